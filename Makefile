@@ -1,0 +1,166 @@
+# reprod: build, test and install.  Plain GNU make, no configure step.
+#
+#   make run       install what is missing, build, serve on 127.0.0.1:7357, fill the matrix
+#   make test      install what is missing, run every test (gcc, clang, sanitizers, lint)
+#   make           build everything into build/
+#   make check     unit and system tests of this flavour only
+#   make lint      formatting, layers, headers, clang-tidy, cppcheck
+#   make install   PREFIX=/usr/local DESTDIR=
+#   make clean
+#
+#   CC=clang                     another compiler, in its own build folder
+#   SAN=address|undefined|thread sanitizers (a comma list), in their own build folder
+#   CUDA=0                       leave CUDA out although nvcc is there
+#   WERROR=1                     warnings are errors (set by CI and by make test)
+#   V=1                          show commands
+.DEFAULT_GOAL := all
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+NVCC   ?= $(shell command -v nvcc)
+CUDA   ?= $(if $(NVCC),1,0)
+PREFIX ?= /usr/local
+CFLAGS ?= -O2 -g
+WERROR ?= $(if $(CI),1)
+Q      := $(if $(V),,@)
+comma  := ,
+
+FLAVOUR := $(if $(findstring clang,$(CC)),clang)$(if $(SAN),$(if $(findstring clang,$(CC)),-)san-$(subst $(comma),-,$(SAN)))
+B       := build$(if $(FLAVOUR),/$(FLAVOUR))
+
+PKGS := libuv libmicrohttpd jansson sqlite3
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+        -Wold-style-definition -Wwrite-strings -Wpointer-arith -Wvla -Wundef -Wformat=2 \
+        $(if $(findstring clang,$(CC)),-Wno-gnu-folding-constant) $(if $(WERROR),-Werror)
+
+# Bits are the product: no contraction into FMA, no fast-math, no -march.  Where a file has
+# code for a newer instruction set it chooses at run time, and the bits are the same.
+NUMERICS := -ffp-contract=off
+COMMON    = -std=c17 -D_GNU_SOURCE -I. $(NUMERICS) $(WARN) -include daemon/base/banned.h \
+            -fno-common -fPIE -DREPROD_VERSION='"$(VERSION)"'
+VERSION  := $(shell cat VERSION)
+PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
+PKG_LIBS   = $(shell pkg-config --libs $(PKGS))
+SANFLAGS  := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# ThreadSanitizer does not understand OpenMP run-time libraries, so the worker (which races
+# on purpose) stays out of it; daemon, agent and unit tests of their code are in.
+WSANFLAGS := $(if $(findstring thread,$(SAN)),,$(SANFLAGS))
+
+DAEMON_SRC := $(sort $(wildcard daemon/*.c daemon/base/*.c daemon/agent/*.c api/*.c db/*.c \
+                workloads/evidence/*.c) workloads/instruments/digest.c)
+WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/worker/*.c workloads/instruments/*.c))
+SELFTEST_SRC := $(sort $(wildcard tests/selftest/*.c))
+UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
+EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
+                api/openapi.json))
+LAUNCH_SRC := daemon/agent/launch_main.c
+MAINS      := daemon/main.c workloads/worker/main.c $(LAUNCH_SRC)
+
+obj = $(patsubst %,$(B)/obj/%.o,$(1))
+DAEMON_LIB := $(call obj,$(filter-out $(MAINS),$(DAEMON_SRC)) $(EMBEDDED))
+WORKER_LIB := $(call obj,$(filter-out $(MAINS),$(WORKER_SRC)))
+PROGRAMS   := $(B)/reprod $(B)/reprod-worker $(B)/reprod-launch
+TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRC))
+SELFTEST   := $(B)/tests/reprod-worker-selftest
+
+all: $(PROGRAMS)
+$(B)/reprod: $(call obj,daemon/main.c) $(DAEMON_LIB) $(B)/link.flags
+	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie $(LDFLAGS) -o $@ \
+	    $(filter %.o,$^) $(PKG_LIBS) -lm -lpthread
+$(B)/reprod-worker: $(call obj,workloads/worker/main.c) $(WORKER_LIB) $(B)/link.flags
+	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp -Wl,--build-id $(LDFLAGS) \
+	    -o $@ $(filter %.o,$^) -lm
+$(SELFTEST): $(call obj,workloads/worker/main.c $(SELFTEST_SRC)) $(WORKER_LIB) $(B)/link.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp \
+	    -Wl,--build-id $(LDFLAGS) -o $@ $(filter %.o,$^) -lm
+# Static, so that setting limits and executing costs no dynamic linking.
+$(B)/reprod-launch: $(call obj,$(LAUNCH_SRC)) $(B)/link.flags
+	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) -static-pie $(LDFLAGS) -o $@ $(filter %.o,$^)
+$(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(B)/link.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie -fopenmp $(LDFLAGS) \
+	    -o $@ $(filter %.o,$(sort $^)) $(PKG_LIBS) -lcmocka -lm -lpthread
+
+$(B)/obj/workloads/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
+$(B)/obj/workloads/evidence/%.c.o: FLAGS = $(SANFLAGS)
+$(B)/obj/tests/selftest/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
+$(B)/obj/$(LAUNCH_SRC).o: FLAGS =
+$(B)/obj/%.o: FLAGS = $(SANFLAGS) $(PKG_CFLAGS)
+$(B)/obj/%.c.o: %.c $(B)/cc.flags
+	$(Q)echo "  CC   $<"; mkdir -p $(@D); \
+	    $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) $(FLAGS) -MMD -MP -c -o $@ $<
+
+# One object an embedded file: the bytes, a NUL, and an entry in section reprod_embedded
+# (daemon/base/embed.h).
+define EMBED_ASM
+.section .rodata\n.balign 16\n1: .incbin "$<"\n2: .byte 0\n3: .asciz "$<"\n\
+.section reprod_embedded,"aw"\n.balign 8\n.quad 3b, 1b, 2b\n\
+.section .note.GNU-stack,"",@progbits\n
+endef
+$(call obj,$(EMBEDDED)): $(B)/obj/%.o: %
+	$(Q)mkdir -p $(@D); printf '$(EMBED_ASM)' | $(CC) -x assembler -c -o $@ -
+
+# Rebuild when flags change and relink when a source file disappears: neither touches a
+# timestamp, so each list is kept in a file that is rewritten only on change.
+$(B)/cc.flags:   LIST = $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) $(SANFLAGS)
+$(B)/link.flags: LIST = $(CC) $(LDFLAGS) $(DAEMON_SRC) $(WORKER_SRC) $(EMBEDDED) $(SELFTEST_SRC)
+$(B)/%.flags: FORCE
+	@mkdir -p $(@D); echo '$(LIST)' | cmp -s - $@ || echo '$(LIST)' >$@
+
+deps-run:
+	@deploy/install-deps.sh run
+deps-test:
+	@deploy/install-deps.sh test
+
+run: deps-run
+	@$(MAKE) --no-print-directory all
+	@exec build/reprod serve $(RUNFLAGS)
+
+test: deps-test
+	@tests/run-all.sh
+
+# The interpreter that has pytest: a machine may have several.
+PYTHON = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pytest' 2>/dev/null && echo $$p && break; done)
+check: check-unit check-system
+check-unit: all $(TESTS) $(SELFTEST)
+	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS)
+check-system: all $(SELFTEST)
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -p no:cacheprovider $(PYTEST) tests/system
+build-tests: all $(TESTS) $(SELFTEST)
+
+C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
+               workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.cuh cuda/*.h \
+               tests/unit/*.[ch] tests/selftest/*.[ch]))
+HEADERS   := $(filter %.h,$(C_FILES))
+TIDY      := $(patsubst %,$(B)/tidy/%.ok,$(DAEMON_SRC) $(WORKER_SRC))
+lint: format-check check-layers check-headers tidy cppcheck
+format-check:
+	@clang-format --dry-run --Werror $(C_FILES)
+format:
+	@clang-format -i $(C_FILES)
+check-layers:
+	@tests/check-layers.sh
+check-headers: $(HEADERS:%=$(B)/headers/%.ok)
+$(B)/headers/%.h.ok: %.h
+	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) -Werror -fsyntax-only -x c $< && touch $@
+tidy: $(TIDY)
+$(B)/tidy/%.ok: % .clang-tidy
+	$(Q)echo "  TIDY $<"; mkdir -p $(@D); clang-tidy --quiet $< -- -std=c17 -D_GNU_SOURCE -I. \
+	    $(PKG_CFLAGS) -DREPROD_VERSION='""' $(if $(filter workloads/%,$<),-fopenmp) 2>/dev/null \
+	    && touch $@
+cppcheck:
+	@cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
+	    --suppress=missingIncludeSystem -j2 -I. -D_GNU_SOURCE --std=c11 \
+	    daemon api db workloads/worker workloads/instruments workloads/evidence
+
+install: all
+	install -D -m755 build/reprod $(DESTDIR)$(PREFIX)/bin/reprod
+	install -D -m755 build/reprod-worker $(DESTDIR)$(PREFIX)/libexec/reprod/reprod-worker
+	install -D -m755 build/reprod-launch $(DESTDIR)$(PREFIX)/libexec/reprod/reprod-launch
+
+clean:
+	rm -rf build
+
+.PHONY: all run test check check-unit check-system build-tests lint format format-check \
+        check-layers check-headers tidy cppcheck install clean deps-run deps-test FORCE
+.SECONDARY: $(call obj,$(UNIT_SRC))
+-include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC))

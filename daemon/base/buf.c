@@ -1,0 +1,114 @@
+#include "daemon/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+
+static void reserve(struct buf *buf, size_t more)
+{
+    size_t need = buf->length + more + 1;
+
+    if (need > buf->capacity) {
+        size_t capacity = buf->capacity ? buf->capacity * 2 : 256;
+
+        buf->capacity = capacity > need ? capacity : need;
+        buf->data = xrealloc(buf->data, buf->capacity);
+    }
+}
+
+void buf_add(struct buf *buf, const void *data, size_t length)
+{
+    reserve(buf, length);
+    if (length) {
+        memcpy(buf->data + buf->length, data, length);
+    }
+    buf->length += length;
+    buf->data[buf->length] = '\0';
+}
+
+void buf_puts(struct buf *buf, const char *text)
+{
+    buf_add(buf, text, strlen(text));
+}
+
+void buf_putc(struct buf *buf, char c)
+{
+    buf_add(buf, &c, 1);
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length <= 0) {
+        return;
+    }
+    reserve(buf, (size_t)length);
+    va_start(args, format);
+    vsnprintf(buf->data + buf->length, (size_t)length + 1, format, args);
+    va_end(args);
+    buf->length += (size_t)length;
+}
+
+static int code_points(const char *text)
+{
+    int n = 0;
+
+    for (; *text; text++) {
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return n;
+}
+
+void buf_pad(struct buf *buf, const char *text, int width)
+{
+    int columns = code_points(text);
+
+    buf_puts(buf, text);
+    for (; columns < width; columns++) {
+        buf_putc(buf, ' ');
+    }
+}
+
+void buf_csv(struct buf *buf, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        buf_puts(buf, text);
+        return;
+    }
+    buf_putc(buf, '"');
+    for (; *text; text++) {
+        if (*text == '"') {
+            buf_putc(buf, '"');
+        }
+        buf_putc(buf, *text);
+    }
+    buf_putc(buf, '"');
+}
+
+char *buf_detach(struct buf *buf, size_t *ret_length)
+{
+    char *data;
+
+    reserve(buf, 0);
+    buf->data[buf->length] = '\0';
+    data = buf->data;
+    if (ret_length) {
+        *ret_length = buf->length;
+    }
+    *buf = (struct buf)BUF_INIT;
+    return data;
+}
+
+void buf_release(struct buf *buf)
+{
+    free(buf->data);
+    *buf = (struct buf)BUF_INIT;
+}

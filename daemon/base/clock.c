@@ -1,0 +1,103 @@
+#include "daemon/base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t read_clock_ns(clockid_t id)
+{
+    struct timespec ts;
+
+    clock_gettime(id, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+int64_t clock_wall_ms(void)
+{
+    return read_clock_ns(CLOCK_REALTIME) / 1000000;
+}
+
+int64_t clock_monotonic_ms(void)
+{
+    return read_clock_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
+int64_t clock_monotonic_ns(void)
+{
+    return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+void clock_rfc3339(int64_t wall_ms, char ret_text[CLOCK_RFC3339_SIZE])
+{
+    time_t seconds = (time_t)(wall_ms / 1000);
+    int ms = (int)(wall_ms % 1000);
+    struct tm tm;
+
+    if (ms < 0) {
+        ms += 1000;
+        seconds--;
+    }
+    if (!gmtime_r(&seconds, &tm) || tm.tm_year + 1900 > 9999 || tm.tm_year + 1900 < 0) {
+        memcpy(ret_text, "0000-00-00T00:00:00.000Z", CLOCK_RFC3339_SIZE);
+        return;
+    }
+    strftime(ret_text, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(ret_text + 19, CLOCK_RFC3339_SIZE - 19, ".%03dZ", ms % 1000);
+}
+
+/* "Z" or "+hh:mm" or "-hh:mm": the offset in minutes; -1 on anything else. */
+static int parse_zone(const char *text, int *ret_minutes)
+{
+    int hours;
+    int minutes;
+    int end = 0;
+
+    if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0) {
+        *ret_minutes = 0;
+        return 0;
+    }
+    if (text[0] != '+' && text[0] != '-') {
+        return -1;
+    }
+    if (sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &end) != 2 || end != 5 ||
+        text[1 + end] != '\0' || hours > 23 || minutes > 59) {
+        return -1;
+    }
+    *ret_minutes = (hours * 60 + minutes) * (text[0] == '-' ? -1 : 1);
+    return 0;
+}
+
+int clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms)
+{
+    struct tm tm = { 0 };
+    char t;
+    int end = 0;
+    int ms = 0;
+    int zone;
+
+    if (sscanf(text, "%4d-%2d-%2d%c%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+               &t, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &end) != 7 ||
+        end != 19 || (t != 'T' && t != 't' && t != ' ')) {
+        return -1;
+    }
+    if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 ||
+        tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60) {
+        return -1;
+    }
+    text += end;
+    if (*text == '.') {
+        int scale = 100;
+
+        for (text++; *text >= '0' && *text <= '9'; text++) {
+            ms += (*text - '0') * scale;
+            scale /= 10;
+        }
+    }
+    if (parse_zone(text, &zone) != 0) {
+        return -1;
+    }
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    *ret_wall_ms = ((int64_t)timegm(&tm) - zone * 60) * 1000 + ms;
+    return 0;
+}

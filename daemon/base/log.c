@@ -1,0 +1,69 @@
+#include "daemon/base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/base/clock.h"
+
+static struct {
+    pthread_mutex_t lock;
+    enum log_level level;
+    void (*sink)(void *arg, const char *line);
+    void *sink_arg;
+} logger = { PTHREAD_MUTEX_INITIALIZER, LOG_INFO, NULL, NULL };
+
+void log_set_level(enum log_level level)
+{
+    pthread_mutex_lock(&logger.lock);
+    logger.level = level;
+    pthread_mutex_unlock(&logger.lock);
+}
+
+void log_set_sink(void (*sink)(void *arg, const char *line), void *arg)
+{
+    pthread_mutex_lock(&logger.lock);
+    logger.sink = sink;
+    logger.sink_arg = arg;
+    pthread_mutex_unlock(&logger.lock);
+}
+
+static void log_line(enum log_level level, const char *format, va_list args)
+{
+    static const char *const names[] = { "error", "warning", "info", "debug" };
+    char line[2048];
+    char stamp[CLOCK_RFC3339_SIZE + 1] = "";
+    char text[1900];
+
+    vsnprintf(text, sizeof text, format, args);
+    if (!getenv("JOURNAL_STREAM")) {
+        clock_rfc3339(clock_wall_ms(), stamp);
+    }
+    snprintf(line, sizeof line, "%s%s%s %s", stamp, stamp[0] ? " " : "", names[level],
+             text);
+
+    pthread_mutex_lock(&logger.lock);
+    if (level <= logger.level) {
+        if (logger.sink) {
+            logger.sink(logger.sink_arg, line);
+        } else {
+            fprintf(stderr, "%s\n", line);
+        }
+    }
+    pthread_mutex_unlock(&logger.lock);
+}
+
+#define DEFINE_LOG(name, level)                                                          \
+    void name(const char *format, ...)                                                   \
+    {                                                                                    \
+        va_list args;                                                                    \
+        va_start(args, format);                                                          \
+        log_line(level, format, args);                                                   \
+        va_end(args);                                                                    \
+    }
+
+DEFINE_LOG(log_error, LOG_ERROR)
+DEFINE_LOG(log_warning, LOG_WARNING)
+DEFINE_LOG(log_info, LOG_INFO)
+DEFINE_LOG(log_debug, LOG_DEBUG)

@@ -1,0 +1,61 @@
+#include "daemon/base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *must(void *memory)
+{
+    if (!memory) {
+        fputs("reprod: out of memory\n", stderr);
+        abort();
+    }
+    return memory;
+}
+
+void *xmalloc(size_t size)
+{
+    return must(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+    return must(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *xrealloc(void *old, size_t size)
+{
+    return must(realloc(old, size ? size : 1));
+}
+
+char *xstrdup(const char *text)
+{
+    return must(strdup(text));
+}
+
+char *xstrndup(const char *text, size_t length)
+{
+    return must(strndup(text, length));
+}
+
+char *xasprintf(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0) {
+        text = NULL;
+    }
+    va_end(args);
+    return must(text);
+}
+
+void copy_text(char *dest, size_t size, const char *text)
+{
+    size_t length = strnlen(text, size - 1);
+
+    memcpy(dest, text, length);
+    dest[length] = '\0';
+}

@@ -1,0 +1,21 @@
+/* Memory.  Running out of host memory ends the process: the database is safe at every
+ * instant, so dying is safer than limping.  Device memory is different (a normal error).
+ */
+#ifndef DAEMON_BASE_MEM_H
+#define DAEMON_BASE_MEM_H
+
+#include <stddef.h>
+
+/* All return fresh memory that the caller frees with free(); none returns NULL. */
+void *xmalloc(size_t size);
+void *xcalloc(size_t count, size_t size);
+void *xrealloc(void *old, size_t size);
+char *xstrdup(const char *text);
+char *xstrndup(const char *text, size_t length);
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Copies TEXT into the array DEST of SIZE bytes, cut where necessary, always terminated.
+ */
+void copy_text(char *dest, size_t size, const char *text);
+
+#endif

@@ -1,0 +1,75 @@
+/* Cells: everything known about a case in an environment, kept up to date in the
+ * transaction that stores a run.  No function here reads run rows except cells_recompute.
+ */
+#ifndef DB_CELLS_H
+#define DB_CELLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "workloads/evidence/case.h"
+#include "workloads/evidence/verdict.h"
+
+struct tx;
+
+struct cell {
+    int64_t id;
+    struct case_key key;
+    bool is_control;
+    char environment[DIGEST_TEXT_SIZE];
+    struct evidence evidence;
+    enum verdict verdict; /* as stored: never VERDICT_STALE */
+    char reason[VERDICT_REASON_SIZE];
+    int64_t changed_ms;        /* when the verdict became what it is */
+    int64_t first_ms, last_ms; /* of its runs */
+    int64_t min_ns, max_ns;    /* of iterations of completed runs; 0: none */
+    int64_t median_ns_sum;     /* sum of the runs' medians: mean = sum / completed runs */
+    char digest[DIGEST_TEXT_SIZE]; /* the most frequent digest; ties: the smallest */
+};
+
+struct cell_digest {
+    char digest[DIGEST_TEXT_SIZE];
+    int64_t runs, iterations;
+    char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE]; /* of a run that showed it */
+};
+
+struct cell_change {
+    int64_t at_ms;
+    char run[27]; /* the run that changed it; "" if none */
+    enum verdict verdict;
+    char reason[VERDICT_REASON_SIZE];
+    int64_t runs, iterations, distinct_digests;
+};
+
+/* All cells of one environment, in order of workload, variant, size, dtype, seed.  CELL
+ * is borrowed by VISIT for the call.  AS_OF_MS 0: now; else as the history has them
+ * (evidence then holds completed runs, iterations and distinct digests only). */
+enum err_code cells_each(struct tx *tx, const char *environment, int64_t as_of_ms,
+                         void (*visit)(void *arg, const struct cell *cell), void *arg,
+                         struct err *err);
+
+enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell,
+                        struct err *err);
+
+/* Most frequent first, at most LIMIT. */
+enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
+                                void (*visit)(void *arg,
+                                              const struct cell_digest *digest),
+                                void *arg, struct err *err);
+
+/* Newest first, at most LIMIT, older than BEFORE_MS (0: from the newest). */
+enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, int limit,
+                                void (*visit)(void *arg,
+                                              const struct cell_change *change),
+                                void *arg, struct err *err);
+
+/* Computes every cell anew from the stored runs, in one read, and calls DIFFERS for each
+ * that is not as stored (what: one line).  Returns how many were compared and differed.
+ */
+enum err_code cells_recompute(struct tx *tx,
+                              void (*differs)(void *arg, int64_t cell, const char *what),
+                              void *arg, int64_t *ret_compared, int64_t *ret_differing,
+                              struct err *err);
+
+#endif

@@ -1,0 +1,56 @@
+/* Hosts, devices and environments. */
+#ifndef DB_FLEET_H
+#define DB_FLEET_H
+
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "workloads/evidence/case.h"
+
+struct tx;
+
+struct host {
+    char name[CASE_TITLE_SIZE];
+    char boot_id[CASE_NAME_SIZE];
+    int64_t first_seen_ms, last_seen_ms;
+};
+
+struct device {
+    char id[CASE_TITLE_SIZE]; /* "cpu:host" or a GPU's UUID */
+    char host[CASE_TITLE_SIZE];
+    char backend[CASE_NAME_SIZE];
+    char model[CASE_TITLE_SIZE];
+    const char *attributes_json; /* object as probed; borrowed for the call */
+    int64_t first_seen_ms, last_seen_ms;
+};
+
+struct environment {
+    char id[DIGEST_TEXT_SIZE];
+    char title[CASE_TITLE_SIZE];
+    const char *json;                    /* canonical; borrowed for the call */
+    int64_t first_seen_ms, last_seen_ms; /* of its runs */
+    int64_t cells;
+};
+
+/* Insert, or refresh what is known and last_seen. */
+enum err_code hosts_seen(struct tx *tx, const struct host *host, struct err *err);
+enum err_code devices_seen(struct tx *tx, const struct device *device, struct err *err);
+
+enum err_code hosts_each(struct tx *tx, void (*visit)(void *arg, const struct host *host),
+                         void *arg, struct err *err);
+enum err_code devices_each(struct tx *tx,
+                           void (*visit)(void *arg, const struct device *device),
+                           void *arg, struct err *err);
+
+/* Most recently used first, at most LIMIT. */
+enum err_code environments_each(struct tx *tx, int limit,
+                                void (*visit)(void *arg, const struct environment *e),
+                                void *arg, struct err *err);
+
+/* By id, or, for "", the one most recently used.  ERR_NOT_FOUND.  ret_json: caller frees;
+ * ret_environment->json is NULL. */
+enum err_code environments_get(struct tx *tx, const char *id,
+                               struct environment *ret_environment, char **ret_json,
+                               struct err *err);
+
+#endif

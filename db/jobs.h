@@ -1,0 +1,90 @@
+/* Jobs and their items: what a person submitted, and how far it is. */
+#ifndef DB_JOBS_H
+#define DB_JOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "daemon/base/id.h"
+#include "workloads/evidence/case.h"
+
+struct tx;
+
+enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_FINISHED, JOB_CANCELLED };
+const char *job_state_name(enum job_state state);
+
+/* Order of service: lower first. */
+enum job_priority { JOB_INTERACTIVE, JOB_CONFIRMATION, JOB_SCHEDULED, JOB_BACKGROUND };
+const char *job_priority_name(enum job_priority priority);
+int job_priority_parse(const char *name, enum job_priority *ret_priority); /* 0, or -1 */
+
+/* One line of a job: a case on one device with one stack, RUNS_WANTED times. */
+struct job_item {
+    int seq; /* 0 … within the job */
+    struct case_key key;
+    bool is_control;
+    char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
+    char device[CASE_TITLE_SIZE];
+    char stack[CASE_NAME_SIZE];
+    int runs_wanted;
+    int runs_answered;   /* outcome_is_answer */
+    int runs_failed;     /* outcome_is_failure */
+    int runs_unanswered; /* lost, infra: were run again, up to a bound */
+    bool given_up;       /* no more runs: it varies already, is unsupported, or was lost
+                            too often */
+    char given_up_reason[CASE_TITLE_SIZE];
+    int64_t milliseconds; /* device time of its finished runs */
+};
+
+struct job {
+    char id[ID_SIZE];
+    enum job_state state;
+    enum job_priority priority;
+    bool survey;
+    bool stop_when_varies; /* an item ends as soon as its cell varies */
+    int iterations;        /* of each run */
+    int64_t timeout_ms;    /* of each run */
+    int64_t created_ms;
+    int64_t finished_ms; /* 0: not yet */
+    int runs_total;      /* sum of runs_wanted, less what given-up items will not run */
+    int runs_done;
+    int runs_failed;
+    char
+        *request; /* the JSON that was posted, canonical; caller frees with job_release */
+    struct job_item *items; /* only where the function says so; freed by job_release */
+    int item_count;
+};
+
+/* Frees what JOB points to. */
+void job_release(struct job *job);
+
+/* Stores JOB with its items and an outbox event.  IDEMPOTENCY_KEY may be NULL.  If the
+ * key was used before with an equal request, ret_existing_id gets that job's id and
+ * nothing is stored ("" otherwise); with a different request: ERR_CONFLICT.  ERR_INVALID
+ * if the job has no items. */
+enum err_code jobs_insert(struct tx *tx, const struct job *job,
+                          const char *idempotency_key, char ret_existing_id[ID_SIZE],
+                          struct err *err);
+
+/* With items.  ERR_NOT_FOUND.  Release with job_release. */
+enum err_code jobs_get(struct tx *tx, const char *id, struct job *ret_job,
+                       struct err *err);
+
+/* Newest first, without items, at most LIMIT, ids less than BEFORE (NULL or "": from the
+ * newest).  JOB is borrowed by VISIT for the call. */
+enum err_code jobs_list(struct tx *tx, const char *before, int limit,
+                        void (*visit)(void *arg, const struct job *job), void *arg,
+                        struct err *err);
+
+/* Every job that is queued or running, oldest first, with items: what a restart resumes.
+ */
+enum err_code jobs_each_open(struct tx *tx,
+                             void (*visit)(void *arg, const struct job *job), void *arg,
+                             struct err *err);
+
+/* To JOB_CANCELLED, with an event.  ERR_NOT_FOUND; ERR_CONFLICT if already finished; a
+ * job that is cancelled already is fine. */
+enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct err *err);
+
+#endif

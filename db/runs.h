@@ -1,0 +1,132 @@
+/* Runs: intent before action, result with its cell in one transaction. */
+#ifndef DB_RUNS_H
+#define DB_RUNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "daemon/base/id.h"
+#include "workloads/evidence/case.h"
+#include "workloads/evidence/outcome.h"
+#include "workloads/evidence/verdict.h"
+
+struct tx;
+
+/* What is stored before the agent is told to start a run. */
+struct run_intent {
+    char id[ID_SIZE];
+    char job[ID_SIZE];
+    int item; /* seq of the job's item */
+    int64_t intent_ms;
+};
+
+/* A run as stored.  Texts are "" and numbers 0 where the run never got so far; `finished`
+ * tells whether `outcome` counts. */
+struct run {
+    char id[ID_SIZE];
+    char job[ID_SIZE];
+    int item;
+    struct case_key key;
+    char device[CASE_TITLE_SIZE];
+    char stack[CASE_NAME_SIZE];
+    char environment[DIGEST_TEXT_SIZE];
+    int64_t cell; /* 0: none (it never said its environment) */
+    bool finished;
+    enum outcome outcome;
+    char cause[CASE_TITLE_SIZE * 2];
+    int64_t intent_ms, started_ms, finished_ms; /* wall clock; 0: not (yet) */
+    int64_t pid, process_start;                 /* with boot_id: one process for ever */
+    char boot_id[CASE_NAME_SIZE];
+    int64_t iterations;            /* done */
+    int64_t distinct_digests;      /* within the run */
+    char digest[DIGEST_TEXT_SIZE]; /* of its first iteration */
+    char input_digest[DIGEST_TEXT_SIZE];
+    char weight_sum[BITS_TEXT_SIZE]; /* hex of the binary64 bits, last iteration */
+    char loss[BITS_TEXT_SIZE];       /* "" where the workload has none */
+    char algorithm[CASE_TITLE_SIZE];
+    char claim[CASE_NAME_SIZE];
+    int64_t min_ns, median_ns, max_ns; /* of its iterations */
+    int64_t elements, bytes_hashed;
+    char device_read_back[CASE_TITLE_SIZE];
+    int64_t wall_ns;
+    int64_t max_rss_kb;
+};
+
+/* A finished run: `run` with everything the store does not know yet filled in, its
+ * distinct digests, its environment and its log tail.  All borrowed. */
+struct run_result {
+    const struct run *run; /* id, outcome and results; job, item, key, … are looked up */
+    const struct run_digest *digests;
+    int digest_count;
+    const char *environment_json;  /* canonical; NULL if the run never said */
+    const char *environment_title; /* for people */
+    const char *libraries_json;    /* array as reported, or NULL */
+    const char *log;               /* tail of stdout and stderr */
+    int64_t log_length, log_bytes; /* kept and written */
+};
+
+/* What storing a result changed, for the scheduler and the log. */
+struct run_effect {
+    char job[ID_SIZE];
+    int item;
+    enum outcome outcome; /* may differ from what was asked: a completed run whose input
+                             digest contradicts the stored one becomes invalid */
+    bool item_given_up;
+    bool job_finished;
+    int64_t cell;
+    enum verdict verdict; /* of the cell, now */
+    bool verdict_changed;
+};
+
+/* Stores the intent; the job becomes running.  ERR_CONFLICT if the job is not open. */
+enum err_code runs_begin(struct tx *tx, const struct run_intent *intent, struct err *err);
+
+/* Which process it is. */
+enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
+                           int64_t process_start, const char *boot_id, int64_t now_ms,
+                           struct err *err);
+
+/* Ends the run, exactly once (ERR_CONFLICT for a second time, with nothing changed): run,
+ * digests, log, environment, cell, its controls' dependants, cell history, item, job and
+ * outbox events, all in this transaction. */
+enum err_code runs_finish(struct tx *tx, const struct run_result *result,
+                          struct run_effect *ret_effect, struct err *err);
+
+/* Ends every unfinished run as lost with CAUSE; returns how many.  Items that were lost
+ * more than RUNS_LOST_MAX times are given up. */
+enum { RUNS_LOST_MAX = 3 };
+enum err_code runs_lose_all(struct tx *tx, const char *cause, int64_t now_ms,
+                            int *ret_count, struct err *err);
+
+/* ERR_NOT_FOUND. */
+enum err_code runs_get(struct tx *tx, const char *id, struct run *ret_run,
+                       struct err *err);
+
+/* What a list of runs is narrowed to; "" or 0 means any. */
+struct runs_filter {
+    char job[ID_SIZE];
+    int64_t cell;
+    char workload[CASE_NAME_SIZE];
+    char variant[CASE_NAME_SIZE];
+    char device[CASE_TITLE_SIZE];
+    bool by_outcome;
+    enum outcome outcome; /* if by_outcome */
+};
+
+/* Newest first, at most LIMIT, ids less than BEFORE ("": from the newest). */
+enum err_code runs_list(struct tx *tx, const struct runs_filter *filter,
+                        const char *before, int limit,
+                        void (*visit)(void *arg, const struct run *run), void *arg,
+                        struct err *err);
+
+/* The distinct digests of a run, by first iteration. */
+enum err_code runs_each_digest(struct tx *tx, const char *id,
+                               void (*visit)(void *arg, const struct run_digest *digest),
+                               void *arg, struct err *err);
+
+/* The log tail: caller frees ret_log (never NULL). */
+enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *ret_length,
+                       int64_t *ret_written, struct err *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* The store: one SQLite database, one writer thread, a small pool of readers.
+ *
+ * The loop thread never touches SQLite.  It hands functions to the store: store_write
+ * runs them on the writer thread, many in one transaction (group commit: whatever is
+ * queued when the previous commit ends, no timed window, synchronous=FULL), store_read on
+ * a reader thread with its own read-only connection.  When a write is durable, or a read
+ * is done, its `done` callback is called on the loop thread, from store_dispatch: poll
+ * store_fd for readability and call store_dispatch.
+ *
+ * Inside those functions the tables are spoken to through struct tx and the functions of
+ * db/jobs.h, db/runs.h, db/cells.h, db/fleet.h and db/events.h, in domain terms. */
+#ifndef DB_STORE_H
+#define DB_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+
+struct store;
+struct tx; /* a transaction on one connection; valid only inside the function it is given
+              to */
+
+/* Work inside a transaction.  A write function that fails is rolled back alone; the other
+ * functions of the same commit are not affected. */
+typedef enum err_code (*store_fn)(struct tx *tx, void *arg, struct err *err);
+
+/* The result, on the loop thread.  RESULT->code is ERR_OK when the write is durable or
+ * the read complete; a read over its deadline gets ERR_TIMEOUT. */
+typedef void (*store_done)(void *arg, const struct err *result);
+
+struct store_options {
+    int readers;              /* reader threads, >= 1 */
+    int64_t read_deadline_ms; /* a read is interrupted after this; 0: never */
+    int64_t busy_timeout_ms;  /* waiting for another process's lock, fsck beside serve */
+};
+
+/* Opens or creates the database PATH, migrates it, and starts the threads.  Refuses, with
+ * nothing changed: a newer schema (ERR_NEWER), a damaged or foreign file (ERR_CORRUPT),
+ * a network file system (ERR_UNSUPPORTED), an unwritable place (ERR_IO), a database that
+ * another reprod serves (ERR_BUSY; held by a lock file beside it). */
+enum err_code store_open(const char *path, const struct store_options *options,
+                         struct store **ret_store, struct err *err);
+
+/* Commits what is queued, calls no more callbacks than are already due (they are called
+ * from here), stops the threads and closes.  NULL is fine. */
+void store_close(struct store *store);
+
+/* Queues FN(tx, ARG).  ARG belongs to the caller until DONE(ARG, result) was called on
+ * the loop thread.  DONE may be NULL only for ARG == NULL. */
+void store_write(struct store *store, store_fn fn, void *arg, store_done done);
+
+/* Queues a read; returns ERR_BUSY (and calls nothing) when over 256 are waiting. */
+enum err_code store_read(struct store *store, store_fn fn, void *arg, store_done done,
+                         struct err *err);
+
+/* As above, waiting for the result; for start-up, commands and tests, not for the loop.
+ */
+enum err_code store_write_sync(struct store *store, store_fn fn, void *arg,
+                               struct err *err);
+enum err_code store_read_sync(struct store *store, store_fn fn, void *arg,
+                              struct err *err);
+
+int store_fd(const struct store *store);      /* readable when store_dispatch has work */
+void store_dispatch(struct store *store);     /* calls due callbacks; loop thread only */
+int store_pending(const struct store *store); /* queued or unfinished writes and reads */
+
+/* Grows with every commit that changed anything; equal values mean equal contents, so it
+ * serves as ETag and cache key.  Any thread. */
+uint64_t store_generation(const struct store *store);
+
+/* Whether this database was created by this store_open (a new one starts with a survey).
+ */
+bool store_is_new(const struct store *store);
+
+#endif

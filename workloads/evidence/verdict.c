@@ -1,0 +1,146 @@
+#include "workloads/evidence/verdict.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[VERDICT_COUNT] = {
+    [VERDICT_UNMEASURED] = "unmeasured",
+    [VERDICT_REPRODUCIBLE] = "reproducible",
+    [VERDICT_VARIES] = "varies",
+    [VERDICT_INCONCLUSIVE] = "inconclusive",
+    [VERDICT_UNSUPPORTED] = "unsupported",
+    [VERDICT_FAILING] = "failing",
+    [VERDICT_STALE] = "stale",
+};
+
+const char *verdict_name(enum verdict verdict)
+{
+    return names[verdict];
+}
+
+int verdict_parse(const char *name, enum verdict *ret_verdict)
+{
+    for (int i = 0; i < VERDICT_COUNT; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *ret_verdict = (enum verdict)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+__attribute__((format(printf, 2, 3))) static struct judgement
+judgement(enum verdict verdict, const char *format, ...)
+{
+    struct judgement j = { .verdict = verdict };
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(j.reason, sizeof j.reason, format, args);
+    va_end(args);
+    return j;
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static int64_t failures(const struct evidence *e)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        n += outcome_is_failure((enum outcome)i) ? e->runs[i] : 0;
+    }
+    return n;
+}
+
+static struct judgement judge_failing(const struct evidence *e)
+{
+    return judgement(VERDICT_FAILING,
+                     "%" PRId64 " crashed, %" PRId64 " timed out, %" PRId64
+                     " out of memory, %" PRId64 " invalid; %" PRId64
+                     " completed since the last failure (%d needed)",
+                     e->runs[OUTCOME_CRASHED], e->runs[OUTCOME_TIMEOUT],
+                     e->runs[OUTCOME_OUT_OF_MEMORY], e->runs[OUTCOME_INVALID],
+                     e->completed_since_failure, VERDICT_HEALING_RUNS);
+}
+
+/* One digest in all completed runs, of which there is at least one. */
+static struct judgement judge_one_digest(const struct evidence *e,
+                                         const struct control *c)
+{
+    int64_t runs = e->runs[OUTCOME_COMPLETED];
+
+    if (c->is_control) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "the control did not vary: 1 digest in %" PRId64
+                         " run%s / %" PRId64 " iteration%s",
+                         runs, plural(runs), e->iterations, plural(e->iterations));
+    }
+    if (runs < VERDICT_MIN_RUNS) {
+        return judgement(VERDICT_INCONCLUSIVE, "1 completed run, at least %d are needed",
+                         VERDICT_MIN_RUNS);
+    }
+    if (!c->no_control && !c->varied) {
+        return c->runs == 0 ? judgement(VERDICT_INCONCLUSIVE,
+                                        "the control was not measured for this case here")
+                            : judgement(VERDICT_INCONCLUSIVE,
+                                        "the control did not vary in %" PRId64 " run%s",
+                                        c->runs, plural(c->runs));
+    }
+    return judgement(
+        VERDICT_REPRODUCIBLE,
+        "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
+        " device%s; per-run difference probability < %.2g %% (95 %%)%s%.100s",
+        runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
+        plural(e->devices), 100 * verdict_difference_bound(runs),
+        c->no_control ? "; no control: " : "", c->no_control ? c->no_control : "");
+}
+
+struct judgement verdict_judge(const struct evidence *e, const struct control *c)
+{
+    int64_t runs = e->runs[OUTCOME_COMPLETED];
+    int64_t failed = failures(e);
+
+    if (e->distinct_digests > 1) {
+        return judgement(VERDICT_VARIES,
+                         "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64
+                         " iteration%s",
+                         e->distinct_digests, runs, plural(runs), e->iterations,
+                         plural(e->iterations));
+    }
+    if (failed > 0 && e->completed_since_failure < VERDICT_HEALING_RUNS) {
+        return judge_failing(e);
+    }
+    if (runs == 0) {
+        return e->runs[OUTCOME_UNSUPPORTED] > 0
+                   ? judgement(VERDICT_UNSUPPORTED, "this case cannot be computed here")
+                   : judgement(VERDICT_UNMEASURED, "no run has completed");
+    }
+    if (e->runs[OUTCOME_UNSUPPORTED] > 0) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "%" PRId64 " run%s completed but %" PRId64 " said unsupported",
+                         runs, plural(runs), e->runs[OUTCOME_UNSUPPORTED]);
+    }
+    return judge_one_digest(e, c);
+}
+
+enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms, int64_t now_ms,
+                        int64_t stale_after_ms)
+{
+    if (verdict == VERDICT_REPRODUCIBLE && stale_after_ms > 0 &&
+        now_ms - last_completed_ms > stale_after_ms) {
+        return VERDICT_STALE;
+    }
+    return verdict;
+}
+
+double verdict_difference_bound(int64_t runs)
+{
+    return runs < 1 ? 1.0 : -expm1(log(0.05) / (double)runs);
+}

@@ -1,0 +1,207 @@
+/* The workload contract: what a registered computation is and what the worker does with
+ * it.
+ *
+ * One workload is one file per backend: workloads/<name>.c for the CPU (the readable
+ * reference) and cuda/<name>.cu for CUDA.  The file defines one `static const struct
+ * workload` at its bottom and registers it with WORKLOAD_REGISTER; nothing else is
+ * touched. workloads/skeleton.c is a commented template, workloads/README.md a tutorial.
+ *
+ * Everything here runs in the worker: one fresh process that computes one case on one
+ * device and exits.  So hooks may end the process (run_unsupported, run_infra), memory
+ * that run_input and run_output hand out lives until the process ends, and host memory
+ * exhaustion aborts. */
+#ifndef WORKLOADS_WORKLOAD_H
+#define WORKLOADS_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum dtype {
+    DTYPE_FLOAT32,
+    DTYPE_FLOAT64,
+    DTYPE_FLOAT16,
+    DTYPE_BFLOAT16,
+    DTYPE_INT32,
+    DTYPE_INT64,
+    DTYPE_UINT8,
+    DTYPE_COUNT
+};
+
+/* "float32", …; the name used in requests, results and the database. */
+const char *dtype_name(enum dtype dtype);
+size_t dtype_bytes(enum dtype dtype);
+
+enum { TENSOR_RANK_MAX = 6, RUN_TENSORS_MAX = 64, WORKLOAD_DTYPES_MAX = 7 };
+
+/* A dense row-major array in the memory of the run's device. */
+struct tensor {
+    const char *name;
+    enum dtype dtype;
+    int rank;
+    int64_t shape[TENSOR_RANK_MAX]; /* first `rank` are used; every extent >= 1 */
+    void *data; /* device memory on CUDA; borrowed: valid for the run */
+};
+
+int64_t tensor_elements(const struct tensor *tensor);
+
+/* How run_input fills a tensor.  Values are a pure function of (seed, workload name,
+ * tensor name, element index), through Philox4x32-10: identical on every backend, for
+ * every variant, and for any number of threads. */
+enum fill {
+    FILL_UNIFORM, /* uniform in [-1, 1) */
+    FILL_WIDE, /* random sign, mantissa uniform in [1, 2), exponent uniform in -12 .. 12:
+                  for upstream gradients, since equal magnitudes hide every order effect
+                */
+    FILL_INDEX /* integers uniform in [0, limit) */
+};
+
+struct run;
+
+/* One implementation of the workload. */
+struct workload_variant {
+    const char
+        *name; /* "unordered", "ordered", "autotune", "cached", "patched", or own */
+    const char *summary;   /* what it does, one line */
+    const char *models;    /* the source or solution it stands for in the documents */
+    const char *algorithm; /* the real algorithm; a hook may overwrite run->algorithm */
+    const char *claim;     /* what its library promises: "deterministic",
+                              "non-deterministic", or NULL when it promises nothing */
+    bool control;          /* accumulates in no fixed order, so it must be seen to vary
+                              before any variant of this workload may be called
+                              reproducible in the same environment */
+    /* One iteration: reads the inputs, writes every element of every output.  Called
+     * `iterations` times on poisoned outputs.  The OpenMP team of run->threads threads is
+     * warm.  Must keep no state between iterations unless that is its subject. */
+    void (*compute)(struct run *run);
+    /* NULL, or: why this variant cannot do RUN's size or dtype (the run ends
+     * `unsupported` with that reason); NULL when it can.  Called before setup. */
+    const char *(*unsupported)(const struct run *run);
+};
+
+/* One size of a workload's case; `params` is whatever the workload's setup reads. */
+struct workload_size {
+    const char *name; /* "small" (under 1 s a run on two CPU cores), "medium",
+                         "large" (fills a GPU), or own */
+    const char
+        *description; /* the shapes, for people: "x[256,14,14,16] dy[256,14,14,32]" */
+    const void *params;
+};
+
+/* An issue, pull request or page of the documents, shown beside the workload. */
+struct workload_reference {
+    const char *id;     /* "tensorflow PR 31465" */
+    const char *title;  /* in our words */
+    const char *solved; /* version that solved it, "TF 2.1"; NULL if none did */
+};
+
+struct workload {
+    const char *name;    /* [a-z][a-z0-9_]*, for ever */
+    int version;         /* >= 1; changed numerics bump it */
+    const char *backend; /* "cpu" or "cuda" */
+    const char *title;   /* the documents' name of the row */
+    const char *summary; /* one line: the operation and its shapes in words */
+
+    const struct workload_variant *variants; /* the first is the default behaviour of the
+                                                frameworks: normally the control */
+    int variant_count;
+    const struct workload_size *sizes; /* the first is the default; "small" is required */
+    int size_count;
+    enum dtype dtypes[WORKLOAD_DTYPES_MAX]; /* the first is the default */
+    int dtype_count;
+
+    const char *no_control; /* why no variant is a control; NULL when one is */
+    const char *weight_sum; /* what weight_sum sums, "sum of dw" */
+    const char *loss; /* what loss is, "sum of the per-example losses"; NULL: none */
+    const struct workload_reference *references; /* NULL when reference_count is 0 */
+    int reference_count;
+
+    /* Required.  Creates inputs and outputs with run_input and run_output, and whatever
+     * state the variants share in run->state.  Called once, before the first iteration.
+     */
+    void (*setup)(struct run *run);
+
+    /* Required.  The correct answer: for output tensor OUTPUT, writes tensor_elements()
+     * float64 values to ret_expected and, for each, the largest difference that rounding
+     * in the run's dtype may explain to ret_bound (0: must be exact).  Called by
+     * `reprod-worker --check` after an iteration; INPUTS are host copies in order of
+     * creation.  Plain loops in float64: this is the definition of the operation. */
+    void (*reference)(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound);
+
+    /* Optional.  Frees what setup took outside run_input/run_output/run_alloc. */
+    void (*teardown)(struct run *run);
+};
+
+/* One run, as hooks see it. */
+struct run {
+    const struct workload *workload;
+    const struct workload_variant *variant;
+    const struct workload_size *size;
+    enum dtype dtype;
+    uint64_t seed;
+    int threads;           /* CPU: size of the OpenMP team; 1 on CUDA */
+    int iterations;        /* how many will be computed */
+    int iteration;         /* index of the current one, 0 … */
+    const char *algorithm; /* what is reported; set to variant->algorithm before setup */
+    void *state;           /* the workload's own; set by setup */
+
+    struct tensor inputs[RUN_TENSORS_MAX];
+    int input_count;
+    struct tensor outputs[RUN_TENSORS_MAX];
+    int output_count;
+    int weights_output; /* index of the output whose exact sum is weight_sum; default 0 */
+    bool has_loss;
+    double loss; /* written by compute when the workload has one */
+
+    const struct backend *backend; /* worker/backend.h; hooks do not touch it */
+};
+
+/* Creates, fills and records an input; its digest joins the run's input digest.
+ * LIMIT is for FILL_INDEX only (exclusive upper bound).  SHAPE has RANK extents. */
+struct tensor *run_input(struct run *run, const char *name, enum dtype dtype, int rank,
+                         const int64_t *shape, enum fill fill, int64_t limit);
+
+/* Creates an input whose values the workload makes itself: copies BYTES from host memory
+ * VALUES.  They must depend on nothing but (seed, size, dtype). */
+struct tensor *run_input_values(struct run *run, const char *name, enum dtype dtype,
+                                int rank, const int64_t *shape, const void *values);
+
+/* Creates an output.  Before each iteration it is poisoned (all bytes 0xA5 xor the low
+ * byte of the iteration index), after it every bit is hashed. */
+struct tensor *run_output(struct run *run, const char *name, enum dtype dtype, int rank,
+                          const int64_t *shape);
+
+/* Scratch in the device's memory, uninitialised (poisoned 0xA5 once).  64-byte aligned.
+ */
+void *run_alloc(struct run *run, size_t bytes);
+
+/* Host scratch: aborts instead of returning NULL; freed with free() or never. */
+void *run_host_alloc(size_t bytes);
+
+/* End the run, and the process, now: outcome `unsupported` or `infra` with that cause. */
+__attribute__((noreturn)) void run_unsupported(struct run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+__attribute__((noreturn)) void run_infra(struct run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Puts a pointer to W, a `static const struct workload`, where the registry finds it.
+ * Pointers, not structs: compilers pad structs in sections as they like.  Two workloads
+ * with one identifier do not link. */
+#define WORKLOAD_REGISTER(w)                                                             \
+    extern const struct workload *const w##_registered;                                  \
+    __attribute__((used, section("reprod_workloads")))                                   \
+    const struct workload *const w##_registered = &w
+
+#define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
