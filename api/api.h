@@ -1,0 +1,82 @@
+/* The REST interface: libmicrohttpd in external-epoll mode on the daemon's loop.
+ *
+ * Only this folder includes microhttpd.h.  The daemon polls api_fd and calls api_pump
+ * when it is readable, when the returned delay has passed, or when hooks->kick asked for
+ * it. Everything here runs on the loop thread except the functions handed to store_read
+ * and store_write. */
+#ifndef API_API_H
+#define API_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "db/jobs.h"
+#include "db/store.h"
+#include "workloads/evidence/catalogue.h"
+#include "workloads/evidence/profile.h"
+
+struct api;
+
+/* A device that jobs can be sent to, as the agents last reported it. */
+struct api_device {
+    const char *id;      /* "cpu:host-a" */
+    const char *backend; /* "cpu" */
+    const char *stack;   /* the stack that serves it by default */
+    const char *host;
+    bool online; /* its agent is connected */
+};
+
+/* What the API asks of the daemon.  All called on the loop thread. */
+struct api_hooks {
+    void *arg;
+    /* NULL until the first agent said hello: POST /v1/jobs then answers 503. */
+    const struct catalogue *(*catalogue)(void *arg);
+    const struct profile_set *(*profiles)(void *arg);
+    /* The devices known now; borrowed until the loop runs on.  Returns how many. */
+    int (*devices)(void *arg, const struct api_device **ret_devices);
+    /* JOB is durable: schedule it.  Borrowed for the call. */
+    void (*job_accepted)(void *arg, const struct job *job);
+    /* The cancellation of this job is durable: stop its runs. */
+    void (*job_cancelled)(void *arg, const char *id);
+    /* Milliseconds until the job will have finished, -1 if unknown. */
+    int64_t (*job_eta_ms)(void *arg, const char *id);
+    /* NULL when ready; else why not (borrowed until the loop runs on). */
+    const char *(*not_ready)(void *arg);
+    /* The stacks as JSON array (new reference). */
+    json_t *(*stacks)(void *arg);
+    /* Call api_pump soon. */
+    void (*kick)(void *arg);
+};
+
+struct api_options {
+    const char
+        *address; /* numeric, "127.0.0.1" or "::1"; TLS and tokens guard any other */
+    int port;     /* 0: any free one */
+    int64_t stale_after_ms;
+    int connection_limit;
+    const char *version; /* of reprod */
+};
+
+/* Starts listening.  ERR_BUSY: the port is in use; ERR_INVALID: not an address;
+ * ERR_UNSUPPORTED: an address that is not loopback (needs TLS and tokens). */
+enum err_code api_open(const struct api_options *options, const struct api_hooks *hooks,
+                       struct store *store, struct api **ret_api, struct err *err);
+
+int api_port(const struct api *api);
+int api_fd(const struct api *api); /* an epoll descriptor */
+
+/* Serves what is ready.  Returns milliseconds until it wants to be called again at the
+ * latest, or -1 for no such time. */
+int64_t api_pump(struct api *api);
+
+/* Something was committed: wake the event streams (coalesced inside). */
+void api_events_changed(struct api *api);
+
+/* Stop accepting and end the event streams; then call api_pump until api_idle, then
+ * api_close.  api_close also works at once (it waits for reads in flight). */
+void api_quiesce(struct api *api);
+bool api_idle(const struct api *api);
+void api_close(struct api *api); /* NULL is fine */
+
+#endif
