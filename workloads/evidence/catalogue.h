@@ -43,9 +43,10 @@ struct catalogue *catalogue_new(void);
 void catalogue_free(struct catalogue *catalogue); /* NULL is fine */
 
 /* Adds what one worker printed: an array of workload objects.  A workload that is there
- * already, equal in every field, is fine; the same name, backend and version with
- * anything different is ERR_CONFLICT (two builds of one worker in a fleet), and nothing
- * is added. ERR_PROTOCOL names the JSON pointer of what is malformed. */
+ * already, equal in every field, is fine; the same name and backend with anything
+ * different is ERR_CONFLICT (workers of different builds in one fleet).  ERR_PROTOCOL
+ * names the JSON pointer of what is malformed.  What stands before the error was added.
+ */
 enum err_code catalogue_add(struct catalogue *catalogue, const json_t *workloads,
                             struct err *err);
 

@@ -1,6 +1,6 @@
 /* Profiles: framework eras as data.  A table is one JSON file (those in
- * workloads/profiles/ are built in): columns (profiles), recipes, and for each row which variant each recipe
- * gives the workload.  Format: workloads/profiles/README.md. */
+ * workloads/profiles/ are built in): columns (profiles), recipes, and for each row which
+ * variant each recipe gives the workload.  Format: workloads/profiles/README.md. */
 #ifndef WORKLOADS_EVIDENCE_PROFILE_H
 #define WORKLOADS_EVIDENCE_PROFILE_H
 

@@ -30,11 +30,12 @@ struct variant_knowledge {
     int64_t runs, iterations; /* completed, over the cases that carry the verdict */
     int64_t devices;          /* the largest of these cases */
     int cases;
+    int64_t weakest_runs; /* the smallest of their numbers of completed runs */
 };
 
 #define VARIANT_KNOWLEDGE_INIT                                                           \
     {                                                                                    \
-        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0                           \
+        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0                        \
     }
 
 /* Joins the verdict of one more case.  Precedence: varies, failing, reproducible, stale,

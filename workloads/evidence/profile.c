@@ -1,0 +1,297 @@
+#include "workloads/evidence/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+
+/* A parsed table keeps its JSON: every text of it points in there. */
+struct owned_table {
+    struct profile_table table;
+    json_t *json;
+    char *name;
+};
+
+struct parser {
+    const char *file;
+    struct profile_table *table;
+    json_t *const *column_recipes; /* array of recipe names, one a column */
+    struct err *err;
+};
+
+static struct profile_cell *allocate_cells(int count)
+{
+    return xcalloc((size_t)count, sizeof(struct profile_cell));
+}
+
+static enum err_code parse_recipes(struct parser *p, json_t *array)
+{
+    struct profile_recipe *recipes = xcalloc(json_array_size(array), sizeof *recipes);
+    size_t i;
+    json_t *item;
+
+    p->table->recipes = recipes;
+    p->table->recipe_count = (int)json_array_size(array);
+    json_array_foreach(array, i, item)
+    {
+        if (json_unpack(item, "{s:s, s:s}", "name", &recipes[i].name, "title",
+                        &recipes[i].title) != 0) {
+            return err_set(p->err, ERR_INVALID, "%s: /recipes/%zu: needs name and title",
+                           p->file, i);
+        }
+    }
+    return ERR_OK;
+}
+
+static bool has_recipe(const struct profile_table *table, const char *name)
+{
+    for (int i = 0; i < table->recipe_count; i++) {
+        if (strcmp(table->recipes[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum err_code parse_columns(struct parser *p, json_t *array, json_t **recipes)
+{
+    struct profile_column *columns = xcalloc(json_array_size(array), sizeof *columns);
+    size_t i;
+    size_t r;
+    json_t *item;
+    json_t *recipe;
+
+    p->table->columns = columns;
+    p->table->column_count = (int)json_array_size(array);
+    json_array_foreach(array, i, item)
+    {
+        if (json_unpack(item, "{s:s, s:s, s:o}", "id", &columns[i].id, "title",
+                        &columns[i].title, "recipes", &recipes[i]) != 0 ||
+            json_array_size(recipes[i]) < 1 ||
+            json_array_size(recipes[i]) >= PROFILE_RECIPES_MAX) {
+            return err_set(p->err, ERR_INVALID,
+                           "%s: /columns/%zu: needs id, title and 1 to %d recipes",
+                           p->file, i, PROFILE_RECIPES_MAX - 1);
+        }
+        json_array_foreach(recipes[i], r, recipe)
+        {
+            if (!json_is_string(recipe) ||
+                !has_recipe(p->table, json_string_value(recipe))) {
+                return err_set(p->err, ERR_INVALID,
+                               "%s: /columns/%zu/recipes/%zu: not a recipe of this table",
+                               p->file, i, r);
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code parse_choice(struct parser *p, json_t *variants, const char *recipe,
+                                  size_t row, const char *column,
+                                  struct profile_cell *cell)
+{
+    const char *variant = json_string_value(json_object_get(variants, recipe));
+
+    if (!variant) {
+        return err_set(p->err, ERR_INVALID,
+                       "%s: /rows/%zu/cells/%s/variants: no variant for %s", p->file, row,
+                       column, recipe);
+    }
+    cell->choices[cell->choice_count++] = (struct profile_choice){
+        .recipe = recipe,
+        .variant = strcmp(variant, "raises") == 0 ? NULL : variant,
+    };
+    return ERR_OK;
+}
+
+static enum err_code parse_cell(struct parser *p, json_t *object, size_t row, int column,
+                                struct profile_cell *cell)
+{
+    const char *id = p->table->columns[column].id;
+    json_t *recipes = p->column_recipes[column];
+    json_t *variants;
+    size_t i;
+    json_t *recipe;
+    enum err_code code;
+
+    if (!object) {
+        cell->absent = true;
+        return ERR_OK;
+    }
+    if (json_unpack(object, "{s:o, s:s?, s:s?}", "variants", &variants, "documented",
+                    &cell->documented, "note", &cell->note) != 0) {
+        return err_set(p->err, ERR_INVALID, "%s: /rows/%zu/cells/%s: needs variants",
+                       p->file, row, id);
+    }
+    code = parse_choice(p, variants, "none", row, id, cell);
+    json_array_foreach(recipes, i, recipe)
+    {
+        if (code == ERR_OK) {
+            code = parse_choice(p, variants, json_string_value(recipe), row, id, cell);
+        }
+    }
+    if (code == ERR_OK && json_object_size(variants) != (size_t)cell->choice_count) {
+        return err_set(
+            p->err, ERR_INVALID,
+            "%s: /rows/%zu/cells/%s/variants: a recipe the column does not offer",
+            p->file, row, id);
+    }
+    return code;
+}
+
+static enum err_code parse_row(struct parser *p, json_t *object, size_t index,
+                               struct profile_row *row)
+{
+    struct profile_cell *cells = allocate_cells(p->table->column_count);
+    json_t *by_column;
+    size_t used = 0;
+
+    row->cells = cells;
+    if (json_unpack(object, "{s:s, s:s, s:o}", "workload", &row->workload, "title",
+                    &row->title, "cells", &by_column) != 0) {
+        return err_set(p->err, ERR_INVALID,
+                       "%s: /rows/%zu: needs workload, title and cells", p->file, index);
+    }
+    for (int c = 0; c < p->table->column_count; c++) {
+        json_t *cell = json_object_get(by_column, p->table->columns[c].id);
+
+        used += cell != NULL;
+        if (parse_cell(p, cell, index, c, &cells[c]) != ERR_OK) {
+            return p->err->code;
+        }
+    }
+    if (used != json_object_size(by_column)) {
+        return err_set(p->err, ERR_INVALID, "%s: /rows/%zu/cells: an unknown column",
+                       p->file, index);
+    }
+    return ERR_OK;
+}
+
+static enum err_code parse_rows(struct parser *p, json_t *array)
+{
+    struct profile_row *rows = xcalloc(json_array_size(array), sizeof *rows);
+    size_t i;
+    json_t *item;
+
+    p->table->rows = rows;
+    p->table->row_count = (int)json_array_size(array);
+    json_array_foreach(array, i, item)
+    {
+        if (parse_row(p, item, i, &rows[i]) != ERR_OK) {
+            return p->err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code parse_table(const char *file, json_t *json,
+                                 struct profile_table *table, struct err *err)
+{
+    json_t *recipes;
+    json_t *columns;
+    json_t *rows;
+    json_t **column_recipes;
+    struct parser p = { .file = file, .table = table, .err = err };
+
+    if (json_unpack(json, "{s:s, s:s, s:s, s:o, s:o, s:o}", "table", &table->id, "title",
+                    &table->title, "source", &table->source, "recipes", &recipes,
+                    "columns", &columns, "rows", &rows) != 0) {
+        return err_set(err, ERR_INVALID,
+                       "%s: needs table, title, source, recipes, columns and rows", file);
+    }
+    column_recipes = xcalloc(json_array_size(columns), sizeof(json_t *));
+    p.column_recipes = column_recipes;
+    if (parse_recipes(&p, recipes) == ERR_OK &&
+        parse_columns(&p, columns, column_recipes) == ERR_OK) {
+        (void)parse_rows(&p, rows);
+    }
+    free(column_recipes);
+    return err->code;
+}
+
+enum err_code profile_parse(const char *name, const char *text, size_t length,
+                            struct profile_table **ret_table, struct err *err)
+{
+    json_error_t where;
+    struct owned_table *owned = xcalloc(1, sizeof *owned);
+    enum err_code code;
+
+    err->code = ERR_OK;
+    owned->name = xstrdup(name);
+    owned->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+    if (!owned->json) {
+        code = err_set(err, ERR_INVALID, "%s: line %d: %s", name, where.line, where.text);
+    } else {
+        code = parse_table(name, owned->json, &owned->table, err);
+    }
+    if (code != ERR_OK) {
+        profile_free(&owned->table);
+        return code;
+    }
+    *ret_table = &owned->table;
+    return ERR_OK;
+}
+
+void profile_free(struct profile_table *table)
+{
+    /* The table is the first member of its owned_table. */
+    struct owned_table *owned = (struct owned_table *)table;
+
+    if (!owned) {
+        return;
+    }
+    for (int i = 0; i < table->row_count; i++) {
+        free((void *)table->rows[i].cells);
+    }
+    free((void *)table->rows);
+    free((void *)table->columns);
+    free((void *)table->recipes);
+    json_decref(owned->json);
+    free(owned->name);
+    free(owned);
+}
+
+/* Whether WORKLOAD has VARIANT on some backend; true for a workload nobody has. */
+static bool variant_exists(const struct catalogue *catalogue, const char *workload,
+                           const char *variant)
+{
+    bool known = false;
+
+    for (int i = 0; i < catalogue_count(catalogue); i++) {
+        const struct catalogue_workload *w = catalogue_at(catalogue, i);
+
+        if (strcmp(w->name, workload) == 0) {
+            known = true;
+            if (catalogue_variant(w, variant)) {
+                return true;
+            }
+        }
+    }
+    return !known;
+}
+
+enum err_code profile_check(const struct profile_table *table,
+                            const struct catalogue *catalogue, struct err *err)
+{
+    const char *file = ((const struct owned_table *)table)->name;
+
+    for (int r = 0; r < table->row_count; r++) {
+        for (int c = 0; c < table->column_count; c++) {
+            const struct profile_cell *cell = &table->rows[r].cells[c];
+
+            for (int i = 0; i < cell->choice_count; i++) {
+                const char *variant = cell->choices[i].variant;
+
+                if (variant &&
+                    !variant_exists(catalogue, table->rows[r].workload, variant)) {
+                    return err_set(
+                        err, ERR_INVALID,
+                        "%s: /rows/%d/cells/%s/variants/%s: %s has no variant '%s'", file,
+                        r, table->columns[c].id, cell->choices[i].recipe,
+                        table->rows[r].workload, variant);
+                }
+            }
+        }
+    }
+    return ERR_OK;
+}
