@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -21,8 +22,8 @@ static struct job_item item(int seq, const char *workload, const char *variant,
     return i;
 }
 
-static struct job make_job(const char *id, enum job_priority priority, struct job_item *items,
-                           int count)
+static struct job make_job(const char *id, enum job_priority priority,
+                           struct job_item *items, int count)
 {
     struct job j = { .priority = priority, .iterations = 7, .timeout_ms = 1000 };
 
@@ -35,7 +36,7 @@ static struct job make_job(const char *id, enum job_priority priority, struct jo
 /* Picks on DEVICE and finishes at once as completed; returns "job/variant" or "". */
 static const char *serve(struct scheduler *s, const char *device)
 {
-    static char text[64];
+    static char text[128];
     struct scheduler_pick pick;
     char id[ID_SIZE];
 

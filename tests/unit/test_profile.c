@@ -1,0 +1,168 @@
+/* Profile tables: the built-in ones, and what is refused. */
+#include "workloads/evidence/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char good[] =
+    "{'table':'t','title':'T','source':'S','recipes':[{'name':'TDO','title':'do'}],"
+    "'columns':[{'id':'c1','title':'C','recipes':['TDO']},"
+    "           {'id':'c2','title':'D','recipes':['TDO']}],"
+    "'rows':[{'workload':'w','title':'W','cells':{'c1':{"
+    "  'variants':{'none':'unordered','TDO':'raises'},'documented':'NS!'}}}]}";
+
+/* JSON with ' for ", and the first FROM replaced by TO. */
+static struct profile_table *parse(const char *from, const char *to, struct err *err)
+{
+    char text[2048];
+    const char *at = from ? strstr(good, from) : NULL;
+    struct profile_table *table = NULL;
+
+    if (at) {
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to,
+                 at + strlen(from));
+    } else {
+        snprintf(text, sizeof text, "%s", good);
+    }
+    for (char *c = text; *c; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    return profile_parse("t.json", text, strlen(text), &table, err) == ERR_OK ? table
+                                                                              : NULL;
+}
+
+static void test_parse(void **state)
+{
+    struct err err;
+    struct profile_table *t = parse(NULL, NULL, &err);
+
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(t->row_count, 1);
+    assert_false(t->rows[0].cells[0].absent);
+    assert_true(t->rows[0].cells[1].absent);
+    assert_string_equal(t->rows[0].cells[0].choices[0].variant, "unordered");
+    assert_null(t->rows[0].cells[0].choices[1].variant);
+    assert_string_equal(t->rows[0].cells[0].documented, "NS!");
+    profile_free(t);
+}
+
+static void test_refused_with_pointer(void **state)
+{
+    static const struct {
+        const char *from, *to, *expected;
+    } wrong[] = {
+        { "'table':'t',", "", "t.json: needs table" },
+        { "['TDO']", "['TCD']", "/columns/0/recipes/0" },
+        { "['TDO']", "[]", "/columns/0" },
+        { "{'none':'unordered',", "{", "/rows/0/cells/c1/variants: no variant for none" },
+        { "'TDO':'raises'}", "'TDO':'raises','TCD':'x'}", "/rows/0/cells/c1/variants" },
+        { "'cells':{'c1'", "'cells':{'c9'", "/rows/0/cells: an unknown column" },
+        { "'title':'W',", "", "/rows/0" },
+        { "{'name':'TDO'", "{'name':3", "/recipes/0" },
+        { "'source':'S'", "'source':'S','source':'S'", "line 1" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct err err;
+
+        assert_null(parse(wrong[i].from, wrong[i].to, &err));
+        assert_non_null(strstr(err.message, wrong[i].expected));
+        assert_int_equal(err.code, ERR_INVALID);
+    }
+}
+
+static struct catalogue *catalogue_with(const char *variant)
+{
+    struct catalogue *c = catalogue_new();
+    struct err err;
+    json_t *list = json_pack(
+        "[{s:s,s:i,s:s,s:s,s:s,s:[{s:s,s:s,s:s,s:s,s:n,s:b}],s:[{s:s,s:s}],s:[s],s:s,s:n,"
+        "s:n}]",
+        "workload", "w", "version", 1, "backend", "cpu", "title", "", "summary", "",
+        "variants", "name", variant, "summary", "", "models", "", "algorithm", "",
+        "claim", "control", 1, "sizes", "name", "small", "description", "", "dtypes",
+        "float32", "weight_sum", "", "loss", "no_control");
+
+    assert_int_equal(catalogue_add(c, list, &err), ERR_OK);
+    json_decref(list);
+    return c;
+}
+
+static void test_check_against_the_catalogue(void **state)
+{
+    struct err err;
+    struct profile_table *t = parse(NULL, NULL, &err);
+    struct catalogue *right = catalogue_with("unordered");
+    struct catalogue *wrong = catalogue_with("ordered");
+    struct catalogue *empty = catalogue_new();
+
+    (void)state;
+    assert_int_equal(profile_check(t, right, &err), ERR_OK);
+    assert_int_equal(profile_check(t, empty, &err), ERR_OK);
+    assert_int_equal(profile_check(t, wrong, &err), ERR_INVALID);
+    assert_non_null(strstr(err.message, "t.json: /rows/0/cells/c1/variants/none"));
+    catalogue_free(right);
+    catalogue_free(wrong);
+    catalogue_free(empty);
+    profile_free(t);
+}
+
+static void test_built_in_tables(void **state)
+{
+    struct err err;
+    struct profile_set *set = NULL;
+    const struct profile_table *t;
+
+    (void)state;
+    assert_int_equal(profile_set_load(&set, &err), ERR_OK);
+    t = profile_set_find(set, "documents-2020");
+    assert_non_null(t);
+    assert_int_equal(t->row_count, 9);
+    assert_int_equal(t->column_count, 5);
+    assert_null(profile_set_find(set, "documents-1999"));
+    profile_set_free(set);
+}
+
+static void test_catalogue_conflict_and_nearest(void **state)
+{
+    struct catalogue *c = catalogue_with("unordered");
+    struct catalogue *other = catalogue_with("ordered");
+    const char *const names[] = { "conv_wgrad", "maxpool_bwd", "ctc_loss" };
+    json_t *list = json_array();
+    struct err err;
+
+    (void)state;
+    json_array_append(list, (json_t *)catalogue_at(c, 0)->json);
+    assert_int_equal(catalogue_add(c, list, &err), ERR_OK);
+    assert_int_equal(catalogue_count(c), 1);
+    json_array_append(list, (json_t *)catalogue_at(other, 0)->json);
+    assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
+    json_array_append_new(list, json_integer(3));
+    assert_int_equal(catalogue_add(other, list, &err), ERR_CONFLICT);
+    assert_string_equal(nearest_name("conv_wgrd", names, 3), "conv_wgrad");
+    assert_string_equal(nearest_name("ctcloss", names, 3), "ctc_loss");
+    assert_null(nearest_name("softmax", names, 3));
+    json_decref(list);
+    catalogue_free(c);
+    catalogue_free(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_refused_with_pointer),
+        cmocka_unit_test(test_check_against_the_catalogue),
+        cmocka_unit_test(test_built_in_tables),
+        cmocka_unit_test(test_catalogue_conflict_and_nearest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
