@@ -53,11 +53,12 @@ static int parse_variants(json_t *array, struct catalogue_workload *w)
         struct catalogue_variant *v = &variants[i];
         int control;
 
-        if (json_unpack(item, "{s:s, s:s, s:s, s:s, s:s?, s:b}", "name", &v->name,
-                        "summary", &v->summary, "models", &v->models, "algorithm",
-                        &v->algorithm, "claim", &v->claim, "control", &control) != 0) {
+        if (json_unpack(item, "{s:s, s:s, s:s, s:s, s:b}", "name", &v->name, "summary",
+                        &v->summary, "models", &v->models, "algorithm", &v->algorithm,
+                        "control", &control) != 0) {
             return -1;
         }
+        v->claim = json_string_value(json_object_get(item, "claim"));
         v->control = control;
     }
     return w->variant_count > 0 ? 0 : -1;
@@ -108,15 +109,15 @@ static enum err_code parse_workload(json_t *object, size_t index,
     json_t *dtypes;
     json_error_t where;
 
-    if (json_unpack_ex(object, &where, 0,
-                       "{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s?, s:s?}",
+    if (json_unpack_ex(object, &where, 0, "{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:s}",
                        "workload", &w->name, "version", &w->version, "backend",
                        &w->backend, "title", &w->title, "summary", &w->summary,
                        "variants", &variants, "sizes", &sizes, "dtypes", &dtypes,
-                       "weight_sum", &w->weight_sum, "loss", &w->loss, "no_control",
-                       &w->no_control) != 0) {
+                       "weight_sum", &w->weight_sum) != 0) {
         return err_set(err, ERR_PROTOCOL, "catalogue: /%zu: %s", index, where.text);
     }
+    w->loss = json_string_value(json_object_get(object, "loss"));
+    w->no_control = json_string_value(json_object_get(object, "no_control"));
     w->json = object;
     if (parse_variants(variants, w) != 0) {
         return err_set(err, ERR_PROTOCOL, "catalogue: /%zu/variants of %s is malformed",

@@ -118,7 +118,7 @@ static enum err_code parse_cell(struct parser *p, json_t *object, size_t row, in
         cell->absent = true;
         return ERR_OK;
     }
-    if (json_unpack(object, "{s:o, s:s?, s:s?}", "variants", &variants, "documented",
+    if (json_unpack(object, "{s:o, s?s, s?s}", "variants", &variants, "documented",
                     &cell->documented, "note", &cell->note) != 0) {
         return err_set(p->err, ERR_INVALID, "%s: /rows/%zu/cells/%s: needs variants",
                        p->file, row, id);
