@@ -1,0 +1,42 @@
+#!/bin/bash
+# Every test: gcc and clang with warnings as errors, AddressSanitizer + UBSan, ThreadSanitizer,
+# lint.  Stops at nothing; says at the end what failed.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+export WERROR=1
+jobs=$(nproc)
+passed=0
+failed=0
+failures=''
+started=$SECONDS
+
+stage() { # NAME COMMAND...
+    local name=$1 from=$SECONDS
+    shift
+    echo "=== $name"
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        failures="$failures"$'\n'"  $name"
+    fi
+    echo "--- $name: $((SECONDS - from)) s"
+}
+build_and() { # TARGET MAKE-ARGUMENTS...
+    local target=$1
+    shift
+    make --no-print-directory -j"$jobs" build-tests "$@" && make --no-print-directory "$target" "$@"
+}
+
+stage 'gcc: unit and system tests' build_and check
+stage 'lint' make --no-print-directory -j"$jobs" lint
+stage 'clang: unit and system tests' build_and check CC=clang PYTEST="-m flavour"
+stage 'AddressSanitizer, UBSan: unit and system tests' \
+    build_and check SAN=address,undefined CFLAGS="-O1 -g" PYTEST="-m flavour"
+stage 'ThreadSanitizer: unit and system tests' \
+    build_and check SAN=thread CFLAGS="-O1 -g" PYTEST="-m flavour"
+
+echo "=== all stages: $((SECONDS - started)) s"
+[ -z "$failures" ] || echo "failed stages:$failures"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
