@@ -49,6 +49,7 @@ WSANFLAGS := $(if $(findstring thread,$(SAN)),,$(SANFLAGS))
 DAEMON_SRC := $(sort $(wildcard daemon/*.c daemon/base/*.c daemon/agent/*.c api/*.c db/*.c \
                 workloads/evidence/*.c) workloads/instruments/digest.c)
 WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/worker/*.c workloads/instruments/*.c))
+INSTRUMENTS_SRC := $(sort $(wildcard workloads/instruments/*.c))
 SELFTEST_SRC := $(sort $(wildcard tests/selftest/*.c))
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
 EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
@@ -61,9 +62,10 @@ DAEMON_LIB := $(call obj,$(filter-out $(MAINS),$(DAEMON_SRC)) $(EMBEDDED))
 WORKER_LIB := $(call obj,$(filter-out $(MAINS),$(WORKER_SRC)))
 PROGRAMS   := $(B)/reprod $(B)/reprod-worker $(B)/reprod-launch
 TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRC))
+INSTRUMENTS := $(B)/libreprod-instruments.so
 SELFTEST   := $(B)/tests/reprod-worker-selftest
 
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(INSTRUMENTS)
 $(B)/reprod: $(call obj,daemon/main.c) $(DAEMON_LIB) $(B)/link.flags
 	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie $(LDFLAGS) -o $@ \
 	    $(filter %.o,$^) $(PKG_LIBS) -lm -lpthread
@@ -76,6 +78,9 @@ $(SELFTEST): $(call obj,workloads/worker/main.c $(SELFTEST_SRC)) $(WORKER_LIB) $
 # Static, so that setting limits and executing costs no dynamic linking.
 $(B)/reprod-launch: $(call obj,$(LAUNCH_SRC)) $(B)/link.flags
 	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) -static-pie $(LDFLAGS) -o $@ $(filter %.o,$^)
+# Digest and exact sums for other languages.  Never sanitized: it is loaded into Python.
+$(INSTRUMENTS): $(INSTRUMENTS_SRC:%=$(B)/pic/%.o) $(B)/link.flags
+	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) -shared -fopenmp $(LDFLAGS) -o $@ $(filter %.o,$^)
 $(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie -fopenmp $(LDFLAGS) \
 	    -o $@ $(filter %.o,$(sort $^)) $(PKG_LIBS) -lcmocka -lm -lpthread
@@ -88,6 +93,9 @@ $(B)/obj/%.o: FLAGS = $(SANFLAGS) $(PKG_CFLAGS)
 $(B)/obj/%.c.o: %.c $(B)/cc.flags
 	$(Q)echo "  CC   $<"; mkdir -p $(@D); \
 	    $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) $(FLAGS) -MMD -MP -c -o $@ $<
+$(B)/pic/%.c.o: %.c $(B)/cc.flags
+	$(Q)echo "  CC   $< (pic)"; mkdir -p $(@D); \
+	    $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) -fPIC -fopenmp -MMD -MP -c -o $@ $<
 
 # One object an embedded file: the bytes, a NUL, and an entry in section reprod_embedded
 # (daemon/base/embed.h).
@@ -163,4 +171,5 @@ clean:
 .PHONY: all run test check check-unit check-system build-tests lint format format-check \
         check-layers check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
+-include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)
 -include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC))
