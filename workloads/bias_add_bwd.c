@@ -1,0 +1,214 @@
+/* Gradient of tf.nn.bias_add with respect to the bias (NHWC): db[c] = sum over n,h,w of
+ * dy[n,h,w,c].  "Row" below is one pixel of one image: all its channels. */
+#include "workloads/workload.h"
+
+#include <string.h>
+
+#include "workloads/rounding.h"
+#include "workloads/tree.h"
+
+enum {
+    TASK_ROWS = 8,
+    SLOTS = 64,
+    LANES = 16, /* of the patched variant's sum, as in reduce_sum.c */
+    BLOCK_ROWS = 256,
+    CHANNEL_CHUNK = 64
+};
+
+struct bias_shape {
+    int64_t images, height, width, channels;
+};
+
+struct bias_add_bwd {
+    int64_t rows, channels;
+    const float *dy;
+    float *db;
+    float *parts; /* one db for each slot, or for each lane of each block of rows */
+};
+
+static void row_add(float *to, const float *from, int64_t channels)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < channels; c++)
+        to[c] += from[c];
+}
+
+/* Neighbouring tasks go in opposite directions: two threads meet somewhere in the
+ * channels, and where hangs on nanoseconds. */
+static void task_add_atomically(const struct bias_add_bwd *bias, int64_t first_row,
+                                bool down)
+{
+    for (int64_t row = first_row; row < first_row + TASK_ROWS && row < bias->rows;
+         row++) {
+        const float *dy = bias->dy + row * bias->channels;
+
+        for (int64_t i = 0; i < bias->channels; i++) {
+            int64_t c = down ? bias->channels - 1 - i : i;
+
+#pragma omp atomic
+            bias->db[c] += dy[c];
+        }
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct bias_add_bwd *bias = run->state;
+    int64_t tasks = (bias->rows + TASK_ROWS - 1) / TASK_ROWS;
+
+    memset(bias->db, 0, (size_t)bias->channels * sizeof(float));
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t task = 0; task < tasks; task++)
+        task_add_atomically(bias, task * TASK_ROWS, task % 2);
+}
+
+/* Joins COUNT parts by the fixed tree and stores the sum in db. */
+static void parts_join(const struct bias_add_bwd *bias, int64_t count)
+{
+#pragma omp for
+    for (int64_t begin = 0; begin < bias->channels; begin += CHANNEL_CHUNK) {
+        int64_t end = begin + CHANNEL_CHUNK;
+
+        if (end > bias->channels)
+            end = bias->channels;
+        tree_sum(bias->parts, count, bias->channels, begin, end);
+        memcpy(bias->db + begin, bias->parts + begin,
+               (size_t)(end - begin) * sizeof(float));
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct bias_add_bwd *bias = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t slot = 0; slot < SLOTS; slot++) {
+            float *part = bias->parts + slot * bias->channels;
+
+            memset(part, 0, (size_t)bias->channels * sizeof(float));
+            for (int64_t row = slot * bias->rows / SLOTS;
+                 row < (slot + 1) * bias->rows / SLOTS; row++)
+                row_add(part, bias->dy + row * bias->channels, bias->channels);
+        }
+        parts_join(bias, SLOTS);
+    }
+}
+
+/* The patch makes bias_add a broadcasting tf.add, whose gradient is tf.reduce_sum over
+ * the broadcast axes: fixed lanes in fixed blocks, another order than `ordered` has. */
+static void compute_patched(struct run *run)
+{
+    const struct bias_add_bwd *bias = run->state;
+    int64_t blocks = (bias->rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t lane = 0; lane < blocks * LANES; lane++) {
+            float *part = bias->parts + lane * bias->channels;
+            int64_t begin = lane / LANES * BLOCK_ROWS, end = begin + BLOCK_ROWS;
+
+            if (end > bias->rows)
+                end = bias->rows;
+            memset(part, 0, (size_t)bias->channels * sizeof(float));
+            for (int64_t row = begin + lane % LANES; row < end; row += LANES)
+                row_add(part, bias->dy + row * bias->channels, bias->channels);
+        }
+        parts_join(bias, blocks * LANES);
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct bias_shape *shape = run->size->params;
+    struct bias_add_bwd *bias = run_host_alloc(sizeof(*bias));
+    int64_t dy_shape[] = { shape->images, shape->height, shape->width, shape->channels };
+    int64_t parts;
+
+    bias->rows = shape->images * shape->height * shape->width;
+    bias->channels = shape->channels;
+    parts = (bias->rows + BLOCK_ROWS - 1) / BLOCK_ROWS * LANES;
+    if (parts < SLOTS)
+        parts = SLOTS;
+    bias->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
+    bias->db = run_output(run, "db", run->dtype, 1, &bias->channels)->data;
+    bias->parts = run_alloc(run, (size_t)(parts * bias->channels) * sizeof(float));
+    run->state = bias;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const float *dy = inputs[0].data;
+    int64_t channels = output->shape[0], rows = tensor_elements(&inputs[0]) / channels;
+    double gamma = rounding_gamma(run->dtype, rows);
+
+    for (int64_t c = 0; c < channels; c++)
+        ret_expected[c] = ret_bound[c] = 0;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t c = 0; c < channels; c++) {
+            ret_expected[c] += dy[row * channels + c];
+            ret_bound[c] += gamma * fabs((double)dy[row * channels + c]);
+        }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every element of dy is added to its channel with an atomic add",
+      .models = "TensorFlow BiasAddGrad: the CUDA kernel that calls atomicAdd",
+      .algorithm = "atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "64 fixed groups of rows, joined by a fixed tree",
+      .models = "TensorFlow BiasAddGrad under TF_DETERMINISTIC_OPS: one column reduction",
+      .algorithm = "64 row slots, fixed tree",
+      .compute = compute_ordered },
+    { .name = "patched",
+      .summary = "gradient of a broadcasting add: a reduce_sum over n,h,w",
+      .models = "tfdeterminism.patch: bias_add as tf.math.add with implicit broadcasting",
+      .algorithm = "blocks of 256 rows, 16 lanes, fixed tree",
+      .compute = compute_patched },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "dy[12,14,14,1024] db[1024]",
+      &(const struct bias_shape){ 12, 14, 14, 1024 } },
+    { "medium", "dy[64,14,14,1024] db[1024]",
+      &(const struct bias_shape){ 64, 14, 14, 1024 } },
+    { "large", "dy[256,28,28,512] db[512]",
+      &(const struct bias_shape){ 256, 28, 28, 512 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow issue 22398", "BiasAddGrad on GPU gives other results each run",
+      "TF 2.1" },
+    { "tensorflow PR 31465", "deterministic bias_add gradient by TF_DETERMINISTIC_OPS",
+      "TF 2.1" },
+    { "tfdeterminism.patch", "bias_add replaced by broadcasting add", "TF 1.14" },
+    { "GTC S9911 slides 30-31", "bias addition: root cause and temporary solution",
+      NULL },
+};
+
+static const struct workload bias_add_bwd = {
+    .name = "bias_add_bwd",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.nn.bias_add backprop",
+    .summary = "bias gradient: the upstream gradient summed over images and pixels",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of db",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(bias_add_bwd);
