@@ -172,8 +172,9 @@ struct tensor *run_input(struct run *run, const char *name, enum dtype dtype, in
 struct tensor *run_input_values(struct run *run, const char *name, enum dtype dtype,
                                 int rank, const int64_t *shape, const void *values);
 
-/* Creates an output.  Before each iteration it is poisoned (all bytes 0xA5 xor the low
- * byte of the iteration index), after it every bit is hashed. */
+/* Creates an output.  Before each iteration it is poisoned with a 32-bit pattern that
+ * differs between iterations and between processes, so that an element nobody wrote
+ * shows; after it every bit is hashed. */
 struct tensor *run_output(struct run *run, const char *name, enum dtype dtype, int rank,
                           const int64_t *shape);
 

@@ -1,0 +1,211 @@
+/* The worker's command line: what is meant is understood, anything else is refused with a
+ * message that helps. */
+#include "workloads/worker/args.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered", .control = true },
+    { .name = "ordered" },
+};
+static const struct workload_size sizes[] = { { .name = "small" }, { .name = "large" } };
+static const struct workload conv = {
+    .name = "conv_wgrad",
+    .backend = "cpu",
+    .variants = variants,
+    .variant_count = 2,
+    .sizes = sizes,
+    .size_count = 2,
+    .dtypes = { DTYPE_FLOAT32, DTYPE_BFLOAT16 },
+    .dtype_count = 2,
+};
+static const struct workload elsewhere = { .name = "gpu_only", .backend = "cuda" };
+static const struct workload *workloads[] = { &conv, &elsewhere };
+static const struct registry registry = { .workloads = workloads, .count = 2 };
+static const struct backend backend = {
+    .name = "cpu",
+    .threads_default = 2,
+    .threads_max = 256,
+};
+
+enum { WORDS_MAX = 32 };
+
+/* Splits LINE at spaces (in place) and parses it. */
+static bool parse(const char *line, struct args *ret_args, char *ret_message)
+{
+    static char text[1024];
+    char *words[WORDS_MAX] = { (char *)"reprod-worker" };
+    int count = 1;
+    snprintf(text, sizeof(text), "%s", line);
+    char *rest = text;
+    for (char *word = strtok_r(text, " ", &rest); word;
+         word = strtok_r(NULL, " ", &rest)) {
+        words[count++] = word;
+    }
+    return worker_args_parse(&registry, &backend, count, words, ret_args, ret_message);
+}
+
+static void accept(const char *line, struct args *ret_args)
+{
+    char message[ARGS_MESSAGE_SIZE] = "";
+    if (!parse(line, ret_args, message)) {
+        fail_msg("'%s' was refused: %s", line, message);
+    }
+}
+
+static void refuse(const char *line, const char *wanted)
+{
+    struct args args;
+    char message[ARGS_MESSAGE_SIZE] = "";
+    if (parse(line, &args, message)) {
+        fail_msg("'%s' was accepted", line);
+    }
+    if (!strstr(message, wanted)) {
+        fail_msg("'%s': wanted '%s' in '%s'", line, wanted, message);
+    }
+    assert_null(strchr(message, '\n'));
+}
+
+static void test_whole_request(void **state)
+{
+    (void)state;
+    struct args a;
+    accept(
+        "--run --workload conv_wgrad --variant ordered --size large --dtype bfloat16 "
+        "--seed 18446744073709551615 --iterations 1000 --threads 256 --device cpu:h",
+        &a);
+    assert_int_equal(a.command, ARGS_RUN);
+    assert_ptr_equal(a.workload, &conv);
+    assert_ptr_equal(a.variant, &variants[1]);
+    assert_ptr_equal(a.size, &sizes[1]);
+    assert_int_equal(a.dtype, DTYPE_BFLOAT16);
+    assert_true(a.seed == UINT64_MAX);
+    assert_int_equal(a.iterations, 1000);
+    assert_int_equal(a.threads, 256);
+    assert_string_equal(a.device, "cpu:h");
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct args a;
+    accept("--workload conv_wgrad --check", &a);
+    assert_int_equal(a.command, ARGS_CHECK);
+    assert_ptr_equal(a.variant, &variants[0]);
+    assert_ptr_equal(a.size, &sizes[0]);
+    assert_int_equal(a.dtype, DTYPE_FLOAT32);
+    assert_true(a.seed == 1);
+    assert_int_equal(a.iterations, 10);
+    assert_int_equal(a.threads, 2);
+    assert_null(a.device);
+}
+
+static void test_commands(void **state)
+{
+    (void)state;
+    struct args a;
+    accept("--catalogue", &a);
+    assert_int_equal(a.command, ARGS_CATALOGUE);
+    accept("--probe", &a);
+    assert_int_equal(a.command, ARGS_PROBE);
+    accept("--version", &a);
+    assert_int_equal(a.command, ARGS_VERSION);
+    accept("--help", &a);
+    assert_int_equal(a.command, ARGS_HELP);
+    refuse("", "no command");
+    refuse("--seed 1", "no command");
+    refuse("--run --check --workload conv_wgrad", "one command too many");
+    refuse("--run --run", "one command too many");
+    refuse("--catalogue --seed 1", "'--seed' is for --run and --check only");
+}
+
+static void test_options(void **state)
+{
+    (void)state;
+    refuse("--run --worklod conv_wgrad", "nearest: '--workload'");
+    refuse("--rum", "nearest: '--run'");
+    refuse("-h", "unknown option '-h'");
+    refuse("--run conv_wgrad", "unknown option 'conv_wgrad'");
+    refuse("--run --workload=conv_wgrad", "nearest: '--workload'");
+    refuse("--run --workload", "'--workload' lacks its value");
+    refuse("--run --workload --seed 1", "'--workload' lacks its value");
+    refuse("--run --workload conv_wgrad --seed 1 --seed 1", "'--seed' is given twice");
+    refuse("--run", "'--workload' is missing");
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    refuse("--run --workload conv_wgard",
+           "unknown workload 'conv_wgard'; nearest: "
+           "'conv_wgrad'");
+    refuse("--run --workload gpu_only", "unknown workload 'gpu_only'");
+    refuse("--run --workload conv_wgrad --variant order",
+           "unknown variant 'order' of workload 'conv_wgrad'; nearest: 'ordered'");
+    refuse("--run --workload conv_wgrad --size smal", "nearest: 'small'");
+    refuse("--run --workload conv_wgrad --dtype float16",
+           "unknown dtype 'float16' of workload 'conv_wgrad'; nearest: 'bfloat16'");
+    refuse("--run --workload conv_wgrad --variant ORDERED", "nearest: ");
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    static const char *const bad[] = { "0",   "1001", "-1",
+                                       "1.5", "0x10", "ten",
+                                       "1e2", "+3",   "99999999999999999999" };
+    char line[256];
+    for (int i = 0; i < COUNT_OF(bad); i++) {
+        snprintf(line, sizeof(line), "--run --workload conv_wgrad --iterations %s",
+                 bad[i]);
+        refuse(line, "not a number in 1 .. 1000");
+    }
+    refuse("--run --workload conv_wgrad --threads 257", "not a number in 1 .. 256");
+    refuse("--run --workload conv_wgrad --threads 0", "not a number in 1 .. 256");
+    refuse("--run --workload conv_wgrad --seed 18446744073709551616",
+           "not a number in 0 .. 2^64-1");
+    refuse("--run --workload conv_wgrad --seed -1", "not a number in 0 .. 2^64-1");
+    refuse("--run --workload conv_wgrad --seed 1x", "not a number in 0 .. 2^64-1");
+    struct args a;
+    accept("--run --workload conv_wgrad --seed 0", &a);
+    assert_true(a.seed == 0);
+}
+
+static void test_long_words_do_not_overflow(void **state)
+{
+    (void)state;
+    char word[4096];
+    memset(word, 'x', sizeof(word) - 1);
+    word[sizeof(word) - 1] = '\0';
+    char *lines[][4] = {
+        { (char *)"w", word, NULL, NULL },
+        { (char *)"w", (char *)"--run", (char *)"--workload", word },
+    };
+    for (int i = 0; i < COUNT_OF(lines); i++) {
+        struct args args;
+        char message[ARGS_MESSAGE_SIZE] = "";
+        assert_false(worker_args_parse(&registry, &backend, lines[i][2] ? 4 : 2, lines[i],
+                                       &args, message));
+        assert_non_null(strstr(message, "nearest"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole_request),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_long_words_do_not_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

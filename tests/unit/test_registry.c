@@ -1,0 +1,298 @@
+/* The registry sorts what it is given, finds it again, and names every broken promise. */
+#include "workloads/worker/registry.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "workloads/worker/spelling.h"
+
+static void setup(struct run *run)
+{
+    (void)run;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    (void)run;
+    (void)inputs;
+    (void)output;
+    (void)ret_expected;
+    (void)ret_bound;
+}
+
+/* A sound workload, every part of which a test may break. */
+struct sample {
+    struct workload workload;
+    struct workload_variant variants[2];
+    struct workload_size sizes[2];
+    struct workload_reference references[1];
+};
+
+static void sample_init(struct sample *s, const char *name)
+{
+    *s = (struct sample){
+        .variants = { { .name = "unordered",
+                        .summary = "s",
+                        .models = "m",
+                        .algorithm = "a",
+                        .control = true,
+                        .compute = setup },
+                      { .name = "ordered",
+                        .summary = "s",
+                        .models = "m",
+                        .algorithm = "a",
+                        .compute = setup } },
+        .sizes = { { .name = "small", .description = "d" },
+                   { .name = "large", .description = "d" } },
+        .references = { { .id = "i", .title = "t" } },
+        .workload = { .name = name,
+                      .version = 1,
+                      .backend = "cpu",
+                      .title = "t",
+                      .summary = "s",
+                      .variant_count = 2,
+                      .size_count = 2,
+                      .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT64 },
+                      .dtype_count = 2,
+                      .weight_sum = "w",
+                      .reference_count = 1,
+                      .setup = setup,
+                      .reference = reference },
+    };
+    s->workload.variants = s->variants;
+    s->workload.sizes = s->sizes;
+    s->workload.references = s->references;
+}
+
+/* The number of defects of LIST; their text in ret_text. */
+static int defects_of(const struct workload *const *list, int count, char ret_text[4096])
+{
+    struct registry registry;
+    FILE *out = fmemopen(ret_text, 4096, "w");
+    assert_non_null(out);
+    int defects = registry_init(&registry, list, list + count, out);
+    fclose(out);
+    registry_release(&registry);
+    return defects;
+}
+
+static void expect_defect(const struct sample *s, const char *text)
+{
+    char found[4096] = "";
+    const struct workload *list[] = { &s->workload };
+    int defects = defects_of(list, 1, found);
+    if (defects != 1 || !strstr(found, text)) {
+        fail_msg("wanted one defect '%s', got %d: %s", text, defects, found);
+    }
+}
+
+static void test_accepts_a_sound_workload(void **state)
+{
+    (void)state;
+    struct sample s;
+    char text[4096] = "";
+    sample_init(&s, "conv_2d");
+    const struct workload *list[] = { &s.workload };
+    assert_int_equal(defects_of(list, 1, text), 0);
+    assert_string_equal(text, "");
+}
+
+static void test_sorts_skips_padding_and_finds(void **state)
+{
+    (void)state;
+    struct sample a, b, c;
+    struct registry registry;
+    sample_init(&a, "alpha");
+    sample_init(&b, "beta");
+    sample_init(&c, "alpha");
+    c.workload.backend = "cuda";
+    const struct workload *list[] = { &b.workload, NULL, &c.workload, &a.workload, NULL };
+    assert_int_equal(registry_init(&registry, list, list + 5, stderr), 0);
+    assert_int_equal(registry.count, 3);
+    assert_ptr_equal(registry.workloads[0], &a.workload);
+    assert_ptr_equal(registry.workloads[1], &c.workload);
+    assert_ptr_equal(registry.workloads[2], &b.workload);
+    assert_ptr_equal(registry_find(&registry, "alpha", "cuda"), &c.workload);
+    assert_ptr_equal(registry_find(&registry, "beta", "cpu"), &b.workload);
+    assert_null(registry_find(&registry, "beta", "cuda"));
+    assert_null(registry_find(&registry, "bet", "cpu"));
+    assert_string_equal(registry_nearest(&registry, "betta"), "beta");
+    registry_release(&registry);
+}
+
+static void test_empty_registry(void **state)
+{
+    (void)state;
+    struct registry registry;
+    assert_int_equal(registry_init(&registry, NULL, NULL, stderr), 0);
+    assert_int_equal(registry.count, 0);
+    assert_null(registry_nearest(&registry, "x"));
+    registry_release(&registry);
+}
+
+static void test_refuses_the_same_name_twice(void **state)
+{
+    (void)state;
+    struct sample a, b;
+    char text[4096] = "";
+    sample_init(&a, "alpha");
+    sample_init(&b, "alpha");
+    const struct workload *list[] = { &a.workload, &b.workload };
+    assert_int_equal(defects_of(list, 2, text), 1);
+    assert_string_equal(text, "workload 'alpha': registered twice for backend 'cpu'\n");
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const bad[] = { "",    "Conv", "2d", "_x",
+                                       "a-b", "a b",  "é",  "conv_wgrad\n" };
+    struct sample s;
+    for (int i = 0; i < COUNT_OF(bad); i++) {
+        sample_init(&s, bad[i]);
+        expect_defect(&s, "is not [a-z][a-z0-9_]*");
+    }
+    char long_name[66];
+    memset(long_name, 'a', sizeof(long_name));
+    long_name[65] = '\0';
+    sample_init(&s, long_name);
+    expect_defect(&s, "is not [a-z][a-z0-9_]*");
+    sample_init(&s, NULL);
+    expect_defect(&s, "name '(null)'");
+}
+
+#define BREAK(change, message)                                                           \
+    do {                                                                                 \
+        struct sample s;                                                                 \
+        sample_init(&s, "w");                                                            \
+        change;                                                                          \
+        expect_defect(&s, message);                                                      \
+    } while (0)
+
+static void test_required_parts(void **state)
+{
+    (void)state;
+    BREAK(s.workload.version = 0, "version is 0");
+    BREAK(s.workload.backend = "gpu", "backend is 'gpu'");
+    BREAK(s.workload.backend = NULL, "backend is '(null)'");
+    BREAK(s.workload.title = NULL, "has no title");
+    BREAK(s.workload.summary = "", "has no summary");
+    BREAK(s.workload.weight_sum = NULL, "weight_sum");
+    BREAK(s.workload.setup = NULL, "has no setup hook");
+    BREAK(s.workload.reference = NULL, "has no reference hook");
+    BREAK(s.workload.references = NULL, "there are no references");
+    BREAK(s.references[0].title = "", "lacks its id or its title");
+}
+
+static void test_variants(void **state)
+{
+    (void)state;
+    BREAK(s.workload.variant_count = 0, "has 0 variants");
+    BREAK(s.workload.variants = NULL, "has 0 variants");
+    BREAK(s.workload.variant_count = 65, "has 65 variants");
+    BREAK(s.variants[1].name = "unordered", "two variants are named 'unordered'");
+    BREAK(s.variants[1].name = "Ordered", "variant name 'Ordered'");
+    BREAK(s.variants[1].summary = NULL, "'ordered' has no summary");
+    BREAK(s.variants[1].models = NULL, "does not say what it models");
+    BREAK(s.variants[1].algorithm = NULL, "has no algorithm");
+    BREAK(s.variants[1].compute = NULL, "has no compute hook");
+    BREAK(s.variants[1].claim = "maybe", "claims 'maybe'");
+}
+
+static void test_control(void **state)
+{
+    (void)state;
+    BREAK(s.variants[0].control = false, "no variant is a control");
+    BREAK(s.workload.no_control = "because", "has a control, and no_control says");
+    struct sample s;
+    char text[4096] = "";
+    sample_init(&s, "w");
+    s.variants[0].control = false;
+    s.workload.no_control = "because";
+    const struct workload *list[] = { &s.workload };
+    assert_int_equal(defects_of(list, 1, text), 0);
+}
+
+static void test_sizes_and_dtypes(void **state)
+{
+    (void)state;
+    BREAK(s.workload.size_count = 0, "has 0 sizes");
+    BREAK(s.sizes[0].name = "medium", "no size is named \"small\"");
+    BREAK(s.sizes[1].name = "small", "two sizes are named 'small'");
+    BREAK(s.sizes[1].description = NULL, "size 'large' has no description");
+    BREAK(s.workload.dtype_count = 0, "has 0 dtypes");
+    BREAK(s.workload.dtype_count = 8, "has 8 dtypes");
+    BREAK(s.workload.dtypes[1] = DTYPE_FLOAT32, "float32 is listed twice");
+    BREAK(s.workload.dtypes[1] = DTYPE_COUNT, "dtype number 7 does not exist");
+}
+
+static void test_names_every_defect_on_its_own_line(void **state)
+{
+    (void)state;
+    struct sample s;
+    char text[4096] = "";
+    sample_init(&s, "w");
+    s.workload.version = -1;
+    s.workload.title = NULL;
+    s.variants[1].compute = NULL;
+    const struct workload *list[] = { &s.workload };
+    assert_int_equal(defects_of(list, 1, text), 3);
+    int lines = 0;
+    for (const char *c = text; *c; c++) {
+        lines += *c == '\n';
+    }
+    assert_int_equal(lines, 3);
+}
+
+static void test_linked_workloads_are_sound(void **state)
+{
+    (void)state;
+    struct registry registry;
+    assert_int_equal(registry_init_linked(&registry, stderr), 0);
+    for (int i = 1; i < registry.count; i++) {
+        assert_true(
+            strcmp(registry.workloads[i - 1]->name, registry.workloads[i]->name) <= 0);
+    }
+    registry_release(&registry);
+}
+
+static void test_spelling(void **state)
+{
+    (void)state;
+    const char *const names[] = { "conv_wgrad", "conv_dgrad", "ctc_loss" };
+    assert_string_equal(spelling_nearest("conv_wgrd", names, 3), "conv_wgrad");
+    assert_string_equal(spelling_nearest("ctcloss", names, 3), "ctc_loss");
+    assert_string_equal(spelling_nearest("", names, 3), "ctc_loss");
+    assert_null(spelling_nearest("x", names, 0));
+    char huge[1000];
+    memset(huge, 'c', sizeof(huge));
+    huge[999] = '\0';
+    assert_non_null(spelling_nearest(huge, names, 3));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepts_a_sound_workload),
+        cmocka_unit_test(test_sorts_skips_padding_and_finds),
+        cmocka_unit_test(test_empty_registry),
+        cmocka_unit_test(test_refuses_the_same_name_twice),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_required_parts),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_control),
+        cmocka_unit_test(test_sizes_and_dtypes),
+        cmocka_unit_test(test_names_every_defect_on_its_own_line),
+        cmocka_unit_test(test_linked_workloads_are_sound),
+        cmocka_unit_test(test_spelling),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* The command line of the worker (workloads/PROTOCOL.md), read strictly: whatever is not
+ * understood completely is refused, with the nearest valid name. */
+#ifndef WORKLOADS_WORKER_ARGS_H
+#define WORKLOADS_WORKER_ARGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "workloads/worker/backend.h"
+#include "workloads/worker/registry.h"
+#include "workloads/workload.h"
+
+enum { ARGS_MESSAGE_SIZE = 512 };
+
+enum args_command {
+    ARGS_NONE,
+    ARGS_RUN,
+    ARGS_CHECK,
+    ARGS_CATALOGUE,
+    ARGS_PROBE,
+    ARGS_VERSION,
+    ARGS_HELP
+};
+
+struct args {
+    enum args_command command;
+    /* For ARGS_RUN and ARGS_CHECK; what is not given is the workload's first variant,
+     * size and dtype, seed 1, 10 iterations, the backend's number of threads and its
+     * first device. */
+    const struct workload *workload;
+    const struct workload_variant *variant;
+    const struct workload_size *size;
+    enum dtype dtype;
+    uint64_t seed;
+    int iterations;     /* 1 .. 1000 */
+    int threads;        /* 1 .. backend->threads_max */
+    const char *device; /* NULL: the first.  Borrowed from argv; not yet looked up */
+};
+
+/* Reads argv[1 …].  False, with one line in ret_message, when anything is wrong. */
+bool worker_args_parse(const struct registry *registry, const struct backend *backend,
+                       int argc, char *const *argv, struct args *ret_args,
+                       char ret_message[ARGS_MESSAGE_SIZE]);
+
+#endif

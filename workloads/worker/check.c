@@ -1,0 +1,179 @@
+#include "workloads/worker/check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "workloads/instruments/half.h"
+#include "workloads/worker/run.h"
+#include "workloads/worker/status.h"
+
+/* `run` comes first: hooks hand back a pointer to it. */
+static struct check {
+    struct run run;
+    struct emit emit;
+    struct tensor inputs[RUN_TENSORS_MAX]; /* on the host */
+} check;
+
+static double element(enum dtype dtype, const void *data, int64_t i)
+{
+    switch (dtype) {
+    case DTYPE_FLOAT32:
+        return ((const float *)data)[i];
+    case DTYPE_FLOAT64:
+        return ((const double *)data)[i];
+    case DTYPE_FLOAT16:
+        return f32_from_f16(((const uint16_t *)data)[i]);
+    case DTYPE_BFLOAT16:
+        return f32_from_bf16(((const uint16_t *)data)[i]);
+    case DTYPE_INT32:
+        return ((const int32_t *)data)[i];
+    case DTYPE_INT64:
+        return (double)((const int64_t *)data)[i];
+    default:
+        return ((const uint8_t *)data)[i];
+    }
+}
+
+static double error_ratio(double got, double expected, double bound)
+{
+    if (isnan(got) || isnan(expected) || !isfinite(bound) || bound < 0) {
+        return INFINITY;
+    }
+    if (got == expected) {
+        return 0;
+    }
+    double error = fabs(got - expected);
+    return error > bound ? fmax(error / bound, nextafter(1, 2)) : error / bound;
+}
+
+struct deviation check_compare(enum dtype dtype, const void *data, int64_t elements,
+                               const double *expected, const double *bound)
+{
+    struct deviation worst = { .ratio = -1 };
+    for (int64_t i = 0; i < elements; i++) {
+        double got = element(dtype, data, i);
+        double ratio = error_ratio(got, expected[i], bound[i]);
+        /* The negation lets a ratio that is no number fail. */
+        worst.failed += !(ratio <= 1);
+        if (!(ratio <= worst.ratio)) {
+            worst.ratio = ratio;
+            worst.index = i;
+            worst.got = got;
+            worst.expected = expected[i];
+            worst.bound = bound[i];
+        }
+    }
+    return worst;
+}
+
+static void *host_copy(struct run *run, const struct tensor *tensor)
+{
+    size_t bytes = (size_t)tensor_elements(tensor) * dtype_bytes(tensor->dtype);
+    void *copy = run_host_alloc(bytes);
+    run->backend->download(run, copy, tensor->data, bytes);
+    return copy;
+}
+
+static void emit_output(struct emit *emit, const struct tensor *output,
+                        const struct deviation *worst)
+{
+    emit_object(emit, NULL);
+    emit_string(emit, "name", output->name);
+    emit_int(emit, "elements", tensor_elements(output));
+    emit_int(emit, "failed", worst->failed);
+    emit_bool(emit, "ok", worst->failed == 0);
+    emit_double(emit, "max_error_to_bound", worst->ratio);
+    emit_object(emit, "worst");
+    emit_int(emit, "index", worst->index);
+    emit_double(emit, "got", worst->got);
+    emit_double(emit, "expected", worst->expected);
+    emit_double(emit, "bound", worst->bound);
+    emit_object_end(emit);
+    emit_object_end(emit);
+}
+
+static bool check_output(struct check *c, const struct tensor *output)
+{
+    size_t elements = (size_t)tensor_elements(output);
+    double *expected = run_host_alloc(elements * sizeof(*expected));
+    double *bound = run_host_alloc(elements * sizeof(*bound));
+    void *got = host_copy(&c->run, output);
+    for (size_t i = 0; i < elements; i++) {
+        expected[i] = bound[i] = NAN; /* what reference leaves out does not pass */
+    }
+    c->run.workload->reference(&c->run, c->inputs, output, expected, bound);
+    struct deviation worst =
+        check_compare(output->dtype, got, (int64_t)elements, expected, bound);
+    emit_output(&c->emit, output, &worst);
+    free(got);
+    free(bound);
+    free(expected);
+    return worst.failed == 0;
+}
+
+static void begin(struct check *c)
+{
+    const struct run *run = &c->run;
+    char seed[24];
+    snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
+    emit_begin(&c->emit);
+    emit_string(&c->emit, "workload", run->workload->name);
+    emit_string(&c->emit, "variant", run->variant->name);
+    emit_string(&c->emit, "size", run->size->name);
+    emit_string(&c->emit, "dtype", dtype_name(run->dtype));
+    emit_string(&c->emit, "seed", seed);
+    emit_int(&c->emit, "threads", run->threads);
+    emit_string(&c->emit, "algorithm", run->algorithm);
+}
+
+static int finish(struct check *c, int status)
+{
+    int error = emit_end(&c->emit);
+    if (error) {
+        fprintf(stderr, "reprod-worker: cannot write the result: %s\n", strerror(error));
+        return STATUS_OUTPUT;
+    }
+    return status;
+}
+
+static int end_early_cb(struct run *run, const char *outcome, const char *cause)
+{
+    struct check *c = (struct check *)run;
+    begin(c);
+    emit_bool(&c->emit, "ok", false);
+    emit_string(&c->emit, "outcome", outcome);
+    emit_string(&c->emit, "cause", cause);
+    return finish(c, STATUS_UNCHECKED);
+}
+
+int check_run(const struct args *args, const struct backend *backend)
+{
+    struct check *c = &check;
+    struct run *run = &c->run;
+    emit_init(&c->emit, STDOUT_FILENO);
+    run_init(run, args, backend);
+    run->iterations = 1;
+    run_on_early_end(end_early_cb);
+    run_prepare(run);
+    for (int i = 0; i < run->input_count; i++) {
+        c->inputs[i] = run->inputs[i];
+        c->inputs[i].data = host_copy(run, &run->inputs[i]);
+    }
+    run_compute(run, 0);
+    begin(c);
+    bool ok = true;
+    emit_array(&c->emit, "outputs");
+    for (int i = 0; i < run->output_count; i++) {
+        ok &= check_output(c, &run->outputs[i]);
+    }
+    emit_array_end(&c->emit);
+    emit_bool(&c->emit, "ok", ok);
+    emit_string(&c->emit, "outcome", "completed");
+    emit_null(&c->emit, "cause");
+    run_finish(run);
+    return finish(c, ok ? STATUS_OK : STATUS_MISMATCH);
+}

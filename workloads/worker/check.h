@@ -1,0 +1,27 @@
+/* --check: computes one iteration and compares every element of every output with the
+ * workload's float64 reference. */
+#ifndef WORKLOADS_WORKER_CHECK_H
+#define WORKLOADS_WORKER_CHECK_H
+
+#include "workloads/worker/args.h"
+#include "workloads/worker/backend.h"
+
+/* How far one output is from its reference.  An element's error is |got - expected|, its
+ * ratio error / bound: 0 where the values are equal, infinite where the bound is 0 and
+ * they are not, where the value or the expectation is NaN, and where the bound is
+ * negative or not finite.  It passes with a ratio up to 1. */
+struct deviation {
+    double ratio;  /* the worst */
+    int64_t index; /* the element that has it: the first of equals */
+    double got, expected, bound;
+    int64_t failed; /* elements that do not pass */
+};
+
+/* Compares the ELEMENTS host values of DTYPE at DATA. */
+struct deviation check_compare(enum dtype dtype, const void *data, int64_t elements,
+                               const double *expected, const double *bound);
+
+/* Prints one JSON object to standard output; returns the exit status (status.h). */
+int check_run(const struct args *args, const struct backend *backend);
+
+#endif

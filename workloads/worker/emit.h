@@ -1,0 +1,59 @@
+/* JSON lines, written by hand: the worker needs no JSON library.
+ *
+ *     emit_begin(e);
+ *     emit_string(e, "event", "iteration");
+ *     emit_array(e, "list");
+ *     emit_int(e, NULL, 1);           // no key inside an array
+ *     emit_array_end(e);
+ *     error = emit_end(e);            // {"event":"iteration","list":[1]}
+ *
+ * A line is built in memory and leaves in one write(2).  The caller keeps keys unique. */
+#ifndef WORKLOADS_WORKER_EMIT_H
+#define WORKLOADS_WORKER_EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "workloads/instruments/digest.h"
+
+enum { EMIT_LINE_MAX = 64 * 1024 }; /* bytes of a line, its newline included */
+
+struct emit {
+    int fd; /* borrowed */
+    size_t length;
+    bool too_long; /* the line outgrew EMIT_LINE_MAX and will not be written */
+    char line[EMIT_LINE_MAX];
+};
+
+void emit_init(struct emit *emit, int fd);
+
+void emit_begin(struct emit *emit);
+
+/* Ends the line and writes it.  Returns 0 or an errno value: EMSGSIZE when the line is
+ * too long, EPIPE when nobody reads (SIGPIPE must be ignored), or what write(2) says. */
+int emit_end(struct emit *emit);
+
+/* VALUE is UTF-8; each byte that is not becomes U+FFFD.  NULL is written as null. */
+void emit_string(struct emit *emit, const char *key, const char *value);
+void emit_int(struct emit *emit, const char *key, int64_t value);
+void emit_bool(struct emit *emit, const char *key, bool value);
+void emit_null(struct emit *emit, const char *key);
+
+/* A number with DECIMALS decimals; null when VALUE is not finite. */
+void emit_fixed(struct emit *emit, const char *key, double value, int decimals);
+
+/* A number with 17 significant digits, which reads back as VALUE; the strings "nan",
+ * "inf" and "-inf" where JSON has no number. */
+void emit_double(struct emit *emit, const char *key, double value);
+
+/* The 16 hex digits of the binary64 bits of VALUE, as a string. */
+void emit_bits(struct emit *emit, const char *key, double value);
+void emit_digest(struct emit *emit, const char *key, struct digest digest);
+
+void emit_object(struct emit *emit, const char *key);
+void emit_object_end(struct emit *emit);
+void emit_array(struct emit *emit, const char *key);
+void emit_array_end(struct emit *emit);
+
+#endif

@@ -1,0 +1,140 @@
+#include "workloads/worker/execute.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "workloads/worker/environment.h"
+#include "workloads/worker/libraries.h"
+#include "workloads/worker/run.h"
+#include "workloads/worker/status.h"
+
+enum { PROTOCOL_VERSION = 1 };
+
+/* The run of this process.  `run` comes first: hooks hand back a pointer to it. */
+static struct execution {
+    struct run run;
+    struct emit emit;
+    bool started; /* the start event is out */
+    struct digest input_digest;
+    int iterations; /* computed, hashed and reported */
+    int64_t bytes_hashed;
+} execution;
+
+static void send_line(struct execution *x)
+{
+    int error = emit_end(&x->emit);
+    if (error) {
+        fprintf(stderr, "reprod-worker: cannot write events to descriptor %d: %s\n",
+                x->emit.fd, strerror(error));
+        _exit(STATUS_OUTPUT);
+    }
+}
+
+static void begin_event(struct execution *x, const char *event)
+{
+    emit_begin(&x->emit);
+    emit_string(&x->emit, "event", event);
+}
+
+static void emit_case(struct emit *emit, const struct run *run)
+{
+    char seed[24];
+    snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
+    emit_string(emit, "workload", run->workload->name);
+    emit_int(emit, "version", run->workload->version);
+    emit_string(emit, "variant", run->variant->name);
+    emit_string(emit, "size", run->size->name);
+    emit_string(emit, "dtype", dtype_name(run->dtype));
+    emit_string(emit, "seed", seed);
+    emit_int(emit, "iterations", run->iterations);
+    emit_int(emit, "threads", run->threads);
+}
+
+static void send_start(struct execution *x)
+{
+    struct run *run = &x->run;
+    struct emit *emit = &x->emit;
+    x->input_digest = run_input_digest(run);
+    x->started = true;
+    begin_event(x, "start");
+    emit_int(emit, "v", PROTOCOL_VERSION);
+    emit_int(emit, "pid", getpid());
+    emit_case(emit, run);
+    emit_string(emit, "backend", run->backend->name);
+    emit_string(emit, "device", run->backend->device_id());
+    emit_string(emit, "algorithm", run->algorithm);
+    emit_string(emit, "claim", run->variant->claim);
+    emit_digest(emit, "input_digest", x->input_digest);
+    environment_emit(emit, run);
+    libraries_emit(emit);
+    send_line(x);
+}
+
+static void compute_iteration(struct execution *x, int index)
+{
+    struct run *run = &x->run;
+    struct emit *emit = &x->emit;
+    double milliseconds = run_compute(run, index);
+    struct digest digest = run_output_digest(run);
+    double weights = run->backend->exact_sum(run, &run->outputs[run->weights_output]);
+    x->bytes_hashed += run_output_bytes(run);
+    x->iterations++;
+    begin_event(x, "iteration");
+    emit_int(emit, "i", index);
+    emit_digest(emit, "digest", digest);
+    emit_bits(emit, "weight_sum", weights);
+    if (run->has_loss) {
+        emit_bits(emit, "loss", run->loss);
+    } else {
+        emit_null(emit, "loss");
+    }
+    emit_fixed(emit, "ms", milliseconds, 6);
+    emit_string(emit, "algorithm", run->algorithm);
+    send_line(x);
+}
+
+static void send_end(struct execution *x, const char *outcome, const char *cause,
+                     struct digest input_digest)
+{
+    struct emit *emit = &x->emit;
+    begin_event(x, "end");
+    emit_string(emit, "outcome", outcome);
+    emit_string(emit, "cause", cause);
+    emit_int(emit, "iterations", x->iterations);
+    emit_int(emit, "elements", x->iterations ? run_output_elements(&x->run) : 0);
+    emit_int(emit, "bytes_hashed", x->bytes_hashed);
+    emit_string(emit, "device", x->run.backend->device_id());
+    emit_digest(emit, "input_digest", input_digest);
+    send_line(x);
+}
+
+/* The device may be what failed, so the inputs are not read again. */
+static int end_early_cb(struct run *run, const char *outcome, const char *cause)
+{
+    struct execution *x = (struct execution *)run;
+    if (!x->started) {
+        send_start(x);
+    }
+    send_end(x, outcome, cause, x->input_digest);
+    return STATUS_OK;
+}
+
+int execute_run(const struct args *args, const struct backend *backend, int fd)
+{
+    struct execution *x = &execution;
+    emit_init(&x->emit, fd);
+    run_init(&x->run, args, backend);
+    run_on_early_end(end_early_cb);
+    run_prepare(&x->run);
+    send_start(x);
+    for (int i = 0; i < x->run.iterations; i++) {
+        compute_iteration(x, i);
+    }
+    struct digest input_digest = run_input_digest(&x->run);
+    run_finish(&x->run);
+    send_end(x, "completed", NULL, input_digest);
+    return STATUS_OK;
+}

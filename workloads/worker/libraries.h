@@ -1,0 +1,21 @@
+/* What is mapped into this process: the executable and its shared libraries, by the GNU
+ * build-id that the linker gave each (ELF note NT_GNU_BUILD_ID). */
+#ifndef WORKLOADS_WORKER_LIBRARIES_H
+#define WORKLOADS_WORKER_LIBRARIES_H
+
+#include "workloads/worker/emit.h"
+
+enum { BUILD_ID_SIZE = 2 * 64 + 8, LIBRARY_PATH_SIZE = 512 };
+
+/* The build of the worker: its build-id in hex or, if it was linked without one,
+ * "digest:" and the digest of its file.  Borrowed: valid until the process ends. */
+const char *libraries_worker_build(void);
+
+/* The file name of the OpenMP run-time library, with the version that its real path shows
+ * ("libgomp.so.1.0.0"); "none" when there is none. */
+void libraries_openmp(char ret_name[LIBRARY_PATH_SIZE]);
+
+/* Adds "libraries":[{"path":…,"build_id":…}], in the order of the dynamic linker. */
+void libraries_emit(struct emit *emit);
+
+#endif

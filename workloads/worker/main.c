@@ -1,0 +1,93 @@
+/* reprod-worker: one case, one device, one fresh process (workloads/PROTOCOL.md). */
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "workloads/worker/args.h"
+#include "workloads/worker/catalogue.h"
+#include "workloads/worker/check.h"
+#include "workloads/worker/execute.h"
+#include "workloads/worker/libraries.h"
+#include "workloads/worker/registry.h"
+#include "workloads/worker/result_fd.h"
+#include "workloads/worker/status.h"
+
+static const char help[] =
+    "reprod-worker: computes one case on one device and says what it computed\n"
+    "\n"
+    "  reprod-worker --run --workload NAME [OPTION …]    write events to descriptor 3\n"
+    "  reprod-worker --check --workload NAME [OPTION …]  compare with the float64 "
+    "reference\n"
+    "  reprod-worker --catalogue                         one JSON object for each "
+    "workload\n"
+    "  reprod-worker --probe                             devices, versions and build\n"
+    "  reprod-worker --version | --help\n"
+    "\n"
+    "  --variant NAME --size NAME --dtype NAME   default: the workload's first\n"
+    "  --seed N                                  default 1\n"
+    "  --iterations 1..1000                      default 10\n"
+    "  --threads 1..256                          default 2 on a CPU\n"
+    "  --device ID                               default: the first of --probe\n"
+    "\n"
+    "Exit status: 0 the run said how it ended, or the check passed; 1 the check failed;\n"
+    "2 wrong arguments; 3 a defect of this build; 4 the events could not be written;\n"
+    "5 nothing could be checked.\n"
+    "Example: reprod-worker --run --workload conv_wgrad 3>&1\n";
+
+static int refuse(const char *message)
+{
+    fprintf(stderr, "reprod-worker: %s\n", message);
+    return STATUS_USAGE;
+}
+
+static int compute(const struct args *args, const struct backend *backend)
+{
+    char message[BACKEND_MESSAGE_SIZE];
+    int fd = args->command == ARGS_RUN ? result_fd(stderr) : STDOUT_FILENO;
+    if (fd < 0) {
+        return STATUS_OUTPUT;
+    }
+    if (!backend->select(args->device, message)) {
+        return refuse(message);
+    }
+    return args->command == ARGS_RUN ? execute_run(args, backend, fd)
+                                     : check_run(args, backend);
+}
+
+static int run_command(const struct args *args, const struct registry *registry,
+                       const struct backend *backend)
+{
+    switch (args->command) {
+    case ARGS_CATALOGUE:
+        return catalogue_print(registry, backend);
+    case ARGS_PROBE:
+        return catalogue_probe(backend);
+    case ARGS_VERSION:
+        printf("reprod-worker %s (%s, build %s)\n", REPROD_VERSION, backend->name,
+               libraries_worker_build());
+        return STATUS_OK;
+    case ARGS_HELP:
+        fputs(help, stdout);
+        return STATUS_OK;
+    default:
+        return compute(args, backend);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct registry registry;
+    struct args args;
+    char message[ARGS_MESSAGE_SIZE];
+    signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write(2) */
+    int defects = registry_init_linked(&registry, stderr);
+    const struct backend *backend = backend_linked(stderr);
+    int status = STATUS_DEFECT;
+    if (defects == 0 && backend) {
+        status = worker_args_parse(&registry, backend, argc, argv, &args, message)
+                     ? run_command(&args, &registry, backend)
+                     : refuse(message);
+    }
+    registry_release(&registry);
+    return status;
+}

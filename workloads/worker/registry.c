@@ -1,0 +1,93 @@
+#include "workloads/worker/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/worker/spelling.h"
+#include "workloads/worker/validate.h"
+
+/* The linker defines the bounds where the section exists.  Weak: a program without any
+ * workload links, and has an empty registry. */
+extern const struct workload *const __start_reprod_workloads[] __attribute__((weak));
+extern const struct workload *const __stop_reprod_workloads[] __attribute__((weak));
+
+enum { SLOT = sizeof(void *) };
+
+static const char *text(const char *s)
+{
+    return s ? s : "";
+}
+
+static int compare_workloads(const void *a, const void *b)
+{
+    const struct workload *x = *(const struct workload *const *)a;
+    const struct workload *y = *(const struct workload *const *)b;
+    int order = strcmp(text(x->name), text(y->name));
+    return order ? order : strcmp(text(x->backend), text(y->backend));
+}
+
+static int report_duplicates(const struct registry *registry, FILE *defects)
+{
+    int count = 0;
+    for (int i = 1; i < registry->count; i++) {
+        const struct workload *w = registry->workloads[i];
+        if (compare_workloads(&registry->workloads[i - 1], &registry->workloads[i]) ==
+            0) {
+            fprintf(defects, "workload '%s': registered twice for backend '%s'\n",
+                    text(w->name), text(w->backend));
+            count++;
+        }
+    }
+    return count;
+}
+
+int registry_init(struct registry *registry, const struct workload *const *begin,
+                  const struct workload *const *end, FILE *defects)
+{
+    size_t slots = begin ? (size_t)(end - begin) : 0;
+    *registry = (struct registry){ .workloads = run_host_alloc((slots + 1) * SLOT) };
+    int found = 0;
+    for (size_t i = 0; i < slots; i++) {
+        if (begin[i]) {
+            registry->workloads[registry->count++] = begin[i];
+            found += workload_validate(begin[i], defects);
+        }
+    }
+    qsort(registry->workloads, (size_t)registry->count, SLOT, compare_workloads);
+    return found + report_duplicates(registry, defects);
+}
+
+int registry_init_linked(struct registry *registry, FILE *defects)
+{
+    return registry_init(registry, __start_reprod_workloads, __stop_reprod_workloads,
+                         defects);
+}
+
+void registry_release(struct registry *registry)
+{
+    free(registry->workloads);
+    *registry = (struct registry){ 0 };
+}
+
+const struct workload *registry_find(const struct registry *registry, const char *name,
+                                     const char *backend)
+{
+    for (int i = 0; i < registry->count; i++) {
+        const struct workload *w = registry->workloads[i];
+        if (strcmp(w->name, name) == 0 && strcmp(w->backend, backend) == 0) {
+            return w;
+        }
+    }
+    return NULL;
+}
+
+const char *registry_nearest(const struct registry *registry, const char *name)
+{
+    const char **names = run_host_alloc((size_t)(registry->count + 1) * sizeof(*names));
+    for (int i = 0; i < registry->count; i++) {
+        names[i] = registry->workloads[i]->name;
+    }
+    const char *nearest = spelling_nearest(name, names, registry->count);
+    free(names);
+    return nearest;
+}

@@ -1,0 +1,34 @@
+/* The workloads of this worker: what the linker gathered, checked and sorted by name.
+ *
+ * A workload that breaks the contract of workloads/workload.h is a defect of the build,
+ * found when the worker starts, before it does anything. */
+#ifndef WORKLOADS_WORKER_REGISTRY_H
+#define WORKLOADS_WORKER_REGISTRY_H
+
+#include <stdio.h>
+
+#include "workloads/workload.h"
+
+struct registry {
+    const struct workload **workloads; /* sorted by name, then backend */
+    int count;
+};
+
+/* Takes the workloads of [begin, end), which may contain NULL (padding).  Writes one line
+ * a defect to DEFECTS and returns how many there were; the registry is usable when 0. */
+int registry_init(struct registry *registry, const struct workload *const *begin,
+                  const struct workload *const *end, FILE *defects);
+
+/* As registry_init, with what WORKLOAD_REGISTER put into this program. */
+int registry_init_linked(struct registry *registry, FILE *defects);
+
+void registry_release(struct registry *registry);
+
+/* The workload NAME of BACKEND, or NULL. */
+const struct workload *registry_find(const struct registry *registry, const char *name,
+                                     const char *backend);
+
+/* The registered name most like NAME; NULL in an empty registry. */
+const char *registry_nearest(const struct registry *registry, const char *name);
+
+#endif
