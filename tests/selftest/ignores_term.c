@@ -1,0 +1,17 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/selftest/selftest.h"
+
+static void compute(struct run *run)
+{
+    (void)run;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    for (;;) {
+        pause();
+    }
+}
+
+SELFTEST_COMPUTE(selftest_ignores_term, "never ends, and blocks all signals", compute);

@@ -1,0 +1,3 @@
+#include "tests/selftest/selftest.h"
+
+SELFTEST_COMPUTE(selftest_pass, "computes what it should", selftest_compute);
