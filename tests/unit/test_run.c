@@ -18,7 +18,7 @@
 
 #include "workloads/instruments/half.h"
 
-enum { N = 5000 };
+enum { N = 20000 }; /* enough for inputs to be made by more than one thread */
 
 static const int64_t vector[] = { N };
 

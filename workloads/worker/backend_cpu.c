@@ -104,8 +104,9 @@ static void cpu_warm(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp barrier
-#pragma omp single
-        team = omp_get_num_threads();
+        if (omp_get_thread_num() == 0) {
+            team = omp_get_num_threads();
+        }
     }
     if (team != run->threads) {
         run_infra(run, "asked for %d OpenMP threads and got %d", run->threads, team);

@@ -3,6 +3,9 @@
 #include "workloads/instruments/half.h"
 #include "workloads/instruments/philox.h"
 
+/* Below this many elements handing out work costs more than it saves. */
+enum { WORTH_A_TEAM = 1 << 14 };
+
 /* float16 and bfloat16 are the float32 value rounded.  FILL_WIDE reaches 2^13 at most and
  * 2^-12 at least, so that it is finite and normal in float16 too. */
 static void store_float(const struct tensor *t, int64_t i, float value)
@@ -60,7 +63,7 @@ static void fill_element(const struct tensor *t, const struct filling *f, int64_
 void cpu_fill(struct run *run, struct tensor *tensor, const struct filling *filling)
 {
     int64_t n = tensor_elements(tensor);
-#pragma omp parallel for schedule(static) num_threads(run->threads)
+#pragma omp parallel for schedule(static) num_threads(run->threads) if (n >= WORTH_A_TEAM)
     for (int64_t i = 0; i < n; i++) {
         fill_element(tensor, filling, i);
     }
