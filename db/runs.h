@@ -89,7 +89,17 @@ enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
 
 /* Ends the run, exactly once (ERR_CONFLICT for a second time, with nothing changed): run,
  * digests, log, environment, cell, its controls' dependants, cell history, item, job and
- * outbox events, all in this transaction. */
+ * outbox events, all in this transaction.
+ *
+ * Where it counts: in the cell of its case and the environment it said.  A run that never
+ * said one, because it died before `start`, is in no cell and counts for its job only,
+ * except that an answer (a failure or `unsupported`) counts in the environment that the
+ * same device last reported with the same stack, if there is one: so a workload that
+ * always crashes at its start is `failing`, not merely unmeasured.  Where it was counted
+ * is stored with the run and does not change later.
+ *
+ * ERR_INVALID, with nothing changed: a completed run without proof of work (the tables'
+ * CHECKs), or whose digests do not add up to its iterations.  ERR_NOT_FOUND. */
 enum err_code runs_finish(struct tx *tx, const struct run_result *result,
                           struct run_effect *ret_effect, struct err *err);
 

@@ -1,0 +1,113 @@
+#include "db/backup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/base/mem.h"
+#include "db/connection.h"
+#include "db/tx.h"
+
+enum { BUSY_TIMEOUT_MS = 5000 };
+
+/* All pages in one step: one snapshot of FROM, which its writer does not wait for.  Steps
+ * of a few pages would start again at each commit and might never end. */
+static enum err_code copy_pages(struct tx *from, const char *to, struct err *err)
+{
+    sqlite3 *db = NULL;
+    sqlite3_backup *backup = NULL;
+    enum err_code code = ERR_OK;
+    int rc = sqlite3_open_v2(
+        to, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+        NULL);
+
+    if (rc == SQLITE_OK) {
+        backup = sqlite3_backup_init(db, "main", from->db, "main");
+        rc = sqlite3_backup_step(backup, -1);
+        sqlite3_backup_finish(backup);
+    }
+    if (rc != SQLITE_DONE) {
+        code = tx_error(db, rc, err);
+    }
+    if (sqlite3_close(db) != SQLITE_OK && code == ERR_OK) {
+        code = err_set(err, ERR_INTERNAL, "backup: the copy does not close");
+    }
+    return code;
+}
+
+static enum err_code sync_path(const char *path, int flags, struct err *err)
+{
+    enum err_code code = ERR_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+
+    if (fd < 0) {
+        return err_set_errno(err, errno, "%s", path);
+    }
+    if (fsync(fd) != 0) {
+        code = err_set_errno(err, errno, "%s", path);
+    }
+    close(fd);
+    return code;
+}
+
+static enum err_code publish(const char *partial, const char *to, struct err *err)
+{
+    char *copy = xstrdup(to);
+    enum err_code code = sync_path(partial, 0, err);
+
+    if (code == ERR_OK && renameat2(AT_FDCWD, partial, AT_FDCWD, to, RENAME_NOREPLACE)) {
+        code = errno == EEXIST ? err_set(err, ERR_CONFLICT, "%s exists", to)
+                               : err_set_errno(err, errno, "%s", to);
+    }
+    if (code == ERR_OK) {
+        code = sync_path(dirname(copy), O_DIRECTORY, err);
+    }
+    free(copy);
+    return code;
+}
+
+static enum err_code copy_database(struct tx *from, const char *to, struct err *err)
+{
+    char *partial = xasprintf("%s.partial", to);
+    enum err_code code;
+    int fd = open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+    if (fd < 0) {
+        code = errno == EEXIST ? err_set(err, ERR_CONFLICT,
+                                         "%s is left from a backup that did not end; "
+                                         "remove it",
+                                         partial)
+                               : err_set_errno(err, errno, "%s", partial);
+        goto out;
+    }
+    close(fd);
+    code = copy_pages(from, partial, err);
+    if (code == ERR_OK) {
+        code = publish(partial, to, err);
+    }
+    if (code != ERR_OK) {
+        unlink(partial);
+    }
+out:
+    free(partial);
+    return code;
+}
+
+enum err_code backup_database(const char *from, const char *to, struct err *err)
+{
+    struct tx *tx;
+    enum err_code code;
+
+    if (access(to, F_OK) == 0) {
+        return err_set(err, ERR_CONFLICT, "%s exists", to);
+    }
+    code = connection_open_reader(from, BUSY_TIMEOUT_MS, &tx, err);
+    if (code == ERR_OK) {
+        code = copy_database(tx, to, err);
+        tx_free(tx);
+    }
+    return code;
+}

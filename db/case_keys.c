@@ -1,0 +1,85 @@
+#include "db/case_keys.h"
+
+#include <string.h>
+
+#include "db/tx.h"
+
+void case_keys_take(struct query *q, struct case_key *ret_key)
+{
+    query_take_text(q, ret_key->workload, sizeof ret_key->workload);
+    ret_key->version = (int)query_take_int(q);
+    query_take_text(q, ret_key->variant, sizeof ret_key->variant);
+    query_take_text(q, ret_key->size, sizeof ret_key->size);
+    query_take_text(q, ret_key->dtype, sizeof ret_key->dtype);
+    ret_key->seed = (uint64_t)query_take_int(q);
+}
+
+static enum err_code insert(struct tx *tx, const struct case_key *key, bool is_control,
+                            const char *no_control, int64_t *ret_number, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO case_key (workload, version, variant, size, dtype, seed,"
+                " is_control, no_control) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+    query_bind_text(&q, key->workload);
+    query_bind_int(&q, key->version);
+    query_bind_text(&q, key->variant);
+    query_bind_text(&q, key->size);
+    query_bind_text(&q, key->dtype);
+    query_bind_int(&q, (int64_t)key->seed);
+    query_bind_int(&q, is_control);
+    query_bind_text(&q, no_control);
+    if (query_run(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    *ret_number = sqlite3_last_insert_rowid(tx->db);
+    return ERR_OK;
+}
+
+static enum err_code update(struct tx *tx, int64_t number, bool is_control,
+                            const char *no_control, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "UPDATE case_key SET is_control = ?, no_control = ? WHERE number = ?");
+    query_bind_int(&q, is_control);
+    query_bind_text(&q, no_control);
+    query_bind_int(&q, number);
+    return query_run(&q, err);
+}
+
+enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
+                                bool is_control, const char *no_control,
+                                int64_t *ret_number, bool *ret_declared, struct err *err)
+{
+    struct query q;
+    bool known = false;
+
+    *ret_declared = false;
+    query_begin(&q, tx,
+                "SELECT number, is_control <> ? OR no_control <> ? FROM case_key"
+                " WHERE workload = ? AND variant = ? AND size = ? AND dtype = ?"
+                " AND seed = ? AND version = ?");
+    query_bind_int(&q, is_control);
+    query_bind_text(&q, no_control);
+    query_bind_text(&q, key->workload);
+    query_bind_text(&q, key->variant);
+    query_bind_text(&q, key->size);
+    query_bind_text(&q, key->dtype);
+    query_bind_int(&q, (int64_t)key->seed);
+    query_bind_int(&q, key->version);
+    if (query_step(&q)) {
+        known = true;
+        *ret_number = query_take_int(&q);
+        *ret_declared = query_take_int(&q);
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!known) {
+        return insert(tx, key, is_control, no_control, ret_number, err);
+    }
+    return *ret_declared ? update(tx, *ret_number, is_control, no_control, err) : ERR_OK;
+}

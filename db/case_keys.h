@@ -1,0 +1,27 @@
+/* Cases as rows: what makes a case_key number of a struct case_key and back.  Private to
+ * db/. */
+#ifndef DB_CASE_KEYS_H
+#define DB_CASE_KEYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "workloads/evidence/case.h"
+
+struct query;
+struct tx;
+
+/* Columns of table case_key under the alias k, as case_keys_take reads them. */
+#define CASE_KEY_COLUMNS "k.workload, k.version, k.variant, k.size, k.dtype, k.seed"
+
+void case_keys_take(struct query *q, struct case_key *ret_key);
+
+/* The case's number; it is stored if it is new.  Whether it is a control, and why there
+ * is none, is what the latest job says: if that changed, ret_declared is true and the
+ * verdicts that depend on it are due for judging anew. */
+enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
+                                bool is_control, const char *no_control,
+                                int64_t *ret_number, bool *ret_declared, struct err *err);
+
+#endif

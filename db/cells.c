@@ -1,0 +1,146 @@
+#include "db/cells.h"
+
+#include "db/case_keys.h"
+#include "db/cells_rows.h"
+#include "db/tx.h"
+
+static enum err_code each_now(struct tx *tx, const char *environment,
+                              void (*visit)(void *arg, const struct cell *cell),
+                              void *arg, struct err *err)
+{
+    struct query q;
+
+    /* CROSS JOIN keeps the cases outermost, in the order of their index: no sorting. */
+    query_begin(&q, tx,
+                "SELECT " CELL_ROW_COLUMNS
+                " FROM environment e CROSS JOIN case_key k"
+                " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
+                " WHERE e.id = ?"
+                " ORDER BY k.workload, k.variant, k.size, k.dtype, k.seed, k.version");
+    query_bind_text(&q, environment);
+    while (query_step(&q)) {
+        struct cell_row row;
+
+        cell_rows_take(&q, &row);
+        visit(arg, &row.cell);
+    }
+    return query_end(&q, err);
+}
+
+static void take_past(struct query *q, struct cell *ret_cell)
+{
+    *ret_cell = (struct cell){ .id = query_take_int(q) };
+    case_keys_take(q, &ret_cell->key);
+    ret_cell->is_control = query_take_int(q);
+    query_take_text(q, ret_cell->environment, sizeof ret_cell->environment);
+    ret_cell->changed_ms = query_take_int(q);
+    if (verdict_parse(query_borrow_text(q), &ret_cell->verdict) != 0) {
+        ret_cell->verdict = VERDICT_UNMEASURED;
+    }
+    query_take_text(q, ret_cell->reason, sizeof ret_cell->reason);
+    ret_cell->evidence.runs[OUTCOME_COMPLETED] = query_take_int(q);
+    ret_cell->evidence.iterations = query_take_int(q);
+    ret_cell->evidence.distinct_digests = query_take_int(q);
+}
+
+static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t as_of_ms,
+                                void (*visit)(void *arg, const struct cell *cell),
+                                void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT c.id, " CASE_KEY_COLUMNS
+                ", k.is_control, e.id, h.at_ms,"
+                " h.verdict, h.reason, h.runs, h.iterations, h.distinct_digests"
+                " FROM environment e CROSS JOIN case_key k"
+                " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
+                " CROSS JOIN cell_history h ON h.cell = c.id AND h.at_ms ="
+                " (SELECT max(at_ms) FROM cell_history WHERE cell = c.id AND at_ms <= ?)"
+                " WHERE e.id = ?"
+                " ORDER BY k.workload, k.variant, k.size, k.dtype, k.seed, k.version");
+    query_bind_int(&q, as_of_ms);
+    query_bind_text(&q, environment);
+    while (query_step(&q)) {
+        struct cell cell;
+
+        take_past(&q, &cell);
+        visit(arg, &cell);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code cells_each(struct tx *tx, const char *environment, int64_t as_of_ms,
+                         void (*visit)(void *arg, const struct cell *cell), void *arg,
+                         struct err *err)
+{
+    return as_of_ms ? each_as_of(tx, environment, as_of_ms, visit, arg, err)
+                    : each_now(tx, environment, visit, arg, err);
+}
+
+enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell, struct err *err)
+{
+    struct cell_row row;
+
+    if (cell_rows_load(tx, id, &row, err) != ERR_OK) {
+        return err->code;
+    }
+    *ret_cell = row.cell;
+    return ERR_OK;
+}
+
+enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
+                                void (*visit)(void *arg,
+                                              const struct cell_digest *digest),
+                                void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT digest, runs, iterations, weight_sum, loss FROM cell_digest"
+                " WHERE cell = ? ORDER BY runs DESC, iterations DESC, digest LIMIT ?");
+    query_bind_int(&q, id);
+    query_bind_int(&q, limit);
+    while (query_step(&q)) {
+        struct cell_digest digest;
+
+        query_take_text(&q, digest.digest, sizeof digest.digest);
+        digest.runs = query_take_int(&q);
+        digest.iterations = query_take_int(&q);
+        query_take_text(&q, digest.weight_sum, sizeof digest.weight_sum);
+        query_take_text(&q, digest.loss, sizeof digest.loss);
+        visit(arg, &digest);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, int limit,
+                                void (*visit)(void *arg,
+                                              const struct cell_change *change),
+                                void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT at_ms, run, verdict, reason, runs, iterations, distinct_digests"
+                " FROM cell_history WHERE cell = ? AND at_ms < ?"
+                " ORDER BY at_ms DESC LIMIT ?");
+    query_bind_int(&q, id);
+    query_bind_int(&q, before_ms ? before_ms : INT64_MAX);
+    query_bind_int(&q, limit);
+    while (query_step(&q)) {
+        struct cell_change change;
+
+        change.at_ms = query_take_int(&q);
+        query_take_text(&q, change.run, sizeof change.run);
+        if (verdict_parse(query_borrow_text(&q), &change.verdict) != 0) {
+            change.verdict = VERDICT_UNMEASURED;
+        }
+        query_take_text(&q, change.reason, sizeof change.reason);
+        change.runs = query_take_int(&q);
+        change.iterations = query_take_int(&q);
+        change.distinct_digests = query_take_int(&q);
+        visit(arg, &change);
+    }
+    return query_end(&q, err);
+}

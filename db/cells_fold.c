@@ -1,0 +1,261 @@
+#include "db/cells_fold.h"
+
+#include <string.h>
+
+#include "db/cells_judge.h"
+#include "db/runs.h"
+#include "db/tx.h"
+
+enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
+                          int64_t *ret_id, struct err *err)
+{
+    struct query q;
+
+    *ret_id = 0;
+    query_begin(&q, tx, "SELECT id FROM cell WHERE environment = ? AND case_key = ?");
+    query_bind_int(&q, environment);
+    query_bind_int(&q, case_key);
+    if (query_step(&q)) {
+        *ret_id = query_take_int(&q);
+    }
+    if (query_end(&q, err) != ERR_OK || *ret_id) {
+        return *ret_id ? ERR_OK : err->code;
+    }
+    query_begin(&q, tx, "INSERT INTO cell (environment, case_key) VALUES (?, ?)");
+    query_bind_int(&q, environment);
+    query_bind_int(&q, case_key);
+    if (query_run(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    *ret_id = sqlite3_last_insert_rowid(tx->db);
+    query_begin(&q, tx, "UPDATE environment SET cells = cells + 1 WHERE number = ?");
+    query_bind_int(&q, environment);
+    return query_run(&q, err);
+}
+
+/* How often one digest was seen, and whether that makes it the most frequent.  Counts
+ * only grow, so comparing at each growth finds the greatest whatever the order. */
+static void prefer_digest(struct cell_row *row, const char *digest, int64_t runs,
+                          int64_t iterations)
+{
+    struct cell *cell = &row->cell;
+    bool same = strcmp(digest, cell->digest) == 0;
+    bool more = runs != row->digest_runs ? runs > row->digest_runs
+                : iterations != row->digest_iterations
+                    ? iterations > row->digest_iterations
+                    : strcmp(digest, cell->digest) < 0;
+
+    if (same || more || !cell->digest[0]) {
+        memcpy(cell->digest, digest, sizeof cell->digest);
+        row->digest_runs = runs;
+        row->digest_iterations = iterations;
+    }
+}
+
+/* The sums are of the run's last iteration, so they belong to a digest that was seen for
+ * the first time there, or always. */
+static bool sums_belong(const struct run *run, const struct run_digest *digest)
+{
+    return run->distinct_digests == 1 || digest->first_iteration == run->iterations - 1;
+}
+
+static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
+                                 const struct run *run, const struct run_digest *digest,
+                                 struct err *err)
+{
+    bool sums = sums_belong(run, digest);
+    struct query q;
+
+    query_begin(
+        &q, tx,
+        "INSERT INTO cell_digest (cell, digest, runs, iterations, run, weight_sum,"
+        " loss) VALUES (?, ?, 1, ?, ?, ?, ?)"
+        " ON CONFLICT (cell, digest) DO UPDATE SET runs = runs + 1,"
+        " iterations = iterations + excluded.iterations,"
+        " weight_sum = iif(excluded.run < ifnull(run, '~'),"
+        " excluded.weight_sum, weight_sum),"
+        " loss = iif(excluded.run < ifnull(run, '~'), excluded.loss, loss),"
+        " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)"
+        " RETURNING runs, iterations");
+    query_bind_int(&q, row->cell.id);
+    query_bind_text(&q, digest->digest);
+    query_bind_int(&q, digest->iterations);
+    query_bind_text(&q, sums ? run->id : NULL);
+    query_bind_text_or_null(&q, sums ? run->weight_sum : NULL);
+    query_bind_text_or_null(&q, sums ? run->loss : NULL);
+    while (query_step(&q)) {
+        int64_t runs = query_take_int(&q);
+        int64_t iterations = query_take_int(&q);
+
+        row->cell.evidence.distinct_digests += runs == 1;
+        prefer_digest(row, digest->digest, runs, iterations);
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code fold_device(struct tx *tx, struct cell_row *row,
+                                 const struct run *run, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO cell_device (cell, device) VALUES (?, ?)"
+                " ON CONFLICT DO NOTHING RETURNING 1");
+    query_bind_int(&q, row->cell.id);
+    query_bind_text(&q, run->device);
+    while (query_step(&q)) {
+        row->cell.evidence.devices++;
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
+                                    const struct run *run,
+                                    const struct run_digest *digests, int digest_count,
+                                    struct err *err)
+{
+    struct cell *cell = &row->cell;
+    struct evidence *e = &cell->evidence;
+
+    e->iterations += run->iterations;
+    e->completed_since_failure += strcmp(run->id, row->last_failed_run) > 0;
+    if (run->finished_ms > e->last_completed_ms) {
+        e->last_completed_ms = run->finished_ms;
+    }
+    if (run->min_ns && (!cell->min_ns || run->min_ns < cell->min_ns)) {
+        cell->min_ns = run->min_ns;
+    }
+    if (run->max_ns > cell->max_ns) {
+        cell->max_ns = run->max_ns;
+    }
+    cell->median_ns_sum += run->median_ns;
+    for (int i = 0; i < digest_count; i++) {
+        if (fold_digest(tx, row, run, &digests[i], err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return fold_device(tx, row, run, err);
+}
+
+/* A failure later than all before it starts the count of completed runs anew. */
+static enum err_code fold_failure(struct tx *tx, struct cell_row *row,
+                                  const struct run *run, struct err *err)
+{
+    struct query q;
+
+    if (strcmp(run->id, row->last_failed_run) <= 0) {
+        return ERR_OK;
+    }
+    memcpy(row->last_failed_run, run->id, sizeof row->last_failed_run);
+    query_begin(&q, tx,
+                "SELECT count(*) FROM run WHERE cell = ? AND id > ?"
+                " AND outcome = 'completed'");
+    query_bind_int(&q, row->cell.id);
+    query_bind_text(&q, run->id);
+    if (query_step(&q)) {
+        row->cell.evidence.completed_since_failure = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+/* Counts and verdict in one statement: between the two a row could contradict itself. */
+static enum err_code store_row(struct tx *tx, const struct cell_row *row,
+                               const struct judgement *judgement, int64_t changed_ms,
+                               struct err *err)
+{
+    const struct cell *cell = &row->cell;
+    const struct evidence *e = &cell->evidence;
+    struct query q;
+
+    query_begin(
+        &q, tx,
+        "UPDATE cell SET completed = ?, unsupported = ?, timeout = ?, crashed = ?,"
+        " out_of_memory = ?, lost = ?, infra = ?, cancelled = ?, invalid = ?,"
+        " iterations = ?, distinct_digests = ?, devices = ?,"
+        " completed_since_failure = ?, last_failed_run = ?, last_completed_ms = ?,"
+        " first_ms = ?, last_ms = ?, min_ns = ?, max_ns = ?, median_ns_sum = ?,"
+        " digest = ?, digest_runs = ?, digest_iterations = ?, verdict = ?,"
+        " reason = ?, changed_ms = ? WHERE id = ?");
+    query_bind_int(&q, e->runs[OUTCOME_COMPLETED]);
+    query_bind_int(&q, e->runs[OUTCOME_UNSUPPORTED]);
+    query_bind_int(&q, e->runs[OUTCOME_TIMEOUT]);
+    query_bind_int(&q, e->runs[OUTCOME_CRASHED]);
+    query_bind_int(&q, e->runs[OUTCOME_OUT_OF_MEMORY]);
+    query_bind_int(&q, e->runs[OUTCOME_LOST]);
+    query_bind_int(&q, e->runs[OUTCOME_INFRA]);
+    query_bind_int(&q, e->runs[OUTCOME_CANCELLED]);
+    query_bind_int(&q, e->runs[OUTCOME_INVALID]);
+    query_bind_int(&q, e->iterations);
+    query_bind_int(&q, e->distinct_digests);
+    query_bind_int(&q, e->devices);
+    query_bind_int(&q, e->completed_since_failure);
+    query_bind_text_or_null(&q, row->last_failed_run);
+    query_bind_int(&q, e->last_completed_ms);
+    query_bind_int(&q, cell->first_ms);
+    query_bind_int(&q, cell->last_ms);
+    query_bind_int(&q, cell->min_ns);
+    query_bind_int(&q, cell->max_ns);
+    query_bind_int(&q, cell->median_ns_sum);
+    query_bind_text_or_null(&q, cell->digest);
+    query_bind_int(&q, row->digest_runs);
+    query_bind_int(&q, row->digest_iterations);
+    query_bind_text(&q, verdict_name(judgement->verdict));
+    query_bind_text(&q, judgement->reason);
+    query_bind_int(&q, changed_ms);
+    query_bind_int(&q, cell->id);
+    return query_run(&q, err);
+}
+
+static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
+                                 const struct run *run, const struct run_digest *digests,
+                                 int digest_count, struct err *err)
+{
+    struct cell *cell = &row->cell;
+    int64_t first = run->started_ms ? run->started_ms : run->intent_ms;
+
+    cell->evidence.runs[run->outcome]++;
+    if (!cell->first_ms || first < cell->first_ms) {
+        cell->first_ms = first;
+    }
+    if (run->finished_ms > cell->last_ms) {
+        cell->last_ms = run->finished_ms;
+    }
+    if (run->outcome == OUTCOME_COMPLETED) {
+        return fold_completed(tx, row, run, digests, digest_count, err);
+    }
+    return outcome_is_failure(run->outcome) ? fold_failure(tx, row, run, err) : ERR_OK;
+}
+
+enum err_code cells_fold(struct tx *tx, const struct run *run,
+                         const struct run_digest *digests, int digest_count,
+                         enum verdict *ret_verdict, bool *ret_changed, struct err *err)
+{
+    struct cell_row row;
+    struct judgement judgement;
+    int64_t digests_before;
+    int64_t now_ms = run->finished_ms;
+
+    if (cell_rows_load(tx, run->cell, &row, err) != ERR_OK) {
+        return err->code;
+    }
+    digests_before = row.cell.evidence.distinct_digests;
+    if (fold_counts(tx, &row, run, digests, digest_count, err) != ERR_OK ||
+        cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
+        return err->code;
+    }
+    *ret_verdict = judgement.verdict;
+    *ret_changed = judgement.verdict != row.cell.verdict;
+    if (store_row(tx, &row, &judgement, *ret_changed ? now_ms : row.cell.changed_ms,
+                  err) != ERR_OK) {
+        return err->code;
+    }
+    if ((*ret_changed || row.cell.evidence.distinct_digests != digests_before) &&
+        cells_add_change(tx, &row, &judgement, run->id, now_ms, err) != ERR_OK) {
+        return err->code;
+    }
+    /* Once a control has varied, nothing it does can change what depends on it. */
+    if (row.cell.is_control && run->outcome == OUTCOME_COMPLETED && digests_before < 2) {
+        return cells_judge_dependants(tx, &row, run->id, now_ms, err);
+    }
+    return ERR_OK;
+}

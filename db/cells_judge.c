@@ -1,0 +1,155 @@
+#include "db/cells_judge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "db/cells_fold.h"
+#include "db/tx.h"
+
+static enum err_code store_verdict(struct tx *tx, int64_t cell, bool changed,
+                                   const struct judgement *judgement, int64_t now_ms,
+                                   struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "UPDATE cell SET verdict = ?, reason = ?, changed_ms = iif(?, ?,"
+                " changed_ms) WHERE id = ?");
+    query_bind_text(&q, verdict_name(judgement->verdict));
+    query_bind_text(&q, judgement->reason);
+    query_bind_int(&q, changed);
+    query_bind_int(&q, now_ms);
+    query_bind_int(&q, cell);
+    return query_run(&q, err);
+}
+
+/* The time is moved on where two changes fall into one millisecond, so that the history
+ * has an order and can be read in pages by time. */
+static enum err_code add_history(struct tx *tx, const struct cell *cell,
+                                 const struct judgement *judgement, const char *run,
+                                 int64_t now_ms, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO cell_history (cell, at_ms, run, verdict, reason, runs,"
+                " iterations, distinct_digests) VALUES (?1, max(?2, (SELECT"
+                " ifnull(max(at_ms) + 1, 0) FROM cell_history WHERE cell = ?1)), ?3, ?4,"
+                " ?5, ?6, ?7, ?8)");
+    query_bind_int(&q, cell->id);
+    query_bind_int(&q, now_ms);
+    query_bind_text_or_null(&q, run);
+    query_bind_text(&q, verdict_name(judgement->verdict));
+    query_bind_text(&q, judgement->reason);
+    query_bind_int(&q, cell->evidence.runs[OUTCOME_COMPLETED]);
+    query_bind_int(&q, cell->evidence.iterations);
+    query_bind_int(&q, cell->evidence.distinct_digests);
+    return query_run(&q, err);
+}
+
+static enum err_code add_event(struct tx *tx, const struct cell *cell,
+                               const struct judgement *judgement, int64_t now_ms,
+                               struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO event (at_ms, kind, data) VALUES (?, 'cell', json_object("
+                "'id', ?, 'workload', ?, 'variant', ?, 'size', ?, 'environment', ?,"
+                " 'verdict', ?, 'reason', ?))");
+    query_bind_int(&q, now_ms);
+    query_bind_int(&q, cell->id);
+    query_bind_text(&q, cell->key.workload);
+    query_bind_text(&q, cell->key.variant);
+    query_bind_text(&q, cell->key.size);
+    query_bind_text(&q, cell->environment);
+    query_bind_text(&q, verdict_name(judgement->verdict));
+    query_bind_text(&q, judgement->reason);
+    return query_run(&q, err);
+}
+
+enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
+                               const struct judgement *judgement, const char *run,
+                               int64_t now_ms, struct err *err)
+{
+    if (add_history(tx, &row->cell, judgement, run, now_ms, err) != ERR_OK) {
+        return err->code;
+    }
+    return add_event(tx, &row->cell, judgement, now_ms, err);
+}
+
+static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64_t now_ms,
+                               struct err *err)
+{
+    struct cell_row row;
+    struct judgement judgement;
+    bool changed;
+
+    if (cell_rows_load(tx, id, &row, err) != ERR_OK ||
+        cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
+        return err->code;
+    }
+    changed = judgement.verdict != row.cell.verdict;
+    if (!changed && strcmp(judgement.reason, row.cell.reason) == 0) {
+        return ERR_OK;
+    }
+    if (store_verdict(tx, id, changed, &judgement, now_ms, err) != ERR_OK) {
+        return err->code;
+    }
+    return changed ? cells_add_change(tx, &row, &judgement, run, now_ms, err) : ERR_OK;
+}
+
+/* Judging writes to the table that Q reads, so the ids come first. */
+static enum err_code judge_each(struct query *q, const char *run, int64_t now_ms,
+                                struct err *err)
+{
+    struct tx *tx = q->tx;
+    int64_t *ids = NULL;
+    size_t count = 0;
+    enum err_code code;
+
+    while (query_step(q)) {
+        ids = xrealloc(ids, (count + 1) * sizeof *ids);
+        ids[count++] = query_take_int(q);
+    }
+    code = query_end(q, err);
+    for (size_t i = 0; i < count && code == ERR_OK; i++) {
+        code = judge_one(tx, ids[i], run, now_ms, err);
+    }
+    free(ids);
+    return code;
+}
+
+enum err_code cells_judge_dependants(struct tx *tx, const struct cell_row *row,
+                                     const char *run, int64_t now_ms, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT c.id FROM case_key k JOIN cell c ON c.environment = ?"
+                " AND c.case_key = k.number WHERE k.workload = ? AND k.version = ?"
+                " AND k.size = ? AND k.dtype = ? AND k.seed = ? AND NOT k.is_control");
+    query_bind_int(&q, row->environment);
+    query_bind_text(&q, row->cell.key.workload);
+    query_bind_int(&q, row->cell.key.version);
+    query_bind_text(&q, row->cell.key.size);
+    query_bind_text(&q, row->cell.key.dtype);
+    query_bind_int(&q, (int64_t)row->cell.key.seed);
+    return judge_each(&q, run, now_ms, err);
+}
+
+enum err_code cells_judge_case(struct tx *tx, int64_t number, int64_t now_ms,
+                               struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT c.id FROM case_key a JOIN case_key k ON k.workload = a.workload"
+                " AND k.version = a.version AND k.size = a.size AND k.dtype = a.dtype"
+                " AND k.seed = a.seed JOIN cell c ON c.case_key = k.number"
+                " AND c.environment IN (SELECT number FROM environment)"
+                " WHERE a.number = ?");
+    query_bind_int(&q, number);
+    return judge_each(&q, "", now_ms, err);
+}

@@ -1,0 +1,23 @@
+/* Judging a cell and writing down what changed.  Private to db/. */
+#ifndef DB_CELLS_JUDGE_H
+#define DB_CELLS_JUDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "db/cells_rows.h"
+
+struct tx;
+
+/* Adds ROW, as it is with JUDGEMENT, to history and outbox.  RUN: the one whose storing
+ * changed it, "" if none. */
+enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
+                               const struct judgement *judgement, const char *run,
+                               int64_t now_ms, struct err *err);
+
+/* Judges the cells of ROW's environment for which ROW is a control. */
+enum err_code cells_judge_dependants(struct tx *tx, const struct cell_row *row,
+                                     const char *run, int64_t now_ms, struct err *err);
+
+#endif

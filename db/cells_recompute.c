@@ -1,0 +1,252 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "db/cells.h"
+#include "db/cells_rows.h"
+#include "db/tx.h"
+
+struct recompute {
+    struct tx *tx;
+    void (*differs)(void *arg, int64_t cell, const char *what);
+    void *arg;
+    struct cell_row stored;
+    struct cell_row fresh;
+    bool differing;
+};
+
+static void report(struct recompute *r, const char *what, int64_t stored, int64_t fresh)
+{
+    char line[160];
+
+    if (stored == fresh) {
+        return;
+    }
+    snprintf(line, sizeof line, "%s: stored %" PRId64 ", the runs give %" PRId64, what,
+             stored, fresh);
+    r->differing = true;
+    r->differs(r->arg, r->stored.cell.id, line);
+}
+
+static void report_text(struct recompute *r, const char *what, const char *stored,
+                        const char *fresh)
+{
+    char line[2 * VERDICT_REASON_SIZE + 80];
+
+    if (strcmp(stored, fresh) == 0) {
+        return;
+    }
+    snprintf(line, sizeof line, "%s: stored \"%s\", the runs give \"%s\"", what, stored,
+             fresh);
+    r->differing = true;
+    r->differs(r->arg, r->stored.cell.id, line);
+}
+
+static enum err_code count_outcomes(struct recompute *r, struct err *err)
+{
+    struct evidence *e = &r->fresh.cell.evidence;
+    struct query q;
+
+    memset(e->runs, 0, sizeof e->runs);
+    query_begin(&q, r->tx,
+                "SELECT outcome, count(*) FROM run WHERE cell = ? AND outcome IS NOT NULL"
+                " GROUP BY outcome");
+    query_bind_int(&q, r->stored.cell.id);
+    while (query_step(&q)) {
+        enum outcome outcome;
+
+        if (outcome_parse(query_borrow_text(&q), &outcome) == 0) {
+            e->runs[outcome] = query_take_int(&q);
+        }
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code sum_runs(struct recompute *r, struct err *err)
+{
+    struct cell_row *f = &r->fresh;
+    struct query q;
+
+    query_begin(&q, r->tx,
+                "SELECT ifnull(max(id) FILTER (WHERE outcome IN ('timeout', 'crashed',"
+                " 'out_of_memory', 'invalid')), ''),"
+                " min(ifnull(started_ms, intent_ms)), max(finished_ms),"
+                " sum(iterations) FILTER (WHERE outcome = 'completed'),"
+                " count(DISTINCT device) FILTER (WHERE outcome = 'completed'),"
+                " max(finished_ms) FILTER (WHERE outcome = 'completed'),"
+                " min(min_ns) FILTER (WHERE outcome = 'completed'),"
+                " max(max_ns) FILTER (WHERE outcome = 'completed'),"
+                " sum(median_ns) FILTER (WHERE outcome = 'completed')"
+                " FROM run WHERE cell = ? AND outcome IS NOT NULL");
+    query_bind_int(&q, r->stored.cell.id);
+    if (query_step(&q)) {
+        query_take_text(&q, f->last_failed_run, sizeof f->last_failed_run);
+        f->cell.first_ms = query_take_int(&q);
+        f->cell.last_ms = query_take_int(&q);
+        f->cell.evidence.iterations = query_take_int(&q);
+        f->cell.evidence.devices = query_take_int(&q);
+        f->cell.evidence.last_completed_ms = query_take_int(&q);
+        f->cell.min_ns = query_take_int(&q);
+        f->cell.max_ns = query_take_int(&q);
+        f->cell.median_ns_sum = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code count_since_failure(struct recompute *r, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, r->tx,
+                "SELECT count(*) FROM run WHERE cell = ? AND id > ?"
+                " AND outcome = 'completed'");
+    query_bind_int(&q, r->stored.cell.id);
+    query_bind_text(&q, r->fresh.last_failed_run);
+    if (query_step(&q)) {
+        r->fresh.cell.evidence.completed_since_failure = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+/* Every digest that the runs give, most frequent first, beside what is stored of it. */
+static enum err_code compare_digests(struct recompute *r, struct err *err)
+{
+    struct cell_row *f = &r->fresh;
+    struct query q;
+
+    f->cell.digest[0] = '\0';
+    f->digest_runs = 0;
+    f->digest_iterations = 0;
+    f->cell.evidence.distinct_digests = 0;
+    query_begin(&q, r->tx,
+                "WITH shown (digest, iterations) AS ("
+                " SELECT digest, iterations FROM run WHERE cell = ?1"
+                " AND outcome = 'completed' AND distinct_digests = 1"
+                " UNION ALL SELECT d.digest, d.iterations FROM run r"
+                " CROSS JOIN run_digest d ON d.run = r.id WHERE r.cell = ?1"
+                " AND r.outcome = 'completed' AND r.distinct_digests > 1),"
+                " fresh (digest, runs, iterations) AS ("
+                " SELECT digest, count(*), sum(iterations) FROM shown GROUP BY digest)"
+                " SELECT f.digest, f.runs, f.iterations, c.runs, c.iterations"
+                " FROM fresh f LEFT JOIN cell_digest c ON c.cell = ?1"
+                " AND c.digest = f.digest ORDER BY f.runs DESC, f.iterations DESC,"
+                " f.digest");
+    query_bind_int(&q, r->stored.cell.id);
+    while (query_step(&q)) {
+        char digest[DIGEST_TEXT_SIZE];
+        int64_t runs;
+        int64_t iterations;
+
+        query_take_text(&q, digest, sizeof digest);
+        runs = query_take_int(&q);
+        iterations = query_take_int(&q);
+        report(r, "runs of a digest", query_take_int(&q), runs);
+        report(r, "iterations of a digest", query_take_int(&q), iterations);
+        if (f->cell.evidence.distinct_digests++ == 0) {
+            memcpy(f->cell.digest, digest, sizeof digest);
+            f->digest_runs = runs;
+            f->digest_iterations = iterations;
+        }
+    }
+    return query_end(&q, err);
+}
+
+/* What the tables of sets hold, against the counts beside them. */
+static enum err_code count_sets(struct recompute *r, struct err *err)
+{
+    int64_t digests = 0;
+    int64_t devices = 0;
+    struct query q;
+
+    query_begin(&q, r->tx,
+                "SELECT (SELECT count(*) FROM cell_digest WHERE cell = ?1),"
+                " (SELECT count(*) FROM cell_device WHERE cell = ?1)");
+    query_bind_int(&q, r->stored.cell.id);
+    if (query_step(&q)) {
+        digests = query_take_int(&q);
+        devices = query_take_int(&q);
+    }
+    report(r, "rows of digests", digests, r->fresh.cell.evidence.distinct_digests);
+    report(r, "rows of devices", devices, r->fresh.cell.evidence.devices);
+    return query_end(&q, err);
+}
+
+static void compare(struct recompute *r, const struct judgement *judgement)
+{
+    const struct cell *s = &r->stored.cell;
+    const struct cell *f = &r->fresh.cell;
+
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        report(r, outcome_name((enum outcome)i), s->evidence.runs[i],
+               f->evidence.runs[i]);
+    }
+    report(r, "iterations", s->evidence.iterations, f->evidence.iterations);
+    report(r, "distinct digests", s->evidence.distinct_digests,
+           f->evidence.distinct_digests);
+    report(r, "devices", s->evidence.devices, f->evidence.devices);
+    report(r, "completed since the last failure", s->evidence.completed_since_failure,
+           f->evidence.completed_since_failure);
+    report(r, "last completed", s->evidence.last_completed_ms,
+           f->evidence.last_completed_ms);
+    report(r, "first run", s->first_ms, f->first_ms);
+    report(r, "last run", s->last_ms, f->last_ms);
+    report(r, "shortest iteration", s->min_ns, f->min_ns);
+    report(r, "longest iteration", s->max_ns, f->max_ns);
+    report(r, "sum of medians", s->median_ns_sum, f->median_ns_sum);
+    report(r, "runs of the most frequent digest", r->stored.digest_runs,
+           r->fresh.digest_runs);
+    report(r, "iterations of the most frequent digest", r->stored.digest_iterations,
+           r->fresh.digest_iterations);
+    report_text(r, "last failed run", r->stored.last_failed_run,
+                r->fresh.last_failed_run);
+    report_text(r, "digest", s->digest, f->digest);
+    report_text(r, "verdict", verdict_name(s->verdict), verdict_name(judgement->verdict));
+    report_text(r, "reason", s->reason, judgement->reason);
+}
+
+static enum err_code recompute_one(struct recompute *r, struct err *err)
+{
+    struct judgement judgement;
+
+    r->fresh = r->stored;
+    r->differing = false;
+    if (count_outcomes(r, err) != ERR_OK || sum_runs(r, err) != ERR_OK ||
+        count_since_failure(r, err) != ERR_OK || compare_digests(r, err) != ERR_OK ||
+        count_sets(r, err) != ERR_OK ||
+        cell_rows_judge(r->tx, &r->fresh, &judgement, err) != ERR_OK) {
+        return err->code;
+    }
+    compare(r, &judgement);
+    return ERR_OK;
+}
+
+enum err_code cells_recompute(struct tx *tx,
+                              void (*differs)(void *arg, int64_t cell, const char *what),
+                              void *arg, int64_t *ret_compared, int64_t *ret_differing,
+                              struct err *err)
+{
+    struct recompute r = { .tx = tx, .differs = differs, .arg = arg };
+    enum err_code code = ERR_OK;
+    struct query q;
+
+    *ret_compared = 0;
+    *ret_differing = 0;
+    query_begin(&q, tx,
+                "SELECT " CELL_ROW_COLUMNS
+                " FROM cell c CROSS JOIN case_key k"
+                " ON k.number = c.case_key CROSS JOIN environment e"
+                " ON e.number = c.environment ORDER BY c.id");
+    while (code == ERR_OK && query_step(&q)) {
+        cell_rows_take(&q, &r.stored);
+        code = recompute_one(&r, err);
+        ++*ret_compared;
+        *ret_differing += r.differing;
+    }
+    if (code != ERR_OK) {
+        struct err ignored;
+
+        query_end(&q, &ignored);
+        return code;
+    }
+    return query_end(&q, err);
+}

@@ -1,0 +1,251 @@
+#include "db/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "db/migrate.h"
+#include "db/tx.h"
+
+enum {
+    HEADER_BYTES = 100, /* sqlite.org/fileformat2.html, section 1.3 */
+    HEADER_USER_VERSION = 60,
+    HEADER_APPLICATION_ID = 68,
+    PROGRESS_OPCODES = 1000 /* some 20 microseconds between looks at the clock */
+};
+
+static uint32_t big_endian(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+           bytes[3];
+}
+
+static enum err_code check_header(const char *path, const uint8_t *header, ssize_t length,
+                                  struct err *err)
+{
+    uint32_t version;
+
+    if (length < HEADER_BYTES || memcmp(header, "SQLite format 3", 16) != 0) {
+        return err_set(err, ERR_CORRUPT, "%s is not a database", path);
+    }
+    if (big_endian(header + HEADER_APPLICATION_ID) != MIGRATE_APPLICATION_ID) {
+        return err_set(err, ERR_CORRUPT, "%s is a database of another program", path);
+    }
+    version = big_endian(header + HEADER_USER_VERSION);
+    if (version > (uint32_t)migrate_current()) {
+        return err_set(err, ERR_NEWER,
+                       "%s has schema %" PRIu32
+                       ", this program knows up to %d: use the "
+                       "newer reprod that made it",
+                       path, version, migrate_current());
+    }
+    return ERR_OK;
+}
+
+enum err_code connection_check_file(const char *path, struct err *err)
+{
+    uint8_t header[HEADER_BYTES];
+    enum err_code code = ERR_OK;
+    ssize_t length;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        return errno == ENOENT ? ERR_OK : err_set_errno(err, errno, "%s", path);
+    }
+    length = pread(fd, header, sizeof header, 0);
+    if (length < 0) {
+        code = err_set_errno(err, errno, "%s", path);
+    } else if (length > 0) {
+        code = check_header(path, header, length, err);
+    }
+    close(fd);
+    return code;
+}
+
+static int past_deadline(void *arg)
+{
+    const struct tx *tx = arg;
+
+    return tx->deadline_ns && clock_monotonic_ns() > tx->deadline_ns;
+}
+
+static enum err_code open_file(const char *path, int flags, int64_t busy_timeout_ms,
+                               struct tx **ret_tx, struct err *err)
+{
+    sqlite3 *db = NULL;
+    int rc = sqlite3_open_v2(path, &db,
+                             flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+
+    if (rc != SQLITE_OK) {
+        enum err_code code = tx_error(db, rc, err);
+
+        sqlite3_close(db);
+        return code;
+    }
+    sqlite3_busy_timeout(db, (int)busy_timeout_ms);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    *ret_tx = tx_new(db);
+    sqlite3_progress_handler(db, PROGRESS_OPCODES, past_deadline, *ret_tx);
+    return ERR_OK;
+}
+
+static enum err_code read_pragma(struct tx *tx, const char *sql, int64_t *ret_value,
+                                 struct err *err)
+{
+    struct query q;
+
+    *ret_value = -1;
+    query_begin(&q, tx, sql);
+    if (query_step(&q)) {
+        *ret_value = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+/* The identity is written first and outside the log, so that the bytes of the file tell
+ * from its first moment whose it is. */
+static enum err_code claim_file(struct tx *tx, struct err *err)
+{
+    char sql[64];
+    int64_t application;
+    int rc;
+
+    if (read_pragma(tx, "PRAGMA application_id", &application, err) != ERR_OK) {
+        return err->code;
+    }
+    if (application == MIGRATE_APPLICATION_ID) {
+        return ERR_OK;
+    }
+    snprintf(sql, sizeof sql, "PRAGMA application_id = %d", MIGRATE_APPLICATION_ID);
+    rc = sqlite3_exec(tx->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? ERR_OK : tx_error(tx->db, rc, err);
+}
+
+static enum err_code set_up_writer(struct tx *tx, struct err *err)
+{
+    int rc = sqlite3_exec(tx->db,
+                          "PRAGMA journal_mode = WAL;"
+                          "PRAGMA synchronous = FULL;"
+                          "PRAGMA journal_size_limit = 8388608;"
+                          "PRAGMA secure_delete = OFF;"
+                          "PRAGMA foreign_keys = OFF;",
+                          NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? ERR_OK : tx_error(tx->db, rc, err);
+}
+
+static enum err_code quick_check(struct tx *tx, struct err *err)
+{
+    struct query q;
+    char found[256] = "";
+
+    query_begin(&q, tx, "PRAGMA quick_check(1)");
+    if (query_step(&q)) {
+        query_take_text(&q, found, sizeof found);
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    return strcmp(found, "ok") == 0
+               ? ERR_OK
+               : err_set(err, ERR_CORRUPT, "the database is damaged: %s", found);
+}
+
+/* What the header could not tell, because the log may hold a later state than the file.
+ */
+static enum err_code check_content(struct tx *tx, bool unclean, struct err *err)
+{
+    int64_t version;
+    int64_t application;
+    int64_t tables;
+
+    if (read_pragma(tx, "PRAGMA user_version", &version, err) != ERR_OK ||
+        read_pragma(tx, "PRAGMA application_id", &application, err) != ERR_OK ||
+        read_pragma(tx, "SELECT count(*) FROM sqlite_schema", &tables, err) != ERR_OK) {
+        return err->code;
+    }
+    if ((application || tables) && application != MIGRATE_APPLICATION_ID) {
+        return err_set(err, ERR_CORRUPT, "it is a database of another program");
+    }
+    if (version > migrate_current()) {
+        return err_set(err, ERR_NEWER, "it has schema %" PRId64 ", this program knows %d",
+                       version, migrate_current());
+    }
+    return unclean ? quick_check(tx, err) : ERR_OK;
+}
+
+/* SQLite removes the log when the last connection closes. */
+static bool ended_unclean(const char *path)
+{
+    char *log = xasprintf("%s-wal", path);
+    struct stat st;
+    bool unclean = stat(log, &st) == 0 && st.st_size > 0;
+
+    free(log);
+    return unclean && stat(path, &st) == 0 && st.st_size <= CONNECTION_CHECK_BYTES;
+}
+
+static enum err_code prepare_writer(struct tx *tx, bool unclean, bool *ret_new,
+                                    struct err *err)
+{
+    int from = 0;
+
+    if (sqlite3_db_readonly(tx->db, "main")) {
+        return err_set(err, ERR_IO, "it is not writable");
+    }
+    if (check_content(tx, unclean, err) != ERR_OK) {
+        return err->code;
+    }
+    sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    if (claim_file(tx, err) != ERR_OK || set_up_writer(tx, err) != ERR_OK ||
+        migrate_latest(tx->db, &from, err) != ERR_OK) {
+        return err->code;
+    }
+    *ret_new = from == 0;
+    return tx_execute(tx, "PRAGMA foreign_keys = ON", err);
+}
+
+enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,
+                                     struct tx **ret_tx, bool *ret_new, struct err *err)
+{
+    bool unclean = ended_unclean(path);
+    struct tx *tx;
+
+    if (connection_check_file(path, err) != ERR_OK) {
+        return err->code;
+    }
+    if (open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy_timeout_ms, &tx,
+                  err) != ERR_OK) {
+        return err_wrap(err, "%s", path);
+    }
+    /* What is refused stays as it is, its log included. */
+    sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (prepare_writer(tx, unclean, ret_new, err) != ERR_OK) {
+        tx_free(tx);
+        return err_wrap(err, "%s", path);
+    }
+    *ret_tx = tx;
+    return ERR_OK;
+}
+
+enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
+                                     struct tx **ret_tx, struct err *err)
+{
+    if (access(path, F_OK) != 0) {
+        return err_set(err, ERR_NOT_FOUND, "%s does not exist", path);
+    }
+    if (connection_check_file(path, err) != ERR_OK) {
+        return err->code;
+    }
+    if (open_file(path, SQLITE_OPEN_READONLY, busy_timeout_ms, ret_tx, err) != ERR_OK) {
+        return err_wrap(err, "%s", path);
+    }
+    return ERR_OK;
+}

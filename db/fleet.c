@@ -1,0 +1,156 @@
+#include "db/fleet.h"
+
+#include <stdlib.h>
+
+#include "daemon/base/mem.h"
+#include "db/tx.h"
+
+enum err_code hosts_seen(struct tx *tx, const struct host *host, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO host (name, boot_id, first_seen_ms, last_seen_ms)"
+                " VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET boot_id = excluded.boot_id,"
+                " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)");
+    query_bind_text(&q, host->name);
+    query_bind_text(&q, host->boot_id);
+    query_bind_int(&q, host->first_seen_ms ? host->first_seen_ms : host->last_seen_ms);
+    query_bind_int(&q, host->last_seen_ms);
+    return query_run(&q, err);
+}
+
+enum err_code devices_seen(struct tx *tx, const struct device *device, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO device (id, host, backend, model, attributes, first_seen_ms,"
+                " last_seen_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (id) DO UPDATE SET host = excluded.host,"
+                " backend = excluded.backend, model = excluded.model,"
+                " attributes = excluded.attributes,"
+                " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)");
+    query_bind_text(&q, device->id);
+    query_bind_text(&q, device->host);
+    query_bind_text(&q, device->backend);
+    query_bind_text(&q, device->model);
+    query_bind_text(&q, device->attributes_json ? device->attributes_json : "{}");
+    query_bind_int(&q,
+                   device->first_seen_ms ? device->first_seen_ms : device->last_seen_ms);
+    query_bind_int(&q, device->last_seen_ms);
+    return query_run(&q, err);
+}
+
+enum err_code hosts_each(struct tx *tx, void (*visit)(void *arg, const struct host *host),
+                         void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT name, boot_id, first_seen_ms, last_seen_ms FROM host"
+                " ORDER BY name");
+    while (query_step(&q)) {
+        struct host host;
+
+        query_take_text(&q, host.name, sizeof host.name);
+        query_take_text(&q, host.boot_id, sizeof host.boot_id);
+        host.first_seen_ms = query_take_int(&q);
+        host.last_seen_ms = query_take_int(&q);
+        visit(arg, &host);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code devices_each(struct tx *tx,
+                           void (*visit)(void *arg, const struct device *device),
+                           void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT id, host, backend, model, attributes, first_seen_ms, last_seen_ms"
+                " FROM device ORDER BY id");
+    while (query_step(&q)) {
+        struct device device;
+
+        query_take_text(&q, device.id, sizeof device.id);
+        query_take_text(&q, device.host, sizeof device.host);
+        query_take_text(&q, device.backend, sizeof device.backend);
+        query_take_text(&q, device.model, sizeof device.model);
+        device.attributes_json = query_borrow_text(&q);
+        device.first_seen_ms = query_take_int(&q);
+        device.last_seen_ms = query_take_int(&q);
+        visit(arg, &device);
+    }
+    return query_end(&q, err);
+}
+
+#define ENVIRONMENT_COLUMNS "id, title, json, first_seen_ms, last_seen_ms, cells"
+
+static void take_environment(struct query *q, struct environment *ret_environment)
+{
+    query_take_text(q, ret_environment->id, sizeof ret_environment->id);
+    query_take_text(q, ret_environment->title, sizeof ret_environment->title);
+    ret_environment->json = query_borrow_text(q);
+    ret_environment->first_seen_ms = query_take_int(q);
+    ret_environment->last_seen_ms = query_take_int(q);
+    ret_environment->cells = query_take_int(q);
+}
+
+enum err_code environments_each(struct tx *tx, int limit,
+                                void (*visit)(void *arg, const struct environment *e),
+                                void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT " ENVIRONMENT_COLUMNS
+                " FROM environment"
+                " ORDER BY last_seen_ms DESC, number DESC LIMIT ?");
+    query_bind_int(&q, limit);
+    while (query_step(&q)) {
+        struct environment environment;
+
+        take_environment(&q, &environment);
+        visit(arg, &environment);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code environments_get(struct tx *tx, const char *id,
+                               struct environment *ret_environment, char **ret_json,
+                               struct err *err)
+{
+    struct query q;
+    bool found;
+    char *json = NULL;
+
+    if (*id) {
+        query_begin(&q, tx,
+                    "SELECT " ENVIRONMENT_COLUMNS " FROM environment WHERE id = ?");
+        query_bind_text(&q, id);
+    } else {
+        query_begin(&q, tx,
+                    "SELECT " ENVIRONMENT_COLUMNS
+                    " FROM environment"
+                    " ORDER BY last_seen_ms DESC, number DESC LIMIT 1");
+    }
+    found = query_step(&q);
+    if (found) {
+        take_environment(&q, ret_environment);
+        json = xstrdup(ret_environment->json);
+        ret_environment->json = NULL;
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        free(json);
+        return err->code;
+    }
+    if (!found) {
+        return *id ? err_set(err, ERR_NOT_FOUND, "no environment %s", id)
+                   : err_set(err, ERR_NOT_FOUND, "no environment was seen yet");
+    }
+    *ret_json = json;
+    return ERR_OK;
+}

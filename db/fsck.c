@@ -1,0 +1,124 @@
+#include "db/fsck.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "db/cells.h"
+#include "db/connection.h"
+#include "db/tx.h"
+
+enum { BUSY_TIMEOUT_MS = 5000 };
+
+struct check {
+    struct tx *tx;
+    void (*report)(void *arg, const char *line);
+    void *arg;
+    struct fsck_counts *counts;
+};
+
+static enum err_code check_integrity(struct check *c, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, c->tx, "PRAGMA integrity_check");
+    while (query_step(&q)) {
+        const char *line = query_borrow_text(&q);
+
+        if (strcmp(line, "ok") != 0) {
+            c->counts->damaged++;
+            c->report(c->arg, line);
+        }
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code check_references(struct check *c, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, c->tx,
+                "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check"
+                " GROUP BY 1, 2");
+    while (query_step(&q)) {
+        const char *table = query_borrow_text(&q);
+        const char *parent = query_borrow_text(&q);
+        int64_t rows = query_take_int(&q);
+        char line[256];
+
+        snprintf(line, sizeof line,
+                 "table %s: %" PRId64 " rows refer to a missing row of table %s", table,
+                 rows, parent);
+        c->counts->dangling += rows;
+        c->report(c->arg, line);
+    }
+    return query_end(&q, err);
+}
+
+static void cell_differs(void *arg, int64_t cell, const char *what)
+{
+    struct check *c = arg;
+    char line[1024];
+
+    snprintf(line, sizeof line, "cell %" PRId64 ": %s", cell, what);
+    c->report(c->arg, line);
+}
+
+static enum err_code check_jobs(struct check *c, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, c->tx,
+                "SELECT j.id, j.runs_total = sum(iif(i.given_up_reason IS NOT NULL,"
+                " i.runs_answered, max(i.runs_wanted, i.runs_answered)))"
+                " AND j.runs_done = sum(i.runs_answered)"
+                " AND j.runs_failed = sum(i.runs_failed)"
+                " AND j.items_open = sum(i.given_up_reason IS NULL"
+                " AND i.runs_answered < i.runs_wanted)"
+                " AND (j.items_open > 0 OR j.state <> 'running')"
+                " AND sum(i.runs_answered) = (SELECT count(*) FROM run r"
+                " WHERE r.job = j.number AND r.outcome IN ('completed', 'unsupported',"
+                " 'timeout', 'crashed', 'out_of_memory', 'invalid'))"
+                " FROM job j CROSS JOIN job_item i ON i.job = j.number"
+                " GROUP BY j.number");
+    while (query_step(&q)) {
+        const char *id = query_borrow_text(&q);
+        char line[160];
+
+        c->counts->jobs++;
+        if (query_take_int(&q)) {
+            continue;
+        }
+        snprintf(line, sizeof line, "job %s: its counts are not those of its runs", id);
+        c->counts->jobs_differing++;
+        c->report(c->arg, line);
+    }
+    return query_end(&q, err);
+}
+
+/* One transaction: all checks see the same instant. */
+static enum err_code check_all(struct check *c, struct err *err)
+{
+    if (tx_execute(c->tx, "BEGIN", err) != ERR_OK || check_integrity(c, err) != ERR_OK ||
+        check_references(c, err) != ERR_OK || check_jobs(c, err) != ERR_OK ||
+        cells_recompute(c->tx, cell_differs, c, &c->counts->cells,
+                        &c->counts->cells_differing, err) != ERR_OK) {
+        return err->code;
+    }
+    return tx_execute(c->tx, "COMMIT", err);
+}
+
+enum err_code fsck_database(const char *path, void (*report)(void *arg, const char *line),
+                            void *arg, struct fsck_counts *ret_counts, struct err *err)
+{
+    struct check check = { .report = report, .arg = arg, .counts = ret_counts };
+    enum err_code code;
+
+    *ret_counts = (struct fsck_counts){ 0 };
+    code = connection_open_reader(path, BUSY_TIMEOUT_MS, &check.tx, err);
+    if (code == ERR_OK) {
+        code = check_all(&check, err);
+        tx_free(check.tx);
+    }
+    return code;
+}

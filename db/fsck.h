@@ -1,0 +1,24 @@
+/* Checking a database, also beside a daemon that serves it: it only reads. */
+#ifndef DB_FSCK_H
+#define DB_FSCK_H
+
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+
+struct fsck_counts {
+    int64_t damaged;         /* lines of PRAGMA integrity_check */
+    int64_t dangling;        /* rows that refer to a missing row */
+    int64_t cells;           /* computed anew from the runs … */
+    int64_t cells_differing; /* … and not as stored */
+    int64_t jobs;            /* counted anew from their items … */
+    int64_t jobs_differing;  /* … and not as stored */
+};
+
+/* Calls REPORT(arg, line) for every fault.  Returns ERR_OK when the check could be made,
+ * whatever it found: ret_counts tells.  ERR_NOT_FOUND, ERR_CORRUPT (not a database at
+ * all) and ERR_NEWER as store_open would. */
+enum err_code fsck_database(const char *path, void (*report)(void *arg, const char *line),
+                            void *arg, struct fsck_counts *ret_counts, struct err *err);
+
+#endif

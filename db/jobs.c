@@ -1,0 +1,246 @@
+#include "db/jobs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "db/case_keys.h"
+#include "db/jobs_progress.h"
+#include "db/tx.h"
+
+static const char *const states[] = {
+    [JOB_QUEUED] = "queued",
+    [JOB_RUNNING] = "running",
+    [JOB_FINISHED] = "finished",
+    [JOB_CANCELLED] = "cancelled",
+};
+
+static const char *const priorities[] = {
+    [JOB_INTERACTIVE] = "interactive",
+    [JOB_CONFIRMATION] = "confirmation",
+    [JOB_SCHEDULED] = "scheduled",
+    [JOB_BACKGROUND] = "background",
+};
+
+const char *job_state_name(enum job_state state)
+{
+    return states[state];
+}
+
+const char *job_priority_name(enum job_priority priority)
+{
+    return priorities[priority];
+}
+
+int job_priority_parse(const char *name, enum job_priority *ret_priority)
+{
+    for (size_t i = 0; i < sizeof priorities / sizeof priorities[0]; i++) {
+        if (strcmp(name, priorities[i]) == 0) {
+            *ret_priority = (enum job_priority)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* The table's CHECK keeps other names out. */
+static enum job_state parse_state(const char *name)
+{
+    enum job_state state = JOB_QUEUED;
+
+    while (state < JOB_CANCELLED && strcmp(name, states[state]) != 0) {
+        state++;
+    }
+    return state;
+}
+
+void job_release(struct job *job)
+{
+    free(job->request);
+    free(job->items);
+    job->request = NULL;
+    job->items = NULL;
+    job->item_count = 0;
+}
+
+#define JOB_COLUMNS                                                                      \
+    "number, id, state, priority, survey, stop_when_varies, iterations, timeout_ms,"     \
+    " created_ms, finished_ms, runs_total, runs_done, runs_failed, request"
+
+/* Without items; RET_JOB->request is borrowed from Q. */
+static void take_job(struct query *q, struct job *ret_job, int64_t *ret_number)
+{
+    *ret_job = (struct job){ 0 };
+    *ret_number = query_take_int(q);
+    query_take_text(q, ret_job->id, sizeof ret_job->id);
+    ret_job->state = parse_state(query_borrow_text(q));
+    if (job_priority_parse(query_borrow_text(q), &ret_job->priority) != 0) {
+        ret_job->priority = JOB_BACKGROUND;
+    }
+    ret_job->survey = query_take_int(q);
+    ret_job->stop_when_varies = query_take_int(q);
+    ret_job->iterations = (int)query_take_int(q);
+    ret_job->timeout_ms = query_take_int(q);
+    ret_job->created_ms = query_take_int(q);
+    ret_job->finished_ms = query_take_int(q);
+    ret_job->runs_total = (int)query_take_int(q);
+    ret_job->runs_done = (int)query_take_int(q);
+    ret_job->runs_failed = (int)query_take_int(q);
+    ret_job->request = (char *)query_borrow_text(q);
+}
+
+static void take_item(struct query *q, struct job_item *ret_item)
+{
+    *ret_item = (struct job_item){ 0 };
+    ret_item->seq = (int)query_take_int(q);
+    case_keys_take(q, &ret_item->key);
+    ret_item->is_control = query_take_int(q);
+    query_take_text(q, ret_item->no_control, sizeof ret_item->no_control);
+    query_take_text(q, ret_item->device, sizeof ret_item->device);
+    query_take_text(q, ret_item->stack, sizeof ret_item->stack);
+    ret_item->runs_wanted = (int)query_take_int(q);
+    ret_item->runs_answered = (int)query_take_int(q);
+    ret_item->runs_failed = (int)query_take_int(q);
+    ret_item->runs_unanswered = (int)query_take_int(q);
+    ret_item->given_up = !query_next_is_null(q);
+    query_take_text(q, ret_item->given_up_reason, sizeof ret_item->given_up_reason);
+    ret_item->milliseconds = query_take_int(q);
+}
+
+static enum err_code load_items(struct tx *tx, int64_t number, struct job *job,
+                                struct err *err)
+{
+    struct query q;
+    int capacity = 0;
+
+    query_begin(&q, tx,
+                "SELECT i.seq, " CASE_KEY_COLUMNS
+                ", k.is_control, k.no_control, i.device,"
+                " i.stack, i.runs_wanted, i.runs_answered, i.runs_failed,"
+                " i.runs_unanswered, i.given_up_reason, i.milliseconds"
+                " FROM job_item i JOIN case_key k ON k.number = i.case_key"
+                " WHERE i.job = ? ORDER BY i.seq");
+    query_bind_int(&q, number);
+    while (query_step(&q)) {
+        if (job->item_count == capacity) {
+            capacity = capacity ? capacity * 2 : 16;
+            job->items = xrealloc(job->items, (size_t)capacity * sizeof *job->items);
+        }
+        take_item(&q, &job->items[job->item_count++]);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code jobs_get(struct tx *tx, const char *id, struct job *ret_job,
+                       struct err *err)
+{
+    struct query q;
+    int64_t number = 0;
+
+    *ret_job = (struct job){ 0 };
+    query_begin(&q, tx, "SELECT " JOB_COLUMNS " FROM job WHERE id = ?");
+    query_bind_text(&q, id);
+    if (query_step(&q)) {
+        take_job(&q, ret_job, &number);
+        ret_job->request = xstrdup(ret_job->request);
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        goto failed;
+    }
+    if (!number) {
+        err_set(err, ERR_NOT_FOUND, "no job %s", id);
+        goto failed;
+    }
+    if (load_items(tx, number, ret_job, err) != ERR_OK) {
+        goto failed;
+    }
+    return ERR_OK;
+failed:
+    job_release(ret_job);
+    return err->code;
+}
+
+enum err_code jobs_list(struct tx *tx, const char *before, int limit,
+                        void (*visit)(void *arg, const struct job *job), void *arg,
+                        struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT " JOB_COLUMNS " FROM job WHERE id < ? ORDER BY id DESC LIMIT ?");
+    query_bind_text(&q, before && *before ? before : "~");
+    query_bind_int(&q, limit);
+    while (query_step(&q)) {
+        struct job job;
+        int64_t number;
+
+        take_job(&q, &job, &number);
+        visit(arg, &job);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code jobs_each_open(struct tx *tx,
+                             void (*visit)(void *arg, const struct job *job), void *arg,
+                             struct err *err)
+{
+    struct query q;
+    enum err_code code = ERR_OK;
+
+    query_begin(&q, tx,
+                "SELECT " JOB_COLUMNS
+                " FROM job WHERE state IN ('queued', 'running')"
+                " ORDER BY id");
+    while (code == ERR_OK && query_step(&q)) {
+        struct job job;
+        int64_t number;
+
+        take_job(&q, &job, &number);
+        code = load_items(tx, number, &job, err);
+        if (code == ERR_OK) {
+            visit(arg, &job);
+        }
+        free(job.items);
+    }
+    if (code != ERR_OK) {
+        struct err ignored;
+
+        query_end(&q, &ignored);
+        return code;
+    }
+    return query_end(&q, err);
+}
+
+enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct err *err)
+{
+    struct query q;
+    int64_t number = 0;
+    enum job_state state = JOB_QUEUED;
+
+    query_begin(&q, tx, "SELECT number, state FROM job WHERE id = ?");
+    query_bind_text(&q, id);
+    if (query_step(&q)) {
+        number = query_take_int(&q);
+        state = parse_state(query_borrow_text(&q));
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!number) {
+        return err_set(err, ERR_NOT_FOUND, "no job %s", id);
+    }
+    if (state == JOB_CANCELLED) {
+        return ERR_OK;
+    }
+    if (state == JOB_FINISHED) {
+        return err_set(err, ERR_CONFLICT, "job %s is finished already", id);
+    }
+    query_begin(&q, tx,
+                "UPDATE job SET state = 'cancelled', finished_ms = ? WHERE number = ?");
+    query_bind_int(&q, now_ms);
+    query_bind_int(&q, number);
+    if (query_run(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    return jobs_add_event(tx, number, now_ms, err);
+}

@@ -1,0 +1,157 @@
+#include "db/jobs_progress.h"
+
+#include <stdio.h>
+
+#include "db/runs.h"
+#include "db/tx.h"
+
+/* The part of an item that counting changes. */
+struct item {
+    int64_t wanted, answered, failed, unanswered;
+    bool given_up;
+    char given_up_reason[CASE_TITLE_SIZE];
+    bool stop_when_varies; /* the job's */
+};
+
+static enum err_code item_load(struct tx *tx, int64_t job, int seq, struct item *ret_item,
+                               struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT i.runs_wanted, i.runs_answered, i.runs_failed, i.runs_unanswered,"
+                " i.given_up_reason IS NOT NULL, j.stop_when_varies"
+                " FROM job_item i JOIN job j ON j.number = i.job"
+                " WHERE i.job = ? AND i.seq = ?");
+    query_bind_int(&q, job);
+    query_bind_int(&q, seq);
+    if (query_step(&q)) {
+        ret_item->wanted = query_take_int(&q);
+        ret_item->answered = query_take_int(&q);
+        ret_item->failed = query_take_int(&q);
+        ret_item->unanswered = query_take_int(&q);
+        ret_item->given_up = query_take_int(&q);
+        ret_item->stop_when_varies = query_take_int(&q);
+    }
+    ret_item->given_up_reason[0] = '\0';
+    return query_end(&q, err);
+}
+
+static bool item_is_open(const struct item *item)
+{
+    return !item->given_up && item->answered < item->wanted;
+}
+
+static int64_t item_total(const struct item *item)
+{
+    return item->given_up || item->answered > item->wanted ? item->answered
+                                                           : item->wanted;
+}
+
+static void give_up_if_due(struct item *item, const struct jobs_answer *answer)
+{
+    char *reason = item->given_up_reason;
+    size_t size = sizeof item->given_up_reason;
+
+    if (!item_is_open(item)) {
+        return;
+    }
+    if (answer->outcome == OUTCOME_UNSUPPORTED) {
+        item->given_up = true;
+        snprintf(reason, size, "unsupported: %s", answer->cause);
+    } else if (item->unanswered > RUNS_LOST_MAX) {
+        item->given_up = true;
+        snprintf(reason, size, "%d runs had no answer; the last: %s",
+                 (int)item->unanswered, answer->cause);
+    } else if (item->stop_when_varies && answer->verdict == VERDICT_VARIES &&
+               item->answered >= VERDICT_MIN_RUNS) {
+        item->given_up = true;
+        snprintf(reason, size, "it varies: more runs would show nothing new");
+    }
+}
+
+static enum err_code item_store(struct tx *tx, const struct jobs_answer *answer,
+                                const struct item *item, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "UPDATE job_item SET runs_answered = ?, runs_failed = ?,"
+                " runs_unanswered = ?, given_up_reason = ifnull(given_up_reason, ?),"
+                " milliseconds = milliseconds + ? WHERE job = ? AND seq = ?");
+    query_bind_int(&q, item->answered);
+    query_bind_int(&q, item->failed);
+    query_bind_int(&q, item->unanswered);
+    query_bind_text_or_null(&q, item->given_up_reason);
+    query_bind_int(&q, answer->wall_ns / 1000000);
+    query_bind_int(&q, answer->job);
+    query_bind_int(&q, answer->item);
+    return query_run(&q, err);
+}
+
+static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
+                               const struct item *before, const struct item *after,
+                               bool *ret_finished, struct err *err)
+{
+    struct query q;
+    int64_t closed = item_is_open(before) && !item_is_open(after);
+
+    query_begin(&q, tx,
+                "UPDATE job SET runs_total = runs_total + ?1, runs_done = runs_done + ?2,"
+                " runs_failed = runs_failed + ?3, items_open = items_open - ?4,"
+                " state = CASE WHEN ?4 AND items_open = 1 AND state IN ('queued',"
+                " 'running') THEN 'finished' ELSE state END,"
+                " finished_ms = CASE WHEN ?4 AND items_open = 1 AND state IN ('queued',"
+                " 'running') THEN ?5 ELSE finished_ms END"
+                " WHERE number = ?6"
+                " RETURNING ?4 AND items_open = 0 AND state = 'finished'");
+    query_bind_int(&q, item_total(after) - item_total(before));
+    query_bind_int(&q, after->answered - before->answered);
+    query_bind_int(&q, after->failed - before->failed);
+    query_bind_int(&q, closed);
+    query_bind_int(&q, answer->now_ms);
+    query_bind_int(&q, answer->job);
+    while (query_step(&q)) {
+        *ret_finished = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code jobs_add_event(struct tx *tx, int64_t number, int64_t now_ms,
+                             struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO event (at_ms, kind, data) SELECT ?, 'job', json_object("
+                "'id', id, 'state', state, 'runs_done', runs_done, 'runs_total',"
+                " runs_total, 'runs_failed', runs_failed) FROM job WHERE number = ?");
+    query_bind_int(&q, now_ms);
+    query_bind_int(&q, number);
+    return query_run(&q, err);
+}
+
+enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
+                                bool *ret_item_given_up, bool *ret_job_finished,
+                                struct err *err)
+{
+    struct item before = { 0 };
+    struct item after;
+
+    *ret_job_finished = false;
+    if (item_load(tx, answer->job, answer->item, &before, err) != ERR_OK) {
+        return err->code;
+    }
+    after = before;
+    after.answered += outcome_is_answer(answer->outcome);
+    after.failed += outcome_is_failure(answer->outcome);
+    after.unanswered +=
+        answer->outcome == OUTCOME_LOST || answer->outcome == OUTCOME_INFRA;
+    give_up_if_due(&after, answer);
+    *ret_item_given_up = after.given_up && !before.given_up;
+    if (item_store(tx, answer, &after, err) != ERR_OK ||
+        job_store(tx, answer, &before, &after, ret_job_finished, err) != ERR_OK) {
+        return err->code;
+    }
+    return jobs_add_event(tx, answer->job, answer->now_ms, err);
+}

@@ -1,0 +1,39 @@
+/* How far a job is: what a finished run adds to its item and job.  Private to db/.
+ *
+ * An item is open until it has as many answers as were wanted or is given up; a job ends
+ * with its last open item.  runs_total counts, for each item, the runs wanted, or the
+ * answers of an item that was given up; so runs_done = runs_total when a job is finished.
+ */
+#ifndef DB_JOBS_PROGRESS_H
+#define DB_JOBS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "workloads/evidence/outcome.h"
+#include "workloads/evidence/verdict.h"
+
+struct tx;
+
+/* A run that ended, as its job sees it. */
+struct jobs_answer {
+    int64_t job; /* number */
+    int item;
+    enum outcome outcome;
+    const char *cause;
+    enum verdict verdict; /* of the run's cell, now; unmeasured if it has none */
+    int64_t wall_ns;
+    int64_t now_ms;
+};
+
+/* Counts ANSWER, closes item and job where that is due, and adds an event of the job. */
+enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
+                                bool *ret_item_given_up, bool *ret_job_finished,
+                                struct err *err);
+
+/* Adds the event of job NUMBER as it is now. */
+enum err_code jobs_add_event(struct tx *tx, int64_t number, int64_t now_ms,
+                             struct err *err);
+
+#endif

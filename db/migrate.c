@@ -1,0 +1,147 @@
+#include "db/migrate.h"
+
+#include <stdio.h>
+
+#include "daemon/base/embed.h"
+#include "db/tx.h"
+
+enum { MIGRATIONS_MAX = 1000 };
+
+static const char PREFIX[] = "db/migrations/";
+
+static void count_file(void *arg, const struct embed *file)
+{
+    (void)file;
+    ++*(int *)arg;
+}
+
+int migrate_current(void)
+{
+    int count = 0;
+
+    embed_each(PREFIX, count_file, &count);
+    return count;
+}
+
+static enum err_code execute(sqlite3 *db, const char *sql, struct err *err)
+{
+    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? ERR_OK : tx_error(db, rc, err);
+}
+
+static enum err_code read_version(sqlite3 *db, int *ret_version, struct err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &statement, NULL);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(statement);
+    }
+    if (rc == SQLITE_ROW) {
+        *ret_version = sqlite3_column_int(statement, 0);
+    }
+    sqlite3_finalize(statement);
+    return rc == SQLITE_ROW ? ERR_OK : tx_error(db, rc, err);
+}
+
+static enum err_code apply_one(sqlite3 *db, const struct migration *migration, int number,
+                               struct err *err)
+{
+    char version[64];
+    enum err_code code;
+
+    snprintf(version, sizeof version, "PRAGMA user_version = %d", number);
+    code = execute(db, "BEGIN IMMEDIATE", err);
+    if (code == ERR_OK) {
+        code = execute(db, migration->sql, err);
+    }
+    if (code == ERR_OK) {
+        code = execute(db, version, err);
+    }
+    if (code == ERR_OK) {
+        code = execute(db, "COMMIT", err);
+    }
+    if (code != ERR_OK) {
+        if (!sqlite3_get_autocommit(db)) {
+            sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+        }
+        err_wrap(err, "%s", migration->name);
+    }
+    return code;
+}
+
+static enum err_code check_foreign_keys(sqlite3 *db, struct err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(db, "PRAGMA foreign_key_check", -1, &statement, NULL);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(statement);
+    }
+    sqlite3_finalize(statement);
+    if (rc == SQLITE_ROW) {
+        return err_set(err, ERR_CORRUPT, "database: a row refers to one that is missing");
+    }
+    return rc == SQLITE_DONE ? ERR_OK : tx_error(db, rc, err);
+}
+
+enum err_code migrate_apply(sqlite3 *db, const struct migration *list, int count,
+                            int *ret_from, struct err *err)
+{
+    enum err_code code = read_version(db, ret_from, err);
+
+    if (code != ERR_OK) {
+        return code;
+    }
+    if (*ret_from > count) {
+        return err_set(err, ERR_NEWER,
+                       "the database has schema %d, this program knows up to %d: use the "
+                       "newer reprod that made it",
+                       *ret_from, count);
+    }
+    for (int i = *ret_from; i < count && code == ERR_OK; i++) {
+        code = apply_one(db, &list[i], i + 1, err);
+    }
+    return code == ERR_OK && *ret_from < count ? check_foreign_keys(db, err) : code;
+}
+
+struct collection {
+    struct migration list[MIGRATIONS_MAX];
+    int count;
+};
+
+static void collect(void *arg, const struct embed *file)
+{
+    struct collection *all = arg;
+
+    if (all->count < MIGRATIONS_MAX) {
+        all->list[all->count++] = (struct migration){ file->name, file->start };
+    }
+}
+
+/* A file that is missing or numbered twice would shift all that follow. */
+static enum err_code check_numbers(const struct collection *all, struct err *err)
+{
+    for (int i = 0; i < all->count; i++) {
+        int number = 0;
+
+        if (sscanf(all->list[i].name + sizeof PREFIX - 1, "%4d-", &number) != 1 ||
+            number != i + 1) {
+            return err_set(err, ERR_INTERNAL, "%s should have number %d",
+                           all->list[i].name, i + 1);
+        }
+    }
+    return all->count > 0 ? ERR_OK
+                          : err_set(err, ERR_INTERNAL, "no migrations are built in");
+}
+
+enum err_code migrate_latest(sqlite3 *db, int *ret_from, struct err *err)
+{
+    struct collection all = { .count = 0 };
+    enum err_code code;
+
+    embed_each(PREFIX, collect, &all);
+    code = check_numbers(&all, err);
+    return code == ERR_OK ? migrate_apply(db, all.list, all.count, ret_from, err) : code;
+}

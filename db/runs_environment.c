@@ -1,0 +1,114 @@
+#include "db/runs_environment.h"
+
+#include <string.h>
+
+#include "db/tx.h"
+
+static enum err_code store_libraries(struct tx *tx, const char *json, int64_t *ret_number,
+                                     struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx, "SELECT number FROM library_list WHERE json = ?");
+    query_bind_text(&q, json);
+    if (query_step(&q)) {
+        *ret_number = query_take_int(&q);
+    }
+    if (query_end(&q, err) != ERR_OK || *ret_number) {
+        return *ret_number ? ERR_OK : err->code;
+    }
+    query_begin(&q, tx, "INSERT INTO library_list (json) VALUES (?)");
+    query_bind_text(&q, json);
+    if (query_run(&q, err) != ERR_OK) {
+        return err_wrap(err, "libraries");
+    }
+    *ret_number = sqlite3_last_insert_rowid(tx->db);
+    return ERR_OK;
+}
+
+static enum err_code store(struct tx *tx, const struct run *run,
+                           const struct run_result *result, int64_t *ret_number,
+                           struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO environment (id, title, json, first_seen_ms, last_seen_ms)"
+                " VALUES (?, ?, ifnull(?, (SELECT json FROM environment WHERE id = ?1)),"
+                " ?, ?) ON CONFLICT (id) DO UPDATE SET"
+                " first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
+                " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)"
+                " RETURNING number");
+    query_bind_text(&q, run->environment);
+    query_bind_text(&q, result->environment_title ? result->environment_title : "");
+    query_bind_text(&q, result->environment_json);
+    query_bind_int(&q, run->started_ms ? run->started_ms : run->intent_ms);
+    query_bind_int(&q, run->finished_ms);
+    while (query_step(&q)) {
+        *ret_number = query_take_int(&q);
+    }
+    return query_end(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "environment");
+}
+
+/* By run id, not by arrival: results may come in any order. */
+static enum err_code remember_latest(struct tx *tx, const struct run *run,
+                                     int64_t environment, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO device_stack_environment (device, stack, environment, run)"
+                " VALUES (?, ?, ?, ?) ON CONFLICT (device, stack) DO UPDATE SET"
+                " environment = excluded.environment, run = excluded.run"
+                " WHERE excluded.run > run");
+    query_bind_text(&q, run->device);
+    query_bind_text(&q, run->stack);
+    query_bind_int(&q, environment);
+    query_bind_text(&q, run->id);
+    return query_run(&q, err);
+}
+
+enum err_code runs_store_environment(struct tx *tx, const struct run *run,
+                                     const struct run_result *result,
+                                     int64_t *ret_environment, int64_t *ret_libraries,
+                                     struct err *err)
+{
+    *ret_environment = 0;
+    *ret_libraries = 0;
+    if (result->libraries_json &&
+        store_libraries(tx, result->libraries_json, ret_libraries, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!run->environment[0]) {
+        return ERR_OK;
+    }
+    if (store(tx, run, result, ret_environment, err) != ERR_OK) {
+        return err->code;
+    }
+    /* A run on the wrong device tells nothing about the one that was asked for. */
+    if (run->device_read_back[0] && strcmp(run->device_read_back, run->device) != 0) {
+        return ERR_OK;
+    }
+    return remember_latest(tx, run, *ret_environment, err);
+}
+
+enum err_code runs_counting_environment(struct tx *tx, const struct run *run,
+                                        int64_t environment, int64_t *ret_environment,
+                                        struct err *err)
+{
+    struct query q;
+
+    *ret_environment = environment;
+    if (environment || !outcome_is_answer(run->outcome)) {
+        return ERR_OK;
+    }
+    query_begin(&q, tx,
+                "SELECT environment FROM device_stack_environment"
+                " WHERE device = ? AND stack = ?");
+    query_bind_text(&q, run->device);
+    query_bind_text(&q, run->stack);
+    if (query_step(&q)) {
+        *ret_environment = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}

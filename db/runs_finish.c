@@ -1,0 +1,236 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "db/case_keys.h"
+#include "db/cells_fold.h"
+#include "db/jobs_progress.h"
+#include "db/runs.h"
+#include "db/runs_environment.h"
+#include "db/runs_input.h"
+#include "db/tx.h"
+
+/* A run that is being finished: what was stored before, then the result. */
+struct finishing {
+    struct tx *tx;
+    const struct run_result *result;
+    struct run run;                                /* as it will be stored */
+    int64_t job, case_key, environment, libraries; /* numbers; 0: none */
+};
+
+static enum err_code load_intent(struct finishing *f, struct err *err)
+{
+    struct run *run = &f->run;
+    struct query q;
+    bool found;
+    bool finished = false;
+
+    query_begin(&q, f->tx,
+                "SELECT r.outcome IS NOT NULL, r.job, r.case_key, j.id, r.item, r.device,"
+                " i.stack, r.intent_ms, r.started_ms, k.workload, k.version, k.variant,"
+                " k.size, k.dtype, k.seed FROM run r JOIN job j ON j.number = r.job"
+                " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
+                " JOIN case_key k ON k.number = r.case_key WHERE r.id = ?");
+    query_bind_text(&q, run->id);
+    found = query_step(&q);
+    if (found) {
+        int64_t started;
+
+        finished = query_take_int(&q);
+        f->job = query_take_int(&q);
+        f->case_key = query_take_int(&q);
+        query_take_text(&q, run->job, sizeof run->job);
+        run->item = (int)query_take_int(&q);
+        query_take_text(&q, run->device, sizeof run->device);
+        query_take_text(&q, run->stack, sizeof run->stack);
+        run->intent_ms = query_take_int(&q);
+        started = query_take_int(&q);
+        run->started_ms = started ? started : run->started_ms;
+        case_keys_take(&q, &run->key);
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!found) {
+        return err_set(err, ERR_NOT_FOUND, "no run %s", run->id);
+    }
+    return finished ? err_set(err, ERR_CONFLICT, "run %s is finished already", run->id)
+                    : ERR_OK;
+}
+
+/* The digests are what the verdict rests on, so they may not contradict the run. */
+static enum err_code check_digests(const struct finishing *f, struct err *err)
+{
+    const struct run_result *result = f->result;
+    const struct run *run = &f->run;
+    int64_t iterations = 0;
+    bool first = false;
+
+    if (run->outcome != OUTCOME_COMPLETED) {
+        return ERR_OK;
+    }
+    for (int i = 0; i < result->digest_count; i++) {
+        iterations += result->digests[i].iterations;
+        first = first || (result->digests[i].first_iteration == 0 &&
+                          strcmp(result->digests[i].digest, run->digest) == 0);
+    }
+    if (result->digest_count != run->distinct_digests || iterations != run->iterations ||
+        !first) {
+        return err_set(err, ERR_INVALID,
+                       "run %s: %d digests of %" PRId64
+                       " iterations do not make up"
+                       " %" PRId64 " digests of %" PRId64 " iterations",
+                       run->id, result->digest_count, iterations, run->distinct_digests,
+                       run->iterations);
+    }
+    return ERR_OK;
+}
+
+static enum err_code store_digests(struct finishing *f, struct err *err)
+{
+    const struct run_result *result = f->result;
+
+    for (int i = 0; i < result->digest_count && result->digest_count > 1; i++) {
+        struct query q;
+
+        query_begin(&q, f->tx,
+                    "INSERT INTO run_digest (run, digest, iterations, first_iteration)"
+                    " VALUES (?, ?, ?, ?)");
+        query_bind_text(&q, f->run.id);
+        query_bind_text(&q, result->digests[i].digest);
+        query_bind_int(&q, result->digests[i].iterations);
+        query_bind_int(&q, result->digests[i].first_iteration);
+        if (query_run(&q, err) != ERR_OK) {
+            return err_wrap(err, "digests of run %s", f->run.id);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code store_log(struct finishing *f, struct err *err)
+{
+    struct query q;
+
+    if (!f->result->log || f->result->log_bytes == 0) {
+        return ERR_OK;
+    }
+    query_begin(&q, f->tx, "INSERT INTO run_log (run, log, written) VALUES (?, ?, ?)");
+    query_bind_text(&q, f->run.id);
+    query_bind_blob(&q, f->result->log, f->result->log_length);
+    query_bind_int(&q, f->result->log_bytes);
+    return query_run(&q, err);
+}
+
+static enum err_code store_run(struct finishing *f, struct err *err)
+{
+    const struct run *run = &f->run;
+    struct query q;
+
+    query_begin(&q, f->tx,
+                "UPDATE run SET started_ms = ?, finished_ms = ?, environment = ?,"
+                " cell = ?, libraries = ?, outcome = ?, cause = ?, iterations = ?,"
+                " distinct_digests = ?, digest = ?, input_digest = ?, weight_sum = ?,"
+                " loss = ?, algorithm = ?, claim = ?, min_ns = ?, median_ns = ?,"
+                " max_ns = ?, elements = ?, bytes_hashed = ?, device_read_back = ?,"
+                " wall_ns = ?, max_rss_kb = ? WHERE id = ?");
+    query_bind_int_or_null(&q, run->started_ms);
+    query_bind_int(&q, run->finished_ms);
+    query_bind_int_or_null(&q, f->environment);
+    query_bind_int_or_null(&q, run->cell);
+    query_bind_int_or_null(&q, f->libraries);
+    query_bind_text(&q, outcome_name(run->outcome));
+    query_bind_text_or_null(&q, run->cause);
+    query_bind_int(&q, run->iterations);
+    query_bind_int(&q, run->distinct_digests);
+    query_bind_text_or_null(&q, run->digest);
+    query_bind_text_or_null(&q, run->input_digest);
+    query_bind_text_or_null(&q, run->weight_sum);
+    query_bind_text_or_null(&q, run->loss);
+    query_bind_text_or_null(&q, run->algorithm);
+    query_bind_text_or_null(&q, run->claim);
+    query_bind_int_or_null(&q, run->min_ns);
+    query_bind_int_or_null(&q, run->median_ns);
+    query_bind_int_or_null(&q, run->max_ns);
+    query_bind_int_or_null(&q, run->elements);
+    query_bind_int_or_null(&q, run->bytes_hashed);
+    query_bind_text_or_null(&q, run->device_read_back);
+    query_bind_int_or_null(&q, run->wall_ns);
+    query_bind_int_or_null(&q, run->max_rss_kb);
+    query_bind_text(&q, run->id);
+    return query_run(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "run %s", run->id);
+}
+
+static enum err_code add_event(struct finishing *f, struct err *err)
+{
+    const struct run *run = &f->run;
+    struct query q;
+
+    query_begin(&q, f->tx,
+                "INSERT INTO event (at_ms, kind, data) VALUES (?, 'run', json_object("
+                "'id', ?, 'job', ?, 'workload', ?, 'variant', ?, 'outcome', ?,"
+                " 'cell', ?))");
+    query_bind_int(&q, run->finished_ms);
+    query_bind_text(&q, run->id);
+    query_bind_text(&q, run->job);
+    query_bind_text(&q, run->key.workload);
+    query_bind_text(&q, run->key.variant);
+    query_bind_text(&q, outcome_name(run->outcome));
+    query_bind_int_or_null(&q, run->cell);
+    return query_run(&q, err);
+}
+
+static enum err_code find_place(struct finishing *f, struct err *err)
+{
+    int64_t counted = 0;
+
+    if (runs_store_environment(f->tx, &f->run, f->result, &f->environment, &f->libraries,
+                               err) != ERR_OK ||
+        runs_counting_environment(f->tx, &f->run, f->environment, &counted, err) !=
+            ERR_OK) {
+        return err->code;
+    }
+    f->run.cell = 0;
+    return counted ? cells_place(f->tx, f->case_key, counted, &f->run.cell, err) : ERR_OK;
+}
+
+static enum err_code count_answer(struct finishing *f, struct run_effect *effect,
+                                  struct err *err)
+{
+    const struct jobs_answer answer = {
+        .job = f->job,
+        .item = f->run.item,
+        .outcome = f->run.outcome,
+        .cause = f->run.cause,
+        .verdict = effect->verdict,
+        .wall_ns = f->run.wall_ns,
+        .now_ms = f->run.finished_ms,
+    };
+
+    return jobs_count_answer(f->tx, &answer, &effect->item_given_up,
+                             &effect->job_finished, err);
+}
+
+enum err_code runs_finish(struct tx *tx, const struct run_result *result,
+                          struct run_effect *ret_effect, struct err *err)
+{
+    struct finishing f = { .tx = tx, .result = result, .run = *result->run };
+
+    *ret_effect = (struct run_effect){ .verdict = VERDICT_UNMEASURED };
+    if (load_intent(&f, err) != ERR_OK || check_digests(&f, err) != ERR_OK ||
+        runs_check_input(tx, &f.run, err) != ERR_OK || find_place(&f, err) != ERR_OK ||
+        store_run(&f, err) != ERR_OK || store_digests(&f, err) != ERR_OK ||
+        store_log(&f, err) != ERR_OK || add_event(&f, err) != ERR_OK) {
+        return err->code;
+    }
+    copy_text(ret_effect->job, sizeof ret_effect->job, f.run.job);
+    ret_effect->item = f.run.item;
+    ret_effect->outcome = f.run.outcome;
+    ret_effect->cell = f.run.cell;
+    if (f.run.cell &&
+        cells_fold(tx, &f.run, result->digests, result->digest_count,
+                   &ret_effect->verdict, &ret_effect->verdict_changed, err) != ERR_OK) {
+        return err->code;
+    }
+    return count_answer(&f, ret_effect, err);
+}

@@ -1,0 +1,218 @@
+#include "db/tx.h"
+
+#include <stdlib.h>
+
+#include "daemon/base/mem.h"
+
+struct tx_statement {
+    const char *sql;
+    sqlite3_stmt *statement;
+};
+
+enum { STATEMENT_SLOTS = 256 }; /* power of two, more than twice the literals of db/ */
+
+struct tx *tx_new(sqlite3 *db)
+{
+    struct tx *tx = xcalloc(1, sizeof *tx);
+
+    tx->db = db;
+    tx->statements = xcalloc(STATEMENT_SLOTS, sizeof *tx->statements);
+    return tx;
+}
+
+void tx_free(struct tx *tx)
+{
+    if (!tx) {
+        return;
+    }
+    for (int i = 0; i < STATEMENT_SLOTS; i++) {
+        sqlite3_finalize(tx->statements[i].statement);
+    }
+    sqlite3_close(tx->db);
+    free(tx->statements);
+    free(tx);
+}
+
+static enum err_code constraint_code(int extended)
+{
+    switch (extended) {
+    case SQLITE_CONSTRAINT_PRIMARYKEY:
+    case SQLITE_CONSTRAINT_UNIQUE:
+    case SQLITE_CONSTRAINT_ROWID:
+        return ERR_CONFLICT;
+    default:
+        return ERR_INVALID;
+    }
+}
+
+static enum err_code code_of(int rc, int extended)
+{
+    switch (rc & 0xff) {
+    case SQLITE_CONSTRAINT:
+        return constraint_code(extended);
+    case SQLITE_INTERRUPT:
+        return ERR_TIMEOUT;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return ERR_BUSY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return ERR_CORRUPT;
+    case SQLITE_TOOBIG:
+        return ERR_TOO_LARGE;
+    case SQLITE_IOERR:
+    case SQLITE_FULL:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_NOMEM:
+        return ERR_IO;
+    default:
+        return ERR_INTERNAL;
+    }
+}
+
+enum err_code tx_error(sqlite3 *db, int rc, struct err *err)
+{
+    int extended = db ? sqlite3_extended_errcode(db) : rc;
+    bool same = (extended & 0xff) == (rc & 0xff);
+
+    return err_set(err, code_of(rc, same ? extended : rc), "database: %s",
+                   db && same ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+}
+
+enum err_code tx_execute(struct tx *tx, const char *sql, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx, sql);
+    return query_run(&q, err);
+}
+
+static struct tx_statement *slot_of(struct tx *tx, const char *sql)
+{
+    size_t hash = (size_t)((uintptr_t)sql * 0x9e3779b97f4a7c15U >> 32);
+
+    for (int i = 0; i < STATEMENT_SLOTS; i++) {
+        struct tx_statement *slot = &tx->statements[(hash + (size_t)i) % STATEMENT_SLOTS];
+
+        if (!slot->sql || slot->sql == sql) {
+            slot->sql = sql;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+void query_begin(struct query *q, struct tx *tx, const char *sql)
+{
+    struct tx_statement *slot = slot_of(tx, sql);
+
+    *q = (struct query){ .tx = tx, .rc = SQLITE_OK };
+    if (slot && slot->statement && !sqlite3_stmt_busy(slot->statement)) {
+        q->statement = slot->statement;
+        return;
+    }
+    q->rc = sqlite3_prepare_v3(tx->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &q->statement,
+                               NULL);
+    q->transient = !slot || slot->statement;
+    if (!q->transient) {
+        slot->statement = q->statement;
+    }
+}
+
+static void bound(struct query *q, int rc)
+{
+    if (rc != SQLITE_OK && q->rc == SQLITE_OK) {
+        q->rc = rc;
+    }
+}
+
+void query_bind_text(struct query *q, const char *text)
+{
+    bound(q, sqlite3_bind_text(q->statement, ++q->bound, text, -1, SQLITE_STATIC));
+}
+
+void query_bind_text_or_null(struct query *q, const char *text)
+{
+    query_bind_text(q, text && *text ? text : NULL);
+}
+
+void query_bind_int(struct query *q, int64_t value)
+{
+    bound(q, sqlite3_bind_int64(q->statement, ++q->bound, value));
+}
+
+void query_bind_int_or_null(struct query *q, int64_t value)
+{
+    if (value) {
+        query_bind_int(q, value);
+    } else {
+        bound(q, sqlite3_bind_null(q->statement, ++q->bound));
+    }
+}
+
+void query_bind_blob(struct query *q, const void *data, int64_t length)
+{
+    bound(q, sqlite3_bind_blob64(q->statement, ++q->bound, data, (sqlite3_uint64)length,
+                                 SQLITE_STATIC));
+}
+
+bool query_step(struct query *q)
+{
+    if (q->rc != SQLITE_OK && q->rc != SQLITE_ROW) {
+        return false;
+    }
+    q->taken = 0;
+    q->rc = sqlite3_step(q->statement);
+    return q->rc == SQLITE_ROW;
+}
+
+enum err_code query_run(struct query *q, struct err *err)
+{
+    while (query_step(q)) {
+    }
+    return query_end(q, err);
+}
+
+int64_t query_take_int(struct query *q)
+{
+    return sqlite3_column_int64(q->statement, q->taken++);
+}
+
+const char *query_borrow_text(struct query *q)
+{
+    const unsigned char *text = sqlite3_column_text(q->statement, q->taken++);
+
+    return text ? (const char *)text : "";
+}
+
+void query_take_text(struct query *q, char *ret_text, size_t size)
+{
+    copy_text(ret_text, size, query_borrow_text(q));
+}
+
+const void *query_borrow_blob(struct query *q)
+{
+    return sqlite3_column_blob(q->statement, q->taken++);
+}
+
+bool query_next_is_null(struct query *q)
+{
+    return sqlite3_column_type(q->statement, q->taken) == SQLITE_NULL;
+}
+
+enum err_code query_end(struct query *q, struct err *err)
+{
+    bool failed = q->rc != SQLITE_OK && q->rc != SQLITE_ROW && q->rc != SQLITE_DONE;
+    enum err_code code = failed ? tx_error(q->tx->db, q->rc, err) : ERR_OK;
+
+    sqlite3_reset(q->statement);
+    sqlite3_clear_bindings(q->statement);
+    if (q->transient) {
+        sqlite3_finalize(q->statement);
+    }
+    q->statement = NULL;
+    return code;
+}
