@@ -1,0 +1,172 @@
+"""Serves web/ and made-up answers, with the headers the daemon sends.
+
+    python3 tests/web/fixture_server.py --scenario survey --port 8000
+"""
+
+import argparse
+import hashlib
+import json
+import mimetypes
+import pathlib
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import fixture_data
+
+WEB = pathlib.Path(__file__).resolve().parents[2] / "web"
+POLICY = "default-src 'self'"
+
+
+class Fixture:
+    """A server whose answers a test changes while it runs.  `state` holds the answers;
+    `requests` counts GETs by path."""
+
+    def __init__(self, scenario="filled", port=0):
+        self.state = fixture_data.SCENARIOS[scenario]()
+        self.requests, self.not_modified = {}, 0
+        self.events, self.changed = [], threading.Condition()
+        self.streams_allowed = self.answering = True
+        self.streams_open = 0
+        self.streams_mute = False  # accept, and never say a word
+        self.problem = None  # (path, status, detail)
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), self.handler())
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.drop_streams()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def emit(self, kind, data):
+        with self.changed:
+            self.events.append((kind, data))
+            self.changed.notify_all()
+
+    def drop_streams(self):
+        """Ends every stream and refuses new ones with 503."""
+        with self.changed:
+            self.streams_allowed = False
+            self.changed.notify_all()
+
+    def answer(self, path, query):
+        """(status, body) of a GET."""
+        if self.problem and path.startswith(self.problem[0]):
+            _, status, detail = self.problem
+            return status, {"type": "about:blank", "title": "It did not work", "status": status, "detail": detail}
+        if path == "/v1/matrix":
+            chosen = query.get("environment", [None])[0]
+            body = dict(self.state["matrix"], table=query.get("table", ["documents-2020"])[0])
+            known = [each for each in self.state["environments"] if each["id"] == chosen]
+            return 200, dict(body, environment=known[0]) if known else body
+        name = path.removeprefix("/v1/")
+        if name in self.state:
+            return 200, {"items": self.state[name], "next": None}
+        return 404, {"type": "about:blank", "title": "Not found", "status": 404, "detail": path}
+
+    def handler(fixture):
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                url = urlsplit(self.path)
+                fixture.requests[url.path] = fixture.requests.get(url.path, 0) + 1
+                if not fixture.answering:
+                    self.close_connection = True
+                elif url.path == "/v1/events":
+                    self.stream()
+                elif url.path == "/" or url.path.startswith("/web/"):
+                    self.static("index.html" if url.path == "/" else url.path.removeprefix("/web/"))
+                else:
+                    status, body = fixture.answer(url.path, parse_qs(url.query))
+                    kind = "application/json" if status == 200 else "application/problem+json"
+                    self.reply(status, kind, json.dumps(body).encode())
+
+            def static(self, name):
+                path = WEB / name
+                if path.parent != WEB or not path.is_file():
+                    return self.reply(404, "text/plain", b"no such file")
+                kind = mimetypes.guess_type(name)[0].replace("application/javascript", "text/javascript")
+                self.reply(200, kind, path.read_bytes())
+
+            def reply(self, status, kind, body):
+                tag = f'"{hashlib.md5(body).hexdigest()}"'
+                if status == 200 and self.headers.get("If-None-Match") == tag:
+                    status, body = 304, b""
+                    fixture.not_modified += 1
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", len(body))
+                self.send_header("ETag", tag)
+                self.send_header("Content-Security-Policy", POLICY)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def stream(self):
+                if not fixture.streams_allowed:
+                    return self.reply(503, "application/problem+json", b'{"title":"no streams"}')
+                self.close_connection = True
+                while fixture.streams_mute and fixture.streams_allowed:
+                    time.sleep(0.1)
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.end_headers()
+                self.wfile.write(b"retry: 1000\n\n")
+                sent = len(fixture.events)
+                fixture.streams_open += 1
+                try:
+                    self.follow(sent)
+                except OSError:
+                    pass
+                finally:
+                    fixture.streams_open -= 1
+
+            def follow(self, sent):
+                while fixture.streams_allowed:
+                    with fixture.changed:
+                        fixture.changed.wait(0.5)
+                        fresh = fixture.events[sent:]
+                    self.wfile.write(b":\n\n")
+                    for kind, data in fresh:
+                        sent += 1
+                        self.wfile.write(f"id: {sent}\nevent: {kind}\ndata: {json.dumps(data)}\n\n".encode())
+
+        return Handler
+
+
+def play_survey(fixture):
+    """Moves the running job on, and fills a row now and then."""
+    running = next(job for job in fixture.state["jobs"] if job["state"] == "running")
+    progress = running["progress"]
+    while progress["runs_done"] < progress["runs_total"]:
+        time.sleep(0.3)
+        progress["runs_done"] += 1
+        progress["eta_seconds"] = (progress["runs_total"] - progress["runs_done"]) * 0.3
+        measured = progress["runs_done"] * 5 // progress["runs_total"]
+        fixture.state["matrix"] = fixture_data.matrix(measured=fixture_data.MEASURED[:measured])
+        fixture.emit("job", {"id": running["id"], "state": "running", **progress})
+        fixture.emit("cell", {"id": 7})
+    running["state"], running["finished_at"] = "finished", fixture_data.NOW
+    fixture.emit("job", {"id": running["id"], "state": "finished", **progress})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scenario", choices=fixture_data.SCENARIOS, default="filled")
+    parser.add_argument("--port", type=int, default=8000)
+    options = parser.parse_args()
+    fixture = Fixture(options.scenario, options.port)
+    print(fixture.url, flush=True)
+    if options.scenario == "survey":
+        play_survey(fixture)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

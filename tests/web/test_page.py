@@ -1,0 +1,132 @@
+"""What the page shows, in a real browser."""
+
+import json
+
+import pytest
+
+import fixture_data
+from conftest import resize, set_scheme
+from page import all_of, cell, centre, console_errors, js, open_page, overflow, text, wait_for
+
+KINDS = {"solved", "unsolved", "inconclusive", "unmeasured", "stale", "failing", "unsupported", "absent"}
+
+
+def test_table_is_filled(browser, site):
+    open_page(browser, site)
+    kinds = all_of(browser, ".cell", "each.dataset.kind")
+    heads = js(browser, "return document.querySelectorAll('.matrix tbody th[scope=row]').length")
+    columns = js(browser, "return document.querySelectorAll('.matrix thead th[scope=col]').length")
+    assert set(kinds) <= KINDS
+    assert len(kinds) == heads * (columns - 1) > 0
+    assert console_errors(browser) == []
+
+
+def test_cells_say_what_the_api_says(browser, fixture):
+    open_page(browser, fixture().url)
+    assert cell(browser, "conv_wgrad", "tf-1.14")["word"] == "TCD or TDP"
+    assert cell(browser, "conv_wgrad", "tf-1.14")["mark"] == "= as documented"
+    assert cell(browser, "ctc_loss", "tf-2.2")["kinds"] == ["unsolved"]
+    assert cell(browser, "softmax_xent", "tf-2.2")["word"] == "unmeasured"
+    assert cell(browser, "conv_wgrad", "ngc-20.03")["kinds"] == ["absent"]
+    swatches = all_of(browser, ".facts .digest", "[each.querySelector('code').innerText, each.firstChild.innerHTML]")
+    same = [swatch for code, swatch in swatches if code == fixture_data.digest("bias_add_bwd")[:8]]
+    assert len(same) == 2 and same[0] == same[1] and "rgb" in same[0]
+    assert len({swatch for _, swatch in swatches}) == len({code for code, _ in swatches}) > 2
+
+
+UNEARNED = [
+    {"state": "stale"}, {"state": "failing"}, {"state": "unmeasured"}, {"state": "inconclusive"},
+    {"state": "unsupported"}, {"state": "solved"}, {"state": "fabulous"}, {"state": None},
+    {"code": None}, {"code": ""}, {"evidence": None},
+    {"evidence": {"runs": 0, "iterations": 0, "devices": 0, "difference_probability_upper_bound": 1}},
+]
+
+
+def test_only_a_measured_code_looks_solved(browser, fixture):
+    server = fixture()
+    open_page(browser, server.url)
+    solved = cell(browser, "conv_wgrad", "tf-2.1")
+    assert solved["kinds"] == ["solved"]
+    for changes in UNEARNED:
+        server.state["matrix"] = fixture_data.matrix()
+        fixture_data.set_cell(server.state["matrix"], "conv_wgrad", "tf-2.1", **changes)
+        open_page(browser, server.url, live=False)
+        shown = cell(browser, "conv_wgrad", "tf-2.1")
+        assert "solved" not in shown["kinds"] and "TDO" not in shown["word"], changes
+        assert shown["shape"] != solved["shape"] and shown["colour"] != solved["colour"], changes
+        assert "solution found" not in shown["label"], changes
+
+
+@pytest.mark.parametrize("scenario", fixture_data.SCENARIOS)
+def test_narrow_screen_has_no_sideways_scroll(browser, fixture, scenario):
+    resize(browser, 360, 740)
+    open_page(browser, fixture(scenario).url, "/?cell=conv_wgrad/tf-2.3")
+    assert overflow(browser) == 0
+    box = js(browser, "const {left, right, top, bottom} = document.querySelector('#detail').getBoundingClientRect();"
+             "return [left, right, top, bottom]")
+    assert box[0] >= 0 and box[1] <= 360 and box[2] > 0 and box[3] <= 740
+    pinned = centre(browser, "[aria-pressed=true]")
+    assert 160 < pinned["x"] < 360 and 0 < pinned["y"] < box[2]
+
+
+def test_narrow_site(browser, site):
+    resize(browser, 360, 740)
+    open_page(browser, site)
+    assert overflow(browser) == 0
+
+
+CONTRAST = """
+const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+const light = (c) => { const [r, g, b] = c.map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+                       return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const ground = (node) => { for (; node; node = node.parentElement) {
+    const c = parse(getComputedStyle(node).backgroundColor); if (c.length === 3 || c[3] === 1) return c.slice(0, 3); } };
+const poor = [];
+for (const node of document.querySelectorAll('body *')) {
+  const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+  if (!own || !node.checkVisibility() || node.closest('.skip, :disabled, option, noscript')) continue;
+  const a = light(parse(getComputedStyle(node).color).slice(0, 3)), b = light(ground(node));
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < 4.5) poor.push([node.className, node.textContent.slice(0, 40), ratio]);
+}
+return poor;"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(browser, fixture, scheme):
+    set_scheme(browser, scheme)
+    open_page(browser, fixture("troubled").url, "/?cell=conv_wgrad/tf-2.3")
+    assert js(browser, CONTRAST) == []
+
+
+HOSTILE = "</script><img src=x onerror=\"window.pwned=1\"><b>bold</b>'\"&amp;"
+
+
+def poison(value, key=""):
+    """VALUE with every text that is not an id, a number's name or a state made hostile."""
+    if isinstance(value, dict):
+        return {name: poison(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [poison(each, key) for each in value]
+    if key in ("href",):
+        return "javascript:window.pwned=1"
+    if isinstance(value, str) and key not in ("id", "column", "state", "as_of", "table"):
+        return value + HOSTILE
+    return value
+
+
+def test_hostile_text_is_text(browser, fixture):
+    server = fixture("troubled")
+    server.state = poison(json.loads(json.dumps(server.state)))
+    server.state["jobs"][0]["request"] = {"workloads": [HOSTILE, {"a": 1}], "variants": [HOSTILE]}
+    server.state["jobs"][0]["state"] = HOSTILE
+    open_page(browser, server.url, f"/?cell=%3Cimg%20src%3Dx%20onerror%3Dpwned%3D1%3E&table={'%3Cb%3E'}")
+    js(browser, "document.querySelector('.cell.solved, .cell.unsolved').click()")
+    wait_for("the panel", lambda: HOSTILE in text(browser, "#detail"))
+    for part in (".matrix thead", "#legend", ".facts", "#jobs"):
+        assert HOSTILE in text(browser, part)
+    assert all_of(browser, "img", "each.getAttribute('src')") == ["/web/favicon.svg"]
+    assert js(browser, "return document.querySelectorAll('b').length") == 0
+    assert js(browser, "return [...document.links].filter((a) => a.protocol === 'javascript:').length") == 0
+    assert js(browser, "return window.pwned ?? null") is None
+    assert console_errors(browser) == []

@@ -1,0 +1,101 @@
+// Requests: JSON with ETag, problems as errors, and a limit on how often.
+
+const TIMEOUT_MS = 15000;
+const answers = new Map(); // path -> {etag, data}
+
+/** A request that got no useful answer; its message is one plain sentence.  `status` 0:
+ *  nobody answered. */
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The JSON at PATH.  The very same object as last time if the server says 304, so that
+ *  callers can compare with ===. */
+export async function getJson(path) {
+  const known = answers.get(path);
+  const headers = { Accept: "application/json" };
+  if (known?.etag) headers["If-None-Match"] = known.etag;
+  const response = await request(path, headers);
+  if (response.status === 304 && known) return known.data;
+  if (!response.ok) throw new ApiError(response.status, await problemText(response));
+  let data;
+  try {
+    data = await response.json();
+  } catch {
+    throw new ApiError(response.status, `${path} answered with something that is not JSON.`);
+  }
+  answers.set(path, { etag: response.headers.get("ETag"), data });
+  return data;
+}
+
+async function request(path, headers) {
+  try {
+    return await fetch(path, { headers, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+  } catch (error) {
+    const slow = error.name === "TimeoutError";
+    throw new ApiError(0, slow ? `No answer within ${TIMEOUT_MS / 1000} s.` : "The daemon does not answer.");
+  }
+}
+
+async function problemText(response) {
+  let problem = {};
+  try {
+    problem = await response.json();
+  } catch {
+    // A proxy's error page: the status says enough.
+  }
+  const words = [problem?.title, problem?.detail].filter((part) => typeof part === "string" && part !== "");
+  return `${response.status} ${words.length ? words.join(": ") : response.statusText}`.trim();
+}
+
+/** PATH with the parameters that are set. */
+export function withQuery(path, parameters) {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value)).toString();
+  return query ? `${path}?${query}` : path;
+}
+
+/** A function that runs TASK (async, must not throw) soon, never twice at the same time and
+ *  at most once every INTERVAL ms; calls in between become one.  It returns a promise of
+ *  the result of a run that started after the call.  Its `stop` forgets what is still to
+ *  come: those promises give false.  With NOW, the next run does not wait for its turn. */
+export function coalesce(task, interval) {
+  let last = -Infinity;
+  let timer = 0;
+  let running = false;
+  let next = null;
+
+  const arm = () => {
+    timer = setTimeout(start, Math.max(0, last + interval - performance.now()));
+  };
+  const start = async () => {
+    const current = next;
+    next = null;
+    running = true;
+    last = performance.now();
+    current.resolve(await task());
+    running = false;
+    if (next) arm();
+  };
+  const trigger = (now = false) => {
+    if (now) last = -Infinity;
+    if (now && next && !running) {
+      clearTimeout(timer);
+      arm();
+    }
+    if (!next) {
+      next = {};
+      next.promise = new Promise((resolve) => (next.resolve = resolve));
+      if (!running) arm();
+    }
+    return next.promise;
+  };
+  trigger.stop = () => {
+    clearTimeout(timer);
+    next?.resolve(false);
+    next = null;
+  };
+  return trigger;
+}

@@ -1,0 +1,245 @@
+// The page: what is chosen stands in the URL, what is known comes from the API, and each
+// part is told when either changes.
+
+import { ApiError, coalesce, getJson, withQuery } from "./api.js";
+import { commandLine, copyButton, el, setAttribute, setNotice, setText } from "./dom.js";
+import { createDetail, showLegend } from "./detail.js";
+import { createFacts } from "./facts.js";
+import { clock, curl, shellQuote } from "./format.js";
+import { createJobs } from "./jobs.js";
+import { createMatrix, matrixSummary } from "./matrix.js";
+import { openStream } from "./stream.js";
+
+const MATRIX_MS = 1000;
+const JOBS_MS = 2000;
+const LISTS_MS = 30000;
+const RETRY_MS = 5000;
+const JOBS_SHOWN = 10;
+const EXAMPLE = { workloads: ["conv_wgrad"], variants: ["unordered", "ordered"], runs: 5, iterations: 10 };
+
+const byId = (id) => document.getElementById(id);
+let matrix = null;
+let profiles = [];
+let environments = null; // null: not known yet
+let preview = null; // key of the cell pointed at or focused
+let connection = "connecting";
+let lastAnswer = "";
+const errors = { matrix: "", lists: "", jobs: "" };
+
+// --- what is chosen -------------------------------------------------------------------
+
+const chosen = (name) => new URLSearchParams(location.search).get(name) ?? "";
+
+function choose(changes, replace) {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) value ? query.set(name, value) : query.delete(name);
+  const text = query.toString();
+  history[replace ? "replaceState" : "pushState"](null, "", location.pathname + (text ? `?${text}` : ""));
+}
+
+const matrixPath = (suffix = "") =>
+  withQuery(`/v1/matrix${suffix}`, { table: chosen("table"), environment: chosen("environment") });
+
+function pin(key) {
+  choose({ cell: key }, true);
+  showDetail();
+  if (key) table.spot(key)?.button.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+function unpin() {
+  const inside = byId("detail").contains(document.activeElement);
+  const spot = table.spot(chosen("cell"));
+  preview = null;
+  choose({ cell: "" }, true);
+  showDetail();
+  if (inside) spot?.button.focus();
+}
+
+// --- parts ------------------------------------------------------------------------------
+
+const table = createMatrix(byId("matrix-table"), {
+  preview(spot) {
+    preview = spot && spot.key;
+    // The pin goes where the keyboard goes.
+    if (spot && chosen("cell") && document.activeElement === spot.button) choose({ cell: spot.key }, true);
+    showDetail();
+  },
+  pin(spot, wanted) {
+    preview = wanted ? spot.key : null;
+    pin(wanted ? spot.key : "");
+  },
+});
+const showFacts = createFacts(byId("facts"));
+const showPanel = createDetail(byId("detail"), unpin);
+const jobs = createJobs();
+
+const recipes = () => {
+  const profile = profiles.find((each) => each.id === matrix?.table) ?? profiles[0];
+  const named = Array.isArray(profile?.recipes) ? profile.recipes : [];
+  return Object.fromEntries(named.filter(({ name }) => name !== "none").map(({ name, title }) => [name, title]));
+};
+
+function showDetail() {
+  const key = chosen("cell");
+  const spot = table.spot(key) ?? table.spot(preview) ?? null;
+  table.mark(key);
+  showPanel(spot, spot?.key === key, matrix?.variants ?? [], recipes());
+}
+
+function showMatrix(first) {
+  table.update(matrix);
+  setText(byId("matrix-summary"), matrixSummary(matrix));
+  showFacts(matrix.variants ?? []);
+  showSelects();
+  showDetail();
+  showAsOf();
+  showJobs();
+  if (first && chosen("cell")) pin(chosen("cell"));
+}
+
+function showSelects() {
+  const current = matrix?.environment;
+  const known = [...(environments ?? [])];
+  if (current && !known.some((each) => each.id === current.id)) known.unshift(current);
+  fillSelect(byId("environment-select"), known, current?.id ?? chosen("environment"), "none yet");
+  const tables = profiles.length || !matrix?.table ? profiles : [{ id: matrix.table }];
+  fillSelect(byId("table-select"), tables, matrix?.table ?? chosen("table"), "…");
+}
+
+function fillSelect(select, items, value, none) {
+  const text = JSON.stringify([items.map((item) => [item.id, item.title]), value]);
+  if (select.dataset.text === text || document.activeElement === select) return;
+  select.dataset.text = text;
+  const options = items.map((item) => el("option", { value: item.id, text: item.title || item.id }));
+  select.replaceChildren(...(options.length ? options : [el("option", { text: none })]));
+  if (options.length) select.value = value;
+  select.disabled = options.length < 1;
+  select.title = select.selectedOptions[0]?.textContent ?? "";
+}
+
+function showAsOf() {
+  const at = clock(matrix?.as_of);
+  const node = byId("matrix-as-of");
+  const old = connection === "offline" || errors.matrix !== "";
+  setText(node, !at ? "" : old ? `This is the state of ${at}; nothing newer could be read.` : `As of ${at}.`);
+  node.classList.toggle("old", old);
+  // Nothing is green that is not known now.
+  document.body.classList.toggle("outdated", old);
+}
+
+const showJobs = () => jobs.render(environments !== null && environments.length === 0 && !matrix?.environment);
+
+// --- reading ------------------------------------------------------------------------------
+
+let retry = 0;
+
+/** READ as a coalesced task that shows its error and is tried again while the stream is
+ *  open (without the stream, polling does that).  Gives whether the server answered. */
+function loader(part, what, read, interval) {
+  const task = async () => {
+    let answered = true;
+    try {
+      await read();
+      errors[part] = "";
+    } catch (error) {
+      if (!(error instanceof ApiError)) console.error(error);
+      answered = error.status !== 0;
+      errors[part] = `${what}: ${error.message}`;
+      clearTimeout(retry);
+      retry = setTimeout(() => connection === "live" && refresh(), RETRY_MS);
+    }
+    if (answered) lastAnswer = new Date().toISOString();
+    // Where nobody answers, the header says so once.
+    else if (matrix) errors[part] = "";
+    setNotice(byId("matrix-error"), [errors.matrix, errors.lists].filter(Boolean).join(" "));
+    setNotice(byId("jobs-error"), errors.jobs);
+    showAsOf();
+    return answered;
+  };
+  return coalesce(task, interval);
+}
+
+const loadMatrix = loader("matrix", "The matrix could not be read", async () => {
+  const path = matrixPath();
+  const next = await getJson(path);
+  if (path !== matrixPath() || next === matrix) return;
+  const first = matrix === null;
+  matrix = next;
+  showMatrix(first);
+  if (matrix.environment && !environments?.some((each) => each.id === matrix.environment.id)) loadLists(true);
+}, MATRIX_MS);
+
+const loadLists = loader("lists", "The tables and environments could not be read", async () => {
+  const answers = await Promise.all([getJson("/v1/profiles"), getJson("/v1/environments")]);
+  if (answers[0].items === profiles && answers[1].items === environments) return;
+  [profiles, environments] = answers.map((answer) => answer.items);
+  showLegend(byId("legend"), recipes());
+  showSelects();
+  showJobs();
+}, LISTS_MS);
+
+const loadJobs = loader("jobs", "The jobs could not be read", async () => {
+  const answer = await getJson(`/v1/jobs?limit=${JOBS_SHOWN}`);
+  jobs.set(answer.items);
+  showJobs();
+}, JOBS_MS);
+
+const loaders = [loadMatrix, loadJobs, loadLists];
+const drawJobs = coalesce(async () => showJobs(), 500);
+
+async function refresh() {
+  return (await Promise.all(loaders.map((load) => load(true)))).some(Boolean);
+}
+
+const CONNECTION = {
+  connecting: () => "connecting",
+  live: () => "live",
+  polling: () => "reconnecting; asking every 5 s",
+  offline: () => (lastAnswer ? `offline; last answer ${clock(lastAnswer)}` : "offline; the daemon does not answer"),
+  paused: () => "paused",
+};
+
+function showConnection(state) {
+  connection = state;
+  if (state === "paused") loaders.forEach((load) => load.stop());
+  setAttribute(byId("connection"), "data-state", state);
+  setText(byId("connection-text"), CONNECTION[state]());
+  showAsOf();
+}
+
+// --- start ----------------------------------------------------------------------------------
+
+for (const name of ["table", "environment"])
+  byId(`${name}-select`).addEventListener("change", (event) => {
+    choose({ [name]: event.target.value, cell: "" });
+    loadMatrix(true);
+  });
+addEventListener("popstate", () => {
+  showDetail();
+  loadMatrix(true);
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented) unpin();
+});
+
+showLegend(byId("legend"), {});
+byId("matrix-copy").append(
+  copyButton("copy curl", "Copy the curl command for this table", () => curl(matrixPath(".txt"))),
+);
+const submit = `curl -d ${shellQuote(JSON.stringify(EXAMPLE))} ${location.origin}/v1/jobs`;
+byId("submit").append(...commandLine("curl command that submits a job", submit));
+openStream("/v1/events", ["job", "run", "cell"], {
+  state: showConnection,
+  refresh,
+  event(kind, data) {
+    if (kind === "job") {
+      jobs.apply(data);
+      drawJobs();
+      loadJobs();
+    } else {
+      loadMatrix();
+      loadLists();
+    }
+  },
+});
+if (!document.hidden) refresh();

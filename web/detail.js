@@ -1,0 +1,104 @@
+// What stands behind one cell of the matrix, and what the signs mean.
+
+import { commandLine, el, icon, setChildren } from "./dom.js";
+import { agreement } from "./matrix.js";
+import { bound, cellKind, CODES, counted, curl, hasCode, KINDS, ownPath } from "./format.js";
+import { digestSwatch, verdictBadge } from "./facts.js";
+
+const HINT =
+  "A code is shown only where this machine measured it. Point at a cell, focus it with Tab and " +
+  "the arrow keys, or tap it for the evidence.";
+
+/** A panel in NODE; returns show(spot, pinned, variants, recipes), with spot null for
+ *  nothing.  ON_CLOSE(): its close button was pressed. */
+export function createDetail(node, onClose) {
+  let text = "";
+  return (spot, pinned, variants, recipes) => {
+    node.hidden = !spot;
+    const facts = spot ? variants.filter((fact) => fact.workload === spot.row.workload) : [];
+    const next = spot ? JSON.stringify([spot.row.title, spot.column, spot.cell, pinned, facts, recipes]) : "";
+    if (next === text) return;
+    text = next;
+    const focused = document.activeElement?.dataset.hold;
+    node.classList.toggle("pinned", pinned);
+    node.replaceChildren(...(spot ? content(spot, pinned, facts, recipes, onClose) : []));
+    // The panel is rebuilt when its facts change: whoever is in it stays in it.
+    if (focused) node.querySelector(`[data-hold="${focused}"]`)?.focus();
+  };
+}
+
+function content(spot, pinned, facts, recipes, onClose) {
+  const { row, column } = spot;
+  const { kind, word, caution } = cellKind(spot.cell);
+  const cell = spot.cell ?? {};
+  const path = ownPath(cell.href);
+  const close = el("button", { type: "button", class: "close", "aria-label": "Close", text: "×", onclick: onClose });
+  close.dataset.hold = "close";
+  return [
+    el("div", { class: "detail-head" }, el("h3", { text: row.title }), pinned ? close : null),
+    el("p", { class: "muted" }, el("code", { text: row.workload }), ` · ${column.title}`),
+    el("p", { class: `badge big ${kind}` }, icon(kind), hasCode(kind) ? `${word}: ${KINDS[kind]}` : KINDS[kind]),
+    ...[caution, cell.reason, explanation(cell, kind, recipes)].filter(Boolean).map((line) => el("p", { text: line })),
+    evidence(cell, kind),
+    facts.length ? variantList(facts) : null,
+    path ? el("p", {}, el("a", { href: path, "data-hold": "link", text: "All evidence (JSON)" })) : null,
+    path ? el("div", { class: "command" }, ...held(commandLine("curl command for this cell", curl(path)))) : null,
+    pinned ? null : el("p", { class: "muted hint", text: "Click or press Enter to keep this open; Esc closes it." }),
+  ].filter(Boolean);
+}
+
+function held(nodes) {
+  nodes.forEach((node, index) => (node.dataset.hold = `command-${index}`));
+  return nodes;
+}
+
+/** The recipes in a code, in words. */
+function explanation(cell, kind, recipes) {
+  if (!hasCode(kind)) return "";
+  if (Object.hasOwn(CODES, cell.code)) return `${cell.code}: ${CODES[cell.code]}.`;
+  const known = cell.code.split(" or ").filter((name) => recipes[name]);
+  return known.map((name) => `${name}: ${recipes[name]}.`).join(" ");
+}
+
+function evidence(cell, kind) {
+  const list = el("dl");
+  const line = (term, text) => list.append(el("dt", { text: term }), el("dd", { text }));
+  if (cell.documented) line("Documents say", cell.documented);
+  const mark = agreement(cell, kind);
+  if (mark) line("Agreement", mark);
+  const proof = cell.evidence;
+  if (proof?.runs > 0) {
+    const counts = [counted(proof.runs, "run"), counted(proof.iterations, "iteration"), counted(proof.devices, "device")];
+    line("Evidence", counts.join(", "));
+    const differ = bound(proof.difference_probability_upper_bound);
+    if (kind === "solved") line("Two runs differ", `${differ} (95 % confidence)`);
+  } else if (kind !== "absent") line("Evidence", "none");
+  return list;
+}
+
+function variantList(facts) {
+  return el(
+    "ul",
+    { class: "variants", "aria-label": "Variants of this workload" },
+    ...facts.map((fact) => {
+      const [badge, why] = verdictBadge(fact);
+      return el("li", {}, el("code", { text: fact.variant }), badge, why, digestSwatch(fact));
+    }),
+  );
+}
+
+/** The signs and codes, written once and again when the recipes become known. */
+export function showLegend(node, recipes) {
+  const signs = Object.entries(KINDS).map(([kind, text]) => el("li", { class: `badge ${kind}` }, icon(kind), text));
+  const codes = Object.entries({ ...recipes, ...CODES }).flatMap(([code, text]) => [
+    el("dt", { text: code }),
+    el("dd", { text }),
+  ]);
+  setChildren(node, []);
+  node.append(
+    el("h3", { text: "How to read it" }),
+    el("ul", { class: "signs" }, ...signs),
+    el("dl", { class: "codes" }, ...codes),
+    el("p", { class: "muted", text: HINT }),
+  );
+}

@@ -1,0 +1,91 @@
+// The measured facts: one line a workload x variant, with the bits as stripes.
+
+import { el, icon, setAttribute, setChildren, setText } from "./dom.js";
+import { bound, count, digestColours, hasCode, milliseconds, ownPath, verdictKind } from "./format.js";
+
+const COLUMNS = ["Workload", "Variant", "Verdict", "Bits"].concat(
+  ["Runs", "Iterations", "Devices", "Two runs differ", "Mean", "Cost"], // figures
+);
+
+/** A table in PARENT; returns update(variants).  Roles are written out because the rows
+ *  become cards on a narrow screen, and a table that is no table box loses its meaning. */
+export function createFacts(parent) {
+  const rows = new Map(); // "workload/variant" -> {tr, text}
+  const body = el("tbody", { role: "rowgroup" });
+  const empty = el("p", { class: "empty", text: "Nothing has been measured here yet." });
+  const heads = COLUMNS.map((text) => el("th", { scope: "col", role: "columnheader", text }));
+  const table = el(
+    "table",
+    { class: "facts", role: "table" },
+    el("caption", { class: "hidden", text: "Measured facts by workload and variant" }),
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...heads)),
+    body,
+  );
+  parent.append(empty);
+
+  return (variants) => {
+    const means = new Map(variants.map((each) => [`${each.workload}/${each.variant}`, each.mean_milliseconds]));
+    const shown = variants.map((each) => {
+      const key = `${each.workload}/${each.variant}`;
+      const row = rows.get(key) ?? { tr: el("tr", { role: "row" }), text: "" };
+      rows.set(key, row);
+      const cost = costOf(each, means.get(`${each.workload}/unordered`));
+      const text = JSON.stringify([each, cost]);
+      if (row.text !== text) fill(row.tr, each, cost);
+      row.text = text;
+      return row.tr;
+    });
+    setChildren(body, shown);
+    setChildren(parent, [shown.length ? table : empty]);
+  };
+}
+
+/** The digest as four stripes and its first eight hex digits. */
+export function digestSwatch(fact) {
+  const colours = digestColours(fact.digest);
+  if (!colours) return el("span", { class: "digest", text: "–" });
+  const stripes = el("span", { class: "swatch", "aria-hidden": "true" }, ...colours.map(() => el("i")));
+  colours.forEach((colour, index) => stripes.children[index].style.setProperty("background-color", colour));
+  const varies = fact.verdict === "varies";
+  const note = varies ? (fact.distinct_digests > 1 ? ` 1 of ${count(fact.distinct_digests)}` : " and others") : "";
+  const title = `digest ${fact.digest}${varies ? ", the most frequent one" : ""}`;
+  return el("span", { class: "digest", title }, stripes, el("code", { text: fact.digest.slice(0, 8) }), note);
+}
+
+/** [badge, why]; why is null for a verdict that needs no explanation. */
+export function verdictBadge(fact) {
+  const kind = verdictKind(fact.verdict);
+  const why = fact.reason && !hasCode(kind) ? el("span", { class: "why", text: fact.reason }) : null;
+  return [el("span", { class: `badge ${kind}` }, icon(kind), String(fact.verdict ?? "unmeasured")), why];
+}
+
+function costOf(fact, reference) {
+  if (fact.variant === "unordered" || !(reference > 0) || !(fact.mean_milliseconds > 0)) return "";
+  return `${(fact.mean_milliseconds / reference).toFixed(2)} ×`;
+}
+
+function fill(tr, fact, cost) {
+  if (tr.children.length === 0) tr.append(...COLUMNS.map((name, index) => cellOf(name, index)));
+  const [workload, variant, verdict, bits, ...figures] = tr.children;
+  setText(workload, fact.workload);
+  const path = ownPath(fact.href);
+  const label = `Evidence of ${fact.workload}, ${fact.variant}`;
+  variant.replaceChildren(path ? el("a", { href: path, text: fact.variant, "aria-label": label }) : fact.variant);
+  verdict.replaceChildren(...verdictBadge(fact).filter(Boolean));
+  bits.replaceChildren(digestSwatch(fact));
+  const words = [
+    count(fact.runs),
+    count(fact.iterations),
+    count(fact.devices),
+    fact.verdict === "reproducible" ? bound(fact.difference_probability_upper_bound) : "–",
+    milliseconds(fact.mean_milliseconds),
+    cost || "–",
+  ];
+  figures.forEach((td, index) => setText(td, words[index]));
+  setAttribute(tr, "title", fact.reason || null);
+}
+
+function cellOf(name, index) {
+  if (index === 0) return el("th", { scope: "row", role: "rowheader" });
+  return el("td", { role: "cell", "data-name": name, class: index > 3 ? "figure" : null });
+}

@@ -1,0 +1,195 @@
+// The documents table: rows are sources of non-determinism, columns framework versions.
+// The table is built once for a set of rows and columns; after that only cells whose
+// content changed are touched, so that nothing moves while a survey runs.
+
+import { el, icon, setAttribute, setText } from "./dom.js";
+import { cellKind, count, hasCode, KINDS } from "./format.js";
+
+const CAPTION = "Solution codes by source of non-determinism and framework version";
+
+/** A table in PARENT.  ON.preview(spot | null): a cell is pointed at or focused;
+ *  ON.pin(spot, wanted): a cell was chosen, or chosen again.  A spot is {key, row, column,
+ *  cell}, the last three as the API has them. */
+export function createMatrix(parent, on) {
+  const spots = new Map(); // key -> {key, button, row, column, cell, text}
+  let shape = "";
+  let columns = [];
+  let active = null; // key of the one cell that Tab reaches
+
+  const update = (matrix) => {
+    const next = JSON.stringify([matrix.columns, matrix.rows.map((row) => [row.workload, row.title])]);
+    const fresh = next === shape;
+    if (!fresh) build(matrix);
+    shape = next;
+    for (const row of matrix.rows)
+      for (const cell of row.cells) fill(spots.get(keyOf(row.workload, cell.column)), row, cell, fresh);
+    for (const spot of spots.values()) if (spot.text === null) fill(spot, spot.row, null, false);
+  };
+
+  const build = (matrix) => {
+    const kept = active;
+    spots.clear();
+    columns = matrix.columns;
+    const table = el(
+      "table",
+      { class: "matrix" },
+      el("caption", { class: "hidden", text: CAPTION }),
+      headOf(columns),
+      el("tbody", {}, ...matrix.rows.map(rowOf)),
+    );
+    table.style.setProperty("--columns", columns.length);
+    parent.replaceChildren(matrix.rows.length ? table : el("p", { class: "empty", text: "The table has no rows yet." }));
+    move(spots.has(kept) ? kept : spots.keys().next().value, false);
+  };
+
+  const rowOf = (row) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, el("span", { class: "title", text: row.title }), el("code", { text: row.workload })),
+      ...columns.map((column) => {
+        const key = keyOf(row.workload, column.id);
+        const button = el("button", { type: "button", class: "cell", tabindex: "-1", "data-key": key });
+        setAttribute(button, "aria-controls", "detail");
+        setAttribute(button, "aria-pressed", "false");
+        spots.set(key, { key, button, row, column, cell: null, text: null });
+        return el("td", {}, button);
+      }),
+    );
+
+  const move = (key, focus) => {
+    const next = spots.get(key);
+    if (!next) return;
+    spots.get(active)?.button.setAttribute("tabindex", "-1");
+    active = key;
+    next.button.setAttribute("tabindex", "0");
+    if (focus) next.button.focus();
+  };
+
+  const spotAt = (event) => spots.get(event.target.closest?.("button.cell")?.dataset.key);
+
+  parent.addEventListener("keydown", (event) => {
+    const spot = spotAt(event);
+    const target = spot && neighbour(spot.button, event.key, event.ctrlKey);
+    if (!target) return;
+    event.preventDefault();
+    move(target.dataset.key, true);
+  });
+  parent.addEventListener("focusin", (event) => {
+    const spot = spotAt(event);
+    if (!spot) return;
+    move(spot.button.dataset.key, false);
+    on.preview(spot);
+  });
+  parent.addEventListener("pointerover", (event) => {
+    if (event.pointerType === "mouse") on.preview(spotAt(event) ?? null);
+  });
+  parent.addEventListener("pointerleave", () => on.preview(spots.get(document.activeElement?.dataset.key) ?? null));
+  // Focus, which may move the pin, comes between pointerdown and click.
+  let pressed = false;
+  const isPressed = (spot) => spot?.button.getAttribute("aria-pressed") === "true";
+  parent.addEventListener("pointerdown", (event) => (pressed = isPressed(spotAt(event))));
+  parent.addEventListener("click", (event) => {
+    const spot = spotAt(event);
+    if (spot) on.pin(spot, !(event.detail === 0 ? isPressed(spot) : pressed));
+  });
+
+  return {
+    /** Shows MATRIX, as the API has it. */
+    update,
+    /** The spot of "workload/column", or undefined. */
+    spot: (key) => spots.get(key),
+    /** Marks KEY (or nothing, null) as chosen. */
+    mark(key) {
+      for (const [each, spot] of spots) setAttribute(spot.button, "aria-pressed", each === key);
+    },
+  };
+}
+
+export function keyOf(workload, column) {
+  return `${workload}/${column}`;
+}
+
+/** One sentence about the whole table. */
+export function matrixSummary(matrix) {
+  const cells = matrix.rows.flatMap((row) => row.cells).filter((cell) => cell.state !== "absent");
+  const coded = cells.filter((cell) => hasCode(cellKind(cell).kind));
+  if (coded.length === 0) return `None of ${count(cells.length)} cells measured yet.`;
+  const agree = coded.filter((cell) => cell.agrees === true).length;
+  const differ = coded.filter((cell) => cell.agrees === false).length;
+  const agreeing = differ === 0
+    ? "none departs from the documents"
+    : `${count(agree)} as documented, ${count(differ)} not`;
+  return `${count(coded.length)} of ${count(cells.length)} cells have a code from measurements: ${agreeing}.`;
+}
+
+function headOf(columns) {
+  const titles = ["Source of non-determinism", ...columns.map((column) => column.title)];
+  return el("thead", {}, el("tr", {}, ...titles.map((text) => el("th", { scope: "col", text }))));
+}
+
+function fill(spot, row, cell, announce) {
+  if (!spot) return;
+  const text = JSON.stringify(cell);
+  spot.row = row;
+  spot.cell = cell;
+  if (spot.text === text) return;
+  const { kind, word } = cellKind(cell);
+  const { button } = spot;
+  const before = button.className;
+  button.className = `cell ${kind}`;
+  if (announce && before !== button.className) flash(button);
+  spot.text = text;
+  const mark = agreement(cell, kind);
+  if (button.dataset.kind !== kind)
+    button.replaceChildren(icon(kind), el("span", { class: "word" }), el("span", { class: "mark" }));
+  button.dataset.kind = kind;
+  setAttribute(button, "data-agrees", mark ? cell.agrees : null);
+  setText(button.children[1], word);
+  setText(button.children[2], mark);
+  setAttribute(button, "aria-label", label(spot, kind, word, mark));
+}
+
+function label(spot, kind, word, mark) {
+  const meaning = kind === word || word === "" ? KINDS[kind] : `${word}, ${KINDS[kind]}`;
+  return `${spot.row.title}, ${spot.column.title}: ${meaning}${mark ? `, ${mark.slice(2)}` : ""}`;
+}
+
+/** What stands under a code: whether the documents say the same. */
+export function agreement(cell, kind) {
+  if (!hasCode(kind)) return "";
+  if (cell.agrees === true) return "= as documented";
+  if (cell.agrees === false) return "≠ documented";
+  return "";
+}
+
+// Restarting an animation needs the class to be gone for one style pass.
+function flash(button) {
+  button.getAnimations?.().forEach((animation) => animation.cancel());
+  button.classList.add("changed");
+  button.addEventListener("animationend", () => button.classList.remove("changed"), { once: true });
+}
+
+function neighbour(button, key, far) {
+  const cell = button.closest("td");
+  const row = cell.parentElement;
+  const inRow = (tr, index) => tr?.cells[index]?.querySelector("button.cell");
+  const last = row.cells.length - 1;
+  const rows = row.parentElement.rows;
+  switch (key) {
+    case "ArrowRight":
+      return inRow(row, cell.cellIndex + 1);
+    case "ArrowLeft":
+      return inRow(row, cell.cellIndex - 1);
+    case "ArrowDown":
+      return inRow(row.nextElementSibling, cell.cellIndex);
+    case "ArrowUp":
+      return inRow(row.previousElementSibling, cell.cellIndex);
+    case "Home":
+      return inRow(far ? rows[0] : row, 1);
+    case "End":
+      return inRow(far ? rows[rows.length - 1] : row, last);
+    default:
+      return null;
+  }
+}
