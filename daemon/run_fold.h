@@ -1,0 +1,58 @@
+/* Folds the events of one run into its result, and decides how it ended by the rules of
+ * workloads/PROTOCOL.md ("What makes a run completed").  Pure: no clock, no loop.
+ *
+ * Only here does a run become `completed`, and only if nothing at all was out of order:
+ * the first deviation is kept, and makes it invalid. */
+#ifndef DAEMON_RUN_FOLD_H
+#define DAEMON_RUN_FOLD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/run_exit.h"
+#include "db/runs.h"
+#include "workloads/evidence/case.h"
+
+enum { RUN_FOLD_CAUSE_SIZE = CASE_TITLE_SIZE * 2 };
+
+struct run_fold_iteration;
+
+/* Private, but for the caller's storage. */
+struct run_fold {
+    struct case_key key; /* what was asked for */
+    char device[CASE_TITLE_SIZE];
+    int64_t asked;
+
+    bool started, ended;
+    char deviation[RUN_FOLD_CAUSE_SIZE]; /* the first; "": none */
+    enum outcome end_outcome;            /* once ended */
+    char end_cause[RUN_FOLD_CAUSE_SIZE];
+    struct run run; /* the results so far */
+    struct run_fold_iteration *iterations;
+    int64_t seen, capacity;
+    int64_t probes, unknown_events;
+    char *environment, *environment_title, *libraries, *log;
+    struct run_digest *digests;
+    int digest_count;
+};
+
+/* What was asked for: the case, the device and how many iterations.  Copied. */
+void run_fold_init(struct run_fold *fold, const struct case_key *key, const char *device,
+                   int64_t iterations);
+
+/* One event, in the order in which the worker wrote it. */
+void run_fold_event(struct run_fold *fold, const json_t *event);
+
+/* A line that was no event; CAUSE says why ("line 3: not JSON"). */
+void run_fold_garbage(struct run_fold *fold, const char *cause);
+
+/* The process ended.  Fills outcome, cause and results of ret_run (id, times and what the
+ * store knows are left empty) and ret_result, whose pointers are borrowed: RUN is
+ * ret_run, the rest is valid until run_fold_release.  The log of EXIT is copied. */
+void run_fold_finish(struct run_fold *fold, const struct run_exit *exit,
+                     struct run *ret_run, struct run_result *ret_result);
+
+void run_fold_release(struct run_fold *fold);
+
+#endif
