@@ -190,6 +190,15 @@ void scheduler_finished(struct scheduler *s, const char *id, int seq,
     }
 }
 
+void scheduler_put_back(struct scheduler *s, const char *id, int seq)
+{
+    int index = find_job(s, id);
+
+    if (index >= 0 && seq >= 0 && seq < s->jobs[index]->count) {
+        s->jobs[index]->in_flight[seq] = false;
+    }
+}
+
 void scheduler_cancel(struct scheduler *s, const char *id)
 {
     int index = find_job(s, id);

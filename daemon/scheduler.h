@@ -47,6 +47,9 @@ bool scheduler_next(struct scheduler *scheduler, const char *device,
 void scheduler_finished(struct scheduler *scheduler, const char *job, int item,
                         enum outcome outcome, int64_t ms, bool given_up);
 
+/* The run in flight of ITEM was not started after all: it is to be picked again. */
+void scheduler_put_back(struct scheduler *scheduler, const char *job, int item);
+
 /* Forgets the job; its run in flight may still finish. */
 void scheduler_cancel(struct scheduler *scheduler, const char *job);
 

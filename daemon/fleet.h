@@ -1,0 +1,64 @@
+/* The fleet: the hosts of the configuration (this one, if it names none), an agent on
+ * each, and what their hellos said: stacks, devices, catalogue.
+ *
+ * The happy path of a host: its launch command is started, the agent says hello, its
+ * catalogue joins the fleet's, its devices go online in the runner.
+ *
+ * What can go wrong: the command cannot be started, there is no hello in time, or the
+ * agent goes away (the runs there end as lost; tried again after 1 s, 2 s, … 60 s); its
+ * catalogue contradicts that of another host (the host stays out, and says why).
+ *
+ * Loop thread only. */
+#ifndef DAEMON_FLEET_H
+#define DAEMON_FLEET_H
+
+#include <jansson.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "api/api.h"
+#include "daemon/config.h"
+#include "daemon/runner.h"
+#include "db/store.h"
+#include "workloads/evidence/catalogue.h"
+
+struct fleet;
+
+struct fleet_options {
+    uv_loop_t *loop;
+    const struct config *config;
+    struct store *store;
+    struct runner *runner;
+    void (*hello)(void *arg); /* a host's hello was taken in */
+    void *arg;
+};
+
+/* Starts an agent on every host.  Everything in OPTIONS is borrowed for the fleet's life.
+ */
+struct fleet *fleet_new(const struct fleet_options *options);
+
+/* Tries the hosts again whose time has come; to be called about once a second. */
+void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms);
+
+/* NULL until the first hello. */
+const struct catalogue *fleet_catalogue(const struct fleet *fleet);
+
+/* Borrowed until the loop runs on. */
+int fleet_devices(const struct fleet *fleet, const struct api_device **ret_devices);
+
+/* Array: {"name","host","backend","worker_build","versions","devices","online","cause"}.
+ * New reference. */
+json_t *fleet_stacks(const struct fleet *fleet);
+
+/* What identifies devices and environments of the hosts that are online: the digest of
+ * their stacks' probes and catalogues.  Equal fingerprints need no new survey. */
+void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SIZE]);
+
+/* NULL when a device is online; else why not.  Borrowed until the loop runs on. */
+const char *fleet_not_ready(const struct fleet *fleet);
+
+/* Ends the agents; CLOSED(arg) is called when they are gone, then fleet_free is due. */
+void fleet_close(struct fleet *fleet, void (*closed)(void *arg), void *arg);
+void fleet_free(struct fleet *fleet); /* NULL is fine */
+
+#endif

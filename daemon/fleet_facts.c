@@ -1,0 +1,130 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "daemon/fleet_host.h"
+#include "workloads/instruments/digest.h"
+
+const char *fleet_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static void add_device(struct fleet *fleet, const struct fleet_host *host,
+                       const json_t *stack, const json_t *device)
+{
+    const char *id = fleet_text(device, "id");
+
+    for (int i = 0; i < fleet->device_count; i++) {
+        if (strcmp(fleet->devices[i].id, id) == 0) {
+            return; /* the first stack that serves a device is its default */
+        }
+    }
+    fleet->devices = xrealloc(fleet->devices,
+                              (size_t)(fleet->device_count + 1) * sizeof *fleet->devices);
+    fleet->devices[fleet->device_count++] = (struct api_device){
+        .id = id,
+        .backend = fleet_text(json_object_get(stack, "probe"), "backend"),
+        .stack = fleet_text(stack, "name"),
+        .host = host->name,
+        .online = host->online,
+    };
+}
+
+void fleet_list_devices(struct fleet *fleet)
+{
+    fleet->device_count = 0;
+    for (int h = 0; h < fleet->host_count; h++) {
+        const struct fleet_host *host = &fleet->hosts[h];
+        size_t s;
+        size_t d;
+        json_t *stack;
+        json_t *device;
+
+        json_array_foreach(json_object_get(host->hello, "stacks"), s, stack)
+        {
+            json_t *probe = json_object_get(stack, "probe");
+
+            json_array_foreach(json_object_get(probe, "devices"), d, device)
+            {
+                add_device(fleet, host, stack, device);
+            }
+        }
+    }
+}
+
+const struct catalogue *fleet_catalogue(const struct fleet *fleet)
+{
+    return fleet->catalogue;
+}
+
+int fleet_devices(const struct fleet *fleet, const struct api_device **ret_devices)
+{
+    *ret_devices = fleet->devices;
+    return fleet->device_count;
+}
+
+json_t *fleet_stacks(const struct fleet *fleet)
+{
+    json_t *list = json_array();
+
+    for (int h = 0; h < fleet->host_count; h++) {
+        const struct fleet_host *host = &fleet->hosts[h];
+        size_t i;
+        json_t *stack;
+
+        json_array_foreach(json_object_get(host->hello, "stacks"), i, stack)
+        {
+            json_t *probe = json_object_get(stack, "probe");
+            json_t *cause = json_object_get(stack, "cause");
+
+            json_array_append_new(
+                list, json_pack("{s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:b, s:O?}",
+                                "name", json_object_get(stack, "name"), "host",
+                                host->name, "worker", json_object_get(stack, "worker"),
+                                "backend", json_object_get(probe, "backend"),
+                                "worker_build", json_object_get(probe, "worker_build"),
+                                "versions", json_object_get(probe, "versions"), "devices",
+                                json_object_get(probe, "devices"), "online", host->online,
+                                "cause",
+                                json_is_string(cause) ? cause
+                                                      : json_object_get(probe, "cause")));
+        }
+    }
+    return list;
+}
+
+void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SIZE])
+{
+    json_t *facts = json_array();
+    char *text;
+
+    for (int h = 0; h < fleet->host_count; h++) {
+        if (fleet->hosts[h].online) {
+            json_array_append(facts, json_object_get(fleet->hosts[h].hello, "stacks"));
+        }
+    }
+    text = json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS);
+    digest_hex(digest_bytes(text, strlen(text)), ret_digest);
+    free(text);
+    json_decref(facts);
+}
+
+const char *fleet_not_ready(const struct fleet *fleet)
+{
+    struct fleet *f = (struct fleet *)fleet;
+
+    for (int i = 0; i < fleet->device_count; i++) {
+        if (fleet->devices[i].online) {
+            return NULL;
+        }
+    }
+    snprintf(f->not_ready, sizeof f->not_ready, "no device is online: host %s: %s",
+             fleet->hosts[0].name,
+             fleet->hosts[0].cause[0] ? fleet->hosts[0].cause
+                                      : "its stacks have no device");
+    return f->not_ready;
+}

@@ -1,0 +1,68 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/agent/agent.h"
+#include "daemon/exit_code.h"
+#include "daemon/maintenance.h"
+#include "daemon/serve.h"
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage;
+    const char *summary;
+};
+
+static int version_main(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    puts("reprod " REPROD_VERSION);
+    return EXIT_CODE_OK;
+}
+
+static const struct command commands[] = {
+    { "serve", serve_main,
+      "serve [--config FILE] [--listen ADDRESS:PORT] [--data FOLDER] [--no-survey]",
+      "run the service" },
+    { "agent", agent_main, "agent [--stack NAME=WORKER]...",
+      "run workers on this host for a daemon (started by it)" },
+    { "backup", backup_main, "backup [--config FILE] [--data FOLDER] NEW-FILE",
+      "copy the database, also while it is served" },
+    { "fsck", fsck_main, "fsck [--config FILE] [--data FOLDER]",
+      "check the database and recompute every cell from its runs" },
+    { "version", version_main, "version", "print the version" },
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void print_usage(FILE *to)
+{
+    fputs("usage:\n", to);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        fprintf(to, "  reprod %s\n      %s\n", commands[i].usage, commands[i].summary);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
+        strcmp(name, "help") == 0) {
+        print_usage(stdout);
+        return EXIT_CODE_OK;
+    }
+    if (strcmp(name, "--version") == 0) {
+        name = "version";
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(name, commands[i].name) == 0) {
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    if (name[0]) {
+        fprintf(stderr, "reprod: unknown command '%s'\n", name);
+    }
+    print_usage(stderr);
+    return EXIT_CODE_USAGE;
+}

@@ -1,0 +1,121 @@
+#include "daemon/maintenance.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/base/mem.h"
+#include "daemon/config.h"
+#include "daemon/exit_code.h"
+#include "daemon/options.h"
+#include "db/backup.h"
+#include "db/fsck.h"
+
+int exit_code_of_store(enum err_code code)
+{
+    switch (code) {
+    case ERR_NEWER:
+        return EXIT_CODE_NEWER;
+    case ERR_CORRUPT:
+        return EXIT_CODE_CORRUPT;
+    case ERR_UNSUPPORTED:
+        return EXIT_CODE_NETWORK_FS;
+    case ERR_BUSY:
+        return EXIT_CODE_SERVED;
+    case ERR_IO:
+    case ERR_NOT_FOUND:
+        return EXIT_CODE_DATA;
+    default:
+        return EXIT_CODE_OTHER;
+    }
+}
+
+char *database_path(const char *data)
+{
+    return xasprintf("%s/reprod.db", data);
+}
+
+static int fail(int code, const struct err *err)
+{
+    fprintf(stderr, "reprod: %s\n", err->message);
+    return code;
+}
+
+static int backup(const struct config *config, const char *to, struct err *err)
+{
+    char *from = database_path(config->data);
+    enum err_code code = backup_database(from, to, err);
+
+    free(from);
+    if (code != ERR_OK) {
+        return fail(exit_code_of_store(code), err);
+    }
+    printf("%s written\n", to);
+    return EXIT_CODE_OK;
+}
+
+int backup_main(int argc, char **argv)
+{
+    struct config config;
+    struct err err;
+    const char *to;
+    int code;
+
+    config_init(&config);
+    if (options_read(argc, argv, &config, &to, &err) != ERR_OK) {
+        code = fail(EXIT_CODE_USAGE, &err);
+    } else if (!to) {
+        err_set(&err, ERR_INVALID, "backup needs the name of the new file");
+        code = fail(EXIT_CODE_USAGE, &err);
+    } else {
+        code = backup(&config, to, &err);
+    }
+    config_release(&config);
+    return code;
+}
+
+static void print_fault(void *arg, const char *line)
+{
+    (void)arg;
+    printf("%s\n", line);
+}
+
+static int fsck(const struct config *config, struct err *err)
+{
+    char *path = database_path(config->data);
+    struct fsck_counts c = { 0 };
+    enum err_code code = fsck_database(path, print_fault, NULL, &c, err);
+
+    free(path);
+    if (code != ERR_OK) {
+        return fail(exit_code_of_store(code), err);
+    }
+    printf("%" PRId64 " cells recomputed from their runs, %" PRId64 " differ; %" PRId64
+           " jobs recounted, %" PRId64 " differ; %" PRId64
+           " damaged pages or indexes, %" PRId64 " dangling rows\n",
+           c.cells, c.cells_differing, c.jobs, c.jobs_differing, c.damaged, c.dangling);
+    if (c.damaged || c.dangling) {
+        return EXIT_CODE_CORRUPT;
+    }
+    return c.cells_differing || c.jobs_differing ? EXIT_CODE_DIFFERS : EXIT_CODE_OK;
+}
+
+int fsck_main(int argc, char **argv)
+{
+    struct config config;
+    struct err err;
+    const char *argument;
+    int code;
+
+    config_init(&config);
+    if (options_read(argc, argv, &config, &argument, &err) != ERR_OK) {
+        code = fail(EXIT_CODE_USAGE, &err);
+    } else if (argument) {
+        err_set(&err, ERR_INVALID, "unexpected argument '%s'", argument);
+        code = fail(EXIT_CODE_USAGE, &err);
+    } else {
+        code = fsck(&config, &err);
+    }
+    config_release(&config);
+    return code;
+}

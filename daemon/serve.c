@@ -1,0 +1,305 @@
+#include "daemon/serve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/exit_code.h"
+#include "daemon/maintenance.h"
+#include "daemon/options.h"
+#include "daemon/service.h"
+#include "daemon/survey.h"
+#include "db/events.h"
+#include "db/jobs.h"
+#include "db/runs.h"
+
+enum { TICK_MS = 1000, STOP_TICK_MS = 20, EVENTS_KEPT = 100000, TRIM_EVERY_TICKS = 600 };
+
+/* What the loop drives */
+
+static int64_t run_store(void *arg)
+{
+    struct service *s = arg;
+    uint64_t generation;
+
+    store_dispatch(s->store);
+    generation = store_generation(s->store);
+    if (generation != s->generation) {
+        s->generation = generation;
+        api_events_changed(s->api);
+    }
+    return -1;
+}
+
+static int64_t run_api(void *arg)
+{
+    struct service *s = arg;
+
+    return api_pump(s->api);
+}
+
+static void run_stored(void *arg, const struct run_effect *effect)
+{
+    struct service *s = arg;
+
+    (void)effect;
+    survey_watch_update(s->watch);
+}
+
+static void survey_known(void *arg, const struct job *job)
+{
+    struct service *s = arg;
+
+    if (job) {
+        service_job_accepted(s, job);
+    } else if (scheduler_open_jobs(s->scheduler) == 0) {
+        survey_watch_print(s->watch);
+    }
+}
+
+static void first_survey(struct service *s)
+{
+    const struct api_device *devices;
+    char fingerprint[DIGEST_TEXT_SIZE];
+    int count = fleet_devices(s->fleet, &devices);
+
+    if (s->config.survey && s->stopping.stage == STOPPING_NOT &&
+        !fleet_not_ready(s->fleet)) {
+        fleet_fingerprint(s->fleet, fingerprint);
+        survey_start(s->store, fleet_catalogue(s->fleet), devices, count, fingerprint,
+                     survey_known, s);
+    }
+}
+
+static void host_said_hello(void *arg)
+{
+    struct service *s = arg;
+    struct err err;
+
+    for (int i = 0; i < profile_set_count(s->profiles); i++) {
+        if (profile_check(profile_set_at(s->profiles, i), fleet_catalogue(s->fleet),
+                          &err) != ERR_OK) {
+            log_error("profiles: %s", err.message);
+        }
+    }
+    first_survey(s);
+    survey_watch_update(s->watch);
+}
+
+static enum err_code trim_events(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    return events_trim(tx, EVENTS_KEPT, err);
+}
+
+static void close_handles(struct service *s)
+{
+    pump_close(&s->store_pump);
+    pump_close(&s->api_pump);
+    uv_close((uv_handle_t *)&s->tick, NULL);
+    uv_close((uv_handle_t *)&s->interrupt, NULL);
+    uv_close((uv_handle_t *)&s->terminate, NULL);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct service *s = handle->data;
+
+    (void)number;
+    survey_watch_stop(s->watch);
+    stopping_request(&s->stopping, clock_monotonic_ms());
+    uv_timer_set_repeat(&s->tick, STOP_TICK_MS);
+    uv_timer_again(&s->tick);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct service *s = timer->data;
+
+    if (s->stopping.stage != STOPPING_NOT) {
+        if (stopping_advance(&s->stopping, clock_monotonic_ms())) {
+            close_handles(s);
+        }
+        pump_kick(&s->api_pump);
+        return;
+    }
+    fleet_tick(s->fleet, clock_monotonic_ms());
+    runner_kick(s->runner);
+    survey_watch_update(s->watch);
+    if (++s->ticks % TRIM_EVERY_TICKS == 0) {
+        store_write(s->store, trim_events, NULL, NULL);
+    }
+}
+
+/* Starting, in order of dependency */
+
+static enum err_code lose_unfinished(struct tx *tx, void *arg, struct err *err)
+{
+    return runs_lose_all(tx, "the service ended while it ran", clock_wall_ms(), arg, err);
+}
+
+static void resume_job(void *arg, const struct job *job)
+{
+    struct service *s = arg;
+
+    scheduler_add(s->scheduler, job);
+    if (job->survey) {
+        survey_watch_job(s->watch, job->id);
+    }
+}
+
+static enum err_code read_open_jobs(struct tx *tx, void *arg, struct err *err)
+{
+    return jobs_each_open(tx, resume_job, arg, err);
+}
+
+/* What the database knows of jobs and runs that did not end. */
+static enum err_code resume(struct service *s, struct err *err)
+{
+    int lost = 0;
+
+    if (store_write_sync(s->store, lose_unfinished, &lost, err) != ERR_OK ||
+        store_read_sync(s->store, read_open_jobs, s, err) != ERR_OK) {
+        return err->code;
+    }
+    if (lost > 0) {
+        log_warning("%d run%s of the last service ended as lost", lost,
+                    lost == 1 ? "" : "s");
+    }
+    return ERR_OK;
+}
+
+static int open_store(struct service *s, struct err *err)
+{
+    const struct store_options options = {
+        .readers = 2,
+        .read_deadline_ms = 5000,
+        .busy_timeout_ms = 5000,
+    };
+    char *path;
+    enum err_code code;
+
+    if (mkdir(s->config.data, 0755) != 0 && errno != EEXIST) {
+        err_set_errno(err, errno, "cannot create the data folder %s", s->config.data);
+        return EXIT_CODE_DATA;
+    }
+    path = database_path(s->config.data);
+    code = store_open(path, &options, &s->store, err);
+    free(path);
+    return code == ERR_OK ? EXIT_CODE_OK : exit_code_of_store(code);
+}
+
+static void open_fleet(struct service *s)
+{
+    const struct runner_hooks runner_hooks = { .arg = s, .stored = run_stored };
+    struct fleet_options options = {
+        .loop = &s->loop,
+        .config = &s->config,
+        .store = s->store,
+        .hello = host_said_hello,
+        .arg = s,
+    };
+
+    s->runner = runner_new(s->store, s->scheduler, &runner_hooks);
+    options.runner = s->runner;
+    s->fleet = fleet_new(&options);
+}
+
+static void watch_signal(struct service *s, uv_signal_t *handle, int number)
+{
+    uv_signal_init(&s->loop, handle);
+    handle->data = s;
+    uv_signal_start(handle, on_signal, number);
+}
+
+static void run_loop(struct service *s)
+{
+    s->stopping = (struct stopping){
+        .runner = s->runner,
+        .fleet = s->fleet,
+        .api = s->api,
+        .store = s->store,
+        .grace_ms = s->config.grace_ms,
+    };
+    pump_open(&s->store_pump, &s->loop, store_fd(s->store), run_store, s);
+    pump_open(&s->api_pump, &s->loop, api_fd(s->api), run_api, s);
+    uv_timer_init(&s->loop, &s->tick);
+    s->tick.data = s;
+    uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
+    watch_signal(s, &s->interrupt, SIGINT);
+    watch_signal(s, &s->terminate, SIGTERM);
+    printf("listening on http://%s%s%s:%d\n", strchr(s->config.address, ':') ? "[" : "",
+           s->config.address, strchr(s->config.address, ':') ? "]" : "",
+           api_port(s->api));
+    fflush(stdout);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+}
+
+static int serve(struct service *s, struct err *err)
+{
+    int code;
+
+    if (profile_set_load(&s->profiles, err) != ERR_OK) {
+        return EXIT_CODE_USAGE;
+    }
+    code = open_store(s, err);
+    if (code != EXIT_CODE_OK) {
+        return code;
+    }
+    s->scheduler = scheduler_new();
+    s->watch = survey_watch_new(s->store, s->scheduler, s->profiles,
+                                (int64_t)s->config.stale_after_hours * 3600 * 1000);
+    if (resume(s, err) != ERR_OK) {
+        return exit_code_of_store(err->code);
+    }
+    code = service_open_api(s, err);
+    if (code != EXIT_CODE_OK) {
+        return code;
+    }
+    survey_watch_address(s->watch, s->config.address, api_port(s->api));
+    open_fleet(s);
+    run_loop(s);
+    return EXIT_CODE_OK;
+}
+
+static void release(struct service *s)
+{
+    api_close(s->api);
+    store_close(s->store);
+    fleet_free(s->fleet);
+    runner_free(s->runner);
+    survey_watch_free(s->watch);
+    scheduler_free(s->scheduler);
+    profile_set_free(s->profiles);
+    config_release(&s->config);
+}
+
+int serve_main(int argc, char **argv)
+{
+    struct service s = { 0 };
+    struct err err;
+    const char *argument;
+    int code = EXIT_CODE_USAGE;
+
+    signal(SIGPIPE, SIG_IGN);
+    uv_loop_init(&s.loop);
+    config_init(&s.config);
+    if (options_read(argc, argv, &s.config, &argument, &err) == ERR_OK) {
+        if (argument) {
+            err_set(&err, ERR_INVALID, "unexpected argument '%s'", argument);
+        } else {
+            code = serve(&s, &err);
+        }
+    }
+    if (code != EXIT_CODE_OK) {
+        fprintf(stderr, "reprod: %s\n", err.message);
+    }
+    release(&s);
+    uv_loop_close(&s.loop);
+    return code;
+}

@@ -1,0 +1,45 @@
+/* Inside `reprod serve`: what the service is made of, in order of dependency.  serve.c
+ * starts and stops it, service_api.c answers what the API asks of it. */
+#ifndef DAEMON_SERVICE_H
+#define DAEMON_SERVICE_H
+
+#include <stdint.h>
+#include <uv.h>
+
+#include "api/api.h"
+#include "daemon/base/err.h"
+#include "daemon/config.h"
+#include "daemon/fleet.h"
+#include "daemon/pump.h"
+#include "daemon/runner.h"
+#include "daemon/scheduler.h"
+#include "daemon/stopping.h"
+#include "daemon/survey_watch.h"
+#include "db/store.h"
+#include "workloads/evidence/profile.h"
+
+struct service {
+    uv_loop_t loop;
+    struct config config;
+    struct profile_set *profiles;
+    struct store *store;
+    struct scheduler *scheduler;
+    struct runner *runner;
+    struct fleet *fleet;
+    struct api *api;
+    struct survey_watch *watch;
+    struct pump store_pump, api_pump;
+    uv_timer_t tick;
+    uv_signal_t interrupt, terminate;
+    struct stopping stopping;
+    int ticks;
+    uint64_t generation;
+};
+
+/* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
+int service_open_api(struct service *service, struct err *err);
+
+/* JOB is durable: it is scheduled from now on.  ARG is the service. */
+void service_job_accepted(void *arg, const struct job *job);
+
+#endif

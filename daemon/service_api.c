@@ -1,0 +1,101 @@
+#include "daemon/exit_code.h"
+#include "daemon/service.h"
+
+static const struct catalogue *hook_catalogue(void *arg)
+{
+    const struct service *s = arg;
+
+    return fleet_catalogue(s->fleet);
+}
+
+static const struct profile_set *hook_profiles(void *arg)
+{
+    const struct service *s = arg;
+
+    return s->profiles;
+}
+
+static int hook_devices(void *arg, const struct api_device **ret_devices)
+{
+    const struct service *s = arg;
+
+    return fleet_devices(s->fleet, ret_devices);
+}
+
+void service_job_accepted(void *arg, const struct job *job)
+{
+    struct service *s = arg;
+
+    scheduler_add(s->scheduler, job);
+    if (job->survey) {
+        survey_watch_job(s->watch, job->id);
+    }
+    runner_kick(s->runner);
+}
+
+static void hook_job_cancelled(void *arg, const char *id)
+{
+    struct service *s = arg;
+
+    scheduler_cancel(s->scheduler, id);
+    runner_cancel_job(s->runner, id);
+    survey_watch_update(s->watch);
+}
+
+static int64_t hook_job_eta_ms(void *arg, const char *id)
+{
+    const struct service *s = arg;
+    struct scheduler_progress progress;
+
+    return scheduler_progress(s->scheduler, id, &progress) ? progress.eta_ms : -1;
+}
+
+static const char *hook_not_ready(void *arg)
+{
+    const struct service *s = arg;
+
+    return s->stopping.stage == STOPPING_NOT ? fleet_not_ready(s->fleet)
+                                             : "the service is stopping";
+}
+
+static json_t *hook_stacks(void *arg)
+{
+    const struct service *s = arg;
+
+    return fleet_stacks(s->fleet);
+}
+
+static void hook_kick(void *arg)
+{
+    struct service *s = arg;
+
+    pump_kick(&s->api_pump);
+}
+
+int service_open_api(struct service *s, struct err *err)
+{
+    const struct api_options options = {
+        .address = s->config.address,
+        .port = s->config.port,
+        .stale_after_ms = (int64_t)s->config.stale_after_hours * 3600 * 1000,
+        .connection_limit = s->config.connection_limit,
+        .version = REPROD_VERSION,
+    };
+    const struct api_hooks hooks = {
+        .arg = s,
+        .catalogue = hook_catalogue,
+        .profiles = hook_profiles,
+        .devices = hook_devices,
+        .job_accepted = service_job_accepted,
+        .job_cancelled = hook_job_cancelled,
+        .job_eta_ms = hook_job_eta_ms,
+        .not_ready = hook_not_ready,
+        .stacks = hook_stacks,
+        .kick = hook_kick,
+    };
+    enum err_code code = api_open(&options, &hooks, s->store, &s->api, err);
+
+    return code == ERR_OK     ? EXIT_CODE_OK
+           : code == ERR_BUSY ? EXIT_CODE_PORT_IN_USE
+                              : EXIT_CODE_USAGE;
+}

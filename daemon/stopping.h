@@ -1,0 +1,42 @@
+/* How the service stops, stage by stage: nothing more is started; runs in flight may
+ * finish, for a while; what does not is cancelled; the agents end; the store and the
+ * replies drain. Pure but for what it calls: it is asked to advance, with the time. */
+#ifndef DAEMON_STOPPING_H
+#define DAEMON_STOPPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/api.h"
+#include "daemon/fleet.h"
+#include "daemon/runner.h"
+#include "db/store.h"
+
+enum stopping_stage {
+    STOPPING_NOT,        /* serving */
+    STOPPING_FINISHING,  /* waits for runs in flight */
+    STOPPING_CANCELLING, /* they were told to stop */
+    STOPPING_DRAINING,   /* agents end; waits for the store and the replies */
+    STOPPING_DONE
+};
+
+struct stopping {
+    struct runner *runner; /* these are set by the owner, and borrowed */
+    struct fleet *fleet;
+    struct api *api;
+    struct store *store;
+    int64_t grace_ms; /* between SIGTERM and SIGKILL of a worker */
+
+    enum stopping_stage stage; /* the rest is private; zero-initialised */
+    int64_t deadline_ms;
+    bool agents_gone;
+};
+
+/* The first call starts to stop, the second cancels what is running. */
+void stopping_request(struct stopping *stopping, int64_t now_monotonic_ms);
+
+/* Moves on as far as it can; to be called often.  True once everything has come to rest.
+ */
+bool stopping_advance(struct stopping *stopping, int64_t now_monotonic_ms);
+
+#endif
