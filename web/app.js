@@ -2,10 +2,10 @@
 // part is told when either changes.
 
 import { ApiError, coalesce, getJson, withQuery } from "./api.js";
-import { commandLine, copyButton, el, setAttribute, setNotice, setText } from "./dom.js";
-import { createDetail, showLegend } from "./detail.js";
+import { commandLine, copyButton, fillSelect, setAttribute, setNotice, setText } from "./dom.js";
+import { createDetail, createLegend } from "./detail.js";
 import { createFacts } from "./facts.js";
-import { clock, curl, shellQuote } from "./format.js";
+import { clock, curl, recipesOf, shellQuote, tablesOf } from "./format.js";
 import { createJobs } from "./jobs.js";
 import { createMatrix, matrixSummary } from "./matrix.js";
 import { openStream } from "./stream.js";
@@ -71,19 +71,16 @@ const table = createMatrix(byId("matrix-table"), {
 });
 const showFacts = createFacts(byId("facts"));
 const showPanel = createDetail(byId("detail"), unpin);
+const showSigns = createLegend(byId("legend"));
 const jobs = createJobs();
-
-const recipes = () => {
-  const profile = profiles.find((each) => each.id === matrix?.table) ?? profiles[0];
-  const named = Array.isArray(profile?.recipes) ? profile.recipes : [];
-  return Object.fromEntries(named.filter(({ name }) => name !== "none").map(({ name, title }) => [name, title]));
-};
 
 function showDetail() {
   const key = chosen("cell");
   const spot = table.spot(key) ?? table.spot(preview) ?? null;
   table.mark(key);
-  showPanel(spot, spot?.key === key, matrix?.variants ?? [], recipes());
+  const recipes = recipesOf(profiles, matrix?.table);
+  showPanel(spot, spot?.key === key, matrix?.variants ?? [], recipes);
+  showSigns(recipes);
 }
 
 function showMatrix(first) {
@@ -102,19 +99,7 @@ function showSelects() {
   const known = [...(environments ?? [])];
   if (current && !known.some((each) => each.id === current.id)) known.unshift(current);
   fillSelect(byId("environment-select"), known, current?.id ?? chosen("environment"), "none yet");
-  const tables = profiles.length || !matrix?.table ? profiles : [{ id: matrix.table }];
-  fillSelect(byId("table-select"), tables, matrix?.table ?? chosen("table"), "…");
-}
-
-function fillSelect(select, items, value, none) {
-  const text = JSON.stringify([items.map((item) => [item.id, item.title]), value]);
-  if (select.dataset.text === text || document.activeElement === select) return;
-  select.dataset.text = text;
-  const options = items.map((item) => el("option", { value: item.id, text: item.title || item.id }));
-  select.replaceChildren(...(options.length ? options : [el("option", { text: none })]));
-  if (options.length) select.value = value;
-  select.disabled = options.length < 1;
-  select.title = select.selectedOptions[0]?.textContent ?? "";
+  fillSelect(byId("table-select"), tablesOf(profiles, matrix), matrix?.table ?? chosen("table"), "…");
 }
 
 function showAsOf() {
@@ -173,8 +158,8 @@ const loadLists = loader("lists", "The tables and environments could not be read
   const answers = await Promise.all([getJson("/v1/profiles"), getJson("/v1/environments")]);
   if (answers[0].items === profiles && answers[1].items === environments) return;
   [profiles, environments] = answers.map((answer) => answer.items);
-  showLegend(byId("legend"), recipes());
   showSelects();
+  showDetail();
   showJobs();
 }, LISTS_MS);
 
@@ -222,7 +207,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.defaultPrevented) unpin();
 });
 
-showLegend(byId("legend"), {});
+showSigns({});
 byId("matrix-copy").append(
   copyButton("copy curl", "Copy the curl command for this table", () => curl(matrixPath(".txt"))),
 );

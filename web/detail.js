@@ -1,6 +1,6 @@
 // What stands behind one cell of the matrix, and what the signs mean.
 
-import { commandLine, el, icon, setChildren } from "./dom.js";
+import { commandLine, el, icon } from "./dom.js";
 import { agreement } from "./matrix.js";
 import { bound, cellKind, CODES, counted, curl, hasCode, KINDS, ownPath } from "./format.js";
 import { digestSwatch, verdictBadge } from "./facts.js";
@@ -38,9 +38,9 @@ function content(spot, pinned, facts, recipes, onClose) {
     el("div", { class: "detail-head" }, el("h3", { text: row.title }), pinned ? close : null),
     el("p", { class: "muted" }, el("code", { text: row.workload }), ` · ${column.title}`),
     el("p", { class: `badge big ${kind}` }, icon(kind), hasCode(kind) ? `${word}: ${KINDS[kind]}` : KINDS[kind]),
-    ...[caution, cell.reason, explanation(cell, kind, recipes)].filter(Boolean).map((line) => el("p", { text: line })),
+    ...[caution, cell.reason, explanation(cell, kind, recipes), cell.note].filter(Boolean).map((line) => el("p", { text: line })),
     evidence(cell, kind),
-    facts.length ? variantList(facts) : null,
+    facts.length ? variantList(facts, cell.choices ?? []) : null,
     path ? el("p", {}, el("a", { href: path, "data-hold": "link", text: "All evidence (JSON)" })) : null,
     path ? el("div", { class: "command" }, ...held(commandLine("curl command for this cell", curl(path)))) : null,
     pinned ? null : el("p", { class: "muted hint", text: "Click or press Enter to keep this open; Esc closes it." }),
@@ -76,29 +76,37 @@ function evidence(cell, kind) {
   return list;
 }
 
-function variantList(facts) {
-  return el(
-    "ul",
-    { class: "variants", "aria-label": "Variants of this workload" },
-    ...facts.map((fact) => {
-      const [badge, why] = verdictBadge(fact);
-      return el("li", {}, el("code", { text: fact.variant }), badge, why, digestSwatch(fact));
-    }),
-  );
+/** The variants of the workload, those that this column's recipes give with their names. */
+function variantList(facts, choices) {
+  const items = facts.map((fact) => {
+    const [badge, why] = verdictBadge(fact);
+    const names = choices.filter((choice) => choice.variant === fact.variant).map((choice) => choice.recipe);
+    const by = names.length ? el("span", { class: "muted", text: ` (${names.join(", ")})` }) : null;
+    return el("li", {}, el("span", {}, el("code", { text: fact.variant }), by ?? ""), badge, why, digestSwatch(fact));
+  });
+  return el("ul", { class: "variants", "aria-label": "Variants of this workload" }, ...items);
 }
 
-/** The signs and codes, written once and again when the recipes become known. */
-export function showLegend(node, recipes) {
+/** The signs and codes in NODE; returns show(recipes). */
+export function createLegend(node) {
+  let shown = "";
+  return (recipes) => {
+    const text = JSON.stringify(recipes);
+    if (text !== shown) node.replaceChildren(...legend(recipes));
+    shown = text;
+  };
+}
+
+function legend(recipes) {
   const signs = Object.entries(KINDS).map(([kind, text]) => el("li", { class: `badge ${kind}` }, icon(kind), text));
   const codes = Object.entries({ ...recipes, ...CODES }).flatMap(([code, text]) => [
     el("dt", { text: code }),
     el("dd", { text }),
   ]);
-  setChildren(node, []);
-  node.append(
+  return [
     el("h3", { text: "How to read it" }),
     el("ul", { class: "signs" }, ...signs),
     el("dl", { class: "codes" }, ...codes),
     el("p", { class: "muted", text: HINT }),
-  );
+  ];
 }

@@ -52,6 +52,19 @@ export function setChildren(parent, nodes) {
   while (parent.children.length > nodes.length) parent.lastElementChild.remove();
 }
 
+/** Offers ITEMS ({id, title}), or NONE where there are none, and chooses VALUE; leaves a
+ *  select alone that is being used. */
+export function fillSelect(select, items, value, none) {
+  const text = JSON.stringify([items.map((item) => [item.id, item.title]), value]);
+  if (select.dataset.text === text || document.activeElement === select) return;
+  select.dataset.text = text;
+  const options = items.map((item) => el("option", { value: item.id, text: item.title || item.id }));
+  select.replaceChildren(...(options.length ? options : [el("option", { text: none })]));
+  if (options.length) select.value = value;
+  select.disabled = options.length < 1;
+  select.title = select.selectedOptions[0]?.textContent ?? "";
+}
+
 /** A button that copies what TEXT() returns at that moment.  LABEL names it to people who
  *  do not see what stands beside it. */
 export function copyButton(caption, label, text) {

@@ -31,10 +31,7 @@ RECIPES = [
 ]
 ENVIRONMENT = {"id": "e1" * 16, "title": "cpu · AMD EPYC 7B13 · 2 threads · worker 1f6c9a"}
 OTHER = {"id": "e2" * 16, "title": "cuda · NVIDIA H200 · driver 580.65 · CUDA 13.0 · cuDNN 9.12"}
-TABLES = [
-    {"id": "documents-2020", "title": "Documents of 2020"},
-    {"id": "documents-2023", "title": "Documents of 2023"},
-]
+TABLES = [("documents-2020", "Documents of 2020"), ("documents-2023", "Documents of 2023")]
 
 
 def digest(text):
@@ -48,6 +45,7 @@ def documents_cell(workload, column, documented, measured):
     if not documented:
         cell.update(state="absent", reason=None)
     elif measured:
+        cell["choices"] = [{"recipe": "none", "variant": "unordered"}, {"recipe": "TDO", "variant": "ordered"}]
         cell.update(code=documented, state="measured", reason=None, agrees=True, href="/v1/cells/7",
                     evidence={"runs": 50, "iterations": 1000, "devices": 3,
                               "difference_probability_upper_bound": 0.0581})
@@ -92,7 +90,8 @@ def job(number, state="finished", done=220, total=220, failed=0, eta=None, reque
 
 def profiles():
     recipes = [{"name": name, "title": title} for name, title in RECIPES]
-    return [dict(table, recipes=recipes) for table in TABLES]
+    return [{"table": table, "id": key, "title": title, "recipes": recipes, "table_title": table_title}
+            for table, table_title in TABLES for key, title in COLUMNS]
 
 
 def filled():
