@@ -31,7 +31,8 @@ struct cell {
 struct cell_digest {
     char digest[DIGEST_TEXT_SIZE];
     int64_t runs, iterations;
-    char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE]; /* of a run that showed it */
+    /* Of the first run (by id) whose last iteration surely showed it; "" if none did. */
+    char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE];
 };
 
 struct cell_change {
@@ -42,7 +43,8 @@ struct cell_change {
     int64_t runs, iterations, distinct_digests;
 };
 
-/* All cells of one environment, in order of workload, variant, size, dtype, seed.  CELL
+/* All cells of one environment, in order of workload, variant, size, dtype, seed, version
+ * (seeds as signed numbers).  CELL
  * is borrowed by VISIT for the call.  AS_OF_MS 0: now; else as the history has them
  * (evidence then holds completed runs, iterations and distinct digests only). */
 enum err_code cells_each(struct tx *tx, const char *environment, int64_t as_of_ms,

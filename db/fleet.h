@@ -32,7 +32,8 @@ struct environment {
     int64_t cells;
 };
 
-/* Insert, or refresh what is known and last_seen. */
+/* Insert, or refresh what is known and last_seen.  The host of a device must have been
+ * seen (ERR_INVALID).  first_seen_ms 0: as last_seen_ms. */
 enum err_code hosts_seen(struct tx *tx, const struct host *host, struct err *err);
 enum err_code devices_seen(struct tx *tx, const struct device *device, struct err *err);
 

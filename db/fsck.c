@@ -20,6 +20,7 @@ struct check {
 static enum err_code check_integrity(struct check *c, struct err *err)
 {
     struct query q;
+    enum err_code code;
 
     query_begin(&q, c->tx, "PRAGMA integrity_check");
     while (query_step(&q)) {
@@ -30,7 +31,14 @@ static enum err_code check_integrity(struct check *c, struct err *err)
             c->report(c->arg, line);
         }
     }
-    return query_end(&q, err);
+    /* Some damage ends the check instead of being listed. */
+    code = query_end(&q, err);
+    if (code == ERR_CORRUPT) {
+        c->counts->damaged++;
+        c->report(c->arg, err->message);
+        return ERR_OK;
+    }
+    return code;
 }
 
 static enum err_code check_references(struct check *c, struct err *err)
@@ -96,16 +104,28 @@ static enum err_code check_jobs(struct check *c, struct err *err)
     return query_end(&q, err);
 }
 
+/* What the rows say means nothing in a damaged file. */
+static enum err_code check_rows(struct check *c, struct err *err)
+{
+    if (c->counts->damaged) {
+        c->report(c->arg, "references, jobs and cells were not checked");
+        return ERR_OK;
+    }
+    if (check_references(c, err) != ERR_OK || check_jobs(c, err) != ERR_OK) {
+        return err->code;
+    }
+    return cells_recompute(c->tx, cell_differs, c, &c->counts->cells,
+                           &c->counts->cells_differing, err);
+}
+
 /* One transaction: all checks see the same instant. */
 static enum err_code check_all(struct check *c, struct err *err)
 {
     if (tx_execute(c->tx, "BEGIN", err) != ERR_OK || check_integrity(c, err) != ERR_OK ||
-        check_references(c, err) != ERR_OK || check_jobs(c, err) != ERR_OK ||
-        cells_recompute(c->tx, cell_differs, c, &c->counts->cells,
-                        &c->counts->cells_differing, err) != ERR_OK) {
+        check_rows(c, err) != ERR_OK) {
         return err->code;
     }
-    return tx_execute(c->tx, "COMMIT", err);
+    return ERR_OK; /* closing ends the transaction; a COMMIT may fail on damage */
 }
 
 enum err_code fsck_database(const char *path, void (*report)(void *arg, const char *line),

@@ -31,7 +31,7 @@ struct run {
     char device[CASE_TITLE_SIZE];
     char stack[CASE_NAME_SIZE];
     char environment[DIGEST_TEXT_SIZE];
-    int64_t cell; /* 0: none (it never said its environment) */
+    int64_t cell; /* where it counts, see runs_finish; 0: in none */
     bool finished;
     enum outcome outcome;
     char cause[CASE_TITLE_SIZE * 2];

@@ -22,7 +22,9 @@ struct tx; /* a transaction on one connection; valid only inside the function it
               to */
 
 /* Work inside a transaction.  A write function that fails is rolled back alone; the other
- * functions of the same commit are not affected. */
+ * functions of the same commit are not affected.  Only where SQLite gives up the whole
+ * transaction (disk full, I/O error) do those before it in the same commit get the error
+ * too: nothing is reported as stored that is not. */
 typedef enum err_code (*store_fn)(struct tx *tx, void *arg, struct err *err);
 
 /* The result, on the loop thread.  RESULT->code is ERR_OK when the write is durable or
@@ -38,12 +40,13 @@ struct store_options {
 /* Opens or creates the database PATH, migrates it, and starts the threads.  Refuses, with
  * nothing changed: a newer schema (ERR_NEWER), a damaged or foreign file (ERR_CORRUPT),
  * a network file system (ERR_UNSUPPORTED), an unwritable place (ERR_IO), a database that
- * another reprod serves (ERR_BUSY; held by a lock file beside it). */
+ * another reprod serves (ERR_BUSY; held by a lock on PATH.lock). */
 enum err_code store_open(const char *path, const struct store_options *options,
                          struct store **ret_store, struct err *err);
 
-/* Commits what is queued, calls no more callbacks than are already due (they are called
- * from here), stops the threads and closes.  NULL is fine. */
+/* Commits the queued writes, interrupts reads, calls all callbacks that are due (waiting
+ * reads, and writes that these callbacks add, get ERR_BUSY), stops the threads and
+ * closes. NULL is fine. */
 void store_close(struct store *store);
 
 /* Queues FN(tx, ARG).  ARG belongs to the caller until DONE(ARG, result) was called on

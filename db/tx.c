@@ -208,8 +208,10 @@ enum err_code query_end(struct query *q, struct err *err)
     bool failed = q->rc != SQLITE_OK && q->rc != SQLITE_ROW && q->rc != SQLITE_DONE;
     enum err_code code = failed ? tx_error(q->tx->db, q->rc, err) : ERR_OK;
 
-    sqlite3_reset(q->statement);
-    sqlite3_clear_bindings(q->statement);
+    if (q->statement) {
+        sqlite3_reset(q->statement);
+        sqlite3_clear_bindings(q->statement);
+    }
     if (q->transient) {
         sqlite3_finalize(q->statement);
     }

@@ -1,0 +1,298 @@
+/* Migrations, and which files are opened at all: nothing that is refused is touched. */
+#include "tests/unit/store_fixture.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "db/migrate.h"
+#include "db/tx.h"
+
+static const struct migration two_steps[] = {
+    { "0001-a.sql", "CREATE TABLE a (x INTEGER); INSERT INTO a VALUES (1);" },
+    { "0002-b.sql", "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1;" },
+};
+
+static int64_t ask(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *s;
+    int64_t value;
+
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    value = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return value;
+}
+
+static void execute(const char *path, const char *sql)
+{
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void test_each_step_is_applied_once(void **state)
+{
+    struct err err;
+    sqlite3 *db;
+    int from;
+
+    (void)state;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(migrate_apply(db, two_steps, 1, &from, &err), ERR_OK);
+    assert_int_equal(from, 0);
+    assert_int_equal(ask(db, "PRAGMA user_version"), 1);
+    assert_int_equal(migrate_apply(db, two_steps, 2, &from, &err), ERR_OK);
+    assert_int_equal(from, 1);
+    assert_int_equal(ask(db, "SELECT y FROM a"), 2);
+    assert_int_equal(migrate_apply(db, two_steps, 2, &from, &err), ERR_OK);
+    assert_int_equal(from, 2);
+    assert_int_equal(ask(db, "SELECT count(*) FROM a"), 1);
+    assert_int_equal(migrate_apply(db, two_steps, 1, &from, &err), ERR_NEWER);
+    sqlite3_close(db);
+}
+
+static void test_a_failing_step_leaves_the_one_before(void **state)
+{
+    static const struct migration broken[] = {
+        { "0001-a.sql", "CREATE TABLE a (x INTEGER);" },
+        { "0002-b.sql", "CREATE TABLE b (x INTEGER); INSERT INTO nowhere VALUES (1);" },
+    };
+    struct err err;
+    sqlite3 *db;
+    int from;
+
+    (void)state;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_not_equal(migrate_apply(db, broken, 2, &from, &err), ERR_OK);
+    assert_non_null(strstr(err.message, "0002-b.sql"));
+    assert_int_equal(ask(db, "PRAGMA user_version"), 1);
+    assert_int_equal(ask(db, "SELECT count(*) FROM sqlite_schema"), 1);
+    sqlite3_close(db);
+}
+
+static void test_dangling_rows_are_found(void **state)
+{
+    static const struct migration dangling[] = {
+        { "0001-a.sql",
+          "CREATE TABLE a (x INTEGER PRIMARY KEY);"
+          "CREATE TABLE b (x INTEGER REFERENCES a);"
+          "INSERT INTO b VALUES (1);" },
+    };
+    struct err err;
+    sqlite3 *db;
+    int from;
+
+    (void)state;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(migrate_apply(db, dangling, 1, &from, &err), ERR_CORRUPT);
+    sqlite3_close(db);
+}
+
+struct bytes {
+    char data[1 << 20];
+    ssize_t length;
+};
+
+static struct bytes *read_all(const char *path)
+{
+    struct bytes *b = malloc(sizeof *b);
+    int fd = open(path, O_RDONLY);
+
+    assert_non_null(b);
+    assert_true(fd >= 0);
+    b->length = read(fd, b->data, sizeof b->data);
+    assert_true(b->length >= 0 && b->length < (ssize_t)sizeof b->data);
+    close(fd);
+    return b;
+}
+
+/* Opening is refused with CODE, and not a byte of the file is changed. */
+static void check_refused(struct fixture *f, enum err_code code)
+{
+    struct bytes *before = read_all(f->path);
+    struct bytes *after;
+    struct store *store = NULL;
+    struct err err = { .code = ERR_OK, .message = "" };
+    char log[128];
+    struct stat st;
+
+    assert_int_equal(store_open(f->path, &fixture_options, &store, &err), code);
+    assert_non_null(strstr(err.message, f->path));
+    after = read_all(f->path);
+    assert_int_equal(before->length, after->length);
+    assert_memory_equal(before->data, after->data, (size_t)before->length);
+    snprintf(log, sizeof log, "%s-wal", f->path);
+    assert_true(stat(log, &st) != 0 || st.st_size == 0);
+    free(before);
+    free(after);
+}
+
+static void test_a_newer_database_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_open(f);
+    fixture_close(f);
+    execute(f->path, "PRAGMA user_version = 99");
+    check_refused(f, ERR_NEWER);
+}
+
+static enum err_code become_newer(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    return tx_execute(tx, "PRAGMA user_version = 99", err);
+}
+
+/* The newer version stands in the log only: killed before a checkpoint. */
+static void test_a_newer_database_is_refused_by_its_log(void **state)
+{
+    struct fixture *f = *state;
+    char command[256];
+    struct stat before;
+    struct stat after;
+    struct store *store = NULL;
+    struct err err;
+
+    fixture_open(f);
+    fixture_write(f, become_newer, NULL);
+    snprintf(command, sizeof command,
+             "cd %s && mkdir copy && cp reprod.db reprod.db-wal copy", f->directory);
+    assert_int_equal(system(command), 0);
+    fixture_close(f);
+    snprintf(command, sizeof command, "%s/copy/reprod.db-wal", f->directory);
+    assert_int_equal(stat(command, &before), 0);
+    snprintf(f->path, sizeof f->path, "%s/copy/reprod.db", f->directory);
+    assert_int_equal(store_open(f->path, &fixture_options, &store, &err), ERR_NEWER);
+    assert_int_equal(stat(command, &after), 0);
+    assert_int_equal(before.st_size, after.st_size);
+}
+
+static void test_garbage_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    FILE *file = fopen(f->path, "w");
+
+    assert_non_null(file);
+    for (int i = 0; i < 5000; i++) {
+        fprintf(file, "this is not a database %d\n", i);
+    }
+    fclose(file);
+    check_refused(f, ERR_CORRUPT);
+    file = fopen(f->path, "w");
+    assert_non_null(file);
+    fputs("short", file);
+    fclose(file);
+    check_refused(f, ERR_CORRUPT);
+}
+
+static void test_another_program_s_database_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    execute(f->path, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+    check_refused(f, ERR_CORRUPT);
+    execute(f->path, "PRAGMA application_id = 7");
+    check_refused(f, ERR_CORRUPT);
+}
+
+static void test_a_truncated_database_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_open(f);
+    fixture_close(f);
+    assert_int_equal(truncate(f->path, 8192), 0);
+    check_refused(f, ERR_CORRUPT);
+}
+
+static void test_an_empty_file_becomes_a_database(void **state)
+{
+    struct fixture *f = *state;
+    int fd = open(f->path, O_CREAT | O_WRONLY, 0600);
+
+    close(fd);
+    fixture_open(f);
+    assert_true(store_is_new(f->store));
+}
+
+/* REPROD_WRITE_FIXTURE=tests/fixtures/vN.db makes the file that tests of schema N + 1 and
+ * later open; it is written once, by the last program of schema N. */
+static void write_fixture(const char *path)
+{
+    struct fixture *f = fixture_new();
+    struct job_item items[] = { fixture_item("unordered", "cpu:a", 1),
+                                fixture_item("ordered", "cpu:a", 2) };
+    struct fixture_job j = fixture_job(1, items, 2);
+    char command[256];
+
+    fixture_open(f);
+    fixture_write(f, fixture_insert_job, &j);
+    for (int i = 1; i <= 3; i++) {
+        struct fixture_run r = { .n = i,
+                                 .job = 1,
+                                 .item = i > 1,
+                                 .outcome = OUTCOME_COMPLETED,
+                                 .environment = 1,
+                                 .distinct = i > 1 ? 1 : 3 };
+
+        fixture_write(f, fixture_whole_run, &r);
+    }
+    fixture_close(f);
+    snprintf(command, sizeof command, "cp %s %s", f->path, path);
+    assert_int_equal(system(command), 0);
+    fixture_free(f);
+}
+
+static void test_a_database_of_version_1_opens(void **state)
+{
+    struct fixture *f = *state;
+    const char *path = getenv("REPROD_WRITE_FIXTURE");
+    char command[256];
+    struct fixture_run next = { .n = 4, .job = 1, .outcome = OUTCOME_COMPLETED };
+    struct err err;
+
+    if (path) {
+        write_fixture(path);
+    }
+    snprintf(command, sizeof command, "cp tests/fixtures/v1.db %s", f->path);
+    assert_int_equal(system(command), 0);
+    fixture_open(f);
+    assert_false(store_is_new(f->store));
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
+    assert_int_equal(fixture_cell(f, "unordered").verdict, VERDICT_VARIES);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 2);
+    fixture_check_cells(f);
+    assert_int_equal(store_write_sync(f->store, fixture_whole_run, &next, &err),
+                     ERR_CONFLICT); /* its job is finished */
+}
+
+static int setup_empty(void **state)
+{
+    *state = fixture_new();
+    return 0;
+}
+
+#define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, setup_empty, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_step_is_applied_once),
+        cmocka_unit_test(test_a_failing_step_leaves_the_one_before),
+        cmocka_unit_test(test_dangling_rows_are_found),
+        FILE_TEST(test_a_newer_database_is_refused),
+        FILE_TEST(test_a_newer_database_is_refused_by_its_log),
+        FILE_TEST(test_garbage_is_refused),
+        FILE_TEST(test_another_program_s_database_is_refused),
+        FILE_TEST(test_a_truncated_database_is_refused),
+        FILE_TEST(test_an_empty_file_becomes_a_database),
+        FILE_TEST(test_a_database_of_version_1_opens),
+    };
+
+    return cmocka_run_group_tests_name("migrate", tests, NULL, NULL);
+}
