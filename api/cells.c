@@ -1,0 +1,249 @@
+#include "db/cells.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/handlers.h"
+#include "api/job_json.h"
+#include "api/params.h"
+#include "api/run_json.h"
+#include "api/work.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+
+struct view {
+    int64_t id;
+    int limit, count;
+    int64_t before_ms, last_ms; /* of the history */
+    struct json_out out;
+};
+
+static void view_free(void *state)
+{
+    struct view *view = state;
+
+    buf_release(&view->out.buf);
+    free(view);
+}
+
+/* Keeps the cell that the path names; false after having replied. */
+static bool keep_view(struct request *r)
+{
+    struct view *view = xcalloc(1, sizeof *view);
+
+    request_keep(r, view, view_free);
+    view->id = parse_id(r->arguments[0]);
+    if (view->id < 1) {
+        reply_problem(r, PROBLEM_NOT_FOUND, "there is no cell '%.64s'", r->arguments[0]);
+        return false;
+    }
+    return true;
+}
+
+static void evidence_json(struct json_out *out, const struct cell *cell)
+{
+    const struct evidence *e = &cell->evidence;
+    bool same = e->distinct_digests == 1;
+
+    out_open(out, "evidence", '{');
+    out_int(out, "runs", e->runs[OUTCOME_COMPLETED]);
+    out_int(out, "iterations", e->iterations);
+    out_int(out, "devices", e->devices);
+    out_int(out, "distinct_digests", e->distinct_digests);
+    out_real(out, "difference_probability_upper_bound",
+             same ? verdict_difference_bound(e->runs[OUTCOME_COMPLETED]) : 1);
+    out_int(out, "completed_since_failure", e->completed_since_failure);
+    out_time(out, "last_completed_at", e->last_completed_ms);
+    out_open(out, "outcomes", '{');
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        out_int(out, outcome_name((enum outcome)i), e->runs[i]);
+    }
+    out_close(out, '}');
+    out_close(out, '}');
+}
+
+static enum verdict verdict_now(const struct request *r, const struct cell *cell)
+{
+    return verdict_at(cell->verdict, cell->evidence.last_completed_ms, clock_wall_ms(),
+                      r->api->options.stale_after_ms);
+}
+
+static void cell_json(const struct request *r, const struct cell *cell,
+                      struct json_out *out)
+{
+    int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED];
+
+    out_int(out, "id", cell->id);
+    case_json(out, &cell->key);
+    out_bool(out, "is_control", cell->is_control);
+    out_text(out, "environment", cell->environment);
+    out_text(out, "verdict", verdict_name(verdict_now(r, cell)));
+    out_text(out, "verdict_when_measured", verdict_name(cell->verdict));
+    out_text(out, "reason", cell->reason);
+    out_time(out, "changed_at", cell->changed_ms);
+    out_time(out, "first_run_at", cell->first_ms);
+    out_time(out, "last_run_at", cell->last_ms);
+    evidence_json(out, cell);
+    out_name(out, "digest", cell->digest);
+    out_open(out, "milliseconds", '{');
+    if (cell->max_ns > 0 && runs > 0) {
+        out_ms(out, "min", cell->min_ns);
+        out_ms(out, "mean", cell->median_ns_sum / runs);
+        out_ms(out, "max", cell->max_ns);
+    } else {
+        out_null(out, "min");
+        out_null(out, "mean");
+        out_null(out, "max");
+    }
+    out_close(out, '}');
+    out_format(out, "history", "/v1/cells/%" PRId64 "/history", cell->id);
+    out_format(out, "digests", "/v1/cells/%" PRId64 "/evidence", cell->id);
+    out_format(out, "runs", "/v1/runs?cell=%" PRId64, cell->id);
+    out_format(out, "href", "/v1/cells/%" PRId64, cell->id);
+}
+
+static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct view *view = r->state;
+    struct cell cell;
+
+    if (cells_get(tx, view->id, &cell, err) != ERR_OK) {
+        return err->code;
+    }
+    out_open(&view->out, NULL, '{');
+    cell_json(r, &cell, &view->out);
+    out_close(&view->out, '}');
+    reply_json(r, 200, &view->out);
+    return ERR_OK;
+}
+
+void cells_get_one(struct request *r)
+{
+    if (keep_view(r)) {
+        request_read(r, read_one, NULL);
+    }
+}
+
+static void show_change(void *arg, const struct cell_change *change)
+{
+    struct view *view = arg;
+    struct json_out *out = &view->out;
+
+    if (view->count++ >= view->limit) {
+        return;
+    }
+    view->last_ms = change->at_ms;
+    out_open(out, NULL, '{');
+    out_time(out, "at", change->at_ms);
+    out_text(out, "verdict", verdict_name(change->verdict));
+    out_text(out, "reason", change->reason);
+    out_int(out, "runs", change->runs);
+    out_int(out, "iterations", change->iterations);
+    out_int(out, "distinct_digests", change->distinct_digests);
+    out_name(out, "run", change->run);
+    out_close(out, '}');
+}
+
+static enum err_code read_history(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct view *view = r->state;
+    struct json_out *out = &view->out;
+    struct cell cell;
+    char key[CURSOR_KEY_SIZE] = "";
+
+    if (cells_get(tx, view->id, &cell, err) != ERR_OK) {
+        return err->code;
+    }
+    out_open(out, NULL, '{');
+    out_int(out, "cell", view->id);
+    out_open(out, "items", '[');
+    if (cells_each_change(tx, view->id, view->before_ms, view->limit + 1, show_change,
+                          view, err) != ERR_OK) {
+        return err->code;
+    }
+    out_close(out, ']');
+    if (view->count > view->limit) {
+        snprintf(key, sizeof key, "%" PRId64, view->last_ms);
+    }
+    page_end(r, out, 'h', key);
+    out_close(out, '}');
+    reply_json(r, 200, out);
+    return ERR_OK;
+}
+
+void cells_get_history(struct request *r)
+{
+    char key[CURSOR_KEY_SIZE];
+    struct view *view;
+
+    if (!keep_view(r)) {
+        return;
+    }
+    view = r->state;
+    view->limit = param_limit(r);
+    param_cursor(r, 'h', key);
+    view->before_ms = key[0] ? parse_id(key) : 0;
+    if (!params_refused(r)) {
+        request_read(r, read_history, NULL);
+    }
+}
+
+static void show_digest(void *arg, const struct cell_digest *digest)
+{
+    struct view *view = arg;
+    struct json_out *out = &view->out;
+
+    if (view->count++ >= view->limit) {
+        return;
+    }
+    out_open(out, NULL, '{');
+    out_text(out, "digest", digest->digest);
+    out_int(out, "runs", digest->runs);
+    out_int(out, "iterations", digest->iterations);
+    sum_json(out, "weight_sum", digest->weight_sum);
+    sum_json(out, "loss", digest->loss);
+    out_close(out, '}');
+}
+
+static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct view *view = r->state;
+    struct json_out *out = &view->out;
+    struct cell cell;
+
+    if (cells_get(tx, view->id, &cell, err) != ERR_OK) {
+        return err->code;
+    }
+    out_open(out, NULL, '{');
+    out_int(out, "cell", cell.id);
+    case_json(out, &cell.key);
+    out_text(out, "environment", cell.environment);
+    out_text(out, "verdict", verdict_name(verdict_now(r, &cell)));
+    out_text(out, "reason", cell.reason);
+    out_open(out, "items", '[');
+    if (cells_each_digest(tx, view->id, view->limit + 1, show_digest, view, err) !=
+        ERR_OK) {
+        return err->code;
+    }
+    out_close(out, ']');
+    out_bool(out, "truncated", view->count > view->limit);
+    out_close(out, '}');
+    reply_json(r, 200, out);
+    return ERR_OK;
+}
+
+void cells_get_evidence(struct request *r)
+{
+    if (keep_view(r)) {
+        struct view *view = r->state;
+
+        view->limit = param_limit(r);
+        if (!params_refused(r)) {
+            request_read(r, read_evidence, NULL);
+        }
+    }
+}

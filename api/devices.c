@@ -1,0 +1,158 @@
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handlers.h"
+#include "api/work.h"
+#include "daemon/base/mem.h"
+#include "db/fleet.h"
+
+/* What the loop knows of a device and a reader thread does not. */
+struct presence {
+    char id[CASE_TITLE_SIZE], host[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
+    bool online;
+};
+
+struct view {
+    struct presence *present;
+    int count;
+    struct json_out out;
+};
+
+static void view_free(void *state)
+{
+    struct view *view = state;
+
+    free(view->present);
+    buf_release(&view->out.buf);
+    free(view);
+}
+
+static void keep_view(struct request *r)
+{
+    const struct api_device *devices;
+    struct view *view = xcalloc(1, sizeof *view);
+
+    request_keep(r, view, view_free);
+    view->count = r->api->hooks.devices(r->api->hooks.arg, &devices);
+    view->present = xcalloc((size_t)view->count + 1, sizeof *view->present);
+    for (int i = 0; i < view->count; i++) {
+        struct presence *p = &view->present[i];
+
+        copy_text(p->id, sizeof p->id, devices[i].id);
+        copy_text(p->host, sizeof p->host, devices[i].host);
+        copy_text(p->stack, sizeof p->stack, devices[i].stack);
+        p->online = devices[i].online;
+    }
+}
+
+static void show_device(void *arg, const struct device *device)
+{
+    struct view *view = arg;
+    struct json_out *out = &view->out;
+    const struct presence *presence = NULL;
+
+    for (int i = 0; i < view->count; i++) {
+        if (strcmp(view->present[i].id, device->id) == 0) {
+            presence = &view->present[i];
+        }
+    }
+    out_open(out, NULL, '{');
+    out_text(out, "id", device->id);
+    out_text(out, "host", device->host);
+    out_text(out, "backend", device->backend);
+    out_text(out, "model", device->model);
+    out_text(out, "stack", presence ? presence->stack : NULL);
+    out_bool(out, "online", presence && presence->online);
+    out_json(out, "attributes", device->attributes_json);
+    out_time(out, "first_seen_at", device->first_seen_ms);
+    out_time(out, "last_seen_at", device->last_seen_ms);
+    out_close(out, '}');
+}
+
+static void show_host(void *arg, const struct host *host)
+{
+    struct view *view = arg;
+    struct json_out *out = &view->out;
+    bool online = false;
+
+    for (int i = 0; i < view->count; i++) {
+        online |=
+            view->present[i].online && strcmp(view->present[i].host, host->name) == 0;
+    }
+    out_open(out, NULL, '{');
+    out_text(out, "name", host->name);
+    out_bool(out, "online", online);
+    out_name(out, "boot_id", host->boot_id);
+    out_time(out, "first_seen_at", host->first_seen_ms);
+    out_time(out, "last_seen_at", host->last_seen_ms);
+    out_close(out, '}');
+}
+
+static void begin(struct json_out *out)
+{
+    out_open(out, NULL, '{');
+    out_open(out, "items", '[');
+}
+
+static void end(struct request *r, struct json_out *out)
+{
+    out_close(out, ']');
+    out_null(out, "next");
+    out_close(out, '}');
+    reply_json(r, 200, out);
+}
+
+static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct view *view = r->state;
+
+    begin(&view->out);
+    if (devices_each(tx, show_device, view, err) != ERR_OK) {
+        return err->code;
+    }
+    end(r, &view->out);
+    return ERR_OK;
+}
+
+void devices_get(struct request *r)
+{
+    keep_view(r);
+    request_read(r, read_devices, NULL);
+}
+
+static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct view *view = r->state;
+
+    begin(&view->out);
+    if (hosts_each(tx, show_host, view, err) != ERR_OK) {
+        return err->code;
+    }
+    end(r, &view->out);
+    return ERR_OK;
+}
+
+void hosts_get(struct request *r)
+{
+    keep_view(r);
+    request_read(r, read_hosts, NULL);
+}
+
+void stacks_get(struct request *r)
+{
+    json_t *stacks = r->api->hooks.stacks(r->api->hooks.arg);
+    struct json_out out = JSON_OUT_INIT;
+
+    begin(&out);
+    for (size_t i = 0; i < json_array_size(stacks); i++) {
+        char *text = json_dumps(json_array_get(stacks, i), JSON_COMPACT);
+
+        out_json(&out, NULL, text);
+        free(text);
+    }
+    json_decref(stacks);
+    end(r, &out);
+}

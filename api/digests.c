@@ -1,0 +1,301 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/decimal.h"
+#include "api/handlers.h"
+#include "api/job_json.h"
+#include "api/work.h"
+#include "daemon/base/mem.h"
+#include "db/runs.h"
+
+/* The table of sums and losses that shows reproducibility at a glance: a line a run,
+ * grouped by case. */
+
+enum { LINES_MAX = 10000, LINES_PAGE = 1000 };
+
+struct line {
+    char run[ID_SIZE];
+    int item;
+    bool finished;
+    enum outcome outcome;
+    int64_t distinct_digests, median_ns;
+    char digest[DIGEST_TEXT_SIZE];
+    char weight_sum_bits[BITS_TEXT_SIZE], loss_bits[BITS_TEXT_SIZE];
+};
+
+struct table {
+    char id[ID_SIZE];
+    struct job job;
+    struct line *lines; /* by item, oldest first */
+    int count;
+    bool truncated; /* there are more than LINES_MAX runs; the oldest are left out */
+};
+
+static void table_free(void *state)
+{
+    struct table *t = state;
+
+    job_release(&t->job);
+    free(t->lines);
+    free(t);
+}
+
+static void take_run(void *arg, const struct run *run)
+{
+    struct table *t = arg;
+    struct line *line;
+
+    t->lines = xrealloc(t->lines, (size_t)(t->count + 1) * sizeof *t->lines);
+    line = &t->lines[t->count++];
+    *line = (struct line){ .item = run->item,
+                           .finished = run->finished,
+                           .outcome = run->outcome,
+                           .distinct_digests = run->distinct_digests,
+                           .median_ns = run->median_ns };
+    copy_text(line->run, sizeof line->run, run->id);
+    copy_text(line->digest, sizeof line->digest, run->digest);
+    copy_text(line->weight_sum_bits, sizeof line->weight_sum_bits, run->weight_sum);
+    copy_text(line->loss_bits, sizeof line->loss_bits, run->loss);
+}
+
+static int by_item(const void *a, const void *b)
+{
+    const struct line *x = a;
+    const struct line *y = b;
+
+    return x->item != y->item ? (x->item > y->item) - (x->item < y->item)
+                              : strcmp(x->run, y->run);
+}
+
+static enum err_code read_lines(struct tx *tx, struct table *t, struct err *err)
+{
+    struct runs_filter filter = { .job = "" };
+    int before = -1;
+
+    copy_text(filter.job, sizeof filter.job, t->id);
+    while (t->count > before && t->count < LINES_MAX) {
+        char last[ID_SIZE] = "";
+
+        before = t->count;
+        copy_text(last, sizeof last, before ? t->lines[before - 1].run : "");
+        if (runs_list(tx, &filter, last, LINES_PAGE, take_run, t, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    t->truncated = t->count >= LINES_MAX;
+    if (t->count > 0) {
+        qsort(t->lines, (size_t)t->count, sizeof *t->lines, by_item);
+    }
+    return ERR_OK;
+}
+
+/* What a line shows for its sums, "" where it has none. */
+struct sums {
+    char weight_sum[DECIMAL_SIZE], loss[DECIMAL_SIZE];
+};
+
+static struct sums sums_of(const struct line *line)
+{
+    struct sums s;
+
+    decimal_from_bits(line->weight_sum_bits, s.weight_sum);
+    decimal_from_bits(line->loss_bits, s.loss);
+    return s;
+}
+
+static const char *outcome_of(const struct line *line)
+{
+    return line->finished ? outcome_name(line->outcome) : "running";
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Distinct first digests of the completed runs among the lines FIRST … END - 1. */
+static int64_t count_digests(const struct line *first, const struct line *end)
+{
+    const char **digests = xcalloc((size_t)(end - first) + 1, sizeof *digests);
+    size_t n = 0;
+    int64_t count = 0;
+
+    for (const struct line *l = first; l < end; l++) {
+        if (l->finished && l->outcome == OUTCOME_COMPLETED) {
+            digests[n++] = l->digest;
+        }
+    }
+    qsort(digests, n, sizeof *digests, by_text);
+    for (size_t i = 0; i < n; i++) {
+        count += i == 0 || strcmp(digests[i], digests[i - 1]) != 0;
+    }
+    free(digests);
+    return count;
+}
+
+static const struct line *group_end(const struct table *t, const struct line *first)
+{
+    const struct line *end = first;
+
+    while (end < t->lines + t->count && end->item == first->item) {
+        end++;
+    }
+    return end;
+}
+
+static void line_json(struct json_out *out, const struct line *line)
+{
+    struct sums s = sums_of(line);
+
+    out_open(out, NULL, '{');
+    out_text(out, "run", line->run);
+    out_text(out, "outcome", line->finished ? outcome_name(line->outcome) : NULL);
+    out_name(out, "digest", line->digest);
+    out_int(out, "distinct_digests", line->distinct_digests);
+    out_name(out, "weight_sum", s.weight_sum);
+    out_name(out, "weight_sum_bits", line->weight_sum_bits);
+    out_name(out, "loss", s.loss);
+    out_name(out, "loss_bits", line->loss_bits);
+    if (line->median_ns) {
+        out_ms(out, "milliseconds", line->median_ns);
+    } else {
+        out_null(out, "milliseconds");
+    }
+    out_close(out, '}');
+}
+
+static void render_json(struct request *r, const struct table *t)
+{
+    struct json_out out = JSON_OUT_INIT;
+
+    out_open(&out, NULL, '{');
+    out_text(&out, "job", t->id);
+    out_text(&out, "state", job_state_name(t->job.state));
+    out_bool(&out, "truncated", t->truncated);
+    out_open(&out, "groups", '[');
+    for (const struct line *l = t->lines, *end; l < t->lines + t->count; l = end) {
+        const struct job_item *item = &t->job.items[l->item];
+
+        end = group_end(t, l);
+        out_open(&out, NULL, '{');
+        case_json(&out, &item->key);
+        out_text(&out, "device", item->device);
+        out_text(&out, "stack", item->stack);
+        out_int(&out, "distinct_first_digests", count_digests(l, end));
+        out_open(&out, "runs", '[');
+        for (; l < end; l++) {
+            line_json(&out, l);
+        }
+        out_close(&out, ']');
+        out_close(&out, '}');
+    }
+    out_close(&out, ']');
+    out_close(&out, '}');
+    reply_json(r, 200, &out);
+}
+
+static void heading(struct buf *buf, const struct job_item *item, int64_t runs,
+                    int64_t digests)
+{
+    buf_printf(buf,
+               "\n%s %s (%s, %s, seed %" PRIu64 ") on %s: %" PRId64 " run%s, %" PRId64
+               " distinct result%s\n",
+               item->key.workload, item->key.variant, item->key.size, item->key.dtype,
+               item->key.seed, item->device, runs, runs == 1 ? "" : "s", digests,
+               digests == 1 ? "" : "s");
+}
+
+static void render_text(struct request *r, const struct table *t)
+{
+    enum { SUM_WIDTH = 20 };
+    struct buf buf = BUF_INIT;
+
+    buf_printf(&buf, "Job %s (%s)\n\n", t->id, job_state_name(t->job.state));
+    buf_puts(&buf, "  SUM OF WEIGHTS       | FINAL LOSS\n");
+    buf_puts(&buf, "  ==================== | ====================\n");
+    for (const struct line *l = t->lines, *end; l < t->lines + t->count; l = end) {
+        end = group_end(t, l);
+        heading(&buf, &t->job.items[l->item], end - l, count_digests(l, end));
+        for (; l < end; l++) {
+            struct sums s = sums_of(l);
+
+            buf_puts(&buf, "  ");
+            buf_pad(&buf, s.weight_sum[0] ? s.weight_sum : "-", SUM_WIDTH);
+            buf_printf(&buf, " | %s", s.loss[0] ? s.loss : "-");
+            if (!l->finished || l->outcome != OUTCOME_COMPLETED) {
+                buf_printf(&buf, "  (%s)", outcome_of(l));
+            } else if (l->distinct_digests > 1) {
+                buf_printf(&buf, "  (%" PRId64 " digests within the run)",
+                           l->distinct_digests);
+            }
+            buf_putc(&buf, '\n');
+        }
+    }
+    buf_puts(&buf, t->count == 0 ? "\nno run has started yet\n" : "");
+    buf_puts(&buf, t->truncated ? "\n(the newest runs only)\n" : "");
+    reply_text(r, &buf);
+}
+
+static void line_csv(struct buf *buf, const struct job_item *item,
+                     const struct line *line)
+{
+    struct sums s = sums_of(line);
+    const char *const texts[] = {
+        item->key.workload,    item->key.variant, item->key.size,
+        item->key.dtype,       item->device,      line->run,
+        outcome_of(line),      s.weight_sum,      s.loss,
+        line->weight_sum_bits, line->loss_bits,   line->digest
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        buf_csv(buf, texts[i]);
+        buf_putc(buf, ',');
+    }
+    buf_printf(buf, "%" PRIu64 ",%.6f\r\n", item->key.seed,
+               (double)line->median_ns / 1e6);
+}
+
+static void render_csv(struct request *r, const struct table *t)
+{
+    struct buf buf = BUF_INIT;
+
+    buf_puts(&buf,
+             "workload,variant,size,dtype,device,run,outcome,weight_sum,loss,"
+             "weight_sum_bits,loss_bits,digest,seed,milliseconds\r\n");
+    for (int i = 0; i < t->count; i++) {
+        line_csv(&buf, &t->job.items[t->lines[i].item], &t->lines[i]);
+    }
+    reply_csv(r, &buf);
+}
+
+static enum err_code read_table(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct table *t = r->state;
+
+    if (jobs_get(tx, t->id, &t->job, err) != ERR_OK || read_lines(tx, t, err) != ERR_OK) {
+        return err->code;
+    }
+    if (r->format == FORMAT_TEXT) {
+        render_text(r, t);
+    } else if (r->format == FORMAT_CSV) {
+        render_csv(r, t);
+    } else {
+        render_json(r, t);
+    }
+    return ERR_OK;
+}
+
+void digests_get(struct request *r)
+{
+    struct table *t = xcalloc(1, sizeof *t);
+
+    request_keep(r, t, table_free);
+    if (!id_valid(r->arguments[0])) {
+        reply_problem(r, PROBLEM_NOT_FOUND, "there is no job '%.64s'", r->arguments[0]);
+        return;
+    }
+    copy_text(t->id, sizeof t->id, r->arguments[0]);
+    request_read(r, read_table, NULL);
+}

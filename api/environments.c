@@ -1,0 +1,84 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handlers.h"
+#include "api/params.h"
+#include "api/work.h"
+#include "daemon/base/mem.h"
+#include "db/fleet.h"
+
+static void environment_json(struct json_out *out, const struct environment *e,
+                             const char *facts)
+{
+    out_open(out, NULL, '{');
+    out_text(out, "id", e->id);
+    out_text(out, "title", e->title);
+    out_json(out, "facts", facts);
+    out_int(out, "cells", e->cells);
+    out_time(out, "first_seen_at", e->first_seen_ms);
+    out_time(out, "last_seen_at", e->last_seen_ms);
+    out_format(out, "matrix", "/v1/matrix?environment=%s", e->id);
+    out_format(out, "href", "/v1/environments/%s", e->id);
+    out_close(out, '}');
+}
+
+static void show(void *arg, const struct environment *e)
+{
+    environment_json(arg, e, e->json);
+}
+
+static enum err_code read_list(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    const int *limit = r->state;
+    struct json_out out = JSON_OUT_INIT;
+
+    out_open(&out, NULL, '{');
+    out_open(&out, "items", '[');
+    if (environments_each(tx, *limit, show, &out, err) != ERR_OK) {
+        buf_release(&out.buf);
+        return err->code;
+    }
+    out_close(&out, ']');
+    out_null(&out, "next");
+    out_close(&out, '}');
+    reply_json(r, 200, &out);
+    return ERR_OK;
+}
+
+void environments_get_list(struct request *r)
+{
+    int *limit = xmalloc(sizeof *limit);
+
+    request_keep(r, limit, NULL);
+    *limit = param_limit(r);
+    if (!params_refused(r)) {
+        request_read(r, read_list, NULL);
+    }
+}
+
+static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct json_out out = JSON_OUT_INIT;
+    struct environment e;
+    char *facts;
+
+    if (environments_get(tx, r->arguments[0], &e, &facts, err) != ERR_OK) {
+        return err->code;
+    }
+    environment_json(&out, &e, facts);
+    free(facts);
+    reply_json(r, 200, &out);
+    return ERR_OK;
+}
+
+void environments_get_one(struct request *r)
+{
+    if (strlen(r->arguments[0]) >= DIGEST_TEXT_SIZE) {
+        reply_problem(r, PROBLEM_NOT_FOUND, "there is no environment '%.64s'",
+                      r->arguments[0]);
+        return;
+    }
+    request_read(r, read_one, NULL);
+}

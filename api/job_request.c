@@ -1,0 +1,326 @@
+#include "api/job_request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/job_wishes.h"
+#include "daemon/base/mem.h"
+
+/* What an expansion works on. */
+struct expansion {
+    const struct job_wishes *wishes;
+    const struct catalogue *catalogue;
+    const struct api_device *devices;
+    int device_count;
+    struct job *job;
+    int capacity;   /* of the job's items */
+    int64_t wanted; /* items, counted also beyond the limit */
+};
+
+/* Names to compare with and to suggest from. */
+struct choices {
+    const char **names;
+    int count;
+};
+
+static bool choices_hold(const struct choices *c, const char *name)
+{
+    for (int i = 0; i < c->count; i++) {
+        if (strcmp(c->names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void choices_add(struct choices *c, const char *name)
+{
+    if (choices_hold(c, name)) {
+        return;
+    }
+    c->names = xrealloc(c->names, (size_t)(c->count + 1) * sizeof *c->names);
+    c->names[c->count++] = name;
+}
+
+/* Every name of LIST, the request's member KEY, is one of CHOICES. */
+static void check_names(const struct name_list *list, const char *key,
+                        enum problem_kind kind, const char *what,
+                        const struct choices *choices, struct problems *problems)
+{
+    for (int i = 0; i < list->count; i++) {
+        const char *near;
+        char pointer[64];
+
+        if (choices_hold(choices, list->names[i])) {
+            continue;
+        }
+        near = nearest_name(list->names[i], choices->names, choices->count);
+        snprintf(pointer, sizeof pointer, "/%s/%d", key, i);
+        problems_add(problems, kind, pointer, "%s '%.100s'%s%s%s", what, list->names[i],
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+}
+
+static void check_workloads(const struct expansion *x, struct problems *problems)
+{
+    struct choices all = { NULL, 0 };
+
+    for (int i = 0; i < catalogue_count(x->catalogue); i++) {
+        choices_add(&all, catalogue_at(x->catalogue, i)->name);
+    }
+    check_names(&x->wishes->workloads, "workloads", PROBLEM_UNKNOWN_WORKLOAD,
+                "there is no workload", &all, problems);
+    free(all.names);
+}
+
+/* Variants, sizes and dtypes: at least one of the chosen workloads has each. */
+static void check_parts(const struct expansion *x, struct problems *problems)
+{
+    struct choices variants = { NULL, 0 };
+    struct choices sizes = { NULL, 0 };
+    struct choices dtypes = { NULL, 0 };
+
+    for (int i = 0; i < catalogue_count(x->catalogue); i++) {
+        const struct catalogue_workload *w = catalogue_at(x->catalogue, i);
+
+        if (!name_list_allows(&x->wishes->workloads, w->name)) {
+            continue;
+        }
+        for (int v = 0; v < w->variant_count; v++) {
+            choices_add(&variants, w->variants[v].name);
+        }
+        for (int s = 0; s < w->size_count; s++) {
+            choices_add(&sizes, w->sizes[s].name);
+        }
+        for (int d = 0; d < w->dtype_count; d++) {
+            choices_add(&dtypes, w->dtypes[d]);
+        }
+    }
+    check_names(&x->wishes->variants, "variants", PROBLEM_UNKNOWN_VARIANT,
+                "none of the chosen workloads has a variant", &variants, problems);
+    check_names(&x->wishes->sizes, "sizes", PROBLEM_UNKNOWN_SIZE,
+                "none of the chosen workloads has a size", &sizes, problems);
+    check_names(&x->wishes->dtypes, "dtypes", PROBLEM_UNKNOWN_DTYPE,
+                "none of the chosen workloads has a dtype", &dtypes, problems);
+    free(variants.names);
+    free(sizes.names);
+    free(dtypes.names);
+}
+
+static void check_devices(const struct expansion *x, struct problems *problems)
+{
+    struct choices devices = { NULL, 0 };
+    struct choices stacks = { NULL, 0 };
+
+    for (int i = 0; i < x->device_count; i++) {
+        choices_add(&devices, x->devices[i].id);
+        choices_add(&stacks, x->devices[i].stack);
+    }
+    check_names(&x->wishes->devices, "devices", PROBLEM_UNKNOWN_DEVICE,
+                "there is no device", &devices, problems);
+    check_names(&x->wishes->stacks, "stacks", PROBLEM_UNKNOWN_STACK, "there is no stack",
+                &stacks, problems);
+    free(devices.names);
+    free(stacks.names);
+}
+
+/* A device named explicitly may be offline: its items wait for it. */
+static bool device_chosen(const struct expansion *x, const struct api_device *d)
+{
+    return name_list_allows(&x->wishes->stacks, d->stack) &&
+           (x->wishes->devices.given ? name_list_allows(&x->wishes->devices, d->id)
+                                     : d->online);
+}
+
+/* Returns the new item, NULL beyond the limit. */
+static struct job_item *add_item(struct expansion *x)
+{
+    struct job *job = x->job;
+
+    x->wanted++;
+    if (job->item_count == JOB_ITEMS_MAX) {
+        return NULL;
+    }
+    if (job->item_count == x->capacity) {
+        x->capacity = x->capacity ? 2 * x->capacity : 64;
+        job->items = xrealloc(job->items, (size_t)x->capacity * sizeof *job->items);
+    }
+    job->items[job->item_count] = (struct job_item){ .seq = job->item_count };
+    return &job->items[job->item_count++];
+}
+
+/* One workload, size, dtype, seed and device: its variants side by side. */
+static void expand_variants(struct expansion *x, const struct catalogue_workload *w,
+                            const struct api_device *device, const struct case_key *key)
+{
+    for (int v = 0; v < w->variant_count; v++) {
+        const struct catalogue_variant *variant = &w->variants[v];
+        struct job_item *item;
+
+        if (!name_list_allows(&x->wishes->variants, variant->name) ||
+            !(item = add_item(x))) {
+            continue;
+        }
+        item->key = *key;
+        copy_text(item->key.variant, sizeof item->key.variant, variant->name);
+        item->is_control = variant->control;
+        copy_text(item->no_control, sizeof item->no_control,
+                  w->no_control ? w->no_control : "");
+        copy_text(item->device, sizeof item->device, device->id);
+        copy_text(item->stack, sizeof item->stack, device->stack);
+        item->runs_wanted = x->wishes->runs;
+    }
+}
+
+/* Whether the position I with that NAME takes part: named, or the default (the first). */
+static bool takes_part(const struct name_list *list, int i, const char *name)
+{
+    return list->given ? name_list_allows(list, name) : i == 0;
+}
+
+static void expand_workload(struct expansion *x, const struct catalogue_workload *w,
+                            const struct api_device *device)
+{
+    struct case_key key = { .version = w->version };
+
+    copy_text(key.workload, sizeof key.workload, w->name);
+    for (int s = 0; s < w->size_count; s++) {
+        if (!takes_part(&x->wishes->sizes, s, w->sizes[s].name)) {
+            continue;
+        }
+        copy_text(key.size, sizeof key.size, w->sizes[s].name);
+        for (int d = 0; d < w->dtype_count; d++) {
+            if (!takes_part(&x->wishes->dtypes, d, w->dtypes[d])) {
+                continue;
+            }
+            copy_text(key.dtype, sizeof key.dtype, w->dtypes[d]);
+            for (int i = 0; i < x->wishes->seed_count; i++) {
+                key.seed = x->wishes->seeds[i];
+                expand_variants(x, w, device, &key);
+            }
+        }
+    }
+}
+
+/* Every device with the workloads of its backend.  Returns how many devices were chosen.
+ */
+static int expand_devices(struct expansion *x)
+{
+    int chosen = 0;
+
+    for (int i = 0; i < x->device_count; i++) {
+        const struct api_device *device = &x->devices[i];
+
+        if (!device_chosen(x, device)) {
+            continue;
+        }
+        chosen++;
+        for (int w = 0; w < catalogue_count(x->catalogue); w++) {
+            const struct catalogue_workload *workload = catalogue_at(x->catalogue, w);
+
+            if (strcmp(workload->backend, device->backend) == 0 &&
+                name_list_allows(&x->wishes->workloads, workload->name)) {
+                expand_workload(x, workload, device);
+            }
+        }
+    }
+    return chosen;
+}
+
+/* A workload that was asked for by name can run on one of the chosen devices at least. */
+static void check_backends(const struct expansion *x, struct problems *problems)
+{
+    for (int i = 0; i < x->wishes->workloads.count; i++) {
+        const char *name = x->wishes->workloads.names[i];
+        bool runs = false;
+        char pointer[64];
+
+        for (int d = 0; d < x->device_count && !runs; d++) {
+            runs = device_chosen(x, &x->devices[d]) &&
+                   catalogue_find(x->catalogue, name, x->devices[d].backend) != NULL;
+        }
+        if (!runs) {
+            snprintf(pointer, sizeof pointer, "/workloads/%d", i);
+            problems_add(problems, PROBLEM_INVALID, pointer,
+                         "workload '%.100s' has no implementation for the backend of "
+                         "any chosen device",
+                         name);
+        }
+    }
+}
+
+/* What cannot be seen member by member. */
+static enum err_code check_result(const struct expansion *x, int devices_chosen,
+                                  struct problems *problems)
+{
+    int64_t runs = x->wanted * x->wishes->runs;
+
+    if (devices_chosen == 0 && !x->wishes->devices.given && !x->wishes->stacks.given) {
+        problems_add(problems, PROBLEM_NO_DEVICE, "", "no device is online");
+        return ERR_BUSY;
+    }
+    check_backends(x, problems);
+    if (x->wanted == 0 && problems->count == 0) {
+        problems_add(problems, PROBLEM_INVALID, "",
+                     devices_chosen == 0
+                         ? "no device is left: none of them is served by these stacks"
+                         : "nothing is left to run: no workload has such a combination "
+                           "of variant, size and dtype on the chosen devices");
+    } else if (x->wanted > JOB_ITEMS_MAX) {
+        problems_add(problems, PROBLEM_INVALID, "",
+                     "the job would have %lld items; at most %d are allowed",
+                     (long long)x->wanted, JOB_ITEMS_MAX);
+    } else if (runs > JOB_RUNS_TOTAL_MAX) {
+        problems_add(problems, PROBLEM_INVALID, "/runs",
+                     "the job would have %lld runs; at most %d are allowed",
+                     (long long)runs, JOB_RUNS_TOTAL_MAX);
+    }
+    return problems->count > 0 ? ERR_INVALID : ERR_OK;
+}
+
+static void fill_job(struct job *job, const struct job_wishes *w, const json_t *request)
+{
+    job->state = JOB_QUEUED;
+    job->priority = w->priority;
+    job->survey = w->survey;
+    job->stop_when_varies = w->stop_when_varies;
+    job->iterations = w->iterations;
+    job->timeout_ms = w->timeout_ms;
+    job->runs_total = job->item_count * w->runs;
+    job->request = json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS);
+}
+
+enum err_code job_request_expand(const json_t *request, const struct catalogue *catalogue,
+                                 const struct api_device *devices, int device_count,
+                                 struct job *ret_job, struct problems *ret_problems)
+{
+    struct job job = { 0 };
+    struct job_wishes wishes;
+    struct expansion x = { .wishes = &wishes,
+                           .catalogue = catalogue,
+                           .devices = devices,
+                           .device_count = device_count,
+                           .job = &job };
+    enum err_code code;
+
+    if (!json_is_object(request)) {
+        problems_add(ret_problems, PROBLEM_INVALID, "", "must be an object");
+        return ERR_INVALID;
+    }
+    job_wishes_read(request, &wishes, ret_problems);
+    check_workloads(&x, ret_problems);
+    check_devices(&x, ret_problems);
+    if (ret_problems->count == 0) {
+        check_parts(&x, ret_problems);
+    }
+    code = ret_problems->count > 0 ? ERR_INVALID
+                                   : check_result(&x, expand_devices(&x), ret_problems);
+    if (code == ERR_OK) {
+        fill_job(&job, &wishes, request);
+        *ret_job = job;
+    } else {
+        free(job.items);
+    }
+    job_wishes_release(&wishes);
+    return code;
+}

@@ -1,0 +1,45 @@
+/* From what a person asks for to a job with items.  Pure: the catalogue and the devices
+ * come in, a struct job or a list of problems goes out.  The REST interface and the
+ * daemon's first survey both come through here.
+ *
+ *   {"workloads":[…], "variants":[…], "sizes":[…], "dtypes":[…], "seeds":[…] or "seed",
+ *    "devices":[…], "stacks":[…], "runs":5, "iterations":10, "timeout_seconds":60,
+ *    "stop_when_varies":false, "priority":"interactive", "survey":false, "note":""}
+ *
+ * Every member may be left out.  Workloads, variants and devices left out mean all (all
+ * that are online, for devices); sizes and dtypes mean each workload's default; the seed
+ * is 1.  "survey":true changes the defaults: stop_when_varies true, priority background.
+ * A variant, size or dtype that only some of the workloads have applies to those. */
+#ifndef API_JOB_REQUEST_H
+#define API_JOB_REQUEST_H
+
+#include <jansson.h>
+
+#include "api/api.h"
+#include "api/problem.h"
+#include "daemon/base/err.h"
+#include "db/jobs.h"
+#include "workloads/evidence/catalogue.h"
+
+enum {
+    JOB_RUNS_DEFAULT = 5,
+    JOB_ITERATIONS_DEFAULT = 10,
+    JOB_TIMEOUT_SECONDS_DEFAULT = 60,
+    JOB_RUNS_MAX = 100000, /* of one item */
+    JOB_ITERATIONS_MAX = 1000,
+    JOB_TIMEOUT_SECONDS_MAX = 86400,
+    JOB_ITEMS_MAX = 10000,
+    JOB_RUNS_TOTAL_MAX = 10000000,
+    JOB_NOTE_MAX = 1000
+};
+
+/* Fills RET_JOB except its id and created_ms: state queued, the canonical request, and
+ * the items, all variants of one workload, size, dtype, seed and device adjacent.  Caller
+ * releases it with job_release.  ERR_INVALID with RET_PROBLEMS saying what is wrong;
+ * ERR_BUSY with a PROBLEM_NO_DEVICE when nothing is wrong but no device is online.
+ * RET_PROBLEMS must be empty; caller releases it. */
+enum err_code job_request_expand(const json_t *request, const struct catalogue *catalogue,
+                                 const struct api_device *devices, int device_count,
+                                 struct job *ret_job, struct problems *ret_problems);
+
+#endif

@@ -1,0 +1,177 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handlers.h"
+#include "api/job_json.h"
+#include "api/params.h"
+#include "api/work.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+
+static int64_t eta_of(const struct request *r, const char *id)
+{
+    return r->api->hooks.job_eta_ms(r->api->hooks.arg, id);
+}
+
+/* One page of the list: read, completed with what only the loop knows, then written. */
+struct page {
+    int limit, count; /* one more than the limit is read, to see whether there is more */
+    char before[CURSOR_KEY_SIZE];
+    struct job jobs[PARAM_LIMIT_MAX + 1];
+    int64_t eta_ms[PARAM_LIMIT_MAX + 1];
+};
+
+static void page_free(void *state)
+{
+    struct page *page = state;
+
+    for (int i = 0; i < page->count; i++) {
+        job_release(&page->jobs[i]);
+    }
+    free(page);
+}
+
+static void take_job(void *arg, const struct job *job)
+{
+    struct page *page = arg;
+    struct job *copy = &page->jobs[page->count++];
+
+    *copy = *job;
+    copy->request = job->request ? xstrdup(job->request) : NULL;
+    copy->items = NULL;
+    copy->item_count = 0;
+}
+
+static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct page *page = r->state;
+
+    return jobs_list(tx, page->before, page->limit + 1, take_job, page, err);
+}
+
+static enum err_code write_page(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct page *page = r->state;
+    int shown = page->count < page->limit ? page->count : page->limit;
+    struct json_out out = JSON_OUT_INIT;
+
+    (void)tx;
+    (void)err;
+    out_open(&out, NULL, '{');
+    out_open(&out, "items", '[');
+    for (int i = 0; i < shown; i++) {
+        job_json(&out, NULL, &page->jobs[i], page->eta_ms[i]);
+    }
+    out_close(&out, ']');
+    page_end(r, &out, 'j', page->count > shown ? page->jobs[shown - 1].id : NULL);
+    out_close(&out, '}');
+    reply_json(r, 200, &out);
+    return ERR_OK;
+}
+
+static void add_etas(struct request *r)
+{
+    struct page *page = r->state;
+
+    for (int i = 0; i < page->count; i++) {
+        bool open = page->jobs[i].finished_ms == 0;
+
+        page->eta_ms[i] = open ? eta_of(r, page->jobs[i].id) : -1;
+    }
+    request_read(r, write_page, NULL);
+}
+
+void jobs_get_list(struct request *r)
+{
+    struct page *page = xcalloc(1, sizeof *page);
+
+    request_keep(r, page, page_free);
+    page->limit = param_limit(r);
+    param_cursor(r, 'j', page->before);
+    if (!params_refused(r)) {
+        request_read(r, read_page, add_etas);
+    }
+}
+
+/* One job, read or cancelled. */
+struct one {
+    char id[ID_SIZE];
+    int64_t eta_ms;
+    struct job job;
+};
+
+static void one_free(void *state)
+{
+    struct one *one = state;
+
+    job_release(&one->job);
+    free(one);
+}
+
+/* Keeps the job that the path names; false after having replied. */
+static bool keep_one(struct request *r)
+{
+    struct one *one = xcalloc(1, sizeof *one);
+
+    request_keep(r, one, one_free);
+    if (!id_valid(r->arguments[0])) {
+        reply_problem(r, PROBLEM_NOT_FOUND, "there is no job '%.64s'", r->arguments[0]);
+        return false;
+    }
+    copy_text(one->id, sizeof one->id, r->arguments[0]);
+    return true;
+}
+
+static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct one *one = r->state;
+    struct json_out out = JSON_OUT_INIT;
+
+    if (jobs_get(tx, one->id, &one->job, err) != ERR_OK) {
+        return err->code;
+    }
+    job_json_with_items(&out, &one->job, one->eta_ms);
+    reply_json(r, 200, &out);
+    return ERR_OK;
+}
+
+void jobs_get_one(struct request *r)
+{
+    if (keep_one(r)) {
+        struct one *one = r->state;
+
+        one->eta_ms = eta_of(r, one->id);
+        request_read(r, read_one, NULL);
+    }
+}
+
+static enum err_code cancel_one(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct one *one = r->state;
+
+    if (jobs_cancel(tx, one->id, clock_wall_ms(), err) != ERR_OK) {
+        return err->code;
+    }
+    return jobs_get(tx, one->id, &one->job, err);
+}
+
+static void cancelled(struct request *r)
+{
+    struct one *one = r->state;
+    struct json_out out = JSON_OUT_INIT;
+
+    r->api->hooks.job_cancelled(r->api->hooks.arg, one->id);
+    job_json(&out, NULL, &one->job, -1);
+    reply_json(r, 200, &out);
+}
+
+void jobs_delete(struct request *r)
+{
+    if (keep_one(r)) {
+        request_write(r, cancel_one, cancelled);
+    }
+}

@@ -1,0 +1,191 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/body.h"
+#include "api/handlers.h"
+#include "api/job_json.h"
+#include "api/job_request.h"
+#include "api/work.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+
+enum { KEY_SIZE = 256 };
+
+/* A job on its way into the store. */
+struct submission {
+    struct job job;
+    char key[KEY_SIZE];     /* Idempotency-Key; "" if none was given */
+    char existing[ID_SIZE]; /* the job that the key made before; "" for a new one */
+    char original[ID_SIZE]; /* of a rerun: the job to repeat */
+};
+
+static void submission_free(void *state)
+{
+    struct submission *s = state;
+
+    job_release(&s->job);
+    free(s);
+}
+
+static enum err_code insert(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct submission *s = r->state;
+    enum err_code code =
+        jobs_insert(tx, &s->job, s->key[0] ? s->key : NULL, s->existing, err);
+
+    if (code == ERR_CONFLICT) {
+        reply_problem(r, PROBLEM_IDEMPOTENCY, "%s", err->message);
+        return ERR_OK;
+    }
+    if (code == ERR_OK && s->existing[0]) {
+        job_release(&s->job);
+        s->job = (struct job){ .state = JOB_QUEUED };
+        code = jobs_get(tx, s->existing, &s->job, err);
+    }
+    return code;
+}
+
+static void inserted(struct request *r)
+{
+    const struct api_hooks *hooks = &r->api->hooks;
+    struct submission *s = r->state;
+    bool fresh = !s->existing[0];
+    struct json_out out = JSON_OUT_INIT;
+
+    if (fresh) {
+        hooks->job_accepted(hooks->arg, &s->job);
+    } else {
+        reply_header(r, "Idempotent-Replay", "true");
+    }
+    job_json(&out, NULL, &s->job, hooks->job_eta_ms(hooks->arg, s->job.id));
+    reply_header(r, "Location", "/v1/jobs/%s", s->job.id);
+    r->format = FORMAT_JSON;
+    reply_json(r, fresh ? MHD_HTTP_CREATED : MHD_HTTP_OK, &out);
+}
+
+/* Expands REQUEST and stores the job. */
+static void submit(struct request *r, const json_t *request)
+{
+    const struct api_hooks *hooks = &r->api->hooks;
+    const struct catalogue *catalogue = hooks->catalogue(hooks->arg);
+    struct submission *s = r->state;
+    const struct api_device *devices;
+    int device_count;
+
+    if (!catalogue) {
+        reply_problem(r, PROBLEM_NOT_READY, "no agent has said yet what it can run");
+        return;
+    }
+    device_count = hooks->devices(hooks->arg, &devices);
+    if (job_request_expand(request, catalogue, devices, device_count, &s->job,
+                           &r->problems) != ERR_OK) {
+        reply_problems(r);
+        return;
+    }
+    s->job.created_ms = clock_wall_ms();
+    id_new(s->job.created_ms, s->job.id);
+    request_write(r, insert, inserted);
+}
+
+/* Keeps a fresh submission with the request's key; false after having replied. */
+static bool keep_submission(struct request *r)
+{
+    struct submission *s = xcalloc(1, sizeof *s);
+    const char *key = request_header(r, "Idempotency-Key");
+
+    request_keep(r, s, submission_free);
+    if (!key) {
+        return true;
+    }
+    for (const char *c = key; *c; c++) {
+        if (*c < 0x20 || *c > 0x7e) {
+            key = "";
+            break;
+        }
+    }
+    if (!*key || strlen(key) >= KEY_SIZE) {
+        reply_problem(r, PROBLEM_BAD_REQUEST,
+                      "Idempotency-Key must be 1 to %d printable ASCII characters",
+                      KEY_SIZE - 1);
+        return false;
+    }
+    copy_text(s->key, sizeof s->key, key);
+    return true;
+}
+
+/* The body as JSON (new reference), or NULL after having replied. */
+static json_t *parse_body(struct request *r)
+{
+    char detail[BODY_DETAIL_SIZE];
+    json_t *body;
+
+    if (!body_type_is_json(request_header(r, "Content-Type"))) {
+        reply_problem(r, PROBLEM_MEDIA_TYPE, "send the body as application/json");
+        reply_header(r, "Accept-Post", "application/json");
+        return NULL;
+    }
+    body = body_parse(r->body.data, r->body.length, detail);
+    if (!body) {
+        reply_problem(r, PROBLEM_MALFORMED_JSON, "%s", detail);
+    }
+    return body;
+}
+
+void jobs_post(struct request *r)
+{
+    json_t *body;
+
+    if (!keep_submission(r)) {
+        return;
+    }
+    body = parse_body(r);
+    if (body) {
+        submit(r, body);
+        json_decref(body);
+    }
+}
+
+static enum err_code read_original(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct submission *s = r->state;
+
+    return jobs_get(tx, s->original, &s->job, err);
+}
+
+static void submit_again(struct request *r)
+{
+    struct submission *s = r->state;
+    json_t *request = json_loads(s->job.request ? s->job.request : "", 0, NULL);
+
+    job_release(&s->job);
+    s->job = (struct job){ .state = JOB_QUEUED };
+    if (!request) {
+        reply_problem(r, PROBLEM_INTERNAL, "the request of job %s cannot be read",
+                      s->original);
+        return;
+    }
+    submit(r, request);
+    json_decref(request);
+}
+
+void jobs_rerun(struct request *r)
+{
+    struct submission *s;
+
+    if (!keep_submission(r)) {
+        return;
+    }
+    s = r->state;
+    if (!id_valid(r->arguments[0])) {
+        reply_problem(r, PROBLEM_NOT_FOUND, "there is no job '%.64s'", r->arguments[0]);
+    } else if (r->body.length > 0) {
+        reply_problem(r, PROBLEM_INVALID,
+                      "a rerun repeats the job's own request: send no "
+                      "body");
+    } else {
+        copy_text(s->original, sizeof s->original, r->arguments[0]);
+        request_read(r, read_original, submit_again);
+    }
+}

@@ -1,0 +1,146 @@
+#include "api/matrix_choice.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "api/params.h"
+#include "daemon/base/mem.h"
+#include "workloads/evidence/catalogue.h"
+
+enum { TABLES_MAX = 32, ENVIRONMENTS_MAX = 1000 };
+
+const struct profile_table *matrix_choice_table(struct request *r,
+                                                const struct profile_set *profiles)
+{
+    const char *id = request_parameter(r, "table");
+    const struct profile_table *table =
+        id ? profile_set_find(profiles, id) : profile_set_at(profiles, 0);
+    const char *ids[TABLES_MAX];
+    int count = profile_set_count(profiles);
+    const char *near;
+
+    if (table) {
+        return table;
+    }
+    count = count < TABLES_MAX ? count : TABLES_MAX;
+    for (int i = 0; i < count; i++) {
+        ids[i] = profile_set_at(profiles, i)->id;
+    }
+    near = nearest_name(id, ids, count);
+    problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_TABLE, "table",
+                           "there is no table '%.64s'; did you mean '%s'?", id,
+                           near ? near : ids[0]);
+    return NULL;
+}
+
+void matrix_choice_read(struct request *r, int64_t now_ms,
+                        struct matrix_choice *ret_choice)
+{
+    const char *environment = request_parameter(r, "environment");
+
+    *ret_choice = (struct matrix_choice){ .as_of_ms = param_time(r, "as_of") };
+    param_text(r, "device", ret_choice->device, sizeof ret_choice->device);
+    if (environment && (strlen(environment) != DIGEST_TEXT_SIZE - 1 ||
+                        strspn(environment, "0123456789abcdef") != strlen(environment))) {
+        problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_ENVIRONMENT, "environment",
+                               "the id of an environment is %d hexadecimal digits; see "
+                               "/v1/environments",
+                               DIGEST_TEXT_SIZE - 1);
+    } else if (environment) {
+        copy_text(ret_choice->environment, sizeof ret_choice->environment, environment);
+    }
+    if (environment && ret_choice->device[0]) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "device",
+                               "give either 'environment' or 'device', not both");
+    }
+    if (ret_choice->as_of_ms > now_ms) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "as_of",
+                               "lies in the future");
+    }
+}
+
+/* Looks for a device, then for the environments of its kind. */
+struct search {
+    const char *id;
+    bool found;
+    char backend[CASE_NAME_SIZE], model[CASE_TITLE_SIZE];
+    char environment[DIGEST_TEXT_SIZE];
+};
+
+static void match_device(void *arg, const struct device *device)
+{
+    struct search *s = arg;
+
+    if (strcmp(device->id, s->id) == 0) {
+        s->found = true;
+        copy_text(s->backend, sizeof s->backend, device->backend);
+        copy_text(s->model, sizeof s->model, device->model);
+    }
+}
+
+static void match_environment(void *arg, const struct environment *e)
+{
+    struct search *s = arg;
+    json_t *facts;
+    const char *backend;
+    const char *model;
+
+    if (s->environment[0]) {
+        return;
+    }
+    facts = json_loads(e->json, 0, NULL);
+    backend = json_string_value(json_object_get(facts, "backend"));
+    model = json_string_value(json_object_get(facts, "model"));
+    if (backend && model && strcmp(backend, s->backend) == 0 &&
+        strcmp(model, s->model) == 0) {
+        copy_text(s->environment, sizeof s->environment, e->id);
+    }
+    json_decref(facts);
+}
+
+/* The environment last used on the kind of CHOICE's device. */
+static enum err_code find_by_device(struct tx *tx, const struct matrix_choice *choice,
+                                    struct problems *problems,
+                                    char ret_id[DIGEST_TEXT_SIZE], struct err *err)
+{
+    struct search s = { .id = choice->device };
+
+    if (devices_each(tx, match_device, &s, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!s.found) {
+        problems_add_parameter(problems, PROBLEM_UNKNOWN_DEVICE, "device",
+                               "there is no device '%.100s'; see /v1/devices",
+                               choice->device);
+        return err_set(err, ERR_NOT_FOUND, "no device %s", choice->device);
+    }
+    if (environments_each(tx, ENVIRONMENTS_MAX, match_environment, &s, err) != ERR_OK) {
+        return err->code;
+    }
+    memcpy(ret_id, s.environment, sizeof s.environment);
+    return s.environment[0]
+               ? ERR_OK
+               : err_set(err, ERR_NOT_FOUND, "nothing was run on %s", choice->device);
+}
+
+enum err_code matrix_choice_environment(struct tx *tx, const struct matrix_choice *choice,
+                                        struct problems *problems,
+                                        struct environment *ret_environment,
+                                        char **ret_json, struct err *err)
+{
+    char id[DIGEST_TEXT_SIZE];
+    enum err_code code;
+
+    copy_text(id, sizeof id, choice->environment);
+    if (!id[0] && choice->device[0] &&
+        find_by_device(tx, choice, problems, id, err) != ERR_OK) {
+        return err->code;
+    }
+    code = environments_get(tx, id, ret_environment, ret_json, err);
+    if (code == ERR_NOT_FOUND && choice->environment[0]) {
+        problems_add_parameter(problems, PROBLEM_UNKNOWN_ENVIRONMENT, "environment",
+                               "there is no environment '%s'; see /v1/environments",
+                               choice->environment);
+    }
+    return code;
+}

@@ -1,0 +1,33 @@
+/* Which matrix is wanted: the query's table, environment, device and time. */
+#ifndef API_MATRIX_CHOICE_H
+#define API_MATRIX_CHOICE_H
+
+#include <stdint.h>
+
+#include "api/request.h"
+#include "db/fleet.h"
+#include "workloads/evidence/profile.h"
+
+struct matrix_choice {
+    char environment[DIGEST_TEXT_SIZE]; /* "": the device's, else the last used */
+    char device[CASE_TITLE_SIZE];       /* "": any */
+    int64_t as_of_ms;                   /* 0: now */
+};
+
+/* The table the query names, or the first; adds to r->problems if there is none. */
+const struct profile_table *matrix_choice_table(struct request *r,
+                                                const struct profile_set *profiles);
+
+/* The other parameters; what is wrong is added to r->problems. */
+void matrix_choice_read(struct request *r, int64_t now_ms,
+                        struct matrix_choice *ret_choice);
+
+/* On a reader: the environment of CHOICE.  A device stands for the environment last used
+ * on its kind (backend and model).  ERR_NOT_FOUND if there is none yet; an id or device
+ * that does not exist is added to PROBLEMS.  ret_json: caller frees. */
+enum err_code matrix_choice_environment(struct tx *tx, const struct matrix_choice *choice,
+                                        struct problems *problems,
+                                        struct environment *ret_environment,
+                                        char **ret_json, struct err *err);
+
+#endif

@@ -1,0 +1,137 @@
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handlers.h"
+#include "api/matrix.h"
+#include "api/matrix_choice.h"
+#include "api/params.h"
+#include "api/work.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+
+/* One rendering, and what the cache knows it by. */
+struct view {
+    struct matrix_choice choice;
+    const struct profile_table *table;
+    int64_t now_ms;
+    uint64_t generation;
+    char *key;
+    struct matrix matrix;
+    struct buf body;
+    char etag[ETAG_SIZE];
+};
+
+static void view_free(void *state)
+{
+    struct view *view = state;
+
+    matrix_release(&view->matrix);
+    buf_release(&view->body);
+    free(view->key);
+    free(view);
+}
+
+static void add_cell(void *arg, const struct cell *cell)
+{
+    matrix_add(arg, cell);
+}
+
+static void render(struct request *r, struct view *view)
+{
+    struct json_out out = JSON_OUT_INIT;
+
+    if (r->format == FORMAT_TEXT) {
+        matrix_text(&view->matrix, &view->body);
+    } else if (r->format == FORMAT_CSV) {
+        matrix_csv(&view->matrix, &view->body);
+    } else {
+        matrix_json(&view->matrix, &out);
+        buf_putc(&out.buf, '\n');
+        view->body = out.buf;
+    }
+    etag_of(view->body.data, view->body.length, view->etag);
+}
+
+static enum err_code read_matrix(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct view *view = r->state;
+    struct matrix *m = &view->matrix;
+    int64_t as_of_ms = view->choice.as_of_ms;
+    enum err_code code;
+
+    matrix_init(m, view->table, as_of_ms ? as_of_ms : view->now_ms, as_of_ms != 0,
+                r->api->options.stale_after_ms);
+    code = matrix_choice_environment(tx, &view->choice, &r->problems, &m->environment,
+                                     &m->environment_json, err);
+    if (r->problems.count > 0) {
+        reply_problems(r);
+        return ERR_OK;
+    }
+    if (code != ERR_OK && code != ERR_NOT_FOUND) {
+        return code;
+    }
+    m->has_environment = code == ERR_OK;
+    if (m->has_environment &&
+        cells_each(tx, m->environment.id, as_of_ms, add_cell, m, err) != ERR_OK) {
+        return err->code;
+    }
+    matrix_settle(m);
+    render(r, view);
+    return ERR_OK;
+}
+
+static void share(struct request *r)
+{
+    struct view *view = r->state;
+    size_t length;
+    char *body = buf_detach(&view->body, &length);
+
+    reply_shared(r,
+                 cache_add(&r->api->cache, view->key, view->generation,
+                           view->matrix.valid_until_ms, body, length, view->etag),
+                 format_content_type(r->format));
+}
+
+/* Everything that decides the body, but for the store's contents and the time. */
+static char *cache_key(const struct request *r, const struct view *view)
+{
+    return xasprintf("%d|%s|%s|%s|%lld", (int)r->format, view->table->id,
+                     view->choice.environment, view->choice.device,
+                     (long long)view->choice.as_of_ms);
+}
+
+static void check_view(struct request *r)
+{
+    const char *name = request_parameter(r, "view");
+
+    if (name && strcmp(name, "documents") != 0) {
+        problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_VIEW, "view",
+                               "there is no view '%.64s'; there is: documents", name);
+    }
+}
+
+void matrix_get(struct request *r)
+{
+    const struct profile_set *profiles = r->api->hooks.profiles(r->api->hooks.arg);
+    struct view *view = xcalloc(1, sizeof *view);
+    struct cached *cached;
+
+    request_keep(r, view, view_free);
+    view->now_ms = clock_wall_ms();
+    check_view(r);
+    view->table = matrix_choice_table(r, profiles);
+    matrix_choice_read(r, view->now_ms, &view->choice);
+    if (params_refused(r)) {
+        return;
+    }
+    view->generation = store_generation(r->api->store);
+    view->key = cache_key(r, view);
+    cached = cache_find(&r->api->cache, view->key, view->generation, view->now_ms);
+    if (cached) {
+        reply_shared(r, cached, format_content_type(r->format));
+    } else {
+        request_read(r, read_matrix, share);
+    }
+}

@@ -1,0 +1,170 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "api/handlers.h"
+#include "api/work.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "db/cells.h"
+#include "db/events.h"
+#include "db/fleet.h"
+#include "db/jobs.h"
+
+/* Figures for Prometheus, in its text format.  All come from cells and open jobs, never
+ * from runs, so a scrape costs the same however many there are. */
+
+enum { ENVIRONMENTS_MAX = 1000 };
+
+struct figures {
+    char (*environments)[DIGEST_TEXT_SIZE];
+    int environment_count;
+    int64_t now_ms, stale_after_ms;
+    int64_t runs[OUTCOME_COUNT];
+    int64_t cells[VERDICT_COUNT];
+    int64_t iterations;
+    int64_t jobs[JOB_CANCELLED + 1], runs_waiting;
+    int64_t last_event;
+    int devices_online, devices, streams, connections; /* as the loop knew them */
+    uint64_t generation;
+};
+
+static void figures_free(void *state)
+{
+    struct figures *f = state;
+
+    free(f->environments);
+    free(f);
+}
+
+static void take_environment(void *arg, const struct environment *e)
+{
+    struct figures *f = arg;
+
+    copy_text(f->environments[f->environment_count++], DIGEST_TEXT_SIZE, e->id);
+}
+
+static void take_cell(void *arg, const struct cell *cell)
+{
+    struct figures *f = arg;
+
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        f->runs[i] += cell->evidence.runs[i];
+    }
+    f->iterations += cell->evidence.iterations;
+    f->cells[verdict_at(cell->verdict, cell->evidence.last_completed_ms, f->now_ms,
+                        f->stale_after_ms)]++;
+}
+
+static void take_job(void *arg, const struct job *job)
+{
+    struct figures *f = arg;
+
+    f->jobs[job->state]++;
+    f->runs_waiting += job->runs_total - job->runs_done;
+}
+
+static enum err_code collect(struct tx *tx, struct figures *f, struct err *err)
+{
+    f->environments = xcalloc(ENVIRONMENTS_MAX, sizeof *f->environments);
+    if (environments_each(tx, ENVIRONMENTS_MAX, take_environment, f, err) != ERR_OK ||
+        jobs_each_open(tx, take_job, f, err) != ERR_OK ||
+        events_last(tx, &f->last_event, err) != ERR_OK) {
+        return err->code;
+    }
+    for (int i = 0; i < f->environment_count; i++) {
+        if (cells_each(tx, f->environments[i], 0, take_cell, f, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+static void head(struct buf *buf, const char *name, const char *type, const char *help)
+{
+    buf_printf(buf, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void single(struct buf *buf, const char *name, const char *type, const char *help,
+                   int64_t value)
+{
+    head(buf, name, type, help);
+    buf_printf(buf, "%s %" PRId64 "\n", name, value);
+}
+
+static void render_evidence(const struct figures *f, struct buf *buf)
+{
+    head(buf, "reprod_runs_total", "counter",
+         "Finished runs by outcome, of those that told their environment.");
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        buf_printf(buf, "reprod_runs_total{outcome=\"%s\"} %" PRId64 "\n",
+                   outcome_name((enum outcome)i), f->runs[i]);
+    }
+    single(buf, "reprod_iterations_total", "counter", "Iterations of completed runs.",
+           f->iterations);
+    head(buf, "reprod_cells", "gauge",
+         "Cells (case and environment) by verdict, as of now.");
+    for (int i = 0; i < VERDICT_COUNT; i++) {
+        buf_printf(buf, "reprod_cells{verdict=\"%s\"} %" PRId64 "\n",
+                   verdict_name((enum verdict)i), f->cells[i]);
+    }
+}
+
+static void render(const struct figures *f, const char *version, struct buf *buf)
+{
+    head(buf, "reprod_build_info", "gauge", "1, labelled with the version.");
+    buf_printf(buf, "reprod_build_info{version=\"%s\"} 1\n", version);
+    render_evidence(f, buf);
+    head(buf, "reprod_jobs_open", "gauge", "Jobs that are not finished, by state.");
+    buf_printf(buf, "reprod_jobs_open{state=\"queued\"} %" PRId64 "\n",
+               f->jobs[JOB_QUEUED]);
+    buf_printf(buf, "reprod_jobs_open{state=\"running\"} %" PRId64 "\n",
+               f->jobs[JOB_RUNNING]);
+    single(buf, "reprod_runs_waiting", "gauge", "Runs that open jobs still want.",
+           f->runs_waiting);
+    single(buf, "reprod_devices", "gauge", "Devices known.", f->devices);
+    single(buf, "reprod_devices_online", "gauge", "Devices whose agent is connected.",
+           f->devices_online);
+    single(buf, "reprod_events_last_id", "counter", "Id of the newest event.",
+           f->last_event);
+    single(buf, "reprod_store_generation", "gauge",
+           "Grows with every commit that changes something.", (int64_t)f->generation);
+    single(buf, "reprod_http_connections", "gauge", "Open HTTP connections.",
+           f->connections);
+    single(buf, "reprod_event_streams", "gauge", "Listeners of /v1/events.", f->streams);
+}
+
+static enum err_code read_figures(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct figures *f = r->state;
+    struct buf buf = BUF_INIT;
+
+    if (collect(tx, f, err) != ERR_OK) {
+        return err->code;
+    }
+    render(f, r->api->options.version, &buf);
+    reply_text(r, &buf);
+    r->reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    return ERR_OK;
+}
+
+void metrics_get(struct request *r)
+{
+    struct api *api = r->api;
+    struct figures *f = xcalloc(1, sizeof *f);
+    const struct api_device *devices;
+
+    request_keep(r, f, figures_free);
+    f->now_ms = clock_wall_ms();
+    f->stale_after_ms = api->options.stale_after_ms;
+    f->devices = api->hooks.devices(api->hooks.arg, &devices);
+    for (int i = 0; i < f->devices; i++) {
+        f->devices_online += devices[i].online;
+    }
+    f->streams = api->streams.count;
+    f->connections =
+        (int)MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
+            ->num_connections;
+    f->generation = store_generation(api->store);
+    request_read(r, read_figures, NULL);
+}

@@ -1,0 +1,14 @@
+#include "api/handlers.h"
+#include "api/request.h"
+#include "daemon/base/embed.h"
+
+void openapi_get(struct request *r)
+{
+    const struct embed *file = embed_find("api/openapi.json");
+
+    if (file) {
+        reply_file(r, "application/json", file->start, embed_size(file));
+    } else {
+        reply_problem(r, PROBLEM_INTERNAL, "this build has no description of itself");
+    }
+}

@@ -1,0 +1,135 @@
+#include "api/params.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/request.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+
+int64_t parse_id(const char *text)
+{
+    char *end;
+    long long value;
+
+    if (*text < '0' || *text > '9') {
+        return -1;
+    }
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    return errno || *end || value < 1 ? -1 : value;
+}
+
+int param_limit(struct request *r)
+{
+    const char *text = request_parameter(r, "limit");
+    int64_t limit = text ? parse_id(text) : PARAM_LIMIT_DEFAULT;
+
+    if (limit < 1 || limit > PARAM_LIMIT_MAX) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "limit",
+                               "must be a number from 1 to %d", PARAM_LIMIT_MAX);
+        return PARAM_LIMIT_DEFAULT;
+    }
+    return (int)limit;
+}
+
+void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE])
+{
+    const char *text = request_parameter(r, "cursor");
+
+    ret_key[0] = '\0';
+    if (text && cursor_decode(kind, text, ret_key) != 0) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "cursor",
+                               "is not a cursor of this list; take it from its 'next'");
+    }
+}
+
+int64_t param_time(struct request *r, const char *name)
+{
+    const char *text = request_parameter(r, name);
+    int64_t ms = 0;
+
+    if (text && (clock_parse_rfc3339(text, &ms) != 0 || ms <= 0)) {
+        problems_add_parameter(
+            &r->problems, PROBLEM_INVALID_PARAMETER, name,
+            "must be a time like 2026-11-21T10:45:00Z (a + in an offset "
+            "is written %%2B)");
+        return 0;
+    }
+    return ms;
+}
+
+int64_t param_id(struct request *r, const char *name)
+{
+    const char *text = request_parameter(r, name);
+    int64_t id = text ? parse_id(text) : 0;
+
+    if (id < 0) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
+                               "must be a number from 1");
+        return 0;
+    }
+    return id;
+}
+
+void param_text(struct request *r, const char *name, char *ret_text, size_t size)
+{
+    const char *text = request_parameter(r, name);
+
+    ret_text[0] = '\0';
+    if (text && (!*text || strlen(text) >= size)) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
+                               "must be a name of 1 to %zu bytes", size - 1);
+    } else if (text) {
+        copy_text(ret_text, size, text);
+    }
+}
+
+bool params_refused(struct request *r)
+{
+    if (r->problems.count > 0) {
+        reply_problems(r);
+        return true;
+    }
+    return false;
+}
+
+/* Appends TEXT with everything but unreserved characters percent-encoded. */
+static void add_encoded(struct buf *buf, const char *text)
+{
+    for (; *text; text++) {
+        bool plain = (*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') ||
+                     (*text >= 'a' && *text <= 'z') || strchr("-._~", *text);
+
+        if (plain) {
+            buf_putc(buf, *text);
+        } else {
+            buf_printf(buf, "%%%02X", (unsigned char)*text);
+        }
+    }
+}
+
+void page_end(struct request *r, struct json_out *out, char kind, const char *key)
+{
+    char cursor[CURSOR_SIZE];
+    struct buf link = BUF_INIT;
+
+    if (!key || !*key) {
+        out_null(out, "next");
+        return;
+    }
+    cursor_encode(kind, key, cursor);
+    out_text(out, "next", cursor);
+    buf_printf(&link, "<%s?cursor=%s", r->target.path, cursor);
+    for (int i = 0; i < r->target.parameter_count; i++) {
+        const struct target_parameter *p = &r->target.parameters[i];
+
+        if (strcmp(p->name, "cursor") != 0) {
+            buf_printf(&link, "&%s=", p->name);
+            add_encoded(&link, p->value);
+        }
+    }
+    reply_header(r, "Link", "%s>; rel=\"next\"", link.data);
+    buf_release(&link);
+}

@@ -1,0 +1,42 @@
+/* Query parameters with a meaning, checked.  What is wrong is added to r->problems; a
+ * handler reads all of them, then asks params_refused once. */
+#ifndef API_PARAMS_H
+#define API_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/cursor.h"
+
+struct request;
+
+enum { PARAM_LIMIT_DEFAULT = 100, PARAM_LIMIT_MAX = 1000 };
+
+/* "limit"; PARAM_LIMIT_DEFAULT if it is not given. */
+int param_limit(struct request *r);
+
+/* "cursor" of a list of KIND; "" if it is not given. */
+void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE]);
+
+/* An RFC 3339 time; 0 if it is not given. */
+int64_t param_time(struct request *r, const char *name);
+
+/* A positive number; 0 if it is not given. */
+int64_t param_id(struct request *r, const char *name);
+
+/* Text of at most SIZE - 1 bytes; "" if it is not given. */
+void param_text(struct request *r, const char *name, char *ret_text, size_t size);
+
+/* Replies with r->problems if there are any. */
+bool params_refused(struct request *r);
+
+/* A decimal number of digits only, 1 … INT64_MAX; -1 for any other text. */
+int64_t parse_id(const char *text);
+
+/* Writes the member "next" of a list and the Link header: KEY is where the next page
+ * begins, NULL or "" if there is none. */
+struct json_out;
+void page_end(struct request *r, struct json_out *out, char kind, const char *key);
+
+#endif

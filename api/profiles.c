@@ -1,0 +1,102 @@
+#include "workloads/evidence/profile.h"
+
+#include "api/handlers.h"
+#include "api/request.h"
+
+/* Profiles are built in and never change, so these reply at once. */
+
+static void recipes_json(struct json_out *out, const struct profile_table *t)
+{
+    out_open(out, "recipes", '[');
+    for (int i = 0; i < t->recipe_count; i++) {
+        out_open(out, NULL, '{');
+        out_text(out, "name", t->recipes[i].name);
+        out_text(out, "title", t->recipes[i].title);
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+    out_open(out, "recipe_names", '[');
+    for (int i = 0; i < t->recipe_count; i++) {
+        out_text(out, NULL, t->recipes[i].name);
+    }
+    out_close(out, ']');
+}
+
+static void columns_json(struct json_out *out, const struct profile_table *t)
+{
+    out_open(out, "columns", '[');
+    for (int i = 0; i < t->column_count; i++) {
+        out_open(out, NULL, '{');
+        out_text(out, "id", t->columns[i].id);
+        out_text(out, "title", t->columns[i].title);
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+    out_open(out, "column_ids", '[');
+    for (int i = 0; i < t->column_count; i++) {
+        out_text(out, NULL, t->columns[i].id);
+    }
+    out_close(out, ']');
+}
+
+static void cell_json(struct json_out *out, const struct profile_table *t, int column,
+                      const struct profile_cell *cell)
+{
+    out_open(out, NULL, '{');
+    out_text(out, "column", t->columns[column].id);
+    out_open(out, "choices", '[');
+    for (int i = 0; i < cell->choice_count; i++) {
+        out_open(out, NULL, '{');
+        out_text(out, "recipe", cell->choices[i].recipe);
+        out_text(out, "variant", cell->choices[i].variant);
+        out_bool(out, "raises", cell->choices[i].variant == NULL);
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+    out_text(out, "documented", cell->documented);
+    out_text(out, "note", cell->note);
+    out_close(out, '}');
+}
+
+static void table_json(struct json_out *out, const struct profile_table *t)
+{
+    out_open(out, NULL, '{');
+    out_text(out, "id", t->id);
+    out_text(out, "title", t->title);
+    out_text(out, "source", t->source);
+    recipes_json(out, t);
+    columns_json(out, t);
+    out_open(out, "rows", '[');
+    for (int r = 0; r < t->row_count; r++) {
+        out_open(out, NULL, '{');
+        out_text(out, "workload", t->rows[r].workload);
+        out_text(out, "title", t->rows[r].title);
+        out_open(out, "cells", '[');
+        for (int c = 0; c < t->column_count; c++) {
+            if (!t->rows[r].cells[c].absent) {
+                cell_json(out, t, c, &t->rows[r].cells[c]);
+            }
+        }
+        out_close(out, ']');
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+    out_format(out, "href", "/v1/matrix?table=%s", t->id);
+    out_close(out, '}');
+}
+
+void profiles_get(struct request *r)
+{
+    const struct profile_set *set = r->api->hooks.profiles(r->api->hooks.arg);
+    struct json_out out = JSON_OUT_INIT;
+
+    out_open(&out, NULL, '{');
+    out_open(&out, "items", '[');
+    for (int i = 0; i < profile_set_count(set); i++) {
+        table_json(&out, profile_set_at(set, i));
+    }
+    out_close(&out, ']');
+    out_null(&out, "next");
+    out_close(&out, '}');
+    reply_json(r, 200, &out);
+}

@@ -1,0 +1,192 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handlers.h"
+#include "api/params.h"
+#include "api/run_json.h"
+#include "api/work.h"
+#include "daemon/base/mem.h"
+#include "workloads/evidence/catalogue.h"
+
+struct page {
+    struct runs_filter filter;
+    int limit, count;
+    char before[CURSOR_KEY_SIZE];
+    char last[ID_SIZE]; /* the last that is shown */
+    struct json_out out;
+};
+
+static void page_free(void *state)
+{
+    struct page *page = state;
+
+    buf_release(&page->out.buf);
+    free(page);
+}
+
+static void show_run(void *arg, const struct run *run)
+{
+    struct page *page = arg;
+
+    if (page->count++ < page->limit) {
+        out_open(&page->out, NULL, '{');
+        run_json(&page->out, run);
+        out_close(&page->out, '}');
+        copy_text(page->last, sizeof page->last, run->id);
+    }
+}
+
+static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct page *page = r->state;
+    struct json_out *out = &page->out;
+
+    out_open(out, NULL, '{');
+    out_open(out, "items", '[');
+    if (runs_list(tx, &page->filter, page->before, page->limit + 1, show_run, page,
+                  err) != ERR_OK) {
+        return err->code;
+    }
+    out_close(out, ']');
+    page_end(r, out, 'r', page->count > page->limit ? page->last : NULL);
+    out_close(out, '}');
+    reply_json(r, 200, out);
+    return ERR_OK;
+}
+
+static void read_outcome(struct request *r, struct runs_filter *filter)
+{
+    const char *name = request_parameter(r, "outcome");
+    const char *names[OUTCOME_COUNT];
+    const char *near;
+
+    if (!name) {
+        return;
+    }
+    filter->by_outcome = true;
+    if (outcome_parse(name, &filter->outcome) == 0) {
+        return;
+    }
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        names[i] = outcome_name((enum outcome)i);
+    }
+    near = nearest_name(name, names, OUTCOME_COUNT);
+    problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "outcome",
+                           "there is no outcome '%.64s'%s%s%s", name,
+                           near ? "; did you mean '" : "", near ? near : "",
+                           near ? "'?" : "");
+}
+
+void runs_get_list(struct request *r)
+{
+    struct page *page = xcalloc(1, sizeof *page);
+    struct runs_filter *f = &page->filter;
+    const char *job = request_parameter(r, "job");
+
+    request_keep(r, page, page_free);
+    page->limit = param_limit(r);
+    param_cursor(r, 'r', page->before);
+    if (job && !id_valid(job)) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "job",
+                               "'%.64s' is not the id of a job", job);
+    } else {
+        copy_text(f->job, sizeof f->job, job ? job : "");
+    }
+    f->cell = param_id(r, "cell");
+    param_text(r, "workload", f->workload, sizeof f->workload);
+    param_text(r, "variant", f->variant, sizeof f->variant);
+    param_text(r, "device", f->device, sizeof f->device);
+    read_outcome(r, f);
+    if (!params_refused(r)) {
+        request_read(r, read_page, NULL);
+    }
+}
+
+/* Whether the path names a run; replies if it cannot. */
+static bool names_run(struct request *r)
+{
+    if (!id_valid(r->arguments[0])) {
+        reply_problem(r, PROBLEM_NOT_FOUND, "there is no run '%.64s'", r->arguments[0]);
+        return false;
+    }
+    return true;
+}
+
+static void show_digest(void *arg, const struct run_digest *digest)
+{
+    struct json_out *out = arg;
+
+    out_open(out, NULL, '{');
+    out_text(out, "digest", digest->digest);
+    out_int(out, "iterations", digest->iterations);
+    out_int(out, "first_iteration", digest->first_iteration);
+    out_close(out, '}');
+}
+
+static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct json_out out = JSON_OUT_INIT;
+    struct run run;
+
+    if (runs_get(tx, r->arguments[0], &run, err) != ERR_OK) {
+        return err->code;
+    }
+    out_open(&out, NULL, '{');
+    run_json(&out, &run);
+    out_open(&out, "items", '[');
+    if (runs_each_digest(tx, run.id, show_digest, &out, err) != ERR_OK) {
+        buf_release(&out.buf);
+        return err->code;
+    }
+    out_close(&out, ']');
+    out_close(&out, '}');
+    reply_json(r, 200, &out);
+    return ERR_OK;
+}
+
+void runs_get_one(struct request *r)
+{
+    if (names_run(r)) {
+        request_read(r, read_one, NULL);
+    }
+}
+
+static enum err_code read_log(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    char *log;
+    int64_t length;
+    int64_t written;
+
+    if (runs_log(tx, r->arguments[0], &log, &length, &written, err) != ERR_OK) {
+        return err->code;
+    }
+    if (r->format == FORMAT_TEXT) {
+        struct buf buf = BUF_INIT;
+
+        buf_add(&buf, log, (size_t)length);
+        reply_text(r, &buf);
+    } else {
+        struct json_out out = JSON_OUT_INIT;
+
+        out_open(&out, NULL, '{');
+        out_text(&out, "run", r->arguments[0]);
+        out_int(&out, "bytes_kept", length);
+        out_int(&out, "bytes_written", written);
+        out_bool(&out, "truncated", written > length);
+        out_bytes(&out, "log", log, (size_t)length);
+        out_close(&out, '}');
+        reply_json(r, 200, &out);
+    }
+    free(log);
+    return ERR_OK;
+}
+
+void runs_get_log(struct request *r)
+{
+    if (names_run(r)) {
+        request_read(r, read_log, NULL);
+    }
+}

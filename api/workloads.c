@@ -1,0 +1,112 @@
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handlers.h"
+#include "api/request.h"
+#include "daemon/base/mem.h"
+#include "workloads/evidence/catalogue.h"
+
+/* The catalogue belongs to the loop and is small, so these reply at once. */
+
+static void workload_json(struct json_out *out, const struct catalogue_workload *w)
+{
+    char *json = json_dumps(w->json, JSON_COMPACT);
+
+    /* What the worker printed, and what a table needs besides. */
+    json[strlen(json) - 1] = '\0';
+    out_json(out, NULL, json);
+    free(json);
+    out_open(out, "variant_names", '[');
+    for (int i = 0; i < w->variant_count; i++) {
+        out_text(out, NULL, w->variants[i].name);
+    }
+    out_close(out, ']');
+    out_open(out, "size_names", '[');
+    for (int i = 0; i < w->size_count; i++) {
+        out_text(out, NULL, w->sizes[i].name);
+    }
+    out_close(out, ']');
+    out_format(out, "href", "/v1/workloads/%s", w->name);
+    out_close(out, '}');
+}
+
+/* The workloads called NAME, or all for NULL.  Returns how many. */
+static int list_json(struct json_out *out, const struct catalogue *catalogue,
+                     const char *name)
+{
+    int found = 0;
+
+    out_open(out, "items", '[');
+    for (int i = 0; i < catalogue_count(catalogue); i++) {
+        const struct catalogue_workload *w = catalogue_at(catalogue, i);
+
+        if (!name || strcmp(w->name, name) == 0) {
+            workload_json(out, w);
+            found++;
+        }
+    }
+    out_close(out, ']');
+    return found;
+}
+
+/* NULL after having replied. */
+static const struct catalogue *known_catalogue(struct request *r)
+{
+    const struct catalogue *catalogue = r->api->hooks.catalogue(r->api->hooks.arg);
+
+    if (!catalogue) {
+        reply_problem(r, PROBLEM_NOT_READY, "no agent has said yet what it can run");
+    }
+    return catalogue;
+}
+
+void workloads_get_list(struct request *r)
+{
+    const struct catalogue *catalogue = known_catalogue(r);
+    struct json_out out = JSON_OUT_INIT;
+
+    if (!catalogue) {
+        return;
+    }
+    out_open(&out, NULL, '{');
+    list_json(&out, catalogue, NULL);
+    out_null(&out, "next");
+    out_close(&out, '}');
+    reply_json(r, 200, &out);
+}
+
+static void reply_unknown(struct request *r, const struct catalogue *catalogue)
+{
+    int count = catalogue_count(catalogue);
+    const char **names = xcalloc((size_t)count + 1, sizeof *names);
+    const char *near;
+
+    for (int i = 0; i < count; i++) {
+        names[i] = catalogue_at(catalogue, i)->name;
+    }
+    near = nearest_name(r->arguments[0], names, count);
+    reply_problem(r, PROBLEM_NOT_FOUND, "there is no workload '%.64s'%s%s%s",
+                  r->arguments[0], near ? "; did you mean '" : "", near ? near : "",
+                  near ? "'?" : "");
+    free(names);
+}
+
+void workloads_get_one(struct request *r)
+{
+    const struct catalogue *catalogue = known_catalogue(r);
+    struct json_out out = JSON_OUT_INIT;
+
+    if (!catalogue) {
+        return;
+    }
+    out_open(&out, NULL, '{');
+    out_text(&out, "workload", r->arguments[0]);
+    if (list_json(&out, catalogue, r->arguments[0]) == 0) {
+        buf_release(&out.buf);
+        reply_unknown(r, catalogue);
+        return;
+    }
+    out_close(&out, '}');
+    reply_json(r, 200, &out);
+}
