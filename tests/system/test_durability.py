@@ -1,0 +1,103 @@
+"""SIGKILL at random moments: nothing acknowledged is lost, nothing finished is run again."""
+import http.client
+import os
+import random
+import time
+
+import pytest
+
+from service import SELFTEST_WORKER, Service
+
+KILLS = int(os.environ.get("REPROD_KILLS", "200"))
+RUNS = 6
+IDENTITY = ("outcome", "digest", "weight_sum_bits", "iterations", "environment", "device")
+
+
+def remember_finished(service, job, finished):
+    """Notes every finished run of JOB that the service shows; a noted one must not change."""
+    for run in service.items(f"/v1/runs?job={job}"):
+        if run["finished_at"] is None:
+            continue
+        identity = {key: run[key] for key in IDENTITY}
+        if run["id"] in finished:
+            assert finished[run["id"]] == identity
+        finished[run["id"]] = identity
+
+
+def live(service, jobs, finished, rng):
+    """Posts a job, looks around, and is killed at some point of it."""
+    end = time.monotonic() + rng.uniform(0.0, 0.35)
+    service.start(ready=False)
+    while time.monotonic() < end:
+        status, _, body = service.request(
+            "POST", "/v1/jobs", {"workloads": ["selftest_pass"], "runs": RUNS, "iterations": 3})
+        if status == 201:
+            jobs.append(body["id"])
+            break
+        assert status == 503, body
+        time.sleep(0.005)
+    while time.monotonic() < end:
+        if jobs:
+            remember_finished(service, rng.choice(jobs[-3:]), finished)
+
+
+def check_job(service, job):
+    """Every item was answered exactly as often as it was asked for."""
+    shown = service.finish_job(job, 240)
+    assert shown["state"] == "finished"
+    answered = {}
+    for run in service.items(f"/v1/runs?job={job}"):
+        assert run["finished_at"] is not None
+        if run["outcome"] != "lost":
+            assert run["outcome"] == "completed", run
+            key = (run["variant"], run["device"])
+            answered[key] = answered.get(key, 0) + 1
+    for item in shown["items"]:
+        wanted = answered.get((item["variant"], item["device"]), 0)
+        assert wanted == RUNS or item["state"] == "given-up", (item, answered)
+        assert wanted <= RUNS
+
+
+@pytest.mark.flavour
+def test_kill_at_random_moments(tmp_path):
+    seed = int(os.environ.get("REPROD_SEED", str(int(time.time()))))
+    print("REPROD_SEED", seed)
+    rng = random.Random(seed)
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"])
+    jobs, finished = [], {}
+    for _ in range(KILLS):
+        try:
+            live(service, jobs, finished, rng)
+        except (ConnectionError, http.client.HTTPException) as broken:
+            raise AssertionError(f"the service failed by itself: {broken!r}") from broken
+        finally:
+            service.kill()
+        if rng.random() < 0.1:
+            code, text = service.fsck()
+            assert code == 0, text
+    service.start()
+    assert len(jobs) > KILLS / 10
+    for job in jobs:
+        check_job(service, job)
+        remember_finished(service, job, finished)
+    for run, identity in finished.items():
+        shown = service.get(f"/v1/runs/{run}")
+        assert {key: shown[key] for key in IDENTITY} == identity
+    assert service.stop() == 0
+    code, text = service.fsck()
+    assert code == 0, text
+    assert " 0 differ" in text
+
+
+def test_restart_goes_on_with_the_same_job(tmp_path):
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+    job = service.post_job(workloads=["selftest_pass"], runs=200, iterations=3)
+    service.wait(lambda: service.get(f"/v1/jobs/{job}")["progress"]["runs_done"] > 5, "progress")
+    assert service.stop() == 0
+    service.start()
+    before = service.get(f"/v1/jobs/{job}")
+    assert before["progress"]["runs_done"] > 5
+    after = service.finish_job(job)
+    assert after["progress"]["runs_done"] == after["progress"]["runs_total"]
+    assert after["progress"]["runs_failed"] == 0
+    assert service.stop() == 0
