@@ -1,0 +1,245 @@
+/* A row and a column reduction as XLA compiles them, in two stages: thread-blocks reduce
+ * tiles, then the tiles' partial sums are joined.
+ * row_sums[r] = sum over c of x[r,c]; column_sums[c] = sum over r of x[r,c]. */
+#include "workloads/workload.h"
+
+#include <string.h>
+
+#include "workloads/rounding.h"
+#include "workloads/tree.h"
+
+/* A tile of the row reduction is TILE_COLUMNS of one row (a warp), one of the column
+ * reduction TILE_ROWS of one column. */
+enum { TILE_COLUMNS = 32, TILE_ROWS = 2, COLUMN_CHUNK = 64 };
+
+struct reduction_shape {
+    int64_t rows;    /* a multiple of TILE_ROWS */
+    int64_t columns; /* a multiple of TILE_COLUMNS and of COLUMN_CHUNK */
+};
+
+struct xla_reduction {
+    int64_t rows, columns;
+    int64_t row_tiles, padded_row_tiles;       /* in a row; in a power of two */
+    int64_t column_tiles, padded_column_tiles; /* in a column; in a power of two */
+    const float *x;
+    float *row_sums, *column_sums;
+    float *row_parts;    /* [rows][padded_row_tiles] */
+    float *column_parts; /* [padded_column_tiles][columns] */
+};
+
+static int64_t power_of_two_from(int64_t least)
+{
+    int64_t power = 1;
+
+    while (power < least)
+        power *= 2;
+    return power;
+}
+
+static float row_tile_sum(const struct xla_reduction *reduction, int64_t row,
+                          int64_t tile)
+{
+    const float *x = reduction->x + row * reduction->columns + tile * TILE_COLUMNS;
+    float lanes[TILE_COLUMNS];
+
+    memcpy(lanes, x, sizeof(lanes));
+    for (int64_t half = TILE_COLUMNS / 2; half >= 1; half /= 2)
+        for (int64_t lane = 0; lane < half; lane++)
+            lanes[lane] += lanes[lane + half];
+    return lanes[0];
+}
+
+static float column_tile_sum(const struct xla_reduction *reduction, int64_t column,
+                             int64_t tile)
+{
+    const float *x = reduction->x + tile * TILE_ROWS * reduction->columns + column;
+    float sum = x[0];
+
+    for (int64_t row = 1; row < TILE_ROWS; row++)
+        sum += x[row * reduction->columns];
+    return sum;
+}
+
+/* Neighbouring tiles go in opposite directions, here and below: two threads meet
+ * somewhere, and where hangs on nanoseconds. */
+static void row_tiles_add_atomically(const struct xla_reduction *reduction, int64_t tile)
+{
+    for (int64_t i = 0; i < reduction->rows; i++) {
+        int64_t row = tile % 2 ? reduction->rows - 1 - i : i;
+        float sum = row_tile_sum(reduction, row, tile);
+
+#pragma omp atomic
+        reduction->row_sums[row] += sum;
+    }
+}
+
+static void column_tiles_add_atomically(const struct xla_reduction *reduction,
+                                        int64_t tile)
+{
+    for (int64_t i = 0; i < reduction->columns; i++) {
+        int64_t column = tile % 2 ? reduction->columns - 1 - i : i;
+        float sum = column_tile_sum(reduction, column, tile);
+
+#pragma omp atomic
+        reduction->column_sums[column] += sum;
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct xla_reduction *reduction = run->state;
+
+    memset(reduction->row_sums, 0, (size_t)reduction->rows * sizeof(float));
+    memset(reduction->column_sums, 0, (size_t)reduction->columns * sizeof(float));
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t tile = 0; tile < reduction->row_tiles; tile++)
+            row_tiles_add_atomically(reduction, tile);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t tile = 0; tile < reduction->column_tiles; tile++)
+            column_tiles_add_atomically(reduction, tile);
+    }
+}
+
+static void row_reduce(const struct xla_reduction *reduction, int64_t row)
+{
+    float *parts = reduction->row_parts + row * reduction->padded_row_tiles;
+
+    for (int64_t tile = 0; tile < reduction->padded_row_tiles; tile++)
+        parts[tile] =
+            tile < reduction->row_tiles ? row_tile_sum(reduction, row, tile) : 0;
+    tree_sum(parts, reduction->padded_row_tiles, 1, 0, 1);
+    reduction->row_sums[row] = parts[0];
+}
+
+static void column_tiles_store(const struct xla_reduction *reduction, int64_t tile)
+{
+    float *parts = reduction->column_parts + tile * reduction->columns;
+    const float *x = reduction->x + tile * TILE_ROWS * reduction->columns;
+
+    memset(parts, 0, (size_t)reduction->columns * sizeof(float));
+    if (tile >= reduction->column_tiles)
+        return;
+    memcpy(parts, x, (size_t)reduction->columns * sizeof(float));
+    for (int64_t row = 1; row < TILE_ROWS; row++) {
+#pragma omp simd
+        for (int64_t column = 0; column < reduction->columns; column++)
+            parts[column] += x[row * reduction->columns + column];
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct xla_reduction *reduction = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for schedule(dynamic, 16) nowait
+        for (int64_t row = 0; row < reduction->rows; row++)
+            row_reduce(reduction, row);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t tile = 0; tile < reduction->padded_column_tiles; tile++)
+            column_tiles_store(reduction, tile);
+#pragma omp for
+        for (int64_t column = 0; column < reduction->columns; column += COLUMN_CHUNK) {
+            tree_sum(reduction->column_parts, reduction->padded_column_tiles,
+                     reduction->columns, column, column + COLUMN_CHUNK);
+            memcpy(reduction->column_sums + column, reduction->column_parts + column,
+                   COLUMN_CHUNK * sizeof(float));
+        }
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct reduction_shape *shape = run->size->params;
+    struct xla_reduction *reduction = run_host_alloc(sizeof(*reduction));
+    int64_t x_shape[] = { shape->rows, shape->columns };
+
+    reduction->rows = shape->rows;
+    reduction->columns = shape->columns;
+    reduction->row_tiles = shape->columns / TILE_COLUMNS;
+    reduction->padded_row_tiles = power_of_two_from(reduction->row_tiles);
+    reduction->column_tiles = shape->rows / TILE_ROWS;
+    reduction->padded_column_tiles = power_of_two_from(reduction->column_tiles);
+    reduction->x = run_input(run, "x", run->dtype, 2, x_shape, FILL_WIDE, 0)->data;
+    reduction->row_sums = run_output(run, "row_sums", run->dtype, 1, &shape->rows)->data;
+    reduction->column_sums =
+        run_output(run, "column_sums", run->dtype, 1, &shape->columns)->data;
+    reduction->row_parts = run_alloc(
+        run, (size_t)(shape->rows * reduction->padded_row_tiles) * sizeof(float));
+    reduction->column_parts = run_alloc(
+        run, (size_t)(reduction->padded_column_tiles * shape->columns) * sizeof(float));
+    run->state = reduction;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct reduction_shape *shape = run->size->params;
+    const float *x = inputs[0].data;
+    bool rows = output == &run->outputs[0];
+    int64_t elements = tensor_elements(output);
+    double gamma = rounding_gamma(run->dtype, rows ? shape->columns : shape->rows);
+
+    for (int64_t i = 0; i < elements; i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t r = 0; r < shape->rows; r++)
+        for (int64_t c = 0; c < shape->columns; c++) {
+            double term = x[r * shape->columns + c];
+
+            ret_expected[rows ? r : c] += term;
+            ret_bound[rows ? r : c] += gamma * fabs(term);
+        }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "the partial sums of tiles meet in atomic adds",
+      .models = "XLA's GPU reductions before TF 2.2: the last stage is atomicAdd",
+      .algorithm = "tiles of 32 columns or 2 rows, atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "the partial sums of tiles, padded to a power of two, join in a tree",
+      .models = "XLA's tree reduction by padding, selected by TF_DETERMINISTIC_OPS",
+      .algorithm = "tiles of 32 columns or 2 rows, padded tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[1024,2048] row_sums[1024] column_sums[2048]",
+      &(const struct reduction_shape){ 1024, 2048 } },
+    { "medium", "x[4096,3072] row_sums[4096] column_sums[3072]",
+      &(const struct reduction_shape){ 4096, 3072 } },
+    { "large", "x[16384,16384] row_sums[16384] column_sums[16384]",
+      &(const struct reduction_shape){ 16384, 16384 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow commit e31955d9", "XLA: tree reduction by padding", "TF 2.2" },
+    { "tensorflow commit 8b7a3db0",
+      "XLA: TF_DETERMINISTIC_OPS selects the reductions without atomics", "TF 2.2" },
+};
+
+static const struct workload xla_reduction = {
+    .name = "xla_reduction",
+    .version = 1,
+    .backend = "cpu",
+    .title = "XLA reductions on GPU",
+    .summary = "sums of a matrix along its rows and along its columns, in two stages",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of the row sums",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(xla_reduction);
