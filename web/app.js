@@ -5,7 +5,7 @@ import { ApiError, coalesce, getJson, withQuery } from "./api.js";
 import { commandLine, copyButton, fillSelect, setAttribute, setNotice, setText } from "./dom.js";
 import { createDetail, createLegend } from "./detail.js";
 import { createFacts } from "./facts.js";
-import { clock, curl, recipesOf, shellQuote, tablesOf } from "./format.js";
+import { clock, curl, recipesOf, shellQuote } from "./format.js";
 import { createJobs } from "./jobs.js";
 import { createMatrix, matrixSummary } from "./matrix.js";
 import { openStream } from "./stream.js";
@@ -99,7 +99,9 @@ function showSelects() {
   const known = [...(environments ?? [])];
   if (current && !known.some((each) => each.id === current.id)) known.unshift(current);
   fillSelect(byId("environment-select"), known, current?.id ?? chosen("environment"), "none yet");
-  fillSelect(byId("table-select"), tablesOf(profiles, matrix), matrix?.table ?? chosen("table"), "…");
+  const tables = profiles.length || !matrix?.table ? profiles : [{ id: matrix.table, title: matrix.title }];
+  const named = tables.map(({ id, title }) => ({ id, title: title ? `${id}: ${title}` : id }));
+  fillSelect(byId("table-select"), named, matrix?.table ?? chosen("table"), "…");
 }
 
 function showAsOf() {

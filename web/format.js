@@ -121,16 +121,9 @@ export function jobTitle(job) {
   return workloads.slice(0, 3).join(", ") + more + variants;
 }
 
-/** What the recipes of the profiles in TABLE mean: {name: title}. */
+/** What the recipes of TABLE mean: {name: title}.  PROFILES: the tables as the API lists
+ *  them. */
 export function recipesOf(profiles, table) {
-  const shown = profiles.filter((profile) => profile.table === table);
-  const named = shown.flatMap((profile) => (Array.isArray(profile.recipes) ? profile.recipes : []));
-  return Object.fromEntries(named.filter(({ name }) => name && name !== "none").map(({ name, title }) => [name, title]));
-}
-
-/** The tables that PROFILES stand in, and that of MATRIX (null: none yet): [{id, title}]. */
-export function tablesOf(profiles, matrix) {
-  const titles = new Map(profiles.map((profile) => [profile.table, profile.table_title]));
-  if (matrix?.table && !titles.has(matrix.table)) titles.set(matrix.table, matrix.title);
-  return [...titles].map(([id, title]) => ({ id, title }));
+  const recipes = profiles.find((profile) => profile.id === table)?.recipes ?? [];
+  return Object.fromEntries(recipes.filter(({ name }) => name !== "none").map(({ name, title }) => [name, title]));
 }

@@ -90,8 +90,7 @@ def job(number, state="finished", done=220, total=220, failed=0, eta=None, reque
 
 def profiles():
     recipes = [{"name": name, "title": title} for name, title in RECIPES]
-    return [{"table": table, "id": key, "title": title, "recipes": recipes, "table_title": table_title}
-            for table, table_title in TABLES for key, title in COLUMNS]
+    return [{"id": key, "title": title, "recipes": recipes} for key, title in TABLES]
 
 
 def filled():

@@ -81,8 +81,8 @@ class Fixture:
                     self.close_connection = True
                 elif url.path == "/v1/events":
                     self.stream()
-                elif url.path == "/" or url.path.startswith("/web/"):
-                    self.static("index.html" if url.path == "/" else url.path.removeprefix("/web/"))
+                elif (WEB / (url.path[1:] or "index.html")).is_file():
+                    self.static(url.path[1:] or "index.html")
                 else:
                     status, body = fixture.answer(url.path, parse_qs(url.query))
                     kind = "application/json" if status == 200 else "application/problem+json"

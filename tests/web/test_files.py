@@ -32,4 +32,4 @@ def test_every_module_is_preloaded():
     page = (WEB / "index.html").read_text()
     for path in FILES:
         if path.suffix == ".js":
-            assert f'"/web/{path.name}"' in page, path.name
+            assert f'"{path.name}"' in page, path.name

@@ -125,7 +125,7 @@ def test_hostile_text_is_text(browser, fixture):
     wait_for("the panel", lambda: HOSTILE in text(browser, "#detail"))
     for part in (".matrix thead", "#legend", ".facts", "#jobs"):
         assert HOSTILE in text(browser, part)
-    assert all_of(browser, "img", "each.getAttribute('src')") == ["/web/favicon.svg"]
+    assert all_of(browser, "img", "each.getAttribute('src')") == ["favicon.svg"]
     assert js(browser, "return document.querySelectorAll('b').length") == 0
     assert js(browser, "return [...document.links].filter((a) => a.protocol === 'javascript:').length") == 0
     assert js(browser, "return window.pwned ?? null") is None

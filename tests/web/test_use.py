@@ -73,7 +73,8 @@ def test_tap_opens_the_sheet(browser, fixture):
 def test_choice_is_in_the_url(browser, fixture):
     open_page(browser, fixture().url)
     wait_for("the list", lambda: len(all_of(browser, "#environment-select option", "each.value")) == 2)
-    assert all_of(browser, "#table-select option", "each.innerText") == ["Documents of 2020", "Documents of 2023"]
+    assert all_of(browser, "#table-select option", "each.innerText") == [
+        "documents-2020: Documents of 2020", "documents-2023: Documents of 2023"]
     js(browser, "const select = document.getElementById('environment-select'); select.value = arguments[0];"
        "select.dispatchEvent(new Event('change'))", fixture_data.OTHER["id"])
     assert fixture_data.OTHER["id"] in browser.current_url
