@@ -1,0 +1,350 @@
+/* Auto-tuning: 3x3 convolutions (stride 1, padding 1) whose algorithms are chosen by
+ * time, y[n,h,w,k] = sum over kh,kw,c of x[n, h+kh-1, w+kw-1, c] * w[kh,kw,c,k]. The
+ * channels k of y are those of four branches side by side, as in an Inception block: four
+ * convolutions of one input, each with an algorithm of its own.
+ *
+ * Every algorithm here is deterministic and adds the same products, each in an order of
+ * its own: the choice is the only source of a difference.  They do the same number of
+ * instructions, so hardly anything but chance tells their times apart.
+ *
+ * `cached` stores the choice once for each environment and case; choice.h says where. */
+#include "workloads/workload.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "workloads/choice.h"
+#include "workloads/rounding.h"
+
+enum {
+    SIDE = 3,
+    TAPS = SIDE * SIDE,
+    TILE = 16,
+    BRANCHES = 4,
+    STEPS_MAX = 144,
+    NAME_SIZE = 24
+};
+
+struct conv_shape {
+    int64_t images, height, width;
+    int64_t in_channels;  /* a multiple of 4, at most 64 */
+    int64_t out_channels; /* of all branches; a multiple of BRANCHES * TILE */
+};
+
+/* A loop nest over rows and columns of taps and over blocks of input channels, from the
+ * outside in; within a block channels follow in order.  "back" counts the nest down. */
+struct algorithm {
+    const char *nest; /* a permutation of "hwc" */
+    int64_t block;    /* input channels, which it needs a multiple of */
+    bool back;
+};
+
+/* Those with the larger blocks are faster and can do less. */
+static const struct algorithm algorithms[] = {
+    { "chw", 16, false }, { "cwh", 16, false }, { "hcw", 16, false },
+    { "wch", 16, false }, { "hwc", 16, false }, { "whc", 16, false },
+    { "chw", 16, true },  { "cwh", 16, true },  { "hcw", 16, true },
+    { "wch", 16, true },  { "hwc", 16, true },  { "whc", 16, true },
+    { "chw", 4, false },  { "hcw", 4, false },  { "hwc", 4, false },
+    { "chw", 4, true },   { "hcw", 4, true },   { "hwc", 4, true },
+};
+
+static const char *const algorithm_names[] = {
+    "direct-chw-16",      "direct-cwh-16",      "direct-hcw-16",
+    "direct-wch-16",      "direct-hwc-16",      "direct-whc-16",
+    "direct-chw-16-back", "direct-cwh-16-back", "direct-hcw-16-back",
+    "direct-wch-16-back", "direct-hwc-16-back", "direct-whc-16-back",
+    "direct-chw-4",       "direct-hcw-4",       "direct-hwc-4",
+    "direct-chw-4-back",  "direct-hcw-4-back",  "direct-hwc-4-back",
+};
+
+enum { ALGORITHMS = COUNT_OF(algorithms) };
+
+/* One turn of the nest. */
+struct step {
+    int32_t tap, channel;
+};
+
+struct plan {
+    int64_t block;
+    int64_t steps;
+    struct step step[STEPS_MAX];
+};
+
+struct conv_autotune {
+    const struct conv_shape *shape;
+    const float *x, *w;
+    float *y;
+    float *trial_y; /* the output of a trial: one row of pixels */
+    struct plan plans[ALGORITHMS];
+    int chosen[BRANCHES];
+    char names[BRANCHES * NAME_SIZE]; /* of the chosen */
+};
+
+typedef float lanes
+    __attribute__((vector_size(TILE * sizeof(float)), aligned(sizeof(float)), may_alias));
+
+static bool algorithm_works(int algorithm, const struct conv_shape *shape)
+{
+    return shape->in_channels % algorithms[algorithm].block == 0;
+}
+
+static void plan_make(int algorithm, const struct conv_shape *shape,
+                      struct plan *ret_plan)
+{
+    const char *nest = algorithms[algorithm].nest;
+    bool back = algorithms[algorithm].back;
+    int64_t block = algorithms[algorithm].block, trips[3], at[3], turn = 0;
+
+    for (int i = 0; i < 3; i++)
+        trips[i] = nest[i] == 'c' ? shape->in_channels / block : SIDE;
+    ret_plan->block = block;
+    ret_plan->steps = trips[0] * trips[1] * trips[2];
+    for (at[0] = 0; at[0] < trips[0]; at[0]++)
+        for (at[1] = 0; at[1] < trips[1]; at[1]++)
+            for (at[2] = 0; at[2] < trips[2]; at[2]++, turn++) {
+                int64_t row = at[strchr(nest, 'h') - nest];
+                int64_t column = at[strchr(nest, 'w') - nest];
+                int64_t channel = at[strchr(nest, 'c') - nest] * block;
+
+                ret_plan->step[back ? ret_plan->steps - 1 - turn : turn] =
+                    (struct step){ (int32_t)(row * SIDE + column), (int32_t)channel };
+            }
+}
+
+/* Output channels [K, K + TILE) of one pixel. */
+static void tile_compute(const struct conv_autotune *conv, const struct plan *plan,
+                         int64_t image, int64_t h, int64_t w, int64_t k, float *y)
+{
+    const struct conv_shape *s = conv->shape;
+    lanes sum = { 0 };
+
+    for (int64_t i = 0; i < plan->steps; i++) {
+        const struct step *step = &plan->step[i];
+        int64_t row = h + step->tap / SIDE - 1, column = w + step->tap % SIDE - 1;
+        const float *x =
+            conv->x + ((image * s->height + row) * s->width + column) * s->in_channels +
+            step->channel;
+        const float *weights =
+            conv->w + (step->tap * s->in_channels + step->channel) * s->out_channels + k;
+
+        if (row < 0 || row >= s->height || column < 0 || column >= s->width)
+            continue;
+        for (int64_t c = 0; c < plan->block; c++)
+            sum += x[c] * *(const lanes *)(weights + c * s->out_channels);
+    }
+    *(lanes *)y = sum;
+}
+
+/* One row of pixels of one branch. */
+static void row_compute(const struct conv_autotune *conv, int algorithm, int64_t branch,
+                        int64_t image, int64_t h, float *y)
+{
+    const struct conv_shape *s = conv->shape;
+    int64_t channels = s->out_channels / BRANCHES;
+
+    for (int64_t w = 0; w < s->width; w++)
+        for (int64_t k = branch * channels; k < (branch + 1) * channels; k += TILE)
+            tile_compute(conv, &conv->plans[algorithm], image, h, w, k,
+                         y + w * s->out_channels + k);
+}
+
+static void compute(struct run *run)
+{
+    const struct conv_autotune *conv = run->state;
+    const struct conv_shape *s = conv->shape;
+
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t row = 0; row < s->images * s->height; row++)
+        for (int64_t branch = 0; branch < BRANCHES; branch++)
+            row_compute(conv, conv->chosen[branch], branch, row / s->height,
+                        row % s->height, conv->y + row * s->width * s->out_channels);
+}
+
+struct trial {
+    const struct conv_autotune *conv;
+    int64_t branch;
+};
+
+static void trial_cb(void *context, int algorithm)
+{
+    const struct trial *trial = context;
+
+    row_compute(trial->conv, algorithm, trial->branch, 0, trial->conv->shape->height / 2,
+                trial->conv->trial_y);
+}
+
+static void choose_by_time(struct conv_autotune *conv)
+{
+    int working[ALGORITHMS], count = 0;
+
+    for (int i = 0; i < ALGORITHMS; i++)
+        if (algorithm_works(i, conv->shape))
+            working[count++] = i;
+    for (int branch = 0; branch < BRANCHES; branch++) {
+        struct trial trial = { conv, branch };
+
+        conv->chosen[branch] = choice_by_time(trial_cb, &trial, working, count);
+    }
+}
+
+static void choose_first(struct conv_autotune *conv)
+{
+    int algorithm = 0;
+
+    while (!algorithm_works(algorithm, conv->shape))
+        algorithm++;
+    for (int branch = 0; branch < BRANCHES; branch++)
+        conv->chosen[branch] = algorithm;
+}
+
+static void choose(struct run *run, struct conv_autotune *conv)
+{
+    if (strcmp(run->variant->name, "autotune") == 0) {
+        choose_by_time(conv);
+    } else if (strcmp(run->variant->name, "cached") != 0) {
+        choose_first(conv);
+    } else if (!choice_load(run, algorithm_names, ALGORITHMS, BRANCHES, conv->chosen)) {
+        choose_by_time(conv);
+        choice_store(run, algorithm_names, ALGORITHMS, BRANCHES, conv->chosen);
+    }
+    conv->names[0] = '\0';
+    for (int branch = 0; branch < BRANCHES; branch++) {
+        size_t length = strlen(conv->names);
+
+        snprintf(conv->names + length, sizeof(conv->names) - length, "%s%s",
+                 branch ? " " : "", algorithm_names[conv->chosen[branch]]);
+    }
+    run->algorithm = conv->names;
+}
+
+static const char *single_unsupported(const struct run *run)
+{
+    return algorithm_works(0, run->size->params)
+               ? NULL
+               : "No algorithm worked!  The only deterministic one needs a multiple of "
+                 "16 input channels";
+}
+
+static void setup(struct run *run)
+{
+    const struct conv_shape *s = run->size->params;
+    struct conv_autotune *conv = run_host_alloc(sizeof(*conv));
+    int64_t x_shape[] = { s->images, s->height, s->width, s->in_channels };
+    int64_t w_shape[] = { SIDE, SIDE, s->in_channels, s->out_channels };
+    int64_t y_shape[] = { s->images, s->height, s->width, s->out_channels };
+
+    conv->shape = s;
+    conv->x = run_input(run, "x", run->dtype, 4, x_shape, FILL_WIDE, 0)->data;
+    conv->w = run_input(run, "w", run->dtype, 4, w_shape, FILL_UNIFORM, 0)->data;
+    conv->y = run_output(run, "y", run->dtype, 4, y_shape)->data;
+    conv->trial_y =
+        run_alloc(run, (size_t)(s->height * s->width * s->out_channels) * sizeof(float));
+    for (int i = 0; i < ALGORITHMS; i++)
+        if (algorithm_works(i, s))
+            plan_make(i, s, &conv->plans[i]);
+    choose(run, conv);
+    run->state = conv;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct conv_shape *s = run->size->params;
+    const float *x = inputs[0].data, *weights = inputs[1].data;
+    double gamma = rounding_gamma(run->dtype, TAPS * s->in_channels);
+
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
+        int64_t pixel = i / s->out_channels, k = i % s->out_channels;
+        int64_t h = pixel / s->width % s->height, w = pixel % s->width;
+
+        ret_expected[i] = ret_bound[i] = 0;
+        for (int64_t tap = 0; tap < TAPS; tap++) {
+            int64_t down = tap / SIDE - 1, right = tap % SIDE - 1;
+            const float *from = x + (pixel + down * s->width + right) * s->in_channels;
+
+            if (h + down < 0 || h + down >= s->height || w + right < 0 ||
+                w + right >= s->width)
+                continue;
+            for (int64_t c = 0; c < s->in_channels; c++) {
+                double term = (double)from[c] *
+                              weights[(tap * s->in_channels + c) * s->out_channels + k];
+
+                ret_expected[i] += term;
+                ret_bound[i] += gamma * fabs(term);
+            }
+        }
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "autotune",
+      .summary = "each process times every algorithm and takes the fastest",
+      .models = "TensorFlow's auto-tuning: cudnnFindConvolutionForwardAlgorithm and its "
+                "kin, at the first step of a process",
+      .algorithm = "the fastest of those that work",
+      .control = true,
+      .compute = compute },
+    { .name = "fixed",
+      .summary = "the first of a fixed list of algorithms that works",
+      .models = "TF_CUDNN_DETERMINISTIC and TF_DETERMINISTIC_OPS: no auto-tuning, a list "
+                "of deterministic algorithms (TF 2.2, NGC 19.12)",
+      .algorithm = "the first of those that work",
+      .compute = compute },
+    { .name = "single",
+      .summary = "one algorithm or none: \"No algorithm worked!\" where it cannot",
+      .models = "TF_CUDNN_DETERMINISTIC before TF 2.2 and NGC 19.12: one deterministic "
+                "algorithm",
+      .algorithm = "direct-chw-16",
+      .compute = compute,
+      .unsupported = single_unsupported },
+    { .name = "cached",
+      .summary = "a timed choice, made once for each environment and case, then stored",
+      .models = "timing caches: a choice stored for device, libraries and shape",
+      .algorithm = "the stored choice",
+      .compute = compute },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[4,14,14,32] w[3,3,32,64] y[4,14,14,64]",
+      &(const struct conv_shape){ 4, 14, 14, 32, 64 } },
+    { "narrow", "x[4,14,14,24] w[3,3,24,64] y[4,14,14,64]",
+      &(const struct conv_shape){ 4, 14, 14, 24, 64 } },
+    { "medium", "x[64,28,28,64] w[3,3,64,64] y[64,28,28,64]",
+      &(const struct conv_shape){ 64, 28, 28, 64, 64 } },
+    { "large", "x[128,56,56,64] w[3,3,64,64] y[128,56,56,64]",
+      &(const struct conv_shape){ 128, 56, 56, 64, 64 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow PR 24747", "TF_CUDNN_DETERMINISTIC turns auto-tuning off", "TF 1.14" },
+    { "tensorflow PR 25269", "deterministic max-pooling, and tests without auto-tuning",
+      "TF 1.14" },
+    { "tensorflow PR 34951", "several deterministic algorithms instead of one",
+      "TF 2.2" },
+    { "tensorflow issue 53771", "the v8 front end needs TF_CUDNN_USE_FRONTEND=1",
+      "TF 2.8" },
+    { "GTC S9911 slide 47", "inference: turn auto-tuning off", NULL },
+    { "GTC S9911 slide 29", "auto-tuning as a source, TF_CUDNN_DETERMINISTIC", NULL },
+};
+
+static const struct workload conv_autotune = {
+    .name = "conv_autotune",
+    .version = 1,
+    .backend = "cpu",
+    .title = "TF auto-tuning of cuDNN convolution algorithms",
+    .summary = "four 3x3 convolutions, each by one of 18 deterministic algorithms",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of y",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(conv_autotune);
