@@ -63,7 +63,7 @@ def test_lost_stream_is_said_and_polled(browser, fixture):
     server.answering = False
     wait_for("offline", lambda: connection(browser) == "offline")
     assert "nothing newer" in text(browser, "#matrix-as-of")
-    assert "grayscale" in js(browser, "return getComputedStyle(document.querySelector('.matrix')).filter")
+    assert "grayscale" in js(browser, "return getComputedStyle(document.querySelector('.cell')).filter")
     server.answering = server.streams_allowed = True
     wait_for("the stream", lambda: connection(browser) == "live")
     wait_for("currency", lambda: "nothing newer" not in text(browser, "#matrix-as-of"))
