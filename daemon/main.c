@@ -56,6 +56,11 @@ int main(int argc, char **argv)
         name = "version";
     }
     for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(name, commands[i].name) == 0 && argc > 2 &&
+            strcmp(argv[2], "--help") == 0) {
+            printf("usage: reprod %s\n  %s\n", commands[i].usage, commands[i].summary);
+            return EXIT_CODE_OK;
+        }
         if (strcmp(name, commands[i].name) == 0) {
             return commands[i].run(argc - 1, argv + 1);
         }

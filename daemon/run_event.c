@@ -154,6 +154,17 @@ enum err_code start_event_read(const json_t *event, struct start_event *ret_star
     return check_start(&s, err);
 }
 
+/* A sum is NaN when any element is: then the bits agree however the order went, and prove
+ * nothing. */
+static enum err_code check_not_nan(const char *key, const char *bits, struct err *err)
+{
+    uint64_t value = strtoull(bits, NULL, 16) & ~(UINT64_C(1) << 63);
+
+    return value > UINT64_C(0x7ff0000000000000)
+               ? err_set(err, ERR_PROTOCOL, "%s is NaN: equal NaNs prove nothing", key)
+               : ERR_OK;
+}
+
 enum err_code iteration_event_read(const json_t *event,
                                    struct iteration_event *ret_iteration, struct err *err)
 {
@@ -169,7 +180,9 @@ enum err_code iteration_event_read(const json_t *event,
         (rc = text_or_null("loss", loss, &i.loss, err)) ||
         (rc = check_hex("digest", i.digest, DIGEST_DIGITS, err)) ||
         (rc = check_hex("weight_sum", i.weight_sum, BITS_DIGITS, err)) ||
+        (rc = check_not_nan("weight_sum", i.weight_sum, err)) ||
         (rc = i.loss ? check_hex("loss", i.loss, BITS_DIGITS, err) : ERR_OK) ||
+        (rc = i.loss ? check_not_nan("loss", i.loss, err) : ERR_OK) ||
         (rc = check_length("algorithm", i.algorithm, CASE_TITLE_SIZE, err))) {
         return rc;
     }

@@ -111,7 +111,8 @@ void selftest_write_start(struct run *run, const char *device)
         "\"variant\":\"%s\",\"size\":\"small\",\"dtype\":\"float32\",\"seed\":\"%llu\","
         "\"iterations\":%d,\"threads\":%d,\"backend\":\"cpu\",\"device\":\"%s\","
         "\"algorithm\":\"self-test\",\"claim\":null,\"input_digest\":\"%s\","
-        "\"environment\":{\"backend\":\"cpu\"},\"libraries\":[]}\n",
+        "\"environment\":{\"backend\":\"cpu\",\"model\":\"self-test\",\"threads\":2,"
+        "\"worker_build\":\"self-test\"},\"libraries\":[]}\n",
         (int)getpid(), run->workload->name, run->variant->name,
         (unsigned long long)run->seed, run->iterations, run->threads, device, digest);
 }
