@@ -1,0 +1,350 @@
+#include "api/job_request.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Two workloads: wgrad (cpu and cuda) and ctc (cpu alone, more variants and sizes). */
+static const char catalogue_text[] =
+    "[{'workload':'wgrad','version':2,'backend':'cpu','title':'t','summary':'s',"
+    " 'variants':[{'name':'unordered','summary':'s','models':'m','algorithm':'a',"
+    "              'claim':null,'control':true},"
+    "             {'name':'ordered','summary':'s','models':'m','algorithm':'a',"
+    "              'claim':null,'control':false}],"
+    " 'sizes':[{'name':'small','description':'d'},{'name':'large','description':'d'}],"
+    " 'dtypes':['float32','float64'],'weight_sum':'w','loss':null,'no_control':null},"
+    " {'workload':'wgrad','version':3,'backend':'cuda','title':'t','summary':'s',"
+    " 'variants':[{'name':'unordered','summary':'s','models':'m','algorithm':'a',"
+    "              'claim':null,'control':true}],"
+    " 'sizes':[{'name':'large','description':'d'}],"
+    " 'dtypes':['float32'],'weight_sum':'w','loss':null,'no_control':null},"
+    " {'workload':'ctc','version':1,'backend':'cpu','title':'t','summary':'s',"
+    " 'variants':[{'name':'ordered','summary':'s','models':'m','algorithm':'a',"
+    "              'claim':null,'control':false},"
+    "             {'name':'patched','summary':'s','models':'m','algorithm':'a',"
+    "              'claim':null,'control':false}],"
+    " 'sizes':[{'name':'small','description':'d'}],"
+    " 'dtypes':['float32'],'weight_sum':'w','loss':null,'no_control':'fixed order'}]";
+
+static const struct api_device devices[] = {
+    { .id = "cpu:a", .backend = "cpu", .stack = "cpu", .host = "a", .online = true },
+    { .id = "cpu:b", .backend = "cpu", .stack = "cpu", .host = "b", .online = false },
+    { .id = "GPU-1", .backend = "cuda", .stack = "cudnn9", .host = "a", .online = true },
+};
+
+static struct catalogue *catalogue;
+
+static json_t *json_of(const char *text)
+{
+    char copy[8192];
+    json_error_t error;
+    json_t *root;
+
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *c = copy; *c; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    root = json_loads(copy, 0, &error);
+    if (!root) {
+        fail_msg("%s: %s", error.text, copy);
+    }
+    return root;
+}
+
+static int make_catalogue(void **state)
+{
+    json_t *array = json_of(catalogue_text);
+    struct err err;
+
+    (void)state;
+    catalogue = catalogue_new();
+    assert_int_equal(catalogue_add(catalogue, array, &err), ERR_OK);
+    json_decref(array);
+    return 0;
+}
+
+static int free_catalogue(void **state)
+{
+    (void)state;
+    catalogue_free(catalogue);
+    return 0;
+}
+
+static struct job expand(const char *text)
+{
+    json_t *request = json_of(text);
+    struct problems problems = { .count = 0 };
+    struct job job;
+    enum err_code code =
+        job_request_expand(request, catalogue, devices, 3, &job, &problems);
+
+    if (code != ERR_OK) {
+        fail_msg("%s: %s: %s", text, problems.items[0].pointer, problems.items[0].detail);
+    }
+    json_decref(request);
+    return job;
+}
+
+/* Expects exactly one problem. */
+static void refuse(const char *text, enum problem_kind kind, const char *pointer,
+                   const char *words)
+{
+    json_t *request = json_of(text);
+    struct problems problems = { .count = 0 };
+    struct job job;
+
+    assert_int_equal(job_request_expand(request, catalogue, devices, 3, &job, &problems),
+                     ERR_INVALID);
+    if (problems.count != 1 || strcmp(problems.items[0].pointer, pointer) != 0 ||
+        problems.items[0].kind != kind || !strstr(problems.items[0].detail, words)) {
+        fail_msg("%s: %d problems: %d %s: %s", text, problems.count,
+                 problems.items[0].kind, problems.items[0].pointer,
+                 problems.items[0].detail);
+    }
+    problems_release(&problems);
+    json_decref(request);
+}
+
+static void test_defaults(void **state)
+{
+    struct job job = expand("{}");
+
+    (void)state;
+    /* cpu:a has ctc x 2 and wgrad x 2, GPU-1 has wgrad x 1; cpu:b is offline. */
+    assert_int_equal(job.item_count, 5);
+    assert_int_equal(job.runs_total, 25);
+    assert_int_equal(job.iterations, 10);
+    assert_int_equal(job.timeout_ms, 60000);
+    assert_int_equal(job.priority, JOB_INTERACTIVE);
+    assert_false(job.stop_when_varies);
+    assert_false(job.survey);
+    assert_string_equal(job.request, "{}");
+    assert_string_equal(job.items[0].key.workload, "ctc");
+    assert_string_equal(job.items[0].no_control, "fixed order");
+    assert_false(job.items[0].is_control);
+    assert_string_equal(job.items[2].key.variant, "unordered");
+    assert_true(job.items[2].is_control);
+    assert_string_equal(job.items[4].device, "GPU-1");
+    assert_string_equal(job.items[4].stack, "cudnn9");
+    assert_string_equal(job.items[4].key.size, "large");
+    assert_int_equal(job.items[4].key.version, 3);
+    for (int i = 0; i < job.item_count; i++) {
+        assert_int_equal(job.items[i].seq, i);
+        assert_int_equal(job.items[i].runs_wanted, 5);
+        assert_int_equal(job.items[i].key.seed, 1);
+    }
+    job_release(&job);
+}
+
+static void test_variants_of_a_case_are_adjacent(void **state)
+{
+    struct job job = expand(
+        "{'workloads':['wgrad'],'devices':['cpu:a'],'sizes':['small',"
+        "'large'],'dtypes':['float64','float32'],'seeds':[1,2]}");
+
+    (void)state;
+    assert_int_equal(job.item_count, 16);
+    for (int i = 0; i < job.item_count; i += 2) {
+        const struct case_key *a = &job.items[i].key;
+        const struct case_key *b = &job.items[i + 1].key;
+
+        assert_string_equal(a->variant, "unordered");
+        assert_string_equal(b->variant, "ordered");
+        assert_string_equal(a->size, b->size);
+        assert_string_equal(a->dtype, b->dtype);
+        assert_int_equal(a->seed, b->seed);
+    }
+    job_release(&job);
+}
+
+static void test_a_variant_applies_to_those_that_have_it(void **state)
+{
+    struct job job = expand("{'variants':['patched','unordered'],'devices':['cpu:a']}");
+
+    (void)state;
+    assert_int_equal(job.item_count, 2);
+    assert_string_equal(job.items[0].key.variant, "patched");
+    assert_string_equal(job.items[1].key.variant, "unordered");
+    job_release(&job);
+}
+
+static void test_a_named_device_may_be_offline(void **state)
+{
+    struct job job = expand("{'devices':['cpu:b']}");
+
+    (void)state;
+    assert_int_equal(job.item_count, 4);
+    job_release(&job);
+}
+
+static void test_stacks_narrow_the_devices(void **state)
+{
+    struct job job = expand("{'stacks':['cudnn9']}");
+
+    (void)state;
+    assert_int_equal(job.item_count, 1);
+    job_release(&job);
+}
+
+static void test_survey_changes_defaults_only(void **state)
+{
+    struct job job = expand("{'survey':true}");
+
+    (void)state;
+    assert_true(job.survey && job.stop_when_varies);
+    assert_int_equal(job.priority, JOB_BACKGROUND);
+    assert_int_equal(job.item_count, 5);
+    job_release(&job);
+    job = expand(
+        "{'survey':true,'stop_when_varies':false,'priority':'interactive',"
+        "'runs':2,'workloads':['ctc'],'note':'x'}");
+    assert_false(job.stop_when_varies);
+    assert_int_equal(job.priority, JOB_INTERACTIVE);
+    assert_int_equal(job.runs_total, 4);
+    job_release(&job);
+}
+
+static void test_seeds_keep_all_bits(void **state)
+{
+    struct job job = expand(
+        "{'seeds':['18446744073709551615',7],'workloads':['ctc'],"
+        "'variants':['ordered'],'timeout_seconds':0.25}");
+
+    (void)state;
+    assert_true(job.items[0].key.seed == UINT64_MAX);
+    assert_int_equal(job.items[1].key.seed, 7);
+    assert_int_equal(job.timeout_ms, 250);
+    assert_non_null(strstr(job.request, "\"18446744073709551615\""));
+    job_release(&job);
+}
+
+static void test_unknown_names_get_the_nearest(void **state)
+{
+    (void)state;
+    refuse("{'workloads':['wgrad','wgrat']}", PROBLEM_UNKNOWN_WORKLOAD, "/workloads/1",
+           "'wgrad'?");
+    refuse("{'variants':['orderd']}", PROBLEM_UNKNOWN_VARIANT, "/variants/0",
+           "'ordered'?");
+    refuse("{'workloads':['wgrad'],'variants':['patched']}", PROBLEM_UNKNOWN_VARIANT,
+           "/variants/0", "none of the chosen");
+    refuse("{'sizes':['smal']}", PROBLEM_UNKNOWN_SIZE, "/sizes/0", "'small'?");
+    refuse("{'dtypes':['float16']}", PROBLEM_UNKNOWN_DTYPE, "/dtypes/0", "'float");
+    refuse("{'devices':['cpu:c']}", PROBLEM_UNKNOWN_DEVICE, "/devices/0", "'cpu:");
+    refuse("{'stacks':['cudnn8']}", PROBLEM_UNKNOWN_STACK, "/stacks/0", "'cudnn9'?");
+    refuse("{'run':5}", PROBLEM_UNKNOWN_MEMBER, "/run", "'runs'?");
+    refuse("{'a/b~c':5}", PROBLEM_UNKNOWN_MEMBER, "/a~1b~0c", "no member");
+}
+
+static void test_values_out_of_bounds(void **state)
+{
+    static const char *const values[] = { "0",    "-1",   "1.5", "'5'",
+                                          "null", "true", "[]",  "100001" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        char text[64];
+
+        snprintf(text, sizeof text, "{'runs':%s}", values[i]);
+        refuse(text, PROBLEM_INVALID, "/runs", "from 1 to 100000");
+    }
+    refuse("{'iterations':1001}", PROBLEM_INVALID, "/iterations", "1000");
+    refuse("{'timeout_seconds':0}", PROBLEM_INVALID, "/timeout_seconds", "number");
+    refuse("{'timeout_seconds':'60'}", PROBLEM_INVALID, "/timeout_seconds", "number");
+    refuse("{'priority':'urgent'}", PROBLEM_INVALID, "/priority", "interactive");
+    refuse("{'survey':1}", PROBLEM_INVALID, "/survey", "true or false");
+    refuse("{'note':7}", PROBLEM_INVALID, "/note", "text");
+    refuse("{'seed':-1}", PROBLEM_INVALID, "/seed", "integer");
+    refuse("{'seed':'18446744073709551616'}", PROBLEM_INVALID, "/seed", "integer");
+    refuse("{'seed':1,'seeds':[2]}", PROBLEM_INVALID, "/seed", "not both");
+    refuse("{'seeds':[]}", PROBLEM_INVALID, "/seeds", "1 to");
+    refuse("{'workloads':'wgrad'}", PROBLEM_INVALID, "/workloads", "array");
+    refuse("{'workloads':[]}", PROBLEM_INVALID, "/workloads", "leave the member out");
+    refuse("{'workloads':['wgrad','wgrad']}", PROBLEM_INVALID, "/workloads/1", "twice");
+    refuse("{'workloads':[7]}", PROBLEM_INVALID, "/workloads/0", "name");
+    refuse("[]", PROBLEM_INVALID, "", "object");
+}
+
+static void test_all_problems_at_once(void **state)
+{
+    json_t *request = json_of("{'workloads':['x','y'],'devices':['z'],'runs':0}");
+    struct problems problems = { .count = 0 };
+    struct job job;
+
+    (void)state;
+    assert_int_equal(job_request_expand(request, catalogue, devices, 3, &job, &problems),
+                     ERR_INVALID);
+    assert_int_equal(problems.count, 4);
+    assert_int_equal(problems_kind(&problems), PROBLEM_INVALID);
+    problems_release(&problems);
+    json_decref(request);
+}
+
+static void test_limits_of_the_whole(void **state)
+{
+    struct buf text = BUF_INIT;
+
+    (void)state;
+    refuse(
+        "{'runs':100000,'iterations':1,'seeds':[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,"
+        "17,18,19,20,21,22,23]}",
+        PROBLEM_INVALID, "/runs", "10000000");
+    buf_puts(&text,
+             "{'devices':['cpu:a','cpu:b'],'workloads':['wgrad'],"
+             "'dtypes':['float32','float64'],'sizes':['small','large'],'seeds':[0");
+    for (int i = 1; i < 700; i++) {
+        buf_printf(&text, ",%d", i);
+    }
+    buf_puts(&text, "]}");
+    refuse(text.data, PROBLEM_INVALID, "", "11200 items");
+    buf_release(&text);
+}
+
+static void test_backend_without_the_workload(void **state)
+{
+    (void)state;
+    refuse("{'workloads':['ctc'],'devices':['GPU-1']}", PROBLEM_INVALID, "/workloads/0",
+           "no implementation");
+    refuse("{'workloads':['wgrad'],'sizes':['small'],'devices':['GPU-1']}",
+           PROBLEM_INVALID, "", "nothing is left");
+    refuse("{'devices':['cpu:a'],'stacks':['cudnn9']}", PROBLEM_INVALID, "", "no device");
+}
+
+static void test_no_device_online(void **state)
+{
+    json_t *request = json_of("{}");
+    struct problems problems = { .count = 0 };
+    struct job job;
+
+    (void)state;
+    assert_int_equal(
+        job_request_expand(request, catalogue, devices + 1, 1, &job, &problems),
+        ERR_BUSY);
+    assert_int_equal(problems_kind(&problems), PROBLEM_NO_DEVICE);
+    problems_release(&problems);
+    json_decref(request);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_variants_of_a_case_are_adjacent),
+        cmocka_unit_test(test_a_variant_applies_to_those_that_have_it),
+        cmocka_unit_test(test_a_named_device_may_be_offline),
+        cmocka_unit_test(test_stacks_narrow_the_devices),
+        cmocka_unit_test(test_survey_changes_defaults_only),
+        cmocka_unit_test(test_seeds_keep_all_bits),
+        cmocka_unit_test(test_unknown_names_get_the_nearest),
+        cmocka_unit_test(test_values_out_of_bounds),
+        cmocka_unit_test(test_all_problems_at_once),
+        cmocka_unit_test(test_limits_of_the_whole),
+        cmocka_unit_test(test_backend_without_the_workload),
+        cmocka_unit_test(test_no_device_online),
+    };
+
+    return cmocka_run_group_tests(tests, make_catalogue, free_catalogue);
+}
