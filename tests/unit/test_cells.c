@@ -231,6 +231,30 @@ static void test_what_a_cell_adds_up_to(void **state)
     fixture_check_cells(f);
 }
 
+static void test_of_equally_frequent_digests_the_smallest_is_shown(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run high = completed(1, ORDERED);
+    struct fixture_run low = completed(2, ORDERED);
+
+    insert_job(f);
+    high.digest = 9;
+    low.digest = 8;
+    store(f, high);
+    store(f, low);
+    assert_string_equal(fixture_cell(f, "ordered").digest,
+                        "00000000000000000000000000000008");
+    high.n = 3;
+    store(f, high);
+    assert_string_equal(fixture_cell(f, "ordered").digest,
+                        "00000000000000000000000000000009");
+    low.n = 4;
+    store(f, low);
+    assert_string_equal(fixture_cell(f, "ordered").digest,
+                        "00000000000000000000000000000008");
+    fixture_check_cells(f);
+}
+
 struct changes {
     int64_t cell, before;
     int limit;
@@ -699,6 +723,7 @@ int main(void)
         STORE_TEST(test_a_crash_before_start_counts_where_the_device_was_last),
         STORE_TEST(test_a_changed_declaration_is_judged_anew),
         STORE_TEST(test_what_a_cell_adds_up_to),
+        STORE_TEST(test_of_equally_frequent_digests_the_smallest_is_shown),
         STORE_TEST(test_the_matrix_as_of_then),
         STORE_TEST(test_changes_in_one_millisecond_stay_apart),
         STORE_TEST(test_changes_are_events),

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,6 +87,7 @@ static void drain(struct store *store)
  */
 struct gate {
     pthread_mutex_t lock;
+    atomic_bool entered;
 };
 
 static enum err_code wait_at_gate(struct tx *tx, void *arg, struct err *err)
@@ -94,6 +96,7 @@ static enum err_code wait_at_gate(struct tx *tx, void *arg, struct err *err)
 
     (void)tx;
     (void)err;
+    gate->entered = true;
     pthread_mutex_lock(&gate->lock);
     pthread_mutex_unlock(&gate->lock);
     return ERR_OK;
@@ -108,7 +111,7 @@ static void nothing(void *arg, const struct err *result)
 static void test_group_commit_keeps_order(void **state)
 {
     struct fixture *f = *state;
-    struct gate gate = { PTHREAD_MUTEX_INITIALIZER };
+    struct gate gate = { .lock = PTHREAD_MUTEX_INITIALIZER };
     struct answer answers[32];
     struct noted noted = { .count = 0 };
     uint64_t before = store_generation(f->store);
@@ -138,7 +141,7 @@ static void test_group_commit_keeps_order(void **state)
 static void test_a_failing_function_is_rolled_back_alone(void **state)
 {
     struct fixture *f = *state;
-    struct gate gate = { PTHREAD_MUTEX_INITIALIZER };
+    struct gate gate = { .lock = PTHREAD_MUTEX_INITIALIZER };
     struct answer answers[9];
     struct noted noted = { .count = 0 };
     int next = 0;
@@ -215,7 +218,7 @@ static void test_a_reader_cannot_write(void **state)
 static void test_too_many_reads_are_refused(void **state)
 {
     struct fixture *f = *state;
-    struct gate gate = { PTHREAD_MUTEX_INITIALIZER };
+    struct gate gate = { .lock = PTHREAD_MUTEX_INITIALIZER };
     struct err err;
     int accepted = 0;
 
@@ -318,6 +321,47 @@ static void test_a_full_disk_is_an_error_of_who_met_it(void **state)
     fixture_read(f, read_events, &noted);
     /* Stored if and only if it was said to be. */
     assert_int_equal(noted.count, first.code == ERR_OK ? 2 : 1);
+}
+
+/* What SQLite does by itself on some errors. */
+static enum err_code abandon(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    return tx_execute(tx, "ROLLBACK", err);
+}
+
+static void count_io_error(void *arg, const struct err *result)
+{
+    *(int *)arg += result->code == ERR_IO;
+}
+
+static void test_what_an_abandoned_transaction_held_is_not_said_to_be_stored(void **state)
+{
+    struct fixture *f = *state;
+    struct gate gate = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct noted noted = { .count = 0 };
+    int next = 0;
+    int errors = 0;
+    struct answer before = { .value = 1, .next = &next };
+    struct answer after = { .value = 2, .next = &next };
+
+    /* While the writer waits at the gate, what follows becomes one commit. */
+    pthread_mutex_lock(&gate.lock);
+    store_write(f->store, wait_at_gate, &gate, nothing);
+    while (!gate.entered) {
+        usleep(1000);
+    }
+    store_write(f->store, note_answer, &before, done);
+    store_write(f->store, abandon, &errors, count_io_error);
+    store_write(f->store, note_answer, &after, done);
+    pthread_mutex_unlock(&gate.lock);
+    drain(f->store);
+    fixture_read(f, read_events, &noted);
+    assert_int_equal(errors, 1);
+    assert_int_equal(before.code, ERR_IO);
+    assert_int_equal(after.code, ERR_OK);
+    assert_int_equal(noted.count, 1);
+    assert_int_equal(noted.values[0], 2);
 }
 
 static void test_one_daemon_at_a_time(void **state)
@@ -425,6 +469,7 @@ int main(void)
         STORE_TEST(test_close_commits_what_is_queued),
         STORE_TEST(test_a_write_from_the_last_callback_is_refused),
         STORE_TEST(test_a_full_disk_is_an_error_of_who_met_it),
+        STORE_TEST(test_what_an_abandoned_transaction_held_is_not_said_to_be_stored),
         STORE_TEST(test_one_daemon_at_a_time),
         STORE_TEST(test_new_is_said_once),
         STORE_TEST(test_unwritable_places_are_refused),
