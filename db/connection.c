@@ -76,24 +76,26 @@ static int past_deadline(void *arg)
     return tx->deadline_ns && clock_monotonic_ns() > tx->deadline_ns;
 }
 
-static enum err_code open_file(const char *path, int flags, int64_t busy_timeout_ms,
-                               struct tx **ret_tx, struct err *err)
+/* NULL on failure. */
+static struct tx *open_file(const char *path, int flags, int64_t busy_timeout_ms,
+                            struct err *err)
 {
     sqlite3 *db = NULL;
+    struct tx *tx;
     int rc = sqlite3_open_v2(path, &db,
                              flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 
     if (rc != SQLITE_OK) {
-        enum err_code code = tx_error(db, rc, err);
-
+        tx_error(db, rc, err);
+        err_wrap(err, "%s", path);
         sqlite3_close(db);
-        return code;
+        return NULL;
     }
     sqlite3_busy_timeout(db, (int)busy_timeout_ms);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    *ret_tx = tx_new(db);
-    sqlite3_progress_handler(db, PROGRESS_OPCODES, past_deadline, *ret_tx);
-    return ERR_OK;
+    tx = tx_new(db);
+    sqlite3_progress_handler(db, PROGRESS_OPCODES, past_deadline, tx);
+    return tx;
 }
 
 static enum err_code read_pragma(struct tx *tx, const char *sql, int64_t *ret_value,
@@ -221,9 +223,10 @@ enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,
     if (connection_check_file(path, err) != ERR_OK) {
         return err->code;
     }
-    if (open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy_timeout_ms, &tx,
-                  err) != ERR_OK) {
-        return err_wrap(err, "%s", path);
+    tx =
+        open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy_timeout_ms, err);
+    if (!tx) {
+        return err->code;
     }
     /* What is refused stays as it is, its log included. */
     sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -244,8 +247,6 @@ enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
     if (connection_check_file(path, err) != ERR_OK) {
         return err->code;
     }
-    if (open_file(path, SQLITE_OPEN_READONLY, busy_timeout_ms, ret_tx, err) != ERR_OK) {
-        return err_wrap(err, "%s", path);
-    }
-    return ERR_OK;
+    *ret_tx = open_file(path, SQLITE_OPEN_READONLY, busy_timeout_ms, err);
+    return *ret_tx ? ERR_OK : err->code;
 }

@@ -1,6 +1,7 @@
 #include "db/migrate.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "daemon/base/embed.h"
 #include "db/tx.h"
@@ -124,10 +125,7 @@ static void collect(void *arg, const struct embed *file)
 static enum err_code check_numbers(const struct collection *all, struct err *err)
 {
     for (int i = 0; i < all->count; i++) {
-        int number = 0;
-
-        if (sscanf(all->list[i].name + sizeof PREFIX - 1, "%4d-", &number) != 1 ||
-            number != i + 1) {
+        if (strtol(all->list[i].name + sizeof PREFIX - 1, NULL, 10) != i + 1) {
             return err_set(err, ERR_INTERNAL, "%s should have number %d",
                            all->list[i].name, i + 1);
         }
