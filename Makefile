@@ -132,7 +132,8 @@ check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS)
 check-system: all $(SELFTEST)
-	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -p no:cacheprovider $(PYTEST) tests/system
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
+	    -p no:cacheprovider $(PYTEST) tests/system tests/web
 build-tests: all $(TESTS) $(SELFTEST)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
