@@ -46,6 +46,7 @@ struct runner {
 };
 
 static void next_run(struct slot *slot);
+static void finish_as(struct slot *slot, enum outcome outcome, const char *cause);
 
 struct runner *runner_new(struct store *store, struct scheduler *scheduler,
                           const struct runner_hooks *hooks)
@@ -106,6 +107,12 @@ static void result_stored(void *arg, const struct err *err)
     struct runner *r = slot->runner;
     int64_t ms = clock_monotonic_ms() - slot->started_monotonic_ms;
 
+    if (err->code == ERR_INVALID && slot->run.outcome == OUTCOME_COMPLETED) {
+        log_error("store: run %s is not proof of work: %s", slot->intent.id,
+                  err->message);
+        finish_as(slot, OUTCOME_INVALID, err->message);
+        return;
+    }
     if (err->code != ERR_OK && err->code != ERR_CONFLICT) {
         if (!slot->store_failed) {
             log_error("store: result of run %s: %s; kept, trying again", slot->intent.id,

@@ -40,6 +40,7 @@ if [ "$what" = test ]; then
     need cppcheck has cppcheck
     need libcmocka-dev pkg-config --exists cmocka
     need curl has curl
+    need jq has jq
     need python3 has python3
     need python3-pytest python_has pytest
     need python3-selenium python_has selenium
