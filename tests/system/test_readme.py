@@ -18,8 +18,8 @@ def shape(text):
     try:
         value = json.loads(text)
     except ValueError:
-        return [re.sub(r"[-+]?[0-9a-f]*\d[0-9a-f.]*|\W+", " ", line).split()
-                for line in text.splitlines()]
+        varying = r"[0-9A-HJKMNP-TV-Z]{26}|cpu:[\w.-]+|[-+]?[0-9a-f]*\d[0-9a-f.]*|results?|\W+"
+        return [re.sub(varying, " ", line).split() for line in text.splitlines()]
     return sorted(value) if isinstance(value, dict) else type(value).__name__
 
 
