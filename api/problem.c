@@ -20,6 +20,9 @@ const struct problem_type *problem_type(enum problem_kind kind)
 
 static struct problem *add(struct problems *problems, enum problem_kind kind,
                            const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+static struct problem *add(struct problems *problems, enum problem_kind kind,
+                           const char *format, va_list args)
 {
     struct problem *p = &problems->items[problems->count];
 

@@ -1,0 +1,353 @@
+"""The REST interface of the running service: what bad, ambiguous and hostile requests get."""
+import socket
+import time
+
+import pytest
+
+pytestmark = pytest.mark.flavour
+
+LOCAL = b"Host: localhost\r\n"
+
+
+def refused(service, method, path, status, kind, body=None, headers=None):
+    """The problem, after checking its form."""
+    got, answer, problem = service.request(method, path, body, headers)
+    assert got == status, problem
+    assert answer["Content-Type"] == "application/problem+json"
+    assert problem["type"] == f"/problems/{kind}", problem
+    assert problem["status"] == status and problem["title"] and problem["detail"]
+    if status == 503:
+        assert int(answer["Retry-After"]) >= 1
+    known = service.get(problem["type"])
+    assert (known["status"], known["title"]) == (status, problem["title"])
+    return problem
+
+
+def raw(service, data, patience=20):
+    """Everything that comes back for DATA until the server hangs up."""
+    with socket.create_connection(("127.0.0.1", service.port), patience) as connection:
+        connection.settimeout(patience)
+        try:
+            connection.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        answer = b""
+        try:
+            while chunk := connection.recv(65536):
+                answer += chunk
+        except ConnectionResetError:
+            pass
+    return answer
+
+
+def status_of(answer):
+    return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else None
+
+
+# --- jobs that cannot be --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body, kind, pointer, idea", [
+    ({"workloads": ["selftest_pas"]}, "unknown-workload", "/workloads/0", "selftest_pass"),
+    ({"workloads": ["selftest_pass"], "variants": ["orderd"]}, "unknown-variant", "/variants/0",
+     "ordered"),
+    ({"sizes": ["smal"]}, "unknown-size", "/sizes/0", "small"),
+    ({"dtypes": ["float33"]}, "unknown-dtype", "/dtypes/0", "float32"),
+    ({"devices": ["cpu:nowhere-at-all"]}, "unknown-device", "/devices/0", ""),
+    ({"stacks": ["cpus"]}, "unknown-stack", "/stacks/0", "cpu"),
+    ({"workload": ["selftest_pass"]}, "unknown-member", "/workload", "workloads"),
+    ({"runs": 0}, "invalid-request", "/runs", "100000"),
+    ({"workloads": ["selftest_pass"], "runs": 100000, "seeds": list(range(900))}, "invalid-request",
+     "/runs", "10000000"),
+    ({"iterations": 1001}, "invalid-request", "/iterations", "1000"),
+])
+def test_jobs_that_cannot_be(service, body, kind, pointer, idea):
+    problem = refused(service, "POST", "/v1/jobs", 422, kind, body)
+    assert problem["errors"][0]["pointer"] == pointer
+    assert idea in problem["errors"][0]["detail"]
+
+
+def test_several_problems_are_told_at_once(service):
+    problem = refused(service, "POST", "/v1/jobs", 422, "invalid-request",
+                      {"workloads": ["a", "b"], "runs": -1})
+    assert [error["pointer"] for error in problem["errors"]] == ["/runs", "/workloads/0",
+                                                                 "/workloads/1"]
+
+
+@pytest.mark.parametrize("body", [
+    "", "{", '{"runs":1,}', "nonsense", '{"runs":1,"runs":2}', '{"runs":1}{}', "\x00",
+    '{"note":"\\ud800"}', '{"seed":99999999999999999999}',
+    '{"workloads":' + "[" * 40 + "]" * 40 + "}", "[" * 100000,
+])
+def test_malformed_json(service, body):
+    refused(service, "POST", "/v1/jobs", 400, "malformed-json", body,
+            {"Content-Type": "application/json"})
+
+
+def test_body_that_is_not_json_by_type(service):
+    for kind in ("text/plain", "multipart/form-data; boundary=x", "application/xml"):
+        refused(service, "POST", "/v1/jobs", 415, "unsupported-media-type", "{}",
+                {"Content-Type": kind})
+
+
+def test_nothing_refused_was_stored(service):
+    before = len(service.items("/v1/jobs"))
+    refused(service, "POST", "/v1/jobs", 422, "unknown-workload", {"workloads": ["x"]})
+    assert len(service.items("/v1/jobs")) == before
+
+
+def test_idempotency_key_out_of_bounds(service):
+    for key in ("k" * 256, "schlüssel", ""):
+        refused(service, "POST", "/v1/jobs", 400, "bad-request",
+                {"workloads": ["selftest_pass"]}, {"Idempotency-Key": key.encode()})
+
+
+# --- things that are not there --------------------------------------------------------------
+
+
+NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+@pytest.mark.parametrize("method, path", [
+    ("GET", f"/v1/jobs/{NOBODY}"), ("GET", "/v1/jobs/x"), ("GET", f"/v1/jobs/{NOBODY}/digests"),
+    ("DELETE", f"/v1/jobs/{NOBODY}"), ("POST", f"/v1/jobs/{NOBODY}/rerun"),
+    ("GET", f"/v1/runs/{NOBODY}"), ("GET", f"/v1/runs/{NOBODY}/log"), ("GET", "/v1/runs/%2e%2e"),
+    ("GET", "/v1/cells/999999"), ("GET", "/v1/cells/x"), ("GET", "/v1/cells/-1"),
+    ("GET", "/v1/cells/1e3/history"), ("GET", "/v1/cells/99999999999999999999/evidence"),
+    ("GET", "/v1/workloads/none"), ("GET", "/v1/environments/none"), ("GET", "/problems/none"),
+    ("GET", "/nothing.js"), ("GET", "/v2/jobs"), ("GET", "/v1"), ("GET", "/v1/jobs/"),
+    ("GET", "//v1/jobs"), ("GET", "/%2e%2e/VERSION"), ("GET", "/../VERSION"),
+    ("POST", "/v1/nothing"),
+])
+def test_unknown_things_are_404(service, method, path):
+    refused(service, method, path, 404, "not-found")
+
+
+def test_a_misspelt_path_gets_an_idea(service):
+    problem = refused(service, "GET", "/v1/worklods", 404, "not-found")
+    assert "did you mean /v1/workloads?" in problem["detail"]
+
+
+@pytest.mark.parametrize("method, path, allow", [
+    ("PUT", "/v1/jobs", "POST, GET, HEAD, OPTIONS"), ("POST", "/v1/matrix", "GET, HEAD, OPTIONS"),
+    ("GET", f"/v1/jobs/{NOBODY}/rerun", "POST, OPTIONS"), ("PATCH", "/healthz", "GET, HEAD, OPTIONS"),
+    ("DELETE", "/", "GET, HEAD, OPTIONS"), ("POST", "/index.html", "GET, HEAD, OPTIONS"),
+])
+def test_wrong_methods_are_405_with_allow(service, method, path, allow):
+    refused(service, method, path, 405, "method-not-allowed")
+    assert service.request(method, path)[1]["Allow"] == allow
+
+
+def test_not_acceptable(service):
+    problem = refused(service, "GET", "/v1/jobs", 406, "not-acceptable",
+                      headers={"Accept": "image/png"})
+    assert "text/csv" in problem["detail"]
+
+
+# --- query parameters -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path, kind, name", [
+    ("/v1/jobs?limit=0", "invalid-parameter", "limit"),
+    ("/v1/jobs?limit=1001", "invalid-parameter", "limit"),
+    ("/v1/jobs?limit=1x", "invalid-parameter", "limit"),
+    ("/v1/jobs?limit=", "invalid-parameter", "limit"),
+    ("/v1/jobs?limit=1&limit=2", "invalid-parameter", "limit"),
+    ("/v1/jobs?cursor=!!", "invalid-parameter", "cursor"),
+    ("/v1/jobs?cursor=cjowMQ", "invalid-parameter", "cursor"),
+    ("/v1/jobs?limits=1", "unknown-parameter", "limits"),
+    ("/healthz?x", "unknown-parameter", "x"),
+    ("/?nothing=1", "unknown-parameter", "nothing"),
+    ("/v1/runs?outcome=good", "invalid-parameter", "outcome"),
+    ("/v1/runs?job=x", "invalid-parameter", "job"),
+    ("/v1/runs?cell=0", "invalid-parameter", "cell"),
+    ("/v1/runs?workload=", "invalid-parameter", "workload"),
+    ("/v1/matrix?view=environments", "unknown-view", "view"),
+    ("/v1/matrix?table=documents-2021", "unknown-table", "table"),
+    ("/v1/matrix?environment=x", "unknown-environment", "environment"),
+    ("/v1/matrix?environment=" + "0" * 32, "unknown-environment", "environment"),
+    ("/v1/matrix?device=none", "unknown-device", "device"),
+    ("/v1/matrix?as_of=yesterday", "invalid-parameter", "as_of"),
+    ("/v1/matrix?as_of=2999-01-01T00:00:00Z", "invalid-parameter", "as_of"),
+    ("/v1/matrix?device=none&environment=" + "0" * 32, "invalid-parameter", "device"),
+])
+def test_bad_parameters_are_named(service, path, kind, name):
+    problem = refused(service, "GET", path, 422, kind)
+    assert problem["errors"][0]["parameter"] == name
+
+
+# --- before it is ready ---------------------------------------------------------------------
+
+
+def test_jobs_wait_for_an_agent(start_service, tmp_path):
+    """A worker that never says what it can do: reading works, submitting asks to come back."""
+    slow = tmp_path / "slow-worker"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    from service import Service
+    service = Service(tmp_path / "waiting", worker=slow, options=["--no-survey"])
+    service.start(ready=False)
+    try:
+        refused(service, "POST", "/v1/jobs", 503, "not-ready", {})
+        refused(service, "GET", "/v1/workloads", 503, "not-ready")
+        refused(service, "GET", "/readyz", 503, "not-ready")
+        assert service.get("/healthz")["status"] == "ok"
+        assert service.get("/v1/matrix")["environment"] is None
+        assert "nothing has been run here yet" in service.get("/v1/matrix.txt")
+    finally:
+        service.stop()
+
+
+# --- requests that can be read in two ways --------------------------------------------------
+
+
+@pytest.mark.parametrize("request_head", [
+    b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL
+    + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Transfer-Encoding: gzip\r\n\r\n",
+    b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL
+    + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\n" + LOCAL + LOCAL + b"\r\n",
+    b"GET /healthz HTTP/1.1\r\n\r\n",
+    b"GET /healthz%00.txt HTTP/1.1\r\n" + LOCAL + b"\r\n",
+    b"GET /healthz\0.txt HTTP/1.1\r\n" + LOCAL + b"\r\n",
+    b"GET /v1/jobs?limit=%00 HTTP/1.1\r\n" + LOCAL + b"\r\n",
+    b"GET /v1/jobs%zz HTTP/1.1\r\n" + LOCAL + b"\r\n",
+    b"GET /v1/jobs%0d%0aX:y HTTP/1.1\r\n" + LOCAL + b"\r\n",
+    b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Content-Length: +2\r\n\r\n{}",
+])
+def test_ambiguous_requests_end_the_connection(service, request_head):
+    """One 400, and whatever follows is never taken for a request."""
+    follow = b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"\r\n"
+    answer = raw(service, request_head + follow)
+    assert status_of(answer) == 400, answer
+    assert b'"status":"ok"' not in answer
+    assert b"HTTP/1.1 200" not in answer
+
+
+@pytest.mark.parametrize("host", [
+    b"evil.example", b"evil.example:7357", b"127.0.0.1.evil.example", b"localhost.evil.example",
+    b"192.168.0.1",
+])
+def test_dns_rebinding_is_refused(service, host):
+    answer = raw(service, b"GET /v1/jobs HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+    assert status_of(answer) == 403 and b"/problems/foreign-host" in answer
+    answer = raw(service, b"GET http://" + host + b"/v1/jobs HTTP/1.1\r\n" + LOCAL + b"\r\n")
+    assert status_of(answer) == 403 and b"/problems/foreign-host" in answer
+
+
+def test_pages_of_other_origins_are_refused(service):
+    before = len(service.items("/v1/jobs"))
+    for origin in ("http://evil.example", "null", "https://localhost", "http://localhost:1"):
+        refused(service, "POST", "/v1/jobs", 403, "foreign-origin",
+                {"workloads": ["selftest_pass"]}, {"Origin": origin})
+    assert len(service.items("/v1/jobs")) == before
+    own = f"http://127.0.0.1:{service.port}"
+    status, headers, _ = service.request("GET", "/v1/jobs", headers={"Origin": own})
+    assert status == 200 and "Access-Control-Allow-Origin" not in headers
+
+
+# --- too much, too slow ---------------------------------------------------------------------
+
+
+def test_large_bodies(service):
+    limit = 1 << 20
+    head = b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Connection: close\r\n"
+    over = head + b"Content-Length: %d\r\n\r\n" % (limit + 1)
+    assert status_of(raw(service, over)) == 413
+    expecting = head + b"Expect: 100-continue\r\nContent-Length: 99999999999999999999\r\n\r\n"
+    assert status_of(raw(service, expecting)) in (400, 413)
+    body = b'{"note":"' + b"x" * (limit - 11) + b'"}'
+    assert len(body) == limit
+    fits = head + b"Content-Length: %d\r\n\r\n" % limit + body
+    assert status_of(raw(service, fits)) == 422
+    chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    chunked = head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 20 + b"0\r\n\r\n"
+    assert status_of(raw(service, chunked)) == 413
+    endless = head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 400
+    assert status_of(raw(service, endless)) is None
+    assert service.get("/healthz")["status"] == "ok"
+
+
+def test_large_heads(service):
+    long_target = b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n" + LOCAL + b"\r\n"
+    assert status_of(raw(service, long_target)) in (400, 414, 431, None)
+    long_header = b"GET / HTTP/1.1\r\n" + LOCAL + b"X: " + b"a" * 100000 + b"\r\n\r\n"
+    assert status_of(raw(service, long_header)) in (400, 413, 431, None)
+    many = b"".join(b"X%d: y\r\n" % i for i in range(5000))
+    assert status_of(raw(service, b"GET / HTTP/1.1\r\n" + LOCAL + many + b"\r\n")) in (
+        400, 413, 431, None)
+    assert service.get("/healthz")["status"] == "ok"
+
+
+def test_a_get_with_a_body_is_served(service):
+    answer = raw(service, b"GET /healthz HTTP/1.1\r\n" + LOCAL
+                 + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello")
+    assert status_of(answer) == 200
+
+
+def test_pipelined_requests_are_answered_in_order(service):
+    paths = ["/healthz", "/v1/jobs?limit=1", "/v1/matrix", "/v1/devices"] * 50
+    data = b"".join(b"GET " + path.encode() + b" HTTP/1.1\r\n" + LOCAL + b"\r\n"
+                    for path in paths)
+    answer = raw(service, data + b"GET /none HTTP/1.1\r\n" + LOCAL + b"Connection: close\r\n\r\n")
+    assert answer.count(b"HTTP/1.1 200 OK\r\n") == 200
+    assert answer.count(b"HTTP/1.1 404 ") == 1
+    assert answer.rindex(b"HTTP/1.1 200") < answer.index(b"HTTP/1.1 404")
+
+
+def test_trickled_requests_are_cut_off(service):
+    """A byte now and then does not hold a connection: whole within 15 s, or gone."""
+    with socket.create_connection(("127.0.0.1", service.port), 60) as connection:
+        connection.settimeout(0.5)
+        rest = iter(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"a" * 1000)
+        ended = False
+        while not ended:
+            try:
+                connection.sendall(bytes([next(rest)]))
+                ended = connection.recv(1) == b""
+            except TimeoutError:
+                continue
+            except (BrokenPipeError, ConnectionResetError):
+                ended = True
+    assert ended
+
+
+def test_clients_that_leave_in_the_middle(service):
+    for data in (b"", b"GET", b"GET /v1/matrix HTTP/1.1\r\n" + LOCAL + b"\r\n",
+                 b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Content-Length: 100\r\n\r\n{"):
+        for _ in range(50):
+            connection = socket.create_connection(("127.0.0.1", service.port), 10)
+            connection.sendall(data)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            connection.close()
+    assert service.get("/healthz")["status"] == "ok"
+
+
+def test_more_clients_than_connections(start_service):
+    """At the limit others wait; when some leave, the server goes on accepting."""
+    service = start_service(config={"connection_limit": 16})
+    idle = [socket.create_connection(("127.0.0.1", service.port), 30) for _ in range(40)]
+    time.sleep(0.2)
+    for connection in idle:
+        connection.close()
+    for _ in range(20):
+        assert service.get("/healthz")["status"] == "ok"
+
+
+def test_stopping_with_requests_under_way(start_service):
+    """Streams open and requests pipelined: it still exits cleanly (checked by the fixture)."""
+    service = start_service()
+    open_connections = []
+    for _ in range(5):
+        connection = socket.create_connection(("127.0.0.1", service.port), 30)
+        connection.sendall(b"GET /v1/events HTTP/1.1\r\n" + LOCAL + b"\r\n")
+        assert connection.recv(15)
+        open_connections.append(connection)
+        connection = socket.create_connection(("127.0.0.1", service.port), 30)
+        connection.sendall((b"GET /v1/matrix HTTP/1.1\r\n" + LOCAL + b"\r\n") * 200)
+        open_connections.append(connection)
+    assert service.stop() == 0
+    for connection in open_connections:
+        connection.close()
