@@ -1,0 +1,218 @@
+/* Gradient of a depthwise 3x3 convolution (stride 1, padding 1, multiplier 1) with
+ * respect to its filter: dw[kh,kw,c] = sum over n,h,w of x[n, h+kh-1, w+kw-1, c] *
+ * dy[n,h,w,c]. */
+#include "workloads/workload.h"
+
+#include <string.h>
+
+#include "workloads/rounding.h"
+#include "workloads/tree.h"
+
+enum { SIDE = 3, TAPS = SIDE * SIDE, ROW_SLOTS = 32, TREE_CHUNK = 64 };
+
+struct depthwise_shape {
+    int64_t images, height, width, channels;
+};
+
+struct depthwise_wgrad {
+    const struct depthwise_shape *shape;
+    const float *x, *dy;
+    float *dw;
+    int64_t elements; /* of dw */
+    float *partials;  /* one dw for each slot of rows */
+};
+
+/* The pixel of x that tap TAP of the upstream pixel at (H, W) of IMAGE sees; NULL
+ * outside.
+ */
+static const float *tap_pixel(const struct depthwise_wgrad *conv, int64_t image,
+                              int64_t h, int64_t w, int64_t tap)
+{
+    const struct depthwise_shape *s = conv->shape;
+
+    h += tap / SIDE - 1;
+    w += tap % SIDE - 1;
+    if (h < 0 || h >= s->height || w < 0 || w >= s->width)
+        return NULL;
+    return conv->x + ((image * s->height + h) * s->width + w) * s->channels;
+}
+
+static void pixel_add_atomically(const struct depthwise_wgrad *conv, int64_t image,
+                                 int64_t h, int64_t w, bool down)
+{
+    const struct depthwise_shape *s = conv->shape;
+    const float *dy = conv->dy + ((image * s->height + h) * s->width + w) * s->channels;
+
+    for (int64_t tap = 0; tap < TAPS; tap++) {
+        const float *x = tap_pixel(conv, image, h, w, tap);
+
+        for (int64_t i = 0; x && i < s->channels; i++) {
+            int64_t c = down ? s->channels - 1 - i : i;
+            float term = x[c] * dy[c];
+
+#pragma omp atomic
+            conv->dw[tap * s->channels + c] += term;
+        }
+    }
+}
+
+/* Neighbouring rows go in opposite directions: two threads meet somewhere, and where
+ * hangs on nanoseconds. */
+static void compute_unordered(struct run *run)
+{
+    const struct depthwise_wgrad *conv = run->state;
+    const struct depthwise_shape *s = conv->shape;
+
+    memset(conv->dw, 0, (size_t)conv->elements * sizeof(float));
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t row = 0; row < s->images * s->height; row++)
+        for (int64_t w = 0; w < s->width; w++)
+            pixel_add_atomically(conv, row / s->height, row % s->height, w, row % 2);
+}
+
+static void pixel_add(const struct depthwise_wgrad *conv, int64_t image, int64_t h,
+                      int64_t w, float *dw)
+{
+    const struct depthwise_shape *s = conv->shape;
+    const float *dy = conv->dy + ((image * s->height + h) * s->width + w) * s->channels;
+
+    for (int64_t tap = 0; tap < TAPS; tap++) {
+        const float *x = tap_pixel(conv, image, h, w, tap);
+        float *to = dw + tap * s->channels;
+
+        if (!x)
+            continue;
+#pragma omp simd
+        for (int64_t c = 0; c < s->channels; c++)
+            to[c] += x[c] * dy[c];
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct depthwise_wgrad *conv = run->state;
+    const struct depthwise_shape *s = conv->shape;
+    int64_t rows = s->images * s->height;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t slot = 0; slot < ROW_SLOTS; slot++) {
+            float *partial = conv->partials + slot * conv->elements;
+
+            memset(partial, 0, (size_t)conv->elements * sizeof(float));
+            for (int64_t row = slot * rows / ROW_SLOTS;
+                 row < (slot + 1) * rows / ROW_SLOTS; row++)
+                for (int64_t w = 0; w < s->width; w++)
+                    pixel_add(conv, row / s->height, row % s->height, w, partial);
+        }
+#pragma omp for
+        for (int64_t begin = 0; begin < conv->elements; begin += TREE_CHUNK) {
+            int64_t end = begin + TREE_CHUNK;
+
+            if (end > conv->elements)
+                end = conv->elements;
+            tree_sum(conv->partials, ROW_SLOTS, conv->elements, begin, end);
+            memcpy(conv->dw + begin, conv->partials + begin,
+                   (size_t)(end - begin) * sizeof(float));
+        }
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct depthwise_shape *s = run->size->params;
+    struct depthwise_wgrad *conv = run_host_alloc(sizeof(*conv));
+    int64_t x_shape[] = { s->images, s->height, s->width, s->channels };
+    int64_t dw_shape[] = { SIDE, SIDE, s->channels };
+
+    conv->shape = s;
+    conv->elements = TAPS * s->channels;
+    conv->x = run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data;
+    conv->dy = run_input(run, "dy", run->dtype, 4, x_shape, FILL_WIDE, 0)->data;
+    conv->dw = run_output(run, "dw", run->dtype, 3, dw_shape)->data;
+    conv->partials = run_alloc(run, (size_t)(ROW_SLOTS * conv->elements) * sizeof(float));
+    run->state = conv;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct depthwise_shape *s = run->size->params;
+    const float *x = inputs[0].data, *dy = inputs[1].data;
+    int64_t pixels = s->height * s->width;
+    double gamma = rounding_gamma(run->dtype, s->images * pixels);
+
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
+        int64_t down = i / s->channels / SIDE - 1, right = i / s->channels % SIDE - 1;
+        int64_t c = i % s->channels;
+
+        ret_expected[i] = ret_bound[i] = 0;
+        for (int64_t at = 0; at < s->images * pixels; at++) {
+            int64_t row = at % pixels / s->width + down, column = at % s->width + right;
+            double term;
+
+            if (row < 0 || row >= s->height || column < 0 || column >= s->width)
+                continue;
+            term =
+                (double)x[(at / pixels * pixels + row * s->width + column) * s->channels +
+                          c] *
+                dy[at * s->channels + c];
+            ret_expected[i] += term;
+            ret_bound[i] += gamma * fabs(term);
+        }
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every product is added to its filter element with an atomic add",
+      .models = "TensorFlow's own CUDA kernel for the depthwise filter gradient",
+      .algorithm = "atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "32 fixed groups of rows, joined by a fixed tree",
+      .models =
+          "cuDNN grouped convolution, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, selected "
+          "by enable_op_determinism from TF 2.10",
+      .algorithm = "32 row slots, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[16,14,14,64] dy[16,14,14,64] dw[3,3,64]",
+      &(const struct depthwise_shape){ 16, 14, 14, 64 } },
+    { "medium", "x[64,28,28,128] dy[64,28,28,128] dw[3,3,128]",
+      &(const struct depthwise_shape){ 64, 28, 28, 128 } },
+    { "large", "x[128,56,56,256] dy[128,56,56,256] dw[3,3,256]",
+      &(const struct depthwise_shape){ 128, 56, 56, 256 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow PR 55657", "deterministic depthwise filter gradient through cuDNN",
+      "TF 2.10" },
+    { "framework-reproducibility issue 26", "asks for a deterministic depthwise gradient",
+      "TF 2.10" },
+};
+
+static const struct workload depthwise_wgrad = {
+    .name = "depthwise_wgrad",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.nn.depthwise_conv2d backprop to filter",
+    .summary = "filter gradient of a depthwise 3x3 convolution",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of dw",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(depthwise_wgrad);
