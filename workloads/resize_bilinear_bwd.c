@@ -1,0 +1,265 @@
+/* Gradient of bilinear resizing (half-pixel centres, enlarging) with respect to the
+ * image: each upstream pixel passes its gradient to the four pixels it was interpolated
+ * from. Enlarging by a power of two makes every weight exact. */
+#include "workloads/workload.h"
+
+#include <string.h>
+
+#include "workloads/rounding.h"
+
+struct resize_shape {
+    int64_t images, height, width, channels; /* of dx */
+    int64_t scale;                           /* dy is as many times higher and wider */
+};
+
+/* Where a row or a column of dy comes from. */
+struct source {
+    int64_t lower, upper;
+    float lerp; /* weight of `upper`; `lower` has the rest */
+};
+
+static struct source source_of(int64_t at, int64_t scale, int64_t extent)
+{
+    int64_t twice = 2 * at + 1 - scale; /* in units of 1 / (2 * scale) pixel */
+    int64_t lower = (twice + 2 * scale) / (2 * scale) - 1;
+
+    return (struct source){
+        .lower = lower < 0 ? 0 : lower,
+        .upper = lower + 1 < extent ? lower + 1 : extent - 1,
+        .lerp = (float)(twice - lower * 2 * scale) / (float)(2 * scale),
+    };
+}
+
+struct resize_bilinear_bwd {
+    const struct resize_shape *shape;
+    const float *dy;
+    float *dx;
+    struct source *rows, *columns; /* of dy */
+};
+
+static void pixel_scatter(const struct resize_shape *s, const float *dy, float *dx,
+                          float weight)
+{
+    for (int64_t c = 0; c < s->channels; c++) {
+        float term = dy[c] * weight;
+
+#pragma omp atomic
+        dx[c] += term;
+    }
+}
+
+static void row_scatter(const struct resize_bilinear_bwd *resize, int64_t task)
+{
+    const struct resize_shape *s = resize->shape;
+    int64_t rows = s->height * s->scale, columns = s->width * s->scale;
+    struct source row = resize->rows[task % rows];
+    float *dx = resize->dx + task / rows * s->height * s->width * s->channels;
+    float *lower = dx + row.lower * s->width * s->channels;
+    float *upper = dx + row.upper * s->width * s->channels;
+
+    for (int64_t i = 0; i < columns; i++) {
+        int64_t at = task % 2 ? columns - 1 - i : i;
+        struct source column = resize->columns[at];
+        const float *dy = resize->dy + (task * columns + at) * s->channels;
+        int64_t left = column.lower * s->channels, right = column.upper * s->channels;
+
+        pixel_scatter(s, dy, lower + left, (1 - row.lerp) * (1 - column.lerp));
+        pixel_scatter(s, dy, lower + right, (1 - row.lerp) * column.lerp);
+        pixel_scatter(s, dy, upper + left, row.lerp * (1 - column.lerp));
+        pixel_scatter(s, dy, upper + right, row.lerp * column.lerp);
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct resize_bilinear_bwd *resize = run->state;
+    const struct resize_shape *s = resize->shape;
+    int64_t rows = s->images * s->height, row_elements = s->width * s->channels;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for
+        for (int64_t row = 0; row < rows; row++)
+            memset(resize->dx + row * row_elements, 0,
+                   (size_t)row_elements * sizeof(float));
+            /* Neighbouring rows, which share pixels of dx, go in opposite directions: two
+             * threads meet somewhere, and where hangs on nanoseconds. */
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t task = 0; task < rows * s->scale; task++)
+            row_scatter(resize, task);
+    }
+}
+
+/* How much of a row or column of dy with source SOURCE belongs to TO. */
+static float share(const struct source *source, int64_t to)
+{
+    return (source->lower == to ? 1 - source->lerp : 0) +
+           (source->upper == to ? source->lerp : 0);
+}
+
+/* Rows or columns [first, end) of dy touch TO, and no others. */
+static int64_t touch_first(int64_t to, int64_t scale)
+{
+    return to == 0 ? 0 : to * scale - scale / 2;
+}
+
+static int64_t touch_end(int64_t to, int64_t scale, int64_t extent)
+{
+    return to == extent - 1 ? extent * scale : (to + 1) * scale + scale / 2;
+}
+
+/* One pixel of dx: the upstream pixels that touch it, in row-major order. */
+static void pixel_gather(const struct resize_bilinear_bwd *resize, const float *image,
+                         int64_t h, int64_t w, float *dx)
+{
+    const struct resize_shape *s = resize->shape;
+    int64_t end_row = touch_end(h, s->scale, s->height);
+    int64_t end_column = touch_end(w, s->scale, s->width);
+
+    memset(dx, 0, (size_t)s->channels * sizeof(float));
+    for (int64_t row = touch_first(h, s->scale); row < end_row; row++)
+        for (int64_t column = touch_first(w, s->scale); column < end_column; column++) {
+            float weight =
+                share(&resize->rows[row], h) * share(&resize->columns[column], w);
+            const float *dy = image + (row * s->width * s->scale + column) * s->channels;
+
+#pragma omp simd
+            for (int64_t c = 0; c < s->channels; c++)
+                dx[c] += dy[c] * weight;
+        }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct resize_bilinear_bwd *resize = run->state;
+    const struct resize_shape *s = resize->shape;
+    int64_t image_elements = s->height * s->scale * s->width * s->scale * s->channels;
+
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t row = 0; row < s->images * s->height; row++)
+        for (int64_t w = 0; w < s->width; w++)
+            pixel_gather(resize, resize->dy + row / s->height * image_elements,
+                         row % s->height, w,
+                         resize->dx + (row * s->width + w) * s->channels);
+}
+
+static struct source *sources_make(int64_t scale, int64_t extent)
+{
+    struct source *sources = run_host_alloc((size_t)(scale * extent) * sizeof(*sources));
+
+    for (int64_t at = 0; at < scale * extent; at++)
+        sources[at] = source_of(at, scale, extent);
+    return sources;
+}
+
+static void setup(struct run *run)
+{
+    const struct resize_shape *s = run->size->params;
+    struct resize_bilinear_bwd *resize = run_host_alloc(sizeof(*resize));
+    int64_t dy_shape[] = { s->images, s->height * s->scale, s->width * s->scale,
+                           s->channels };
+    int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
+
+    resize->shape = s;
+    resize->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
+    resize->dx = run_output(run, "dx", run->dtype, 4, dx_shape)->data;
+    resize->rows = sources_make(s->scale, s->height);
+    resize->columns = sources_make(s->scale, s->width);
+    run->state = resize;
+}
+
+/* The two places between which AT lies, and how far it is from the first of them. */
+static double between(int64_t at, int64_t scale, int64_t extent, int64_t ret_places[2])
+{
+    double place = ((double)at + 0.5) / (double)scale - 0.5;
+
+    for (int i = 0; i < 2; i++) {
+        ret_places[i] = (int64_t)floor(place) + i;
+        if (ret_places[i] < 0)
+            ret_places[i] = 0;
+        if (ret_places[i] > extent - 1)
+            ret_places[i] = extent - 1;
+    }
+    return place - floor(place);
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct resize_shape *s = run->size->params;
+    const float *dy = inputs[0].data;
+    int64_t rows = s->height * s->scale, columns = s->width * s->scale;
+    double gamma = rounding_gamma(run->dtype, 4 * 4 * s->scale * s->scale);
+
+    for (int64_t i = 0; i < tensor_elements(output); i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t at = 0; at < s->images * rows * columns; at++) {
+        int64_t h[2], w[2];
+        double down = between(at / columns % rows, s->scale, s->height, h);
+        double right = between(at % columns, s->scale, s->width, w);
+
+        for (int corner = 0; corner < 4; corner++) {
+            int64_t to = (at / columns / rows * s->height + h[corner / 2]) * s->width +
+                         w[corner % 2];
+            double weight =
+                (corner / 2 ? down : 1 - down) * (corner % 2 ? right : 1 - right);
+
+            for (int64_t c = 0; c < s->channels; c++) {
+                double term = dy[at * s->channels + c] * weight;
+
+                ret_expected[to * s->channels + c] += term;
+                ret_bound[to * s->channels + c] += gamma * fabs(term);
+            }
+        }
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each upstream pixel adds to four pixels with atomic adds",
+      .models = "TensorFlow ResizeBilinearGrad: four atomicAdds for each upstream pixel",
+      .algorithm = "scatter, atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "each pixel collects from the upstream pixels that touch it, in order",
+      .models = "TensorFlow ResizeBilinearGrad under TF_DETERMINISTIC_OPS: one thread a "
+                "pixel loops over the upstream pixels",
+      .algorithm = "gather, row-major",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "dy[8,64,64,16] dx[8,8,8,16]",
+      &(const struct resize_shape){ 8, 8, 8, 16, 8 } },
+    { "medium", "dy[32,128,128,16] dx[32,32,32,16]",
+      &(const struct resize_shape){ 32, 32, 32, 16, 4 } },
+    { "large", "dy[64,256,256,64] dx[64,128,128,64]",
+      &(const struct resize_shape){ 64, 128, 128, 64, 2 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow PR 39243", "deterministic gradient of bilinear resizing",
+      "TF 2.4, NGC 20.03" },
+};
+
+static const struct workload resize_bilinear_bwd = {
+    .name = "resize_bilinear_bwd",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.image.resize_bilinear backprop",
+    .summary = "image gradient of bilinear enlarging",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of dx",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(resize_bilinear_bwd);
