@@ -1,0 +1,176 @@
+/* Gradient of nearest-neighbour resizing (enlarging by a whole number) with respect to
+ * the image: each pixel gets the sum over the block of upstream pixels that were copied
+ * from it. */
+#include "workloads/workload.h"
+
+#include <string.h>
+
+#include "workloads/rounding.h"
+
+struct resize_shape {
+    int64_t images, height, width, channels; /* of dx */
+    int64_t scale;                           /* dy is as many times higher and wider */
+};
+
+struct resize_nearest_bwd {
+    const struct resize_shape *shape;
+    const float *dy;
+    float *dx;
+};
+
+static void row_scatter(const struct resize_nearest_bwd *resize, int64_t task)
+{
+    const struct resize_shape *s = resize->shape;
+    int64_t columns = s->width * s->scale;
+    float *dx = resize->dx + task / s->scale * s->width * s->channels;
+
+    for (int64_t i = 0; i < columns; i++) {
+        int64_t at = task % 2 ? columns - 1 - i : i;
+        const float *dy = resize->dy + (task * columns + at) * s->channels;
+        float *to = dx + at / s->scale * s->channels;
+
+        for (int64_t c = 0; c < s->channels; c++) {
+#pragma omp atomic
+            to[c] += dy[c];
+        }
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct resize_nearest_bwd *resize = run->state;
+    const struct resize_shape *s = resize->shape;
+    int64_t rows = s->images * s->height, row_elements = s->width * s->channels;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for
+        for (int64_t row = 0; row < rows; row++)
+            memset(resize->dx + row * row_elements, 0,
+                   (size_t)row_elements * sizeof(float));
+            /* Neighbouring rows, which share a row of dx, go in opposite directions: two
+             * threads meet somewhere, and where hangs on nanoseconds. */
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t task = 0; task < rows * s->scale; task++)
+            row_scatter(resize, task);
+    }
+}
+
+/* One row of dx: the upstream pixels of each pixel in row-major order. */
+static void row_gather(const struct resize_nearest_bwd *resize, int64_t row)
+{
+    const struct resize_shape *s = resize->shape;
+    int64_t columns = s->width * s->scale;
+    float *dx = resize->dx + row * s->width * s->channels;
+
+    memset(dx, 0, (size_t)(s->width * s->channels) * sizeof(float));
+    for (int64_t down = 0; down < s->scale; down++)
+        for (int64_t at = 0; at < columns; at++) {
+            const float *dy =
+                resize->dy + ((row * s->scale + down) * columns + at) * s->channels;
+            float *to = dx + at / s->scale * s->channels;
+
+#pragma omp simd
+            for (int64_t c = 0; c < s->channels; c++)
+                to[c] += dy[c];
+        }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct resize_nearest_bwd *resize = run->state;
+
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t row = 0; row < resize->shape->images * resize->shape->height; row++)
+        row_gather(resize, row);
+}
+
+static void setup(struct run *run)
+{
+    const struct resize_shape *s = run->size->params;
+    struct resize_nearest_bwd *resize = run_host_alloc(sizeof(*resize));
+    int64_t dy_shape[] = { s->images, s->height * s->scale, s->width * s->scale,
+                           s->channels };
+    int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
+
+    resize->shape = s;
+    resize->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
+    resize->dx = run_output(run, "dx", run->dtype, 4, dx_shape)->data;
+    run->state = resize;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct resize_shape *s = run->size->params;
+    const float *dy = inputs[0].data;
+    int64_t rows = s->height * s->scale, columns = s->width * s->scale;
+    double gamma = rounding_gamma(run->dtype, s->scale * s->scale);
+
+    for (int64_t i = 0; i < tensor_elements(output); i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t at = 0; at < s->images * rows * columns; at++) {
+        int64_t h = at / columns % rows / s->scale, w = at % columns / s->scale;
+        int64_t to = (at / columns / rows * s->height + h) * s->width + w;
+
+        for (int64_t c = 0; c < s->channels; c++) {
+            double term = dy[at * s->channels + c];
+
+            ret_expected[to * s->channels + c] += term;
+            ret_bound[to * s->channels + c] += gamma * fabs(term);
+        }
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each upstream pixel adds to its pixel with an atomic add",
+      .models =
+          "TensorFlow ResizeNearestNeighborGrad: one atomicAdd for each upstream value; "
+          "no solution, raises from TF 2.7 on when determinism is asked for",
+      .algorithm = "scatter, atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "each pixel collects its block of upstream pixels in row-major order",
+      .models = "no framework's kernel: a gather shows that a solution is possible",
+      .algorithm = "gather, row-major",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "dy[24,64,64,16] dx[24,8,8,16]",
+      &(const struct resize_shape){ 24, 8, 8, 16, 8 } },
+    { "medium", "dy[32,128,128,32] dx[32,32,32,32]",
+      &(const struct resize_shape){ 32, 32, 32, 32, 4 } },
+    { "large", "dy[64,256,256,64] dx[64,64,64,64]",
+      &(const struct resize_shape){ 64, 64, 64, 64, 4 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow PR 51023", "an exception where determinism is asked for", NULL },
+    { "framework-reproducibility issue 12", "up-sampling layers that vary", NULL },
+    { "framework-reproducibility issue 24", "a transposed convolution as work-around",
+      NULL },
+};
+
+static const struct workload resize_nearest_bwd = {
+    .name = "resize_nearest_bwd",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.image.resize with nearest-neighbor backprop",
+    .summary = "image gradient of nearest-neighbour enlarging",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of dx",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(resize_nearest_bwd);
