@@ -1,0 +1,343 @@
+/* The happy path: become the subreaper, probe every stack, say hello, carry out commands
+ * until standard input ends; then kill what runs, wait for it, exit.
+ *
+ * What can go wrong: a probe hangs (its deadline passes and the stack is reported with a
+ * cause); the daemon reads slowly (workers are read slowly too: backpressure); the daemon
+ * dies (standard input ends, or the parent-death signal comes); a process does not die
+ * (it is reported as stuck, and at the end left behind). */
+#include "daemon/agent/agent.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "daemon/agent/options.h"
+#include "daemon/agent/probe.h"
+#include "daemon/agent/runs.h"
+#include "daemon/agent/supervise.h"
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/exit_code.h"
+#include "daemon/proc.h"
+#include "daemon/stream.h"
+#include "daemon/wire.h"
+
+enum {
+    QUEUE_HIGH = 4 * 1024 * 1024,
+    QUEUE_LOW = 256 * 1024,
+    STOP_POLL_MS = 10,
+    STOP_SLACK_MS = 1000
+};
+
+enum phase { PROBING, SERVING, DRAINING, STOPPING };
+
+struct agent {
+    struct agent_options options;
+    enum phase phase;
+    int exit_code;
+    uv_loop_t loop;
+    struct supervisor supervisor;
+    struct runs runs;
+    struct stream_reader in;
+    struct wire_lines lines;
+    struct stream_writer out;
+    uv_signal_t terminate, interrupt;
+    uv_timer_t stop_timer;
+    int64_t stop_polls; /* left */
+    int probing;        /* stacks that have not answered */
+};
+
+static void handle_closed(void *arg)
+{
+    (void)arg;
+}
+
+static void close_everything(struct agent *agent)
+{
+    supervisor_close(&agent->supervisor, handle_closed, agent);
+    stream_reader_close(&agent->in, handle_closed);
+    stream_writer_close(&agent->out, handle_closed);
+    uv_close((uv_handle_t *)&agent->terminate, NULL);
+    uv_close((uv_handle_t *)&agent->interrupt, NULL);
+    uv_close((uv_handle_t *)&agent->stop_timer, NULL);
+}
+
+/* Ends when nothing is left that could be waited for, in any case after a while. */
+static void stop_timer_cb(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+
+    if (--agent->stop_polls > 0 &&
+        (supervisor_is_busy(&agent->supervisor) ||
+         (stream_writer_queued(&agent->out) > 0 && agent->exit_code == EXIT_CODE_OK))) {
+        return;
+    }
+    uv_timer_stop(timer);
+    close_everything(agent);
+}
+
+static void stop(struct agent *agent, int exit_code)
+{
+    if (agent->phase == STOPPING) {
+        return;
+    }
+    agent->phase = STOPPING;
+    agent->exit_code = exit_code;
+    agent->runs.refuse_cause = "the agent is stopping";
+    stream_reader_pause(&agent->in, true);
+    supervisor_pause(&agent->supervisor, false);
+    supervisor_kill_all(&agent->supervisor);
+    agent->stop_polls = (2 * agent->options.grace_ms + STOP_SLACK_MS) / STOP_POLL_MS;
+    uv_timer_start(&agent->stop_timer, stop_timer_cb, 0, STOP_POLL_MS);
+}
+
+static void send_event(void *arg, json_t *event)
+{
+    struct agent *agent = arg;
+
+    stream_writer_send(&agent->out, event);
+}
+
+static void maybe_drained(void *arg)
+{
+    struct agent *agent = arg;
+
+    if (agent->phase == DRAINING && !runs_are_active(&agent->runs)) {
+        stop(agent, EXIT_CODE_OK);
+    }
+}
+
+static void out_broken(void *arg, const char *cause)
+{
+    log_error("cannot write to the daemon: %s", cause);
+    stop(arg, EXIT_CODE_OTHER);
+}
+
+static void out_pressure(void *arg, bool high)
+{
+    struct agent *agent = arg;
+
+    if (agent->phase != STOPPING) {
+        supervisor_pause(&agent->supervisor, high);
+    }
+}
+
+static enum err_code obey(struct agent *agent, const json_t *command, struct err *err)
+{
+    const char *name = json_string_value(json_object_get(command, "command"));
+
+    if (!name) {
+        return err_set(err, ERR_PROTOCOL, "a line without a command");
+    }
+    if (strcmp(name, "run") == 0) {
+        return runs_command(&agent->runs, command, err);
+    }
+    if (strcmp(name, "cancel") == 0) {
+        return runs_cancel(&agent->runs, command, err);
+    }
+    if (strcmp(name, "drain") == 0) {
+        agent->phase = DRAINING;
+        agent->runs.refuse_cause = "the agent is draining";
+        maybe_drained(agent);
+    } else {
+        log_warning("ignored an unknown command");
+    }
+    return ERR_OK;
+}
+
+static int in_line(void *arg, const char *text, size_t length)
+{
+    struct agent *agent = arg;
+    struct err err;
+    json_t *command = wire_parse(text, length, &err);
+    enum err_code rc = command ? obey(agent, command, &err) : err.code;
+
+    json_decref(command);
+    if (rc != ERR_OK) {
+        log_error("standard input, line %lld: %s", (long long)agent->lines.count,
+                  err.message);
+    }
+    return agent->phase == STOPPING ? ERR_BUSY : (int)rc;
+}
+
+static void in_bytes(void *arg, const char *data, size_t length)
+{
+    struct agent *agent = arg;
+    int rc = agent->phase == STOPPING
+                 ? ERR_OK
+                 : wire_lines_feed(&agent->lines, data, length, in_line, agent);
+
+    if (rc == ERR_TOO_LARGE) {
+        log_error("standard input: a line is longer than %d bytes", WIRE_LINE_MAX);
+    }
+    if (rc != ERR_OK) {
+        stop(agent, EXIT_CODE_OTHER);
+    }
+}
+
+static void in_end(void *arg)
+{
+    stop(arg, EXIT_CODE_OK);
+}
+
+static void signal_cb(uv_signal_t *handle, int number)
+{
+    (void)number;
+    stop(handle->data, EXIT_CODE_OK);
+}
+
+static void say_hello(struct agent *agent)
+{
+    char boot_id[PROC_BOOT_ID_SIZE];
+    struct utsname host;
+    json_t *stacks = json_array();
+
+    uname(&host);
+    proc_boot_id(boot_id);
+    for (int i = 0; i < agent->options.stack_count; i++) {
+        json_array_append_new(stacks, stack_json(&agent->options.stacks[i]));
+    }
+    send_event(agent, json_pack("{s:s,s:i,s:o,s:i,s:s,s:s,s:o}", "event", "hello", "v",
+                                WIRE_VERSION, "host",
+                                wire_string(host.nodename, strlen(host.nodename)), "pid",
+                                (int)getpid(), "boot_id", boot_id, "build",
+                                REPROD_VERSION, "stacks", stacks));
+}
+
+static void probed(void *arg)
+{
+    struct agent *agent = arg;
+
+    if (--agent->probing > 0 || agent->phase == STOPPING) {
+        return;
+    }
+    say_hello(agent);
+    if (agent->phase == PROBING) {
+        agent->phase = SERVING;
+        agent->runs.refuse_cause = NULL;
+    }
+    maybe_drained(agent);
+}
+
+static void start_probes(struct agent *agent)
+{
+    agent->probing = agent->options.stack_count;
+    for (int i = 0; i < agent->options.stack_count; i++) {
+        probe_start(&agent->supervisor, &agent->options.stacks[i],
+                    agent->options.probe_ms, probed, agent);
+    }
+}
+
+static void watch_signal(struct agent *agent, uv_signal_t *handle, int number)
+{
+    uv_signal_init(&agent->loop, handle);
+    handle->data = agent;
+    uv_signal_start(handle, signal_cb, number);
+}
+
+static void init(struct agent *agent, char *launch)
+{
+    uv_loop_init(&agent->loop);
+    agent->supervisor.launch = launch;
+    agent->supervisor.grace_ms = agent->options.grace_ms;
+    supervisor_init(&agent->supervisor, &agent->loop);
+    agent->runs = (struct runs){ .supervisor = &agent->supervisor,
+                                 .stacks = agent->options.stacks,
+                                 .stack_count = agent->options.stack_count,
+                                 .threads = agent->options.threads,
+                                 .refuse_cause = "the agent has not said hello yet",
+                                 .send = send_event,
+                                 .ended = maybe_drained,
+                                 .arg = agent };
+    agent->out.broken = out_broken;
+    agent->out.pressure = out_pressure;
+    agent->out.arg = agent->in.arg = agent;
+    agent->out.high = QUEUE_HIGH;
+    agent->out.low = QUEUE_LOW;
+    stream_writer_open(&agent->out, &agent->loop, STDOUT_FILENO);
+    agent->in.bytes = in_bytes;
+    agent->in.end = in_end;
+    wire_lines_init(&agent->lines, WIRE_LINE_MAX);
+    stream_reader_open(&agent->in, &agent->loop, STDIN_FILENO);
+    watch_signal(agent, &agent->terminate, SIGTERM);
+    watch_signal(agent, &agent->interrupt, SIGINT);
+    uv_timer_init(&agent->loop, &agent->stop_timer);
+    agent->stop_timer.data = agent;
+}
+
+/* Standard descriptors that are open, and of a kind that the loop can wait for. */
+static int check_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) {
+            return -1;
+        }
+    }
+#ifdef SYS_close_range
+    syscall(SYS_close_range, STDERR_FILENO + 1, ~0U,
+            0); /* nothing for workers to inherit */
+#endif
+    return uv_guess_handle(STDIN_FILENO) == UV_FILE ||
+                   uv_guess_handle(STDOUT_FILENO) == UV_FILE
+               ? -1
+               : 0;
+}
+
+/* A daemon on this host names itself in REPROD_PARENT; then its death is told by a signal
+ * too, should standard input be held open by somebody else.  Not where a launch command
+ * stands between: a thread of that may come and go.  SIGTERM, not SIGKILL: this process
+ * has to clean up behind itself. */
+static void follow_parent(void)
+{
+    const char *text = getenv("REPROD_PARENT");
+
+    if (text && strtol(text, NULL, 10) == getppid()) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+    }
+}
+
+static int serve(struct agent *agent)
+{
+    char *launch = stack_companion("reprod-launch");
+
+    signal(SIGPIPE, SIG_IGN);
+    init(agent, launch);
+    follow_parent();
+    start_probes(agent);
+    uv_run(&agent->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&agent->loop);
+    wire_lines_release(&agent->lines);
+    free(launch);
+    return agent->exit_code;
+}
+
+int agent_main(int argc, char **argv)
+{
+    struct agent *agent = xcalloc(1, sizeof *agent);
+    int exit_code = EXIT_CODE_USAGE;
+    struct err err;
+
+    if (agent_options_parse(&agent->options, argc, argv, &err) != ERR_OK) {
+        fprintf(stderr, "reprod agent: %s\n", err.message);
+    } else if (agent->options.help) {
+        fputs(agent_usage, stdout);
+        exit_code = EXIT_CODE_OK;
+    } else if (check_descriptors() != 0) {
+        fputs(
+            "reprod agent: standard input and output are not pipes; a daemon starts "
+            "the agent (reprod agent --help)\n",
+            stderr);
+    } else {
+        exit_code = serve(agent);
+    }
+    agent_options_release(&agent->options);
+    free(agent);
+    return exit_code;
+}

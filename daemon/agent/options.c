@@ -1,0 +1,148 @@
+#include "daemon/agent/options.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+
+const char agent_usage[] =
+    "usage: reprod agent [OPTION ...]\n"
+    "Runs workers on this host for a daemon, which talks to it over standard input and\n"
+    "output (workloads/PROTOCOL.md).\n"
+    "  --stack NAME=WORKER  a stack (repeatable; default: cpu, with the worker that "
+    "comes\n"
+    "                       with this executable)\n"
+    "  --library-path PATH  LD_LIBRARY_PATH of the workers of the stack before it\n"
+    "  --stack-json JSON    {\"name\":..., \"worker\":..., \"library_path\":..., "
+    "\"env\":{...},\n"
+    "                       \"threads\":...}; all but the name may be missing\n"
+    "  --threads N          of a CPU run (default: the CPUs this process may use, 2..8)\n"
+    "  --grace-ms N         between SIGTERM and SIGKILL (default 2000)\n"
+    "  --probe-ms N         deadline of a probe (default 10000)\n";
+
+/* Fewer than two threads cannot race; small cases gain nothing from more than a few. */
+enum { THREADS_LEAST = 2, THREADS_DEFAULT_MOST = 8, THREADS_MOST = 256 };
+
+static int default_threads(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+
+    return count < THREADS_LEAST          ? THREADS_LEAST
+           : count > THREADS_DEFAULT_MOST ? THREADS_DEFAULT_MOST
+                                          : count;
+}
+
+static enum err_code parse_number(const char *option, const char *text, int64_t least,
+                                  int64_t most, int64_t *ret_value, struct err *err)
+{
+    char *end;
+    long long value;
+
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    if (errno || end == text || *end != '\0' || value < least || value > most) {
+        return err_set(err, ERR_INVALID,
+                       "%s wants a whole number in %lld..%lld, not '%s'", option,
+                       (long long)least, (long long)most, text);
+    }
+    *ret_value = value;
+    return ERR_OK;
+}
+
+static enum err_code add_stack(struct agent_options *options, const char *option,
+                               const char *value, struct err *err)
+{
+    struct stack *stack = &options->stacks[options->stack_count];
+    enum err_code rc;
+
+    if (options->stack_count == OPTIONS_STACKS_MAX) {
+        return err_set(err, ERR_TOO_LARGE, "more than %d stacks", OPTIONS_STACKS_MAX);
+    }
+    rc = strcmp(option, "--stack") == 0 ? stack_parse(stack, value, err)
+                                        : stack_parse_json(stack, value, err);
+    if (rc != ERR_OK) {
+        return rc;
+    }
+    options->stack_count++;
+    for (int i = 0; i + 1 < options->stack_count; i++) {
+        if (strcmp(options->stacks[i].name, stack->name) == 0) {
+            return err_set(err, ERR_CONFLICT, "two stacks are named '%s'", stack->name);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code set_library_path(struct agent_options *options, const char *value,
+                                      struct err *err)
+{
+    struct stack *stack = &options->stacks[options->stack_count - 1];
+
+    if (options->stack_count == 0 || stack->library_path) {
+        return err_set(err, ERR_INVALID, "--library-path belongs behind its --stack");
+    }
+    stack->library_path = xstrdup(value);
+    return ERR_OK;
+}
+
+static enum err_code set_option(struct agent_options *options, const char *option,
+                                const char *value, struct err *err)
+{
+    int64_t threads;
+
+    if (strcmp(option, "--stack") == 0 || strcmp(option, "--stack-json") == 0) {
+        return add_stack(options, option, value, err);
+    }
+    if (strcmp(option, "--library-path") == 0) {
+        return set_library_path(options, value, err);
+    }
+    if (strcmp(option, "--threads") == 0) {
+        if (parse_number(option, value, 1, THREADS_MOST, &threads, err) == ERR_OK) {
+            options->threads = (int)threads;
+            return ERR_OK;
+        }
+        return err->code;
+    }
+    if (strcmp(option, "--grace-ms") == 0) {
+        return parse_number(option, value, 1, 600000, &options->grace_ms, err);
+    }
+    if (strcmp(option, "--probe-ms") == 0) {
+        return parse_number(option, value, 1, 600000, &options->probe_ms, err);
+    }
+    return err_set(err, ERR_INVALID, "unknown option '%s'", option);
+}
+
+enum err_code agent_options_parse(struct agent_options *ret_options, int argc,
+                                  char **argv, struct err *err)
+{
+    memset(ret_options, 0, sizeof *ret_options);
+    ret_options->threads = default_threads();
+    ret_options->grace_ms = 2000;
+    ret_options->probe_ms = 10000;
+    for (int i = 1; i < argc; i += 2) {
+        if (strcmp(argv[i], "--help") == 0) {
+            ret_options->help = true;
+            return ERR_OK;
+        }
+        if (i + 1 == argc) {
+            return err_set(err, ERR_INVALID, "%s wants a value", argv[i]);
+        }
+        if (set_option(ret_options, argv[i], argv[i + 1], err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    if (ret_options->stack_count == 0) {
+        stack_init_default(&ret_options->stacks[ret_options->stack_count++]);
+    }
+    return ERR_OK;
+}
+
+void agent_options_release(struct agent_options *options)
+{
+    for (int i = 0; i < options->stack_count; i++) {
+        stack_release(&options->stacks[i]);
+    }
+    options->stack_count = 0;
+}

@@ -1,0 +1,306 @@
+#include "daemon/agent/runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "daemon/proc.h"
+#include "daemon/wire.h"
+
+enum {
+    RESULT_FD = 3,
+    ID_MAX = 64,
+    ARGUMENTS_MAX = 32,
+    EXTRA_LINES = 10000, /* probes and whatever else, beside the iterations */
+    ITERATIONS_MAX = 1000000
+};
+static const int64_t BYTES_MAX = 64 * 1024 * 1024;
+static const json_int_t TIMEOUT_MAX_MS = 7LL * 24 * 3600 * 1000;
+
+struct agent_run {
+    struct agent_run *next;
+    struct runs *runs;
+    struct supervised *supervised;
+    char *id, *device;
+};
+
+/* A command that was understood; texts borrowed from its JSON. */
+struct request {
+    const char *id, *device;
+    const struct stack *stack;
+    json_int_t timeout_ms, iterations;
+    char **args; /* NULL-terminated; the texts are owned */
+    int arg_count;
+};
+
+static struct agent_run *find_run(const struct runs *runs, const char *id)
+{
+    struct agent_run *run = runs->first;
+
+    while (run && strcmp(run->id, id) != 0) {
+        run = run->next;
+    }
+    return run;
+}
+
+bool runs_are_active(const struct runs *runs)
+{
+    return runs->first != NULL;
+}
+
+static void forget(struct agent_run *run)
+{
+    struct agent_run **at = &run->runs->first;
+
+    while (*at != run) {
+        at = &(*at)->next;
+    }
+    *at = run->next;
+    free(run->id);
+    free(run->device);
+    free(run);
+}
+
+static void worker_line(void *arg, int64_t number, const char *text, size_t length,
+                        bool complete)
+{
+    struct agent_run *run = arg;
+    struct err err = { ERR_PROTOCOL, "cut off" };
+    json_t *data = complete ? wire_parse(text, length, &err) : NULL;
+    char *cause;
+
+    if (data) {
+        run->runs->send(run->runs->arg, json_pack("{s:s,s:s,s:o}", "event", "worker",
+                                                  "run", run->id, "data", data));
+        return;
+    }
+    cause = xasprintf("line %lld: %s", (long long)number, err.message);
+    run->runs->send(run->runs->arg, json_pack("{s:s,s:s,s:s}", "event", "garbage", "run",
+                                              run->id, "cause", cause));
+    free(cause);
+}
+
+static json_t *integer_or_null(bool there, json_int_t value)
+{
+    return there ? json_integer(value) : json_null();
+}
+
+static void worker_finished(void *arg, const struct run_exit *exit)
+{
+    struct agent_run *run = arg;
+    struct runs *runs = run->runs;
+
+    runs->send(runs->arg,
+               json_pack("{s:s,s:s,s:o,s:o,s:s,s:f,s:I,s:o,s:I}", "event", "exited",
+                         "run", run->id, "exit_code",
+                         integer_or_null(exit->exit_code >= 0, exit->exit_code), "signal",
+                         integer_or_null(exit->signal != 0, exit->signal), "reason",
+                         exit_reason_name(exit->reason), "wall_ms", exit->wall_ms,
+                         "max_rss_kb", (json_int_t)exit->max_rss_kb, "log",
+                         wire_string(exit->log, exit->log_length), "log_bytes",
+                         (json_int_t)exit->log_bytes));
+    forget(run);
+    runs->ended(runs->arg);
+}
+
+static void add_arg(struct request *request, char *text)
+{
+    request->args[request->arg_count++] = text;
+}
+
+/* {"workload":"conv_wgrad","iterations":10} becomes --workload conv_wgrad
+ * --iterations 10.
+ */
+static enum err_code add_arguments(struct request *request, const json_t *arguments,
+                                   struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)arguments, key, value)
+    {
+        const char *text = json_string_value(value);
+
+        if (key[0] == '\0' || key[strspn(key, "abcdefghijklmnopqrstuvwxyz_-")] ||
+            strcmp(key, "device") == 0 || (!text && !json_is_integer(value)) ||
+            (text && (text[0] == '\0' || text[0] == '-'))) {
+            return err_set(err, ERR_INVALID, "arguments: '%s' cannot be passed on", key);
+        }
+        add_arg(request, xasprintf("--%s", key));
+        add_arg(request, text ? xstrdup(text)
+                              : xasprintf("%lld", (long long)json_integer_value(value)));
+    }
+    return ERR_OK;
+}
+
+static enum err_code make_args(struct request *request, const struct runs *runs,
+                               const json_t *arguments, struct err *err)
+{
+    int threads = request->stack->threads ? request->stack->threads : runs->threads;
+
+    if (json_object_size(arguments) > ARGUMENTS_MAX) {
+        return err_set(err, ERR_INVALID, "more than %d arguments", ARGUMENTS_MAX);
+    }
+    request->args = xcalloc(2 * json_object_size(arguments) + 6, sizeof *request->args);
+    add_arg(request, xstrdup("--run"));
+    if (add_arguments(request, arguments, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!json_object_get(arguments, "threads")) {
+        add_arg(request, xstrdup("--threads"));
+        add_arg(request, xasprintf("%d", threads));
+    }
+    add_arg(request, xstrdup("--device"));
+    add_arg(request, xstrdup(request->device));
+    return ERR_OK;
+}
+
+static enum err_code check_device(const struct runs *runs, const struct request *request,
+                                  struct err *err)
+{
+    if (!stack_has_device(request->stack, request->device)) {
+        return err_set(err, ERR_NOT_FOUND, "stack '%s' has no device '%s'",
+                       request->stack->name, request->device);
+    }
+    for (const struct agent_run *run = runs->first; run; run = run->next) {
+        if (strcmp(run->device, request->device) == 0) {
+            return err_set(err, ERR_BUSY, "device '%s' is busy with run %s", run->device,
+                           run->id);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code find_stack(const struct runs *runs, const char *name,
+                                const struct stack **ret_stack, struct err *err)
+{
+    for (int i = 0; i < runs->stack_count; i++) {
+        const struct stack *stack = &runs->stacks[i];
+
+        if (strcmp(stack->name, name) == 0) {
+            if (stack->cause) {
+                return err_set(err, ERR_UNSUPPORTED, "stack '%s' is not usable: %s", name,
+                               stack->cause);
+            }
+            *ret_stack = stack;
+            return ERR_OK;
+        }
+    }
+    return err_set(err, ERR_NOT_FOUND, "unknown stack '%s'", name);
+}
+
+static enum err_code read_request(const struct runs *runs, const json_t *command,
+                                  struct request *request, struct err *err)
+{
+    const char *stack;
+    json_t *arguments;
+    json_error_t error;
+
+    if (json_unpack_ex((json_t *)command, &error, 0, "{s:s,s:s,s:I,s:o}", "stack", &stack,
+                       "device", &request->device, "timeout_ms", &request->timeout_ms,
+                       "arguments", &arguments) != 0) {
+        return err_set(err, ERR_INVALID, "the command is malformed: %s", error.text);
+    }
+    request->iterations = json_integer_value(json_object_get(arguments, "iterations"));
+    if (!json_is_object(arguments) || request->timeout_ms < 1 ||
+        request->timeout_ms > TIMEOUT_MAX_MS || request->iterations < 0 ||
+        request->iterations > ITERATIONS_MAX) {
+        return err_set(err, ERR_INVALID, "the command is out of its bounds");
+    }
+    if (runs->refuse_cause) {
+        return err_set(err, ERR_BUSY, "%s", runs->refuse_cause);
+    }
+    if (find_run(runs, request->id)) {
+        return err_set(err, ERR_CONFLICT, "that run is there already");
+    }
+    if (find_stack(runs, stack, &request->stack, err) != ERR_OK ||
+        check_device(runs, request, err) != ERR_OK) {
+        return err->code;
+    }
+    return make_args(request, runs, arguments, err);
+}
+
+static enum err_code start(struct runs *runs, const struct request *request,
+                           struct err *err)
+{
+    static const struct supervised_events events = { worker_line, worker_finished };
+    struct agent_run *run = xcalloc(1, sizeof *run);
+    char **environment = stack_environment(request->stack);
+    struct supervise supervise = { .program = request->stack->worker,
+                                   .args = request->args,
+                                   .env = environment,
+                                   .data_fd = RESULT_FD,
+                                   .timeout_ms = request->timeout_ms,
+                                   .max_lines = request->iterations + EXTRA_LINES,
+                                   .max_bytes = BYTES_MAX,
+                                   .patient = true };
+    struct proc_stat stat = { 0 };
+    enum err_code rc;
+
+    rc = supervisor_start(runs->supervisor, &supervise, &events, run, &run->supervised,
+                          err);
+    stack_environment_free(environment);
+    if (rc != ERR_OK) {
+        free(run);
+        return rc;
+    }
+    run->runs = runs;
+    run->id = xstrdup(request->id);
+    run->device = xstrdup(request->device);
+    run->next = runs->first;
+    runs->first = run;
+    proc_stat(supervised_pid(run->supervised), &stat);
+    runs->send(runs->arg,
+               json_pack("{s:s,s:s,s:I,s:I}", "event", "started", "run", run->id, "pid",
+                         (json_int_t)supervised_pid(run->supervised), "process_start",
+                         (json_int_t)stat.start));
+    return ERR_OK;
+}
+
+static enum err_code read_id(const json_t *command, const char **ret_id, struct err *err)
+{
+    const char *id = json_string_value(json_object_get(command, "run"));
+
+    if (!id || id[0] == '\0' || strlen(id) > ID_MAX) {
+        return err_set(err, ERR_PROTOCOL, "a command does not name its run");
+    }
+    *ret_id = id;
+    return ERR_OK;
+}
+
+enum err_code runs_command(struct runs *runs, const json_t *command, struct err *err)
+{
+    struct request request = { 0 };
+    struct err refusal;
+
+    if (read_id(command, &request.id, err) != ERR_OK) {
+        return err->code;
+    }
+    if (read_request(runs, command, &request, &refusal) != ERR_OK ||
+        start(runs, &request, &refusal) != ERR_OK) {
+        json_t *cause = wire_string(refusal.message, strlen(refusal.message));
+
+        runs->send(runs->arg, json_pack("{s:s,s:s,s:o}", "event", "refused", "run",
+                                        request.id, "cause", cause));
+    }
+    for (int i = 0; i < request.arg_count; i++) {
+        free(request.args[i]);
+    }
+    free(request.args);
+    return ERR_OK;
+}
+
+enum err_code runs_cancel(struct runs *runs, const json_t *command, struct err *err)
+{
+    const struct agent_run *run;
+    const char *id;
+
+    if (read_id(command, &id, err) != ERR_OK) {
+        return err->code;
+    }
+    run = find_run(runs, id);
+    if (run) {
+        supervised_kill(run->supervised, EXIT_REASON_CANCELLED);
+    }
+    return ERR_OK;
+}

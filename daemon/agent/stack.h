@@ -1,0 +1,52 @@
+/* A stack of the agent: a worker binary with the libraries and environment it runs in,
+ * and what it said about itself. */
+#ifndef DAEMON_AGENT_STACK_H
+#define DAEMON_AGENT_STACK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "daemon/base/err.h"
+
+struct stack {
+    char *name;
+    char *worker;       /* path */
+    char *library_path; /* NULL: the system's */
+    int threads;        /* 0: as the agent's --threads says */
+    json_t *variables;  /* object of strings; NULL: none */
+
+    json_t *probe;     /* object; NULL until probed, or if that failed */
+    json_t *catalogue; /* array; likewise */
+    char *cause;       /* why it is not usable; NULL: it is */
+};
+
+/* "NAME=WORKER". */
+enum err_code stack_parse(struct stack *ret_stack, const char *text, struct err *err);
+
+/* {"name":…,"worker":…,"library_path":…,"env":{…},"threads":…}; all but the name may be
+ * missing: the worker is then the one that comes with this executable. */
+enum err_code stack_parse_json(struct stack *ret_stack, const char *text,
+                               struct err *err);
+
+/* The stack "cpu" with the worker that comes with this executable. */
+void stack_init_default(struct stack *ret_stack);
+
+void stack_release(struct stack *stack);
+
+/* The whole environment of its workers: fixed values, what the stack sets, and nothing
+ * inherited that changes what is computed.  NULL-terminated; caller frees with
+ * stack_environment_free. */
+char **stack_environment(const struct stack *stack);
+void stack_environment_free(char **environment);
+
+/* Whether its probe named that device. */
+bool stack_has_device(const struct stack *stack, const char *device);
+
+/* As in hello.  Caller frees with json_decref. */
+json_t *stack_json(const struct stack *stack);
+
+/* The path of a program that is installed with this executable: beside it, or in
+ * ../libexec/reprod.  Caller frees. */
+char *stack_companion(const char *program);
+
+#endif

@@ -1,0 +1,88 @@
+/* Supervised processes: started through reprod-launch, watched, bounded, ended.
+ *
+ * The happy path: supervisor_start spawns the process as leader of its own session; its
+ * lines arrive on the data pipe, its log on the log pipe; the pidfd tells that it exited;
+ * the rest of its session is killed, then it is reaped; both pipes reach their end;
+ * `finished` is called, once, and the object frees itself.
+ *
+ * What can go wrong: the deadline, supervised_kill or a flood start the kill ladder (TERM
+ * to the group, grace, KILL, grace, then it is reported as stuck, and only the pidfd
+ * stays open, to reap it should it ever die).  Descendants that escaped may keep a pipe
+ * open: they are killed as orphans (daemon/descendants.h), and the pipe is closed after
+ * a short while in any case. */
+#ifndef DAEMON_AGENT_SUPERVISE_H
+#define DAEMON_AGENT_SUPERVISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "daemon/base/err.h"
+#include "daemon/run_exit.h"
+
+struct supervised;
+
+/* One a loop; owns the SIGCHLD watch and knows every live process.  Embedded. */
+struct supervisor {
+    const char *launch; /* path of reprod-launch; borrowed, set before init */
+    int64_t grace_ms;   /* between the steps of the ladder; set before init */
+    uv_loop_t *loop;    /* the rest is private */
+    uv_signal_t child_signal;
+    struct supervised *first;
+    bool paused;
+    void (*closed)(void *arg);
+    void *closed_arg;
+};
+
+void supervisor_init(struct supervisor *supervisor, uv_loop_t *loop);
+
+/* Processes that have not been reported yet, and, with them, descendants that are still
+ * dying. */
+bool supervisor_is_busy(const struct supervisor *supervisor);
+
+/* KILL to everything, now. */
+void supervisor_kill_all(struct supervisor *supervisor);
+
+/* Backpressure: stops, or resumes, reading every data pipe. */
+void supervisor_pause(struct supervisor *supervisor, bool paused);
+
+/* Stops watching.  Nothing may be unreported; stuck processes are left to themselves.
+ * CLOSED(arg) follows. */
+void supervisor_close(struct supervisor *supervisor, void (*closed)(void *arg),
+                      void *arg);
+
+struct supervised_events {
+    /* One line of the data pipe (newline excluded, at most WIRE_LINE_MAX bytes); borrowed
+     * for the call. COMPLETE is false for what stands behind the last newline at the end
+     * of the pipe.  NUMBER counts from 1. */
+    void (*line)(void *arg, int64_t number, const char *text, size_t length,
+                 bool complete);
+    /* Once.  The object is gone afterwards.  EXIT and its log are borrowed. */
+    void (*finished)(void *arg, const struct run_exit *exit);
+};
+
+struct supervise {
+    const char *program; /* absolute; all texts are borrowed for the call */
+    char *const *args;   /* what follows the program, NULL-terminated */
+    char *const *env;
+    int data_fd; /* the descriptor that carries the lines: 3, or 1 (then
+                    standard error alone is the log) */
+    int64_t timeout_ms;
+    int64_t max_lines, max_bytes; /* on the data pipe; more is a flood */
+    bool patient;                 /* TERM and grace before KILL */
+};
+
+/* EVENTS is borrowed for ever.  No event is called before this returns. */
+enum err_code supervisor_start(struct supervisor *supervisor,
+                               const struct supervise *supervise,
+                               const struct supervised_events *events, void *arg,
+                               struct supervised **ret_supervised, struct err *err);
+
+pid_t supervised_pid(const struct supervised *supervised);
+
+/* Starts the ladder with that reason, unless the process is being ended already. */
+void supervised_kill(struct supervised *supervised, enum exit_reason reason);
+
+#endif
