@@ -1,0 +1,253 @@
+"""The service's life: how it starts, what it refuses, how it stops, what it needs."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from service import BUILD, ROOT, SELFTEST_WORKER, Service
+
+
+def refused(folder, *options, config=None):
+    """(exit code, stderr) of a service that must not start."""
+    command = [str(BUILD / "reprod"), "serve", "--listen", "127.0.0.1:0", *options]
+    if config is not None:
+        path = folder / "config.json"
+        path.write_text(config if isinstance(config, str) else json.dumps(config))
+        command += ["--config", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=folder)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("reprod: ")]
+    assert len(lines) == 1, done.stderr
+    return done.returncode, lines[0]
+
+
+@pytest.mark.parametrize("config, says", [
+    ({"listn": "127.0.0.1:1"}, "config.json: /listn: no such setting; did you mean 'listen'?"),
+    ({"listen": "localhost:1"}, "/listen"),
+    ({"listen": "127.0.0.1:70000"}, "/listen"),
+    ({"listen": 7357}, "/listen"),
+    ({"data": ""}, "/data"),
+    ({"survey": "yes"}, "/survey: must be true or false"),
+    ({"stale_after_hours": -1}, "/stale_after_hours: must be a whole number from 0"),
+    ({"stale_after_hours": 1.5}, "/stale_after_hours"),
+    ({"stacks": {}}, "/stacks: must be an array"),
+    ({"stacks": [{"worker": "/x"}]}, "/stacks/0"),
+    ({"stacks": [{"name": "a", "wrker": "/x"}]}, "/stacks/0/wrker"),
+    ({"stacks": [{"name": "a", "threads": 0}]}, "/stacks/0/threads"),
+    ({"hosts": [{"name": "a"}]}, "/hosts/0"),
+    ({"hosts": [{"name": "a", "launch": [1]}]}, "/hosts/0"),
+    ('{"data": "a", "data": "b"}', "line 1"),
+    ('{"data": ', "line 1"),
+    ("[]", "must be a JSON object"),
+])
+def test_wrong_configuration_is_named(tmp_path, config, says):
+    code, line = refused(tmp_path, config=config)
+    assert code == 2
+    assert says in line
+
+
+def test_missing_configuration_file(tmp_path):
+    code, line = refused(tmp_path, "--config", "nowhere.json")
+    assert code == 2 and "nowhere.json" in line
+
+
+@pytest.mark.parametrize("options, says", [
+    (["--listen"], "--listen needs a value"),
+    (["--listen", "x"], "'x' is not ADDRESS:PORT"),
+    (["--listen", "0.0.0.0:0"], "not a loopback address"),
+    (["--datta", "x"], "unknown option '--datta'"),
+    (["serve"], "unexpected argument 'serve'"),
+])
+def test_wrong_options_are_named(tmp_path, options, says):
+    code, line = refused(tmp_path, *options)
+    assert code == 2
+    assert says in line
+
+
+def test_port_in_use(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, line = refused(tmp_path, "--listen", f"127.0.0.1:{port}")
+    assert code == 3
+    assert str(port) in line and "in use" in line
+
+
+def test_data_folder_that_is_a_file(tmp_path):
+    (tmp_path / "file").write_text("precious")
+    code, line = refused(tmp_path, "--data", "file")
+    assert code == 4
+    assert (tmp_path / "file").read_text() == "precious"
+    code, line = refused(tmp_path, "--data", "missing/deeper")
+    assert code == 4 and "missing/deeper" in line
+
+
+def database(folder, text=None, **pragmas):
+    path = folder / "var" / "reprod.db"
+    path.parent.mkdir()
+    if text is not None:
+        path.write_bytes(text)
+    else:
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE precious (x)")
+            for name, value in pragmas.items():
+                db.execute(f"PRAGMA {name} = {value}")
+        db.close()
+    return path
+
+
+@pytest.mark.parametrize("content, code", [
+    (b"not a database at all, but precious" * 100, 6),
+    (b"SQLite format 3\0" + b"\xff" * 5000, 6),
+])
+def test_foreign_file_is_left_alone(tmp_path, content, code):
+    path = database(tmp_path, content)
+    assert refused(tmp_path)[0] == code
+    assert path.read_bytes() == content
+
+
+def test_database_of_another_program(tmp_path):
+    path = database(tmp_path)
+    before = path.read_bytes()
+    assert refused(tmp_path)[0] == 6
+    assert path.read_bytes() == before
+
+
+def test_newer_database(tmp_path):
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+    assert service.stop() == 0
+    with sqlite3.connect(service.data / "reprod.db") as db:
+        db.execute("PRAGMA user_version = 9999")
+    db.close()
+    before = (service.data / "reprod.db").read_bytes()
+    code, line = refused(tmp_path, "--data", str(service.data))
+    assert code == 5 and "newer" in line
+    assert (service.data / "reprod.db").read_bytes() == before
+
+
+def test_second_service_on_one_database(tmp_path):
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+    code, line = refused(tmp_path, "--data", str(service.data))
+    assert code == 8
+    assert service.request("GET", "/healthz")[0] == 200
+    assert service.stop() == 0
+
+
+def test_no_usable_worker_is_said(tmp_path):
+    service = Service(tmp_path, worker="/nonexistent/worker").start(ready=False)
+    time.sleep(0.5)
+    status, _, body = service.request("GET", "/readyz")
+    assert status == 503 and "no device" in json.dumps(body)
+    status, headers, _ = service.request("POST", "/v1/jobs", {"workloads": ["x"]})
+    assert status in (422, 503)
+    cells = [c for row in service.get("/v1/matrix")["rows"] for c in row["cells"]]
+    assert {c["state"] for c in cells} <= {"unmeasured", "absent"}
+    assert "/nonexistent/worker" in json.dumps(service.get("/v1/stacks"))
+    assert service.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stop_lets_a_run_finish(tmp_path, number):
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+    job = service.post_job(workloads=["selftest_pass"], runs=1000, iterations=5)
+    service.wait(lambda: service.get(f"/v1/jobs/{job}")["progress"]["runs_done"] > 3, "progress")
+    assert service.stop(number) == 0
+    with sqlite3.connect(service.data / "reprod.db") as db:
+        outcomes = dict(db.execute("SELECT coalesce(outcome, 'unfinished'), count(*) FROM run GROUP BY 1"))
+    db.close()
+    assert set(outcomes) == {"completed"}
+
+
+def test_second_signal_cancels(tmp_path):
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+    job = service.post_job(workloads=["selftest_hang"], variants=["ordered"], runs=1,
+                           timeout_seconds=600)
+    service.wait(lambda: service.items(f"/v1/runs?job={job}"), "a run")
+    time.sleep(0.3)
+    service.process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    assert service.stop(signal.SIGINT) == 0
+    service.start()
+    run = service.items(f"/v1/runs?job={job}")[-1]
+    assert run["outcome"] == "cancelled" and "stopped" in run["cause"]
+    assert service.get(f"/v1/jobs/{job}")["state"] in ("queued", "running")
+    assert service.request("DELETE", f"/v1/jobs/{job}")[0] in (200, 202, 204)
+    service.wait(lambda: service.get(f"/v1/jobs/{job}")["state"] == "cancelled", "cancelled")
+    assert service.stop() == 0
+
+
+def resident_kb(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    raise AssertionError("no VmRSS")
+
+
+def test_survey_of_the_documents_rows(tmp_path):
+    """A new database surveys by itself; derived codes equal the documented ones."""
+    service = Service(tmp_path).start()
+    service.wait(lambda: service.get("/v1/jobs")["items"], "the survey's job")
+    survey = service.get("/v1/jobs")["items"][0]
+    assert survey["survey"]
+    done = service.finish_job(survey["id"], 600)
+    assert done["progress"]["runs_failed"] == 0
+    matrix = service.get("/v1/matrix?table=documents-2020")
+    workloads = {w["workload"] for w in service.get("/v1/workloads")["items"]}
+    measured = 0
+    for row in matrix["rows"]:
+        for cell in row["cells"]:
+            if row["workload"] not in workloads:
+                assert cell["state"] in ("unmeasured", "absent") and not cell["code"]
+            elif cell["state"] != "absent":
+                assert cell["state"] == "measured", (row["workload"], cell)
+                assert cell["code"] == cell["documented"], (row["workload"], cell)
+                assert cell["agrees"] is True
+                measured += 1
+    assert measured >= 16
+    codes = {row["workload"]: [c["code"] for c in row["cells"]][:4] for row in matrix["rows"]}
+    assert codes["conv_wgrad"] == ["TCD or TDP", "TDO", "TDO", "TDO"]
+    assert codes["ctc_loss"] == ["NS", "NS", "NS", "TDO"]
+    assert codes["bias_add_bwd"] == ["TDP", "TDO", "TDO", "TDO"]
+    if "san" not in str(BUILD):
+        assert resident_kb(service.process.pid) < 24 * 1024
+    assert service.stop() == 0
+
+    service.start()  # the same environment: no second survey
+    time.sleep(0.5)
+    assert [j["id"] for j in service.get("/v1/jobs")["items"]] == [survey["id"]]
+    assert service.stop() == 0
+    code, text = service.fsck()
+    assert code == 0 and " 0 differ" in text, text
+
+
+def test_help_and_version():
+    def run(*words):
+        return subprocess.run([str(BUILD / "reprod"), *words], capture_output=True, text=True)
+
+    version = (ROOT / "VERSION").read_text().strip()
+    assert run("version").stdout.strip() == f"reprod {version}"
+    assert "serve" in run("--help").stdout
+    assert run("serve", "--help").returncode == 0
+    assert run("sreve").returncode == 2 and "sreve" in run("sreve").stderr
+    assert run().returncode == 2
+
+
+def test_backup_while_serving(tmp_path):
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+    service.finish_job(service.post_job(workloads=["selftest_pass"], runs=2))
+    copy = tmp_path / "copy" / "reprod.db"
+    copy.parent.mkdir()
+    command = [str(BUILD / "reprod"), "backup", "--data", str(service.data), str(copy)]
+    assert subprocess.run(command).returncode == 0
+    assert subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0  # no overwriting
+    assert service.stop() == 0
+    checked = subprocess.run([str(BUILD / "reprod"), "fsck", "--data", str(copy.parent)],
+                             capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+    assert os.path.getsize(copy) > 0
