@@ -1,0 +1,113 @@
+/* Gradients of batch normalization with frozen statistics (is_training=False, as in fine
+ * tuning): those of scale and offset are sums over images and pixels (batchnorm.h), and
+ * that of the input needs neither, dx = dy * scale * inv_std. */
+#include "workloads/batchnorm.h"
+
+static void rows_finish(const struct norm *norm)
+{
+#pragma omp for
+    for (int64_t row = 0; row < norm->rows; row++) {
+        const float *dy = norm->dy + row * norm->channels;
+        float *dx = norm->dx + row * norm->channels;
+
+#pragma omp simd
+        for (int64_t c = 0; c < norm->channels; c++)
+            dx[c] = dy[c] * (norm->scale[c] * norm->inv_std[c]);
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct norm *norm = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        norm_sums_unordered(norm);
+        rows_finish(norm);
+    }
+    norm_sums_store(norm);
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct norm *norm = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        norm_sums_ordered(norm);
+        rows_finish(norm);
+    }
+    norm_sums_store(norm);
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const float *dy = inputs[NORM_DY].data, *scale = inputs[NORM_SCALE].data;
+    const float *inv_std = inputs[NORM_INV_STD].data;
+    int64_t channels = inputs[NORM_MEAN].shape[0];
+    double gamma = rounding_gamma(run->dtype, 2);
+
+    for (int64_t i = 0; output->rank == 4 && i < tensor_elements(output); i++) {
+        ret_expected[i] = (double)dy[i] * scale[i % channels] * inv_std[i % channels];
+        ret_bound[i] = gamma * fabs(ret_expected[i]);
+    }
+    for (int64_t c = 0; output->rank == 1 && c < channels; c++) {
+        struct norm_sums sums = norm_reference_sums(run, inputs, c);
+        bool offset = strcmp(output->name, "doffset") == 0;
+
+        ret_expected[c] = offset ? sums.doffset : sums.dscale;
+        ret_bound[c] = offset ? sums.doffset_bound : sums.dscale_bound;
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every term of both sums is added with an atomic add",
+      .models =
+          "TensorFlow's own freeze-gradient kernel; no solution, raises from TF 2.7 "
+          "on when determinism is asked for",
+      .algorithm = "atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "64 fixed groups of pixels, joined by a fixed tree",
+      .models = "no framework's kernel: an ordered reduction shows that a solution is "
+                "possible",
+      .algorithm = "64 row slots, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[12,14,14,256] dy[12,14,14,256]",
+      &(const struct norm_shape){ 12, 14, 14, 256 } },
+    { "medium", "x[64,28,28,256] dy[64,28,28,256]",
+      &(const struct norm_shape){ 64, 28, 28, 256 } },
+    { "large", "x[128,56,56,256] dy[128,56,56,256]",
+      &(const struct norm_shape){ 128, 56, 56, 256 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow PR 50505", "an exception where determinism is asked for", NULL },
+};
+
+static const struct workload batchnorm_freeze_bwd = {
+    .name = "batchnorm_freeze_bwd",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.nn.fused_batch_norm backprop with is_training=False",
+    .summary = "gradients of batch normalization with frozen statistics",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of dx",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = norm_setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(batchnorm_freeze_bwd);
