@@ -1,0 +1,179 @@
+/* Fused softmax and cross-entropy with one integer label for each example:
+ * losses[b] = -log p[b,labels[b]], p = softmax(logits);
+ * dlogits[b,c] = (p[b,c] - (c == labels[b])) * upstream[b].  The loss is the mean of the
+ * losses. */
+#include "workloads/workload.h"
+
+#include "workloads/rounding.h"
+#include "workloads/softmax.h"
+
+struct xent_shape {
+    int64_t examples;
+    int64_t classes; /* a multiple of SOFTMAX_PANEL */
+};
+
+struct softmax_xent_sparse {
+    struct softmax softmax;
+    const int32_t *labels;
+    const float *upstream;
+    float *losses, *dlogits;
+};
+
+static void panel_gradient(const struct softmax_xent_sparse *xent, int64_t b,
+                           int64_t panel)
+{
+    const struct softmax *softmax = &xent->softmax;
+    int64_t begin = b * softmax->classes + panel * SOFTMAX_PANEL;
+    int64_t label = b * softmax->classes + xent->labels[b];
+
+    for (int64_t i = begin; i < begin + SOFTMAX_PANEL; i++)
+        xent->dlogits[i] =
+            (softmax->probabilities[i] / softmax->sums[b] - (i == label ? 1.0F : 0.0F)) *
+            xent->upstream[b];
+}
+
+static void example_finish(const struct softmax_xent_sparse *xent, int64_t b)
+{
+    const struct softmax *softmax = &xent->softmax;
+    float logit = softmax->logits[b * softmax->classes + xent->labels[b]];
+
+    xent->losses[b] = logf(softmax->sums[b]) - (logit - softmax->maxima[b]);
+    for (int64_t panel = 0; panel < softmax->panels; panel++)
+        panel_gradient(xent, b, panel);
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct softmax_xent_sparse *xent = run->state;
+    int64_t examples = xent->softmax.examples;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        softmax_find_maxima(&xent->softmax);
+        softmax_sum_atomically(&xent->softmax);
+#pragma omp for
+        for (int64_t b = 0; b < examples; b++)
+            example_finish(xent, b);
+    }
+    run->loss = softmax_mean(xent->losses, examples);
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct softmax_xent_sparse *xent = run->state;
+    int64_t examples = xent->softmax.examples;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        softmax_find_maxima(&xent->softmax);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t b = 0; b < examples; b++) {
+            softmax_sum_in_order(&xent->softmax, b);
+            example_finish(xent, b);
+        }
+    }
+    run->loss = softmax_mean(xent->losses, examples);
+}
+
+static void setup(struct run *run)
+{
+    const struct xent_shape *size = run->size->params;
+    struct softmax_xent_sparse *xent = run_host_alloc(sizeof(*xent));
+    int64_t shape[] = { size->examples, size->classes };
+
+    xent->softmax = (struct softmax){
+        .examples = size->examples,
+        .classes = size->classes,
+        .logits = run_input(run, "logits", run->dtype, 2, shape, FILL_UNIFORM, 0)->data,
+        .probabilities = run_alloc(run, (size_t)(shape[0] * shape[1]) * sizeof(float)),
+    };
+    softmax_init(run, &xent->softmax);
+    xent->labels =
+        run_input(run, "labels", DTYPE_INT32, 1, shape, FILL_INDEX, shape[1])->data;
+    xent->upstream = run_input(run, "upstream", run->dtype, 1, shape, FILL_WIDE, 0)->data;
+    xent->dlogits = run_output(run, "dlogits", run->dtype, 2, shape)->data;
+    xent->losses = run_output(run, "losses", run->dtype, 1, shape)->data;
+    run->state = xent;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct xent_shape *shape = run->size->params;
+    double unit = rounding_unit(run->dtype);
+    const int32_t *labels = inputs[1].data;
+    const float *upstream = inputs[2].data;
+
+    for (int64_t b = 0; b < shape->examples; b++) {
+        const float *logits = (const float *)inputs[0].data + b * shape->classes;
+        struct softmax_exact exact = softmax_exact(logits, shape->classes);
+
+        if (output->rank == 1) {
+            ret_expected[b] = exact.log_sum + exact.maximum - logits[labels[b]];
+            ret_bound[b] = softmax_log_error(&exact, logits[labels[b]]);
+            continue;
+        }
+        for (int64_t c = 0; c < shape->classes; c++) {
+            double p = exp(logits[c] - exact.maximum - exact.log_sum);
+            double p_error = p * softmax_relative_error(&exact, logits[c]);
+            double difference = p - (c == labels[b]);
+
+            ret_expected[b * shape->classes + c] = difference * upstream[b];
+            ret_bound[b * shape->classes + c] =
+                fabs((double)upstream[b]) *
+                (p_error + 2.01 * unit * (fabs(difference) + p_error));
+        }
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "panels of 64 classes add to the sums of an example with atomic adds",
+      .models = "TensorFlow's fused op on GPU: reductions without a fixed order",
+      .algorithm = "panels of 64 classes, atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "each example has one owner, who joins its panels by a fixed tree",
+      .models = "the composition of separate ops with a gather, selected by "
+                "TF_DETERMINISTIC_OPS",
+      .algorithm = "owner of an example, fixed tree of 64-class panels",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "logits[256,6144] labels[256]", &(const struct xent_shape){ 256, 6144 } },
+    { "medium", "logits[512,8192] labels[512]", &(const struct xent_shape){ 512, 8192 } },
+    { "large", "logits[4096,32768] labels[4096]",
+      &(const struct xent_shape){ 4096, 32768 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow PR 50070", "deterministic sparse_softmax_cross_entropy_with_logits",
+      "TF 2.7" },
+    { "tensorflow issue 38185",
+      "asks for deterministic back-prop of the fused softmax/cross-entropy ops",
+      "TF 2.7" },
+};
+
+static const struct workload softmax_xent_sparse = {
+    .name = "softmax_xent_sparse",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.nn.sparse_softmax_cross_entropy_with_logits",
+    .summary = "softmax cross-entropy with integer labels: losses and gradient",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of dlogits",
+    .loss = "mean of the losses",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(softmax_xent_sparse);
