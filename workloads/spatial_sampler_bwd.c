@@ -1,0 +1,331 @@
+/* Gradients of the sampler of a spatial transformer: each upstream pixel was interpolated
+ * bilinearly between four pixels of the image, at a place that the grid names with x and
+ * y in [-1, 1).  The image's gradient adds up wherever samples overlap; the grid's does
+ * not. Places are defined in float32: (g + 1) * ((extent - 1) / 2). */
+#include "workloads/workload.h"
+
+#include <string.h>
+
+#include "workloads/rounding.h"
+
+enum { CORNERS = 4 };
+
+struct sampler_shape {
+    int64_t images, height, width, channels; /* of the image */
+    int64_t samples;                         /* of each image */
+};
+
+struct spatial_sampler_bwd {
+    const struct sampler_shape *shape;
+    const float *x, *grid, *dy;
+    float *dx, *dgrid;
+    int32_t *order;  /* for each image: its samples, sorted by their upper left pixel */
+    int32_t *begins; /* for each image: where the samples of each pixel begin in it */
+};
+
+/* A sample's upper left pixel, and how far right and down of it the sample lies. */
+struct place {
+    int64_t row, column;
+    float down, right;
+};
+
+static struct place place_of(const struct spatial_sampler_bwd *sampler, int64_t sample)
+{
+    const struct sampler_shape *s = sampler->shape;
+    float x = (sampler->grid[2 * sample] + 1) * ((float)(s->width - 1) / 2);
+    float y = (sampler->grid[2 * sample + 1] + 1) * ((float)(s->height - 1) / 2);
+    struct place place = { .row = (int64_t)y, .column = (int64_t)x };
+
+    if (place.row > s->height - 2)
+        place.row = s->height - 2;
+    if (place.column > s->width - 2)
+        place.column = s->width - 2;
+    place.down = y - (float)place.row;
+    place.right = x - (float)place.column;
+    return place;
+}
+
+static float corner_weight(const struct place *place, int corner)
+{
+    return (corner / 2 ? place->down : 1 - place->down) *
+           (corner % 2 ? place->right : 1 - place->right);
+}
+
+static int64_t corner_index(const struct sampler_shape *s, int64_t image,
+                            const struct place *place, int corner)
+{
+    return ((image * s->height + place->row + corner / 2) * s->width + place->column +
+            corner % 2) *
+           s->channels;
+}
+
+static void sample_scatter(const struct spatial_sampler_bwd *sampler, int64_t sample)
+{
+    const struct sampler_shape *s = sampler->shape;
+    struct place place = place_of(sampler, sample);
+    const float *dy = sampler->dy + sample * s->channels;
+
+    for (int corner = 0; corner < CORNERS; corner++) {
+        float weight = corner_weight(&place, corner);
+        float *dx = sampler->dx + corner_index(s, sample / s->samples, &place, corner);
+
+        for (int64_t c = 0; c < s->channels; c++) {
+            float term = dy[c] * weight;
+
+#pragma omp atomic
+            dx[c] += term;
+        }
+    }
+}
+
+/* The grid's gradient: a sum over the channels of one sample, in order. */
+static void sample_grid(const struct spatial_sampler_bwd *sampler, int64_t sample)
+{
+    const struct sampler_shape *s = sampler->shape;
+    struct place place = place_of(sampler, sample);
+    const float *x = sampler->x + corner_index(s, sample / s->samples, &place, 0);
+    const float *below = x + s->width * s->channels;
+    const float *dy = sampler->dy + sample * s->channels;
+    float along = 0, across = 0;
+
+    for (int64_t c = 0; c < s->channels; c++) {
+        float right = x[c + s->channels] - x[c];
+        float right_below = below[c + s->channels] - below[c];
+        float down = below[c] - x[c];
+        float down_right = below[c + s->channels] - x[c + s->channels];
+
+        along += dy[c] * (right * (1 - place.down) + right_below * place.down);
+        across += dy[c] * (down * (1 - place.right) + down_right * place.right);
+    }
+    sampler->dgrid[2 * sample] = along * ((float)(s->width - 1) / 2);
+    sampler->dgrid[2 * sample + 1] = across * ((float)(s->height - 1) / 2);
+}
+
+/* Tasks of 16 samples: some 10 to 100 us. */
+enum { TASK_SAMPLES = 16 };
+
+static void compute_unordered(struct run *run)
+{
+    const struct spatial_sampler_bwd *sampler = run->state;
+    const struct sampler_shape *s = sampler->shape;
+    int64_t samples = s->images * s->samples;
+    int64_t rows = s->images * s->height, row_elements = s->width * s->channels;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for
+        for (int64_t row = 0; row < rows; row++)
+            memset(sampler->dx + row * row_elements, 0,
+                   (size_t)row_elements * sizeof(float));
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t begin = 0; begin < samples; begin += TASK_SAMPLES)
+            for (int64_t i = begin; i < begin + TASK_SAMPLES && i < samples; i++) {
+                sample_scatter(sampler, i);
+                sample_grid(sampler, i);
+            }
+    }
+}
+
+/* A stable counting sort of one image's samples by their upper left pixel. */
+static void image_sort(const struct spatial_sampler_bwd *sampler, int64_t image)
+{
+    const struct sampler_shape *s = sampler->shape;
+    int64_t pixels = s->height * s->width;
+    int32_t *begins = sampler->begins + image * (pixels + 1);
+    int32_t *order = sampler->order + image * s->samples;
+
+    memset(begins, 0, (size_t)(pixels + 1) * sizeof(*begins));
+    for (int64_t i = 0; i < s->samples; i++) {
+        struct place place = place_of(sampler, image * s->samples + i);
+
+        begins[place.row * s->width + place.column + 1]++;
+    }
+    for (int64_t pixel = 0; pixel < pixels; pixel++)
+        begins[pixel + 1] += begins[pixel];
+    for (int64_t i = s->samples - 1; i >= 0; i--) {
+        struct place place = place_of(sampler, image * s->samples + i);
+
+        order[--begins[place.row * s->width + place.column + 1]] = (int32_t)i;
+    }
+}
+
+/* One pixel of dx: the samples of which it is the first corner, then of which it is the
+ * second, and so on; each in the order of the grid. */
+static void pixel_gather(const struct spatial_sampler_bwd *sampler, int64_t image,
+                         int64_t row, int64_t column)
+{
+    const struct sampler_shape *s = sampler->shape;
+    int64_t pixels = s->height * s->width;
+    const int32_t *begins = sampler->begins + image * (pixels + 1) + 1;
+    float *dx = sampler->dx + (image * pixels + row * s->width + column) * s->channels;
+
+    memset(dx, 0, (size_t)s->channels * sizeof(float));
+    for (int corner = 0; corner < CORNERS; corner++) {
+        int64_t pixel = (row - corner / 2) * s->width + column - corner % 2;
+        int64_t end;
+
+        if (row < corner / 2 || column < corner % 2)
+            continue;
+        end = pixel + 1 < pixels ? begins[pixel + 1] : s->samples;
+        for (int64_t i = begins[pixel]; i < end; i++) {
+            int64_t sample = image * s->samples + sampler->order[image * s->samples + i];
+            struct place place = place_of(sampler, sample);
+            float weight = corner_weight(&place, corner);
+            const float *dy = sampler->dy + sample * s->channels;
+
+#pragma omp simd
+            for (int64_t c = 0; c < s->channels; c++)
+                dx[c] += dy[c] * weight;
+        }
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct spatial_sampler_bwd *sampler = run->state;
+    const struct sampler_shape *s = sampler->shape;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t image = 0; image < s->images; image++)
+            image_sort(sampler, image);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t row = 0; row < s->images * s->height; row++)
+            for (int64_t column = 0; column < s->width; column++)
+                pixel_gather(sampler, row / s->height, row % s->height, column);
+#pragma omp for
+        for (int64_t sample = 0; sample < s->images * s->samples; sample++)
+            sample_grid(sampler, sample);
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct sampler_shape *s = run->size->params;
+    struct spatial_sampler_bwd *sampler = run_host_alloc(sizeof(*sampler));
+    int64_t x_shape[] = { s->images, s->height, s->width, s->channels };
+    int64_t grid_shape[] = { s->images, s->samples, 2 };
+    int64_t dy_shape[] = { s->images, s->samples, s->channels };
+    int64_t begins = s->images * (s->height * s->width + 1);
+
+    sampler->shape = s;
+    sampler->x = run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data;
+    sampler->grid =
+        run_input(run, "grid", run->dtype, 3, grid_shape, FILL_UNIFORM, 0)->data;
+    sampler->dy = run_input(run, "dy", run->dtype, 3, dy_shape, FILL_WIDE, 0)->data;
+    sampler->dx = run_output(run, "dx", run->dtype, 4, x_shape)->data;
+    sampler->dgrid = run_output(run, "dgrid", run->dtype, 3, grid_shape)->data;
+    sampler->order =
+        run_alloc(run, (size_t)(s->images * s->samples) * sizeof(*sampler->order));
+    sampler->begins = run_alloc(run, (size_t)begins * sizeof(*sampler->begins));
+    run->state = sampler;
+}
+
+/* Splits a place on an axis of EXTENT pixels into a pixel and the weights of it and of
+ * the next one. */
+static int64_t axis_split(float g, int64_t extent, double ret_weights[2])
+{
+    float at = (g + 1) * ((float)(extent - 1) / 2);
+    int64_t pixel = (int64_t)at < extent - 1 ? (int64_t)at : extent - 2;
+
+    ret_weights[1] = (double)at - (double)pixel;
+    ret_weights[0] = 1 - ret_weights[1];
+    return pixel;
+}
+
+/* A pixel of dx adds up to 4 * samples terms, each of a product with three roundings and
+ * of weights with one each; dgrid sums products of channels with five roundings more. */
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct sampler_shape *s = run->size->params;
+    const float *x = inputs[0].data, *grid = inputs[1].data, *dy = inputs[2].data;
+    bool image_wanted = output->rank == 4;
+    double gamma = rounding_gamma(run->dtype, image_wanted ? CORNERS * s->samples + 5
+                                                           : 2 * s->channels + 8);
+
+    for (int64_t i = 0; i < tensor_elements(output); i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t sample = 0; sample < s->images * s->samples; sample++) {
+        double across[2], down[2];
+        int64_t column = axis_split(grid[2 * sample], s->width, across);
+        int64_t row = axis_split(grid[2 * sample + 1], s->height, down);
+
+        for (int corner = 0; corner < CORNERS; corner++) {
+            int64_t at =
+                ((sample / s->samples * s->height + row + corner / 2) * s->width +
+                 column + corner % 2) *
+                s->channels;
+
+            for (int64_t c = 0; c < s->channels; c++) {
+                double g = dy[sample * s->channels + c];
+                double pull = g * x[at + c];
+                double terms[] = { pull * down[corner / 2] * (double)(s->width - 1) / 2,
+                                   pull * across[corner % 2] * (double)(s->height - 1) /
+                                       2 };
+
+                if (image_wanted) {
+                    g *= down[corner / 2] * across[corner % 2];
+                    ret_expected[at + c] += g;
+                    ret_bound[at + c] += gamma * fabs(g);
+                    continue;
+                }
+                ret_expected[2 * sample] += corner % 2 ? terms[0] : -terms[0];
+                ret_expected[2 * sample + 1] += corner / 2 ? terms[1] : -terms[1];
+                ret_bound[2 * sample] += gamma * fabs(terms[0]);
+                ret_bound[2 * sample + 1] += gamma * fabs(terms[1]);
+            }
+        }
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each sample adds to four pixels with atomic adds",
+      .models = "cudnnSpatialTfSamplerBackward, which has no deterministic algorithm",
+      .algorithm = "scatter, atomic adds",
+      .claim = "non-deterministic",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "samples are sorted by pixel; each pixel collects its own in order",
+      .models = "no library's kernel: sorting shows that a solution is possible",
+      .algorithm = "stable counting sort, gather",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[8,16,16,16] grid[8,2048,2] dy[8,2048,16]",
+      &(const struct sampler_shape){ 8, 16, 16, 16, 2048 } },
+    { "medium", "x[32,32,32,32] grid[32,16384,2] dy[32,16384,32]",
+      &(const struct sampler_shape){ 32, 32, 32, 32, 16384 } },
+    { "large", "x[64,64,64,64] grid[64,65536,2] dy[64,65536,64]",
+      &(const struct sampler_shape){ 64, 64, 64, 64, 65536 } },
+};
+
+static const struct workload_reference references[] = {
+    { "cuDNN documentation, Odds and Ends",
+      "cudnnSpatialTfSamplerBackward is named as non-deterministic", NULL },
+};
+
+static const struct workload spatial_sampler_bwd = {
+    .name = "spatial_sampler_bwd",
+    .version = 1,
+    .backend = "cpu",
+    .title = "cudnnSpatialTfSamplerBackward",
+    .summary = "gradients of bilinear sampling with respect to image and grid",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of dx",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(spatial_sampler_bwd);
