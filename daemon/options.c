@@ -1,79 +1,94 @@
 #include "daemon/options.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/mem.h"
 
-/* The value of the option at *INDEX, "--name VALUE" or "--name=VALUE"; NULL if it is not
- * NAME.  Moves *INDEX onto a separate value. */
-static const char *option_value(int argc, char **argv, int *index, const char *name,
-                                struct err *err)
+struct words {
+    int count;
+    char **words;
+    int at; /* the one being read */
+};
+
+/* Whether the word being read is option NAME, "--name VALUE" or "--name=VALUE"; moves
+ * onto a separate value.  On an error ret_value is "" and ERR is set. */
+static bool is_option(struct words *w, const char *name, const char **ret_value,
+                      struct err *err)
 {
-    const char *word = argv[*index];
+    const char *word = w->words[w->at];
     size_t length = strlen(name);
 
-    if (strncmp(word, name, length) != 0 ||
+    if (!word || strncmp(word, name, length) != 0 ||
         (word[length] != '\0' && word[length] != '=')) {
-        return NULL;
+        return false;
     }
+    *ret_value = "";
     if (word[length] == '=') {
-        return word + length + 1;
-    }
-    if (*index + 1 >= argc) {
+        *ret_value = word + length + 1;
+    } else if (w->at + 1 < w->count) {
+        *ret_value = w->words[++w->at];
+    } else {
         err_set(err, ERR_INVALID, "%s needs a value", name);
-        return "";
     }
-    return argv[++*index];
+    return true;
 }
 
-static enum err_code read_word(int argc, char **argv, int *index, struct config *config,
+static enum err_code set_data(struct config *config, const char *value, struct err *err)
+{
+    if (!value[0]) {
+        return err_set(err, ERR_INVALID, "--data needs a folder");
+    }
+    free(config->data);
+    config->data = xstrdup(value);
+    return ERR_OK;
+}
+
+static enum err_code read_word(struct words *w, struct config *config,
                                const char **ret_argument, struct err *err)
 {
+    const char *word = w->words[w->at];
     const char *value;
 
-    if ((value = option_value(argc, argv, index, "--config", err)) != NULL) {
+    if (is_option(w, "--config", &value, err)) {
         return err->code; /* was read first */
     }
-    if ((value = option_value(argc, argv, index, "--listen", err)) != NULL) {
+    if (is_option(w, "--listen", &value, err)) {
         return err->code ? err->code : config_set_listen(config, value, err);
     }
-    if ((value = option_value(argc, argv, index, "--data", err)) != NULL) {
-        if (!err->code && !value[0]) {
-            return err_set(err, ERR_INVALID, "--data needs a folder");
-        }
-        free(config->data);
-        config->data = xstrdup(value);
-        return err->code;
+    if (is_option(w, "--data", &value, err)) {
+        return err->code ? err->code : set_data(config, value, err);
     }
-    if (strcmp(argv[*index], "--no-survey") == 0) {
+    if (strcmp(word, "--no-survey") == 0) {
         config->survey = false;
         return ERR_OK;
     }
-    if (argv[*index][0] == '-') {
-        return err_set(err, ERR_INVALID, "unknown option '%s'", argv[*index]);
+    if (word[0] == '-') {
+        return err_set(err, ERR_INVALID, "unknown option '%s'", word);
     }
     if (*ret_argument) {
-        return err_set(err, ERR_INVALID, "unexpected argument '%s'", argv[*index]);
+        return err_set(err, ERR_INVALID, "unexpected argument '%s'", word);
     }
-    *ret_argument = argv[*index];
+    *ret_argument = word;
     return ERR_OK;
 }
 
 enum err_code options_read(int argc, char **argv, struct config *config,
                            const char **ret_argument, struct err *err)
 {
+    struct words w = { argc, argv, 1 };
+    const char *file;
+
     *ret_argument = NULL;
     err->code = ERR_OK;
-    for (int i = 1; i < argc && err->code == ERR_OK; i++) {
-        const char *file = option_value(argc, argv, &i, "--config", err);
-
-        if (file && err->code == ERR_OK) {
+    for (; w.at < argc && err->code == ERR_OK; w.at++) {
+        if (is_option(&w, "--config", &file, err) && err->code == ERR_OK) {
             config_read(config, file, err);
         }
     }
-    for (int i = 1; i < argc && err->code == ERR_OK; i++) {
-        read_word(argc, argv, &i, config, ret_argument, err);
+    for (w.at = 1; w.at < argc && err->code == ERR_OK; w.at++) {
+        read_word(&w, config, ret_argument, err);
     }
     return err->code;
 }

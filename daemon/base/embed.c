@@ -1,30 +1,37 @@
 #include "daemon/base/embed.h"
 
+#include <stdint.h>
 #include <string.h>
 
 extern const struct embed __start_reprod_embedded[] __attribute__((weak));
 extern const struct embed __stop_reprod_embedded[] __attribute__((weak));
 
+/* How many there are; a program may have none. */
+static size_t count(void)
+{
+    return ((uintptr_t)__stop_reprod_embedded - (uintptr_t)__start_reprod_embedded) /
+           sizeof(struct embed);
+}
+
 const struct embed *embed_find(const char *name)
 {
-    for (const struct embed *f = __start_reprod_embedded; f < __stop_reprod_embedded;
-         f++) {
-        if (strcmp(f->name, name) == 0) {
-            return f;
+    for (size_t i = 0; i < count(); i++) {
+        if (strcmp(__start_reprod_embedded[i].name, name) == 0) {
+            return &__start_reprod_embedded[i];
         }
     }
     return NULL;
 }
 
-/* The first file after LAST (NULL: the very first) with PREFIX, in order of name. */
+/* The first file after LAST ("": the very first) with PREFIX, in order of name. */
 static const struct embed *next_after(const char *prefix, const char *last)
 {
     const struct embed *best = NULL;
 
-    for (const struct embed *f = __start_reprod_embedded; f < __stop_reprod_embedded;
-         f++) {
-        if (strncmp(f->name, prefix, strlen(prefix)) == 0 &&
-            (!last || strcmp(f->name, last) > 0) &&
+    for (size_t i = 0; i < count(); i++) {
+        const struct embed *f = &__start_reprod_embedded[i];
+
+        if (strncmp(f->name, prefix, strlen(prefix)) == 0 && strcmp(f->name, last) > 0 &&
             (!best || strcmp(f->name, best->name) < 0)) {
             best = f;
         }
@@ -35,9 +42,9 @@ static const struct embed *next_after(const char *prefix, const char *last)
 void embed_each(const char *prefix, void (*visit)(void *arg, const struct embed *file),
                 void *arg)
 {
-    const struct embed *file = NULL;
+    const struct embed *file = next_after(prefix, "");
 
-    while ((file = next_after(prefix, file ? file->name : NULL)) != NULL) {
+    for (; file; file = next_after(prefix, file->name)) {
         visit(arg, file);
     }
 }

@@ -102,7 +102,7 @@ REPROD_HD float philox_wide_f32(uint64_t seed, uint64_t stream, uint64_t index)
 REPROD_HD double philox_wide_f64(uint64_t seed, uint64_t stream, uint64_t index)
 {
     struct philox words = philox4x32(seed, stream, index);
-    uint64_t biased = (uint64_t)(philox_wide_exponent(words.v[2]) + 1023);
+    uint64_t biased = (uint64_t)(uint32_t)(philox_wide_exponent(words.v[2]) + 1023);
     uint64_t word = (uint64_t)words.v[1] << 32 | words.v[0];
     return f64_from_bits((word & 0x800fffffffffffffu) | biased << 52);
 }
