@@ -97,7 +97,7 @@ struct sums {
 
 static struct sums sums_of(const struct line *line)
 {
-    struct sums s;
+    struct sums s = { "", "" };
 
     decimal_from_bits(line->weight_sum_bits, s.weight_sum);
     decimal_from_bits(line->loss_bits, s.loss);

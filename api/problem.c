@@ -8,7 +8,7 @@
 
 static const struct problem_type types[PROBLEM_COUNT] = {
 #define X(kind, name_, status_, title_)                                                  \
-    [kind] = { .name = name_, .title = title_, .status = status_ },
+    [kind] = { .name = (name_), .title = (title_), .status = (status_) },
     PROBLEM_MAP(X)
 #undef X
 };

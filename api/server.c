@@ -23,29 +23,38 @@ enum {
     LIMIT_TICK_MS = 1000
 };
 
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
 static enum err_code parse_address(const struct api_options *options,
-                                   struct sockaddr_storage *ret_address,
-                                   socklen_t *ret_length, struct err *err)
+                                   union address *ret_address, socklen_t *ret_length,
+                                   struct err *err)
 {
-    struct sockaddr_in v4 = { .sin_family = AF_INET,
-                              .sin_port = htons((uint16_t)options->port) };
-    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
-                               .sin6_port = htons((uint16_t)options->port) };
+    union address a;
     bool loopback;
 
-    if (inet_pton(AF_INET, options->address, &v4.sin_addr) == 1) {
-        loopback = ntohl(v4.sin_addr.s_addr) >> 24 == 127;
-        memcpy(ret_address, &v4, *ret_length = sizeof v4);
-    } else if (inet_pton(AF_INET6, options->address, &v6.sin6_addr) == 1) {
-        loopback = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
-        memcpy(ret_address, &v6, *ret_length = sizeof v6);
+    memset(&a, 0, sizeof a);
+    if (options->port < 0 || options->port > 65535) {
+        return err_set(err, ERR_INVALID, "%d is not a port", options->port);
+    }
+    if (inet_pton(AF_INET, options->address, &a.v4.sin_addr) == 1) {
+        a.v4.sin_family = AF_INET;
+        a.v4.sin_port = htons((uint16_t)options->port);
+        loopback = ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
+        *ret_length = sizeof a.v4;
+    } else if (inet_pton(AF_INET6, options->address, &a.v6.sin6_addr) == 1) {
+        a.v6.sin6_family = AF_INET6;
+        a.v6.sin6_port = htons((uint16_t)options->port);
+        loopback = IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
+        *ret_length = sizeof a.v6;
     } else {
         return err_set(err, ERR_INVALID, "'%s' is not a numeric address",
                        options->address);
     }
-    if (options->port < 0 || options->port > 65535) {
-        return err_set(err, ERR_INVALID, "%d is not a port", options->port);
-    }
+    *ret_address = a;
     return loopback ? ERR_OK
                     : err_set(err, ERR_UNSUPPORTED,
                               "%s is not a loopback address; any other needs TLS and "
@@ -56,31 +65,31 @@ static enum err_code parse_address(const struct api_options *options,
 static enum err_code open_listener(const struct api_options *options, int *ret_fd,
                                    int *ret_port, struct err *err)
 {
-    struct sockaddr_storage address;
-    socklen_t length;
+    union address address = { .v4 = { 0 } };
+    socklen_t length = 0;
     int one = 1;
     int fd;
 
     if (parse_address(options, &address, &length, err) != ERR_OK) {
         return err->code;
     }
-    fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return err_set_errno(err, errno, "socket");
     }
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, (struct sockaddr *)&address, length) != 0 ||
-        listen(fd, SOMAXCONN) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &length) != 0) {
-        err_set_errno(err, errno, "listen on %s port %d", options->address,
+    if (bind(fd, &address.any, length) != 0 || listen(fd, SOMAXCONN) != 0 ||
+        getsockname(fd, &address.any, &length) != 0) {
+        int reason = errno;
+
+        err_set_errno(err, reason, "listen on %s port %d", options->address,
                       options->port);
-        err->code = errno == EADDRINUSE ? ERR_BUSY : ERR_IO;
+        err->code = reason == EADDRINUSE ? ERR_BUSY : ERR_IO;
         close(fd);
         return err->code;
     }
-    *ret_port = ntohs(address.ss_family == AF_INET
-                          ? ((struct sockaddr_in *)&address)->sin_port
-                          : ((struct sockaddr_in6 *)&address)->sin6_port);
+    *ret_port = ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port
+                                                       : address.v6.sin6_port);
     *ret_fd = fd;
     return ERR_OK;
 }
