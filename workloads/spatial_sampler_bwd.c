@@ -297,8 +297,8 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_size sizes[] = {
-    { "small", "x[8,16,16,16] grid[8,2048,2] dy[8,2048,16]",
-      &(const struct sampler_shape){ 8, 16, 16, 16, 2048 } },
+    { "small", "x[8,16,16,16] grid[8,4096,2] dy[8,4096,16]",
+      &(const struct sampler_shape){ 8, 16, 16, 16, 4096 } },
     { "medium", "x[32,32,32,32] grid[32,16384,2] dy[32,16384,32]",
       &(const struct sampler_shape){ 32, 32, 32, 32, 16384 } },
     { "large", "x[64,64,64,64] grid[64,65536,2] dy[64,65536,64]",
