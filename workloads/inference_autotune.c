@@ -1,0 +1,61 @@
+/* Inference with a tactic chosen for each layer, by time or from a fixed list.  Nothing
+ * but the choice varies: network.h. */
+#include "workloads/network.h"
+
+static void setup(struct run *run)
+{
+    struct network *network = network_setup(run);
+
+    if (run->variant->control)
+        network_choose_by_time(network);
+    network_report(run);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "autotune",
+      .summary = "each process times twelve tactics for each layer",
+      .models = "TensorRT's builder, and TensorFlow's auto-tuning in inference: kernels "
+                "are deterministic, the choice among them is not",
+      .algorithm = "the fastest tactic of each layer",
+      .control = true,
+      .compute = network_compute },
+    { .name = "fixed",
+      .summary = "the first tactic for every layer",
+      .models = "inference with auto-tuning turned off",
+      .algorithm = "the first tactic of each layer",
+      .compute = network_compute },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[512,64] four layers of w[64,64] y[512,64]",
+      &(const struct network_shape){ 512, 64 } },
+    { "medium", "x[4096,128] four layers of w[128,128] y[4096,128]",
+      &(const struct network_shape){ 4096, 128 } },
+    { "large", "x[65536,128] four layers of w[128,128] y[65536,128]",
+      &(const struct network_shape){ 65536, 128 } },
+};
+
+static const struct workload_reference references[] = {
+    { "GTC S9911 slide 47",
+      "inference: some 500 deterministic kernels, chosen by time on the target", NULL },
+};
+
+static const struct workload inference_autotune = {
+    .name = "inference_autotune",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Inference with timing-based auto-tuning",
+    .summary = "four dense layers, each by one of twelve deterministic tactics",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of y",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = network_reference,
+};
+WORKLOAD_REGISTER(inference_autotune);

@@ -1,0 +1,219 @@
+/* A small network for inference, whose layers are each computed by one of several
+ * tactics: a[l+1][n,j] = max(0, sum over k of a[l][n,k] * w[l][k,j]), without max for the
+ * last.
+ *
+ * A tactic is an order in which the products of an element are added: input features by
+ * strides, upwards or downwards.  Each is deterministic, and all of them run the same
+ * instructions, so that hardly anything but chance tells their times apart. */
+#ifndef WORKLOADS_NETWORK_H
+#define WORKLOADS_NETWORK_H
+
+#include "workloads/workload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/choice.h"
+#include "workloads/rounding.h"
+
+enum { NETWORK_LAYERS = 4, NETWORK_TILE = 16, NETWORK_NAME = 16 };
+
+struct network_shape {
+    int64_t batch;
+    int64_t features; /* of every layer; a multiple of 32 */
+};
+
+static const char *const network_tactics[] = {
+    "gemm-k1", "gemm-k1-down", "gemm-k2",  "gemm-k2-down",  "gemm-k4",  "gemm-k4-down",
+    "gemm-k8", "gemm-k8-down", "gemm-k16", "gemm-k16-down", "gemm-k32", "gemm-k32-down",
+};
+
+enum { NETWORK_TACTICS = COUNT_OF(network_tactics) };
+
+struct network {
+    const struct network_shape *shape;
+    const float *activations[NETWORK_LAYERS]; /* what each layer reads */
+    const float *weights[NETWORK_LAYERS];
+    float *results[NETWORK_LAYERS]; /* what each layer writes */
+    float *trial;                   /* what a trial writes: one row */
+    int32_t *orders;                /* of each tactic: its permutation of the features */
+    int chosen[NETWORK_LAYERS];
+    char names[NETWORK_LAYERS * NETWORK_NAME]; /* of the chosen */
+};
+
+typedef float network_lanes __attribute__((vector_size(NETWORK_TILE * sizeof(float)),
+                                           aligned(sizeof(float)), may_alias));
+
+static inline void network_order(int tactic, int64_t features, int32_t *ret_order)
+{
+    int64_t stride = 1 << tactic / 2, at = 0;
+
+    for (int64_t first = 0; first < stride; first++)
+        for (int64_t k = first; k < features; k += stride, at++)
+            ret_order[tactic % 2 ? features - 1 - at : at] = (int32_t)k;
+}
+
+/* Row N of LAYER, by TACTIC, to Y. */
+static inline void network_row(const struct network *network, int layer, int tactic,
+                               int64_t n, float *y)
+{
+    int64_t features = network->shape->features;
+    const float *x = network->activations[layer] + n * features;
+    const int32_t *order = network->orders + tactic * features;
+
+    for (int64_t j = 0; j < features; j += NETWORK_TILE) {
+        const float *weights = network->weights[layer] + j;
+        network_lanes sum = { 0 };
+
+        for (int64_t i = 0; i < features; i++)
+            sum += x[order[i]] * *(const network_lanes *)(weights + order[i] * features);
+        for (int64_t i = 0; i < NETWORK_TILE; i++)
+            y[j + i] = layer == NETWORK_LAYERS - 1 || sum[i] > 0 ? sum[i] : 0;
+    }
+}
+
+/* The hook `compute`. */
+static inline void network_compute(struct run *run)
+{
+    const struct network *network = run->state;
+    int64_t features = network->shape->features;
+
+#pragma omp parallel num_threads(run->threads)
+    for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
+#pragma omp for
+        for (int64_t n = 0; n < network->shape->batch; n++)
+            network_row(network, layer, network->chosen[layer], n,
+                        network->results[layer] + n * features);
+    }
+}
+
+struct network_trial {
+    const struct network *network;
+    int layer;
+};
+
+static inline void network_trial_cb(void *context, int tactic)
+{
+    const struct network_trial *trial = context;
+
+    network_row(trial->network, trial->layer, tactic, 0, trial->network->trial);
+}
+
+/* Chooses a tactic for each layer by time. */
+static inline void network_choose_by_time(struct network *network)
+{
+    int tactics[NETWORK_TACTICS];
+
+    for (int i = 0; i < NETWORK_TACTICS; i++)
+        tactics[i] = i;
+    for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
+        struct network_trial trial = { network, layer };
+
+        network->chosen[layer] =
+            choice_by_time(network_trial_cb, &trial, tactics, NETWORK_TACTICS);
+    }
+}
+
+/* Reports what was chosen; to be called at the end of setup. */
+static inline void network_report(struct run *run)
+{
+    struct network *network = run->state;
+
+    network->names[0] = '\0';
+    for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
+        size_t length = strlen(network->names);
+
+        snprintf(network->names + length, sizeof(network->names) - length, "%s%s",
+                 layer ? " " : "", network_tactics[network->chosen[layer]]);
+    }
+    run->algorithm = network->names;
+}
+
+/* Inputs, output and orders; every layer's tactic is the first. */
+static inline struct network *network_setup(struct run *run)
+{
+    static const char *const names[] = { "w0", "w1", "w2", "w3" };
+    const struct network_shape *s = run->size->params;
+    struct network *network = run_host_alloc(sizeof(*network));
+    int64_t x_shape[] = { s->batch, s->features };
+    int64_t w_shape[] = { s->features, s->features };
+    size_t row_bytes = (size_t)s->features * sizeof(float);
+
+    network->shape = s;
+    network->activations[0] =
+        run_input(run, "x", run->dtype, 2, x_shape, FILL_UNIFORM, 0)->data;
+    for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
+        bool last = layer == NETWORK_LAYERS - 1;
+
+        network->weights[layer] =
+            run_input(run, names[layer], run->dtype, 2, w_shape, FILL_UNIFORM, 0)->data;
+        network->results[layer] = last
+                                      ? run_output(run, "y", run->dtype, 2, x_shape)->data
+                                      : run_alloc(run, (size_t)s->batch * row_bytes);
+        if (!last)
+            network->activations[layer + 1] = network->results[layer];
+        network->chosen[layer] = 0;
+    }
+    network->trial = run_alloc(run, row_bytes);
+    network->orders =
+        run_alloc(run, NETWORK_TACTICS * (size_t)s->features * sizeof(*network->orders));
+    for (int i = 0; i < NETWORK_TACTICS; i++)
+        network_order(i, s->features, network->orders + i * s->features);
+    /* Trials of later layers read activations that nobody has computed yet. */
+    for (int layer = 0; layer + 1 < NETWORK_LAYERS; layer++)
+        network_row(network, layer, 0, 0, network->results[layer]);
+    run->state = network;
+    return network;
+}
+
+/* One layer in float64.  With error E in its input, the output is off by at most
+ * sum |w| * E + gamma * sum |w| * (|a| + E); max(0, .) makes no error larger. */
+static inline void network_reference_layer(const struct run *run, const float *weights,
+                                           int64_t features, bool last, double *values,
+                                           double *errors)
+{
+    size_t bytes = (size_t)features * sizeof(double);
+    double *new_values = run_host_alloc(bytes), *new_errors = run_host_alloc(bytes);
+    double gamma = rounding_gamma(run->dtype, features);
+
+    for (int64_t j = 0; j < features; j++) {
+        double sum = 0, error = 0;
+
+        for (int64_t k = 0; k < features; k++) {
+            double weight = weights[k * features + j];
+
+            sum += values[k] * weight;
+            error += fabs(weight) * (errors[k] + gamma * (fabs(values[k]) + errors[k]));
+        }
+        new_values[j] = last || sum > 0 ? sum : 0;
+        new_errors[j] = error;
+    }
+    memcpy(values, new_values, bytes);
+    memcpy(errors, new_errors, bytes);
+    free(new_values);
+    free(new_errors);
+}
+
+/* The hook `reference`. */
+static inline void network_reference(const struct run *run, const struct tensor *inputs,
+                                     const struct tensor *output, double *ret_expected,
+                                     double *ret_bound)
+{
+    const float *x = inputs[0].data;
+    int64_t features = output->shape[1];
+
+    for (int64_t n = 0; n < output->shape[0]; n++) {
+        double *values = ret_expected + n * features, *errors = ret_bound + n * features;
+
+        for (int64_t k = 0; k < features; k++) {
+            values[k] = x[n * features + k];
+            errors[k] = 0;
+        }
+        for (int layer = 0; layer < NETWORK_LAYERS; layer++)
+            network_reference_layer(run, inputs[1 + layer].data, features,
+                                    layer == NETWORK_LAYERS - 1, values, errors);
+    }
+}
+
+#endif
