@@ -1,0 +1,72 @@
+/* Building an inference engine with and without a timing cache: tactics of all layers
+ * (network.h) are stored together, once for each environment and case, in one file, which
+ * choice.h describes.  A process that finds it times nothing. */
+#include "workloads/network.h"
+
+static void setup(struct run *run)
+{
+    struct network *network = network_setup(run);
+    bool cached = !run->variant->control;
+
+    if (!cached) {
+        network_choose_by_time(network);
+    } else if (!choice_load(run, network_tactics, NETWORK_TACTICS, NETWORK_LAYERS,
+                            network->chosen)) {
+        network_choose_by_time(network);
+        choice_store(run, network_tactics, NETWORK_TACTICS, NETWORK_LAYERS,
+                     network->chosen);
+    }
+    network_report(run);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "autotune",
+      .summary = "every build times twelve tactics for each layer",
+      .models = "a TensorRT build without a timing cache",
+      .algorithm = "the fastest tactic of each layer",
+      .control = true,
+      .compute = network_compute },
+    { .name = "cached",
+      .summary = "the first build stores its tactics, later builds read them",
+      .models =
+          "a TensorRT build with ITimingCache, which is good for one device and one "
+          "set of libraries",
+      .algorithm = "the stored tactic of each layer",
+      .compute = network_compute },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[512,64] four layers of w[64,64] y[512,64]",
+      &(const struct network_shape){ 512, 64 } },
+    { "medium", "x[4096,128] four layers of w[128,128] y[4096,128]",
+      &(const struct network_shape){ 4096, 128 } },
+    { "large", "x[65536,128] four layers of w[128,128] y[65536,128]",
+      &(const struct network_shape){ 65536, 128 } },
+};
+
+static const struct workload_reference references[] = {
+    { "TensorRT documentation, Algorithm Selection and Reproducible Builds",
+      "a timing cache pins the tactics", NULL },
+    { "GTC S9911 slide 47", "a mechanism against timing-based choice is announced",
+      NULL },
+};
+
+static const struct workload algorithm_cache = {
+    .name = "algorithm_cache",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Engine builds with a timing cache",
+    .summary = "four dense layers, with tactics timed in every build or stored once",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of y",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = network_reference,
+};
+WORKLOAD_REGISTER(algorithm_cache);
