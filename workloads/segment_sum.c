@@ -1,0 +1,214 @@
+/* Sums of the rows of a segment: sums[s,c] = sum over rows r with ids[r] == s of
+ * data[r,c].  Every fourth segment also has rows that are 2^36 times larger and cancel in
+ * pairs: there the order shows even when sums are kept in float64. */
+#include "workloads/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/instruments/philox.h"
+#include "workloads/rounding.h"
+#include "workloads/scatter.h"
+
+enum {
+    CANCELLING_SEGMENTS = 4, /* one in so many segments has cancelling rows */
+    PAIR_DISTANCE = 8        /* positions between the two rows of a pair */
+};
+
+struct segment_shape {
+    int64_t rows, width, segments;
+};
+
+struct segment_sum {
+    struct scatter scatter;
+    double *wide_sums; /* [segments][width] */
+};
+
+static void compute_unordered(struct run *run)
+{
+    const struct segment_sum *segment = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        scatter_clear(&segment->scatter);
+        scatter_add_atomically(&segment->scatter);
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct segment_sum *segment = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        scatter_sort(&segment->scatter);
+        scatter_add_in_order(&segment->scatter);
+    }
+}
+
+static void task_add_widely(const struct segment_sum *segment, int64_t task)
+{
+    const struct scatter *scatter = &segment->scatter;
+
+    for (int64_t i = 0; i < SCATTER_TASK_ROWS; i++) {
+        int64_t row =
+            task * SCATTER_TASK_ROWS + (task % 2 ? SCATTER_TASK_ROWS - 1 - i : i);
+        double *to = segment->wide_sums + scatter->index[row] * scatter->width;
+        const float *from = scatter_row(scatter, row);
+
+        for (int64_t c = 0; c < scatter->width; c++) {
+#pragma omp atomic
+            to[c] += (double)from[c];
+        }
+    }
+}
+
+static void compute_float64(struct run *run)
+{
+    const struct segment_sum *segment = run->state;
+    const struct scatter *scatter = &segment->scatter;
+    int64_t elements = scatter->destinations * scatter->width;
+
+    memset(segment->wide_sums, 0, (size_t)elements * sizeof(double));
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t task = 0; task < scatter->rows / SCATTER_TASK_ROWS; task++)
+            task_add_widely(segment, task);
+#pragma omp for
+        for (int64_t i = 0; i < elements; i++)
+            scatter->sums[i] = (float)segment->wide_sums[i];
+    }
+}
+
+/* Row R of the data: as FILL_WIDE, or one of a cancelling pair.  Row R and row
+ * R + PAIR_DISTANCE are one when R divides into 2 * PAIR_DISTANCE less than PAIR_DISTANCE
+ * times, and both are of the segment of R. */
+static void row_fill(const struct run *run, const struct segment_shape *shape, int64_t r,
+                     int32_t *ids, float *data)
+{
+    uint64_t id_stream = philox_stream(run->seed, run->workload->name, "ids");
+    uint64_t stream = philox_stream(run->seed, run->workload->name, "data");
+    bool second = r % (2 * PAIR_DISTANCE) >= PAIR_DISTANCE;
+    uint64_t first = (uint64_t)(second ? r - PAIR_DISTANCE : r);
+    uint64_t segments = (uint64_t)shape->segments;
+    uint64_t id = philox_index(run->seed, id_stream, first, segments);
+    bool cancels = id % CANCELLING_SEGMENTS == 0 && first % 4 == 0;
+
+    if (!cancels)
+        first = (uint64_t)r;
+    ids[r] = (int32_t)philox_index(run->seed, id_stream, first, segments);
+    for (int64_t c = 0; c < shape->width; c++) {
+        uint64_t element = first * (uint64_t)shape->width + (uint64_t)c;
+        float value = philox_wide_f32(run->seed, stream, element);
+
+        data[r * shape->width + c] = !cancels ? value
+                                     : second ? -0x1p36F * value
+                                              : 0x1p36F * value;
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct segment_shape *shape = run->size->params;
+    struct segment_sum *segment = run_host_alloc(sizeof(*segment));
+    int64_t data_shape[] = { shape->rows, shape->width };
+    int64_t sums_shape[] = { shape->segments, shape->width };
+    int32_t *ids = run_host_alloc((size_t)shape->rows * sizeof(*ids));
+    float *data = run_host_alloc((size_t)(shape->rows * shape->width) * sizeof(*data));
+
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t r = 0; r < shape->rows; r++)
+        row_fill(run, shape, r, ids, data);
+    segment->scatter = (struct scatter){
+        .rows = shape->rows,
+        .width = shape->width,
+        .destinations = shape->segments,
+        .share = 1,
+        .index = run_input_values(run, "ids", DTYPE_INT32, 1, data_shape, ids)->data,
+        .values = run_input_values(run, "data", run->dtype, 2, data_shape, data)->data,
+        .sums = run_output(run, "sums", run->dtype, 2, sums_shape)->data,
+    };
+    scatter_init(run, &segment->scatter);
+    segment->wide_sums =
+        run_alloc(run, (size_t)(shape->segments * shape->width) * sizeof(double));
+    run->state = segment;
+    free(data);
+    free(ids);
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct segment_shape *shape = run->size->params;
+    struct scatter scatter = { .rows = shape->rows,
+                               .width = shape->width,
+                               .destinations = shape->segments,
+                               .share = 1,
+                               .index = inputs[0].data,
+                               .values = inputs[1].data };
+
+    (void)output;
+    scatter_reference(run->dtype, &scatter, ret_expected, ret_bound);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every element is added to its segment with an atomic add",
+      .models = "TensorFlow's segment reductions on GPU before TF 2.7: atomicAdd",
+      .algorithm = "atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "rows sorted by segment, stably; each segment has one owner",
+      .models = "TensorFlow PR 51861: sort, then reduce each segment in order",
+      .algorithm = "counting sort, segments in order of rows",
+      .compute = compute_ordered },
+    { .name = "float64",
+      .summary = "atomic adds in float64, rounded to float32 at the end",
+      .models = "the patch for TF 1.14 to 2.6 that casts to float64: fewer differences, "
+                "no guarantee",
+      .algorithm = "atomic adds in float64",
+      .control = true,
+      .compute = compute_float64 },
+};
+
+/* Rows are a multiple of SCATTER_TASK_ROWS. */
+static const struct workload_size sizes[] = {
+    { "small", "data[131072,16] ids[131072] sums[256,16]",
+      &(const struct segment_shape){ 131072, 16, 256 } },
+    { "medium", "data[262144,32] ids[262144] sums[1024,32]",
+      &(const struct segment_shape){ 262144, 32, 1024 } },
+    { "large", "data[4194304,64] ids[4194304] sums[4096,64]",
+      &(const struct segment_shape){ 4194304, 64, 4096 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow PR 47772", "segment reductions raise when determinism is asked for",
+      "TF 2.5" },
+    { "tensorflow PR 51861", "deterministic segment reductions, by sorting", "TF 2.7" },
+    { "tensorflow PR 51392", "the same change, as first proposed", "TF 2.7" },
+    { "tensorflow PR 47749", "why accumulating in float64 is no solution", NULL },
+    { "framework-reproducibility issue 31", "unsorted_segment_sum and its patch", NULL },
+};
+
+static const struct workload segment_sum = {
+    .name = "segment_sum",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.math.segment_sum and tf.math.unsorted_segment_*",
+    .summary = "rows added up by segment, many rows to a segment",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of the segments' sums",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(segment_sum);
