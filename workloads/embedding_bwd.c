@@ -1,0 +1,160 @@
+/* Gradient of an embedding bag in sum mode: the gradient of a bag goes to the entry of
+ * each of its ids: dtable[v,c] = sum over bags b and positions l with ids[b,l] == v of
+ * dy[b,c].  A negative id is padding.  Ids are as unevenly distributed as words: id v is
+ * about as frequent as 1 / (v + 1). */
+#include "workloads/workload.h"
+
+#include <stdlib.h>
+
+#include "workloads/instruments/philox.h"
+#include "workloads/scatter.h"
+
+enum { PADDING = -1, PADDED_PER_BAG = 4 /* at most one less, at the end of a bag */ };
+
+struct embedding_shape {
+    int64_t bags, length; /* ids in a bag, padding included */
+    int64_t entries;      /* a power of two */
+    int64_t width;
+};
+
+static void compute_unordered(struct run *run)
+{
+    const struct scatter *scatter = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        scatter_clear(scatter);
+        scatter_add_atomically(scatter);
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct scatter *scatter = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        scatter_sort(scatter);
+        scatter_add_in_order(scatter);
+    }
+}
+
+/* Each power of two of entries is equally likely, and so is each entry within it. */
+static int32_t word_draw(const struct run *run, uint64_t stream, uint64_t index,
+                         int64_t entries)
+{
+    uint64_t octaves = 0;
+
+    while ((int64_t)1 << octaves < entries)
+        octaves++;
+    octaves = philox_index(run->seed, stream, 2 * index, octaves);
+    return (
+        int32_t)(((uint64_t)1 << octaves) - 1 +
+                 philox_index(run->seed, stream, 2 * index + 1, (uint64_t)1 << octaves));
+}
+
+static void ids_fill(const struct run *run, const struct embedding_shape *shape,
+                     int32_t *ids)
+{
+    uint64_t words = philox_stream(run->seed, run->workload->name, "ids");
+    uint64_t padded = philox_stream(run->seed, run->workload->name, "padding");
+
+    for (int64_t b = 0; b < shape->bags; b++) {
+        int64_t length =
+            shape->length -
+            (int64_t)philox_index(run->seed, padded, (uint64_t)b, PADDED_PER_BAG);
+
+        for (int64_t i = b * shape->length; i < (b + 1) * shape->length; i++)
+            ids[i] = i % shape->length < length
+                         ? word_draw(run, words, (uint64_t)i, shape->entries)
+                         : PADDING;
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct embedding_shape *shape = run->size->params;
+    struct scatter *scatter = run_host_alloc(sizeof(*scatter));
+    int64_t ids_shape[] = { shape->bags, shape->length };
+    int64_t dy_shape[] = { shape->bags, shape->width };
+    int64_t table_shape[] = { shape->entries, shape->width };
+    int32_t *ids = run_host_alloc((size_t)(shape->bags * shape->length) * sizeof(*ids));
+
+    ids_fill(run, shape, ids);
+    *scatter = (struct scatter){
+        .rows = shape->bags * shape->length,
+        .width = shape->width,
+        .destinations = shape->entries,
+        .share = shape->length,
+        .index = run_input_values(run, "ids", DTYPE_INT32, 2, ids_shape, ids)->data,
+        .values = run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data,
+        .sums = run_output(run, "dtable", run->dtype, 2, table_shape)->data,
+    };
+    scatter_init(run, scatter);
+    run->state = scatter;
+    free(ids);
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    struct scatter scatter = { .rows = tensor_elements(&inputs[0]),
+                               .width = inputs[1].shape[1],
+                               .destinations = output->shape[0],
+                               .share = inputs[0].shape[1],
+                               .index = inputs[0].data,
+                               .values = inputs[1].data };
+
+    scatter_reference(run->dtype, &scatter, ret_expected, ret_bound);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "a bag adds its gradient to each of its entries with atomic adds",
+      .models = "embedding gradients on GPU that scatter with atomicAdd",
+      .algorithm = "atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "ids sorted, stably; each entry has one owner",
+      .models = "gradients that sort the ids first, as in torch.nn.Embedding",
+      .algorithm = "counting sort, entries in order of bags",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "dy[2048,64] ids[2048,16] dtable[1024,64]",
+      &(const struct embedding_shape){ 2048, 16, 1024, 64 } },
+    { "medium", "dy[16384,128] ids[16384,16] dtable[8192,128]",
+      &(const struct embedding_shape){ 16384, 16, 8192, 128 } },
+    { "large", "dy[65536,256] ids[65536,32] dtable[65536,256]",
+      &(const struct embedding_shape){ 65536, 32, 65536, 256 } },
+};
+
+static const struct workload_reference references[] = {
+    { "pytorch torch.use_deterministic_algorithms",
+      "EmbeddingBag in max mode raises: its gradient has no deterministic kernel", NULL },
+    { "tensorflow PR 51861",
+      "deterministic segment reductions, on which embedding gradients rest", "TF 2.7" },
+};
+
+static const struct workload embedding_bwd = {
+    .name = "embedding_bwd",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Embedding backprop",
+    .summary = "gradient of an embedding bag: few words are frequent, most are rare",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of dtable",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(embedding_bwd);
