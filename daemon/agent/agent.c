@@ -251,7 +251,7 @@ static void init(struct agent *agent, char *launch)
     agent->runs = (struct runs){ .supervisor = &agent->supervisor,
                                  .stacks = agent->options.stacks,
                                  .stack_count = agent->options.stack_count,
-                                 .threads = agent->options.threads,
+                                 .threads = (int)agent->options.threads,
                                  .refuse_cause = "the agent has not said hello yet",
                                  .send = send_event,
                                  .ended = maybe_drained,

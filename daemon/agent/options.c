@@ -78,20 +78,18 @@ static enum err_code add_stack(struct agent_options *options, const char *option
 static enum err_code set_library_path(struct agent_options *options, const char *value,
                                       struct err *err)
 {
-    struct stack *stack = &options->stacks[options->stack_count - 1];
+    int last = options->stack_count - 1;
 
-    if (options->stack_count == 0 || stack->library_path) {
+    if (last < 0 || options->stacks[last].library_path) {
         return err_set(err, ERR_INVALID, "--library-path belongs behind its --stack");
     }
-    stack->library_path = xstrdup(value);
+    options->stacks[last].library_path = xstrdup(value);
     return ERR_OK;
 }
 
 static enum err_code set_option(struct agent_options *options, const char *option,
                                 const char *value, struct err *err)
 {
-    int64_t threads;
-
     if (strcmp(option, "--stack") == 0 || strcmp(option, "--stack-json") == 0) {
         return add_stack(options, option, value, err);
     }
@@ -99,11 +97,7 @@ static enum err_code set_option(struct agent_options *options, const char *optio
         return set_library_path(options, value, err);
     }
     if (strcmp(option, "--threads") == 0) {
-        if (parse_number(option, value, 1, THREADS_MOST, &threads, err) == ERR_OK) {
-            options->threads = (int)threads;
-            return ERR_OK;
-        }
-        return err->code;
+        return parse_number(option, value, 1, THREADS_MOST, &options->threads, err);
     }
     if (strcmp(option, "--grace-ms") == 0) {
         return parse_number(option, value, 1, 600000, &options->grace_ms, err);

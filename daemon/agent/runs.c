@@ -257,24 +257,25 @@ static enum err_code start(struct runs *runs, const struct request *request,
     return ERR_OK;
 }
 
-static enum err_code read_id(const json_t *command, const char **ret_id, struct err *err)
+/* Borrowed from COMMAND; NULL, with ERR filled, if it names no run. */
+static const char *read_id(const json_t *command, struct err *err)
 {
     const char *id = json_string_value(json_object_get(command, "run"));
 
     if (!id || id[0] == '\0' || strlen(id) > ID_MAX) {
-        return err_set(err, ERR_PROTOCOL, "a command does not name its run");
+        err_set(err, ERR_PROTOCOL, "a command does not name its run");
+        return NULL;
     }
-    *ret_id = id;
-    return ERR_OK;
+    return id;
 }
 
 enum err_code runs_command(struct runs *runs, const json_t *command, struct err *err)
 {
-    struct request request = { 0 };
+    struct request request = { .id = read_id(command, err) };
     struct err refusal;
 
-    if (read_id(command, &request.id, err) != ERR_OK) {
-        return err->code;
+    if (!request.id) {
+        return ERR_PROTOCOL;
     }
     if (read_request(runs, command, &request, &refusal) != ERR_OK ||
         start(runs, &request, &refusal) != ERR_OK) {
@@ -292,13 +293,12 @@ enum err_code runs_command(struct runs *runs, const json_t *command, struct err 
 
 enum err_code runs_cancel(struct runs *runs, const json_t *command, struct err *err)
 {
-    const struct agent_run *run;
-    const char *id;
+    const char *id = read_id(command, err);
+    const struct agent_run *run = id ? find_run(runs, id) : NULL;
 
-    if (read_id(command, &id, err) != ERR_OK) {
-        return err->code;
+    if (!id) {
+        return ERR_PROTOCOL;
     }
-    run = find_run(runs, id);
     if (run) {
         supervised_kill(run->supervised, EXIT_REASON_CANCELLED);
     }

@@ -23,7 +23,7 @@ REPROD = BUILD / "reprod"
 LAUNCH = BUILD / "reprod-launch"
 SELFTEST = BUILD / "tests" / "reprod-worker-selftest"
 LIMIT = 60
-GRACE_MS = 200
+GRACE_MS = 1000
 FOREVER_MS = 600_000
 LIBC_SIGNALS = 0b11 << 31  # 32 and 33: posix_spawn ignores them, nothing can set them
 
@@ -402,22 +402,35 @@ def test_as_many_events_as_are_allowed(run_one):
 
 
 def test_timeout(run_one):
-    _, _, exited = run_one("echo here; exec sleep 1000", timeout_ms=300)
+    _, _, exited = run_one("echo here; exec sleep 1000", timeout_ms=1000)
     assert (exited["reason"], exited["signal"]) == ("timeout", signal.SIGTERM)
     assert exited["log"] == "here\n"
 
 
-def test_term_is_a_chance_to_say_goodbye(run_one):
-    body = """trap 'echo "{\\"event\\":\\"bye\\"}" >&3; exit 5' TERM
-        sleep 1000 & echo ready; wait"""
-    _, events, exited = run_one(body, timeout_ms=1000)
-    assert (exited["reason"], exited["exit_code"]) == ("timeout", 5)
+def cancelled(script, body):
+    """Cancels the run of BODY, a script that says {} when it is ready for it."""
+    with Agent(("s", script(body))) as agent:
+        agent.hello()
+        agent.run()
+        assert [agent.event()["event"] for _ in range(2)] == ["started", "worker"]
+        agent.send({"command": "cancel", "run": "R1"})
+        _, events, exited = agent.until_exit()
+        assert exited["reason"] == "cancelled"
+        agent.wait_gone()
+        return events, exited
+
+
+def test_term_is_a_chance_to_say_goodbye(script):
+    events, exited = cancelled(script, """
+        trap 'echo "{\\"event\\":\\"bye\\"}" >&3; exit 5' TERM
+        sleep 1000 & echo '{}' >&3; wait""")
+    assert exited["exit_code"] == 5
     assert [e["data"] for e in events] == [{"event": "bye"}]
 
 
-def test_a_worker_that_ignores_term(run_one):
-    _, _, exited = run_one("trap '' TERM; while :; do sleep 1000; done", timeout_ms=300)
-    assert (exited["reason"], exited["signal"]) == ("timeout", signal.SIGKILL)
+def test_a_worker_that_ignores_term(script):
+    _, exited = cancelled(script, "trap '' TERM; echo '{}' >&3; while :; do sleep 9; done")
+    assert exited["signal"] == signal.SIGKILL
 
 
 def test_cancel(script):
@@ -452,13 +465,12 @@ ESCAPES = {
 def test_nobody_escapes(script, escape, how):
     with Agent(("s", script(f"{escape}\necho '{{}}' >&3; {how}"))) as agent:
         agent.hello()
-        agent.run(timeout_ms=300 if "sleep" in how else FOREVER_MS)
-        _, events, exited = agent.until_exit()
-        assert len(events) == 1
-        assert exited["reason"] == ("timeout" if "sleep" in how else "exited")
-        agent.wait_gone()
-        agent.run("R2", timeout_ms=300)
-        agent.until_exit("R2")
+        agent.run()
+        assert agent.event()["event"] == "started"
+        assert agent.event()["event"] == "worker"
+        if "sleep" in how:
+            agent.send({"command": "cancel", "run": "R1"})
+        assert agent.until_exit()[2]["reason"] == ("cancelled" if "sleep" in how else "exited")
         agent.wait_gone()
         assert agent.close() == 0
 
@@ -500,7 +512,7 @@ def test_a_process_that_survives_sigkill_is_left_behind(script):
         assert exited["reason"] == "stuck"
         assert (exited["exit_code"], exited["signal"]) == (None, None)
         # The device can be used again, and the stuck one is reaped when it dies.
-        agent.run("R2", timeout_ms=200)
+        agent.run("R2", timeout_ms=100)
         assert agent.until_exit("R2")[2]["reason"] == "timeout"
         libc.ptrace(PTRACE_DETACH, pid, None, None)
         os.kill(pid, signal.SIGKILL)
@@ -636,6 +648,25 @@ def test_kill_9_of_the_agent_leaves_no_worker(script):
             agent.event()
         assert len(processes(agent.token)) == 2
         agent.process.kill()
+        agent.wait_gone()
+
+
+def test_the_death_of_the_parent_is_the_end_of_the_agent(script):
+    """Although its standard input stays open."""
+    worker = script("echo '{}' >&3; exec sleep 1000")
+    with Agent(("s", worker)) as agent:  # for its token; its process is replaced
+        assert agent.close() == 0
+        command = [str(word) for word in agent.process.args]
+        parent = subprocess.Popen(
+            ["sh", "-c", 'exec 4<&0; REPROD_PARENT=$$ "$@" <&4 & wait', "sh", *command],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        agent.process = parent
+        pid = agent.hello()["pid"]
+        agent.run()
+        assert [agent.event()["event"] for _ in range(2)] == ["started", "worker"]
+        parent.kill()
+        parent.wait()
+        wait_until("the agent is gone", lambda: not pathlib.Path(f"/proc/{pid}").exists())
         agent.wait_gone()
 
 
