@@ -30,6 +30,8 @@ void log_set_sink(void (*sink)(void *arg, const char *line), void *arg)
 }
 
 static void log_line(enum log_level level, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+static void log_line(enum log_level level, const char *format, va_list args)
 {
     static const char *const names[] = { "error", "warning", "info", "debug" };
     char line[2048];
