@@ -150,7 +150,7 @@ check-layers:
 	@tests/check-layers.sh
 check-headers: $(HEADERS:%=$(B)/headers/%.ok)
 $(B)/headers/%.h.ok: %.h
-	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) -Werror -fsyntax-only -x c $< && touch $@
+	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) -fopenmp -Werror -fsyntax-only -x c $< && touch $@
 tidy: $(TIDY)
 $(B)/tidy/%.ok: % .clang-tidy
 	$(Q)echo "  TIDY $<"; mkdir -p $(@D); clang-tidy --quiet $< -- -std=c17 -D_GNU_SOURCE -I. \
