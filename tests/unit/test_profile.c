@@ -52,6 +52,30 @@ static void test_parse(void **state)
     profile_free(t);
 }
 
+/* One row names the extra recipe of the column, the other does not. */
+static void test_extra_recipes(void **state)
+{
+    static const char text[] =
+        "{\"table\":\"t\",\"title\":\"T\",\"source\":\"S\",\"recipes\":["
+        "{\"name\":\"TDO\",\"title\":\"do\"},{\"name\":\"FE\",\"title\":\"more\"}],"
+        "\"columns\":[{\"id\":\"c\",\"title\":\"C\",\"recipes\":[\"TDO\"],"
+        "\"extra_recipes\":[\"FE\"]}],\"rows\":["
+        "{\"workload\":\"v\",\"title\":\"V\",\"cells\":{\"c\":{\"variants\":"
+        "{\"none\":\"a\",\"TDO\":\"a\"}}}},"
+        "{\"workload\":\"w\",\"title\":\"W\",\"cells\":{\"c\":{\"variants\":"
+        "{\"none\":\"a\",\"FE\":\"b\",\"TDO\":\"a\"}}}}]}";
+    struct err err;
+    struct profile_table *t = NULL;
+
+    (void)state;
+    assert_int_equal(profile_parse("t.json", text, sizeof text - 1, &t, &err), ERR_OK);
+    assert_int_equal(t->rows[0].cells[0].choice_count, 2);
+    assert_int_equal(t->rows[1].cells[0].choice_count, 3);
+    assert_string_equal(t->rows[1].cells[0].choices[2].recipe, "FE");
+    assert_string_equal(t->rows[1].cells[0].choices[2].variant, "b");
+    profile_free(t);
+}
+
 static void test_refused_with_pointer(void **state)
 {
     static const struct {
@@ -60,6 +84,7 @@ static void test_refused_with_pointer(void **state)
         { "'table':'t',", "", "t.json: needs table" },
         { "['TDO']", "['TCD']", "/columns/0/recipes/0" },
         { "['TDO']", "[]", "/columns/0" },
+        { "['TDO']", "['TDO'],'extra_recipes':['FE']", "/columns/0/extra_recipes/0" },
         { "{'none':'unordered',", "{", "/rows/0/cells/c1/variants: no variant for none" },
         { "'TDO':'raises'}", "'TDO':'raises','TCD':'x'}", "/rows/0/cells/c1/variants" },
         { "'cells':{'c1'", "'cells':{'c9'", "/rows/0/cells: an unknown column" },
@@ -158,6 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_extra_recipes),
         cmocka_unit_test(test_refused_with_pointer),
         cmocka_unit_test(test_check_against_the_catalogue),
         cmocka_unit_test(test_built_in_tables),

@@ -12,10 +12,15 @@ struct owned_table {
     char *name;
 };
 
+/* Names of recipes: those every row of the column names, and those only some rows do. */
+struct column_recipes {
+    json_t *all, *extra; /* arrays; extra is NULL where there are none */
+};
+
 struct parser {
     const char *file;
     struct profile_table *table;
-    json_t *const *column_recipes; /* array of recipe names, one a column */
+    const struct column_recipes *column_recipes; /* one a column */
     struct err *err;
 };
 
@@ -53,34 +58,48 @@ static bool has_recipe(const struct profile_table *table, const char *name)
     return false;
 }
 
-static enum err_code parse_columns(struct parser *p, json_t *array, json_t **recipes)
+static enum err_code check_recipe_names(struct parser *p, size_t column,
+                                        const char *field, json_t *names)
+{
+    size_t i;
+    json_t *name;
+
+    json_array_foreach(names, i, name)
+    {
+        if (!json_is_string(name) || !has_recipe(p->table, json_string_value(name))) {
+            return err_set(p->err, ERR_INVALID,
+                           "%s: /columns/%zu/%s/%zu: not a recipe of this table", p->file,
+                           column, field, i);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code parse_columns(struct parser *p, json_t *array,
+                                   struct column_recipes *recipes)
 {
     struct profile_column *columns = xcalloc(json_array_size(array), sizeof *columns);
     size_t i;
-    size_t r;
     json_t *item;
-    json_t *recipe;
 
     p->table->columns = columns;
     p->table->column_count = (int)json_array_size(array);
     json_array_foreach(array, i, item)
     {
-        if (json_unpack(item, "{s:s, s:s, s:o}", "id", &columns[i].id, "title",
-                        &columns[i].title, "recipes", &recipes[i]) != 0 ||
-            json_array_size(recipes[i]) < 1 ||
-            json_array_size(recipes[i]) >= PROFILE_RECIPES_MAX) {
+        struct column_recipes *r = &recipes[i];
+
+        if (json_unpack(item, "{s:s, s:s, s:o, s?o}", "id", &columns[i].id, "title",
+                        &columns[i].title, "recipes", &r->all, "extra_recipes",
+                        &r->extra) != 0 ||
+            json_array_size(r->all) < 1 ||
+            json_array_size(r->all) + json_array_size(r->extra) >= PROFILE_RECIPES_MAX) {
             return err_set(p->err, ERR_INVALID,
                            "%s: /columns/%zu: needs id, title and 1 to %d recipes",
                            p->file, i, PROFILE_RECIPES_MAX - 1);
         }
-        json_array_foreach(recipes[i], r, recipe)
-        {
-            if (!json_is_string(recipe) ||
-                !has_recipe(p->table, json_string_value(recipe))) {
-                return err_set(p->err, ERR_INVALID,
-                               "%s: /columns/%zu/recipes/%zu: not a recipe of this table",
-                               p->file, i, r);
-            }
+        if (check_recipe_names(p, i, "recipes", r->all) != ERR_OK ||
+            check_recipe_names(p, i, "extra_recipes", r->extra) != ERR_OK) {
+            return p->err->code;
         }
     }
     return ERR_OK;
@@ -104,15 +123,35 @@ static enum err_code parse_choice(struct parser *p, json_t *variants, const char
     return ERR_OK;
 }
 
+/* "none", every recipe of the column, and those of the extra ones that are named. */
+static enum err_code parse_choices(struct parser *p, json_t *variants, size_t row,
+                                   int column, struct profile_cell *cell)
+{
+    const char *id = p->table->columns[column].id;
+    enum err_code code = parse_choice(p, variants, "none", row, id, cell);
+    size_t i;
+    json_t *recipe;
+
+    json_array_foreach(p->column_recipes[column].all, i, recipe)
+    {
+        if (code == ERR_OK) {
+            code = parse_choice(p, variants, json_string_value(recipe), row, id, cell);
+        }
+    }
+    json_array_foreach(p->column_recipes[column].extra, i, recipe)
+    {
+        if (code == ERR_OK && json_object_get(variants, json_string_value(recipe))) {
+            code = parse_choice(p, variants, json_string_value(recipe), row, id, cell);
+        }
+    }
+    return code;
+}
+
 static enum err_code parse_cell(struct parser *p, json_t *object, size_t row, int column,
                                 struct profile_cell *cell)
 {
     const char *id = p->table->columns[column].id;
-    json_t *recipes = p->column_recipes[column];
     json_t *variants;
-    size_t i;
-    json_t *recipe;
-    enum err_code code;
 
     if (!object) {
         cell->absent = true;
@@ -123,20 +162,16 @@ static enum err_code parse_cell(struct parser *p, json_t *object, size_t row, in
         return err_set(p->err, ERR_INVALID, "%s: /rows/%zu/cells/%s: needs variants",
                        p->file, row, id);
     }
-    code = parse_choice(p, variants, "none", row, id, cell);
-    json_array_foreach(recipes, i, recipe)
-    {
-        if (code == ERR_OK) {
-            code = parse_choice(p, variants, json_string_value(recipe), row, id, cell);
-        }
+    if (parse_choices(p, variants, row, column, cell) != ERR_OK) {
+        return p->err->code;
     }
-    if (code == ERR_OK && json_object_size(variants) != (size_t)cell->choice_count) {
+    if (json_object_size(variants) != (size_t)cell->choice_count) {
         return err_set(
             p->err, ERR_INVALID,
             "%s: /rows/%zu/cells/%s/variants: a recipe the column does not offer",
             p->file, row, id);
     }
-    return code;
+    return ERR_OK;
 }
 
 static enum err_code parse_row(struct parser *p, json_t *object, size_t index,
@@ -190,7 +225,7 @@ static enum err_code parse_table(const char *file, json_t *json,
     json_t *recipes;
     json_t *columns;
     json_t *rows;
-    json_t **column_recipes;
+    struct column_recipes *column_recipes;
     struct parser p = { .file = file, .table = table, .err = err };
 
     if (json_unpack(json, "{s:s, s:s, s:s, s:o, s:o, s:o}", "table", &table->id, "title",
@@ -199,7 +234,7 @@ static enum err_code parse_table(const char *file, json_t *json,
         return err_set(err, ERR_INVALID,
                        "%s: needs table, title, source, recipes, columns and rows", file);
     }
-    column_recipes = xcalloc(json_array_size(columns), sizeof(json_t *));
+    column_recipes = xcalloc(json_array_size(columns), sizeof *column_recipes);
     p.column_recipes = column_recipes;
     if (parse_recipes(&p, recipes) == ERR_OK &&
         parse_columns(&p, columns, column_recipes) == ERR_OK) {
