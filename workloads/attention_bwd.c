@@ -336,7 +336,7 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_size sizes[] = {
-    { "small", "q,k,v[4,128,16]", &(const struct attention_shape){ 4, 128, 16 } },
+    { "small", "q,k,v[8,128,16]", &(const struct attention_shape){ 8, 128, 16 } },
     { "medium", "q,k,v[8,256,64]", &(const struct attention_shape){ 8, 256, 64 } },
     { "large", "q,k,v[32,512,64]", &(const struct attention_shape){ 32, 512, 64 } },
 };
