@@ -1,0 +1,147 @@
+/* Weighted histogram: sums[b] = sum over i with bins[i] == b of weights[i]. */
+#include "workloads/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/rounding.h"
+#include "workloads/tree.h"
+
+enum { TASK = 4096, SLOTS = 32, BIN_CHUNK = 64 };
+
+struct bincount_shape {
+    int64_t values; /* a multiple of TASK */
+    int64_t bins;   /* a multiple of BIN_CHUNK */
+};
+
+struct bincount {
+    int64_t values, bins;
+    const int32_t *bin;
+    const float *weights;
+    float *sums;
+    float *parts; /* [SLOTS][bins] */
+};
+
+static void compute_unordered(struct run *run)
+{
+    const struct bincount *count = run->state;
+
+    memset(count->sums, 0, (size_t)count->bins * sizeof(float));
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t task = 0; task < count->values / TASK; task++)
+        for (int64_t i = task * TASK; i < (task + 1) * TASK; i++) {
+#pragma omp atomic
+            count->sums[count->bin[i]] += count->weights[i];
+        }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct bincount *count = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for
+        for (int64_t slot = 0; slot < SLOTS; slot++) {
+            float *part = count->parts + slot * count->bins;
+
+            memset(part, 0, (size_t)count->bins * sizeof(float));
+            for (int64_t i = slot * count->values / SLOTS;
+                 i < (slot + 1) * count->values / SLOTS; i++)
+                part[count->bin[i]] += count->weights[i];
+        }
+#pragma omp for
+        for (int64_t begin = 0; begin < count->bins; begin += BIN_CHUNK) {
+            tree_sum(count->parts, SLOTS, count->bins, begin, begin + BIN_CHUNK);
+            memcpy(count->sums + begin, count->parts + begin, BIN_CHUNK * sizeof(float));
+        }
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct bincount_shape *shape = run->size->params;
+    struct bincount *count = run_host_alloc(sizeof(*count));
+    const int64_t *values = &shape->values;
+
+    count->values = shape->values;
+    count->bins = shape->bins;
+    count->bin =
+        run_input(run, "bins", DTYPE_INT32, 1, values, FILL_INDEX, shape->bins)->data;
+    count->weights = run_input(run, "weights", run->dtype, 1, values, FILL_WIDE, 0)->data;
+    count->sums = run_output(run, "sums", run->dtype, 1, &shape->bins)->data;
+    count->parts = run_alloc(run, (size_t)(SLOTS * shape->bins) * sizeof(float));
+    run->state = count;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const int32_t *bins = inputs[0].data;
+    const float *weights = inputs[1].data;
+    int64_t elements = tensor_elements(output);
+    int64_t *counts = run_host_alloc((size_t)elements * sizeof(*counts));
+
+    for (int64_t b = 0; b < elements; b++) {
+        ret_expected[b] = ret_bound[b] = 0;
+        counts[b] = 0;
+    }
+    for (int64_t i = 0; i < tensor_elements(&inputs[0]); i++) {
+        ret_expected[bins[i]] += weights[i];
+        ret_bound[bins[i]] += fabs((double)weights[i]);
+        counts[bins[i]]++;
+    }
+    for (int64_t b = 0; b < elements; b++)
+        ret_bound[b] *= rounding_gamma(run->dtype, counts[b]);
+    free(counts);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every weight is added to its bin with an atomic add",
+      .models = "tf.math.bincount and torch.bincount with weights on GPU: atomicAdd",
+      .algorithm = "atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "32 fixed parts of the values, each with bins of its own, and a tree",
+      .models = "nothing in the documents: the frameworks raise an error instead",
+      .algorithm = "32 slots, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "weights[2097152] bins[2097152] sums[1024]",
+      &(const struct bincount_shape){ 2097152, 1024 } },
+    { "medium", "weights[8388608] bins[8388608] sums[4096]",
+      &(const struct bincount_shape){ 8388608, 4096 } },
+    { "large", "weights[67108864] bins[67108864] sums[16384]",
+      &(const struct bincount_shape){ 67108864, 16384 } },
+};
+
+static const struct workload_reference references[] = {
+    { "pytorch torch.use_deterministic_algorithms",
+      "bincount with weights on CUDA raises: no deterministic kernel", NULL },
+    { "tensorflow 2.7 release", "bincount raises when determinism is asked for", NULL },
+};
+
+static const struct workload bincount = {
+    .name = "bincount",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.math.bincount",
+    .summary = "histogram with weights",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of the bins",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(bincount);
