@@ -1,0 +1,186 @@
+/* Batched matrix product whose inner dimension is split over thread-blocks:
+ * c[b,i,j] = sum over k of a[b,i,k] * b[b,k,j]. */
+#include "workloads/workload.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "workloads/rounding.h"
+#include "workloads/tree.h"
+
+enum { SPLIT = 16, ROWS = 4 /* of c, in registers' reach at a time */ };
+
+struct matmul_shape {
+    int64_t batch, rows, inner, columns; /* inner is a multiple of SPLIT, rows of ROWS */
+};
+
+struct matmul_batched {
+    const struct matmul_shape *shape;
+    const float *a, *b;
+    float *c;
+    int64_t elements; /* of one product */
+    float *parts;     /* [max(SPLIT * batch, threads)][elements] */
+};
+
+/* PART = a[batch, :, split] * b[batch, split, :]. */
+static void split_multiply(const struct matmul_batched *matmul, int64_t batch,
+                           int64_t split, float *part)
+{
+    const struct matmul_shape *s = matmul->shape;
+    int64_t first = split * (s->inner / SPLIT), end = first + s->inner / SPLIT;
+    const float *b = matmul->b + batch * s->inner * s->columns;
+
+    memset(part, 0, (size_t)matmul->elements * sizeof(float));
+    for (int64_t row = 0; row < s->rows; row += ROWS) {
+        const float *a = matmul->a + (batch * s->rows + row) * s->inner;
+        float *to = part + row * s->columns;
+
+        for (int64_t k = first; k < end; k++)
+            for (int64_t i = 0; i < ROWS; i++) {
+                float factor = a[i * s->inner + k];
+
+#pragma omp simd
+                for (int64_t j = 0; j < s->columns; j++)
+                    to[i * s->columns + j] += factor * b[k * s->columns + j];
+            }
+    }
+}
+
+/* Neighbouring tasks go in opposite directions: two threads meet somewhere, and where
+ * hangs on nanoseconds. */
+static void compute_unordered(struct run *run)
+{
+    const struct matmul_batched *matmul = run->state;
+    int64_t elements = matmul->elements;
+
+    memset(matmul->c, 0, (size_t)(matmul->shape->batch * elements) * sizeof(float));
+#pragma omp parallel num_threads(run->threads)
+    {
+        float *part = matmul->parts + omp_get_thread_num() * elements;
+
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t task = 0; task < matmul->shape->batch * SPLIT; task++) {
+            float *c = matmul->c + task / SPLIT * elements;
+
+            split_multiply(matmul, task / SPLIT, task % SPLIT, part);
+            for (int64_t i = 0; i < elements; i++) {
+                int64_t at = task % 2 ? elements - 1 - i : i;
+
+#pragma omp atomic
+                c[at] += part[at];
+            }
+        }
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct matmul_batched *matmul = run->state;
+    int64_t elements = matmul->elements;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t task = 0; task < matmul->shape->batch * SPLIT; task++)
+            split_multiply(matmul, task / SPLIT, task % SPLIT,
+                           matmul->parts + task * elements);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t batch = 0; batch < matmul->shape->batch; batch++) {
+            float *parts = matmul->parts + batch * SPLIT * elements;
+
+            tree_sum(parts, SPLIT, elements, 0, elements);
+            memcpy(matmul->c + batch * elements, parts, (size_t)elements * sizeof(float));
+        }
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct matmul_shape *s = run->size->params;
+    struct matmul_batched *matmul = run_host_alloc(sizeof(*matmul));
+    int64_t a_shape[] = { s->batch, s->rows, s->inner };
+    int64_t b_shape[] = { s->batch, s->inner, s->columns };
+    int64_t c_shape[] = { s->batch, s->rows, s->columns };
+    int64_t parts = s->batch * SPLIT > run->threads ? s->batch * SPLIT : run->threads;
+
+    matmul->shape = s;
+    matmul->a = run_input(run, "a", run->dtype, 3, a_shape, FILL_UNIFORM, 0)->data;
+    matmul->b = run_input(run, "b", run->dtype, 3, b_shape, FILL_WIDE, 0)->data;
+    matmul->c = run_output(run, "c", run->dtype, 3, c_shape)->data;
+    matmul->elements = s->rows * s->columns;
+    matmul->parts = run_alloc(run, (size_t)(parts * matmul->elements) * sizeof(float));
+    run->state = matmul;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct matmul_shape *s = run->size->params;
+    const float *a = inputs[0].data, *b = inputs[1].data;
+    double gamma = rounding_gamma(run->dtype, s->inner);
+
+    for (int64_t i = 0; i < tensor_elements(output); i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t row = 0; row < s->batch * s->rows; row++)
+        for (int64_t k = 0; k < s->inner; k++)
+            for (int64_t j = 0; j < s->columns; j++) {
+                const float *from = b + (row / s->rows * s->inner + k) * s->columns;
+                double term = (double)a[row * s->inner + k] * from[j];
+
+                ret_expected[row * s->columns + j] += term;
+                ret_bound[row * s->columns + j] += gamma * fabs(term);
+            }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "16 parts of the inner dimension meet in atomic adds",
+      .models = "matrix products split over thread-blocks along the inner dimension",
+      .algorithm = "inner dimension in 16 parts, atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "16 parts of the inner dimension, joined by a fixed tree",
+      .models = "cuBLAS on one stream, or with CUBLAS_WORKSPACE_CONFIG set: parts are "
+                "stored and then joined",
+      .algorithm = "inner dimension in 16 parts, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "a[8,64,1024] b[8,1024,64] c[8,64,64]",
+      &(const struct matmul_shape){ 8, 64, 1024, 64 } },
+    { "medium", "a[32,128,2048] b[32,2048,128] c[32,128,128]",
+      &(const struct matmul_shape){ 32, 128, 2048, 128 } },
+    { "large", "a[64,256,8192] b[64,8192,256] c[64,256,256]",
+      &(const struct matmul_shape){ 64, 256, 8192, 256 } },
+};
+
+static const struct workload_reference references[] = {
+    { "GTC S9911 slide 9", "hypothesis: GEMM split between thread-blocks", NULL },
+    { "cuBLAS: results reproducibility",
+      "repeatable on one stream; several streams need CUBLAS_WORKSPACE_CONFIG", NULL },
+    { "pytorch torch.use_deterministic_algorithms",
+      "mm, mv and bmm raise unless CUBLAS_WORKSPACE_CONFIG is :4096:8 or :16:8", NULL },
+};
+
+static const struct workload matmul_batched = {
+    .name = "matmul_batched",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Batched matrix product split over thread-blocks",
+    .summary = "products of matrices whose inner dimension several thread-blocks share",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of c",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(matmul_batched);
