@@ -9,6 +9,9 @@ passed=0
 failed=0
 failures=''
 started=$SECONDS
+REPROD_CACHE_DIR=$(mktemp -d) # stored choices of algorithms: not those of the user
+export REPROD_CACHE_DIR
+trap 'rm -rf "$REPROD_CACHE_DIR"' EXIT
 
 stage() { # NAME COMMAND...
     local name=$1 from=$SECONDS

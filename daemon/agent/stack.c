@@ -118,8 +118,10 @@ void stack_release(struct stack *stack)
 
 /* Which GPUs a batch system granted, where to keep caches and temporary files: none of
  * it changes what is computed. */
-static const char *const inherited[] = { "HOME", "TMPDIR", "CUDA_VISIBLE_DEVICES",
-                                         "SLURM_JOB_ID" };
+static const char *const inherited[] = {
+    "HOME",        "TMPDIR", "XDG_CACHE_HOME", "REPROD_CACHE_DIR", "CUDA_VISIBLE_DEVICES",
+    "SLURM_JOB_ID"
+};
 enum { INHERITED_COUNT = sizeof inherited / sizeof *inherited };
 
 char **stack_environment(const struct stack *stack)

@@ -16,7 +16,10 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REPROD_BUILD", REPO / "build"))
 WORKER = BUILD / "reprod-worker"
 RUNS = 5
-ITERATIONS = 2  # a survey computes 10: here the race has less time to show
+ITERATIONS = 10  # as in a survey
+# Controls that vary for another reason than threads: the clock, the process, its memory.
+NOT_A_RACE = {"conv_autotune", "inference_autotune", "algorithm_cache", "hash_seed_order",
+              "dropout", "uninitialized_read"}
 LIMIT = 120  # seconds after which a test gives up
 
 
@@ -51,10 +54,14 @@ def digests_of_run(workload, variant, threads):
     return digests
 
 
-def survey(workload, variant, threads=2):
-    """Counts the distinct digests of RUNS fresh processes."""
-    return len({digest for _ in range(RUNS)
-                for digest in digests_of_run(workload, variant, threads)})
+def survey(workload, variant, threads=2, enough=None):
+    """Counts the distinct digests of RUNS fresh processes; stops at ENOUGH of them."""
+    seen = set()
+    for _ in range(RUNS):
+        seen |= set(digests_of_run(workload, variant, threads))
+        if enough and len(seen) >= enough:
+            break
+    return len(seen)
 
 
 @contextlib.contextmanager
@@ -88,24 +95,26 @@ def test_five_workloads_have_a_control():
 @pytest.mark.flavour
 def test_controls_vary():
     for workload, variant in variants(control=True):
-        assert survey(workload, variant) >= 2, f"{workload}/{variant}"
+        assert survey(workload, variant, enough=2) >= 2, f"{workload}/{variant}"
 
 
 def test_controls_vary_beside_busy_processes():
     with busy_processes(2 * (os.cpu_count() or 1)):
         for workload, variant in variants(control=True):
-            assert survey(workload, variant) >= 2, f"{workload}/{variant}"
+            assert survey(workload, variant, enough=2) >= 2, f"{workload}/{variant}"
 
 
 def test_controls_vary_on_one_processor():
     with one_processor():
         for workload, variant in variants(control=True):
-            assert survey(workload, variant) >= 2, f"{workload}/{variant}"
+            assert survey(workload, variant, enough=2) >= 2, f"{workload}/{variant}"
 
 
 def test_controls_do_not_vary_with_one_thread():
     """What varies is the race, not something else that would vary in every variant."""
     for workload, variant in variants(control=True):
+        if workload in NOT_A_RACE:
+            continue
         assert survey(workload, variant, threads=1) == 1, f"{workload}/{variant}"
 
 
