@@ -2,12 +2,14 @@
 
 #include "db/case_keys.h"
 #include "db/cells_rows.h"
+#include "db/cells_times.h"
 #include "db/tx.h"
 
 static enum err_code each_now(struct tx *tx, const char *environment,
                               void (*visit)(void *arg, const struct cell *cell),
                               void *arg, struct err *err)
 {
+    enum err_code code = ERR_OK;
     struct query q;
 
     /* CROSS JOIN keeps the cases outermost, in the order of their index: no sorting. */
@@ -18,11 +20,20 @@ static enum err_code each_now(struct tx *tx, const char *environment,
                 " WHERE e.id = ?"
                 " ORDER BY k.workload, k.variant, k.size, k.dtype, k.seed, k.version");
     query_bind_text(&q, environment);
-    while (query_step(&q)) {
+    while (code == ERR_OK && query_step(&q)) {
         struct cell_row row;
 
         cell_rows_take(&q, &row);
-        visit(arg, &row.cell);
+        code = cells_times_load(tx, &row.cell, err);
+        if (code == ERR_OK) {
+            visit(arg, &row.cell);
+        }
+    }
+    if (code != ERR_OK) {
+        struct err ignored;
+
+        query_end(&q, &ignored);
+        return code;
     }
     return query_end(&q, err);
 }
@@ -86,7 +97,38 @@ enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell, struct
         return err->code;
     }
     *ret_cell = row.cell;
-    return ERR_OK;
+    return cells_times_load(tx, ret_cell, err);
+}
+
+enum err_code cells_get_control(struct tx *tx, const struct cell *cell,
+                                struct cell *ret_control, struct err *err)
+{
+    int64_t id = 0;
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT c.id FROM environment e CROSS JOIN case_key k"
+                " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
+                " WHERE e.id = ? AND k.workload = ? AND k.version = ? AND k.size = ?"
+                " AND k.dtype = ? AND k.seed = ? AND k.is_control AND c.completed >= ?"
+                " ORDER BY k.variant LIMIT 1");
+    query_bind_text(&q, cell->environment);
+    query_bind_text(&q, cell->key.workload);
+    query_bind_int(&q, cell->key.version);
+    query_bind_text(&q, cell->key.size);
+    query_bind_text(&q, cell->key.dtype);
+    query_bind_int(&q, (int64_t)cell->key.seed);
+    query_bind_int(&q, TIMES_COST_RUNS);
+    if (query_step(&q)) {
+        id = query_take_int(&q);
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!id || cell->is_control) {
+        return err_set(err, ERR_NOT_FOUND, "nothing to compare with");
+    }
+    return cells_get(tx, id, ret_control, err);
 }
 
 enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,

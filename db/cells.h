@@ -9,6 +9,7 @@
 
 #include "daemon/base/err.h"
 #include "workloads/evidence/case.h"
+#include "workloads/evidence/times.h"
 #include "workloads/evidence/verdict.h"
 
 struct tx;
@@ -25,6 +26,7 @@ struct cell {
     int64_t first_ms, last_ms; /* of its runs */
     int64_t min_ns, max_ns;    /* of iterations of completed runs; 0: none */
     int64_t median_ns_sum;     /* sum of the runs' medians: mean = sum / completed runs */
+    struct quartiles times;    /* of the runs' medians */
     char digest[DIGEST_TEXT_SIZE]; /* the most frequent digest; ties: the smallest */
 };
 
@@ -46,13 +48,20 @@ struct cell_change {
 /* All cells of one environment, in order of workload, variant, size, dtype, seed, version
  * (seeds as signed numbers).  CELL
  * is borrowed by VISIT for the call.  AS_OF_MS 0: now; else as the history has them
- * (evidence then holds completed runs, iterations and distinct digests only). */
+ * (evidence then holds completed runs, iterations and distinct digests only, and times
+ * nothing). */
 enum err_code cells_each(struct tx *tx, const char *environment, int64_t as_of_ms,
                          void (*visit)(void *arg, const struct cell *cell), void *arg,
                          struct err *err);
 
 enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell,
                         struct err *err);
+
+/* The control that CELL's cost is told against: of the same workload, version, size,
+ * dtype, seed and environment, the first by name that has enough runs.  ERR_NOT_FOUND:
+ * there is none, or CELL is a control itself. */
+enum err_code cells_get_control(struct tx *tx, const struct cell *cell,
+                                struct cell *ret_control, struct err *err);
 
 /* Most frequent first, at most LIMIT. */
 enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "db/cells_judge.h"
+#include "db/cells_times.h"
 #include "db/runs.h"
 #include "db/tx.h"
 
@@ -129,6 +130,9 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
         cell->max_ns = run->max_ns;
     }
     cell->median_ns_sum += run->median_ns;
+    if (cells_times_add(tx, cell->id, run->median_ns, err) != ERR_OK) {
+        return err->code;
+    }
     for (int i = 0; i < digest_count; i++) {
         if (fold_digest(tx, row, run, &digests[i], err) != ERR_OK) {
             return err->code;

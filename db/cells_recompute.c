@@ -4,6 +4,7 @@
 
 #include "db/cells.h"
 #include "db/cells_rows.h"
+#include "db/cells_times.h"
 #include "db/tx.h"
 
 struct recompute {
@@ -171,6 +172,26 @@ static enum err_code count_sets(struct recompute *r, struct err *err)
     return query_end(&q, err);
 }
 
+static enum err_code compare_times(struct recompute *r, struct err *err)
+{
+    int64_t stored[TIMES_BUCKETS];
+    int64_t fresh[TIMES_BUCKETS];
+
+    if (cells_times_stored(r->tx, r->stored.cell.id, stored, err) != ERR_OK ||
+        cells_times_recount(r->tx, r->stored.cell.id, fresh, err) != ERR_OK) {
+        return err->code;
+    }
+    for (int b = 0; b < TIMES_BUCKETS; b++) {
+        if (stored[b] != fresh[b]) {
+            char what[64];
+
+            snprintf(what, sizeof what, "runs of about %" PRId64 " ns", times_middle(b));
+            report(r, what, stored[b], fresh[b]);
+        }
+    }
+    return ERR_OK;
+}
+
 static void compare(struct recompute *r, const struct judgement *judgement)
 {
     const struct cell *s = &r->stored.cell;
@@ -212,7 +233,7 @@ static enum err_code recompute_one(struct recompute *r, struct err *err)
     r->differing = false;
     if (count_outcomes(r, err) != ERR_OK || sum_runs(r, err) != ERR_OK ||
         count_since_failure(r, err) != ERR_OK || compare_digests(r, err) != ERR_OK ||
-        count_sets(r, err) != ERR_OK ||
+        count_sets(r, err) != ERR_OK || compare_times(r, err) != ERR_OK ||
         cell_rows_judge(r->tx, &r->fresh, &judgement, err) != ERR_OK) {
         return err->code;
     }

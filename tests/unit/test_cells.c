@@ -218,6 +218,8 @@ static void test_what_a_cell_adds_up_to(void **state)
     assert_int_equal(cell.min_ns, 1002);
     assert_int_equal(cell.max_ns, 3004);
     assert_int_equal(cell.median_ns_sum, 6009);
+    assert_int_equal(cell.times.runs, 3);
+    assert_int_equal(cell.times.median_ns, times_middle(times_bucket(2003)));
     assert_string_equal(cell.digest, "00000000000000000000000000000000");
     d.cell = cell.id;
     fixture_read(f, read_digests, &d);
@@ -229,6 +231,44 @@ static void test_what_a_cell_adds_up_to(void **state)
     /* Run 4 alone surely ended on digest 1; run 3 ended on 0. */
     assert_string_equal(d.list[1].weight_sum, "0000000000000001");
     fixture_check_cells(f);
+}
+
+struct pair {
+    const char *variant;
+    struct cell control;
+    enum err_code code;
+};
+
+static enum err_code read_control(struct tx *tx, void *arg, struct err *err)
+{
+    struct pair *p = arg;
+    struct fixture_cell c = { .variant = p->variant };
+
+    assert_int_equal(fixture_find_cell(tx, &c, err), ERR_OK);
+    assert_true(c.found);
+    p->code = cells_get_control(tx, &c.cell, &p->control, err);
+    return ERR_OK;
+}
+
+static void test_the_control_of_a_cost(void **state)
+{
+    struct fixture *f = *state;
+    struct pair p = { .variant = "ordered" };
+
+    insert_job(f);
+    store(f, completed(1, ORDERED));
+    store(f, varying(2));
+    store(f, varying(3));
+    fixture_read(f, read_control, &p);
+    assert_int_equal(p.code, ERR_NOT_FOUND); /* two runs are not enough */
+    store(f, varying(4));
+    fixture_read(f, read_control, &p);
+    assert_int_equal(p.code, ERR_OK);
+    assert_string_equal(p.control.key.variant, "unordered");
+    assert_int_equal(p.control.times.runs, 3);
+    p.variant = "unordered";
+    fixture_read(f, read_control, &p);
+    assert_int_equal(p.code, ERR_NOT_FOUND);
 }
 
 static void test_of_equally_frequent_digests_the_smallest_is_shown(void **state)
@@ -416,6 +456,8 @@ static void print_cell(void *arg, const struct cell *c)
                (long)e->completed_since_failure, (long)e->last_completed_ms,
                verdict_name(c->verdict), c->reason, (long)c->first_ms, (long)c->last_ms,
                (long)c->min_ns, (long)c->max_ns, (long)c->median_ns_sum, c->digest);
+    buf_printf(out, "  %ld: %ld %ld %ld\n", (long)c->times.runs, (long)c->times.lower_ns,
+               (long)c->times.median_ns, (long)c->times.upper_ns);
 }
 
 static void print_digest(void *arg, const struct cell_digest *d)
@@ -558,6 +600,9 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell SET verdict = 'inconclusive' WHERE verdict = 'reproducible'",
         "UPDATE cell SET reason = 'because' WHERE id = 2",
         "UPDATE cell_digest SET runs = runs + 1 WHERE cell = 1",
+        "UPDATE cell_time SET runs = runs + 1 WHERE cell = 1",
+        "UPDATE cell_time SET bucket = 1000000 WHERE cell = 1",
+        "DELETE FROM cell_time WHERE cell = 1",
         "DELETE FROM cell_digest WHERE cell = 1",
         "INSERT INTO cell_device (cell, device) VALUES (1, 'cpu:x')",
         "UPDATE cell SET digest = '11111111111111111111111111111111' WHERE id = 1",
@@ -620,6 +665,7 @@ static void read_cells_and_jobs(struct tx *tx)
     assert_int_equal(cells_each(tx, "x", 0, ignore_cell, NULL, &err), ERR_OK);
     assert_int_equal(cells_each(tx, "x", 5, ignore_cell, NULL, &err), ERR_OK);
     assert_int_equal(cells_get(tx, 1, &cell, &err), ERR_OK);
+    assert_int_equal(cells_get_control(tx, &cell, &cell, &err), ERR_NOT_FOUND);
     assert_int_equal(cells_each_digest(tx, 1, 0, collect_digest, &d, &err), ERR_OK);
     assert_int_equal(cells_each_change(tx, 1, 0, 0, collect_change, &c, &err), ERR_OK);
     assert_int_equal(jobs_list(tx, "", 5, ignore_job, NULL, &err), ERR_OK);
@@ -723,6 +769,7 @@ int main(void)
         STORE_TEST(test_a_crash_before_start_counts_where_the_device_was_last),
         STORE_TEST(test_a_changed_declaration_is_judged_anew),
         STORE_TEST(test_what_a_cell_adds_up_to),
+        STORE_TEST(test_the_control_of_a_cost),
         STORE_TEST(test_of_equally_frequent_digests_the_smallest_is_shown),
         STORE_TEST(test_the_matrix_as_of_then),
         STORE_TEST(test_changes_in_one_millisecond_stay_apart),
