@@ -1,0 +1,178 @@
+#include "workloads/train/cnn.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "workloads/instruments/philox.h"
+#include "workloads/train/cnn_state.h"
+
+struct cnn_layout cnn_layout(const struct cnn_shape *shape)
+{
+    struct cnn_layout l = { .features =
+                                shape->side / 4 * (shape->side / 4) * shape->channels2 };
+
+    l.bias1 = CNN_TAPS * shape->channels1;
+    l.weights2 = l.bias1 + shape->channels1;
+    l.bias2 = l.weights2 + CNN_TAPS * shape->channels1 * shape->channels2;
+    l.weights3 = l.bias2 + shape->channels2;
+    l.bias3 = l.weights3 + l.features * CNN_CLASSES;
+    l.count = l.bias3 + CNN_CLASSES;
+    return l;
+}
+
+float cnn_initial(const struct cnn_shape *shape, const struct cnn_layout *layout,
+                  int64_t i, float value)
+{
+    if (i < layout->bias1)
+        return value * sqrtf(6.0F / CNN_TAPS);
+    if (i >= layout->weights2 && i < layout->bias2)
+        return value * sqrtf(6.0F / (float)(CNN_TAPS * shape->channels1));
+    if (i >= layout->weights3 && i < layout->bias3)
+        return value * sqrtf(6.0F / (float)layout->features);
+    return 0;
+}
+
+/* The examples of each epoch, shuffled (Knuth, The Art of Computer Programming, vol. 2,
+ * algorithm 3.4.2 P). */
+static int32_t *order_make(const struct run *run, const struct cnn_shape *s)
+{
+    int64_t places = s->steps * s->batch;
+    int64_t epochs = (places + s->examples - 1) / s->examples;
+    int32_t *order = run_host_alloc((size_t)(epochs * s->examples) * sizeof(*order));
+    uint64_t stream = philox_stream(run->seed, run->workload->name, "order");
+
+    for (int64_t i = 0; i < epochs * s->examples; i++) {
+        int64_t n = i % s->examples;
+        int64_t j =
+            (int64_t)philox_index(run->seed, stream, (uint64_t)i, (uint64_t)(n + 1));
+        int32_t *epoch = order + (i - n);
+
+        epoch[n] = epoch[j];
+        epoch[j] = (int32_t)n;
+    }
+    return order;
+}
+
+static float *floats(struct run *run, int64_t count)
+{
+    float *memory = run_alloc(run, (size_t)count * sizeof(float));
+
+    memset(memory, 0, (size_t)count * sizeof(float));
+    return memory;
+}
+
+static void image_init(struct run *run, const struct cnn *cnn, int64_t b)
+{
+    const struct cnn_shape *s = cnn->shape;
+    struct image *image = &cnn->images[b];
+    int64_t whole = s->side * s->side, whole_padded = (s->side + 2) * (s->side + 2);
+    int64_t half = whole / 4, half_padded = (s->side / 2 + 2) * (s->side / 2 + 2);
+    int64_t quarter = half / 4, quarter_padded = (s->side / 4 + 2) * (s->side / 4 + 2);
+
+    image->x = floats(run, whole_padded);
+    image->active1 = floats(run, whole * s->channels1);
+    image->pooled1 = floats(run, half_padded * s->channels1);
+    image->active2 = floats(run, half * s->channels2);
+    image->pooled2 = floats(run, quarter_padded * s->channels2);
+    image->features = floats(run, cnn->layout.features);
+    image->d_features = floats(run, cnn->layout.features);
+    image->d_pooled1 = floats(run, half * s->channels1);
+    image->d_sum1 = floats(run, whole_padded * s->channels1);
+    image->d_sum2 = floats(run, half_padded * s->channels2);
+    image->part = cnn->parts + b * cnn->layout.count;
+    image->winners1 = run_alloc(run, (size_t)(half * s->channels1));
+    image->winners2 = run_alloc(run, (size_t)(quarter * s->channels2));
+}
+
+static void inputs_make(struct run *run, struct cnn *cnn)
+{
+    const struct cnn_shape *s = cnn->shape;
+    int64_t pixels = s->side * s->side;
+    int64_t patterns[] = { CNN_CLASSES, pixels }, noises[] = { s->examples, pixels };
+    int64_t order[] = { s->steps, s->batch };
+    int64_t drops[] = { s->steps, s->batch, cnn->layout.features };
+
+    cnn->patterns =
+        run_input(run, "patterns", run->dtype, 2, patterns, FILL_UNIFORM, 0)->data;
+    cnn->noises = run_input(run, "noises", run->dtype, 2, noises, FILL_UNIFORM, 0)->data;
+    cnn->labels =
+        run_input(run, "labels", DTYPE_INT32, 1, &s->examples, FILL_INDEX, CNN_CLASSES)
+            ->data;
+    cnn->order =
+        run_input_values(run, "order", DTYPE_INT32, 2, order, order_make(run, s))->data;
+    cnn->drops =
+        run_input(run, "drops", DTYPE_INT32, 3, drops, FILL_INDEX, CNN_DROP)->data;
+    cnn->initial =
+        run_input(run, "initial", run->dtype, 1, &cnn->layout.count, FILL_UNIFORM, 0)
+            ->data;
+}
+
+void cnn_setup(struct run *run)
+{
+    const struct cnn_shape *s = run->size->params;
+    struct cnn *cnn = run_host_alloc(sizeof(*cnn));
+    int64_t count;
+
+    cnn->shape = s;
+    cnn->layout = cnn_layout(s);
+    count = cnn->layout.count;
+    inputs_make(run, cnn);
+    cnn->variables = run_output(run, "variables", run->dtype, 1, &count)->data;
+    cnn->velocity = floats(run, count);
+    cnn->gradient = floats(run, count);
+    cnn->flipped = floats(run, CNN_TAPS * s->channels1 * s->channels2);
+    cnn->parts = floats(run, s->batch * count);
+    cnn->images = run_alloc(run, (size_t)s->batch * sizeof(*cnn->images));
+    for (int64_t b = 0; b < s->batch; b++)
+        image_init(run, cnn, b);
+    cnn->scratch_floats = s->side / 2 * (s->side / 2) * s->channels1;
+    cnn->scratch = floats(run, run->threads * cnn->scratch_floats);
+    run->state = cnn;
+}
+
+static void train_unordered(struct run *run)
+{
+    cnn_train(run, RACING_ALL);
+}
+
+static void train_tcd(struct run *run)
+{
+    cnn_train(run, RACING_BIAS);
+}
+
+static void train_ordered(struct run *run)
+{
+    cnn_train(run, RACING_NOTHING);
+}
+
+const struct workload_variant cnn_variants[CNN_VARIANTS] = {
+    { .name = "unordered",
+      .summary = "weight, input, bias and pooling gradients meet in atomic adds",
+      .models = "training without fixes: slide 44, the five runs above",
+      .algorithm = "atomic adds everywhere",
+      .control = true,
+      .compute = train_unordered },
+    { .name = "ordered",
+      .summary = "each image by one thread, joined by a fixed tree",
+      .models =
+          "training with all fixes, TF_DETERMINISTIC_OPS or the patch: slide 44, the "
+          "two runs below",
+      .algorithm = "a thread an image, fixed tree",
+      .compute = train_ordered },
+    { .name = "tcd",
+      .summary = "as ordered, but bias gradients meet in atomic adds",
+      .models = "TF_CUDNN_DETERMINISTIC alone: convolution and pooling are ordered, "
+                "bias_add is not",
+      .algorithm = "a thread an image, fixed tree, atomic adds of biases",
+      .control = true,
+      .compute = train_tcd },
+};
+
+const struct workload_reference cnn_references[CNN_REFERENCES] = {
+    { "GTC S9911 slide 44", "five trainings without fixes, two with, two bigger ones",
+      NULL },
+    { "tensorflow PR 24747", "TF_CUDNN_DETERMINISTIC: convolutions", "TF 1.14" },
+    { "tensorflow PR 25269", "TF_CUDNN_DETERMINISTIC: max-pooling", "TF 1.14" },
+    { "tensorflow PR 31465", "TF_DETERMINISTIC_OPS, bias_add as well", "TF 2.1" },
+    { "tensorflow issue 22398", "the bias_add gradient is non-deterministic", "TF 2.1" },
+};

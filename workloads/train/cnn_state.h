@@ -1,0 +1,41 @@
+/* The state of a training, between cnn.c, which sets it up, and cnn_train.c. */
+#ifndef WORKLOADS_TRAIN_CNN_STATE_H
+#define WORKLOADS_TRAIN_CNN_STATE_H
+
+#include "workloads/train/cnn.h"
+
+/* What is added in no fixed order: nothing, bias gradients, or also the gradients of
+ * convolutions and of pooling. */
+enum racing { RACING_NOTHING, RACING_BIAS, RACING_ALL };
+
+/* One image of the batch: activations, and gradients with respect to them. */
+struct image {
+    float *x;                 /* padded, as are pooled1, pooled2, d_sum1 and d_sum2 */
+    float *active1, *active2; /* after the ReLU */
+    float *pooled1, *pooled2;
+    float *features, *d_features; /* after dropout; before it */
+    float *d_pooled1;
+    float *d_sum1, *d_sum2; /* of the convolutions' results */
+    float *part;            /* its share of the variables' gradients */
+    uint8_t *winners1, *winners2;
+    float loss;
+    int pending; /* tasks of the current stage of the unordered variant */
+};
+
+struct cnn {
+    const struct cnn_shape *shape;
+    struct cnn_layout layout;
+    const float *patterns, *noises, *initial;
+    const int32_t *labels, *order, *drops;
+    float *variables, *velocity, *gradient;
+    float *flipped; /* weights2 for the gradient of its input: [8 - tap][out][in] */
+    float *parts;   /* [batch][variables] */
+    struct image *images;
+    float *scratch; /* for each thread */
+    int64_t scratch_floats;
+};
+
+/* Trains from the initial variables, and sets the run's loss. */
+void cnn_train(struct run *run, enum racing racing);
+
+#endif

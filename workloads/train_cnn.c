@@ -1,0 +1,48 @@
+/* A small training from end to end, as slide 44 shows it: sum of weights and final loss
+ * after some steps, without fixes and with.  The network is in train/cnn.h. */
+#include "workloads/train/cnn.h"
+
+static const struct workload_size sizes[] = {
+    { "small", "8 steps of 32 images 16x16, convolutions of 8 and 16 channels",
+      &(const struct cnn_shape){ .side = 16,
+                                 .channels1 = 8,
+                                 .channels2 = 16,
+                                 .batch = 32,
+                                 .steps = 8,
+                                 .examples = 256 } },
+    { "medium", "64 steps of 64 images 16x16, convolutions of 8 and 16 channels",
+      &(const struct cnn_shape){ .side = 16,
+                                 .channels1 = 8,
+                                 .channels2 = 16,
+                                 .batch = 64,
+                                 .steps = 64,
+                                 .examples = 1024 } },
+    { "large", "256 steps of 64 images 32x32, convolutions of 16 and 32 channels",
+      &(const struct cnn_shape){ .side = 32,
+                                 .channels1 = 16,
+                                 .channels2 = 32,
+                                 .batch = 64,
+                                 .steps = 256,
+                                 .examples = 4096 } },
+};
+
+static const struct workload train_cnn = {
+    .name = "train_cnn",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Training of a small CNN",
+    .summary = "convolutions, pooling, dropout, cross-entropy, SGD with momentum",
+    .variants = cnn_variants,
+    .variant_count = CNN_VARIANTS,
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of all variables after the last step",
+    .loss = "mean loss of the last step's batch",
+    .references = cnn_references,
+    .reference_count = CNN_REFERENCES,
+    .setup = cnn_setup,
+    .reference = cnn_reference,
+};
+WORKLOAD_REGISTER(train_cnn);
