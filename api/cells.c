@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/cost_json.h"
 #include "api/handlers.h"
 #include "api/job_json.h"
 #include "api/params.h"
@@ -69,10 +70,37 @@ static enum verdict verdict_now(const struct request *r, const struct cell *cell
                       r->api->options.stale_after_ms);
 }
 
-static void cell_json(const struct request *r, const struct cell *cell,
-                      struct json_out *out)
+/* Of iterations, the mean and the quartiles of the runs' medians. */
+static void times_json(struct json_out *out, const struct cell *cell)
 {
     int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED];
+    const struct {
+        const char *key;
+        int64_t ns;
+    } times[] = { { "min", cell->min_ns },
+                  { "lower_quartile", cell->times.lower_ns },
+                  { "median", cell->times.median_ns },
+                  { "mean", runs > 0 ? cell->median_ns_sum / runs : 0 },
+                  { "upper_quartile", cell->times.upper_ns },
+                  { "max", cell->max_ns } };
+
+    out_open(out, "milliseconds", '{');
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        if (cell->max_ns > 0 && times[i].ns > 0) {
+            out_ms(out, times[i].key, times[i].ns);
+        } else {
+            out_null(out, times[i].key);
+        }
+    }
+    out_close(out, '}');
+}
+
+/* CONTROL: NULL where the cost is not known. */
+static void cell_json(const struct request *r, const struct cell *cell,
+                      const struct cell *control, struct json_out *out)
+{
+    struct cost cost =
+        control ? times_cost(&cell->times, &control->times) : (struct cost){ 0 };
 
     out_int(out, "id", cell->id);
     case_json(out, &cell->key);
@@ -86,17 +114,8 @@ static void cell_json(const struct request *r, const struct cell *cell,
     out_time(out, "last_run_at", cell->last_ms);
     evidence_json(out, cell);
     out_name(out, "digest", cell->digest);
-    out_open(out, "milliseconds", '{');
-    if (cell->max_ns > 0 && runs > 0) {
-        out_ms(out, "min", cell->min_ns);
-        out_ms(out, "mean", cell->median_ns_sum / runs);
-        out_ms(out, "max", cell->max_ns);
-    } else {
-        out_null(out, "min");
-        out_null(out, "mean");
-        out_null(out, "max");
-    }
-    out_close(out, '}');
+    times_json(out, cell);
+    cost_json(out, &cost, control ? control->key.variant : NULL);
     out_format(out, "history", "/v1/cells/%" PRId64 "/history", cell->id);
     out_format(out, "digests", "/v1/cells/%" PRId64 "/evidence", cell->id);
     out_format(out, "runs", "/v1/runs?cell=%" PRId64, cell->id);
@@ -108,12 +127,18 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct view *view = r->state;
     struct cell cell;
+    struct cell control;
+    enum err_code code;
 
     if (cells_get(tx, view->id, &cell, err) != ERR_OK) {
         return err->code;
     }
+    code = cells_get_control(tx, &cell, &control, err);
+    if (code != ERR_OK && code != ERR_NOT_FOUND) {
+        return code;
+    }
     out_open(&view->out, NULL, '{');
-    cell_json(r, &cell, &view->out);
+    cell_json(r, &cell, code == ERR_OK ? &control : NULL, &view->out);
     out_close(&view->out, '}');
     reply_json(r, 200, &view->out);
     return ERR_OK;

@@ -19,6 +19,7 @@ void matrix_release(struct matrix *matrix)
 {
     free(matrix->environment_json);
     free(matrix->variants);
+    free(matrix->bases);
     free(matrix->solutions);
     *matrix = (struct matrix){ .table = NULL };
 }
@@ -72,9 +73,18 @@ static void carry(struct matrix_variant *v, const struct cell *cell)
     v->distinct_digests = cell->evidence.distinct_digests;
     v->seed = cell->key.seed;
     v->mean_ns = runs > 0 ? cell->median_ns_sum / runs : 0;
+    v->times = cell->times;
     copy_text(v->digest, sizeof v->digest, cell->digest);
     copy_text(v->size, sizeof v->size, cell->key.size);
     copy_text(v->dtype, sizeof v->dtype, cell->key.dtype);
+}
+
+static void add_base(struct matrix *m, const struct cell *cell)
+{
+    if (cell->is_control && cell->times.runs >= TIMES_COST_RUNS) {
+        m->bases = xrealloc(m->bases, (size_t)(m->base_count + 1) * sizeof *m->bases);
+        m->bases[m->base_count++] = (struct matrix_base){ cell->key, cell->times };
+    }
 }
 
 void matrix_add(struct matrix *m, const struct cell *cell)
@@ -83,6 +93,7 @@ void matrix_add(struct matrix *m, const struct cell *cell)
         m->variant_count > 0 ? &m->variants[m->variant_count - 1] : NULL;
     struct variant_knowledge before;
 
+    add_base(m, cell);
     if (!v || !is_of(v, cell)) {
         v = begin_variant(m, cell);
     } else if (cell->key.version > v->version) {
@@ -124,6 +135,25 @@ static void drop_superseded(struct matrix *m)
     m->variant_count = kept;
 }
 
+static bool same_case(const struct matrix_variant *v, const struct case_key *key)
+{
+    return strcmp(v->workload, key->workload) == 0 && v->version == key->version &&
+           strcmp(v->size, key->size) == 0 && strcmp(v->dtype, key->dtype) == 0 &&
+           v->seed == key->seed;
+}
+
+/* As cells_get_control does: the first control by name that has enough runs. */
+static void tell_cost(const struct matrix *m, struct matrix_variant *v)
+{
+    for (int i = 0; i < m->base_count && !v->is_control; i++) {
+        if (same_case(v, &m->bases[i].key)) {
+            v->cost = times_cost(&v->times, &m->bases[i].times);
+            copy_text(v->cost_against, sizeof v->cost_against, m->bases[i].key.variant);
+            return;
+        }
+    }
+}
+
 const struct matrix_variant *matrix_find(const struct matrix *m, const char *workload,
                                          const char *variant)
 {
@@ -161,6 +191,9 @@ void matrix_settle(struct matrix *m)
     size_t cells = (size_t)t->row_count * (size_t)t->column_count;
 
     drop_superseded(m);
+    for (int i = 0; i < m->variant_count; i++) {
+        tell_cost(m, &m->variants[i]);
+    }
     m->solutions = xcalloc(cells + 1, sizeof *m->solutions);
     for (int row = 0; row < t->row_count; row++) {
         for (int column = 0; column < t->column_count; column++) {

@@ -26,7 +26,16 @@ struct matrix_variant {
     int64_t distinct_digests;      /* of that cell */
     char size[CASE_NAME_SIZE], dtype[CASE_NAME_SIZE]; /* of that cell */
     uint64_t seed;                                    /* of that cell */
-    int64_t mean_ns; /* of that cell's iterations; 0: unknown */
+    int64_t mean_ns;                   /* of that cell's iterations; 0: unknown */
+    struct quartiles times;            /* of that cell */
+    struct cost cost;                  /* of that cell; not known of controls */
+    char cost_against[CASE_NAME_SIZE]; /* the control's variant */
+};
+
+/* The times of a control's case: what costs are told against. */
+struct matrix_base {
+    struct case_key key;
+    struct quartiles times;
 };
 
 struct matrix {
@@ -40,6 +49,8 @@ struct matrix {
     char *environment_json;          /* owned; NULL without an environment */
     struct matrix_variant *variants; /* by workload, then variant */
     int variant_count;
+    struct matrix_base *bases; /* in the order the cells came in */
+    int base_count;
     struct solution *solutions; /* row by row; absent cells have SOLUTION_ABSENT */
 };
 

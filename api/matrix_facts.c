@@ -5,11 +5,11 @@
 #include "api/matrix.h"
 #include "api/text.h"
 
-enum { FACTS = 9, FACT_SIZE = 160 };
+enum { FACTS = 10, FACT_SIZE = 160 };
 
-static const char *const titles[FACTS] = { "WORKLOAD", "VARIANT",         "VERDICT",
-                                           "RUNS",     "ITERATIONS",      "RESULTS",
-                                           "DEVICES",  "TWO RUNS DIFFER", "MEAN MS" };
+static const char *const titles[FACTS] = { "WORKLOAD",   "VARIANT", "VERDICT", "RUNS",
+                                           "ITERATIONS", "RESULTS", "DEVICES", "DIFFER",
+                                           "MEAN MS",    "COST" };
 
 /* Figures are set to the right. */
 static bool is_figure(int fact)
@@ -38,6 +38,12 @@ static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
                  (double)v->mean_ns / 1e6);
     } else {
         snprintf(facts[8], FACT_SIZE, "-");
+    }
+    if (v->cost.known) {
+        snprintf(facts[9], FACT_SIZE, "%.2f (%.2f-%.2f)", v->cost.median, v->cost.low,
+                 v->cost.high);
+    } else {
+        snprintf(facts[9], FACT_SIZE, "-");
     }
 }
 
@@ -97,6 +103,8 @@ void matrix_facts_text(const struct matrix *m, struct buf *buf)
         }
     }
     buf_puts(buf,
-             "\n\"Two runs differ\" is the upper bound (95 %) of the probability that "
-             "two runs differ.\n");
+             "\n\"Differ\" is the upper bound (95 %) of the probability that "
+             "two runs differ.\n"
+             "\"Cost\" is the median time as a multiple of the control's, with the "
+             "quartiles of both set\nagainst each other the worst way round.\n");
 }

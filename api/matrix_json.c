@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "api/cost_json.h"
 #include "api/matrix.h"
 
 static void href(struct json_out *out, const struct matrix_variant *v)
@@ -111,6 +112,7 @@ static void variant_json(const struct matrix_variant *v, struct json_out *out)
     } else {
         out_null(out, "mean_milliseconds");
     }
+    cost_json(out, &v->cost, v->cost_against);
     out_name(out, "digest", v->digest);
     out_int(out, "distinct_digests", v->distinct_digests);
     href(out, v);

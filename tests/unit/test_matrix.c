@@ -182,6 +182,49 @@ static void test_a_variant_carries_its_worst_cell(void **state)
     matrix_release(&m);
 }
 
+static void add_timed(struct matrix *m, const char *variant, bool control,
+                      const char *size, int64_t runs, int64_t median_ns)
+{
+    struct cell c = cell_of("conv_wgrad", variant,
+                            control ? VERDICT_VARIES : VERDICT_REPRODUCIBLE, 1);
+
+    c.is_control = control;
+    copy_text(c.key.size, sizeof c.key.size, size);
+    c.times = (struct quartiles){ runs, median_ns / 2, median_ns, median_ns * 2 };
+    matrix_add(m, &c);
+}
+
+/* Only the control of the same case will do, and only with enough runs. */
+static void test_costs_are_told_against_the_control(void **state)
+{
+    struct matrix m = begin(false, 0);
+    struct json_out out = JSON_OUT_INIT;
+    struct buf text = BUF_INIT;
+    const struct matrix_variant *v;
+
+    (void)state;
+    add_timed(&m, "ordered", false, "small", 5, 1500);
+    add_timed(&m, "patched", false, "large", 5, 1500);
+    add_timed(&m, "racing", true, "small", 2, 10);
+    add_timed(&m, "unordered", true, "small", 3, 1000);
+    matrix_settle(&m);
+    v = matrix_find(&m, "conv_wgrad", "ordered");
+    assert_true(v->cost.known);
+    assert_true(v->cost.median == 1.5 && v->cost.low == 0.375 && v->cost.high == 6);
+    assert_string_equal(v->cost_against, "unordered");
+    assert_false(matrix_find(&m, "conv_wgrad", "patched")->cost.known);
+    assert_false(matrix_find(&m, "conv_wgrad", "unordered")->cost.known);
+    matrix_json(&m, &out);
+    assert_non_null(strstr(out.buf.data,
+                           "\"cost\":{\"against\":\"unordered\",\"median\":"
+                           "1.5,\"low\":0.375,\"high\":6"));
+    matrix_facts_text(&m, &text);
+    assert_non_null(strstr(text.data, "1.50 (0.38-6.00)"));
+    buf_release(&out.buf);
+    buf_release(&text);
+    matrix_release(&m);
+}
+
 static void fill_mixed(struct matrix *m)
 {
     add(m, "bias_add_bwd", "ordered", VERDICT_REPRODUCIBLE, 1);
@@ -332,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_history_is_never_too_fresh),
         cmocka_unit_test(test_only_the_newest_version_counts),
         cmocka_unit_test(test_a_variant_carries_its_worst_cell),
+        cmocka_unit_test(test_costs_are_told_against_the_control),
         cmocka_unit_test(test_text_fits_a_terminal),
         cmocka_unit_test(test_text_is_honest),
         cmocka_unit_test(test_nothing_measured),

@@ -1,0 +1,15 @@
+#include "api/cost_json.h"
+
+void cost_json(struct json_out *out, const struct cost *cost, const char *against)
+{
+    if (!cost->known) {
+        out_null(out, "cost");
+        return;
+    }
+    out_open(out, "cost", '{');
+    out_text(out, "against", against);
+    out_real(out, "median", cost->median);
+    out_real(out, "low", cost->low);
+    out_real(out, "high", cost->high);
+    out_close(out, '}');
+}
