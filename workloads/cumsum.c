@@ -163,7 +163,7 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_size sizes[] = {
-    { "small", "x[2097152] sums[2097152]", &(const struct cumsum_shape){ 2097152 } },
+    { "small", "x[4194304] sums[4194304]", &(const struct cumsum_shape){ 4194304 } },
     { "medium", "x[8388608] sums[8388608]", &(const struct cumsum_shape){ 8388608 } },
     { "large", "x[16777216] sums[16777216]", &(const struct cumsum_shape){ 16777216 } },
 };
