@@ -1,0 +1,181 @@
+/* Product of a sparse and a dense matrix: c[i,j] = sum over the nonzeros (i,k) of a of
+ * a[i,k] * b[k,j].  The nonzeros come as coordinates, sorted by neither. */
+#include "workloads/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/rounding.h"
+
+enum { TASK = 64 /* nonzeros in a task that adds atomically */, OWNED = 16 /* rows */ };
+
+struct sparse_shape {
+    int64_t rows, inner, columns;
+    int64_t nonzeros; /* a multiple of TASK */
+};
+
+struct sparse_dense_matmul {
+    const struct sparse_shape *shape;
+    const int32_t *row, *inner; /* coordinates of each nonzero */
+    const float *values, *b;
+    float *c;
+    int32_t *starts; /* [rows + 1]: where in `sorted` the nonzeros of a row begin */
+    int32_t *sorted; /* nonzeros by row, in the order in which they came */
+};
+
+static void compute_unordered(struct run *run)
+{
+    const struct sparse_dense_matmul *matmul = run->state;
+    const struct sparse_shape *s = matmul->shape;
+
+    memset(matmul->c, 0, (size_t)(s->rows * s->columns) * sizeof(float));
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t task = 0; task < s->nonzeros / TASK; task++)
+        for (int64_t i = task * TASK; i < (task + 1) * TASK; i++) {
+            const float *b = matmul->b + matmul->inner[i] * s->columns;
+            float *c = matmul->c + matmul->row[i] * s->columns;
+            float value = matmul->values[i];
+
+            for (int64_t j = 0; j < s->columns; j++) {
+#pragma omp atomic
+                c[j] += value * b[j];
+            }
+        }
+}
+
+/* A stable counting sort: compressed rows. */
+static void rows_compress(const struct sparse_dense_matmul *matmul)
+{
+    const struct sparse_shape *s = matmul->shape;
+    int32_t *starts = matmul->starts;
+
+    memset(starts, 0, (size_t)(s->rows + 2) * sizeof(*starts));
+    for (int64_t i = 0; i < s->nonzeros; i++)
+        starts[matmul->row[i] + 2]++;
+    for (int64_t row = 0; row < s->rows; row++)
+        starts[row + 2] += starts[row + 1];
+    for (int64_t i = 0; i < s->nonzeros; i++)
+        matmul->sorted[starts[matmul->row[i] + 1]++] = (int32_t)i;
+}
+
+static void row_multiply(const struct sparse_dense_matmul *matmul, int64_t row)
+{
+    int64_t columns = matmul->shape->columns;
+    float *c = matmul->c + row * columns;
+
+    memset(c, 0, (size_t)columns * sizeof(float));
+    for (int32_t at = matmul->starts[row]; at < matmul->starts[row + 1]; at++) {
+        int32_t i = matmul->sorted[at];
+        const float *b = matmul->b + matmul->inner[i] * columns;
+        float value = matmul->values[i];
+
+#pragma omp simd
+        for (int64_t j = 0; j < columns; j++)
+            c[j] += value * b[j];
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct sparse_dense_matmul *matmul = run->state;
+
+    rows_compress(matmul);
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, OWNED)
+    for (int64_t row = 0; row < matmul->shape->rows; row++)
+        row_multiply(matmul, row);
+}
+
+static void setup(struct run *run)
+{
+    const struct sparse_shape *s = run->size->params;
+    struct sparse_dense_matmul *matmul = run_host_alloc(sizeof(*matmul));
+    const int64_t *nonzeros = &s->nonzeros;
+    int64_t b_shape[] = { s->inner, s->columns }, c_shape[] = { s->rows, s->columns };
+
+    matmul->shape = s;
+    matmul->row =
+        run_input(run, "a_rows", DTYPE_INT32, 1, nonzeros, FILL_INDEX, s->rows)->data;
+    matmul->inner =
+        run_input(run, "a_columns", DTYPE_INT32, 1, nonzeros, FILL_INDEX, s->inner)->data;
+    matmul->values =
+        run_input(run, "a_values", run->dtype, 1, nonzeros, FILL_WIDE, 0)->data;
+    matmul->b = run_input(run, "b", run->dtype, 2, b_shape, FILL_UNIFORM, 0)->data;
+    matmul->c = run_output(run, "c", run->dtype, 2, c_shape)->data;
+    matmul->starts = run_alloc(run, (size_t)(s->rows + 2) * sizeof(*matmul->starts));
+    matmul->sorted = run_alloc(run, (size_t)s->nonzeros * sizeof(*matmul->sorted));
+    run->state = matmul;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct sparse_shape *s = run->size->params;
+    const int32_t *rows = inputs[0].data, *inner = inputs[1].data;
+    const float *values = inputs[2].data, *b = inputs[3].data;
+    int64_t *counts = run_host_alloc((size_t)s->rows * sizeof(*counts));
+
+    memset(counts, 0, (size_t)s->rows * sizeof(*counts));
+    for (int64_t i = 0; i < tensor_elements(output); i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t i = 0; i < s->nonzeros; i++) {
+        counts[rows[i]]++;
+        for (int64_t j = 0; j < s->columns; j++) {
+            double term = (double)values[i] * b[inner[i] * s->columns + j];
+
+            ret_expected[rows[i] * s->columns + j] += term;
+            ret_bound[rows[i] * s->columns + j] += fabs(term);
+        }
+    }
+    for (int64_t i = 0; i < tensor_elements(output); i++)
+        ret_bound[i] *= rounding_gamma(run->dtype, counts[i / s->columns]);
+    free(counts);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every nonzero adds its multiple of a row of b with atomic adds",
+      .models = "tf.sparse.sparse_dense_matmul on GPU: atomicAdd",
+      .algorithm = "coordinates, atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "nonzeros sorted by row, stably; each row of c has one owner",
+      .models = "nothing in the documents: TensorFlow raises an error instead",
+      .algorithm = "counting sort, compressed rows",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "a[512,2048] with 32768 nonzeros, b[2048,64] c[512,64]",
+      &(const struct sparse_shape){ 512, 2048, 64, 32768 } },
+    { "medium", "a[2048,8192] with 131072 nonzeros, b[8192,128] c[2048,128]",
+      &(const struct sparse_shape){ 2048, 8192, 128, 131072 } },
+    { "large", "a[16384,65536] with 4194304 nonzeros, b[65536,256] c[16384,256]",
+      &(const struct sparse_shape){ 16384, 65536, 256, 4194304 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow PR 50355",
+      "sparse_dense_matmul raises when determinism is asked for, since TF 2.6", NULL },
+};
+
+static const struct workload sparse_dense_matmul = {
+    .name = "sparse_dense_matmul",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.sparse.sparse_dense_matmul",
+    .summary = "a sparse matrix, as unsorted coordinates, times a dense one",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of c",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(sparse_dense_matmul);
