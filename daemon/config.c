@@ -6,6 +6,7 @@
 
 #include "daemon/base/mem.h"
 #include "workloads/evidence/catalogue.h"
+#include "workloads/evidence/recipe.h"
 
 struct reader {
     struct config *config;
@@ -99,6 +100,34 @@ static bool is_text(const json_t *value)
            strlen(json_string_value(value)) == json_string_length(value);
 }
 
+static const char *look_up(void *arg, const char *name)
+{
+    return json_string_value(json_object_get(arg, name));
+}
+
+/* Texts only, and no recipe that would not do what it seems to. */
+static enum err_code check_env(struct reader *r, size_t index, json_t *env)
+{
+    struct recipes recipes;
+    struct recipe_refusal refusal;
+    char pointer[128];
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(env, key, value)
+    {
+        if (!json_is_string(value)) {
+            snprintf(pointer, sizeof pointer, "stacks/%zu/env/%.64s", index, key);
+            return fail(r, pointer, "must be a text");
+        }
+    }
+    if (!recipe_read(look_up, env, &recipes, &refusal)) {
+        snprintf(pointer, sizeof pointer, "stacks/%zu/env/%s", index, refusal.variable);
+        return fail(r, pointer, refusal.reason);
+    }
+    return ERR_OK;
+}
+
 static enum err_code check_stack(struct reader *r, size_t index, json_t *stack)
 {
     char pointer[64];
@@ -128,7 +157,7 @@ static enum err_code check_stack(struct reader *r, size_t index, json_t *stack)
                 "(1..256)");
         }
     }
-    return ERR_OK;
+    return check_env(r, index, json_object_get(stack, "env"));
 }
 
 static enum err_code check_host(struct reader *r, size_t index, json_t *host)
