@@ -9,6 +9,7 @@
 #include "workloads/workload.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
@@ -145,6 +146,8 @@ static inline void norm_setup(struct run *run)
     norm->mean = run_input_values(run, "mean", run->dtype, 1, channels, mean)->data;
     norm->inv_std =
         run_input_values(run, "inv_std", run->dtype, 1, channels, inv_std)->data;
+    free(mean);
+    free(inv_std);
     norm->dx = run_output(run, "dx", run->dtype, 4, shape)->data;
     norm->doffset = run_output(run, "doffset", run->dtype, 1, channels)->data;
     norm->dscale = run_output(run, "dscale", run->dtype, 1, channels)->data;
