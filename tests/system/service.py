@@ -60,6 +60,7 @@ class Service:
         finally:
             connection.close()
         kind = answer.getheader("Content-Type", "")
+        assert "json" not in kind or raw, (method, path, answer.status, answer.getheaders())
         return answer.status, dict(answer.getheaders()), \
             json.loads(raw) if "json" in kind and raw else raw.decode()
 

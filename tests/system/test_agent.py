@@ -263,7 +263,7 @@ def test_arguments_and_surroundings(script, tmp_path):
         printf '%s\\n' "$@" >{seen}.args
         tr '\\0' '\\n' </proc/self/environ >{seen}.env
         ls /proc/$$/fd >{seen}.fds
-        cat /proc/$$/status >{seen}.status
+        cat /proc/self/status >{seen}.status
         cut -d' ' -f1,5,6 /proc/$$/stat >{seen}.ids
         ulimit -c >{seen}.core"""
     with open("/dev/null", encoding="ascii") as null:
@@ -284,7 +284,8 @@ def test_arguments_and_surroundings(script, tmp_path):
                             "ordered", "--seed", "5", "--threads", "3", "--device", "d0"]
     names = {line.split("=")[0] for line in read("env")}
     assert names <= {"PATH", "HOME", "LANG", "REPROD_RESULT_FD", "TOKEN", "TMPDIR", "PWD",
-                     "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "_", "OLDPWD", "SHLVL"}
+                     "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "XDG_CACHE_HOME",
+                         "REPROD_CACHE_DIR", "_", "OLDPWD", "SHLVL"}
     assert "REPROD_RESULT_FD=3" in read("env")
     assert "LANG=C.UTF-8" in read("env")
     # The shell has its script, and what it redirects, as 10 and 11.
