@@ -1,0 +1,349 @@
+/* A parallel data loader that augments what it loads at random.
+ *
+ * An item is decoded (in blocks of 8x8 coefficients, by a separable transform, as JPEG
+ * does), cropped, mirrored or not, and made brighter or darker.  Each of these stages
+ * draws its parameter when it is reached.  Where the threads share one pseudorandom
+ * number generator, which item gets which numbers depends on who comes first.  The
+ * sequence of numbers is the same in every run: only who gets them is not. */
+#include "workloads/workload.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "workloads/instruments/bits.h"
+#include "workloads/rounding.h"
+
+enum {
+    BLOCK = 8,
+    BLOCKS = 3,
+    SIDE = BLOCK * BLOCKS,
+    CHANNELS = 3,
+    CROP = 16,
+    SHARDS = 4
+};
+enum { PIXELS = SIDE * SIDE, COEFFICIENTS = CHANNELS * PIXELS };
+
+/* What is drawn for an item, each from 1 to its limit. */
+enum parameter { ROW, COLUMN, MIRROR, BRIGHTNESS, PARAMETERS };
+static const int32_t limits[PARAMETERS] = { SIDE - CROP + 1, SIDE - CROP + 1, 2, 256 };
+
+/* The increment of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+ * generators", OOPSLA 2014), whose state is all there is to share. */
+static const uint64_t increment = 0x9e3779b97f4a7c15;
+
+struct data_loader {
+    int64_t items;
+    const float *coefficients; /* [items][channels][3][3][8][8] */
+    const float *basis;        /* [8][8] */
+    const int64_t *seed;
+    float *images;       /* [items][16][16][channels] */
+    int32_t *parameters; /* [items][PARAMETERS] */
+    float *decoded;      /* for each thread [channels][SIDE][SIDE] */
+};
+
+static int32_t parameter_of(uint64_t state, int parameter)
+{
+    return (int32_t)(mix64(state) % (uint64_t)limits[parameter]) + 1;
+}
+
+/* Number POSITION, from 0, of the generator that begins with SEED. */
+static uint64_t state_at(uint64_t seed, int64_t position)
+{
+    return seed + increment * (uint64_t)(position + 1);
+}
+
+static uint64_t state_of_item(uint64_t seed, int64_t item, int parameter)
+{
+    return state_at(mix64(seed + (uint64_t)item), parameter);
+}
+
+static uint64_t state_of_shard(uint64_t seed, int64_t item, int parameter)
+{
+    return state_at(mix64(seed + (uint64_t)(item % SHARDS)),
+                    item / SHARDS * PARAMETERS + parameter);
+}
+
+typedef uint64_t state_fn(uint64_t seed, int64_t item, int parameter);
+
+/* Where the parameters of an item come from: a generator that all threads share, or
+ * a number's place alone; neither: they were drawn before. */
+struct source {
+    uint64_t *shared;
+    state_fn *state;
+};
+
+static int32_t parameter_draw(const struct data_loader *loader,
+                              const struct source *source, int64_t item, int parameter)
+{
+    int32_t *to = &loader->parameters[item * PARAMETERS + parameter];
+
+    if (source->shared)
+        *to = parameter_of(
+            __atomic_add_fetch(source->shared, increment, __ATOMIC_RELAXED), parameter);
+    else if (source->state)
+        *to = parameter_of(source->state((uint64_t)*loader->seed, item, parameter),
+                           parameter);
+    return *to;
+}
+
+/* decoded = transposed basis * coefficients * basis, block after block. */
+static void channel_decode(const float *coefficients, const float *basis, float *decoded)
+{
+    for (int block = 0; block < BLOCKS * BLOCKS; block++) {
+        const float *from = coefficients + block * BLOCK * BLOCK;
+        float *to = decoded + block / BLOCKS * BLOCK * SIDE + block % BLOCKS * BLOCK;
+        float half[BLOCK][BLOCK] = { { 0 } };
+
+        for (int u = 0; u < BLOCK; u++)
+            for (int v = 0; v < BLOCK; v++)
+                for (int x = 0; x < BLOCK; x++)
+                    half[u][x] += from[u * BLOCK + v] * basis[v * BLOCK + x];
+        for (int y = 0; y < BLOCK; y++)
+            for (int x = 0; x < BLOCK; x++) {
+                float sum = 0;
+
+                for (int u = 0; u < BLOCK; u++)
+                    sum += basis[u * BLOCK + y] * half[u][x];
+                to[y * SIDE + x] = sum;
+            }
+    }
+}
+
+/* Where element I of a cropped image comes from in [channels][SIDE][SIDE]. */
+static int64_t crop_from(int64_t i, int64_t row, int64_t column, bool mirror)
+{
+    int64_t c = i % CHANNELS, x = i / CHANNELS % CROP, y = i / CHANNELS / CROP;
+
+    return c * PIXELS + (row + y) * SIDE + column + (mirror ? CROP - 1 - x : x);
+}
+
+static void item_load(const struct data_loader *loader, const struct source *source,
+                      int64_t item)
+{
+    float *decoded = loader->decoded + (int64_t)omp_get_thread_num() * COEFFICIENTS;
+    const float *coefficients = loader->coefficients + item * COEFFICIENTS;
+    float *image = loader->images + item * CROP * CROP * CHANNELS, brightness;
+    int32_t row, column, mirror;
+
+    channel_decode(coefficients, loader->basis, decoded);
+    row = parameter_draw(loader, source, item, ROW);
+    channel_decode(coefficients + PIXELS, loader->basis, decoded + PIXELS);
+    column = parameter_draw(loader, source, item, COLUMN);
+    channel_decode(coefficients + 2 * PIXELS, loader->basis, decoded + 2 * PIXELS);
+    mirror = parameter_draw(loader, source, item, MIRROR);
+    for (int64_t i = 0; i < CROP * CROP * CHANNELS; i++)
+        image[i] = decoded[crop_from(i, row - 1, column - 1, mirror == 2)];
+    brightness = (float)parameter_draw(loader, source, item, BRIGHTNESS) / 128;
+    for (int64_t i = 0; i < CROP * CROP * CHANNELS; i++)
+        image[i] *= brightness;
+}
+
+static void items_load(const struct run *run, const struct source *source, int threads)
+{
+    const struct data_loader *loader = run->state;
+
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t item = 0; item < loader->items; item++)
+        item_load(loader, source, item);
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct data_loader *loader = run->state;
+    uint64_t shared = (uint64_t)*loader->seed;
+
+    items_load(run, &(struct source){ .shared = &shared }, run->threads);
+}
+
+static void compute_per_item(struct run *run)
+{
+    items_load(run, &(struct source){ .state = state_of_item }, run->threads);
+}
+
+static void compute_sharded(struct run *run)
+{
+    items_load(run, &(struct source){ .state = state_of_shard }, run->threads);
+}
+
+static void compute_one_thread(struct run *run)
+{
+    const struct data_loader *loader = run->state;
+    uint64_t shared = (uint64_t)*loader->seed;
+
+    items_load(run, &(struct source){ .shared = &shared }, 1);
+}
+
+static void compute_drawn_serially(struct run *run)
+{
+    const struct data_loader *loader = run->state;
+    uint64_t shared = (uint64_t)*loader->seed;
+
+    for (int64_t i = 0; i < loader->items * PARAMETERS; i++)
+        parameter_draw(loader, &(struct source){ .shared = &shared }, i / PARAMETERS,
+                       (int)(i % PARAMETERS));
+    items_load(run, &(struct source){ .shared = NULL }, run->threads);
+}
+
+static void setup(struct run *run)
+{
+    struct data_loader *loader = run_host_alloc(sizeof(*loader));
+    int64_t items = *(const int64_t *)run->size->params, one = 1;
+    int64_t coefficients[] = { items, CHANNELS, BLOCKS, BLOCKS, BLOCK, BLOCK };
+    int64_t basis[] = { BLOCK, BLOCK };
+    int64_t images[] = { items, CROP, CROP, CHANNELS };
+    int64_t parameters[] = { items, PARAMETERS };
+
+    loader->items = items;
+    loader->coefficients =
+        run_input(run, "coefficients", run->dtype, 6, coefficients, FILL_UNIFORM, 0)
+            ->data;
+    loader->basis = run_input(run, "basis", run->dtype, 2, basis, FILL_UNIFORM, 0)->data;
+    loader->seed = run_input(run, "generator_seed", DTYPE_INT64, 1, &one, FILL_INDEX,
+                             INT64_C(1) << 40)
+                       ->data;
+    loader->images = run_output(run, "images", run->dtype, 4, images)->data;
+    loader->parameters = run_output(run, "parameters", DTYPE_INT32, 2, parameters)->data;
+    loader->decoded = run_alloc(run, (size_t)run->threads * COEFFICIENTS * sizeof(float));
+    run->state = loader;
+}
+
+/* The parameter that RUN must have drawn.  Of the control only the range is known, so
+ * there it is the one that was drawn. */
+static int32_t expected_parameter(const struct run *run, const struct tensor *inputs,
+                                  int64_t item, int parameter)
+{
+    uint64_t seed = (uint64_t) * (const int64_t *)inputs[2].data;
+    const int32_t *drawn = run->outputs[1].data;
+
+    if (run->variant->control)
+        return drawn[item * PARAMETERS + parameter];
+    if (run->variant->compute == compute_per_item)
+        return parameter_of(state_of_item(seed, item, parameter), parameter);
+    if (run->variant->compute == compute_sharded)
+        return parameter_of(state_of_shard(seed, item, parameter), parameter);
+    return parameter_of(state_at(seed, item * PARAMETERS + parameter), parameter);
+}
+
+static void reference_parameters(const struct run *run, const struct tensor *inputs,
+                                 int64_t items, double *ret_expected, double *ret_bound)
+{
+    for (int64_t i = 0; i < items * PARAMETERS; i++) {
+        int parameter = (int)(i % PARAMETERS);
+
+        ret_bound[i] = run->variant->control ? (limits[parameter] - 1) / 2.0 : 0;
+        ret_expected[i] =
+            run->variant->control
+                ? (limits[parameter] + 1) / 2.0
+                : expected_parameter(run, inputs, i / PARAMETERS, parameter);
+    }
+}
+
+/* A pixel of the image before cropping, and the sum of the magnitudes of its terms. */
+static double decoded_pixel(const float *coefficients, const float *basis, int64_t at,
+                            double *ret_magnitude)
+{
+    int64_t y = at % PIXELS / SIDE, x = at % SIDE, c = at / PIXELS;
+    const float *from =
+        coefficients + c * PIXELS + (y / BLOCK * BLOCKS + x / BLOCK) * BLOCK * BLOCK;
+    double sum = 0;
+
+    *ret_magnitude = 0;
+    for (int u = 0; u < BLOCK; u++)
+        for (int v = 0; v < BLOCK; v++) {
+            double term = (double)basis[u * BLOCK + y % BLOCK] * from[u * BLOCK + v] *
+                          basis[v * BLOCK + x % BLOCK];
+
+            sum += term;
+            *ret_magnitude += fabs(term);
+        }
+    return sum;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    int64_t items = output->shape[0], image = CROP * CROP * CHANNELS;
+    /* Two sums of 8 products, and the brightness. */
+    double gamma = rounding_gamma(run->dtype, 2 * (BLOCK + 1) + 2);
+
+    if (output->rank == 2) {
+        reference_parameters(run, inputs, items, ret_expected, ret_bound);
+        return;
+    }
+    for (int64_t i = 0; i < items * image; i++) {
+        int64_t item = i / image;
+        int64_t at = crop_from(i % image, expected_parameter(run, inputs, item, ROW) - 1,
+                               expected_parameter(run, inputs, item, COLUMN) - 1,
+                               expected_parameter(run, inputs, item, MIRROR) == 2);
+        double scale = expected_parameter(run, inputs, item, BRIGHTNESS) / 128.0;
+        double magnitude;
+
+        ret_expected[i] =
+            scale * decoded_pixel((const float *)inputs[0].data + item * COEFFICIENTS,
+                                  inputs[1].data, at, &magnitude);
+        ret_bound[i] = gamma * scale * magnitude;
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "the threads share one pseudorandom number generator",
+      .models = "a stateful pipeline in several threads, with numpy's default generator",
+      .algorithm = "shared generator, drawn when a stage is reached",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "prng_per_item",
+      .summary = "each item has a generator of its own",
+      .models = "a generator for each object that works in parallel",
+      .algorithm = "generator an item",
+      .compute = compute_per_item },
+    { .name = "drawn_serially",
+      .summary = "one thread draws all parameters, then all threads work without state",
+      .models = "parameters drawn in one thread, stateless parallel work",
+      .algorithm = "drawn by one thread, used by all",
+      .compute = compute_drawn_serially },
+    { .name = "one_thread",
+      .summary = "one thread loads everything",
+      .models = "workers=1 or 0; since TF 2.7 num_parallel_calls=1 for a stateful map",
+      .algorithm = "shared generator, one thread",
+      .compute = compute_one_thread },
+    { .name = "sharded",
+      .summary = "four shards, each with its own generator, interleaved in a fixed order",
+      .models = "Dataset.shard, deterministic from at least TF 2.2",
+      .algorithm = "generator a shard, four shards",
+      .compute = compute_sharded },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "images[384,16,16,3] from 24x24", &(const int64_t){ 384 } },
+    { "medium", "images[4096,16,16,3] from 24x24", &(const int64_t){ 4096 } },
+    { "large", "images[65536,16,16,3] from 24x24", &(const int64_t){ 65536 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow-determinism README", "data-loader parallelism, dataset sharding",
+      NULL },
+    { "framework-reproducibility issue 36", "a data loader that varies", NULL },
+};
+
+static const struct workload data_loader = {
+    .name = "data_loader",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Data-Loader Parallelism",
+    .summary = "items decoded and augmented at random by several threads",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of the images",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(data_loader);
