@@ -48,11 +48,14 @@ WSANFLAGS := $(if $(findstring thread,$(SAN)),,$(SANFLAGS))
 
 DAEMON_SRC := $(sort $(wildcard daemon/*.c daemon/base/*.c daemon/agent/*.c api/*.c db/*.c \
                 workloads/evidence/*.c) workloads/instruments/digest.c)
-WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/train/*.c workloads/worker/*.c \
+WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/train/*.c workloads/onednn/*.c workloads/worker/*.c \
                 workloads/instruments/*.c))
 INSTRUMENTS_SRC := $(sort $(wildcard workloads/instruments/*.c))
 SELFTEST_SRC := $(sort $(wildcard tests/selftest/*.c))
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
+ifneq ($(findstring thread,$(SAN)),)
+UNIT_SRC   := $(filter-out tests/unit/test_workloads.c,$(UNIT_SRC))
+endif
 EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
                 api/openapi.json))
 LAUNCH_SRC := daemon/agent/launch_main.c
