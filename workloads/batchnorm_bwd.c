@@ -53,7 +53,8 @@ static void reference_dx(const struct run *run, const struct tensor *inputs, int
     const float *inv_std = inputs[NORM_INV_STD].data;
     int64_t elements = tensor_elements(&inputs[NORM_X]);
     int64_t channels = inputs[NORM_MEAN].shape[0];
-    double rows = (double)(elements / channels);
+    int64_t count = elements / channels;
+    double rows = (double)count;
     double factor = (double)scale[c] * inv_std[c], gamma = rounding_gamma(run->dtype, 8);
     struct norm_sums sums = norm_reference_sums(run, inputs, c);
 
