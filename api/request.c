@@ -84,7 +84,8 @@ enum MHD_Result request_handle(void *arg, struct MHD_Connection *connection,
             dispatch(r);
         }
     }
-    return r->reply.ready ? reply_send(r) : MHD_YES;
+    /* While suspended the reply belongs to the thread that is making it. */
+    return !r->suspended && r->reply.ready ? reply_send(r) : MHD_YES;
 }
 
 void request_completed(void *arg, struct MHD_Connection *connection, void **request,
