@@ -1,0 +1,267 @@
+/* Gradient of tf.image.crop_and_resize (bilinear) with respect to the image.  A box cuts
+ * a rectangle out of an image and resizes it to crop x crop pixels; each of those hands
+ * its gradient to the four pixels of the image around its sample point, weighted by
+ * nearness.  Boxes overlap, so many crops meet in one pixel. */
+#include "workloads/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/instruments/philox.h"
+#include "workloads/rounding.h"
+
+enum { CORNERS = 4 };
+
+struct crop_shape {
+    int64_t images, height, width, channels;
+    int64_t boxes, crop;
+};
+
+struct crop_and_resize_bwd {
+    const struct crop_shape *shape;
+    const float *boxes;   /* [boxes][4]: y1, x1, y2, x2, as fractions of the image */
+    const int32_t *image; /* [boxes] */
+    const float *dy;      /* [boxes][crop][crop][channels] */
+    float *dimage;
+};
+
+/* A sample point: the pixels around it (top, bottom or left, right) along one axis. */
+struct sample {
+    int64_t low, high;
+    float weight; /* of high; 1 - weight: of low */
+};
+
+/* Step STEP of CROP along an axis of EXTENT pixels, in a box from BEGIN to END. */
+static struct sample sample_at(float begin, float end, int64_t extent, int64_t crop,
+                               int64_t step)
+{
+    float scale = (end - begin) * (float)(extent - 1) / (float)(crop - 1);
+    float at = begin * (float)(extent - 1) + (float)step * scale;
+    struct sample sample = { .low = (int64_t)at };
+
+    sample.high = sample.low + 1 < extent ? sample.low + 1 : sample.low;
+    sample.weight = at - (float)sample.low;
+    return sample;
+}
+
+/* The four pixels (as offsets into the image's data) under row ROW and column COLUMN of
+ * the crop of box BOX, and their weights. */
+static void corners_find(const struct crop_shape *shape, const float *box, int64_t row,
+                         int64_t column, int64_t *ret_pixels, float *ret_weights)
+{
+    struct sample y = sample_at(box[0], box[2], shape->height, shape->crop, row);
+    struct sample x = sample_at(box[1], box[3], shape->width, shape->crop, column);
+
+    for (int corner = 0; corner < CORNERS; corner++) {
+        int64_t h = corner / 2 ? y.high : y.low, w = corner % 2 ? x.high : x.low;
+
+        ret_pixels[corner] = (h * shape->width + w) * shape->channels;
+        ret_weights[corner] = (corner / 2 ? y.weight : 1 - y.weight) *
+                              (corner % 2 ? x.weight : 1 - x.weight);
+    }
+}
+
+static int64_t image_elements(const struct crop_shape *shape)
+{
+    return shape->height * shape->width * shape->channels;
+}
+
+static void box_add_atomically(const struct crop_and_resize_bwd *crop, int64_t box)
+{
+    const struct crop_shape *s = crop->shape;
+    float *image = crop->dimage + crop->image[box] * image_elements(s);
+    int64_t pixels[CORNERS];
+    float weights[CORNERS];
+
+    for (int64_t i = 0; i < s->crop * s->crop; i++) {
+        const float *dy = crop->dy + (box * s->crop * s->crop + i) * s->channels;
+
+        corners_find(s, crop->boxes + 4 * box, i / s->crop, i % s->crop, pixels, weights);
+        for (int corner = 0; corner < CORNERS; corner++)
+            for (int64_t c = 0; c < s->channels; c++) {
+#pragma omp atomic
+                image[pixels[corner] + c] += weights[corner] * dy[c];
+            }
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct crop_and_resize_bwd *crop = run->state;
+    const struct crop_shape *s = crop->shape;
+
+    memset(crop->dimage, 0, (size_t)(s->images * image_elements(s)) * sizeof(float));
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t box = 0; box < s->boxes; box++)
+        box_add_atomically(crop, box);
+}
+
+/* Adds what box BOX contributes to row H of its image. */
+static void box_add_to_row(const struct crop_and_resize_bwd *crop, int64_t box, int64_t h,
+                           float *image)
+{
+    const struct crop_shape *s = crop->shape;
+    const float *box_at = crop->boxes + 4 * box;
+    int64_t pixels[CORNERS];
+    float weights[CORNERS];
+
+    for (int64_t row = 0; row < s->crop; row++) {
+        struct sample y = sample_at(box_at[0], box_at[2], s->height, s->crop, row);
+
+        for (int64_t column = 0; column < s->crop && (y.low == h || y.high == h);
+             column++) {
+            const float *dy =
+                crop->dy + ((box * s->crop + row) * s->crop + column) * s->channels;
+
+            corners_find(s, box_at, row, column, pixels, weights);
+            for (int corner = 0; corner < CORNERS; corner++) {
+                if ((corner / 2 ? y.high : y.low) != h)
+                    continue;
+#pragma omp simd
+                for (int64_t c = 0; c < s->channels; c++)
+                    image[pixels[corner] + c] += weights[corner] * dy[c];
+            }
+        }
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct crop_and_resize_bwd *crop = run->state;
+    const struct crop_shape *s = crop->shape;
+
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t i = 0; i < s->images * s->height; i++) {
+        float *image = crop->dimage + i / s->height * image_elements(s);
+        int64_t h = i % s->height, row = s->width * s->channels;
+
+        memset(image + h * row, 0, (size_t)row * sizeof(float));
+        for (int64_t box = 0; box < s->boxes; box++)
+            if (crop->image[box] == i / s->height)
+                box_add_to_row(crop, box, h, image);
+    }
+}
+
+/* Both corners of every box lie within the image, the first above and left of the second:
+ * in the first and in the last four tenths. */
+static void boxes_fill(const struct run *run, int64_t count, float *boxes)
+{
+    uint64_t stream = philox_stream(run->seed, run->workload->name, "boxes");
+
+    for (int64_t i = 0; i < 4 * count; i++) {
+        float uniform = philox_uniform_f32(run->seed, stream, (uint64_t)i);
+
+        boxes[i] = (i % 4 < 2 ? 0.2F : 0.75F) + 0.2F * uniform;
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct crop_shape *s = run->size->params;
+    struct crop_and_resize_bwd *crop = run_host_alloc(sizeof(*crop));
+    int64_t boxes_shape[] = { s->boxes, 4 };
+    int64_t dy_shape[] = { s->boxes, s->crop, s->crop, s->channels };
+    int64_t image_shape[] = { s->images, s->height, s->width, s->channels };
+    float *boxes = run_host_alloc((size_t)(4 * s->boxes) * sizeof(*boxes));
+
+    boxes_fill(run, s->boxes, boxes);
+    crop->shape = s;
+    crop->boxes = run_input_values(run, "boxes", run->dtype, 2, boxes_shape, boxes)->data;
+    crop->image =
+        run_input(run, "box_images", DTYPE_INT32, 1, boxes_shape, FILL_INDEX, s->images)
+            ->data;
+    crop->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
+    crop->dimage = run_output(run, "dimage", run->dtype, 4, image_shape)->data;
+    run->state = crop;
+    free(boxes);
+}
+
+/* The position of a sample point is part of the definition and computed in float32, like
+ * the weights: only products and sums are rounded differently here.  A weight has three
+ * roundings of its own. */
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct crop_shape *s = run->size->params;
+    const float *boxes = inputs[0].data, *dy = inputs[2].data;
+    const int32_t *images = inputs[1].data;
+    int64_t elements = tensor_elements(output), pixels[CORNERS];
+    int64_t *counts = run_host_alloc((size_t)elements * sizeof(*counts));
+    float weights[CORNERS];
+
+    memset(counts, 0, (size_t)elements * sizeof(*counts));
+    for (int64_t i = 0; i < elements; i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t i = 0; i < s->boxes * s->crop * s->crop; i++) {
+        int64_t box = i / (s->crop * s->crop), at = i % (s->crop * s->crop);
+
+        corners_find(s, boxes + 4 * box, at / s->crop, at % s->crop, pixels, weights);
+        for (int64_t j = 0; j < CORNERS * s->channels; j++) {
+            int64_t to = images[box] * image_elements(s) + pixels[j / s->channels] +
+                         j % s->channels;
+            double term =
+                (double)weights[j / s->channels] * dy[i * s->channels + j % s->channels];
+
+            ret_expected[to] += term;
+            ret_bound[to] += fabs(term);
+            counts[to]++;
+        }
+    }
+    for (int64_t i = 0; i < elements; i++)
+        ret_bound[i] *= rounding_gamma(run->dtype, counts[i] + 3);
+    free(counts);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each crop adds to four pixels of the image with atomic adds",
+      .models = "TensorFlow's CropAndResizeGradImage on GPU, and on CPU before TF 2.6",
+      .algorithm = "scatter, atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary =
+          "each row of an image has one owner, who goes through the boxes in order",
+      .models = "TensorFlow 2.6 on CPU under TF_DETERMINISTIC_OPS; on GPU it raises",
+      .algorithm = "owner of an image row, boxes in order",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "image[2,48,48,32] boxes[256,4] dy[256,8,8,32]",
+      &(const struct crop_shape){ 2, 48, 48, 32, 256, 8 } },
+    { "medium", "image[8,96,96,64] boxes[512,4] dy[512,14,14,64]",
+      &(const struct crop_shape){ 8, 96, 96, 64, 512, 14 } },
+    { "large", "image[32,200,200,128] boxes[4096,4] dy[4096,14,14,128]",
+      &(const struct crop_shape){ 32, 200, 200, 128, 4096, 14 } },
+};
+
+static const struct workload_reference references[] = {
+    { "framework-reproducibility, status of crop_and_resize",
+      "non-deterministic on CPU too; raises on GPU when determinism is asked for, since "
+      "TF 2.6",
+      NULL },
+    { "tensorflow PR 48905", "deterministic image gradient of crop_and_resize on CPU",
+      "TF 2.6" },
+};
+
+static const struct workload crop_and_resize_bwd = {
+    .name = "crop_and_resize_bwd",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.image.crop_and_resize backprop",
+    .summary = "image gradient of bilinear crops that overlap",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of dimage",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(crop_and_resize_bwd);
