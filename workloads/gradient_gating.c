@@ -1,0 +1,269 @@
+/* When gradients are applied while others are still being computed.
+ *
+ * Variables w[0] … w[n-1] stand in a ring; operation k uses w[k] and its neighbour w[k+1]
+ * and has, with matrix A[k mod 32], a gradient for each:
+ *
+ *   of w[k]:   transposed A * (w[k] + w[k+1])
+ *   of w[k+1]: transposed A * (w[k] - w[k+1])
+ *
+ * A step subtracts RATE times both gradients of every operation.  Gating says what must
+ * be ready before a gradient may be applied: nothing else (GATE_NONE), the other gradient
+ * of its operation (GATE_OP), or all gradients of the graph (GATE_GRAPH).  Without the
+ * last, an operation reads its variables before or after its neighbours changed them.
+ *
+ * So GATE_NONE and GATE_OP have no single correct result.  Their bound covers every
+ * result they may have: whatever is read lies between the variable before the step and
+ * what moving it by all its gradients can make of it. */
+#include "workloads/workload.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/rounding.h"
+
+enum { WIDTH = 96, MATRICES = 32, STEPS = 2, FIXPOINT_ROUNDS = 8 };
+
+static const float RATE = 0x1p-11F;
+
+struct gating {
+    int64_t operations;
+    const float *matrices; /* [MATRICES][WIDTH][WIDTH] */
+    const float *initial;  /* [operations][WIDTH] */
+    float *variables;      /* [operations][WIDTH] */
+    float *gradients;      /* [operations][2][WIDTH] */
+};
+
+/* Gradient WHICH (0: of w[k], 1: of w[k+1]) of operation K, from the variables as they
+ * are now. */
+static void gradient_compute(const struct gating *gating, int64_t k, int which,
+                             float ret_gradient[WIDTH])
+{
+    const float *own = gating->variables + k * WIDTH;
+    const float *next = gating->variables + (k + 1) % gating->operations * WIDTH;
+
+    memset(ret_gradient, 0, WIDTH * sizeof(float));
+    for (int64_t j = 0; j < WIDTH; j++) {
+        const float *row = gating->matrices + (k % MATRICES * WIDTH + j) * WIDTH;
+        float a, b, value;
+
+#pragma omp atomic read
+        a = own[j];
+#pragma omp atomic read
+        b = next[j];
+        value = which ? a - b : a + b;
+#pragma omp simd
+        for (int64_t i = 0; i < WIDTH; i++)
+            ret_gradient[i] += row[i] * value;
+    }
+}
+
+static void gradient_apply(const struct gating *gating, int64_t variable,
+                           const float gradient[WIDTH])
+{
+    float *to = gating->variables + variable % gating->operations * WIDTH;
+
+    for (int64_t i = 0; i < WIDTH; i++) {
+#pragma omp atomic
+        to[i] -= RATE * gradient[i];
+    }
+}
+
+static void initial_copy(const struct gating *gating)
+{
+    memcpy(gating->variables, gating->initial,
+           (size_t)(gating->operations * WIDTH) * sizeof(float));
+}
+
+static void compute_gate_none(struct run *run)
+{
+    const struct gating *gating = run->state;
+
+    initial_copy(gating);
+#pragma omp parallel num_threads(run->threads)
+    for (int step = 0; step < STEPS; step++) {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t task = 0; task < 2 * gating->operations; task++) {
+            float gradient[WIDTH];
+
+            gradient_compute(gating, task / 2, (int)(task % 2), gradient);
+            gradient_apply(gating, task / 2 + task % 2, gradient);
+        }
+    }
+}
+
+static void compute_gate_op(struct run *run)
+{
+    const struct gating *gating = run->state;
+
+    initial_copy(gating);
+#pragma omp parallel num_threads(run->threads)
+    for (int step = 0; step < STEPS; step++) {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t k = 0; k < gating->operations; k++) {
+            float own[WIDTH], next[WIDTH];
+
+            gradient_compute(gating, k, 0, own);
+            gradient_compute(gating, k, 1, next);
+            gradient_apply(gating, k, own);
+            gradient_apply(gating, k + 1, next);
+        }
+    }
+}
+
+static void compute_gate_graph(struct run *run)
+{
+    const struct gating *gating = run->state;
+    int64_t n = gating->operations;
+
+    initial_copy(gating);
+#pragma omp parallel num_threads(run->threads)
+    for (int step = 0; step < STEPS; step++) {
+#pragma omp for
+        for (int64_t task = 0; task < 2 * n; task++)
+            gradient_compute(gating, task / 2, (int)(task % 2),
+                             gating->gradients + task * WIDTH);
+#pragma omp for
+        for (int64_t k = 0; k < n; k++) {
+            gradient_apply(gating, k, gating->gradients + 2 * k * WIDTH);
+            gradient_apply(gating, k,
+                           gating->gradients + (2 * ((k + n - 1) % n) + 1) * WIDTH);
+        }
+    }
+}
+
+static void setup(struct run *run)
+{
+    struct gating *gating = run_host_alloc(sizeof(*gating));
+    int64_t n = *(const int64_t *)run->size->params;
+    int64_t matrices[] = { MATRICES, WIDTH, WIDTH }, variables[] = { n, WIDTH };
+
+    gating->operations = n;
+    gating->matrices =
+        run_input(run, "matrices", run->dtype, 3, matrices, FILL_UNIFORM, 0)->data;
+    gating->initial =
+        run_input(run, "initial", run->dtype, 2, variables, FILL_UNIFORM, 0)->data;
+    gating->variables = run_output(run, "variables", run->dtype, 2, variables)->data;
+    gating->gradients = run_alloc(run, (size_t)(2 * n * WIDTH) * sizeof(float));
+    run->state = gating;
+}
+
+/* Writes RATE times the sum, over what moves each variable, of matrix times values; with
+ * MAGNITUDES, of magnitudes. */
+static void moves(const float *matrices, int64_t n, const double *values, bool magnitudes,
+                  double *ret_moves)
+{
+    memset(ret_moves, 0, (size_t)(n * WIDTH) * sizeof(*ret_moves));
+    for (int64_t at = 0; at < n * WIDTH * WIDTH; at++) {
+        int64_t k = at / WIDTH / WIDTH, next = (k + 1) % n, i = at % WIDTH;
+        int64_t j = at / WIDTH % WIDTH;
+        double a = values[k * WIDTH + j], b = values[next * WIDTH + j];
+        double matrix = (double)RATE * matrices[at % (MATRICES * WIDTH * WIDTH)];
+
+        matrix = magnitudes ? fabs(matrix) : matrix;
+        ret_moves[k * WIDTH + i] += matrix * (a + b);
+        ret_moves[next * WIDTH + i] += matrix * (magnitudes ? a + b : a - b);
+    }
+}
+
+/* One step: EXPECTED moves, and BOUND, how far a result may be from it, grows.  What is
+ * read may be off by what it was before the step and, unless GATED, by all that may move
+ * it in the step: a fixed point, since that depends on what is read.  (The rounds come to
+ * within 1 % of it from below, since RATE times a row of magnitudes is below 0.1.) */
+static void reference_step(const struct run *run, const float *matrices, int64_t n,
+                           bool gated, double *expected, double *bound)
+{
+    int64_t count = n * WIDTH;
+    double *move = run_host_alloc((size_t)count * sizeof(double));
+    double *read = run_host_alloc((size_t)count * sizeof(double));
+    double gamma = rounding_gamma(run->dtype, WIDTH + 4);
+
+    memcpy(read, bound, (size_t)count * sizeof(double));
+    for (int round = 0; round < FIXPOINT_ROUNDS && !gated; round++) {
+        for (int64_t i = 0; i < count; i++)
+            read[i] += fabs(expected[i]);
+        moves(matrices, n, read, true, move);
+        for (int64_t i = 0; i < count; i++)
+            read[i] = bound[i] + 1.01 * move[i];
+    }
+    moves(matrices, n, read, true, move);
+    for (int64_t i = 0; i < count; i++) {
+        bound[i] += move[i];
+        read[i] += fabs(expected[i]);
+    }
+    moves(matrices, n, read, true, move);
+    for (int64_t i = 0; i < count; i++)
+        bound[i] += gamma * move[i] + 4 * rounding_unit(run->dtype) * read[i];
+    moves(matrices, n, expected, false, move);
+    for (int64_t i = 0; i < count; i++)
+        expected[i] -= move[i];
+    free(read);
+    free(move);
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const float *initial = inputs[1].data;
+
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
+        ret_expected[i] = initial[i];
+        ret_bound[i] = 0;
+    }
+    for (int step = 0; step < STEPS; step++)
+        reference_step(run, inputs[0].data, output->shape[0], !run->variant->control,
+                       ret_expected, ret_bound);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "GATE_OP: applied when all gradients of the operation are there",
+      .models = "gate_gradients=tf.train.Optimizer.GATE_OP, the default",
+      .algorithm = "gated by operation",
+      .control = true,
+      .compute = compute_gate_op },
+    { .name = "gate_none",
+      .summary = "GATE_NONE: each gradient is applied as soon as it is there",
+      .models = "gate_gradients=tf.train.Optimizer.GATE_NONE",
+      .algorithm = "not gated",
+      .control = true,
+      .compute = compute_gate_none },
+    { .name = "ordered",
+      .summary = "GATE_GRAPH: applied in order when all gradients are there",
+      .models = "gate_gradients=tf.train.Optimizer.GATE_GRAPH",
+      .algorithm = "gated by graph, applied in order",
+      .compute = compute_gate_graph },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "w[1024,96] A[32,96,96], 2 steps", &(const int64_t){ 1024 } },
+    { "medium", "w[8192,96] A[32,96,96], 2 steps", &(const int64_t){ 8192 } },
+    { "large", "w[131072,96] A[32,96,96], 2 steps", &(const int64_t){ 131072 } },
+};
+
+static const struct workload_reference references[] = {
+    { "GTC S9911 slide 32",
+      "differs about every 100 steps with GATE_OP; GATE_GRAPH is deterministic", NULL },
+    { "tensorflow-determinism README", "gradient gating", NULL },
+};
+
+static const struct workload gradient_gating = {
+    .name = "gradient_gating",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Gradient Gating",
+    .summary = "gradients applied while their neighbours are computed",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of the variables",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(gradient_gating);
