@@ -266,6 +266,9 @@ static void test_a_database_of_version_1_opens(void **state)
     assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
     assert_int_equal(fixture_cell(f, "unordered").verdict, VERDICT_VARIES);
     assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 2);
+    assert_int_equal(fixture_cell(f, "ordered").times.runs, 2);
+    assert_int_equal(fixture_cell(f, "ordered").times.median_ns,
+                     times_middle(times_bucket(2002)));
     fixture_check_cells(f);
     assert_int_equal(store_write_sync(f->store, fixture_whole_run, &next, &err),
                      ERR_CONFLICT); /* its job is finished */
