@@ -214,13 +214,28 @@ static void rows(const struct matrix *m, struct buf *buf)
     buf_putc(buf, '\n');
 }
 
-static void explain(struct buf *buf, const char *sign, const char *meaning)
-{
-    enum { SIGN_WIDTH = 6 };
+struct legend {
+    struct buf *buf;
+    int width; /* of the signs, with the gap after them */
+};
 
-    buf_puts(buf, "  ");
-    buf_pad(buf, sign, SIGN_WIDTH);
-    text_wrap(buf, meaning, PAGE_WIDTH, SIGN_WIDTH + 2);
+static struct legend legend_of(const struct matrix *m, struct buf *buf)
+{
+    struct legend legend = { .buf = buf, .width = 6 };
+
+    for (int i = 0; i < m->table->recipe_count; i++) {
+        int width = text_width(m->table->recipes[i].name) + COLUMN_GAP;
+
+        legend.width = width > legend.width ? width : legend.width;
+    }
+    return legend;
+}
+
+static void explain(const struct legend *legend, const char *sign, const char *meaning)
+{
+    buf_puts(legend->buf, "  ");
+    buf_pad(legend->buf, sign, legend->width);
+    text_wrap(legend->buf, meaning, PAGE_WIDTH, legend->width + 2);
 }
 
 static bool code_in_use(const struct matrix *m, const char *name)
@@ -240,37 +255,38 @@ static bool code_in_use(const struct matrix *m, const char *name)
     return false;
 }
 
-static void legend(const struct matrix *m, const struct tally *t, struct buf *buf)
+static void explain_signs(const struct matrix *m, const struct tally *t, struct buf *buf)
 {
     static const enum solution_state states[] = { SOLUTION_UNMEASURED,
                                                   SOLUTION_INCONCLUSIVE, SOLUTION_STALE,
                                                   SOLUTION_FAILING,
                                                   SOLUTION_UNSUPPORTED };
+    struct legend legend = legend_of(m, buf);
 
     for (int i = 0; i < m->table->recipe_count; i++) {
         if (code_in_use(m, m->table->recipes[i].name)) {
-            explain(buf, m->table->recipes[i].name, m->table->recipes[i].title);
+            explain(&legend, m->table->recipes[i].name, m->table->recipes[i].title);
         }
     }
     if (code_in_use(m, "NS")) {
-        explain(buf, "NS", "no solution: no recipe was seen to make it reproducible");
+        explain(&legend, "NS", "no solution: no recipe was seen to make it reproducible");
     }
     if (code_in_use(m, "NS!")) {
-        explain(buf, "NS!", "no solution: asking for determinism raises an error");
+        explain(&legend, "NS!", "no solution: asking for determinism raises an error");
     }
     if (code_in_use(m, "DET")) {
-        explain(buf, "DET", "reproducible without any recipe");
+        explain(&legend, "DET", "reproducible without any recipe");
     }
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         if (t->states[states[i]] > 0) {
-            explain(buf, sign_of(states[i]), meaning_of(states[i]));
+            explain(&legend, sign_of(states[i]), meaning_of(states[i]));
         }
     }
     if (t->states[SOLUTION_ABSENT] > 0) {
-        explain(buf, "", "(blank) the documents have no such cell");
+        explain(&legend, "", "(blank) the documents have no such cell");
     }
     if (t->differ > 0) {
-        explain(buf, "≠", "not what the documents say; see below");
+        explain(&legend, "≠", "not what the documents say; see below");
     }
 }
 
@@ -313,7 +329,7 @@ void matrix_text(const struct matrix *m, struct buf *buf)
 
     header(m, &t, buf);
     rows(m, buf);
-    legend(m, &t, buf);
+    explain_signs(m, &t, buf);
     remarks(m, buf);
     buf_putc(buf, '\n');
     matrix_facts_text(m, buf);

@@ -239,15 +239,12 @@ static void fill_mixed(struct matrix *m)
     matrix_settle(m);
 }
 
-static void test_text_fits_a_terminal(void **state)
+static void check_width(const struct matrix *m)
 {
-    struct matrix m = begin(false, 0);
     struct buf text = BUF_INIT;
     char *rest;
 
-    (void)state;
-    fill_mixed(&m);
-    matrix_text(&m, &text);
+    matrix_text(m, &text);
     rest = text.data;
     for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
         size_t length = strlen(line);
@@ -257,7 +254,45 @@ static void test_text_fits_a_terminal(void **state)
         }
     }
     buf_release(&text);
+}
+
+static void test_text_fits_a_terminal(void **state)
+{
+    struct matrix m = begin(false, 0);
+
+    (void)state;
+    fill_mixed(&m);
+    check_width(&m);
     matrix_release(&m);
+}
+
+/* Every cell of every built-in table with its code, as if all were measured. */
+static void test_every_table_fits_a_terminal(void **state)
+{
+    (void)state;
+    for (int t = 0; t < profile_set_count(set); t++) {
+        const struct profile_table *table = profile_set_at(set, t);
+        struct matrix m;
+
+        matrix_init(&m, table, now_ms, false, 0);
+        for (int r = 0; r < table->row_count; r++) {
+            const char *workload = table->rows[r].workload;
+
+            add(&m, workload, "autotune", VERDICT_VARIES, 1);
+            add(&m, workload, "fixed", VERDICT_REPRODUCIBLE, 2);
+            add(&m, workload, "ordered", VERDICT_REPRODUCIBLE, 3);
+            add(&m, workload, "patched", VERDICT_REPRODUCIBLE, 4);
+            add(&m, workload, "unordered", VERDICT_VARIES, 5);
+        }
+        matrix_settle(&m);
+        for (int r = 0; r < table->row_count; r++) {
+            for (int c = 0; c < table->column_count; c++) {
+                assert_int_not_equal(matrix_agrees(&m, r, c), 0);
+            }
+        }
+        check_width(&m);
+        matrix_release(&m);
+    }
 }
 
 /* The line of TEXT that begins with START; static. */
@@ -377,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_a_variant_carries_its_worst_cell),
         cmocka_unit_test(test_costs_are_told_against_the_control),
         cmocka_unit_test(test_text_fits_a_terminal),
+        cmocka_unit_test(test_every_table_fits_a_terminal),
         cmocka_unit_test(test_text_is_honest),
         cmocka_unit_test(test_nothing_measured),
         cmocka_unit_test(test_json_says_the_same),
