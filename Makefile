@@ -48,8 +48,8 @@ WSANFLAGS := $(if $(findstring thread,$(SAN)),,$(SANFLAGS))
 
 DAEMON_SRC := $(sort $(wildcard daemon/*.c daemon/base/*.c daemon/agent/*.c api/*.c db/*.c \
                 workloads/evidence/*.c) workloads/instruments/digest.c)
-WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/train/*.c workloads/onednn/*.c workloads/worker/*.c \
-                workloads/instruments/*.c))
+WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/train/*.c workloads/onednn/*.c \
+                workloads/worker/*.c workloads/instruments/*.c))
 INSTRUMENTS_SRC := $(sort $(wildcard workloads/instruments/*.c))
 SELFTEST_SRC := $(sort $(wildcard tests/selftest/*.c))
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
@@ -145,13 +145,15 @@ C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch
                tests/unit/*.[ch] tests/selftest/*.[ch]))
 HEADERS   := $(filter %.h,$(C_FILES))
 TIDY      := $(patsubst %,$(B)/tidy/%.ok,$(DAEMON_SRC) $(WORKER_SRC))
-lint: format-check check-layers check-headers tidy cppcheck
+lint: format-check check-layers check-docs check-headers tidy cppcheck
 format-check:
 	@clang-format --dry-run --Werror $(C_FILES)
 format:
 	@clang-format -i $(C_FILES)
 check-layers:
 	@tests/check-layers.sh
+check-docs:
+	@tests/check-docs.sh
 check-headers: $(HEADERS:%=$(B)/headers/%.ok)
 $(B)/headers/%.h.ok: %.h
 	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) -fopenmp -Werror -fsyntax-only -x c $< && touch $@
@@ -174,7 +176,7 @@ clean:
 	rm -rf build
 
 .PHONY: all run test check check-unit check-system build-tests lint format format-check \
-        check-layers check-headers tidy cppcheck install clean deps-run deps-test FORCE
+        check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
 -include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)
 -include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC))
