@@ -1,0 +1,497 @@
+/* A small recurrent network, trained with the CTC loss by SGD with momentum.
+ *
+ *   h[t] = tanh(x[t] * input + h[t-1] * recurrent + bias),  logits[t] = h[t] * output
+ *
+ * The frames of a sequence say which label is spoken: each is the pattern of its label,
+ * plus noise, so there is something to learn.  What adds up is each sequence's share of
+ * the gradients.  The words of CTC (position, alpha, beta, occupancy) are in ctc_loss.h.
+ *
+ * Correctness: the float64 reference computes in probabilities, scaled at each time.  Its
+ * bound is measured, by Monte Carlo arithmetic (Parker, UCLA CSD 970002, 1997), as
+ * train/cnn.h explains: it is trained again several times with every sum moved at random
+ * by more than float32 rounds, and a variable may be off by a multiple of the largest
+ * distance seen.  An estimate, not a proof. */
+#include "workloads/workload.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/ctc_loss.h"
+#include "workloads/instruments/bits.h"
+#include "workloads/rounding.h"
+#include "workloads/tree.h"
+
+enum { FEATURES = 8, HIDDEN = 24, SYMBOLS = 8, TIME = 20, LABELS = 5 };
+enum { FRAMES = TIME / LABELS, POSITIONS = 2 * LABELS + 1 };
+/* Where the variables begin. */
+enum {
+    INPUT = 0,
+    RECURRENT = INPUT + FEATURES * HIDDEN,
+    BIAS = RECURRENT + HIDDEN * HIDDEN,
+    OUTPUT = BIAS + HIDDEN,
+    VARIABLES = OUTPUT + HIDDEN * SYMBOLS,
+    CHUNK = 64
+};
+enum { SAMPLES = 4, UNITS = 8, DISTANCES = 8 };
+enum rnn_input { PATTERNS, NOISES, SPOKEN, INITIAL };
+
+static const float RATE = 0x1p-6F, MOMENTUM = 0.75F, SPREAD = 0.25F, NOISE = 0.5F;
+
+struct rnn_shape {
+    int64_t batch, steps;
+};
+
+struct rnn {
+    const struct rnn_shape *shape;
+    const float *patterns, *noises, *initial;
+    const int32_t *labels; /* [steps][batch][LABELS], less one */
+    float *variables, *velocity, *gradient;
+    float *parts;  /* [batch][VARIABLES] */
+    float *losses; /* [batch] */
+};
+
+/* One sequence, for one thread. */
+struct sequence {
+    float x[TIME][FEATURES], hidden[TIME + 1][HIDDEN]; /* hidden[0] is zero */
+    float log_probs[TIME][SYMBOLS], d_logits[TIME][SYMBOLS];
+    float log_paths[TIME][POSITIONS];
+    const int32_t *labels;
+};
+
+/* Element F of frame T of a sequence. */
+static float frame(const float *patterns, const float *noise, const int32_t *labels,
+                   int64_t t, int64_t f)
+{
+    return patterns[labels[t / FRAMES] * FEATURES + f] + NOISE * noise[t * FEATURES + f];
+}
+
+static float tanh_by_exp(float z)
+{
+    return 1 - 2 / (expf(2 * z) + 1);
+}
+
+static void forward(const float *v, struct sequence *s)
+{
+    memset(s->hidden[0], 0, sizeof(s->hidden[0]));
+    for (int t = 0; t < TIME; t++) {
+        float sums[HIDDEN], logits[SYMBOLS] = { 0 }, most = -INFINITY, sum = 0;
+
+        memcpy(sums, v + BIAS, sizeof(sums));
+        for (int f = 0; f < FEATURES; f++)
+            for (int i = 0; i < HIDDEN; i++)
+                sums[i] += s->x[t][f] * v[INPUT + f * HIDDEN + i];
+        for (int j = 0; j < HIDDEN; j++)
+            for (int i = 0; i < HIDDEN; i++)
+                sums[i] += s->hidden[t][j] * v[RECURRENT + j * HIDDEN + i];
+        for (int i = 0; i < HIDDEN; i++) {
+            s->hidden[t + 1][i] = tanh_by_exp(sums[i]);
+            for (int k = 0; k < SYMBOLS; k++)
+                logits[k] += s->hidden[t + 1][i] * v[OUTPUT + i * SYMBOLS + k];
+        }
+        for (int k = 0; k < SYMBOLS; k++)
+            most = logits[k] > most ? logits[k] : most;
+        for (int k = 0; k < SYMBOLS; k++)
+            sum += expf(logits[k] - most);
+        for (int k = 0; k < SYMBOLS; k++)
+            s->log_probs[t][k] = logits[k] - most - logf(sum);
+    }
+}
+
+/* log(exp(a) + exp(b)). */
+static float log_add(float a, float b)
+{
+    float most = a > b ? a : b, least = a > b ? b : a;
+
+    return most == -INFINITY ? most : most + log1pf(expf(least - most));
+}
+
+static float log_add_three(const float *row, int64_t at, int64_t step, bool next,
+                           bool skip)
+{
+    float sum = row[at];
+
+    if (next)
+        sum = log_add(sum, row[at + step]);
+    return skip ? log_add(sum, row[at + 2 * step]) : sum;
+}
+
+/* Leaves alpha + beta in log_paths; returns log p. */
+static float paths(struct sequence *s)
+{
+    float beta[POSITIONS], onward[POSITIONS], log_p;
+
+    for (int t = 0; t < TIME; t++)
+        for (int64_t i = 0; i < POSITIONS; i++) {
+            float before = i < 2 ? 0 : -INFINITY;
+
+            if (t > 0)
+                before = log_add_three(s->log_paths[t - 1], i, -1, i >= 1,
+                                       ctc_may_skip(s->labels, i));
+            s->log_paths[t][i] = before + s->log_probs[t][ctc_symbol_at(s->labels, i)];
+        }
+    log_p = log_add(s->log_paths[TIME - 1][POSITIONS - 1],
+                    s->log_paths[TIME - 1][POSITIONS - 2]);
+    for (int t = TIME - 1; t >= 0; t--) {
+        for (int64_t i = 0; i < POSITIONS; i++) {
+            bool skip = i + 2 < POSITIONS && ctc_may_skip(s->labels, i + 2);
+
+            beta[i] = i >= POSITIONS - 2 ? 0 : -INFINITY;
+            if (t < TIME - 1)
+                beta[i] = log_add_three(onward, i, 1, i + 1 < POSITIONS, skip);
+        }
+        for (int64_t i = 0; i < POSITIONS; i++) {
+            onward[i] = beta[i] + s->log_probs[t][ctc_symbol_at(s->labels, i)];
+            s->log_paths[t][i] += beta[i];
+        }
+    }
+    return log_p;
+}
+
+static float classify(struct sequence *s, int64_t batch)
+{
+    float log_p = paths(s);
+
+    for (int t = 0; t < TIME; t++) {
+        for (int k = 0; k < SYMBOLS; k++)
+            s->d_logits[t][k] = expf(s->log_probs[t][k]);
+        for (int64_t i = 0; i < POSITIONS; i++)
+            s->d_logits[t][ctc_symbol_at(s->labels, i)] -=
+                expf(s->log_paths[t][i] - log_p);
+        for (int k = 0; k < SYMBOLS; k++)
+            s->d_logits[t][k] /= (float)batch;
+    }
+    return -log_p;
+}
+
+/* Back through time: writes the sequence's share of all gradients to PART. */
+static void backward(const float *v, const struct sequence *s, float *part)
+{
+    float onward[HIDDEN] = { 0 }; /* gradient of hidden[t + 1] from the time after */
+
+    memset(part, 0, VARIABLES * sizeof(float));
+    for (int t = TIME - 1; t >= 0; t--) {
+        float d_sums[HIDDEN];
+
+        for (int i = 0; i < HIDDEN; i++) {
+            float hidden = s->hidden[t + 1][i], sum = onward[i];
+
+            for (int k = 0; k < SYMBOLS; k++) {
+                sum += s->d_logits[t][k] * v[OUTPUT + i * SYMBOLS + k];
+                part[OUTPUT + i * SYMBOLS + k] += hidden * s->d_logits[t][k];
+            }
+            d_sums[i] = sum * (1 - hidden * hidden);
+            part[BIAS + i] += d_sums[i];
+        }
+        for (int f = 0; f < FEATURES; f++)
+            for (int i = 0; i < HIDDEN; i++)
+                part[INPUT + f * HIDDEN + i] += s->x[t][f] * d_sums[i];
+        for (int j = 0; j < HIDDEN; j++) {
+            onward[j] = 0;
+            for (int i = 0; i < HIDDEN; i++) {
+                part[RECURRENT + j * HIDDEN + i] += s->hidden[t][j] * d_sums[i];
+                onward[j] += v[RECURRENT + j * HIDDEN + i] * d_sums[i];
+            }
+        }
+    }
+}
+
+/* For all threads of the team, as is the next. */
+static void gradients_compute(const struct rnn *rnn, int64_t step, bool racing)
+{
+    int64_t batch = rnn->shape->batch;
+
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t b = 0; b < batch; b++) {
+        float *part = rnn->parts + b * VARIABLES;
+        struct sequence s = { .labels = rnn->labels + (step * batch + b) * LABELS };
+        const float *noise = rnn->noises + b * TIME * FEATURES;
+
+        for (int64_t i = 0; i < TIME * FEATURES; i++)
+            s.x[i / FEATURES][i % FEATURES] =
+                frame(rnn->patterns, noise, s.labels, i / FEATURES, i % FEATURES);
+        forward(rnn->variables, &s);
+        rnn->losses[b] = classify(&s, batch);
+        backward(rnn->variables, &s, part);
+        for (int64_t i = 0; i < VARIABLES && racing; i++) {
+            int64_t at = b % 2 ? VARIABLES - 1 - i : i;
+
+#pragma omp atomic
+            rnn->gradient[at] += part[at];
+        }
+    }
+}
+
+static void variables_update(const struct rnn *rnn, bool racing)
+{
+#pragma omp for
+    for (int64_t begin = 0; begin < VARIABLES; begin += CHUNK) {
+        int64_t end = begin + CHUNK < VARIABLES ? begin + CHUNK : VARIABLES;
+
+        if (!racing)
+            tree_sum(rnn->parts, rnn->shape->batch, VARIABLES, begin, end);
+        for (int64_t i = begin; i < end; i++) {
+            rnn->velocity[i] =
+                MOMENTUM * rnn->velocity[i] + (racing ? rnn->gradient[i] : rnn->parts[i]);
+            rnn->variables[i] -= RATE * rnn->velocity[i];
+            rnn->gradient[i] = 0;
+        }
+    }
+}
+
+static void train(struct run *run, bool racing)
+{
+    const struct rnn *rnn = run->state;
+    double loss = 0;
+
+    for (int64_t i = 0; i < VARIABLES; i++) {
+        rnn->variables[i] = SPREAD * rnn->initial[i];
+        rnn->velocity[i] = rnn->gradient[i] = 0;
+    }
+#pragma omp parallel num_threads(run->threads)
+    for (int64_t step = 0; step < rnn->shape->steps; step++) {
+        gradients_compute(rnn, step, racing);
+        variables_update(rnn, racing);
+    }
+    for (int64_t b = 0; b < rnn->shape->batch; b++)
+        loss += rnn->losses[b];
+    run->loss = loss / (double)rnn->shape->batch;
+}
+
+static void compute_unordered(struct run *run)
+{
+    train(run, true);
+}
+
+static void compute_ordered(struct run *run)
+{
+    train(run, false);
+}
+
+static void setup(struct run *run)
+{
+    const struct rnn_shape *shape = run->size->params;
+    struct rnn *rnn = run_host_alloc(sizeof(*rnn));
+    int64_t patterns[] = { SYMBOLS - 1, FEATURES }, variables = VARIABLES;
+    int64_t noises[] = { shape->batch, TIME, FEATURES };
+    int64_t labels[] = { shape->steps, shape->batch, LABELS };
+
+    rnn->shape = shape;
+    rnn->patterns =
+        run_input(run, "patterns", run->dtype, 2, patterns, FILL_UNIFORM, 0)->data;
+    rnn->noises = run_input(run, "noises", run->dtype, 3, noises, FILL_UNIFORM, 0)->data;
+    rnn->labels =
+        run_input(run, "labels_less_one", DTYPE_INT32, 3, labels, FILL_INDEX, SYMBOLS - 1)
+            ->data;
+    rnn->initial =
+        run_input(run, "initial", run->dtype, 1, &variables, FILL_UNIFORM, 0)->data;
+    rnn->variables = run_output(run, "variables", run->dtype, 1, &variables)->data;
+    rnn->velocity = run_alloc(run, VARIABLES * sizeof(float));
+    rnn->gradient = run_alloc(run, VARIABLES * sizeof(float));
+    rnn->parts = run_alloc(run, (size_t)(shape->batch * VARIABLES) * sizeof(float));
+    rnn->losses = run_alloc(run, (size_t)shape->batch * sizeof(float));
+    run->state = rnn;
+}
+
+/* The reference's training.  UNIT is 0 where nothing is moved. */
+struct exact {
+    double variables[VARIABLES], velocity[VARIABLES];
+    double gradient[VARIABLES], magnitude[VARIABLES];
+    double hidden[TIME + 1][HIDDEN], softmax[TIME * SYMBOLS];
+    double d_logits[TIME][SYMBOLS], x[TIME][FEATURES];
+    double unit;
+    uint64_t counter;
+};
+
+/* VALUE, a sum of terms with MAGNITUDE, moved at random. */
+static double moved(struct exact *e, double value, double magnitude)
+{
+    if (e->unit == 0)
+        return value;
+    return value + (double)(int64_t)mix64(e->counter++) * 0x1p-63 * e->unit * magnitude;
+}
+
+static void exact_forward(struct exact *e)
+{
+    const double *v = e->variables;
+
+    for (int t = 0; t < TIME; t++) {
+        for (int i = 0; i < HIDDEN; i++) {
+            double sum = v[BIAS + i];
+
+            for (int f = 0; f < FEATURES; f++)
+                sum += e->x[t][f] * v[INPUT + f * HIDDEN + i];
+            for (int j = 0; j < HIDDEN; j++)
+                sum += e->hidden[t][j] * v[RECURRENT + j * HIDDEN + i];
+            e->hidden[t + 1][i] = tanh(moved(e, sum, fabs(sum) + 1));
+        }
+        for (int k = 0; k < SYMBOLS; k++) {
+            double sum = 0;
+
+            for (int i = 0; i < HIDDEN; i++)
+                sum += e->hidden[t + 1][i] * v[OUTPUT + i * SYMBOLS + k];
+            e->softmax[t * SYMBOLS + k] = exp(moved(e, sum, fabs(sum) + 1));
+        }
+        ctc_row_scale(e->softmax + (ptrdiff_t)t * SYMBOLS, SYMBOLS);
+    }
+}
+
+static void exact_classify(struct exact *e, const int32_t *labels, int64_t batch)
+{
+    double occupancies[TIME * POSITIONS];
+    struct ctc_paths ctc = { .time = TIME,
+                             .positions = POSITIONS,
+                             .labels = labels,
+                             .softmax = e->softmax,
+                             .symbols = SYMBOLS,
+                             .occupancies = occupancies };
+
+    ctc_reference_occupancies(&ctc);
+    for (int t = 0; t < TIME; t++) {
+        for (int k = 0; k < SYMBOLS; k++)
+            e->d_logits[t][k] = e->softmax[t * SYMBOLS + k];
+        for (int64_t i = 0; i < POSITIONS; i++)
+            e->d_logits[t][ctc_symbol_at(labels, i)] -= occupancies[t * POSITIONS + i];
+        /* A path's logarithm is a sum over all times: it rounds by TIME units and more.
+         */
+        for (int k = 0; k < SYMBOLS; k++)
+            e->d_logits[t][k] = moved(e, e->d_logits[t][k], TIME) / (double)batch;
+    }
+}
+
+static void exact_add(struct exact *e, int at, double term)
+{
+    e->gradient[at] += term;
+    e->magnitude[at] += fabs(term);
+}
+
+static void exact_backward(struct exact *e)
+{
+    double onward[HIDDEN] = { 0 };
+
+    for (int t = TIME - 1; t >= 0; t--) {
+        double d_sums[HIDDEN];
+
+        for (int i = 0; i < HIDDEN; i++) {
+            double hidden = e->hidden[t + 1][i], sum = onward[i];
+
+            for (int k = 0; k < SYMBOLS; k++) {
+                sum += e->d_logits[t][k] * e->variables[OUTPUT + i * SYMBOLS + k];
+                exact_add(e, OUTPUT + i * SYMBOLS + k, hidden * e->d_logits[t][k]);
+            }
+            d_sums[i] = sum * (1 - hidden * hidden);
+            exact_add(e, BIAS + i, d_sums[i]);
+            for (int f = 0; f < FEATURES; f++)
+                exact_add(e, INPUT + f * HIDDEN + i, e->x[t][f] * d_sums[i]);
+        }
+        for (int j = 0; j < HIDDEN; j++) {
+            onward[j] = 0;
+            for (int i = 0; i < HIDDEN; i++) {
+                int at = RECURRENT + j * HIDDEN + i;
+
+                exact_add(e, at, e->hidden[t][j] * d_sums[i]);
+                onward[j] += e->variables[at] * d_sums[i];
+            }
+        }
+    }
+}
+
+static void exact_train(struct exact *e, const struct rnn_shape *shape,
+                        const struct tensor *inputs)
+{
+    for (int64_t at = 0; at < shape->steps * shape->batch; at++) {
+        const int32_t *labels = (const int32_t *)inputs[SPOKEN].data + at * LABELS;
+        const float *noise =
+            (const float *)inputs[NOISES].data + at % shape->batch * TIME * FEATURES;
+
+        for (int64_t i = 0; i < TIME * FEATURES; i++)
+            e->x[i / FEATURES][i % FEATURES] =
+                frame(inputs[PATTERNS].data, noise, labels, i / FEATURES, i % FEATURES);
+        exact_forward(e);
+        exact_classify(e, labels, shape->batch);
+        exact_backward(e);
+        for (int i = 0; i < VARIABLES && (at + 1) % shape->batch == 0; i++) {
+            e->velocity[i] = (double)MOMENTUM * e->velocity[i] +
+                             moved(e, e->gradient[i], e->magnitude[i]);
+            e->variables[i] -= (double)RATE * e->velocity[i];
+            e->variables[i] = moved(e, e->variables[i], fabs(e->variables[i]));
+            e->gradient[i] = e->magnitude[i] = 0;
+        }
+    }
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    struct exact *e = run_host_alloc(sizeof(*e));
+    double most = 0;
+
+    (void)output;
+    for (int sample = 0; sample <= SAMPLES; sample++) {
+        memset(e, 0, sizeof(*e));
+        e->unit = sample > 0 ? UNITS * rounding_unit(run->dtype) : 0;
+        e->counter = (uint64_t)sample << 48;
+        for (int i = 0; i < VARIABLES; i++)
+            e->variables[i] = SPREAD * ((const float *)inputs[INITIAL].data)[i];
+        exact_train(e, run->size->params, inputs);
+        if (sample == 0)
+            memcpy(ret_expected, e->variables, sizeof(e->variables));
+        for (int i = 0; i < VARIABLES; i++)
+            most = fmax(most, fabs(e->variables[i] - ret_expected[i]));
+    }
+    for (int i = 0; i < VARIABLES; i++)
+        ret_bound[i] = DISTANCES * most;
+    free(e);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each sequence adds its gradients with atomic adds",
+      .models = "training without fixes",
+      .algorithm = "log-domain CTC, atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "the gradients of the sequences are joined by a fixed tree",
+      .models = "training with all fixes, TF_DETERMINISTIC_OPS in TF 2.6",
+      .algorithm = "log-domain CTC, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "4 steps of 96 sequences of 20 frames, 24 hidden units",
+      &(const struct rnn_shape){ 96, 4 } },
+    { "medium", "32 steps of 256 sequences of 20 frames, 24 hidden units",
+      &(const struct rnn_shape){ 256, 32 } },
+    { "large", "256 steps of 1024 sequences of 20 frames, 24 hidden units",
+      &(const struct rnn_shape){ 1024, 256 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow commit 9e096deb",
+      "selects cuDNN's deterministic CTC loss, in TF 2.3; a bug kept it from working",
+      "TF 2.6" },
+    { "tensorflow PR 52227", "tests the deterministic cuDNN CTC loss", "TF 2.7" },
+};
+
+static const struct workload train_rnn_ctc = {
+    .name = "train_rnn_ctc",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Training of a small recurrent network with CTC loss",
+    .summary = "tanh network, CTC loss, SGD with momentum",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of all variables after the last step",
+    .loss = "mean loss of the last step's sequences",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(train_rnn_ctc);
