@@ -199,6 +199,20 @@ __attribute__((noreturn)) void run_infra(struct run *run, const char *format, ..
     __attribute__((used, section("reprod_workloads")))                                   \
     const struct workload *const w##_registered = &w
 
+/* A fact that belongs to the environment of every run of this worker, whatever it
+ * computes, and to the versions of its probe: which library the stack has it use.  VALUE
+ * returns it, valid until the process ends, or NULL where there is nothing to say.  It
+ * must be the same in all processes of a stack, not only where the library is used. */
+struct workload_fact {
+    const char *name; /* of no other fact of the environment: "onednn" */
+    const char *(*value)(void);
+};
+
+#define WORKLOAD_FACT_REGISTER(f)                                                        \
+    extern const struct workload_fact *const f##_registered;                             \
+    __attribute__((used, section("reprod_facts")))                                       \
+    const struct workload_fact *const f##_registered = &f
+
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 #ifdef __cplusplus

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "workloads/worker/cpu.h"
+#include "workloads/worker/facts.h"
 #include "workloads/worker/libraries.h"
 
 const char *cpu_facts_device_id(void)
@@ -64,6 +65,7 @@ void cpu_facts_emit_probe(struct emit *emit)
     emit_object(emit, "versions");
     emit_libc(emit);
     emit_openmp(emit);
+    facts_emit(emit);
     emit_object_end(emit);
     emit_array(emit, "devices");
     emit_object(emit, NULL);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "workloads/worker/backend.h"
+#include "workloads/worker/facts.h"
 #include "workloads/worker/libraries.h"
 
 enum { VALUE_MAX = 256, NAME_MAX_BYTES = 128 };
@@ -114,6 +115,7 @@ void environment_emit(struct emit *emit, const struct run *run)
     emit_string(emit, "backend", run->backend->name);
     emit_string(emit, "worker_build", libraries_worker_build());
     run->backend->emit_environment(emit, run);
+    facts_emit(emit);
     emit_variables(emit);
     emit_object_end(emit);
 }

@@ -1,0 +1,10 @@
+/* The facts that WORKLOAD_FACT_REGISTER put into this program. */
+#ifndef WORKLOADS_WORKER_FACTS_H
+#define WORKLOADS_WORKER_FACTS_H
+
+#include "workloads/worker/emit.h"
+
+/* Adds a string for each fact that has something to say, to the open object. */
+void facts_emit(struct emit *emit);
+
+#endif
