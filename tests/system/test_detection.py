@@ -20,6 +20,7 @@ ITERATIONS = 10  # as in a survey
 # Controls that vary for another reason than threads: the clock, the process, its memory.
 NOT_A_RACE = {"conv_autotune", "inference_autotune", "algorithm_cache", "hash_seed_order",
               "dropout", "uninitialized_read"}
+LIBRARIES = ("onednn_",)  # prefixes of workloads that compute nothing without a library
 LIMIT = 120  # seconds after which a test gives up
 
 
@@ -31,7 +32,8 @@ def catalogue():
 
 def variants(control):
     return [(workload["workload"], variant["name"]) for workload in catalogue()
-            for variant in workload["variants"] if variant["control"] == control]
+            for variant in workload["variants"] if variant["control"] == control
+            and not workload["workload"].startswith(LIBRARIES)]
 
 
 def digests_of_run(workload, variant, threads):

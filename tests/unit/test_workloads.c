@@ -120,6 +120,9 @@ static void each_case(case_cb *test)
     for (int w = 0; w < registry.count; w++) {
         const struct workload *workload = registry.workloads[w];
 
+        /* Library workloads have tests/system/test_onednn.py. */
+        if (strncmp(workload->name, "onednn_", 7) == 0)
+            continue;
         for (int v = 0; v < workload->variant_count; v++)
             for (int d = 0; d < workload->dtype_count; d++, cases++)
                 test(workload, &workload->variants[v], workload->dtypes[d]);

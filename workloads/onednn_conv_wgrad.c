@@ -1,0 +1,155 @@
+/* Gradient of a 3x3 convolution (stride 1, padding 1) with respect to its weights, by
+ * oneDNN: dw[kh,kw,c,k] = sum over n,h,w of x[n, h+kh-1, w+kw-1, c] * dy[n,h,w,k]. */
+#include "workloads/workload.h"
+
+#include "workloads/onednn/step.h"
+#include "workloads/rounding.h"
+
+enum { TAPS = 3 };
+
+struct conv_shape {
+    int64_t images, height, width, in_channels, out_channels;
+};
+
+/* The library writes dw in a layout of its own; frameworks reorder it, and so do we. */
+struct conv_wgrad {
+    struct onednn_step gradient, reorder;
+};
+
+static void choose_gradient(struct run *run, struct onednn_step *step,
+                            const struct onednn_layout *x, const struct onednn_layout *dy,
+                            const int64_t *weights)
+{
+    static const int64_t ones[] = { 1, 1 };
+    struct onednn_layout any = onednn_layout(run, 4, weights, ONEDNN_ORDER_ANY);
+    struct onednn_operation operation;
+
+    onednn_check(
+        run,
+        onednn_api()->convolution_backward_weights_desc_init(
+            &operation, ONEDNN_CONVOLUTION_DIRECT, x, &any, NULL, dy, ones, ones, ones),
+        "convolution_backward_weights_desc_init");
+    onednn_step_init(run, step, &operation, NULL);
+}
+
+static void setup(struct run *run)
+{
+    const struct conv_shape *s = run->size->params;
+    struct conv_wgrad *conv = run_host_alloc(sizeof(*conv));
+    int64_t x_shape[] = { s->images, s->height, s->width, s->in_channels };
+    int64_t dy_shape[] = { s->images, s->height, s->width, s->out_channels };
+    int64_t dw_shape[] = { TAPS, TAPS, s->in_channels, s->out_channels };
+    int64_t weights[] = { s->out_channels, s->in_channels, TAPS, TAPS };
+    struct onednn_layout x = onednn_layout(
+        run, 4, (int64_t[]){ s->images, s->in_channels, s->height, s->width },
+        ONEDNN_ORDER_NHWC);
+    struct onednn_layout dy = onednn_layout(
+        run, 4, (int64_t[]){ s->images, s->out_channels, s->height, s->width },
+        ONEDNN_ORDER_NHWC);
+    struct onednn_layout dw = onednn_layout(run, 4, weights, ONEDNN_ORDER_HWIO);
+    const struct onednn_layout *own;
+    void *scratch;
+
+    run->state = conv;
+    choose_gradient(run, &conv->gradient, &x, &dy, weights);
+    own = onednn_step_layout(run, &conv->gradient, ONEDNN_QUERY_DIFF_WEIGHTS);
+    scratch = onednn_alloc(run, own);
+    onednn_step_bind(run, &conv->gradient, ONEDNN_SOURCE, &x,
+                     run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data);
+    onednn_step_bind(run, &conv->gradient, ONEDNN_DIFF_RESULT, &dy,
+                     run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data);
+    onednn_step_bind(run, &conv->gradient, ONEDNN_DIFF_WEIGHTS, own, scratch);
+    onednn_step_init_reorder(run, &conv->reorder, own, scratch, &dw,
+                             run_output(run, "dw", run->dtype, 4, dw_shape)->data);
+}
+
+static void compute(struct run *run)
+{
+    const struct conv_wgrad *conv = run->state;
+
+    onednn_step_execute(run, &conv->gradient);
+    onednn_step_execute(run, &conv->reorder);
+}
+
+/* Adds the products of the channels of a pixel of x with those of a pixel of dy. */
+static void tap_add(const struct conv_shape *s, const float *x, const float *dy,
+                    double gamma, double *expected, double *bound)
+{
+    for (int64_t c = 0; c < s->in_channels; c++)
+        for (int64_t k = 0; k < s->out_channels; k++) {
+            double term = (double)x[c] * dy[k];
+
+            expected[c * s->out_channels + k] += term;
+            bound[c * s->out_channels + k] += gamma * fabs(term);
+        }
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct conv_shape *s = run->size->params;
+    const float *x = inputs[0].data, *dy = inputs[1].data;
+    int64_t pixels = s->height * s->width, plane = s->in_channels * s->out_channels;
+    double gamma = rounding_gamma(run->dtype, s->images * pixels);
+
+    for (int64_t i = 0; i < tensor_elements(output); i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t pixel = 0; pixel < s->images * pixels; pixel++)
+        for (int64_t tap = 0; tap < TAPS * TAPS; tap++) {
+            int64_t row = pixel / s->width % s->height + tap / TAPS - 1;
+            int64_t column = pixel % s->width + tap % TAPS - 1;
+            int64_t from = pixel / pixels * pixels + row * s->width + column;
+
+            if (row >= 0 && row < s->height && column >= 0 && column < s->width)
+                tap_add(s, x + from * s->in_channels, dy + pixel * s->out_channels, gamma,
+                        ret_expected + tap * plane, ret_bound + tap * plane);
+        }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "library",
+      .summary = "oneDNN's direct convolution as it comes, dw reordered to plain",
+      .models = ONEDNN_MODELS,
+      .algorithm = "what oneDNN chooses",
+      .claim = "deterministic",
+      .compute = compute,
+      .unsupported = onednn_unsupported },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[64,14,14,16] dy[64,14,14,32] dw[3,3,16,32]",
+      &(const struct conv_shape){ 64, 14, 14, 16, 32 } },
+    { "medium", "x[64,28,28,64] dy[64,28,28,64] dw[3,3,64,64]",
+      &(const struct conv_shape){ 64, 28, 28, 64, 64 } },
+    { "large", "x[128,56,56,64] dy[128,56,56,64] dw[3,3,64,64]",
+      &(const struct conv_shape){ 128, 56, 56, 64, 64 } },
+};
+
+static const struct workload_reference references[] = {
+    { "GTC S9911 slide 5", "inside which environment equal bits are expected", NULL },
+    { "oneDNN issue 1443",
+      "the same answer in the same environment; none for another number of threads",
+      NULL },
+};
+
+static const struct workload onednn_conv_wgrad = {
+    .name = "onednn_conv_wgrad",
+    .version = 1,
+    .backend = "cpu",
+    .title = "oneDNN convolution backprop to weight gradients",
+    .summary = "weight gradient of a 3x3 convolution, by oneDNN",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .no_control = ONEDNN_NO_CONTROL,
+    .weight_sum = "sum of dw",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(onednn_conv_wgrad);

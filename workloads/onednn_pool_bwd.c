@@ -1,0 +1,148 @@
+/* Gradient of 3x3 max-pooling (stride 1, padding 1) with respect to its input, by oneDNN.
+ * Its forward pass, in setup, notes in a workspace which position of each window won: the
+ * first in row-major order when several are equal. */
+#include "workloads/workload.h"
+
+#include "workloads/onednn/step.h"
+#include "workloads/rounding.h"
+
+enum { TAPS = 3, WINDOW = TAPS * TAPS };
+
+struct pool_shape {
+    int64_t images, height, width, channels;
+};
+
+static const int64_t strides[] = { 1, 1 }, kernel[] = { TAPS, TAPS },
+                     padding[] = { 1, 1 };
+
+static void compute_winners(struct run *run, struct onednn_step *forward,
+                            const struct onednn_layout *layout, const float *x,
+                            void **ret_workspace)
+{
+    struct onednn_operation operation;
+    const struct onednn_layout *winners;
+
+    onednn_check(run,
+                 onednn_api()->pooling_forward_desc_init(
+                     &operation, ONEDNN_FORWARD_TRAINING, ONEDNN_POOLING_MAX, layout,
+                     layout, strides, kernel, padding, padding),
+                 "pooling_forward_desc_init");
+    onednn_step_init(run, forward, &operation, NULL);
+    winners = onednn_step_layout(run, forward, ONEDNN_QUERY_WORKSPACE);
+    *ret_workspace = onednn_alloc(run, winners);
+    onednn_step_bind(run, forward, ONEDNN_SOURCE, layout, x);
+    onednn_step_bind(run, forward, ONEDNN_RESULT, layout, onednn_alloc(run, layout));
+    onednn_step_bind(run, forward, ONEDNN_WORKSPACE, winners, *ret_workspace);
+    onednn_step_execute(run, forward);
+}
+
+static void setup(struct run *run)
+{
+    const struct pool_shape *s = run->size->params;
+    struct onednn_step *backward = run_host_alloc(sizeof(*backward));
+    struct onednn_step forward;
+    int64_t extents[] = { s->images, s->height, s->width, s->channels };
+    struct onednn_layout layout =
+        onednn_layout(run, 4, (int64_t[]){ s->images, s->channels, s->height, s->width },
+                      ONEDNN_ORDER_NHWC);
+    const float *x = run_input(run, "x", run->dtype, 4, extents, FILL_UNIFORM, 0)->data;
+    const float *dy = run_input(run, "dy", run->dtype, 4, extents, FILL_WIDE, 0)->data;
+    float *dx = run_output(run, "dx", run->dtype, 4, extents)->data;
+    struct onednn_operation operation;
+    void *workspace;
+
+    run->state = backward;
+    compute_winners(run, &forward, &layout, x, &workspace);
+    onednn_check(run,
+                 onednn_api()->pooling_backward_desc_init(&operation, ONEDNN_POOLING_MAX,
+                                                          &layout, &layout, strides,
+                                                          kernel, padding, padding),
+                 "pooling_backward_desc_init");
+    onednn_step_init(run, backward, &operation, &forward);
+    onednn_step_bind(run, backward, ONEDNN_DIFF_RESULT, &layout, dy);
+    onednn_step_bind(run, backward, ONEDNN_WORKSPACE,
+                     onednn_step_layout(run, backward, ONEDNN_QUERY_WORKSPACE),
+                     workspace);
+    onednn_step_bind(run, backward, ONEDNN_DIFF_SOURCE, &layout, dx);
+}
+
+static void compute(struct run *run)
+{
+    onednn_step_execute(run, run->state);
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct pool_shape *s = run->size->params;
+    const float *x = inputs[0].data, *dy = inputs[1].data;
+    int64_t pixels = s->height * s->width, elements = tensor_elements(output);
+    double gamma = rounding_gamma(run->dtype, WINDOW);
+
+    for (int64_t i = 0; i < elements; i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t window = 0; window < elements; window++) {
+        int64_t at = window / s->channels, winner = -1;
+
+        for (int64_t tap = 0; tap < WINDOW; tap++) {
+            int64_t row = at / s->width % s->height + tap / TAPS - 1;
+            int64_t column = at % s->width + tap % TAPS - 1;
+            int64_t pixel = at / pixels * pixels + row * s->width + column;
+            int64_t from = pixel * s->channels + window % s->channels;
+
+            if (row >= 0 && row < s->height && column >= 0 && column < s->width &&
+                (winner < 0 || x[from] > x[winner]))
+                winner = from;
+        }
+        ret_expected[winner] += dy[window];
+        ret_bound[winner] += gamma * fabs((double)dy[window]);
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "library",
+      .summary = "oneDNN's max-pooling as it comes",
+      .models = ONEDNN_MODELS,
+      .algorithm = "what oneDNN chooses",
+      .claim = "deterministic",
+      .compute = compute,
+      .unsupported = onednn_unsupported },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[4,28,28,64] dy[4,28,28,64] dx[4,28,28,64]",
+      &(const struct pool_shape){ 4, 28, 28, 64 } },
+    { "medium", "x[32,28,28,192] dy[32,28,28,192] dx[32,28,28,192]",
+      &(const struct pool_shape){ 32, 28, 28, 192 } },
+    { "large", "x[256,28,28,192] dy[256,28,28,192] dx[256,28,28,192]",
+      &(const struct pool_shape){ 256, 28, 28, 192 } },
+};
+
+static const struct workload_reference references[] = {
+    { "GTC S9911 slide 5", "inside which environment equal bits are expected", NULL },
+    { "oneDNN issue 1443",
+      "the same answer in the same environment; none for another number of threads",
+      NULL },
+};
+
+static const struct workload onednn_pool_bwd = {
+    .name = "onednn_pool_bwd",
+    .version = 1,
+    .backend = "cpu",
+    .title = "oneDNN max-pooling backprop",
+    .summary = "input gradient of 3x3 max-pooling with overlapping windows, by oneDNN",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .no_control = ONEDNN_NO_CONTROL,
+    .weight_sum = "sum of dx",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(onednn_pool_bwd);
