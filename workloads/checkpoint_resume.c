@@ -29,7 +29,7 @@
 #include "workloads/tree.h"
 
 enum { FEATURES = 64, CLASSES = 32, WEIGHTS = FEATURES * CLASSES };
-enum { BATCH = 768, GROUP = 4, GROUPS = BATCH / GROUP, STEPS = 4, HALF = STEPS / 2 };
+enum { BATCH = 1024, GROUP = 4, GROUPS = BATCH / GROUP, STEPS = 4, HALF = STEPS / 2 };
 enum { DECAY_STEPS = 3, CHUNK = 64 };
 
 static const float FIRST_RATE = 0x1p-9F, DECAY = 0.5F, MOMENTUM = 0.9F, SPREAD = 0.25F;
@@ -430,9 +430,9 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_size sizes[] = {
-    { "small", "4 steps of 768 of 4096 examples x[64], weights[64,32]",
+    { "small", "4 steps of 1024 of 4096 examples x[64], weights[64,32]",
       &(const int64_t){ 4096 } },
-    { "medium", "4 steps of 768 of 65536 examples x[64], weights[64,32]",
+    { "medium", "4 steps of 1024 of 65536 examples x[64], weights[64,32]",
       &(const int64_t){ 65536 } },
 };
 
