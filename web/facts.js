@@ -24,14 +24,12 @@ export function createFacts(parent) {
   parent.append(empty);
 
   return (variants) => {
-    const means = new Map(variants.map((each) => [`${each.workload}/${each.variant}`, each.mean_milliseconds]));
     const shown = variants.map((each) => {
       const key = `${each.workload}/${each.variant}`;
       const row = rows.get(key) ?? { tr: el("tr", { role: "row" }), text: "" };
       rows.set(key, row);
-      const cost = costOf(each, means.get(`${each.workload}/unordered`));
-      const text = JSON.stringify([each, cost]);
-      if (row.text !== text) fill(row.tr, each, cost);
+      const text = JSON.stringify(each);
+      if (row.text !== text) fill(row.tr, each);
       row.text = text;
       return row.tr;
     });
@@ -59,12 +57,18 @@ export function verdictBadge(fact) {
   return [el("span", { class: `badge ${kind}` }, icon(kind), String(fact.verdict ?? "unmeasured")), why];
 }
 
-function costOf(fact, reference) {
-  if (fact.variant === "unordered" || !(reference > 0) || !(fact.mean_milliseconds > 0)) return "";
-  return `${(fact.mean_milliseconds / reference).toFixed(2)} ×`;
+/** Time of the variant over that of its control, as the API measured it: "0.63 ×". */
+function costOf(fact) {
+  return fact.cost?.median > 0 ? `${fact.cost.median.toFixed(2)} ×` : "–";
 }
 
-function fill(tr, fact, cost) {
+function costTitle({ cost }) {
+  return cost?.median > 0
+    ? `time over that of ${cost.against}: quartiles ${cost.low.toFixed(2)} to ${cost.high.toFixed(2)}`
+    : null;
+}
+
+function fill(tr, fact) {
   if (tr.children.length === 0) tr.append(...COLUMNS.map((name, index) => cellOf(name, index)));
   const [workload, variant, verdict, bits, ...figures] = tr.children;
   setText(workload, fact.workload);
@@ -79,9 +83,10 @@ function fill(tr, fact, cost) {
     count(fact.devices),
     fact.verdict === "reproducible" ? bound(fact.difference_probability_upper_bound) : "–",
     milliseconds(fact.mean_milliseconds),
-    cost || "–",
+    costOf(fact),
   ];
   figures.forEach((td, index) => setText(td, words[index]));
+  setAttribute(figures.at(-1), "title", costTitle(fact));
   setAttribute(tr, "title", fact.reason || null);
 }
 

@@ -28,6 +28,8 @@ def test_cells_say_what_the_api_says(browser, fixture):
     assert cell(browser, "ctc_loss", "tf-2.2")["kinds"] == ["unsolved"]
     assert cell(browser, "softmax_xent", "tf-2.2")["word"] == "unmeasured"
     assert cell(browser, "conv_wgrad", "ngc-20.03")["kinds"] == ["absent"]
+    costs = all_of(browser, ".facts td:last-child", "each.innerText")
+    assert "1.06 ×" in costs and "–" in costs
     swatches = all_of(browser, ".facts .digest", "[each.querySelector('code').innerText, each.firstChild.innerHTML]")
     same = [swatch for code, swatch in swatches if code == fixture_data.digest("bias_add_bwd")[:8]]
     assert len(same) == 2 and same[0] == same[1] and "rgb" in same[0]
