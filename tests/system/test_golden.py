@@ -33,6 +33,16 @@ def problems(known, worker, cases):
     return found
 
 
+def test_an_incomplete_checkpoint_shows():
+    """Resuming with the whole state goes on as if never stopped; each omission differs."""
+    digests = {case[2]: digest for case, digest in golden.read().items()
+               if case[0] == "checkpoint_resume"}
+    assert digests["resumed"] == digests["ordered"]
+    omissions = [name for name in digests if name.startswith("no_")]
+    assert len(omissions) == 5
+    assert len({digests[name] for name in omissions + ["ordered"]}) == 6
+
+
 @pytest.mark.flavour
 def test_golden_digests():
     assert problems(golden.read(), WORKER, golden.cases(WORKER)) == []
