@@ -1,0 +1,204 @@
+/* Residual dropout over several steps: y[t,i] = residual[i] + mask[t,i] * x[i] / KEEP,
+ * where mask is 1 with probability KEEP, else 0.  What varies is the mask: which numbers
+ * of a generator it is made of, and to whom they go. */
+#include "workloads/workload.h"
+
+#include <sys/random.h>
+
+#include "workloads/instruments/bits.h"
+#include "workloads/instruments/philox.h"
+#include "workloads/rounding.h"
+
+#define KEEP 0.75F
+
+enum { STEPS = 4, TASK = 512 /* elements */ };
+
+struct dropout_shape {
+    int64_t elements; /* a multiple of TASK */
+};
+
+struct dropout {
+    int64_t elements;
+    const float *x, *residual;
+    float *y;              /* [STEPS][elements] */
+    uint64_t process_seed; /* drawn when the process starts: what "unseeded" means */
+    uint64_t seed;         /* of the run */
+};
+
+/* SplitMix64 (Steele, Lea, Flood, 2014): the state is a counter, the number its mix. */
+static uint64_t state_next(uint64_t state)
+{
+    return state + 0x9e3779b97f4a7c15u;
+}
+
+static float element(const struct dropout *dropout, int64_t i, uint32_t random)
+{
+    bool keep = (float)(random >> 8) * 0x1p-24F < KEEP;
+
+    return dropout->residual[i] + (keep ? dropout->x[i] / KEEP : 0);
+}
+
+/* Steps [FIRST, END), one number after another from STATE; returns the state after. */
+static uint64_t steps_draw(const struct dropout *dropout, int64_t first, int64_t end,
+                           uint64_t state)
+{
+    for (int64_t i = first * dropout->elements; i < end * dropout->elements; i++) {
+        dropout->y[i] =
+            element(dropout, i % dropout->elements, (uint32_t)(mix64(state) >> 32));
+        state = state_next(state);
+    }
+    return state;
+}
+
+static void compute_unseeded(struct run *run)
+{
+    const struct dropout *dropout = run->state;
+
+    steps_draw(dropout, 0, STEPS, dropout->process_seed);
+}
+
+/* Seeded, but all threads take their numbers from one state: who takes which number hangs
+ * on nanoseconds. */
+static void compute_shared(struct run *run)
+{
+    const struct dropout *dropout = run->state;
+    uint64_t state = dropout->seed;
+
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t task = 0; task < STEPS * dropout->elements / TASK; task++)
+        for (int64_t i = task * TASK; i < (task + 1) * TASK; i++) {
+            uint64_t mine = __atomic_fetch_add(&state, state_next(0), __ATOMIC_RELAXED);
+
+            dropout->y[i] =
+                element(dropout, i % dropout->elements, (uint32_t)(mix64(mine) >> 32));
+        }
+}
+
+static void compute_seeded(struct run *run)
+{
+    const struct dropout *dropout = run->state;
+
+    steps_draw(dropout, 0, STEPS, dropout->seed);
+}
+
+static void compute_seeded_anew(struct run *run)
+{
+    const struct dropout *dropout = run->state;
+
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t step = 0; step < STEPS; step++)
+        steps_draw(dropout, step, step + 1, dropout->seed);
+}
+
+static void compute_counter(struct run *run)
+{
+    const struct dropout *dropout = run->state;
+    uint64_t stream = philox_stream(run->seed, run->workload->name, "mask");
+
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t task = 0; task < STEPS * dropout->elements / TASK; task++)
+        for (int64_t i = task * TASK; i < (task + 1) * TASK; i++)
+            dropout->y[i] = element(dropout, i % dropout->elements,
+                                    philox_u32(run->seed, stream, (uint64_t)i));
+}
+
+static void setup(struct run *run)
+{
+    const struct dropout_shape *shape = run->size->params;
+    struct dropout *dropout = run_host_alloc(sizeof(*dropout));
+    int64_t y_shape[] = { STEPS, shape->elements };
+    const int64_t *elements = &shape->elements;
+
+    dropout->elements = shape->elements;
+    dropout->x = run_input(run, "x", run->dtype, 1, elements, FILL_UNIFORM, 0)->data;
+    dropout->residual =
+        run_input(run, "residual", run->dtype, 1, elements, FILL_UNIFORM, 0)->data;
+    dropout->y = run_output(run, "y", run->dtype, 2, y_shape)->data;
+    dropout->seed = philox_stream(run->seed, run->workload->name, "seed");
+    if (getrandom(&dropout->process_seed, sizeof(dropout->process_seed), 0) !=
+        sizeof(dropout->process_seed))
+        run_infra(run, "the kernel gave no seed for the generator");
+    run->state = dropout;
+}
+
+/* Which elements a mask keeps is no part of the definition: an element is the residual,
+ * or the residual and x / KEEP.  Expected is the middle, and the bound reaches both. */
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const float *x = inputs[0].data, *residual = inputs[1].data;
+    int64_t elements = tensor_elements(&inputs[0]);
+
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
+        double kept = x[i % elements] / (double)KEEP, least = residual[i % elements];
+
+        ret_expected[i] = least + kept / 2;
+        ret_bound[i] =
+            fabs(kept / 2) + rounding_gamma(run->dtype, 2) * (fabs(least) + fabs(kept));
+    }
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unseeded",
+      .summary = "the generator starts where the process happened to start it",
+      .models = "dropout without a seed",
+      .algorithm = "one state, seed of the process",
+      .control = true,
+      .compute = compute_unseeded },
+    { .name = "shared",
+      .summary = "seeded, but the threads take numbers from one state as they come",
+      .models = "a stateful generator shared by threads",
+      .algorithm = "one state, threads as they come",
+      .control = true,
+      .compute = compute_shared },
+    { .name = "seeded",
+      .summary = "seeded once; one thread takes all numbers in order",
+      .models = "random, numpy and framework seeds set at the start",
+      .algorithm = "one state, one thread",
+      .compute = compute_seeded },
+    { .name = "seeded_anew",
+      .summary = "seeded before each step: every step has the same mask",
+      .models = "setting the seed in the training loop",
+      .algorithm = "one state, seeded at each step",
+      .compute = compute_seeded_anew },
+    { .name = "counter",
+      .summary = "the number of an element is a function of seed, step and position",
+      .models = "stateless random ops: Philox with an offset for each element",
+      .algorithm = "Philox4x32-10, by counter",
+      .compute = compute_counter },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "x[131072] y[4,131072]", &(const struct dropout_shape){ 131072 } },
+    { "medium", "x[2097152] y[4,2097152]", &(const struct dropout_shape){ 2097152 } },
+    { "large", "x[33554432] y[4,33554432]", &(const struct dropout_shape){ 33554432 } },
+};
+
+static const struct workload_reference references[] = {
+    { "GTC S9911 slide 45", "set the seed of every random number generator", NULL },
+    { "framework determinism README, data-loader parallelism",
+      "threads that share the state of a generator", NULL },
+    { "tensorflow 2.7 release",
+      "an unseeded random op raises when determinism is asked for", NULL },
+};
+
+static const struct workload dropout = {
+    .name = "dropout",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Dropout and its random numbers",
+    .summary = "residual dropout over four steps: which elements are dropped",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of y",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(dropout);
