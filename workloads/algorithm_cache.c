@@ -1,7 +1,7 @@
 /* Building an inference engine with and without a timing cache: tactics of all layers
  * (network.h) are stored together, once for each environment and case, in one file, which
  * choice.h describes.  A process that finds it times nothing. */
-#include "workloads/network.h"
+#include "workloads/tuning/network.h"
 
 static void setup(struct run *run)
 {

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "workloads/choice.h"
+#include "workloads/tuning/choice.h"
 #include "workloads/rounding.h"
 
 enum {

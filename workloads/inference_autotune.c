@@ -1,6 +1,6 @@
 /* Inference with a tactic chosen for each layer, by time or from a fixed list.  Nothing
  * but the choice varies: network.h. */
-#include "workloads/network.h"
+#include "workloads/tuning/network.h"
 
 static void setup(struct run *run)
 {

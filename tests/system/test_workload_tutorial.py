@@ -26,7 +26,7 @@ def compile_worker(folder, source):
              "-ffp-contract=off", "-fPIE", "-pie", f"-I{REPO}", "-include",
              "daemon/base/banned.h"]
     objects = [BUILD / "obj" / f"{path.relative_to(REPO)}.o"
-               for part in ("", "onednn", "train", "worker", "instruments")
+               for part in ("", "onednn", "train", "tuning", "worker", "instruments")
                for path in sorted((REPO / "workloads" / part).glob("*.c"))
                if path.name != "vector_sum.c"]  # somebody followed the tutorial
     new = folder / "vector_sum.c"

@@ -5,8 +5,8 @@
  * A tactic is an order in which the products of an element are added: input features by
  * strides, upwards or downwards.  Each is deterministic, and all of them run the same
  * instructions, so that hardly anything but chance tells their times apart. */
-#ifndef WORKLOADS_NETWORK_H
-#define WORKLOADS_NETWORK_H
+#ifndef WORKLOADS_TUNING_NETWORK_H
+#define WORKLOADS_TUNING_NETWORK_H
 
 #include "workloads/workload.h"
 
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/choice.h"
 #include "workloads/rounding.h"
+#include "workloads/tuning/choice.h"
 
 enum { NETWORK_LAYERS = 4, NETWORK_TILE = 16, NETWORK_NAME = 16 };
 

@@ -1,4 +1,4 @@
-#include "workloads/choice.h"
+#include "workloads/tuning/choice.h"
 
 #include <errno.h>
 #include <limits.h>
