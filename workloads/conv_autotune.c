@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "workloads/tuning/choice.h"
 #include "workloads/rounding.h"
+#include "workloads/tuning/choice.h"
 
 enum {
     SIDE = 3,
