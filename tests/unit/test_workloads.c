@@ -161,8 +161,11 @@ static void test_ordered_is_bit_equal_for_any_threads(void **state)
 static void check_complete(const struct workload *workload,
                            const struct workload_variant *variant, enum dtype dtype)
 {
-    struct report report = run_case(workload, variant, dtype, 1, false);
+    struct report report;
 
+    if (variant->control && strcmp(workload->name, "uninitialized_read") == 0)
+        return; /* not writing is its subject */
+    report = run_case(workload, variant, dtype, 1, false);
     if (!digest_equal(report.digests[0], report.digests[1]))
         fail_msg("%s/%s leaves an element of its output unwritten", workload->name,
                  variant->name);

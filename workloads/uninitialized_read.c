@@ -1,0 +1,147 @@
+/* A histogram whose clearing loop forgets the last bins: counts[b] = how often b occurs.
+ * The adds are atomic and of integers, so no order shows: what shows is the memory that
+ * was there before.  The worker poisons outputs with a pattern that differs between
+ * iterations and between processes; a program gets whatever the allocator hands out. */
+#include "workloads/workload.h"
+
+#include <string.h>
+
+enum { BLOCK = 96 /* bins cleared at a time; no divisor of the bins of any size */ };
+
+struct histogram_shape {
+    int64_t values, bins;
+};
+
+struct uninitialized_read {
+    int64_t values, bins;
+    const int32_t *bin;
+    int32_t *counts;
+};
+
+static void values_count(const struct run *run)
+{
+    const struct uninitialized_read *histogram = run->state;
+
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t i = 0; i < histogram->values; i++)
+        __atomic_fetch_add(&histogram->counts[histogram->bin[i]], 1, __ATOMIC_RELAXED);
+}
+
+static void whole_blocks_clear(const struct uninitialized_read *histogram)
+{
+    for (int64_t block = 0; block < histogram->bins / BLOCK; block++)
+        memset(histogram->counts + block * BLOCK, 0, BLOCK * sizeof(int32_t));
+}
+
+static void compute_uncleared(struct run *run)
+{
+    whole_blocks_clear(run->state);
+    values_count(run);
+}
+
+static void compute_cleared(struct run *run)
+{
+    const struct uninitialized_read *histogram = run->state;
+
+    memset(histogram->counts, 0, (size_t)histogram->bins * sizeof(int32_t));
+    values_count(run);
+}
+
+static void compute_filled(struct run *run)
+{
+    const struct uninitialized_read *histogram = run->state;
+
+    for (int64_t b = 0; b < histogram->bins; b++)
+        histogram->counts[b] = INT32_MAX;
+    whole_blocks_clear(histogram);
+    values_count(run);
+}
+
+static void setup(struct run *run)
+{
+    const struct histogram_shape *shape = run->size->params;
+    struct uninitialized_read *histogram = run_host_alloc(sizeof(*histogram));
+
+    histogram->values = shape->values;
+    histogram->bins = shape->bins;
+    histogram->bin =
+        run_input(run, "bins", DTYPE_INT32, 1, &shape->values, FILL_INDEX, shape->bins)
+            ->data;
+    histogram->counts = run_output(run, "counts", DTYPE_INT32, 1, &shape->bins)->data;
+    run->state = histogram;
+}
+
+/* Exact, but for the bins that a variant does not clear: there anything may come out. */
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const int32_t *bins = inputs[0].data;
+    int64_t count = tensor_elements(output);
+    bool clears = run->variant->compute == compute_cleared;
+
+    for (int64_t b = 0; b < count; b++) {
+        ret_expected[b] = 0;
+        ret_bound[b] = clears || b < count / BLOCK * BLOCK ? 0 : 0x1p33;
+    }
+    for (int64_t i = 0; i < tensor_elements(&inputs[0]); i++)
+        ret_expected[bins[i]]++;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "uncleared",
+      .summary = "the last bins are added to whatever was there",
+      .models = "a kernel that reads memory nobody wrote",
+      .algorithm = "atomic adds to memory not cleared",
+      .control = true,
+      .compute = compute_uncleared },
+    { .name = "cleared",
+      .summary = "every bin is cleared first",
+      .models = "the remedy: clear what is read",
+      .algorithm = "atomic adds to cleared memory",
+      .compute = compute_cleared },
+    { .name = "filled",
+      .summary = "fresh memory is filled with the largest integer: repeatable, and wrong",
+      .models = "torch.utils.deterministic.fill_uninitialized_memory, which hides the "
+                "defect",
+      .algorithm = "atomic adds to filled memory",
+      .compute = compute_filled },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "bins[65536] counts[1024]",
+      &(const struct histogram_shape){ 65536, 1024 } },
+    { "medium", "bins[1048576] counts[4096]",
+      &(const struct histogram_shape){ 1048576, 4096 } },
+    { "large", "bins[67108864] counts[65536]",
+      &(const struct histogram_shape){ 67108864, 65536 } },
+};
+
+static const struct workload_reference references[] = {
+    { "pytorch torch.utils.deterministic.fill_uninitialized_memory",
+      "fills fresh memory while deterministic algorithms are asked for", NULL },
+    { "pytorch issue 193317",
+      "what deterministic mode mended may have been an uninitialised read", NULL },
+    { "tensorflow issue 41280", "gradients past a sequence's length are not written",
+      NULL },
+};
+
+static const struct workload uninitialized_read = {
+    .name = "uninitialized_read",
+    .version = 1,
+    .backend = "cpu",
+    .title = "Read of memory that nobody wrote",
+    .summary = "a histogram whose last bins are not cleared",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_INT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of the counts",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(uninitialized_read);
