@@ -11,6 +11,9 @@
 
 struct tx;
 
+/* Answered runs of an item before stop_when_varies may end it: as many as a cost needs. */
+enum { JOBS_STOP_RUNS = 3 };
+
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_FINISHED, JOB_CANCELLED };
 const char *job_state_name(enum job_state state);
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "db/jobs.h"
 #include "db/runs.h"
 #include "db/tx.h"
 
@@ -64,7 +65,7 @@ static void give_up_if_due(struct item *item, const struct jobs_answer *answer)
         snprintf(reason, size, "%d runs had no answer; the last: %s",
                  (int)item->unanswered, answer->cause);
     } else if (item->stop_when_varies && answer->verdict == VERDICT_VARIES &&
-               item->answered >= VERDICT_MIN_RUNS) {
+               item->answered >= JOBS_STOP_RUNS) {
         item->given_up = true;
         snprintf(reason, size, "it varies: more runs would show nothing new");
     }

@@ -33,17 +33,19 @@ static void body(const struct while_loop *loop, int64_t iteration, int64_t begin
     }
 }
 
+static int threads_of(const struct run *run)
+{
+    return run->threads < PARALLEL_ITERATIONS ? run->threads : PARALLEL_ITERATIONS;
+}
+
 /* Neighbouring iterations go in opposite directions: two threads meet somewhere, and
  * where hangs on nanoseconds. */
 static void compute_unordered(struct run *run)
 {
     const struct while_loop *loop = run->state;
-    int threads = run->threads;
 
-    if (threads > PARALLEL_ITERATIONS)
-        threads = PARALLEL_ITERATIONS;
     memset(loop->variable, 0, WIDTH * sizeof(float));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(threads_of(run)) schedule(dynamic, 1)
     for (int64_t iteration = 0; iteration < loop->iterations; iteration++) {
         float row[WIDTH];
 
