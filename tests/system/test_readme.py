@@ -33,7 +33,7 @@ def test_commands_work_as_printed(tmp_path):
             code, output = make_readme.run(command, address, environment)
             assert code == 0, (command, output)
             seen += 1
-            if command.endswith("127.0.0.1:7357/"):
+            if "127.0.0.1:7357/ |" in command:
                 continue  # the matrix of the survey, which this service has not run
             if any(line.endswith("…") for line in printed):
                 assert output.startswith(printed[0][:5]), command
