@@ -4,6 +4,7 @@
 #   make test      install what is missing, run every test (gcc, clang, sanitizers, lint)
 #   make           build everything into build/
 #   make check     unit and system tests of this flavour only
+#   make soak      kill the service a thousand times during its jobs
 #   make lint      formatting, layers, headers, clang-tidy, cppcheck
 #   make install   PREFIX=/usr/local DESTDIR=
 #   make clean
@@ -138,6 +139,9 @@ check-unit: all $(TESTS) $(SELFTEST)
 check-system: all $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider $(PYTEST) tests/system tests/web
+soak: all $(SELFTEST)
+	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_KILLS=1000 $(PYTHON) -m pytest -q -c tests/pytest.ini \
+	    -p no:cacheprovider tests/system/test_durability.py
 build-tests: all $(TESTS) $(SELFTEST)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
@@ -175,7 +179,7 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all run test check check-unit check-system build-tests lint format format-check \
+.PHONY: all run test soak check check-unit check-system build-tests lint format format-check \
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
 -include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)

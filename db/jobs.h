@@ -11,7 +11,8 @@
 
 struct tx;
 
-/* Answered runs of an item before stop_when_varies may end it: as many as a cost needs. */
+/* Answered runs of an item before stop_when_varies may end it: as many as a cost needs.
+ */
 enum { JOBS_STOP_RUNS = 3 };
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_FINISHED, JOB_CANCELLED };

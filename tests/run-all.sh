@@ -32,7 +32,7 @@ build_and() { # TARGET MAKE-ARGUMENTS...
 }
 
 stage 'gcc: unit and system tests' build_and check
-export REPROD_KILLS=20 # the first stage killed the service two hundred times
+export REPROD_KILLS=15 # the first stage killed the service more often; make soak: a thousand times
 stage 'lint' make --no-print-directory -j"$jobs" lint
 stage 'clang: unit and system tests' build_and check CC=clang PYTEST="-m flavour"
 stage 'AddressSanitizer, UBSan: unit and system tests' \

@@ -259,14 +259,16 @@ static void setup(struct run *run)
     struct resume *resume = run_host_alloc(sizeof(*resume));
     int64_t examples = *(const int64_t *)run->size->params, one = 1;
     int64_t x[] = { examples, FEATURES }, weights[] = { FEATURES, CLASSES };
+    int32_t *order;
 
     resume->examples = examples;
     resume->x = run_input(run, "x", run->dtype, 2, x, FILL_UNIFORM, 0)->data;
     resume->labels =
         run_input(run, "labels", DTYPE_INT32, 1, &examples, FILL_INDEX, CLASSES)->data;
-    resume->order = run_input_values(run, "order", DTYPE_INT32, 1, &examples,
-                                     order_make(run, examples))
-                        ->data;
+    order = order_make(run, examples);
+    resume->order =
+        run_input_values(run, "order", DTYPE_INT32, 1, &examples, order)->data;
+    free(order);
     resume->initial =
         run_input(run, "initial", run->dtype, 2, weights, FILL_UNIFORM, 0)->data;
     resume->seed = run_input(run, "generator_seed", DTYPE_INT64, 1, &one, FILL_INDEX,

@@ -5,6 +5,7 @@
  * with g = dy * gain and xhat = (x - mean[r]) * inv_std[r]. */
 #include "workloads/workload.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
@@ -161,6 +162,8 @@ static void setup(struct run *run)
     layer->mean = run_input_values(run, "mean", run->dtype, 1, shape, mean)->data;
     layer->inv_std =
         run_input_values(run, "inv_std", run->dtype, 1, shape, inv_std)->data;
+    free(mean);
+    free(inv_std);
     layer->dgain = run_output(run, "dgain", run->dtype, 1, &shape[1])->data;
     layer->doffset = run_output(run, "doffset", run->dtype, 1, &shape[1])->data;
     layer->dx = run_output(run, "dx", run->dtype, 2, shape)->data;

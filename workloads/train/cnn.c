@@ -1,6 +1,7 @@
 #include "workloads/train/cnn.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/instruments/philox.h"
@@ -89,8 +90,9 @@ static void inputs_make(struct run *run, struct cnn *cnn)
     const struct cnn_shape *s = cnn->shape;
     int64_t pixels = s->side * s->side;
     int64_t patterns[] = { CNN_CLASSES, pixels }, noises[] = { s->examples, pixels };
-    int64_t order[] = { s->steps, s->batch };
+    int64_t order_shape[] = { s->steps, s->batch };
     int64_t drops[] = { s->steps, s->batch, cnn->layout.features };
+    int32_t *order;
 
     cnn->patterns =
         run_input(run, "patterns", run->dtype, 2, patterns, FILL_UNIFORM, 0)->data;
@@ -98,8 +100,9 @@ static void inputs_make(struct run *run, struct cnn *cnn)
     cnn->labels =
         run_input(run, "labels", DTYPE_INT32, 1, &s->examples, FILL_INDEX, CNN_CLASSES)
             ->data;
-    cnn->order =
-        run_input_values(run, "order", DTYPE_INT32, 2, order, order_make(run, s))->data;
+    order = order_make(run, s);
+    cnn->order = run_input_values(run, "order", DTYPE_INT32, 2, order_shape, order)->data;
+    free(order);
     cnn->drops =
         run_input(run, "drops", DTYPE_INT32, 3, drops, FILL_INDEX, CNN_DROP)->data;
     cnn->initial =
