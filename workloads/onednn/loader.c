@@ -100,6 +100,7 @@ static const char *version_get(void)
     return onednn_load()->version;
 }
 
-static const struct workload_fact onednn_version = { .name = "onednn",
+static const struct workload_fact onednn_version = { .backend = "cpu",
+                                                     .name = "onednn",
                                                      .value = version_get };
 WORKLOAD_FACT_REGISTER(onednn_version);

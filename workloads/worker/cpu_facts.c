@@ -65,7 +65,7 @@ void cpu_facts_emit_probe(struct emit *emit)
     emit_object(emit, "versions");
     emit_libc(emit);
     emit_openmp(emit);
-    facts_emit(emit);
+    facts_emit(emit, "cpu");
     emit_object_end(emit);
     emit_array(emit, "devices");
     emit_object(emit, NULL);

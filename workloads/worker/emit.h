@@ -17,6 +17,10 @@
 
 #include "workloads/instruments/digest.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { EMIT_LINE_MAX = 64 * 1024 }; /* bytes of a line, its newline included */
 
 struct emit {
@@ -55,5 +59,9 @@ void emit_object(struct emit *emit, const char *key);
 void emit_object_end(struct emit *emit);
 void emit_array(struct emit *emit, const char *key);
 void emit_array_end(struct emit *emit);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -115,7 +115,7 @@ void environment_emit(struct emit *emit, const struct run *run)
     emit_string(emit, "backend", run->backend->name);
     emit_string(emit, "worker_build", libraries_worker_build());
     run->backend->emit_environment(emit, run);
-    facts_emit(emit);
+    facts_emit(emit, run->backend->name);
     emit_variables(emit);
     emit_object_end(emit);
 }

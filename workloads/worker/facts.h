@@ -4,7 +4,16 @@
 
 #include "workloads/worker/emit.h"
 
-/* Adds a string for each fact that has something to say, to the open object. */
-void facts_emit(struct emit *emit);
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Adds a string for each fact of BACKEND that has something to say, to the open object.
+ */
+void facts_emit(struct emit *emit, const char *backend);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
