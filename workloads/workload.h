@@ -6,6 +6,11 @@
  * workload` at its bottom and registers it with WORKLOAD_REGISTER; nothing else is
  * touched. workloads/skeleton.c is a commented template, workloads/README.md a tutorial.
  *
+ * The CPU's workload defines the operation.  What the CUDA one of that name leaves empty
+ * (title, summary, sizes, dtypes, weight_sum, loss, references, the reference hook) the
+ * registry takes from it, so both have one definition and one float64 reference.  Setup
+ * makes the same inputs on both, in the same order.
+ *
  * Everything here runs in the worker: one fresh process that computes one case on one
  * device and exits.  So hooks may end the process (run_unsupported, run_infra), memory
  * that run_input and run_output hand out lives until the process ends, and host memory
@@ -129,7 +134,8 @@ struct workload {
      * float64 values to ret_expected and, for each, the largest difference that rounding
      * in the run's dtype may explain to ret_bound (0: must be exact).  Called by
      * `reprod-worker --check` after an iteration; INPUTS are host copies in order of
-     * creation.  Plain loops in float64: this is the definition of the operation. */
+     * creation.  Plain loops in float64: this is the definition of the operation.  It
+     * reads nothing of run->state, which belongs to the backend. */
     void (*reference)(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound);
@@ -199,12 +205,13 @@ __attribute__((noreturn)) void run_infra(struct run *run, const char *format, ..
     __attribute__((used, section("reprod_workloads")))                                   \
     const struct workload *const w##_registered = &w
 
-/* A fact that belongs to the environment of every run of this worker, whatever it
+/* A fact that belongs to the environment of every run of a backend's worker, whatever it
  * computes, and to the versions of its probe: which library the stack has it use.  VALUE
  * returns it, valid until the process ends, or NULL where there is nothing to say.  It
  * must be the same in all processes of a stack, not only where the library is used. */
 struct workload_fact {
-    const char *name; /* of no other fact of the environment: "onednn" */
+    const char *backend; /* "cpu" or "cuda" */
+    const char *name;    /* of no other fact of the environment: "onednn" */
     const char *(*value)(void);
 };
 

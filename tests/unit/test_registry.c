@@ -118,14 +118,117 @@ static void test_sorts_skips_padding_and_finds(void **state)
     assert_int_equal(registry_init(&registry, list, list + 5, stderr), 0);
     assert_int_equal(registry.count, 3);
     assert_ptr_equal(registry.workloads[0], &a.workload);
-    assert_ptr_equal(registry.workloads[1], &c.workload);
+    assert_string_equal(registry.workloads[1]->backend, "cuda");
     assert_ptr_equal(registry.workloads[2], &b.workload);
-    assert_ptr_equal(registry_find(&registry, "alpha", "cuda"), &c.workload);
+    assert_ptr_equal(registry_find(&registry, "alpha", "cuda"), registry.workloads[1]);
     assert_ptr_equal(registry_find(&registry, "beta", "cpu"), &b.workload);
     assert_null(registry_find(&registry, "beta", "cuda"));
     assert_null(registry_find(&registry, "bet", "cpu"));
     assert_string_equal(registry_nearest(&registry, "betta"), "beta");
     registry_release(&registry);
+}
+
+static void other_setup(struct run *run)
+{
+    (void)run;
+}
+
+/* As a .cu file declares it: variants and setup, the rest from the CPU. */
+static void sample_init_cuda(struct sample *s, const char *name)
+{
+    sample_init(s, name);
+    s->workload = (struct workload){ .name = name,
+                                     .version = 3,
+                                     .backend = "cuda",
+                                     .variants = s->variants,
+                                     .variant_count = 2,
+                                     .setup = other_setup };
+}
+
+static void test_cuda_has_from_cpu_what_it_leaves_empty(void **state)
+{
+    (void)state;
+    struct sample cpu, cuda;
+    struct registry registry;
+    sample_init(&cpu, "alpha");
+    cpu.workload.loss = "l";
+    sample_init_cuda(&cuda, "alpha");
+    const struct workload *list[] = { &cuda.workload, &cpu.workload };
+    assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
+    const struct workload *w = registry_find(&registry, "alpha", "cuda");
+    assert_non_null(w);
+    assert_int_equal(w->version, 3);
+    assert_string_equal(w->backend, "cuda");
+    assert_ptr_equal(w->variants, cuda.variants);
+    assert_ptr_equal(w->setup, other_setup);
+    assert_ptr_equal(w->title, cpu.workload.title);
+    assert_ptr_equal(w->summary, cpu.workload.summary);
+    assert_ptr_equal(w->weight_sum, cpu.workload.weight_sum);
+    assert_ptr_equal(w->loss, cpu.workload.loss);
+    assert_ptr_equal(w->reference, reference);
+    assert_ptr_equal(w->sizes, cpu.sizes);
+    assert_int_equal(w->size_count, 2);
+    assert_int_equal(w->dtype_count, 2);
+    assert_int_equal(w->dtypes[1], DTYPE_FLOAT64);
+    assert_ptr_equal(w->references, cpu.references);
+    assert_int_equal(w->reference_count, 1);
+    assert_ptr_equal(registry_find(&registry, "alpha", "cpu"), &cpu.workload);
+    registry_release(&registry);
+}
+
+static void test_cuda_keeps_what_it_has(void **state)
+{
+    (void)state;
+    struct sample cpu, cuda;
+    struct registry registry;
+    sample_init(&cpu, "alpha");
+    sample_init_cuda(&cuda, "alpha");
+    cuda.workload.summary = "own";
+    cuda.workload.dtypes[0] = DTYPE_FLOAT16;
+    cuda.workload.dtype_count = 1;
+    cuda.workload.sizes = cuda.sizes;
+    cuda.workload.size_count = 1;
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+    assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
+    const struct workload *w = registry_find(&registry, "alpha", "cuda");
+    assert_string_equal(w->summary, "own");
+    assert_int_equal(w->dtype_count, 1);
+    assert_int_equal(w->dtypes[0], DTYPE_FLOAT16);
+    assert_ptr_equal(w->sizes, cuda.sizes);
+    assert_int_equal(w->size_count, 1);
+    registry_release(&registry);
+}
+
+static void test_cuda_without_definition(void **state)
+{
+    (void)state;
+    struct sample cpu, cuda;
+    char text[4096] = "";
+    sample_init(&cpu, "alpha");
+    sample_init_cuda(&cuda, "beta");
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+    assert_int_equal(defects_of(list, 2, text), 1);
+    assert_non_null(strstr(text, "workload 'beta': backend \"cuda\" leaves parts"));
+    sample_init(&cuda, "beta");
+    cuda.workload.backend = "cuda";
+    assert_int_equal(defects_of(list, 2, text), 0);
+}
+
+/* A defect of the definition is told once for each backend that has it. */
+static void test_cuda_of_an_unsound_definition(void **state)
+{
+    (void)state;
+    struct sample cpu, cuda;
+    char text[4096] = "";
+    sample_init(&cpu, "alpha");
+    cpu.workload.title = NULL;
+    sample_init_cuda(&cuda, "alpha");
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+    assert_int_equal(defects_of(list, 2, text), 2);
+    sample_init(&cpu, "alpha");
+    cuda.workload.setup = NULL;
+    assert_int_equal(defects_of(list, 2, text), 1);
+    assert_string_equal(text, "workload 'alpha': has no setup hook\n");
 }
 
 static void test_empty_registry(void **state)
@@ -283,6 +386,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepts_a_sound_workload),
         cmocka_unit_test(test_sorts_skips_padding_and_finds),
+        cmocka_unit_test(test_cuda_has_from_cpu_what_it_leaves_empty),
+        cmocka_unit_test(test_cuda_keeps_what_it_has),
+        cmocka_unit_test(test_cuda_without_definition),
+        cmocka_unit_test(test_cuda_of_an_unsound_definition),
         cmocka_unit_test(test_empty_registry),
         cmocka_unit_test(test_refuses_the_same_name_twice),
         cmocka_unit_test(test_names),

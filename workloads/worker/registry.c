@@ -1,5 +1,6 @@
 #include "workloads/worker/registry.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,16 +42,88 @@ static int report_duplicates(const struct registry *registry, FILE *defects)
     return count;
 }
 
+static bool is_cuda(const struct workload *w)
+{
+    return w->backend && strcmp(w->backend, "cuda") == 0;
+}
+
+/* The loss is not asked for: NULL says that there is none. */
+static bool is_complete(const struct workload *w)
+{
+    return w->title && w->summary && w->size_count && w->dtype_count && w->weight_sum &&
+           w->reference;
+}
+
+static const struct workload *find_definition(const struct workload *w,
+                                              const struct workload *const *begin,
+                                              const struct workload *const *end)
+{
+    for (; begin < end; begin++) {
+        if (*begin && strcmp(text((*begin)->name), text(w->name)) == 0 &&
+            strcmp(text((*begin)->backend), "cpu") == 0) {
+            return *begin;
+        }
+    }
+    return NULL;
+}
+
+static void inherit(struct workload *w, const struct workload *from)
+{
+    w->title = w->title ? w->title : from->title;
+    w->summary = w->summary ? w->summary : from->summary;
+    w->weight_sum = w->weight_sum ? w->weight_sum : from->weight_sum;
+    w->loss = w->loss ? w->loss : from->loss;
+    w->reference = w->reference ? w->reference : from->reference;
+    if (w->size_count == 0) {
+        w->sizes = from->sizes;
+        w->size_count = from->size_count;
+    }
+    if (w->dtype_count == 0) {
+        memcpy(w->dtypes, from->dtypes, sizeof(w->dtypes));
+        w->dtype_count = from->dtype_count;
+    }
+    if (w->reference_count == 0) {
+        w->references = from->references;
+        w->reference_count = from->reference_count;
+    }
+}
+
+/* Takes W into the registry, completed; returns the number of its defects. */
+static int take(struct registry *registry, const struct workload *w,
+                const struct workload *const *begin, const struct workload *const *end,
+                FILE *defects)
+{
+    const struct workload *definition =
+        is_cuda(w) ? find_definition(w, begin, end) : NULL;
+    if (definition) {
+        struct workload *copy = &registry->completed[registry->completed_count++];
+        *copy = *w;
+        inherit(copy, definition);
+        w = copy;
+    }
+    registry->workloads[registry->count++] = w;
+    if (is_cuda(w) && !definition && !is_complete(w)) {
+        fprintf(defects,
+                "workload '%s': backend \"cuda\" leaves parts to the \"cpu\" workload of "
+                "that name, and there is none\n",
+                text(w->name));
+        return 1;
+    }
+    return workload_validate(w, defects);
+}
+
 int registry_init(struct registry *registry, const struct workload *const *begin,
                   const struct workload *const *end, FILE *defects)
 {
     size_t slots = begin ? (size_t)(end - begin) : 0;
-    *registry = (struct registry){ .workloads = run_host_alloc((slots + 1) * SLOT) };
+    *registry = (struct registry){
+        .workloads = run_host_alloc((slots + 1) * SLOT),
+        .completed = run_host_alloc((slots + 1) * sizeof(*registry->completed)),
+    };
     int found = 0;
     for (size_t i = 0; i < slots; i++) {
         if (begin[i]) {
-            registry->workloads[registry->count++] = begin[i];
-            found += workload_validate(begin[i], defects);
+            found += take(registry, begin[i], begin, end, defects);
         }
     }
     qsort(registry->workloads, (size_t)registry->count, SLOT, compare_workloads);
@@ -66,6 +139,7 @@ int registry_init_linked(struct registry *registry, FILE *defects)
 void registry_release(struct registry *registry)
 {
     free(registry->workloads);
+    free(registry->completed);
     *registry = (struct registry){ 0 };
 }
 

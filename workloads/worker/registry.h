@@ -1,7 +1,11 @@
 /* The workloads of this worker: what the linker gathered, checked and sorted by name.
  *
  * A workload that breaks the contract of workloads/workload.h is a defect of the build,
- * found when the worker starts, before it does anything. */
+ * found when the worker starts, before it does anything.
+ *
+ * What a workload of backend "cuda" leaves empty it has from the "cpu" workload of its
+ * name: title, summary, sizes, dtypes, weight_sum, loss, references, the reference hook.
+ * Variants, setup and version are its own. */
 #ifndef WORKLOADS_WORKER_REGISTRY_H
 #define WORKLOADS_WORKER_REGISTRY_H
 
@@ -12,6 +16,8 @@
 struct registry {
     const struct workload **workloads; /* sorted by name, then backend */
     int count;
+    struct workload *completed; /* copies of those that left something empty, filled in */
+    int completed_count;
 };
 
 /* Takes the workloads of [begin, end), which may contain NULL (padding).  Writes one line
