@@ -49,8 +49,7 @@ WSANFLAGS := $(if $(findstring thread,$(SAN)),,$(SANFLAGS))
 
 DAEMON_SRC := $(sort $(wildcard daemon/*.c daemon/base/*.c daemon/agent/*.c api/*.c db/*.c \
                 workloads/evidence/*.c) workloads/instruments/digest.c)
-WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/train/*.c workloads/tuning/*.c \
-                workloads/onednn/*.c workloads/worker/*.c workloads/instruments/*.c))
+WORKER_SRC := $(sort $(filter-out workloads/evidence/%,$(wildcard workloads/*.c workloads/*/*.c)))
 INSTRUMENTS_SRC := $(sort $(wildcard workloads/instruments/*.c))
 SELFTEST_SRC := $(sort $(wildcard tests/selftest/*.c))
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))

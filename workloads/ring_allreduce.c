@@ -7,40 +7,51 @@
  * (Patarasuk, Yuan, "Bandwidth efficient all-reduce operation on tree topologies", IPDPS
  * 2007; Sergeev, Del Balso, "Horovod", arXiv 1802.05799.)
  *
- * The ranks live in one process.  Their gradients, of dense layers (dw = transposed x
- * times dy), are computed by the threads of the team, layer by layer from the last to the
- * first, and a tensor is ready when every rank has computed it: when that is, only the
- * machine decides.  What travels between real ranks are copies, which round nothing. */
+ * Each rank is a process (ranks/ranks.h).  It computes the gradients of dense layers
+ * (dw = transposed x times dy) from its own examples, layer by layer from the last to the
+ * first, and tells the coordinator of each that is ready; `threads` is the number of its
+ * threads, as TensorFlow's inter-op threads.  The coordinator, this process, notes in
+ * which order tensors became ready on all ranks, and that order is the plan by which all
+ * ranks then pack, reduce and unpack.  With one thread a rank there is one such order;
+ * with more only the machine decides.  The cycle in which Horovod collects tensors is
+ * taken to be as long as the backward pass: what is fused becomes one buffer. */
 #include "workloads/workload.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
+#include "workloads/ranks/collective.h"
+#include "workloads/ranks/ranks.h"
 #include "workloads/rounding.h"
 
 enum { RANKS = 4, WIDTH = 32, LEAST_ROWS = 4, ROWS_STEP = 7, ROWS_RANGE = 25 };
+
+/* What the coordinator tells: compute gradients, then one of the ways to reduce them. */
+enum order { COMPUTE, REDUCE_FUSED, REDUCE_EACH, REDUCE_TO_ROOT };
+
+/* What a rank tells after reducing; before, the tensors that are ready. */
+enum { REDUCED = -1 };
 
 struct ring_shape {
     int64_t tensors, batch;
 };
 
-/* A dense layer's weights: [rows][WIDTH]. */
-struct layer {
-    int64_t first_row, rows;
-    int ranks_ready;
-    int64_t offset; /* in the fused buffer, in elements */
-};
-
 struct ring {
     int64_t tensors, batch, total_rows;
-    int ranks;
-    const float *x;   /* [ranks][batch][total rows] */
-    const float *dy;  /* [ranks][batch][WIDTH] */
-    float *gradients; /* [ranks][total rows][WIDTH] */
+    int ranks, threads;
+    const struct span *layers; /* where the weights of each lie: [rows][WIDTH] */
+    pthread_t *team;           /* each rank's copy: its threads but the first */
+    /* Shared by all processes; a rank writes to its own part only. */
+    float *x;         /* [ranks][batch][total rows] */
+    float *dy;        /* [ranks][batch][WIDTH] */
+    float *gradients; /* [ranks][total rows][WIDTH], own before and sums after reducing */
+    float *buffers;   /* [ranks][total rows][WIDTH], fused */
+    int64_t *plan;    /* tensors in the order in which they became ready */
+    /* The coordinator's. */
+    struct ranks group;
+    int *ranks_ready; /* of each tensor */
     float *sum;       /* [total rows][WIDTH] */
-    struct layer *layers;
-    int64_t *arrivals; /* layers in the order in which they became ready */
-    int64_t arrived;
 };
 
 static int64_t layer_rows(int64_t tensor)
@@ -48,16 +59,21 @@ static int64_t layer_rows(int64_t tensor)
     return LEAST_ROWS + tensor * ROWS_STEP % ROWS_RANGE;
 }
 
-static void gradient_compute(const struct ring *ring, int rank, const struct layer *layer)
+static int64_t elements(const struct ring *ring)
 {
-    float *dw = ring->gradients + (rank * ring->total_rows + layer->first_row) * WIDTH;
+    return ring->total_rows * WIDTH;
+}
 
-    memset(dw, 0, (size_t)(layer->rows * WIDTH) * sizeof(float));
+static void gradient_compute(const struct ring *ring, int rank, const struct span *layer)
+{
+    float *dw = ring->gradients + rank * elements(ring) + layer->first;
+
+    memset(dw, 0, (size_t)layer->count * sizeof(float));
     for (int64_t b = rank * ring->batch; b < (rank + 1) * ring->batch; b++) {
-        const float *x = ring->x + b * ring->total_rows + layer->first_row;
+        const float *x = ring->x + b * ring->total_rows + layer->first / WIDTH;
         const float *dy = ring->dy + b * WIDTH;
 
-        for (int64_t row = 0; row < layer->rows; row++) {
+        for (int64_t row = 0; row < layer->count / WIDTH; row++) {
 #pragma omp simd
             for (int64_t i = 0; i < WIDTH; i++)
                 dw[row * WIDTH + i] += x[row] * dy[i];
@@ -65,97 +81,125 @@ static void gradient_compute(const struct ring *ring, int rank, const struct lay
     }
 }
 
-/* For all threads of the team.  Back-propagation on all ranks; notes what arrives when.
- */
-static void gradients_compute(struct ring *ring)
-{
-#pragma omp single
-    {
-        ring->arrived = 0;
-        for (int64_t t = 0; t < ring->tensors; t++)
-            ring->layers[t].ranks_ready = 0;
-    }
-#pragma omp for schedule(dynamic, 1)
-    for (int64_t task = 0; task < ring->tensors * ring->ranks; task++) {
-        int64_t tensor = ring->tensors - 1 - task / ring->ranks;
-        struct layer *layer = &ring->layers[tensor];
+/* Back-propagation on one rank, shared out among its threads. */
+struct backward {
+    const struct ring *ring;
+    const struct rank *rank;
+    int64_t left; /* tensors that no thread has taken */
+};
 
-        gradient_compute(ring, (int)(task % ring->ranks), layer);
-        if (__atomic_add_fetch(&layer->ranks_ready, 1, __ATOMIC_ACQ_REL) == ring->ranks)
-            ring->arrivals[__atomic_fetch_add(&ring->arrived, 1, __ATOMIC_ACQ_REL)] =
-                tensor;
+static void *backward_thread(void *arg)
+{
+    struct backward *backward = arg;
+    const struct ring *ring = backward->ring;
+
+    for (;;) {
+        int64_t tensor = __atomic_sub_fetch(&backward->left, 1, __ATOMIC_RELAXED);
+
+        if (tensor < 0)
+            return NULL;
+        gradient_compute(ring, backward->rank->number, &ring->layers[tensor]);
+        rank_tell(backward->rank, (int32_t)tensor);
     }
 }
 
-/* Sums one element over the ranks, round the ring from rank FIRST. */
-static float ring_sum(const struct ring *ring, int64_t element, int first)
+static void backward_run(const struct ring *ring, const struct rank *rank)
 {
-    float sum = ring->gradients[first * ring->total_rows * WIDTH + element];
+    struct backward backward = { ring, rank, ring->tensors };
 
-    for (int i = 1; i < ring->ranks; i++)
-        sum += ring->gradients[(first + i) % ring->ranks * ring->total_rows * WIDTH +
-                               element];
-    return sum;
+    for (int i = 0; i < ring->threads - 1; i++) {
+        int error = pthread_create(&ring->team[i], NULL, backward_thread, &backward);
+
+        if (error)
+            rank_fail(rank, "cannot start a thread", error);
+    }
+    backward_thread(&backward);
+    for (int i = 0; i < ring->threads - 1; i++)
+        pthread_join(ring->team[i], NULL);
 }
 
-/* Reduces LAYER, which lies at OFFSET of a buffer of COUNT elements. */
-static void layer_reduce(const struct ring *ring, const struct layer *layer,
-                         int64_t offset, int64_t count)
+/* Copies the gradients of RANK to its fused buffer, or back. */
+static void plan_copy(const struct ring *ring, const struct rank *rank, bool pack)
 {
-    for (int64_t i = 0; i < layer->rows * WIDTH; i++) {
-        int64_t chunk = (offset + i) * ring->ranks / count;
-        int64_t element = layer->first_row * WIDTH + i;
+    float *packed = ring->buffers + rank->number * elements(ring);
 
-        ring->sum[element] = ring_sum(ring, element, (int)(chunk + 1) % ring->ranks);
+    for (int64_t i = 0; i < ring->tensors; i++) {
+        const struct span *layer = &ring->layers[ring->plan[i]];
+        float *gradient = ring->gradients + rank->number * elements(ring) + layer->first;
+
+        memcpy(pack ? packed : gradient, pack ? gradient : packed,
+               (size_t)layer->count * sizeof(float));
+        packed += layer->count;
     }
+}
+
+static void rank_reduce(const struct ring *ring, const struct rank *rank,
+                        enum order order)
+{
+    int64_t stride = elements(ring);
+    struct span all = { 0, stride };
+
+    if (order == REDUCE_EACH) {
+        ring_reduce(rank, ring->gradients, stride, ring->layers, ring->tensors);
+        return;
+    }
+    plan_copy(ring, rank, true);
+    if (order == REDUCE_FUSED)
+        ring_reduce(rank, ring->buffers, stride, &all, 1);
+    else
+        root_reduce(rank, ring->buffers, stride, stride);
+    plan_copy(ring, rank, false);
+}
+
+static void rank_main(const struct rank *rank, void *context)
+{
+    const struct ring *ring = context;
+
+    for (;;) {
+        enum order order = (enum order)rank_hear(rank);
+
+        if (order == COMPUTE) {
+            backward_run(ring, rank);
+        } else {
+            rank_reduce(ring, rank, order);
+            rank_tell(rank, REDUCED);
+        }
+    }
+}
+
+/* The coordinator's part of an iteration. */
+static void gradients_reduce(struct run *run, enum order order)
+{
+    struct ring *ring = run->state;
+    int64_t arrived = 0;
+
+    memset(ring->ranks_ready, 0, (size_t)ring->tensors * sizeof(*ring->ranks_ready));
+    ranks_tell(&ring->group, COMPUTE);
+    while (arrived < ring->tensors) {
+        int32_t tensor = ranks_hear(&ring->group);
+
+        if (++ring->ranks_ready[tensor] == ring->ranks)
+            ring->plan[arrived++] = tensor;
+    }
+    ranks_tell(&ring->group, order);
+    for (int i = 0; i < ring->ranks; i++)
+        ranks_hear(&ring->group);
+    memcpy(ring->sum, ring->gradients, (size_t)elements(ring) * sizeof(float));
 }
 
 static void compute_fused(struct run *run)
 {
-    struct ring *ring = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        gradients_compute(ring);
-#pragma omp single
-        for (int64_t i = 0, offset = 0; i < ring->tensors; i++) {
-            struct layer *layer = &ring->layers[ring->arrivals[i]];
-
-            layer->offset = offset;
-            offset += layer->rows * WIDTH;
-        }
-#pragma omp for
-        for (int64_t t = 0; t < ring->tensors; t++)
-            layer_reduce(ring, &ring->layers[t], ring->layers[t].offset,
-                         ring->total_rows * WIDTH);
-    }
+    gradients_reduce(run, REDUCE_FUSED);
 }
 
 static void compute_ordered(struct run *run)
 {
-    struct ring *ring = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        gradients_compute(ring);
-#pragma omp for
-        for (int64_t t = 0; t < ring->tensors; t++)
-            layer_reduce(ring, &ring->layers[t], 0, ring->layers[t].rows * WIDTH);
-    }
+    gradients_reduce(run, REDUCE_EACH);
 }
 
-/* Wherever an element lies, it is summed from rank 0 on. */
 static void compute_fixed_root(struct run *run)
 {
-    struct ring *ring = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        gradients_compute(ring);
-#pragma omp for
-        for (int64_t i = 0; i < ring->total_rows * WIDTH; i++)
-            ring->sum[i] = ring_sum(ring, i, 0);
-    }
+    gradients_reduce(run, REDUCE_TO_ROOT);
 }
 
 static int variant_ranks(const struct run *run)
@@ -163,31 +207,65 @@ static int variant_ranks(const struct run *run)
     return strcmp(run->variant->name, "two_ranks") == 0 ? 2 : RANKS;
 }
 
+static void layers_make(struct ring *ring)
+{
+    struct span *layers = run_host_alloc((size_t)ring->tensors * sizeof(*layers));
+
+    for (int64_t t = 0; t < ring->tensors; t++) {
+        layers[t] = (struct span){ ring->total_rows * WIDTH, layer_rows(t) * WIDTH };
+        ring->total_rows += layer_rows(t);
+    }
+    ring->layers = layers;
+}
+
+static void shared_make(struct run *run, struct ring *ring)
+{
+    size_t ranks = (size_t)ring->ranks, examples = ranks * (size_t)ring->batch;
+    size_t part = (size_t)elements(ring) * sizeof(float);
+
+    ring->x = ranks_map(run, examples * (size_t)ring->total_rows * sizeof(float));
+    ring->dy = ranks_map(run, examples * WIDTH * sizeof(float));
+    ring->gradients = ranks_map(run, ranks * part);
+    ring->buffers = ranks_map(run, ranks * part);
+    ring->plan = ranks_map(run, (size_t)ring->tensors * sizeof(*ring->plan));
+}
+
 static void setup(struct run *run)
 {
     const struct ring_shape *shape = run->size->params;
     struct ring *ring = run_host_alloc(sizeof(*ring));
+    const struct tensor *x, *dy;
 
     *ring = (struct ring){ .tensors = shape->tensors,
                            .batch = shape->batch,
-                           .ranks = variant_ranks(run) };
-    ring->layers = run_alloc(run, (size_t)shape->tensors * sizeof(*ring->layers));
-    ring->arrivals = run_alloc(run, (size_t)shape->tensors * sizeof(*ring->arrivals));
-    for (int64_t t = 0; t < shape->tensors; t++) {
-        ring->layers[t].first_row = ring->total_rows;
-        ring->layers[t].rows = layer_rows(t);
-        ring->total_rows += layer_rows(t);
-    }
+                           .ranks = variant_ranks(run),
+                           .threads = run->threads };
+    run->state = ring;
+    layers_make(ring);
+    ring->team = run_host_alloc((size_t)run->threads * sizeof(*ring->team));
+    ring->ranks_ready =
+        run_host_alloc((size_t)shape->tensors * sizeof(*ring->ranks_ready));
+    shared_make(run, ring);
+    ranks_start(&ring->group, run, ring->ranks, rank_main, ring);
+
     int64_t x_shape[] = { RANKS, shape->batch, ring->total_rows };
     int64_t dy_shape[] = { RANKS, shape->batch, WIDTH };
     int64_t sum_shape[] = { ring->total_rows, WIDTH };
+    size_t examples = (size_t)(ring->ranks * shape->batch);
 
-    ring->x = run_input(run, "x", run->dtype, 3, x_shape, FILL_UNIFORM, 0)->data;
-    ring->dy = run_input(run, "dy", run->dtype, 3, dy_shape, FILL_WIDE, 0)->data;
+    x = run_input(run, "x", run->dtype, 3, x_shape, FILL_UNIFORM, 0);
+    dy = run_input(run, "dy", run->dtype, 3, dy_shape, FILL_WIDE, 0);
     ring->sum = run_output(run, "sum", run->dtype, 2, sum_shape)->data;
-    ring->gradients =
-        run_alloc(run, (size_t)(RANKS * ring->total_rows * WIDTH) * sizeof(float));
-    run->state = ring;
+    /* Nothing is told to the ranks before the first iteration, so they find it there. */
+    memcpy(ring->x, x->data, examples * (size_t)ring->total_rows * sizeof(float));
+    memcpy(ring->dy, dy->data, examples * WIDTH * sizeof(float));
+}
+
+static void teardown(struct run *run)
+{
+    struct ring *ring = run->state;
+
+    ranks_stop(&ring->group);
 }
 
 static void reference(const struct run *run, const struct tensor *inputs,
@@ -219,7 +297,7 @@ static const struct workload_variant variants[] = {
     { .name = "ordered",
       .summary = "four ranks, each tensor reduced by itself",
       .models = "HOROVOD_FUSION_THRESHOLD=0",
-      .algorithm = "one ring a tensor",
+      .algorithm = "one ring a tensor, side by side",
       .compute = compute_ordered },
     { .name = "two_ranks",
       .summary = "two ranks, fused: a + b = b + a",
@@ -256,7 +334,7 @@ static const struct workload ring_allreduce = {
     .version = 1,
     .backend = "cpu",
     .title = "Multi-GPU using Horovod: ring all-reduce with tensor fusion",
-    .summary = "gradients of four ranks, summed round a ring",
+    .summary = "gradients of four ranks, each a process, summed round a ring",
     .variants = variants,
     .variant_count = COUNT_OF(variants),
     .sizes = sizes,
@@ -268,5 +346,6 @@ static const struct workload ring_allreduce = {
     .reference_count = COUNT_OF(references),
     .setup = setup,
     .reference = reference,
+    .teardown = teardown,
 };
 WORKLOAD_REGISTER(ring_allreduce);

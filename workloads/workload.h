@@ -126,8 +126,8 @@ struct workload {
     int reference_count;
 
     /* Required.  Creates inputs and outputs with run_input and run_output, and whatever
-     * state the variants share in run->state.  Called once, before the first iteration.
-     */
+     * state the variants share in run->state.  Called once, before the first iteration;
+     * until it makes the first input, the process has one thread. */
     void (*setup)(struct run *run);
 
     /* Required.  The correct answer: for output tensor OUTPUT, writes tensor_elements()
