@@ -7,6 +7,7 @@
 #ifndef API_API_H
 #define API_API_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,13 +19,17 @@
 
 struct api;
 
-/* A device that jobs can be sent to, as the agents last reported it. */
+/* A device with one of the stacks that serve it, as the agents last reported them: one
+ * entry a pair. */
 struct api_device {
     const char *id;      /* "cpu:host-a" */
     const char *backend; /* "cpu" */
-    const char *stack;   /* the stack that serves it by default */
+    const char *stack;
     const char *host;
-    bool online; /* its agent is connected */
+    bool is_default;         /* its first stack: that of jobs that name none */
+    bool online;             /* its agent is connected */
+    const json_t *catalogue; /* what the stack's worker computes, as --catalogue prints
+                                it; NULL: all there is for the backend */
 };
 
 /* What the API asks of the daemon.  All called on the loop thread. */
@@ -33,7 +38,8 @@ struct api_hooks {
     /* NULL until the first agent said hello: POST /v1/jobs then answers 503. */
     const struct catalogue *(*catalogue)(void *arg);
     const struct profile_set *(*profiles)(void *arg);
-    /* The devices known now; borrowed until the loop runs on.  Returns how many. */
+    /* The devices known now, each once a stack; borrowed until the loop runs on.  Returns
+     * how many entries. */
     int (*devices)(void *arg, const struct api_device **ret_devices);
     /* JOB is durable: schedule it.  Borrowed for the call. */
     void (*job_accepted)(void *arg, const struct job *job);

@@ -7,10 +7,10 @@
 #include "daemon/base/mem.h"
 #include "db/fleet.h"
 
-/* What the loop knows of a device and a reader thread does not. */
+/* What the loop knows of a device and a reader thread does not, once a stack. */
 struct presence {
     char id[CASE_TITLE_SIZE], host[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
-    bool online;
+    bool is_default, online;
 };
 
 struct view {
@@ -42,27 +42,45 @@ static void keep_view(struct request *r)
         copy_text(p->id, sizeof p->id, devices[i].id);
         copy_text(p->host, sizeof p->host, devices[i].host);
         copy_text(p->stack, sizeof p->stack, devices[i].stack);
+        p->is_default = devices[i].is_default;
         p->online = devices[i].online;
     }
+}
+
+static const struct presence *default_presence(const struct view *view, const char *id)
+{
+    for (int i = 0; i < view->count; i++) {
+        if (view->present[i].is_default && strcmp(view->present[i].id, id) == 0) {
+            return &view->present[i];
+        }
+    }
+    return NULL;
+}
+
+static void stacks_of(struct json_out *out, const struct view *view, const char *id)
+{
+    out_open(out, "stacks", '[');
+    for (int i = 0; i < view->count; i++) {
+        if (strcmp(view->present[i].id, id) == 0) {
+            out_text(out, NULL, view->present[i].stack);
+        }
+    }
+    out_close(out, ']');
 }
 
 static void show_device(void *arg, const struct device *device)
 {
     struct view *view = arg;
     struct json_out *out = &view->out;
-    const struct presence *presence = NULL;
+    const struct presence *presence = default_presence(view, device->id);
 
-    for (int i = 0; i < view->count; i++) {
-        if (strcmp(view->present[i].id, device->id) == 0) {
-            presence = &view->present[i];
-        }
-    }
     out_open(out, NULL, '{');
     out_text(out, "id", device->id);
     out_text(out, "host", device->host);
     out_text(out, "backend", device->backend);
     out_text(out, "model", device->model);
     out_text(out, "stack", presence ? presence->stack : NULL);
+    stacks_of(out, view, device->id);
     out_bool(out, "online", presence && presence->online);
     out_json(out, "attributes", device->attributes_json);
     out_time(out, "first_seen_at", device->first_seen_ms);

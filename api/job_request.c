@@ -124,12 +124,40 @@ static void check_devices(const struct expansion *x, struct problems *problems)
     free(stacks.names);
 }
 
+static bool stack_chosen(const struct job_wishes *w, const struct api_device *d)
+{
+    if (w->stacks.given) {
+        return name_list_allows(&w->stacks, d->stack);
+    }
+    return w->all_stacks || w->survey || d->is_default;
+}
+
 /* A device named explicitly may be offline: its items wait for it. */
 static bool device_chosen(const struct expansion *x, const struct api_device *d)
 {
-    return name_list_allows(&x->wishes->stacks, d->stack) &&
+    return stack_chosen(x->wishes, d) &&
            (x->wishes->devices.given ? name_list_allows(&x->wishes->devices, d->id)
                                      : d->online);
+}
+
+/* Whether D's worker has the workload that the catalogue of all workers has as W. */
+static bool device_has(const struct api_device *d, const struct catalogue_workload *w)
+{
+    size_t i;
+    json_t *entry;
+
+    if (strcmp(w->backend, d->backend) != 0) {
+        return false;
+    }
+    json_array_foreach((json_t *)d->catalogue, i, entry)
+    {
+        const char *name = json_string_value(json_object_get(entry, "workload"));
+
+        if (name && strcmp(name, w->name) == 0) {
+            return true;
+        }
+    }
+    return d->catalogue == NULL;
 }
 
 /* Returns the new item, NULL beyond the limit. */
@@ -202,7 +230,7 @@ static void expand_workload(struct expansion *x, const struct catalogue_workload
     }
 }
 
-/* Every device with the workloads of its backend.  Returns how many devices were chosen.
+/* Every device and stack with the workloads of its worker.  Returns how many were chosen.
  */
 static int expand_devices(struct expansion *x)
 {
@@ -218,8 +246,8 @@ static int expand_devices(struct expansion *x)
         for (int w = 0; w < catalogue_count(x->catalogue); w++) {
             const struct catalogue_workload *workload = catalogue_at(x->catalogue, w);
 
-            if (strcmp(workload->backend, device->backend) == 0 &&
-                name_list_allows(&x->wishes->workloads, workload->name)) {
+            if (name_list_allows(&x->wishes->workloads, workload->name) &&
+                device_has(device, workload)) {
                 expand_workload(x, workload, device);
             }
         }
@@ -236,14 +264,17 @@ static void check_backends(const struct expansion *x, struct problems *problems)
         char pointer[64];
 
         for (int d = 0; d < x->device_count && !runs; d++) {
-            runs = device_chosen(x, &x->devices[d]) &&
-                   catalogue_find(x->catalogue, name, x->devices[d].backend) != NULL;
+            const struct api_device *device = &x->devices[d];
+            const struct catalogue_workload *w =
+                catalogue_find(x->catalogue, name, device->backend);
+
+            runs = w && device_chosen(x, device) && device_has(device, w);
         }
         if (!runs) {
             snprintf(pointer, sizeof pointer, "/workloads/%d", i);
             problems_add(problems, PROBLEM_INVALID, pointer,
-                         "workload '%.100s' has no implementation for the backend of "
-                         "any chosen device",
+                         "workload '%.100s' has no implementation for any chosen device "
+                         "and stack",
                          name);
         }
     }

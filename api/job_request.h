@@ -8,8 +8,10 @@
  *
  * Every member may be left out.  Workloads, variants and devices left out mean all (all
  * that are online, for devices); sizes and dtypes mean each workload's default; the seed
- * is 1.  "survey":true changes the defaults: stop_when_varies true, priority background.
- * A variant, size or dtype that only some of the workloads have applies to those. */
+ * is 1; stacks left out mean the first that serves each device, "all" (instead of a list)
+ * every one.  "survey":true changes the defaults: stop_when_varies true, priority
+ * background, stacks "all".  A variant, size or dtype that only some of the workloads
+ * have applies to those, and a workload that a stack's worker lacks is left out there. */
 #ifndef API_JOB_REQUEST_H
 #define API_JOB_REQUEST_H
 
@@ -34,9 +36,9 @@ enum {
 };
 
 /* Fills RET_JOB except its id and created_ms: state queued, the canonical request, and
- * the items, all variants of one workload, size, dtype, seed and device adjacent.  Caller
- * releases it with job_release.  ERR_INVALID with RET_PROBLEMS saying what is wrong;
- * ERR_BUSY with a PROBLEM_NO_DEVICE when nothing is wrong but no device is online.
+ * the items, all variants of one workload, size, dtype, seed, device and stack adjacent.
+ * Caller releases it with job_release.  ERR_INVALID with RET_PROBLEMS saying what is
+ * wrong; ERR_BUSY with a PROBLEM_NO_DEVICE when nothing is wrong but no device is online.
  * RET_PROBLEMS must be empty; caller releases it. */
 enum err_code job_request_expand(const json_t *request, const struct catalogue *catalogue,
                                  const struct api_device *devices, int device_count,

@@ -116,6 +116,20 @@ static void read_names(const json_t *request, const char *key, struct name_list 
     }
 }
 
+static void read_stacks(const json_t *request, struct job_wishes *wishes,
+                        struct problems *problems)
+{
+    const char *text = json_string_value(json_object_get(request, "stacks"));
+
+    wishes->all_stacks = text && strcmp(text, "all") == 0;
+    if (!text) {
+        read_names(request, "stacks", &wishes->stacks, problems);
+    } else if (!wishes->all_stacks) {
+        problems_add(problems, PROBLEM_INVALID, "/stacks",
+                     "must be an array of names, or \"all\"");
+    }
+}
+
 /* An integer from 0, or one as decimal text, since JSON numbers lose bits. */
 static bool read_seed(const json_t *value, uint64_t *ret_seed)
 {
@@ -255,7 +269,7 @@ void job_wishes_read(const json_t *request, struct job_wishes *ret_wishes,
     read_names(request, "sizes", &w->sizes, problems);
     read_names(request, "dtypes", &w->dtypes, problems);
     read_names(request, "devices", &w->devices, problems);
-    read_names(request, "stacks", &w->stacks, problems);
+    read_stacks(request, w, problems);
     read_seeds(request, w, problems);
     w->runs = read_count(request, "runs", JOB_RUNS_DEFAULT, JOB_RUNS_MAX, problems);
     w->iterations = read_count(request, "iterations", JOB_ITERATIONS_DEFAULT,

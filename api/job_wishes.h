@@ -19,6 +19,7 @@ struct name_list {
 
 struct job_wishes {
     struct name_list workloads, variants, sizes, dtypes, devices, stacks;
+    bool all_stacks; /* "stacks":"all" */
     uint64_t *seeds;
     int seed_count;
     int runs, iterations;

@@ -33,13 +33,46 @@ const struct profile_table *matrix_choice_table(struct request *r,
     return NULL;
 }
 
+static bool is_cpu(const struct api_device *device)
+{
+    return strcmp(device->backend, "cpu") == 0;
+}
+
+void matrix_subject_find(const struct api_device *devices, int count, const char *device,
+                         struct matrix_subject *ret_subject)
+{
+    const struct api_device *found = NULL;
+
+    for (int i = 0; i < count; i++) {
+        const struct api_device *d = &devices[i];
+
+        if (d->is_default && (!*device || strcmp(d->id, device) == 0) &&
+            (!found || (is_cpu(found) && !is_cpu(d)))) {
+            found = d;
+        }
+    }
+    copy_text(ret_subject->device, sizeof ret_subject->device, found ? found->id : "");
+    copy_text(ret_subject->stack, sizeof ret_subject->stack, found ? found->stack : "");
+}
+
+enum err_code matrix_subject_environment(struct tx *tx,
+                                         const struct matrix_subject *subject,
+                                         char ret_id[DIGEST_TEXT_SIZE], struct err *err)
+{
+    return environments_of_stack(tx, subject->device, subject->stack, ret_id, err);
+}
+
 void matrix_choice_read(struct request *r, int64_t now_ms,
                         struct matrix_choice *ret_choice)
 {
     const char *environment = request_parameter(r, "environment");
+    const struct api_device *devices;
+    int count;
 
     *ret_choice = (struct matrix_choice){ .as_of_ms = param_time(r, "as_of") };
     param_text(r, "device", ret_choice->device, sizeof ret_choice->device);
+    count = r->api->hooks.devices(r->api->hooks.arg, &devices);
+    matrix_subject_find(devices, count, ret_choice->device, &ret_choice->subject);
     if (environment && (strlen(environment) != DIGEST_TEXT_SIZE - 1 ||
                         strspn(environment, "0123456789abcdef") != strlen(environment))) {
         problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_ENVIRONMENT, "environment",
@@ -132,6 +165,9 @@ enum err_code matrix_choice_environment(struct tx *tx, const struct matrix_choic
     enum err_code code;
 
     copy_text(id, sizeof id, choice->environment);
+    if (!id[0] && matrix_subject_environment(tx, &choice->subject, id, err) != ERR_OK) {
+        return err->code;
+    }
     if (!id[0] && choice->device[0] &&
         find_by_device(tx, choice, problems, id, err) != ERR_OK) {
         return err->code;

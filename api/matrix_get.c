@@ -97,9 +97,11 @@ static void share(struct request *r)
 /* Everything that decides the body, but for the store's contents and the time. */
 static char *cache_key(const struct request *r, const struct view *view)
 {
-    return xasprintf("%d|%s|%s|%s|%lld", (int)r->format, view->table->id,
-                     view->choice.environment, view->choice.device,
-                     (long long)view->choice.as_of_ms);
+    const struct matrix_choice *c = &view->choice;
+
+    return xasprintf("%d|%s|%s|%s|%s|%s|%lld", (int)r->format, view->table->id,
+                     c->environment, c->device, c->subject.device, c->subject.stack,
+                     (long long)c->as_of_ms);
 }
 
 static void check_view(struct request *r)

@@ -153,13 +153,15 @@ void metrics_get(struct request *r)
     struct api *api = r->api;
     struct figures *f = xcalloc(1, sizeof *f);
     const struct api_device *devices;
+    int entries;
 
     request_keep(r, f, figures_free);
     f->now_ms = clock_wall_ms();
     f->stale_after_ms = api->options.stale_after_ms;
-    f->devices = api->hooks.devices(api->hooks.arg, &devices);
-    for (int i = 0; i < f->devices; i++) {
-        f->devices_online += devices[i].online;
+    entries = api->hooks.devices(api->hooks.arg, &devices);
+    for (int i = 0; i < entries; i++) {
+        f->devices += devices[i].is_default;
+        f->devices_online += devices[i].is_default && devices[i].online;
     }
     f->streams = api->streams.count;
     f->connections =

@@ -70,7 +70,8 @@ static void bring_online(struct fleet_host *host)
     fleet_list_devices(fleet);
     fleet_store_hello(fleet->options.store, host->name, host->hello);
     for (int i = 0; i < fleet->device_count; i++) {
-        if (strcmp(fleet->devices[i].host, host->name) == 0) {
+        if (fleet->devices[i].is_default &&
+            strcmp(fleet->devices[i].host, host->name) == 0) {
             runner_device_online(fleet->options.runner, fleet->devices[i].id, host->link,
                                  fleet_text(host->hello, "boot_id"));
         }

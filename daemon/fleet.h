@@ -43,11 +43,11 @@ void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms);
 /* NULL until the first hello. */
 const struct catalogue *fleet_catalogue(const struct fleet *fleet);
 
-/* Borrowed until the loop runs on. */
+/* Each device once for every stack that serves it.  Borrowed until the loop runs on. */
 int fleet_devices(const struct fleet *fleet, const struct api_device **ret_devices);
 
-/* Array: {"name","host","backend","worker_build","versions","devices","online","cause"}.
- * New reference. */
+/* Array: {"name","host","worker","library_path","backend","worker_build","versions",
+ * "problems","devices","online","cause"}.  New reference. */
 json_t *fleet_stacks(const struct fleet *fleet);
 
 /* What identifies devices and environments of the hosts that are online: the digest of

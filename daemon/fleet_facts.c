@@ -17,10 +17,17 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
                        const json_t *stack, const json_t *device)
 {
     const char *id = fleet_text(device, "id");
+    const char *name = fleet_text(stack, "name");
+    bool known = false;
 
     for (int i = 0; i < fleet->device_count; i++) {
-        if (strcmp(fleet->devices[i].id, id) == 0) {
-            return; /* the first stack that serves a device is its default */
+        const struct api_device *other = &fleet->devices[i];
+
+        if (strcmp(other->id, id) == 0) {
+            if (other->host != host->name || strcmp(other->stack, name) == 0) {
+                return; /* a device belongs to the first host that has it */
+            }
+            known = true;
         }
     }
     fleet->devices = xrealloc(fleet->devices,
@@ -28,9 +35,11 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
     fleet->devices[fleet->device_count++] = (struct api_device){
         .id = id,
         .backend = fleet_text(json_object_get(stack, "probe"), "backend"),
-        .stack = fleet_text(stack, "name"),
+        .stack = name,
         .host = host->name,
+        .is_default = !known,
         .online = host->online,
+        .catalogue = json_object_get(stack, "catalogue"),
     };
 }
 
@@ -82,16 +91,19 @@ json_t *fleet_stacks(const struct fleet *fleet)
             json_t *cause = json_object_get(stack, "cause");
 
             json_array_append_new(
-                list, json_pack("{s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:b, s:O?}",
-                                "name", json_object_get(stack, "name"), "host",
-                                host->name, "worker", json_object_get(stack, "worker"),
-                                "backend", json_object_get(probe, "backend"),
-                                "worker_build", json_object_get(probe, "worker_build"),
-                                "versions", json_object_get(probe, "versions"), "devices",
-                                json_object_get(probe, "devices"), "online", host->online,
-                                "cause",
-                                json_is_string(cause) ? cause
-                                                      : json_object_get(probe, "cause")));
+                list,
+                json_pack(
+                    "{s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:b, "
+                    "s:O?}",
+                    "name", json_object_get(stack, "name"), "host", host->name, "worker",
+                    json_object_get(stack, "worker"), "library_path",
+                    json_object_get(stack, "library_path"), "backend",
+                    json_object_get(probe, "backend"), "worker_build",
+                    json_object_get(probe, "worker_build"), "versions",
+                    json_object_get(probe, "versions"), "problems",
+                    json_object_get(probe, "problems"), "devices",
+                    json_object_get(probe, "devices"), "online", host->online, "cause",
+                    json_is_string(cause) ? cause : json_object_get(probe, "cause")));
         }
     }
     return list;

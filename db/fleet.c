@@ -119,6 +119,24 @@ enum err_code environments_each(struct tx *tx, int limit,
     return query_end(&q, err);
 }
 
+enum err_code environments_of_stack(struct tx *tx, const char *device, const char *stack,
+                                    char ret_id[DIGEST_TEXT_SIZE], struct err *err)
+{
+    struct query q;
+
+    ret_id[0] = '\0';
+    query_begin(&q, tx,
+                "SELECT e.id FROM device_stack_environment AS d"
+                " JOIN environment AS e ON e.number = d.environment"
+                " WHERE d.device = ? AND d.stack = ?");
+    query_bind_text(&q, device);
+    query_bind_text(&q, stack);
+    while (query_step(&q)) {
+        query_take_text(&q, ret_id, DIGEST_TEXT_SIZE);
+    }
+    return query_end(&q, err);
+}
+
 enum err_code environments_get(struct tx *tx, const char *id,
                                struct environment *ret_environment, char **ret_json,
                                struct err *err)

@@ -48,6 +48,10 @@ enum err_code environments_each(struct tx *tx, int limit,
                                 void (*visit)(void *arg, const struct environment *e),
                                 void *arg, struct err *err);
 
+/* The environment that DEVICE last reported with STACK: its id, "" when there is none. */
+enum err_code environments_of_stack(struct tx *tx, const char *device, const char *stack,
+                                    char ret_id[DIGEST_TEXT_SIZE], struct err *err);
+
 /* By id, or, for "", the one most recently used.  ERR_NOT_FOUND.  ret_json: caller frees;
  * ret_environment->json is NULL. */
 enum err_code environments_get(struct tx *tx, const char *id,

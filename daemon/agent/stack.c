@@ -184,7 +184,8 @@ static json_t *text_or_null(const char *text)
 
 json_t *stack_json(const struct stack *stack)
 {
-    return json_pack("{s:o,s:o,s:O?,s:O?,s:o}", "name", text_or_null(stack->name),
-                     "worker", text_or_null(stack->worker), "probe", stack->probe,
+    return json_pack("{s:o,s:o,s:o,s:O?,s:O?,s:o}", "name", text_or_null(stack->name),
+                     "worker", text_or_null(stack->worker), "library_path",
+                     text_or_null(stack->library_path), "probe", stack->probe,
                      "catalogue", stack->catalogue, "cause", text_or_null(stack->cause));
 }

@@ -340,6 +340,7 @@ def test_matrix_csv(service, done):
 def test_matrix_follows_the_store(start_service):
     """The shared body is renewed by a commit, and only then."""
     service = start_service()
+    service.wait(lambda: service.get("/v1/devices")["items"], "what its hello commits")
     _, first, _ = service.request("GET", "/v1/matrix")
     _, same, _ = service.request("GET", "/v1/matrix")
     assert first["ETag"] == same["ETag"]

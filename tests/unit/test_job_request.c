@@ -31,10 +31,22 @@ static const char catalogue_text[] =
     " 'dtypes':['float32'],'weight_sum':'w','loss':null,'no_control':'fixed order'}]";
 
 static const struct api_device devices[] = {
-    { .id = "cpu:a", .backend = "cpu", .stack = "cpu", .host = "a", .online = true },
-    { .id = "cpu:b", .backend = "cpu", .stack = "cpu", .host = "b", .online = false },
-    { .id = "GPU-1", .backend = "cuda", .stack = "cudnn9", .host = "a", .online = true },
+    { .id = "cpu:a",
+      .backend = "cpu",
+      .stack = "cpu",
+      .host = "a",
+      .is_default = true,
+      .online = true },
+    { .id = "cpu:b", .backend = "cpu", .stack = "cpu", .host = "b", .is_default = true },
+    { .id = "GPU-1",
+      .backend = "cuda",
+      .stack = "cudnn9",
+      .host = "a",
+      .is_default = true,
+      .online = true },
+    { .id = "GPU-1", .backend = "cuda", .stack = "cudnn8", .host = "a", .online = true },
 };
+enum { DEVICES = 4 };
 
 static struct catalogue *catalogue;
 
@@ -80,7 +92,7 @@ static struct job expand(const char *text)
     struct problems problems = { .count = 0 };
     struct job job;
     enum err_code code =
-        job_request_expand(request, catalogue, devices, 3, &job, &problems);
+        job_request_expand(request, catalogue, devices, DEVICES, &job, &problems);
 
     if (code != ERR_OK) {
         fail_msg("%s: %s: %s", text, problems.items[0].pointer, problems.items[0].detail);
@@ -97,8 +109,9 @@ static void refuse(const char *text, enum problem_kind kind, const char *pointer
     struct problems problems = { .count = 0 };
     struct job job;
 
-    assert_int_equal(job_request_expand(request, catalogue, devices, 3, &job, &problems),
-                     ERR_INVALID);
+    assert_int_equal(
+        job_request_expand(request, catalogue, devices, DEVICES, &job, &problems),
+        ERR_INVALID);
     if (problems.count != 1 || strcmp(problems.items[0].pointer, pointer) != 0 ||
         problems.items[0].kind != kind || !strstr(problems.items[0].detail, words)) {
         fail_msg("%s: %d problems: %d %s: %s", text, problems.count,
@@ -181,13 +194,87 @@ static void test_a_named_device_may_be_offline(void **state)
     job_release(&job);
 }
 
-static void test_stacks_narrow_the_devices(void **state)
+/* Which stacks GPU-1 gets, of its first, cudnn9, and cudnn8. */
+static void expect_stacks(const char *text, const char *first, const char *second)
 {
-    struct job job = expand("{'stacks':['cudnn9']}");
+    struct job job = expand(text);
+    const struct job_item *items = job.items;
+    int at = 0;
+
+    while (at < job.item_count && strcmp(items[at].device, "GPU-1") != 0) {
+        at++;
+    }
+    assert_int_equal(job.item_count - at, second ? 2 : 1);
+    assert_string_equal(items[at].stack, first);
+    if (second) {
+        assert_string_equal(items[at + 1].stack, second);
+        assert_string_equal(items[at + 1].device, "GPU-1");
+    }
+    job_release(&job);
+}
+
+static void test_stacks_of_a_device(void **state)
+{
+    (void)state;
+    expect_stacks("{}", "cudnn9", NULL);
+    expect_stacks("{'devices':['GPU-1']}", "cudnn9", NULL);
+    expect_stacks("{'stacks':['cudnn9']}", "cudnn9", NULL);
+    expect_stacks("{'stacks':['cudnn8']}", "cudnn8", NULL);
+    expect_stacks("{'stacks':['cudnn8','cudnn9']}", "cudnn9", "cudnn8");
+    expect_stacks("{'stacks':'all'}", "cudnn9", "cudnn8");
+    expect_stacks("{'stacks':'all','devices':['GPU-1']}", "cudnn9", "cudnn8");
+    expect_stacks("{'survey':true}", "cudnn9", "cudnn8");
+    expect_stacks("{'survey':true,'stacks':['cudnn8']}", "cudnn8", NULL);
+}
+
+static void test_named_stacks_narrow_the_devices(void **state)
+{
+    struct job job = expand("{'stacks':['cudnn8']}");
 
     (void)state;
     assert_int_equal(job.item_count, 1);
     job_release(&job);
+}
+
+/* Workers of two stacks need not have the same workloads. */
+static void test_a_stack_runs_what_its_worker_has(void **state)
+{
+    json_t *has = json_of("[{'workload':'wgrad'},{'no':'name'}]");
+    const struct api_device some[] = {
+        { .id = "cpu:a",
+          .backend = "cpu",
+          .stack = "cpu",
+          .host = "a",
+          .is_default = true,
+          .online = true },
+        { .id = "cpu:a",
+          .backend = "cpu",
+          .stack = "old",
+          .host = "a",
+          .online = true,
+          .catalogue = has },
+    };
+    struct problems problems = { .count = 0 };
+    struct job job;
+    json_t *all = json_of("{'survey':true}");
+    json_t *lacking = json_of("{'workloads':['ctc'],'stacks':['old']}");
+
+    (void)state;
+    assert_int_equal(job_request_expand(all, catalogue, some, 2, &job, &problems),
+                     ERR_OK);
+    assert_int_equal(job.item_count, 6);
+    for (int i = 4; i < 6; i++) {
+        assert_string_equal(job.items[i].stack, "old");
+        assert_string_equal(job.items[i].key.workload, "wgrad");
+    }
+    job_release(&job);
+    assert_int_equal(job_request_expand(lacking, catalogue, some, 2, &job, &problems),
+                     ERR_INVALID);
+    assert_string_equal(problems.items[0].pointer, "/workloads/0");
+    problems_release(&problems);
+    json_decref(has);
+    json_decref(all);
+    json_decref(lacking);
 }
 
 static void test_survey_changes_defaults_only(void **state)
@@ -197,7 +284,7 @@ static void test_survey_changes_defaults_only(void **state)
     (void)state;
     assert_true(job.survey && job.stop_when_varies);
     assert_int_equal(job.priority, JOB_BACKGROUND);
-    assert_int_equal(job.item_count, 5);
+    assert_int_equal(job.item_count, 6);
     job_release(&job);
     job = expand(
         "{'survey':true,'stop_when_varies':false,'priority':'interactive',"
@@ -234,7 +321,8 @@ static void test_unknown_names_get_the_nearest(void **state)
     refuse("{'sizes':['smal']}", PROBLEM_UNKNOWN_SIZE, "/sizes/0", "'small'?");
     refuse("{'dtypes':['float16']}", PROBLEM_UNKNOWN_DTYPE, "/dtypes/0", "'float");
     refuse("{'devices':['cpu:c']}", PROBLEM_UNKNOWN_DEVICE, "/devices/0", "'cpu:");
-    refuse("{'stacks':['cudnn8']}", PROBLEM_UNKNOWN_STACK, "/stacks/0", "'cudnn9'?");
+    refuse("{'stacks':['cudnn9','cudnm8']}", PROBLEM_UNKNOWN_STACK, "/stacks/1",
+           "'cudnn8'?");
     refuse("{'run':5}", PROBLEM_UNKNOWN_MEMBER, "/run", "'runs'?");
     refuse("{'a/b~c':5}", PROBLEM_UNKNOWN_MEMBER, "/a~1b~0c", "no member");
 }
@@ -255,6 +343,9 @@ static void test_values_out_of_bounds(void **state)
     refuse("{'timeout_seconds':0}", PROBLEM_INVALID, "/timeout_seconds", "number");
     refuse("{'timeout_seconds':'60'}", PROBLEM_INVALID, "/timeout_seconds", "number");
     refuse("{'priority':'urgent'}", PROBLEM_INVALID, "/priority", "interactive");
+    refuse("{'stacks':'cudnn9'}", PROBLEM_INVALID, "/stacks", "\"all\"");
+    refuse("{'stacks':7}", PROBLEM_INVALID, "/stacks", "array");
+    refuse("{'stacks':[]}", PROBLEM_INVALID, "/stacks", "leave the member out");
     refuse("{'survey':1}", PROBLEM_INVALID, "/survey", "true or false");
     refuse("{'note':7}", PROBLEM_INVALID, "/note", "text");
     refuse("{'seed':-1}", PROBLEM_INVALID, "/seed", "integer");
@@ -275,8 +366,9 @@ static void test_all_problems_at_once(void **state)
     struct job job;
 
     (void)state;
-    assert_int_equal(job_request_expand(request, catalogue, devices, 3, &job, &problems),
-                     ERR_INVALID);
+    assert_int_equal(
+        job_request_expand(request, catalogue, devices, DEVICES, &job, &problems),
+        ERR_INVALID);
     assert_int_equal(problems.count, 4);
     assert_int_equal(problems_kind(&problems), PROBLEM_INVALID);
     problems_release(&problems);
@@ -335,7 +427,9 @@ int main(void)
         cmocka_unit_test(test_variants_of_a_case_are_adjacent),
         cmocka_unit_test(test_a_variant_applies_to_those_that_have_it),
         cmocka_unit_test(test_a_named_device_may_be_offline),
-        cmocka_unit_test(test_stacks_narrow_the_devices),
+        cmocka_unit_test(test_stacks_of_a_device),
+        cmocka_unit_test(test_named_stacks_narrow_the_devices),
+        cmocka_unit_test(test_a_stack_runs_what_its_worker_has),
         cmocka_unit_test(test_survey_changes_defaults_only),
         cmocka_unit_test(test_seeds_keep_all_bits),
         cmocka_unit_test(test_unknown_names_get_the_nearest),
