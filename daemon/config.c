@@ -14,7 +14,15 @@ struct reader {
     struct err *err;
 };
 
-enum kind { KIND_LISTEN, KIND_TEXT, KIND_BOOL, KIND_INT, KIND_STACKS, KIND_HOSTS };
+enum kind {
+    KIND_LISTEN,
+    KIND_TEXT,
+    KIND_BOOL,
+    KIND_INT,
+    KIND_STACKS,
+    KIND_HOSTS,
+    KIND_PATHS
+};
 
 /* One row a setting: its key, what it holds, its bounds, where it goes. */
 struct setting {
@@ -34,6 +42,7 @@ static const struct setting settings[] = {
     { "grace_ms", KIND_INT, 10, 600000, TARGET(grace_ms) },
     { "stacks", KIND_STACKS, 0, 0, TARGET(stacks) },
     { "hosts", KIND_HOSTS, 0, 0, TARGET(hosts) },
+    { "profiles", KIND_PATHS, 0, 0, TARGET(profiles) },
 };
 enum { SETTING_COUNT = sizeof settings / sizeof settings[0] };
 
@@ -49,6 +58,7 @@ void config_init(struct config *config)
         .grace_ms = 2000,
         .stacks = json_array(),
         .hosts = json_array(),
+        .profiles = json_array(),
     };
 }
 
@@ -58,6 +68,7 @@ void config_release(struct config *config)
     free(config->data);
     json_decref(config->stacks);
     json_decref(config->hosts);
+    json_decref(config->profiles);
 }
 
 enum err_code config_set_listen(struct config *config, const char *text, struct err *err)
@@ -182,6 +193,18 @@ static enum err_code check_host(struct reader *r, size_t index, json_t *host)
     return ERR_OK;
 }
 
+static enum err_code check_path(struct reader *r, const char *key, size_t index,
+                                const json_t *path)
+{
+    char pointer[64];
+
+    if (!is_text(path)) {
+        snprintf(pointer, sizeof pointer, "%s/%zu", key, index);
+        return fail(r, pointer, "must be the path of a file");
+    }
+    return ERR_OK;
+}
+
 static enum err_code read_array(struct reader *r, const struct setting *s, json_t *value)
 {
     json_t **target = (json_t **)((char *)r->config + s->target);
@@ -193,8 +216,9 @@ static enum err_code read_array(struct reader *r, const struct setting *s, json_
     }
     json_array_foreach(value, i, item)
     {
-        enum err_code code =
-            s->kind == KIND_STACKS ? check_stack(r, i, item) : check_host(r, i, item);
+        enum err_code code = s->kind == KIND_STACKS  ? check_stack(r, i, item)
+                             : s->kind == KIND_HOSTS ? check_host(r, i, item)
+                                                     : check_path(r, s->key, i, item);
 
         if (code != ERR_OK) {
             return code;
@@ -254,6 +278,7 @@ static enum err_code read_setting(struct reader *r, const struct setting *s,
         return read_int(r, s, value);
     case KIND_STACKS:
     case KIND_HOSTS:
+    case KIND_PATHS:
         break;
     }
     return read_array(r, s, value);

@@ -16,9 +16,10 @@ struct config {
     bool survey;           /* start a survey on a new database */
     int stale_after_hours; /* a reproducible cell is stale after this; 0: never */
     int connection_limit;
-    int grace_ms;   /* between SIGTERM and SIGKILL of a worker */
-    json_t *stacks; /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
-    json_t *hosts;  /* array of {"name","launch":[argv]}; empty: this host */
+    int grace_ms;     /* between SIGTERM and SIGKILL of a worker */
+    json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
+    json_t *profiles; /* array of paths of further profile tables */
+    json_t *hosts;    /* array of {"name","launch":[argv]}; empty: this host */
 };
 
 void config_init(struct config *config); /* the defaults */

@@ -13,6 +13,7 @@
 #define DAEMON_FLEET_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
@@ -42,6 +43,9 @@ void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms);
 
 /* NULL until the first hello. */
 const struct catalogue *fleet_catalogue(const struct fleet *fleet);
+
+/* Every host of the configuration said hello at least once: the catalogue is whole. */
+bool fleet_complete(const struct fleet *fleet);
 
 /* Each device once for every stack that serves it.  Borrowed until the loop runs on. */
 int fleet_devices(const struct fleet *fleet, const struct api_device **ret_devices);

@@ -70,6 +70,16 @@ const struct catalogue *fleet_catalogue(const struct fleet *fleet)
     return fleet->catalogue;
 }
 
+bool fleet_complete(const struct fleet *fleet)
+{
+    for (int i = 0; i < fleet->host_count; i++) {
+        if (!fleet->hosts[i].hello) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int fleet_devices(const struct fleet *fleet, const struct api_device **ret_devices)
 {
     *ret_devices = fleet->devices;

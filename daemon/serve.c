@@ -76,16 +76,36 @@ static void first_survey(struct service *s)
     }
 }
 
+static void stop(struct service *s)
+{
+    survey_watch_stop(s->watch);
+    stopping_request(&s->stopping, clock_monotonic_ms());
+    uv_timer_set_repeat(&s->tick, STOP_TICK_MS);
+    uv_timer_again(&s->tick);
+}
+
+/* Only the workers know which workloads there are, so tables are checked when all hosts
+ * were heard; a table that names others ends the service, then and never later. */
+static bool profiles_fit(struct service *s)
+{
+    if (s->profiles_checked || !fleet_complete(s->fleet)) {
+        return true;
+    }
+    s->profiles_checked = true;
+    if (profile_set_check(s->profiles, fleet_catalogue(s->fleet), &s->refusal) ==
+        ERR_OK) {
+        return true;
+    }
+    stop(s);
+    return false;
+}
+
 static void host_said_hello(void *arg)
 {
     struct service *s = arg;
-    struct err err;
 
-    for (int i = 0; i < profile_set_count(s->profiles); i++) {
-        if (profile_check(profile_set_at(s->profiles, i), fleet_catalogue(s->fleet),
-                          &err) != ERR_OK) {
-            log_error("profiles: %s", err.message);
-        }
+    if (!profiles_fit(s)) {
+        return;
     }
     first_survey(s);
     survey_watch_update(s->watch);
@@ -111,10 +131,7 @@ static void on_signal(uv_signal_t *handle, int number)
     struct service *s = handle->data;
 
     (void)number;
-    survey_watch_stop(s->watch);
-    stopping_request(&s->stopping, clock_monotonic_ms());
-    uv_timer_set_repeat(&s->tick, STOP_TICK_MS);
-    uv_timer_again(&s->tick);
+    stop(s);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -244,7 +261,7 @@ static int serve(struct service *s, struct err *err)
 {
     int code;
 
-    if (profile_set_load(&s->profiles, err) != ERR_OK) {
+    if (profile_set_load(s->config.profiles, &s->profiles, err) != ERR_OK) {
         return EXIT_CODE_USAGE;
     }
     code = open_store(s, err);
@@ -264,7 +281,8 @@ static int serve(struct service *s, struct err *err)
     survey_watch_address(s->watch, s->config.address, api_port(s->api));
     open_fleet(s);
     run_loop(s);
-    return EXIT_CODE_OK;
+    *err = s->refusal;
+    return err->code == ERR_OK ? EXIT_CODE_OK : EXIT_CODE_USAGE;
 }
 
 static void release(struct service *s)

@@ -3,6 +3,7 @@
 #ifndef DAEMON_SERVICE_H
 #define DAEMON_SERVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
@@ -33,6 +34,8 @@ struct service {
     uv_signal_t interrupt, terminate;
     struct stopping stopping;
     int ticks;
+    bool profiles_checked;
+    struct err refusal; /* why the service ended itself; code ERR_OK: it did not */
     uint64_t generation;
 };
 

@@ -23,7 +23,7 @@ static int load_profiles(void **state)
     struct err err;
 
     (void)state;
-    return profile_set_load(&set, &err);
+    return profile_set_load(NULL, &set, &err);
 }
 
 static int free_profiles(void **state)

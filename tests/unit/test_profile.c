@@ -129,9 +129,11 @@ static void test_check_against_the_catalogue(void **state)
     struct catalogue *empty = catalogue_new();
 
     (void)state;
-    assert_int_equal(profile_check(t, right, &err), ERR_OK);
-    assert_int_equal(profile_check(t, empty, &err), ERR_OK);
-    assert_int_equal(profile_check(t, wrong, &err), ERR_INVALID);
+    assert_int_equal(profile_check(t, right, false, &err), ERR_OK);
+    assert_int_equal(profile_check(t, empty, true, &err), ERR_OK);
+    assert_int_equal(profile_check(t, empty, false, &err), ERR_INVALID);
+    assert_non_null(strstr(err.message, "t.json: /rows/0/workload: "));
+    assert_int_equal(profile_check(t, wrong, true, &err), ERR_INVALID);
     assert_non_null(strstr(err.message, "t.json: /rows/0/cells/c1/variants/none"));
     catalogue_free(right);
     catalogue_free(wrong);
@@ -146,7 +148,7 @@ static void test_built_in_tables(void **state)
     const struct profile_table *t;
 
     (void)state;
-    assert_int_equal(profile_set_load(&set, &err), ERR_OK);
+    assert_int_equal(profile_set_load(NULL, &set, &err), ERR_OK);
     t = profile_set_find(set, "documents-2020");
     assert_non_null(t);
     assert_int_equal(t->row_count, 9);

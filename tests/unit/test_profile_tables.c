@@ -22,7 +22,7 @@ static int setup(void **state)
     struct err err;
 
     (void)state;
-    return profile_set_load(&set, &err) != ERR_OK ||
+    return profile_set_load(NULL, &set, &err) != ERR_OK ||
            registry_init_linked(&registry, stderr) != 0;
 }
 

@@ -286,45 +286,74 @@ void profile_free(struct profile_table *table)
     free(owned);
 }
 
-/* Whether WORKLOAD has VARIANT on some backend; true for a workload nobody has. */
+/* Whether WORKLOAD has VARIANT on some backend. */
 static bool variant_exists(const struct catalogue *catalogue, const char *workload,
                            const char *variant)
 {
-    bool known = false;
-
     for (int i = 0; i < catalogue_count(catalogue); i++) {
         const struct catalogue_workload *w = catalogue_at(catalogue, i);
 
-        if (strcmp(w->name, workload) == 0) {
-            known = true;
-            if (catalogue_variant(w, variant)) {
-                return true;
-            }
+        if (strcmp(w->name, workload) == 0 && catalogue_variant(w, variant)) {
+            return true;
         }
     }
-    return !known;
+    return false;
+}
+
+static enum err_code check_cell(const struct profile_table *table, int row, int column,
+                                const struct catalogue *catalogue, struct err *err)
+{
+    const char *file = ((const struct owned_table *)table)->name;
+    const char *workload = table->rows[row].workload;
+    const struct profile_cell *cell = &table->rows[row].cells[column];
+
+    for (int i = 0; i < cell->choice_count; i++) {
+        const char *variant = cell->choices[i].variant;
+
+        if (variant && !variant_exists(catalogue, workload, variant)) {
+            return err_set(err, ERR_INVALID,
+                           "%s: /rows/%d/cells/%s/variants/%s: %s has no variant '%s'",
+                           file, row, table->columns[column].id, cell->choices[i].recipe,
+                           workload, variant);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code unknown_workload(const struct profile_table *table, int row,
+                                      const struct catalogue *catalogue, struct err *err)
+{
+    const char *file = ((const struct owned_table *)table)->name;
+    int count = catalogue_count(catalogue);
+    const char **names = xcalloc((size_t)count + 1, sizeof *names);
+    const char *nearest;
+
+    for (int i = 0; i < count; i++) {
+        names[i] = catalogue_at(catalogue, i)->name;
+    }
+    nearest = nearest_name(table->rows[row].workload, names, count);
+    err_set(err, ERR_INVALID,
+            "%s: /rows/%d/workload: no worker has a workload '%s'%s%s%s", file, row,
+            table->rows[row].workload, nearest ? "; did you mean '" : "",
+            nearest ? nearest : "", nearest ? "'?" : "");
+    free(names);
+    return err->code;
 }
 
 enum err_code profile_check(const struct profile_table *table,
-                            const struct catalogue *catalogue, struct err *err)
+                            const struct catalogue *catalogue, bool may_lack,
+                            struct err *err)
 {
-    const char *file = ((const struct owned_table *)table)->name;
-
     for (int r = 0; r < table->row_count; r++) {
+        if (!catalogue_find(catalogue, table->rows[r].workload, NULL)) {
+            if (!may_lack) {
+                return unknown_workload(table, r, catalogue, err);
+            }
+            continue;
+        }
         for (int c = 0; c < table->column_count; c++) {
-            const struct profile_cell *cell = &table->rows[r].cells[c];
-
-            for (int i = 0; i < cell->choice_count; i++) {
-                const char *variant = cell->choices[i].variant;
-
-                if (variant &&
-                    !variant_exists(catalogue, table->rows[r].workload, variant)) {
-                    return err_set(
-                        err, ERR_INVALID,
-                        "%s: /rows/%d/cells/%s/variants/%s: %s has no variant '%s'", file,
-                        r, table->columns[c].id, cell->choices[i].recipe,
-                        table->rows[r].workload, variant);
-                }
+            if (check_cell(table, r, c, catalogue, err) != ERR_OK) {
+                return err->code;
             }
         }
     }

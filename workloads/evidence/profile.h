@@ -1,6 +1,7 @@
 /* Profiles: framework eras as data.  A table is one JSON file (those in
- * workloads/profiles/ are built in): columns (profiles), recipes, and for each row which
- * variant each recipe gives the workload.  Format: workloads/profiles/README.md. */
+ * workloads/profiles/ are built in, the configuration may name more): columns (profiles),
+ * recipes, and for each row which variant each recipe gives the workload.  Format:
+ * workloads/profiles/README.md. */
 #ifndef WORKLOADS_EVIDENCE_PROFILE_H
 #define WORKLOADS_EVIDENCE_PROFILE_H
 
@@ -57,15 +58,24 @@ enum err_code profile_parse(const char *name, const char *text, size_t length,
                             struct profile_table **ret_table, struct err *err);
 void profile_free(struct profile_table *table); /* NULL is fine */
 
-/* Every variant the table names for a workload of the catalogue exists there, for some
- * backend.  ERR_INVALID names file and pointer. */
+/* Every workload the table names is in the catalogue, and every variant exists there, for
+ * some backend.  With MAY_LACK, workloads that the catalogue lacks are passed over.
+ * ERR_INVALID names file, pointer and the nearest name. */
 enum err_code profile_check(const struct profile_table *table,
-                            const struct catalogue *catalogue, struct err *err);
+                            const struct catalogue *catalogue, bool may_lack,
+                            struct err *err);
 
-/* The tables that are built in, "documents-2020" first.  Caller frees with
- * profile_set_free. */
+/* The tables that are built in, "documents-2020" first, then those of FILES (array of
+ * paths, borrowed; NULL: none) in that order.  ERR_INVALID or ERR_IO names the file.
+ * Caller frees with profile_set_free. */
 struct profile_set;
-enum err_code profile_set_load(struct profile_set **ret_set, struct err *err);
+enum err_code profile_set_load(const json_t *files, struct profile_set **ret_set,
+                               struct err *err);
+
+/* As profile_check for each table.  Those that are built in may name workloads that no
+ * worker has: a fleet may run workers of its own, and what they lack stays unmeasured. */
+enum err_code profile_set_check(const struct profile_set *set,
+                                const struct catalogue *catalogue, struct err *err);
 void profile_set_free(struct profile_set *set); /* NULL is fine */
 int profile_set_count(const struct profile_set *set);
 const struct profile_table *profile_set_at(const struct profile_set *set, int index);
