@@ -51,6 +51,8 @@ DAEMON_SRC := $(sort $(wildcard daemon/*.c daemon/base/*.c daemon/agent/*.c api/
                 workloads/evidence/*.c) workloads/instruments/digest.c)
 WORKER_SRC := $(sort $(filter-out workloads/evidence/%,$(wildcard workloads/*.c workloads/*/*.c)))
 INSTRUMENTS_SRC := $(sort $(wildcard workloads/instruments/*.c))
+NVML_SRC   := $(sort $(wildcard cuda/nvml/*.c))
+FAKE_NVML_SRC := $(sort $(wildcard tests/fixtures/nvml/*.c))
 SELFTEST_SRC := $(sort $(wildcard tests/selftest/*.c))
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
 ifneq ($(findstring thread,$(SAN)),)
@@ -68,6 +70,7 @@ PROGRAMS   := $(B)/reprod $(B)/reprod-worker $(B)/reprod-launch
 TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRC))
 INSTRUMENTS := $(B)/libreprod-instruments.so
 SELFTEST   := $(B)/tests/reprod-worker-selftest
+FAKE_NVML  := $(B)/tests/nvml/libnvidia-ml.so.1 $(B)/tests/nvml-old/libnvidia-ml.so.1
 
 all: $(PROGRAMS) $(INSTRUMENTS)
 $(B)/reprod: $(call obj,daemon/main.c) $(DAEMON_LIB) $(B)/link.flags
@@ -85,13 +88,21 @@ $(B)/reprod-launch: $(call obj,$(LAUNCH_SRC)) $(B)/link.flags
 # Digest and exact sums for other languages.  Never sanitized: it is loaded into Python.
 $(INSTRUMENTS): $(INSTRUMENTS_SRC:%=$(B)/pic/%.o) $(B)/link.flags
 	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) -shared -fopenmp $(LDFLAGS) -o $@ $(filter %.o,$^)
-$(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(B)/link.flags
+# Never sanitized: a driver's library is not.
+$(B)/tests/nvml-old/libnvidia-ml.so.1: FAKE = -DFAKE_NVML_OLD
+$(FAKE_NVML): $(FAKE_NVML_SRC) tests/fixtures/nvml/fake_nvml.h $(B)/cc.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) $(CFLAGS) -fPIC $(FAKE) -shared \
+	    -o $@ $(FAKE_NVML_SRC) -lpthread
+$(B)/tests/test_nvml: $(FAKE_NVML)
+$(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(call obj,$(NVML_SRC)) \
+    $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie -fopenmp $(LDFLAGS) \
 	    -o $@ $(filter %.o,$(sort $^)) $(PKG_LIBS) -lcmocka -lm -lpthread
 
 $(B)/obj/workloads/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/workloads/evidence/%.c.o: FLAGS = $(SANFLAGS)
 $(B)/obj/tests/selftest/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
+$(B)/obj/cuda/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/$(LAUNCH_SRC).o: FLAGS =
 $(B)/obj/%.o: FLAGS = $(SANFLAGS) $(PKG_CFLAGS)
 $(B)/obj/%.c.o: %.c $(B)/cc.flags
@@ -144,10 +155,11 @@ soak: all $(SELFTEST)
 build-tests: all $(TESTS) $(SELFTEST)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
-               workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.cuh cuda/*.h \
+               workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.cuh cuda/*.h cuda/*/*.[ch] \
                tests/unit/*.[ch] tests/selftest/*.[ch]))
+C_FILES   += $(sort $(wildcard tests/fixtures/*/*.[ch]))
 HEADERS   := $(filter %.h,$(C_FILES))
-TIDY      := $(patsubst %,$(B)/tidy/%.ok,$(DAEMON_SRC) $(WORKER_SRC))
+TIDY      := $(patsubst %,$(B)/tidy/%.ok,$(DAEMON_SRC) $(WORKER_SRC) $(NVML_SRC))
 lint: format-check check-layers check-docs check-headers tidy cppcheck
 format-check:
 	@clang-format --dry-run --Werror $(C_FILES)
@@ -182,4 +194,4 @@ clean:
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
 -include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)
--include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC))
+-include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(NVML_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC))
