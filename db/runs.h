@@ -53,6 +53,8 @@ struct run {
     int64_t max_rss_kb;
 };
 
+enum { RUN_TELEMETRY_MAX = 4096 }; /* bytes of one sample */
+
 /* A finished run: `run` with everything the store does not know yet filled in, its
  * distinct digests, its environment and its log tail.  All borrowed. */
 struct run_result {
@@ -62,6 +64,8 @@ struct run_result {
     const char *environment_json;  /* canonical; NULL if the run never said */
     const char *environment_title; /* for people */
     const char *libraries_json;    /* array as reported, or NULL */
+    const char *telemetry_start;   /* object as reported, or NULL */
+    const char *telemetry_end;     /* likewise */
     const char *log;               /* tail of stdout and stderr */
     int64_t log_length, log_bytes; /* kept and written */
 };
@@ -134,6 +138,11 @@ enum err_code runs_list(struct tx *tx, const struct runs_filter *filter,
 enum err_code runs_each_digest(struct tx *tx, const char *id,
                                void (*visit)(void *arg, const struct run_digest *digest),
                                void *arg, struct err *err);
+
+/* What the sensors of its device said at the start and at the end of a run: JSON objects,
+ * NULL where they said nothing.  Caller frees both.  Unknown runs have none. */
+enum err_code runs_telemetry(struct tx *tx, const char *id, char **ret_start,
+                             char **ret_end, struct err *err);
 
 /* The log tail: caller frees ret_log (never NULL). */
 enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *ret_length,

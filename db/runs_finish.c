@@ -9,6 +9,7 @@
 #include "db/runs.h"
 #include "db/runs_environment.h"
 #include "db/runs_input.h"
+#include "db/runs_telemetry.h"
 #include "db/tx.h"
 
 /* A run that is being finished: what was stored before, then the result. */
@@ -220,7 +221,9 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
     if (load_intent(&f, err) != ERR_OK || check_digests(&f, err) != ERR_OK ||
         runs_check_input(tx, &f.run, err) != ERR_OK || find_place(&f, err) != ERR_OK ||
         store_run(&f, err) != ERR_OK || store_digests(&f, err) != ERR_OK ||
-        store_log(&f, err) != ERR_OK || add_event(&f, err) != ERR_OK) {
+        store_log(&f, err) != ERR_OK ||
+        runs_store_telemetry(tx, f.run.id, result, err) != ERR_OK ||
+        add_event(&f, err) != ERR_OK) {
         return err->code;
     }
     copy_text(ret_effect->job, sizeof ret_effect->job, f.run.job);

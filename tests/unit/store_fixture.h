@@ -154,6 +154,7 @@ struct fixture_run {
     int digest;      /* of the first iteration; the others follow it */
     int distinct;    /* how many; 0: as 1 */
     int input;       /* its input digest */
+    const char *telemetry_start, *telemetry_end;
     struct run_effect effect;
 };
 
@@ -226,6 +227,8 @@ static inline enum err_code fixture_finish(struct tx *tx, void *arg, struct err 
     struct run_result result = { .run = &run,
                                  .digests = digests,
                                  .environment_title = "this machine",
+                                 .telemetry_start = r->telemetry_start,
+                                 .telemetry_end = r->telemetry_end,
                                  .log = "hello",
                                  .log_length = 5,
                                  .log_bytes = 5 };

@@ -248,18 +248,13 @@ static void write_fixture(const char *path)
     fixture_free(f);
 }
 
-static void test_a_database_of_version_1_opens(void **state)
+static void check_old_database(struct fixture *f, int version)
 {
-    struct fixture *f = *state;
-    const char *path = getenv("REPROD_WRITE_FIXTURE");
     char command[256];
     struct fixture_run next = { .n = 4, .job = 1, .outcome = OUTCOME_COMPLETED };
     struct err err;
 
-    if (path) {
-        write_fixture(path);
-    }
-    snprintf(command, sizeof command, "cp tests/fixtures/v1.db %s", f->path);
+    snprintf(command, sizeof command, "cp tests/fixtures/v%d.db %s", version, f->path);
     assert_int_equal(system(command), 0);
     fixture_open(f);
     assert_false(store_is_new(f->store));
@@ -272,6 +267,21 @@ static void test_a_database_of_version_1_opens(void **state)
     fixture_check_cells(f);
     assert_int_equal(store_write_sync(f->store, fixture_whole_run, &next, &err),
                      ERR_CONFLICT); /* its job is finished */
+}
+
+static void test_a_database_of_version_1_opens(void **state)
+{
+    const char *path = getenv("REPROD_WRITE_FIXTURE");
+
+    if (path) {
+        write_fixture(path);
+    }
+    check_old_database(*state, 1);
+}
+
+static void test_a_database_of_version_2_opens(void **state)
+{
+    check_old_database(*state, 2);
 }
 
 static int setup_empty(void **state)
@@ -295,6 +305,7 @@ int main(void)
         FILE_TEST(test_a_truncated_database_is_refused),
         FILE_TEST(test_an_empty_file_becomes_a_database),
         FILE_TEST(test_a_database_of_version_1_opens),
+        FILE_TEST(test_a_database_of_version_2_opens),
     };
 
     return cmocka_run_group_tests_name("migrate", tests, NULL, NULL);

@@ -107,6 +107,77 @@ static void test_one_digest_comes_back_too(void **state)
     free(g.log);
 }
 
+struct samples {
+    int n;
+    char *start, *end;
+    int64_t rows; /* in the whole table */
+};
+
+static enum err_code get_samples(struct tx *tx, void *arg, struct err *err)
+{
+    struct samples *s = arg;
+    char id[ID_SIZE];
+    struct query q;
+
+    query_begin(&q, tx, "SELECT count(*) FROM run_telemetry");
+    s->rows = query_step(&q) ? query_take_int(&q) : -1;
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    fixture_id('R', s->n, id);
+    return runs_telemetry(tx, id, &s->start, &s->end, err);
+}
+
+static void test_telemetry_is_stored_where_there_is_some(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run none = completed(1, 1);
+    struct fixture_run some = completed(2, 1);
+    struct samples s = { .n = 1 };
+
+    insert_job(f);
+    fixture_write(f, fixture_whole_run, &none);
+    fixture_read(f, get_samples, &s);
+    assert_int_equal(s.rows, 0);
+    assert_null(s.start);
+    assert_null(s.end);
+    some.outcome = OUTCOME_CRASHED;
+    some.telemetry_start = "{\"celsius\":41}";
+    fixture_write(f, fixture_whole_run, &some);
+    s.n = 2;
+    fixture_read(f, get_samples, &s);
+    assert_int_equal(s.rows, 1);
+    assert_string_equal(s.start, "{\"celsius\":41}");
+    assert_null(s.end);
+    free(s.start);
+}
+
+static void test_the_database_wants_small_telemetry(void **state)
+{
+    struct fixture *f = *state;
+    char large[RUN_TELEMETRY_MAX + 2];
+    const char *const wrong[] = { "{", "", large };
+    struct err err;
+
+    insert_job(f);
+    snprintf(large, sizeof large, "\"%0*d\"", RUN_TELEMETRY_MAX - 1, 0);
+    for (int i = 0; i < 3; i++) {
+        struct fixture_run r = completed(1, 1);
+
+        r.telemetry_end = wrong[i];
+        assert_int_equal(store_write_sync(f->store, fixture_whole_run, &r, &err),
+                         ERR_INVALID);
+    }
+    large[RUN_TELEMETRY_MAX - 1] = '"';
+    large[RUN_TELEMETRY_MAX] = '\0';
+    {
+        struct fixture_run r = completed(1, 1);
+
+        r.telemetry_end = large;
+        fixture_write(f, fixture_whole_run, &r);
+    }
+}
+
 static void test_a_run_ends_once(void **state)
 {
     struct fixture *f = *state;
@@ -418,6 +489,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_a_run_from_intent_to_result),
         STORE_TEST(test_one_digest_comes_back_too),
+        STORE_TEST(test_telemetry_is_stored_where_there_is_some),
+        STORE_TEST(test_the_database_wants_small_telemetry),
         STORE_TEST(test_a_run_ends_once),
         STORE_TEST(test_the_database_wants_proof_of_work),
         STORE_TEST(test_unproven_runs_are_not_stored_as_completed),
