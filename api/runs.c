@@ -124,6 +124,24 @@ static void show_digest(void *arg, const struct run_digest *digest)
     out_close(out, '}');
 }
 
+static enum err_code telemetry_json(struct tx *tx, const char *id, struct json_out *out,
+                                    struct err *err)
+{
+    char *start;
+    char *end;
+
+    if (runs_telemetry(tx, id, &start, &end, err) != ERR_OK) {
+        return err->code;
+    }
+    out_open(out, "telemetry", '{');
+    out_json(out, "start", start);
+    out_json(out, "end", end);
+    out_close(out, '}');
+    free(start);
+    free(end);
+    return ERR_OK;
+}
+
 static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
@@ -135,6 +153,10 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     }
     out_open(&out, NULL, '{');
     run_json(&out, &run);
+    if (telemetry_json(tx, run.id, &out, err) != ERR_OK) {
+        buf_release(&out.buf);
+        return err->code;
+    }
     out_open(&out, "items", '[');
     if (runs_each_digest(tx, run.id, show_digest, &out, err) != ERR_OK) {
         buf_release(&out.buf);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/run_environment.h"
+#include "daemon/run_telemetry.h"
 
 enum { DIGEST_DIGITS = DIGEST_TEXT_SIZE - 1, BITS_DIGITS = BITS_TEXT_SIZE - 1 };
 static const double MS_MAX = 7.0 * 24 * 3600 * 1000; /* no run may last longer */
@@ -108,7 +109,8 @@ static enum err_code check_start(const struct start_event *start, struct err *er
                            err)) ||
         (rc = run_environment_check(start->environment, start->backend, start->threads,
                                     err)) ||
-        (rc = check_libraries(start->libraries, err))) {
+        (rc = check_libraries(start->libraries, err)) ||
+        (rc = run_telemetry_check(start->telemetry, err))) {
         return rc;
     }
     return ERR_OK;
@@ -145,6 +147,7 @@ enum err_code start_event_read(const json_t *event, struct start_event *ret_star
         s.threads = threads;
         s.environment = environment;
         s.libraries = libraries;
+        s.telemetry = json_object_get(event, "telemetry");
         if (parse_seed(seed, &s.seed, err) != ERR_OK ||
             text_or_null("claim", claim, &s.claim, err) != ERR_OK) {
             return err->code;
@@ -198,17 +201,23 @@ enum err_code iteration_event_read(const json_t *event,
 enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
                              struct err *err)
 {
-    struct end_event e = { 0 };
+    struct end_event e = { .telemetry = json_object_get(event, "telemetry") };
     json_int_t iterations, elements, bytes_hashed;
     json_t *cause;
     enum err_code rc;
 
+    e.libraries = json_object_get(event, "libraries");
+    if (e.libraries && !json_is_array(e.libraries)) {
+        return err_set(err, ERR_PROTOCOL, "libraries is not an array");
+    }
     if ((rc = unpack(event, err, "{s:s,s:o,s:I,s:I,s:I,s:s,s:s}", "outcome", &e.outcome,
                      "cause", &cause, "iterations", &iterations, "elements", &elements,
                      "bytes_hashed", &bytes_hashed, "device", &e.device, "input_digest",
                      &e.input_digest)) ||
+        (rc = check_libraries(e.libraries, err)) ||
         (rc = text_or_null("cause", cause, &e.cause, err)) ||
-        (rc = check_hex("input_digest", e.input_digest, DIGEST_DIGITS, err))) {
+        (rc = check_hex("input_digest", e.input_digest, DIGEST_DIGITS, err)) ||
+        (rc = run_telemetry_check(e.telemetry, err))) {
         return rc;
     }
     e.iterations = iterations;

@@ -18,6 +18,7 @@ struct start_event {
     uint64_t seed;
     const json_t *environment; /* object of strings and integers */
     const json_t *libraries;   /* array of {"path", "build_id"} */
+    const json_t *telemetry;   /* object (run_telemetry.h), null, or NULL: none */
 };
 
 struct iteration_event {
@@ -30,6 +31,8 @@ struct end_event {
     const char *outcome, *device, *input_digest;
     const char *cause; /* NULL: none */
     int64_t iterations, elements, bytes_hashed;
+    const json_t *libraries; /* as in start_event; NULL: the same as then */
+    const json_t *telemetry; /* as in start_event */
 };
 
 /* ERR_PROTOCOL says what is missing or malformed. */

@@ -9,6 +9,7 @@
 #include "daemon/run_environment.h"
 #include "daemon/run_event.h"
 #include "daemon/run_judge.h"
+#include "daemon/run_telemetry.h"
 #include "daemon/wire.h"
 #include "workloads/instruments/digest.h"
 
@@ -103,6 +104,7 @@ static void fold_start(struct run_fold *fold, const json_t *event)
     wire_clean(fold->run.device_read_back);
     if (fold->deviation[0] == '\0') {
         take_environment(fold, &start);
+        fold->telemetry_start = run_telemetry_text(start.telemetry);
         copy_text(fold->run.algorithm, sizeof fold->run.algorithm, start.algorithm);
         copy_text(fold->run.claim, sizeof fold->run.claim,
                   start.claim ? start.claim : "");
@@ -189,6 +191,11 @@ static void fold_end(struct run_fold *fold, const json_t *event)
         !may_end_as(fold->end_outcome)) {
         deviate(fold, "end: '%.64s' is no outcome that a worker can claim", end.outcome);
         return;
+    }
+    fold->telemetry_end = run_telemetry_text(end.telemetry);
+    if (end.libraries && fold->libraries) {
+        free(fold->libraries);
+        fold->libraries = json_dumps(end.libraries, JSON_COMPACT);
     }
     fold->run.elements = end.elements;
     fold->run.bytes_hashed = end.bytes_hashed;
@@ -332,6 +339,8 @@ void run_fold_finish(struct run_fold *fold, const struct run_exit *exit,
                                        .environment_json = fold->environment,
                                        .environment_title = fold->environment_title,
                                        .libraries_json = fold->libraries,
+                                       .telemetry_start = fold->telemetry_start,
+                                       .telemetry_end = fold->telemetry_end,
                                        .log = fold->log,
                                        .log_length = (int64_t)exit->log_length,
                                        .log_bytes = exit->log_bytes };
@@ -343,6 +352,8 @@ void run_fold_release(struct run_fold *fold)
     free(fold->environment);
     free(fold->environment_title);
     free(fold->libraries);
+    free(fold->telemetry_start);
+    free(fold->telemetry_end);
     free(fold->log);
     free(fold->digests);
     memset(fold, 0, sizeof *fold);

@@ -33,6 +33,7 @@ struct run_fold {
     int64_t seen, capacity;
     int64_t probes, unknown_events;
     char *environment, *environment_title, *libraries, *log;
+    char *telemetry_start, *telemetry_end; /* NULL: none */
     struct run_digest *digests;
     int digest_count;
 };

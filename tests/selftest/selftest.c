@@ -97,6 +97,17 @@ struct selftest_claims selftest_honest_claims(struct run *run)
     };
 }
 
+const char *selftest_telemetry;
+
+static void write_rest_of_event(void)
+{
+    if (selftest_telemetry) {
+        selftest_printf(",\"telemetry\":");
+        selftest_write(selftest_telemetry, strlen(selftest_telemetry));
+    }
+    selftest_printf("}\n");
+}
+
 static void input_digest(struct run *run, char ret_hex[DIGEST_HEX_SIZE])
 {
     digest_hex(run_input_digest(run), ret_hex);
@@ -112,9 +123,10 @@ void selftest_write_start(struct run *run, const char *device)
         "\"iterations\":%d,\"threads\":%d,\"backend\":\"cpu\",\"device\":\"%s\","
         "\"algorithm\":\"self-test\",\"claim\":null,\"input_digest\":\"%s\","
         "\"environment\":{\"backend\":\"cpu\",\"model\":\"self-test\",\"threads\":2,"
-        "\"worker_build\":\"self-test\"},\"libraries\":[]}\n",
+        "\"worker_build\":\"self-test\"},\"libraries\":[]",
         (int)getpid(), run->workload->name, run->variant->name,
         (unsigned long long)run->seed, run->iterations, run->threads, device, digest);
+    write_rest_of_event();
 }
 
 void selftest_write_iteration(int index)
@@ -134,7 +146,8 @@ void selftest_write_end(struct run *run, const struct selftest_claims *claims)
     selftest_printf(
         "{\"event\":\"end\",\"outcome\":\"completed\",\"cause\":null,"
         "\"iterations\":%d,\"elements\":%lld,\"bytes_hashed\":%lld,"
-        "\"device\":\"%s\",\"input_digest\":\"%s\"}\n",
+        "\"device\":\"%s\",\"input_digest\":\"%s\"",
         claims->iterations, (long long)claims->elements, (long long)claims->bytes,
         claims->device, digest);
+    write_rest_of_event();
 }

@@ -37,6 +37,8 @@ struct selftest_claims {
     int64_t elements, bytes;
 };
 struct selftest_claims selftest_honest_claims(struct run *run);
+/* What stands behind "telemetry" in the whole events, JSON; NULL: they have none. */
+extern const char *selftest_telemetry;
 void selftest_write_start(struct run *run, const char *device);
 void selftest_write_iteration(int index);
 void selftest_write_end(struct run *run, const struct selftest_claims *claims);

@@ -30,6 +30,9 @@ MISBEHAVIOUR = {
     ("selftest_out_of_memory", "ordered"): ({"out_of_memory"}, ""),
     ("selftest_infra", "ordered"): ({"infra"}, ""),
     ("selftest_infra", "setup"): ({"infra"}, ""),
+    ("selftest_telemetry", "no_object"): ({"invalid"}, "telemetry is not an object"),
+    ("selftest_telemetry", "nested"): ({"invalid"}, "telemetry.gpu"),
+    ("selftest_telemetry", "too_large"): ({"invalid"}, "4096"),
     ("selftest_unsupported", "ordered"): ({"unsupported"}, ""),
     ("selftest_unsupported", "setup"): ({"unsupported"}, ""),
 }

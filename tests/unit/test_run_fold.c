@@ -232,6 +232,12 @@ static void test_every_wrong_value(void **state)
         { 0, "environment", "{\"backend\":1.5}", "environment.backend" },
         { 0, "libraries", "{}", "libraries" },
         { 0, "libraries", "[{\"path\":1,\"build_id\":null}]", "libraries[0]" },
+        { 0, "telemetry", "[]", "start: telemetry is not an object" },
+        { 0, "telemetry", "true", "start: telemetry is not an object" },
+        { 0, "telemetry", "{\"gpu\":{}}", "telemetry.gpu is no string" },
+        { 0, "telemetry", "{\"gpu\":null}", "telemetry.gpu is no string" },
+        { 4, "telemetry", "{\"a\":[\"x\",1]}", "end: telemetry.a is no string" },
+        { 4, "telemetry", "\"hot\"", "end: telemetry is not an object" },
         { 0, "event", "\"begin\"", "iteration before start" },
         { 1, "i", "1", "iteration 1 came where 0" },
         { 2, "i", "0", "iteration 0 came where 1" },
@@ -271,6 +277,55 @@ static void test_every_wrong_value(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         check_change(&changes[i]);
+    }
+}
+
+static void test_telemetry_is_kept(void **state)
+{
+    json_t *events[EVENTS];
+    struct run_fold fold;
+    struct run_result result;
+    struct run run;
+
+    (void)state;
+    init(&fold);
+    good_events(events);
+    json_object_set_new(events[0], "telemetry",
+                        parse("{ \"watts\": 118.5, \"why\": [\"idle\"], \"ok\": true }"));
+    json_object_set_new(events[4], "telemetry", json_null());
+    run = finish(&fold, events, EVENTS, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_string_equal(result.telemetry_start,
+                        "{\"watts\":118.5,\"why\":[\"idle\"],\"ok\":true}");
+    assert_null(result.telemetry_end);
+    assert_null(strstr(result.environment_json, "watts"));
+    run_fold_release(&fold);
+}
+
+/* One byte more than is allowed. */
+static void test_telemetry_is_bounded(void **state)
+{
+    static const char frame[] = "{\"cause\":\"\"}";
+
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        char text[RUN_TELEMETRY_MAX];
+        size_t length = RUN_TELEMETRY_MAX - strlen(frame) + (size_t)more;
+        json_t *events[EVENTS];
+        struct run_fold fold;
+        struct run_result result;
+        struct run run;
+
+        memset(text, 'x', length);
+        init(&fold);
+        good_events(events);
+        json_object_set_new(events[4], "telemetry",
+                            json_pack("{s:s%}", "cause", text, length));
+        run = finish(&fold, events, EVENTS, &good_exit, &result);
+        assert_int_equal(run.outcome, more ? OUTCOME_INVALID : OUTCOME_COMPLETED);
+        assert_int_equal(result.telemetry_end ? strlen(result.telemetry_end) : 0,
+                         more ? 0 : RUN_TELEMETRY_MAX);
+        run_fold_release(&fold);
     }
 }
 
@@ -576,6 +631,8 @@ int main(void)
         cmocka_unit_test(test_completed),
         cmocka_unit_test(test_digests_are_counted),
         cmocka_unit_test(test_every_wrong_value),
+        cmocka_unit_test(test_telemetry_is_kept),
+        cmocka_unit_test(test_telemetry_is_bounded),
         cmocka_unit_test(test_every_field_is_required),
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_exits),
