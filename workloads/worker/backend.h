@@ -79,6 +79,11 @@ struct backend {
     /* Adds "versions", "devices" and "cause" (null, or why there is no device) to the
      * open object of --probe.  Works, and never fails, without a device. */
     void (*emit_probe)(struct emit *emit);
+
+    /* Adds what the sensors of the device in use say now to the open object "telemetry"
+     * of `start` and `end` (PROTOCOL.md), or "cause", why they say nothing.  Returns soon
+     * even where the driver hangs, and works after the run failed.  NULL: none. */
+    void (*emit_telemetry)(struct emit *emit, const struct run *run);
 };
 
 #define BACKEND_REGISTER(b)                                                              \

@@ -53,6 +53,15 @@ static void emit_case(struct emit *emit, const struct run *run)
     emit_int(emit, "threads", run->threads);
 }
 
+static void emit_telemetry(struct emit *emit, const struct run *run)
+{
+    if (run->backend->emit_telemetry) {
+        emit_object(emit, "telemetry");
+        run->backend->emit_telemetry(emit, run);
+        emit_object_end(emit);
+    }
+}
+
 static void send_start(struct execution *x)
 {
     struct run *run = &x->run;
@@ -69,6 +78,7 @@ static void send_start(struct execution *x)
     emit_string(emit, "claim", run->variant->claim);
     emit_digest(emit, "input_digest", x->input_digest);
     environment_emit(emit, run);
+    emit_telemetry(emit, run); /* may load a library */
     libraries_emit(emit);
     send_line(x);
 }
@@ -108,6 +118,7 @@ static void send_end(struct execution *x, const char *outcome, const char *cause
     emit_int(emit, "bytes_hashed", x->bytes_hashed);
     emit_string(emit, "device", x->run.backend->device_id());
     emit_digest(emit, "input_digest", input_digest);
+    emit_telemetry(emit, &x->run);
     send_line(x);
 }
 
