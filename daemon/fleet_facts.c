@@ -119,6 +119,27 @@ json_t *fleet_stacks(const struct fleet *fleet)
     return list;
 }
 
+/* STACKS of a host without what changes by itself (workloads/PROTOCOL.md: "health"). */
+static json_t *lasting_facts(const json_t *stacks)
+{
+    json_t *copy = json_deep_copy(stacks);
+    size_t s;
+    size_t d;
+    json_t *stack;
+    json_t *device;
+
+    json_array_foreach(copy, s, stack)
+    {
+        json_t *probe = json_object_get(stack, "probe");
+
+        json_array_foreach(json_object_get(probe, "devices"), d, device)
+        {
+            json_object_del(json_object_get(device, "attributes"), "health");
+        }
+    }
+    return copy;
+}
+
 void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SIZE])
 {
     json_t *facts = json_array();
@@ -126,7 +147,9 @@ void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SI
 
     for (int h = 0; h < fleet->host_count; h++) {
         if (fleet->hosts[h].online) {
-            json_array_append(facts, json_object_get(fleet->hosts[h].hello, "stacks"));
+            json_t *stacks = json_object_get(fleet->hosts[h].hello, "stacks");
+
+            json_array_append_new(facts, lasting_facts(stacks));
         }
     }
     text = json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS);
