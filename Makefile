@@ -93,7 +93,7 @@ $(B)/tests/nvml-old/libnvidia-ml.so.1: FAKE = -DFAKE_NVML_OLD
 $(FAKE_NVML): $(FAKE_NVML_SRC) tests/fixtures/nvml/fake_nvml.h $(B)/cc.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) $(CFLAGS) -fPIC $(FAKE) -shared \
 	    -o $@ $(FAKE_NVML_SRC) -lpthread
-$(B)/tests/test_nvml: $(FAKE_NVML)
+$(B)/tests/test_nvml $(B)/tests/test_nvml_unusable: $(FAKE_NVML)
 $(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(call obj,$(NVML_SRC)) \
     $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie -fopenmp $(LDFLAGS) \

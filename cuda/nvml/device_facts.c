@@ -1,6 +1,5 @@
 #include "cuda/nvml/device_facts.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 /* Without persistence mode the driver wakes each GPU anew, which takes seconds. */
@@ -26,19 +25,9 @@ void nvml_emit_versions(struct emit *emit)
 {
     const char *cause;
     const struct nvml_inventory *inventory = inventory_get(&cause);
-    char text[48];
 
-    if (!inventory) {
-        return;
-    }
-    fact_emit_text(emit, "driver", &inventory->driver);
-    fact_emit_text(emit, "nvml", &inventory->nvml);
-    if (inventory->cuda_driver.known) {
-        int64_t version = inventory->cuda_driver.value;
-
-        snprintf(text, sizeof(text), "%" PRId64 ".%" PRId64, version / 1000,
-                 version % 1000 / 10);
-        emit_string(emit, "cuda_driver", text);
+    if (inventory) {
+        fact_emit_text(emit, "nvml", &inventory->nvml);
     }
 }
 
@@ -49,17 +38,6 @@ static void emit_ecc(struct emit *emit, const struct nvml_ecc *since_load,
     fact_emit(emit, "ecc_volatile_uncorrected", since_load->uncorrected);
     fact_emit(emit, "ecc_aggregate_corrected", in_life->corrected);
     fact_emit(emit, "ecc_aggregate_uncorrected", in_life->uncorrected);
-}
-
-static void emit_compute(struct emit *emit, const struct nvml_gpu *gpu)
-{
-    char text[48];
-
-    if (gpu->compute_major.known && gpu->compute_minor.known) {
-        snprintf(text, sizeof(text), "%" PRId64 ".%" PRId64, gpu->compute_major.value,
-                 gpu->compute_minor.value);
-        emit_string(emit, "nvml_compute_capability", text);
-    }
 }
 
 static void emit_migs(struct emit *emit, const struct nvml_gpu *gpu,
@@ -90,8 +68,7 @@ static void emit_gpu(struct emit *emit, const struct nvml_gpu *gpu,
     fact_emit_text(emit, "gpu_name", &gpu->name);
     fact_emit_text(emit, "serial", &gpu->serial);
     fact_emit_text(emit, "vbios", &gpu->vbios);
-    fact_emit_text(emit, "nvml_pci_bus_id", &gpu->pci_bus_id);
-    emit_compute(emit, gpu);
+    fact_emit_text(emit, "pci_bus_id", &gpu->pci_bus_id);
     fact_emit_bool(emit, "persistence_mode", gpu->persistence);
     fact_emit_bool(emit, "ecc_mode", gpu->ecc_mode);
     fact_emit_bool(emit, "ecc_mode_pending", gpu->ecc_pending);

@@ -1,5 +1,6 @@
-/* What the CUDA backend adds to its events from NVML: all that is known, and where NVML
- * failed the reason.  Nothing here waits for a driver that hangs (session.h). */
+/* What the CUDA backend adds to its events from NVML: what is known and CUDA itself does
+ * not say, and where NVML failed the reason.  Nothing here waits for a driver that hangs
+ * (session.h). */
 #ifndef CUDA_NVML_DEVICE_FACTS_H
 #define CUDA_NVML_DEVICE_FACTS_H
 
@@ -10,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Adds "driver", "nvml" and "cuda_driver" ("13.0") to the open object "versions". */
+/* Adds "nvml" to the open object "versions". */
 void nvml_emit_versions(struct emit *emit);
 
 /* Adds the facts of the device UUID to its open object "attributes": serial, modes, MIG
