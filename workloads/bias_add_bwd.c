@@ -1,23 +1,14 @@
 /* Gradient of tf.nn.bias_add with respect to the bias (NHWC): db[c] = sum over n,h,w of
  * dy[n,h,w,c].  "Row" below is one pixel of one image: all its channels. */
-#include "workloads/workload.h"
+#include "workloads/bias_add_bwd.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
+#include "workloads/workload.h"
 
-enum {
-    TASK_ROWS = 8,
-    SLOTS = 64,
-    LANES = 16, /* of the patched variant's sum, as in reduce_sum.c */
-    BLOCK_ROWS = 256,
-    CHANNEL_CHUNK = 64
-};
-
-struct bias_shape {
-    int64_t images, height, width, channels;
-};
+enum { TASK_ROWS = 8, CHANNEL_CHUNK = 64 };
 
 struct bias_add_bwd {
     int64_t rows, channels;
@@ -84,15 +75,15 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t slot = 0; slot < SLOTS; slot++) {
+        for (int64_t slot = 0; slot < BIAS_SLOTS; slot++) {
             float *part = bias->parts + slot * bias->channels;
 
             memset(part, 0, (size_t)bias->channels * sizeof(float));
-            for (int64_t row = slot * bias->rows / SLOTS;
-                 row < (slot + 1) * bias->rows / SLOTS; row++)
+            for (int64_t row = slot * bias->rows / BIAS_SLOTS;
+                 row < (slot + 1) * bias->rows / BIAS_SLOTS; row++)
                 row_add(part, bias->dy + row * bias->channels, bias->channels);
         }
-        parts_join(bias, SLOTS);
+        parts_join(bias, BIAS_SLOTS);
     }
 }
 
@@ -101,37 +92,38 @@ static void compute_ordered(struct run *run)
 static void compute_patched(struct run *run)
 {
     const struct bias_add_bwd *bias = run->state;
-    int64_t blocks = (bias->rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    int64_t blocks = (bias->rows + BIAS_BLOCK_ROWS - 1) / BIAS_BLOCK_ROWS;
 
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t lane = 0; lane < blocks * LANES; lane++) {
+        for (int64_t lane = 0; lane < blocks * BIAS_LANES; lane++) {
             float *part = bias->parts + lane * bias->channels;
-            int64_t begin = lane / LANES * BLOCK_ROWS, end = begin + BLOCK_ROWS;
+            int64_t begin = lane / BIAS_LANES * BIAS_BLOCK_ROWS,
+                    end = begin + BIAS_BLOCK_ROWS;
 
             if (end > bias->rows)
                 end = bias->rows;
             memset(part, 0, (size_t)bias->channels * sizeof(float));
-            for (int64_t row = begin + lane % LANES; row < end; row += LANES)
+            for (int64_t row = begin + lane % BIAS_LANES; row < end; row += BIAS_LANES)
                 row_add(part, bias->dy + row * bias->channels, bias->channels);
         }
-        parts_join(bias, blocks * LANES);
+        parts_join(bias, blocks * BIAS_LANES);
     }
 }
 
 static void setup(struct run *run)
 {
-    const struct bias_shape *shape = run->size->params;
+    const struct bias_add_shape *shape = run->size->params;
     struct bias_add_bwd *bias = run_host_alloc(sizeof(*bias));
     int64_t dy_shape[] = { shape->images, shape->height, shape->width, shape->channels };
     int64_t parts;
 
     bias->rows = shape->images * shape->height * shape->width;
     bias->channels = shape->channels;
-    parts = (bias->rows + BLOCK_ROWS - 1) / BLOCK_ROWS * LANES;
-    if (parts < SLOTS)
-        parts = SLOTS;
+    parts = (bias->rows + BIAS_BLOCK_ROWS - 1) / BIAS_BLOCK_ROWS * BIAS_LANES;
+    if (parts < BIAS_SLOTS)
+        parts = BIAS_SLOTS;
     bias->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
     bias->db = run_output(run, "db", run->dtype, 1, &bias->channels)->data;
     bias->parts = run_alloc(run, (size_t)(parts * bias->channels) * sizeof(float));
@@ -176,11 +168,11 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "dy[12,14,14,1024] db[1024]",
-      &(const struct bias_shape){ 12, 14, 14, 1024 } },
+      &(const struct bias_add_shape){ 12, 14, 14, 1024 } },
     { "medium", "dy[64,14,14,1024] db[1024]",
-      &(const struct bias_shape){ 64, 14, 14, 1024 } },
+      &(const struct bias_add_shape){ 64, 14, 14, 1024 } },
     { "large", "dy[256,28,28,512] db[512]",
-      &(const struct bias_shape){ 256, 28, 28, 512 } },
+      &(const struct bias_add_shape){ 256, 28, 28, 512 } },
 };
 
 static const struct workload_reference references[] = {

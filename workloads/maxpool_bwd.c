@@ -2,19 +2,14 @@
  * window passes its upstream gradient to the position of its maximum, the first one in
  * row-major order when several are equal.  Windows overlap, so a pixel may win nine
  * times. */
-#include "workloads/workload.h"
+#include "workloads/maxpool_bwd.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
-
-enum { TAPS = 3, WINDOW = TAPS * TAPS, CENTRE = WINDOW / 2 };
-
-struct pool_shape {
-    int64_t images, height, width, channels;
-};
+#include "workloads/workload.h"
 
 struct maxpool_bwd {
     const struct pool_shape *shape;
@@ -24,26 +19,15 @@ struct maxpool_bwd {
     float *best;      /* a row of channels for each thread */
 };
 
-/* Pixel of the image under tap TAP of the window at (ROW, COLUMN); -1 outside. */
-static int64_t tap_pixel(const struct pool_shape *shape, int64_t row, int64_t column,
-                         int64_t tap)
-{
-    row += tap / TAPS - 1;
-    column += tap % TAPS - 1;
-    if (row < 0 || row >= shape->height || column < 0 || column >= shape->width)
-        return -1;
-    return row * shape->width + column;
-}
-
 static void window_winners(const struct pool_shape *shape, const float *image,
                            int64_t row, int64_t column, float *best, int32_t *winners)
 {
     for (int64_t c = 0; c < shape->channels; c++) {
         best[c] = -INFINITY;
-        winners[c] = CENTRE;
+        winners[c] = POOL_CENTRE;
     }
-    for (int32_t tap = 0; tap < WINDOW; tap++) {
-        int64_t pixel = tap_pixel(shape, row, column, tap);
+    for (int32_t tap = 0; tap < POOL_WINDOW; tap++) {
+        int64_t pixel = pool_tap_pixel(shape, row, column, tap);
         const float *x = image + pixel * shape->channels;
 
         if (pixel < 0)
@@ -76,10 +60,10 @@ static void window_scatter(const struct maxpool_bwd *pool, int64_t image, int64_
     const struct pool_shape *shape = pool->shape;
     int64_t pixels = shape->height * shape->width, channels = shape->channels;
     int64_t window = (image * pixels + row * shape->width + column) * channels;
-    int64_t to[WINDOW];
+    int64_t to[POOL_WINDOW];
 
-    for (int64_t tap = 0; tap < WINDOW; tap++)
-        to[tap] = (image * pixels + tap_pixel(shape, row, column, tap)) * channels;
+    for (int64_t tap = 0; tap < POOL_WINDOW; tap++)
+        to[tap] = (image * pixels + pool_tap_pixel(shape, row, column, tap)) * channels;
     for (int64_t c = 0; c < channels; c++) {
         float *dx = pool->dx + to[pool->winners[window + c]] + c;
 
@@ -123,8 +107,8 @@ static void pixel_gather(const struct maxpool_bwd *pool, int64_t image, int64_t 
     float *dx = pool->dx + (plane + row * shape->width + column) * channels;
 
     memset(dx, 0, (size_t)channels * sizeof(float));
-    for (int32_t tap = 0; tap < WINDOW; tap++) {
-        int64_t window = tap_pixel(shape, row, column, tap);
+    for (int32_t tap = 0; tap < POOL_WINDOW; tap++) {
+        int64_t window = pool_tap_pixel(shape, row, column, tap);
         const float *dy = pool->dy + (plane + window) * channels;
         const int32_t *winners = pool->winners + (plane + window) * channels;
 
@@ -135,7 +119,7 @@ static void pixel_gather(const struct maxpool_bwd *pool, int64_t image, int64_t 
         for (int64_t c = 0; c < channels; c++) {
             float term = dy[c];
 
-            dx[c] += winners[c] == WINDOW - 1 - tap ? term : 0.0F;
+            dx[c] += winners[c] == POOL_WINDOW - 1 - tap ? term : 0.0F;
         }
     }
 }
@@ -181,7 +165,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct pool_shape *s = run->size->params;
     const float *x = inputs[0].data, *dy = inputs[1].data;
     int64_t pixels = s->height * s->width, elements = tensor_elements(output);
-    double gamma = rounding_gamma(run->dtype, WINDOW);
+    double gamma = rounding_gamma(run->dtype, POOL_WINDOW);
 
     for (int64_t i = 0; i < elements; i++)
         ret_expected[i] = ret_bound[i] = 0;
@@ -190,8 +174,8 @@ static void reference(const struct run *run, const struct tensor *inputs,
             int64_t image = window / pixels, pixel = window % pixels, winner = -1;
             double term = dy[window * s->channels + c];
 
-            for (int64_t tap = 0; tap < WINDOW; tap++) {
-                int64_t at = tap_pixel(s, pixel / s->width, pixel % s->width, tap);
+            for (int64_t tap = 0; tap < POOL_WINDOW; tap++) {
+                int64_t at = pool_tap_pixel(s, pixel / s->width, pixel % s->width, tap);
                 int64_t from = (image * pixels + at) * s->channels + c;
 
                 if (at >= 0 && (winner < 0 || x[from] > x[winner]))

@@ -1,25 +1,21 @@
 /* tf.math.reduce_sum along the last axis: sum[r] = sum over c of x[r,c]. */
-#include "workloads/workload.h"
+#include "workloads/reduce_sum.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
+#include "workloads/workload.h"
 
-enum { LANES = 16, BLOCK = 256, MATMUL_DEPTH = 64, MATMUL_ROWS = 8 };
-
-struct sum_shape {
-    int64_t rows, columns;
-    int64_t panel; /* columns in a task of the unordered variant */
-};
+enum { MATMUL_ROWS = 8 };
 
 struct reduce_sum {
     int64_t rows, columns, panel;
-    int64_t blocks; /* of BLOCK columns, in a row */
+    int64_t blocks; /* of REDUCE_BLOCK columns, in a row */
     const float *x;
     float *sum;
     float *block_sums; /* [rows][blocks] */
-    float *ones;       /* MATMUL_DEPTH + 1 of them */
+    float *ones;       /* REDUCE_MATMUL_DEPTH + 1 of them */
 };
 
 static int64_t min_i64(int64_t a, int64_t b)
@@ -56,21 +52,22 @@ static void compute_unordered(struct run *run)
         panel_add_atomically(reduce, panel);
 }
 
-/* Sum of COUNT <= BLOCK values: element i goes to lane i mod LANES, lanes join by a tree.
+/* Sum of COUNT <= REDUCE_BLOCK values: element i goes to lane i mod REDUCE_LANES, lanes
+ * join by a tree.
  */
 static float block_sum(const float *x, int64_t count)
 {
-    float lanes[LANES] = { 0 };
+    float lanes[REDUCE_LANES] = { 0 };
     int64_t i = 0;
 
-    for (; i + LANES <= count; i += LANES) {
+    for (; i + REDUCE_LANES <= count; i += REDUCE_LANES) {
 #pragma omp simd
-        for (int64_t lane = 0; lane < LANES; lane++)
+        for (int64_t lane = 0; lane < REDUCE_LANES; lane++)
             lanes[lane] += x[i + lane];
     }
     for (; i < count; i++)
-        lanes[i % LANES] += x[i];
-    tree_sum(lanes, LANES, 1, 0, 1);
+        lanes[i % REDUCE_LANES] += x[i];
+    tree_sum(lanes, REDUCE_LANES, 1, 0, 1);
     return lanes[0];
 }
 
@@ -82,11 +79,11 @@ static void compute_ordered(struct run *run)
     {
 #pragma omp for
         for (int64_t i = 0; i < reduce->rows * reduce->blocks; i++) {
-            int64_t begin = i % reduce->blocks * BLOCK;
+            int64_t begin = i % reduce->blocks * REDUCE_BLOCK;
 
             reduce->block_sums[i] =
                 block_sum(reduce->x + i / reduce->blocks * reduce->columns + begin,
-                          min_i64(BLOCK, reduce->columns - begin));
+                          min_i64(REDUCE_BLOCK, reduce->columns - begin));
         }
 #pragma omp for
         for (int64_t row = 0; row < reduce->rows; row++) {
@@ -123,29 +120,29 @@ static void compute_matmul(struct run *run)
         int64_t rows = min_i64(MATMUL_ROWS, reduce->rows - row);
         float sums[MATMUL_ROWS] = { 0 };
 
-        for (int64_t column = 0; column < reduce->columns; column += MATMUL_DEPTH)
+        for (int64_t column = 0; column < reduce->columns; column += REDUCE_MATMUL_DEPTH)
             matmul_ones(reduce, row, rows, column,
-                        min_i64(MATMUL_DEPTH, reduce->columns - column), sums);
+                        min_i64(REDUCE_MATMUL_DEPTH, reduce->columns - column), sums);
         memcpy(reduce->sum + row, sums, (size_t)rows * sizeof(float));
     }
 }
 
 static void setup(struct run *run)
 {
-    const struct sum_shape *shape = run->size->params;
+    const struct reduce_sum_shape *shape = run->size->params;
     struct reduce_sum *reduce = run_host_alloc(sizeof(*reduce));
     int64_t x_shape[] = { shape->rows, shape->columns };
 
     reduce->rows = shape->rows;
     reduce->columns = shape->columns;
     reduce->panel = shape->panel;
-    reduce->blocks = (shape->columns + BLOCK - 1) / BLOCK;
+    reduce->blocks = (shape->columns + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
     reduce->x = run_input(run, "x", run->dtype, 2, x_shape, FILL_WIDE, 0)->data;
     reduce->sum = run_output(run, "sum", run->dtype, 1, &shape->rows)->data;
     reduce->block_sums =
         run_alloc(run, (size_t)(reduce->rows * reduce->blocks) * sizeof(float));
-    reduce->ones = run_alloc(run, (MATMUL_DEPTH + 1) * sizeof(float));
-    for (int k = 0; k <= MATMUL_DEPTH; k++)
+    reduce->ones = run_alloc(run, (REDUCE_MATMUL_DEPTH + 1) * sizeof(float));
+    for (int k = 0; k <= REDUCE_MATMUL_DEPTH; k++)
         reduce->ones[k] = 1;
     run->state = reduce;
 }
@@ -187,11 +184,15 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_size sizes[] = {
-    { "small", "x[512,4096] sum[512]", &(const struct sum_shape){ 512, 4096, 16 } },
-    { "medium", "x[1024,16384] sum[1024]", &(const struct sum_shape){ 1024, 16384, 16 } },
-    { "large", "x[4096,65536] sum[4096]", &(const struct sum_shape){ 4096, 65536, 16 } },
+    { "small", "x[512,4096] sum[512]",
+      &(const struct reduce_sum_shape){ 512, 4096, 16 } },
+    { "medium", "x[1024,16384] sum[1024]",
+      &(const struct reduce_sum_shape){ 1024, 16384, 16 } },
+    { "large", "x[4096,65536] sum[4096]",
+      &(const struct reduce_sum_shape){ 4096, 65536, 16 } },
     /* One float32 sum has few reachable values, so runs may well agree by chance. */
-    { "scalar", "x[1,2097152] sum[1]", &(const struct sum_shape){ 1, 2097152, 8192 } },
+    { "scalar", "x[1,2097152] sum[1]",
+      &(const struct reduce_sum_shape){ 1, 2097152, 8192 } },
 };
 
 static const struct workload_reference references[] = {

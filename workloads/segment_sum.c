@@ -1,23 +1,14 @@
 /* Sums of the rows of a segment: sums[s,c] = sum over rows r with ids[r] == s of
  * data[r,c].  Every fourth segment also has rows that are 2^36 times larger and cancel in
  * pairs: there the order shows even when sums are kept in float64. */
-#include "workloads/workload.h"
+#include "workloads/segment_sum.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/instruments/philox.h"
 #include "workloads/rounding.h"
 #include "workloads/scatter.h"
-
-enum {
-    CANCELLING_SEGMENTS = 4, /* one in so many segments has cancelling rows */
-    PAIR_DISTANCE = 8        /* positions between the two rows of a pair */
-};
-
-struct segment_shape {
-    int64_t rows, width, segments;
-};
+#include "workloads/workload.h"
 
 struct segment_sum {
     struct scatter scatter;
@@ -81,33 +72,6 @@ static void compute_float64(struct run *run)
     }
 }
 
-/* Row R of the data: as FILL_WIDE, or one of a cancelling pair.  Row R and row
- * R + PAIR_DISTANCE are one when R divides into 2 * PAIR_DISTANCE less than PAIR_DISTANCE
- * times, and both are of the segment of R. */
-static void row_fill(const struct run *run, const struct segment_shape *shape, int64_t r,
-                     int32_t *ids, float *data)
-{
-    uint64_t id_stream = philox_stream(run->seed, run->workload->name, "ids");
-    uint64_t stream = philox_stream(run->seed, run->workload->name, "data");
-    bool second = r % (2 * PAIR_DISTANCE) >= PAIR_DISTANCE;
-    uint64_t first = (uint64_t)(second ? r - PAIR_DISTANCE : r);
-    uint64_t segments = (uint64_t)shape->segments;
-    uint64_t id = philox_index(run->seed, id_stream, first, segments);
-    bool cancels = id % CANCELLING_SEGMENTS == 0 && first % 4 == 0;
-
-    if (!cancels)
-        first = (uint64_t)r;
-    ids[r] = (int32_t)philox_index(run->seed, id_stream, first, segments);
-    for (int64_t c = 0; c < shape->width; c++) {
-        uint64_t element = first * (uint64_t)shape->width + (uint64_t)c;
-        float value = philox_wide_f32(run->seed, stream, element);
-
-        data[r * shape->width + c] = !cancels ? value
-                                     : second ? -0x1p36F * value
-                                              : 0x1p36F * value;
-    }
-}
-
 static void setup(struct run *run)
 {
     const struct segment_shape *shape = run->size->params;
@@ -119,7 +83,7 @@ static void setup(struct run *run)
 
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t r = 0; r < shape->rows; r++)
-        row_fill(run, shape, r, ids, data);
+        segment_row_fill(run, shape, r, ids, data);
     segment->scatter = (struct scatter){
         .rows = shape->rows,
         .width = shape->width,
