@@ -12,13 +12,17 @@
 #   CC=clang                     another compiler, in its own build folder
 #   SAN=address|undefined|thread sanitizers (a comma list), in their own build folder
 #   CUDA=0                       leave CUDA out although nvcc is there
+#   NVCC_ARCHS="90"              GPU architectures; default: all that are served
 #   WERROR=1                     warnings are errors (set by CI and by make test)
 #   V=1                          show commands
 .DEFAULT_GOAL := all
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-NVCC   ?= $(shell command -v nvcc)
+ifeq ($(origin CXX),default)
+CXX := $(if $(findstring clang,$(CC)),clang++,g++)
+endif
+NVCC   ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 CUDA   ?= $(if $(NVCC),1,0)
 PREFIX ?= /usr/local
 CFLAGS ?= -O2 -g
@@ -58,12 +62,20 @@ UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
 ifneq ($(findstring thread,$(SAN)),)
 UNIT_SRC   := $(filter-out tests/unit/test_workloads.c,$(UNIT_SRC))
 endif
+CUDA_SRC   := $(sort $(wildcard cuda/*.cu cuda/*/*.cu))
+CUDA_C_SRC := $(sort $(wildcard cuda/*/*.c))
+CUDA_WORKER_SRC := $(filter cuda/worker/%,$(CUDA_SRC))
+SIM_SRC    := $(sort $(filter-out tests/simulator/test_%,$(wildcard tests/simulator/*.cpp)))
+SIM_SELFTEST_SRC := $(sort $(wildcard tests/simulator/*.cu))
+# What only the CPU backend needs.  The CPU's workloads stay: they define the operations.
+CPU_ONLY   := $(addprefix workloads/worker/,backend_cpu.c cpu_facts.c cpu_fill.c)
 EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
                 api/openapi.json))
 LAUNCH_SRC := daemon/agent/launch_main.c
 MAINS      := daemon/main.c workloads/worker/main.c $(LAUNCH_SRC)
 
 obj = $(patsubst %,$(B)/obj/%.o,$(1))
+sim = $(patsubst %,$(B)/sim/%.o,$(1))
 DAEMON_LIB := $(call obj,$(filter-out $(MAINS),$(DAEMON_SRC)) $(EMBEDDED))
 WORKER_LIB := $(call obj,$(filter-out $(MAINS),$(WORKER_SRC)))
 PROGRAMS   := $(B)/reprod $(B)/reprod-worker $(B)/reprod-launch
@@ -71,6 +83,15 @@ TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRC))
 INSTRUMENTS := $(B)/libreprod-instruments.so
 SELFTEST   := $(B)/tests/reprod-worker-selftest
 FAKE_NVML  := $(B)/tests/nvml/libnvidia-ml.so.1 $(B)/tests/nvml-old/libnvidia-ml.so.1
+# The CUDA worker is for the plain build.  Its kernels run on the CPU in the sanitizers' too.
+ifeq ($(CUDA)$(FLAVOUR),1)
+PROGRAMS   += $(B)/reprod-worker-cuda
+endif
+ifeq ($(findstring thread,$(SAN))$(findstring clang,$(CC)),)
+SIMULATORS := $(B)/tests/reprod-worker-cudasim $(B)/tests/reprod-worker-cudasim-selftest
+SIM_TESTS  := $(B)/tests/test_cudasim
+endif
+CUDA_LIB   := $(call obj,$(CUDA_C_SRC) $(filter-out $(MAINS) $(CPU_ONLY),$(WORKER_SRC)))
 
 all: $(PROGRAMS) $(INSTRUMENTS)
 $(B)/reprod: $(call obj,daemon/main.c) $(DAEMON_LIB) $(B)/link.flags
@@ -82,6 +103,24 @@ $(B)/reprod-worker: $(call obj,workloads/worker/main.c) $(WORKER_LIB) $(B)/link.
 $(SELFTEST): $(call obj,workloads/worker/main.c $(SELFTEST_SRC)) $(WORKER_LIB) $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp \
 	    -Wl,--build-id $(LDFLAGS) -o $@ $(filter %.o,$^) -lm
+# The CUDA run-time library is static, the other libraries of CUDA are loaded by the run:
+# the program starts, and says what is missing, on a machine that has none of them.
+$(B)/reprod-worker-cuda: $(call obj,workloads/worker/main.c $(CUDA_SRC)) $(CUDA_LIB) \
+        $(B)/link.flags
+	$(Q)echo "  LD   $@"; $(NVCC) -ccbin $(CXX) -cudart static -o $@ $(filter %.o,$^) \
+	    -Xcompiler -pie,-fopenmp -Xlinker --build-id,--as-needed -lm
+SIM_LINK = mkdir -p $(@D); echo "  LD   $@"; $(CXX) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp \
+           -Wl,--build-id $(LDFLAGS) -o $@ $(filter %.o,$^)
+$(B)/tests/reprod-worker-cudasim: $(call obj,workloads/worker/main.c) $(CUDA_LIB) \
+        $(call sim,$(CUDA_SRC) $(SIM_SRC)) $(B)/link.flags
+	$(Q)$(SIM_LINK) -lm
+$(B)/tests/reprod-worker-cudasim-selftest: $(call obj,workloads/worker/main.c) $(CUDA_LIB) \
+        $(call sim,$(CUDA_WORKER_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC)) $(B)/link.flags
+	$(Q)$(SIM_LINK) -lm
+$(B)/tests/test_cudasim: $(call sim,tests/simulator/test_cudasim.cpp) $(CUDA_LIB) \
+        $(call sim,$(CUDA_WORKER_SRC) $(SIM_SRC)) $(call obj,workloads/worker/cpu_fill.c) \
+        $(B)/link.flags
+	$(Q)$(SIM_LINK) -lcmocka -lm
 # Static, so that setting limits and executing costs no dynamic linking.
 $(B)/reprod-launch: $(call obj,$(LAUNCH_SRC)) $(B)/link.flags
 	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) -static-pie $(LDFLAGS) -o $@ $(filter %.o,$^)
@@ -102,7 +141,6 @@ $(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(call obj,$
 $(B)/obj/workloads/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/workloads/evidence/%.c.o: FLAGS = $(SANFLAGS)
 $(B)/obj/tests/selftest/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
-$(B)/obj/cuda/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/$(LAUNCH_SRC).o: FLAGS =
 $(B)/obj/%.o: FLAGS = $(SANFLAGS) $(PKG_CFLAGS)
 $(B)/obj/%.c.o: %.c $(B)/cc.flags
@@ -111,6 +149,29 @@ $(B)/obj/%.c.o: %.c $(B)/cc.flags
 $(B)/pic/%.c.o: %.c $(B)/cc.flags
 	$(Q)echo "  CC   $< (pic)"; mkdir -p $(@D); \
 	    $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) -fPIC -fopenmp -MMD -MP -c -o $@ $<
+
+$(B)/obj/cuda/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
+# GPU code for every architecture that is served and the compiler knows, and PTX of the
+# newest for those to come.  No contraction into FMA, as everywhere.
+ifneq ($(filter %/reprod-worker-cuda,$(PROGRAMS)),)
+NVCC_KNOWN := $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code))
+NVCC_ARCHS ?= $(filter 75 80 86 89 90 100 120,$(NVCC_KNOWN))
+NVCC_GENCODE := $(foreach a,$(NVCC_ARCHS),-gencode arch=compute_$a,code=sm_$a) \
+                $(foreach a,$(lastword $(NVCC_ARCHS)),-gencode arch=compute_$a,code=compute_$a)
+endif
+CXX_COMMON = -std=c++20 -D_GNU_SOURCE -I. -DREPROD_VERSION='"$(VERSION)"'
+NVCC_FLAGS = $(CXX_COMMON) -O2 -lineinfo -fmad=false -ccbin $(CXX) $(NVCC_GENCODE) \
+             -Xcompiler -fPIE,-ffp-contract=off,-Wall,-Wextra,-Wshadow,-Wno-missing-field-initializers,-fopenmp \
+             $(if $(WERROR),-Werror all-warnings)
+# Kernels read the same bytes as words of several sizes, which a GPU's compiler allows.
+SIM_FLAGS  = $(CXX_COMMON) -DREPROD_CUDASIM -ffp-contract=off -fno-strict-aliasing -fPIE -fopenmp \
+             -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wno-unknown-pragmas \
+             -Wno-missing-field-initializers $(if $(WERROR),-Werror)
+$(B)/obj/%.cu.o: %.cu $(B)/nvcc.flags
+	$(Q)echo "  NVCC $<"; mkdir -p $(@D); $(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+$(B)/sim/%.o: % $(B)/cc.flags
+	$(Q)echo "  CXX  $< (simulator)"; mkdir -p $(@D); \
+	    $(CXX) $(SIM_FLAGS) $(CFLAGS) $(WSANFLAGS) -MMD -MP -c -o $@ -x c++ $<
 
 # One object an embedded file: the bytes, a NUL, and an entry in section reprod_embedded
 # (daemon/base/embed.h).
@@ -125,7 +186,9 @@ $(call obj,$(EMBEDDED)): $(B)/obj/%.o: %
 # Rebuild when flags change and relink when a source file disappears: neither touches a
 # timestamp, so each list is kept in a file that is rewritten only on change.
 $(B)/cc.flags:   LIST = $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) $(SANFLAGS)
-$(B)/link.flags: LIST = $(CC) $(LDFLAGS) $(DAEMON_SRC) $(WORKER_SRC) $(EMBEDDED) $(SELFTEST_SRC)
+$(B)/nvcc.flags: LIST = $(NVCC) $(NVCC_FLAGS)
+$(B)/link.flags: LIST = $(CC) $(LDFLAGS) $(DAEMON_SRC) $(WORKER_SRC) $(EMBEDDED) $(SELFTEST_SRC) \
+                        $(CUDA_SRC) $(CUDA_C_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC)
 $(B)/%.flags: FORCE
 	@mkdir -p $(@D); echo '$(LIST)' | cmp -s - $@ || echo '$(LIST)' >$@
 
@@ -144,21 +207,22 @@ test: deps-test
 # The interpreter that has pytest: a machine may have several.
 PYTHON = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pytest' 2>/dev/null && echo $$p && break; done)
 check: check-unit check-system
-check-unit: all $(TESTS) $(SELFTEST)
-	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS)
-check-system: all $(SELFTEST)
+check-unit: all $(TESTS) $(SELFTEST) $(SIM_TESTS)
+	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
+check-system: all $(SELFTEST) $(SIMULATORS)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider $(PYTEST) tests/system tests/web
 soak: all $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_KILLS=1000 $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider tests/system/test_durability.py
-build-tests: all $(TESTS) $(SELFTEST)
+build-tests: all $(TESTS) $(SELFTEST) $(SIMULATORS) $(SIM_TESTS)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
-               workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.cuh cuda/*.h cuda/*/*.[ch] \
-               tests/unit/*.[ch] tests/selftest/*.[ch]))
+               workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.h cuda/*/*.cu cuda/*/*.[ch] \
+               tests/unit/*.[ch] tests/selftest/*.[ch] tests/simulator/*.*))
 C_FILES   += $(sort $(wildcard tests/fixtures/*/*.[ch]))
-HEADERS   := $(filter %.h,$(C_FILES))
+CXX_HEADERS := $(wildcard cuda/*.h cuda/worker/*.h tests/simulator/*.h)
+HEADERS   := $(filter-out $(CXX_HEADERS),$(filter %.h,$(C_FILES)))
 TIDY      := $(patsubst %,$(B)/tidy/%.ok,$(DAEMON_SRC) $(WORKER_SRC) $(NVML_SRC))
 lint: format-check check-layers check-docs check-headers tidy cppcheck
 format-check:
@@ -169,7 +233,9 @@ check-layers:
 	@tests/check-layers.sh
 check-docs:
 	@tests/check-docs.sh
-check-headers: $(HEADERS:%=$(B)/headers/%.ok)
+check-headers: $(HEADERS:%=$(B)/headers/%.ok) $(CXX_HEADERS:%=$(B)/headers/%.ok)
+$(CXX_HEADERS:%=$(B)/headers/%.ok): $(B)/headers/%.ok: %
+	@mkdir -p $(@D); $(CXX) $(SIM_FLAGS) -Werror -fsyntax-only -x c++ $< && touch $@
 $(B)/headers/%.h.ok: %.h
 	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) -fopenmp -Werror -fsyntax-only -x c $< && touch $@
 tidy: $(TIDY)
@@ -185,6 +251,8 @@ cppcheck:
 install: all
 	install -D -m755 build/reprod $(DESTDIR)$(PREFIX)/bin/reprod
 	install -D -m755 build/reprod-worker $(DESTDIR)$(PREFIX)/libexec/reprod/reprod-worker
+	$(if $(filter %/reprod-worker-cuda,$(PROGRAMS)),install -D -m755 build/reprod-worker-cuda \
+	    $(DESTDIR)$(PREFIX)/libexec/reprod/reprod-worker-cuda)
 	install -D -m755 build/reprod-launch $(DESTDIR)$(PREFIX)/libexec/reprod/reprod-launch
 
 clean:
@@ -194,4 +262,6 @@ clean:
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
 -include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)
--include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(NVML_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC))
+-include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(CUDA_C_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC))
+-include $(patsubst %,$(B)/obj/%.d,$(CUDA_SRC))
+-include $(patsubst %,$(B)/sim/%.d,$(CUDA_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC) tests/simulator/test_cudasim.cpp)

@@ -1,0 +1,160 @@
+/* Bias gradient; workloads/bias_add_bwd.c defines the operation.  `ordered` and `patched`
+ * add in the order of the CPU's, so they have its bits. */
+#include "cuda/kernel.h"
+#include "cuda/tree.h"
+#include "workloads/bias_add_bwd.h"
+
+enum {
+    TASK_ROWS = 64, /* summed by a thread before its atomicAdd */
+    JOIN_SIDE = 32  /* channels of a thread block, and members of a tree */
+};
+
+struct bias_add_bwd {
+    int64_t rows, channels;
+    const float *dy;
+    float *db;
+    float *parts; /* one db for each slot, or for each lane of each block of rows */
+};
+
+/* Each thread sums one channel over TASK_ROWS rows; the sums meet in atomicAdd. */
+__global__ static void atomic_kernel(struct bias_add_bwd bias, int64_t tasks)
+{
+    KERNEL_FOR(i, tasks * bias.channels)
+    {
+        int64_t channel = i % bias.channels, begin = i / bias.channels * TASK_ROWS;
+        float sum = 0;
+
+        for (int64_t row = begin; row < begin + TASK_ROWS && row < bias.rows; row++)
+            sum += bias.dy[row * bias.channels + channel];
+        atomicAdd(&bias.db[channel], sum);
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct bias_add_bwd *bias = (const struct bias_add_bwd *)run->state;
+    int64_t tasks = ceil_div(bias->rows, TASK_ROWS);
+
+    CUDA_TRY(cudaMemsetAsync(bias->db, 0, (size_t)bias->channels * sizeof(float)));
+    LAUNCH_ITEMS(atomic_kernel, tasks * bias->channels, *bias, tasks);
+}
+
+/* One db for each of BIAS_SLOTS groups of rows. */
+__global__ static void slot_kernel(struct bias_add_bwd bias)
+{
+    KERNEL_FOR(i, BIAS_SLOTS * bias.channels)
+    {
+        int64_t channel = i % bias.channels, slot = i / bias.channels;
+        int64_t end = (slot + 1) * bias.rows / BIAS_SLOTS;
+        float sum = 0;
+
+        for (int64_t row = slot * bias.rows / BIAS_SLOTS; row < end; row++)
+            sum += bias.dy[row * bias.channels + channel];
+        bias.parts[i] = sum;
+    }
+}
+
+/* One db for each lane of each block of rows. */
+__global__ static void lane_kernel(struct bias_add_bwd bias, int64_t lanes)
+{
+    KERNEL_FOR(i, lanes * bias.channels)
+    {
+        int64_t channel = i % bias.channels, lane = i / bias.channels;
+        int64_t begin = lane / BIAS_LANES * BIAS_BLOCK_ROWS;
+        float sum = 0;
+
+        for (int64_t row = begin + lane % BIAS_LANES;
+             row < begin + BIAS_BLOCK_ROWS && row < bias.rows; row += BIAS_LANES)
+            sum += bias.dy[row * bias.channels + channel];
+        bias.parts[i] = sum;
+    }
+}
+
+/* Joins COUNT parts by the fixed tree; threadIdx.x is the channel, neighbours read
+ * neighbours. */
+__global__ static void join_kernel(struct bias_add_bwd bias, int64_t count)
+{
+    int64_t channel = (int64_t)blockIdx.x * JOIN_SIDE + threadIdx.x;
+    bool has_tree = channel < bias.channels;
+
+    tree_sum_in_block(bias.parts + channel, count, bias.channels,
+                      has_tree ? threadIdx.y : count, JOIN_SIDE);
+    if (has_tree && threadIdx.y == 0)
+        bias.db[channel] = bias.parts[channel];
+}
+
+static void join(const struct bias_add_bwd *bias, int64_t count)
+{
+    unsigned grid = (unsigned)ceil_div(bias->channels, JOIN_SIDE);
+
+    LAUNCH(join_kernel, grid, dim3(JOIN_SIDE, JOIN_SIDE), 0, 0, *bias, count);
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct bias_add_bwd *bias = (const struct bias_add_bwd *)run->state;
+
+    LAUNCH_ITEMS(slot_kernel, BIAS_SLOTS * bias->channels, *bias);
+    join(bias, BIAS_SLOTS);
+}
+
+static int64_t lane_count(const struct bias_add_bwd *bias)
+{
+    return ceil_div(bias->rows, BIAS_BLOCK_ROWS) * BIAS_LANES;
+}
+
+static void compute_patched(struct run *run)
+{
+    const struct bias_add_bwd *bias = (const struct bias_add_bwd *)run->state;
+    int64_t lanes = lane_count(bias);
+
+    LAUNCH_ITEMS(lane_kernel, lanes * bias->channels, *bias, lanes);
+    join(bias, lanes);
+}
+
+static void setup(struct run *run)
+{
+    const struct bias_add_shape *shape = (const struct bias_add_shape *)run->size->params;
+    struct bias_add_bwd *bias = (struct bias_add_bwd *)run_host_alloc(sizeof(*bias));
+    int64_t dy_shape[] = { shape->images, shape->height, shape->width, shape->channels };
+    int64_t parts;
+
+    bias->rows = shape->images * shape->height * shape->width;
+    bias->channels = shape->channels;
+    parts = lane_count(bias) > BIAS_SLOTS ? lane_count(bias) : (int64_t)BIAS_SLOTS;
+    bias->dy =
+        (const float *)run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
+    bias->db = (float *)run_output(run, "db", run->dtype, 1, &bias->channels)->data;
+    bias->parts =
+        (float *)run_alloc(run, (size_t)(parts * bias->channels) * sizeof(float));
+    run->state = bias;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each thread sums 64 rows of a channel, the sums meet in atomicAdd",
+      .models = "TensorFlow BiasAddGrad: the CUDA kernel that calls atomicAdd",
+      .algorithm = "row tasks, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "64 fixed groups of rows, joined by a fixed tree",
+      .models = "TensorFlow BiasAddGrad under TF_DETERMINISTIC_OPS: one column reduction",
+      .algorithm = "64 row slots, fixed tree",
+      .compute = compute_ordered },
+    { .name = "patched",
+      .summary = "gradient of a broadcasting add: a reduce_sum over n,h,w",
+      .models = "tfdeterminism.patch: bias_add as tf.math.add with implicit broadcasting",
+      .algorithm = "blocks of 256 rows, 16 lanes, fixed tree",
+      .compute = compute_patched },
+};
+
+static const struct workload bias_add_bwd_cuda = {
+    .name = "bias_add_bwd",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(bias_add_bwd_cuda);

@@ -1,0 +1,94 @@
+#include "workloads/worker/backend.h"
+
+#include "cuda/kernel.h"
+#include "cuda/worker/device.h"
+#include "cuda/worker/digest.h"
+#include "cuda/worker/exact_sum.h"
+#include "cuda/worker/facts.h"
+#include "cuda/worker/fill.h"
+
+/* A run on a GPU has one host thread, whatever --threads says. */
+enum { THREADS_DEFAULT = 1, THREADS_MAX = 256 };
+
+static cudaEvent_t timer_begin, timer_end;
+
+static void cuda_open(struct run *run)
+{
+    device_open(run);
+    digest_device_prepare();
+    exact_sum_device_prepare();
+    CUDA_TRY(cudaEventCreate(&timer_begin));
+    CUDA_TRY(cudaEventCreate(&timer_end));
+}
+
+static void *cuda_allocate(struct run *run, size_t bytes)
+{
+    void *memory = NULL;
+    cudaError_t error = cudaMalloc(&memory, bytes);
+    (void)run;
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError(); /* forgets it: the device is as it was */
+        return NULL;
+    }
+    CUDA_TRY(error);
+    return memory;
+}
+
+static void cuda_upload(struct run *run, void *device, const void *host, size_t bytes)
+{
+    (void)run;
+    CUDA_TRY(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
+}
+
+static void cuda_download(struct run *run, void *host, const void *device, size_t bytes)
+{
+    (void)run;
+    CUDA_TRY(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
+}
+
+/* What was asked for before, the poisoning of outputs, is done before the clock starts.
+ */
+static void cuda_warm(struct run *run)
+{
+    (void)run;
+    CUDA_TRY(cudaDeviceSynchronize());
+}
+
+static void cuda_timer_start(struct run *run)
+{
+    (void)run;
+    CUDA_TRY(cudaEventRecord(timer_begin));
+}
+
+/* The event waits for the default stream, and that for streams that do not opt out. */
+static double cuda_timer_stop(struct run *run)
+{
+    float milliseconds;
+    (void)run;
+    CUDA_TRY(cudaEventRecord(timer_end));
+    CUDA_TRY(cudaDeviceSynchronize());
+    CUDA_TRY(cudaEventElapsedTime(&milliseconds, timer_begin, timer_end));
+    return milliseconds;
+}
+
+static const struct backend cuda_backend = {
+    .name = "cuda",
+    .threads_default = THREADS_DEFAULT,
+    .threads_max = THREADS_MAX,
+    .select = device_select,
+    .open = cuda_open,
+    .device_id = device_opened_id,
+    .allocate = cuda_allocate,
+    .fill = fill_tensor,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .poison = fill_poison,
+    .digest = digest_device,
+    .exact_sum = exact_sum_device,
+    .warm = cuda_warm,
+    .timer_start = cuda_timer_start,
+    .timer_stop = cuda_timer_stop,
+    .emit_environment = facts_emit_environment,
+    .emit_probe = facts_emit_probe,
+};
+BACKEND_REGISTER(cuda_backend);

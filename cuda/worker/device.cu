@@ -1,0 +1,181 @@
+#include "cuda/worker/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/worker/facts.h"
+#include "workloads/worker/run.h"
+#include "workloads/worker/spelling.h"
+
+enum { DEVICES_MAX = 64 };
+
+static struct {
+    struct run *run; /* NULL until opened */
+    int selected;
+    bool failed;
+    cudaDeviceProp properties;
+    char id[DEVICE_ID_SIZE];
+} device;
+
+static void describe_missing_driver(char ret_cause[DEVICE_CAUSE_SIZE])
+{
+    char runtime[VERSION_SIZE], driver[VERSION_SIZE];
+    facts_runtime_version(runtime);
+    if (!facts_driver_api_version(driver)) {
+        snprintf(ret_cause, DEVICE_CAUSE_SIZE,
+                 "no NVIDIA driver: libcuda.so.1 was not found "
+                 "(cudaErrorInsufficientDriver, 35)");
+        return;
+    }
+    snprintf(
+        ret_cause, DEVICE_CAUSE_SIZE,
+        "the NVIDIA driver is too old: it is for CUDA %s, this worker was built with "
+        "CUDA %s (cudaErrorInsufficientDriver, 35)",
+        driver, runtime);
+}
+
+static void describe_no_device(char ret_cause[DEVICE_CAUSE_SIZE])
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    snprintf(ret_cause, DEVICE_CAUSE_SIZE,
+             "the NVIDIA driver shows no GPU%s%.128s (cudaErrorNoDevice, 100)",
+             visible ? "; CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
+}
+
+static void describe(cudaError_t error, char ret_cause[DEVICE_CAUSE_SIZE])
+{
+    switch ((int)error) {
+    case cudaErrorInsufficientDriver:
+        describe_missing_driver(ret_cause);
+        break;
+    case cudaErrorStubLibrary:
+        snprintf(ret_cause, DEVICE_CAUSE_SIZE,
+                 "no NVIDIA driver: libcuda.so.1 is the toolkit's stub "
+                 "(cudaErrorStubLibrary, 34)");
+        break;
+    case cudaErrorNoDevice:
+        describe_no_device(ret_cause);
+        break;
+    default:
+        snprintf(ret_cause, DEVICE_CAUSE_SIZE, "the GPUs cannot be listed: %s (%s, %d)",
+                 cudaGetErrorString(error), cudaGetErrorName(error), (int)error);
+        break;
+    }
+}
+
+int device_count(char ret_cause[DEVICE_CAUSE_SIZE])
+{
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    ret_cause[0] = '\0';
+    if (error == cudaSuccess && count < 1)
+        error = cudaErrorNoDevice;
+    if (error == cudaSuccess)
+        return count;
+    cudaGetLastError(); /* forgets it: nothing is in use yet */
+    describe(error, ret_cause);
+    return 0;
+}
+
+bool device_read(int index, cudaDeviceProp *ret_properties)
+{
+    if (cudaGetDeviceProperties(ret_properties, index) == cudaSuccess)
+        return true;
+    cudaGetLastError();
+    return false;
+}
+
+#ifdef REPROD_CUDASIM
+void device_id(const cudaDeviceProp *, char ret_id[DEVICE_ID_SIZE])
+{
+    snprintf(ret_id, DEVICE_ID_SIZE, DEVICE_ID_PREFIX "0");
+}
+#else
+/* The runtime gives a MIG slice the UUID of the slice, which nvidia-smi prints with
+ * another prefix. */
+void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE])
+{
+    bool is_slice = facts_mig_profile(properties) != NULL;
+    char *end = ret_id + snprintf(ret_id, DEVICE_ID_SIZE, "%s",
+                                  is_slice ? "MIG-" : DEVICE_ID_PREFIX);
+    for (int i = 0; i < 16; i++) {
+        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+        end += snprintf(end, 4, "%s%02x", dash ? "-" : "",
+                        (unsigned char)properties->uuid.bytes[i]);
+    }
+}
+#endif
+
+bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
+{
+    static char ids[DEVICES_MAX][DEVICE_ID_SIZE];
+    const char *names[DEVICES_MAX];
+    char cause[DEVICE_CAUSE_SIZE];
+    cudaDeviceProp properties;
+    int listed = 0, count = id ? device_count(cause) : 0;
+    for (int i = 0; i < count && listed < DEVICES_MAX; i++) {
+        if (!device_read(i, &properties))
+            return true;
+        device_id(&properties, ids[listed]);
+        if (strcmp(ids[listed], id) == 0) {
+            device.selected = i;
+            return true;
+        }
+        names[listed] = ids[listed];
+        listed++;
+    }
+    if (listed == 0)
+        return true;
+    snprintf(ret_message, BACKEND_MESSAGE_SIZE, "unknown device '%.128s'; nearest: '%s'",
+             id, spelling_nearest(id, names, listed));
+    return false;
+}
+
+void device_open(struct run *run)
+{
+    char cause[DEVICE_CAUSE_SIZE];
+    int index;
+    device.run = run;
+    run->threads = 1;
+    if (device_count(cause) == 0) {
+        device.failed = true;
+        run_infra(run, "%s", cause);
+    }
+    CUDA_TRY(cudaSetDevice(device.selected));
+    CUDA_TRY(cudaFree(NULL)); /* makes the context, which is not part of any timing */
+    CUDA_TRY(cudaGetDevice(&index));
+    CUDA_TRY(cudaGetDeviceProperties(&device.properties, index));
+    device_id(&device.properties, device.id);
+}
+
+const cudaDeviceProp *device_opened(void)
+{
+    return device.id[0] ? &device.properties : NULL;
+}
+
+const char *device_opened_id(void)
+{
+    return device.id[0] ? device.id : "unknown";
+}
+
+bool device_has_failed(void)
+{
+    return device.failed;
+}
+
+void cuda_check(cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess)
+        return;
+    if (error == cudaErrorMemoryAllocation)
+        run_out_of_memory(device.run, "%s: out of device memory", what);
+    device.failed = true;
+    run_infra(device.run, "%s: %s (%s, %d)", what, cudaGetErrorString(error),
+              cudaGetErrorName(error), (int)error);
+}
+
+void kernel_launched(const char *kernel)
+{
+    cuda_check(cudaGetLastError(), kernel);
+}

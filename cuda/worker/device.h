@@ -1,0 +1,41 @@
+/* The GPU of this process: chosen by UUID, opened once, and what it says about itself. */
+#ifndef CUDA_WORKER_DEVICE_H
+#define CUDA_WORKER_DEVICE_H
+
+#include "cuda/kernel.h"
+#include "workloads/worker/backend.h"
+
+/* What a device's id starts with.  A simulated one can never be taken for a GPU. */
+#ifdef REPROD_CUDASIM
+#define DEVICE_ID_PREFIX "sim:"
+#else
+#define DEVICE_ID_PREFIX "GPU-"
+#endif
+
+enum { DEVICE_ID_SIZE = 64, DEVICE_CAUSE_SIZE = 384 };
+
+/* How many devices there are.  0, and why in ret_cause, when there is none or they cannot
+ * be listed. */
+int device_count(char ret_cause[DEVICE_CAUSE_SIZE]);
+
+/* The device numbered INDEX; false when it does not say. */
+bool device_read(int index, cudaDeviceProp *ret_properties);
+
+/* "GPU-" and its UUID, as nvidia-smi prints it. */
+void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE]);
+
+/* struct backend: select and open. */
+bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE]);
+void device_open(struct run *run);
+
+/* The device in use, read back from the runtime when it was opened; NULL before. */
+const cudaDeviceProp *device_opened(void);
+
+/* Its id; "unknown" before. */
+const char *device_opened_id(void);
+
+/* An error has left the device unusable for this process: nothing more can be asked of
+ * it. */
+bool device_has_failed(void);
+
+#endif

@@ -1,0 +1,229 @@
+#include "tests/simulator/cudart.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+struct cudasim_stream {
+    int unused;
+};
+
+struct cudasim_event {
+    struct timespec time;
+};
+
+enum { ALIGNMENT = 256, FRESH = 0xCD };
+
+/* Small, so that a test can exhaust it. */
+static const size_t DEVICE_BYTES = (size_t)1 << 30;
+static size_t allocated;
+
+static cudaError_t failure = cudaSuccess;
+
+static const struct {
+    cudaError_t error;
+    const char *name, *text;
+} errors[] = {
+    { cudaSuccess, "cudaSuccess", "no error" },
+    { cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
+    { cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
+    { cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
+    { cudaErrorECCUncorrectable, "cudaErrorECCUncorrectable",
+      "uncorrectable ECC error encountered" },
+    { cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+      "an illegal memory access was encountered" },
+};
+
+static const size_t error_count = sizeof errors / sizeof *errors;
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    for (size_t i = 0; i < error_count; i++)
+        if (errors[i].error == error)
+            return errors[i].name;
+    return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    for (size_t i = 0; i < error_count; i++)
+        if (errors[i].error == error)
+            return errors[i].text;
+    return "unrecognized error code";
+}
+
+bool cudasim::device_takes_kernel()
+{
+    const char *number = getenv("REPROD_CUDASIM_ERROR");
+    if (number)
+        failure = (cudaError_t)atoi(number);
+    return failure == cudaSuccess;
+}
+
+cudaError_t cudaGetLastError()
+{
+    return failure;
+}
+
+cudaError_t cudaPeekAtLastError()
+{
+    return failure;
+}
+
+/* No driver: it is what tells a simulation from a device. */
+cudaError_t cudaDriverGetVersion(int *ret_version)
+{
+    *ret_version = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *ret_version)
+{
+    *ret_version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int *ret_count)
+{
+    *ret_count = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+cudaError_t cudaGetDevice(int *ret_device)
+{
+    *ret_device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device)
+{
+    *ret_properties = cudaDeviceProp();
+    if (device != 0)
+        return cudaErrorInvalidDevice;
+    snprintf(ret_properties->name, sizeof ret_properties->name, "simulator, no GPU");
+    ret_properties->totalGlobalMem = DEVICE_BYTES;
+    ret_properties->sharedMemPerBlock = 48 * 1024;
+    ret_properties->multiProcessorCount = 2;
+    ret_properties->maxThreadsPerMultiProcessor = 2048;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize()
+{
+    return failure;
+}
+
+cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
+{
+    *ret_memory = nullptr;
+    if (failure)
+        return failure;
+    if (bytes > DEVICE_BYTES - allocated)
+        return cudaErrorMemoryAllocation;
+    if (posix_memalign(ret_memory, ALIGNMENT, bytes) != 0)
+        return cudaErrorMemoryAllocation;
+    allocated += bytes;
+    memset(*ret_memory, FRESH, bytes);
+    return cudaSuccess;
+}
+
+/* What was freed stays counted: nothing here frees much. */
+cudaError_t cudaFree(void *memory)
+{
+    free(memory);
+    return failure;
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
+{
+    if (!failure && bytes)
+        memcpy(to, from, bytes);
+    return failure;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t)
+{
+    return cudaMemcpy(to, from, bytes, kind);
+}
+
+cudaError_t cudaMemset(void *memory, int value, size_t bytes)
+{
+    if (!failure && bytes)
+        memset(memory, value, bytes);
+    return failure;
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t)
+{
+    return cudaMemset(memory, value, bytes);
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *ret_stream)
+{
+    *ret_stream = new cudasim_stream();
+    return failure;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret_stream, unsigned)
+{
+    return cudaStreamCreate(ret_stream);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    delete stream;
+    return failure;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    return failure;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
+{
+    return failure;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *ret_event)
+{
+    *ret_event = new cudasim_event();
+    return failure;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned)
+{
+    return cudaEventCreate(ret_event);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    delete event;
+    return failure;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+{
+    clock_gettime(CLOCK_MONOTONIC, &event->time);
+    return failure;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t)
+{
+    return failure;
+}
+
+cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
+                                 cudaEvent_t stop)
+{
+    *ret_milliseconds = (float)(stop->time.tv_sec - start->time.tv_sec) * 1e3f +
+                        (float)(stop->time.tv_nsec - start->time.tv_nsec) * 1e-6f;
+    return failure;
+}

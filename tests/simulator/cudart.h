@@ -1,0 +1,127 @@
+/* The part of the CUDA runtime API that reprod uses, for one simulated device: device
+ * memory is host memory, filled with 0xCD when it is allocated, and everything has
+ * happened when a call returns.  Semantics: the CUDA Runtime API reference.
+ *
+ * REPROD_CUDASIM_ERROR=N makes the device fail with error N at its first kernel, for
+ * good, as a GPU does after an illegal address or an uncorrectable memory error. */
+#ifndef TESTS_SIMULATOR_CUDART_H
+#define TESTS_SIMULATOR_CUDART_H
+
+#include <cstddef>
+
+/* The version whose semantics are simulated. */
+#define CUDART_VERSION 13000
+
+enum cudaError_t {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorStubLibrary = 34,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorECCUncorrectable = 214,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorUnknown = 999
+};
+
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
+};
+
+typedef struct cudasim_stream *cudaStream_t;
+typedef struct cudasim_event *cudaEvent_t;
+
+enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
+
+struct cudaUUID_t {
+    char bytes[16];
+};
+
+struct cudaDeviceProp {
+    char name[256];
+    cudaUUID_t uuid;
+    size_t totalGlobalMem;
+    size_t sharedMemPerBlock;
+    int major, minor;
+    int multiProcessorCount;
+    int maxThreadsPerMultiProcessor;
+    int ECCEnabled;
+    int pciDomainID, pciBusID, pciDeviceID;
+    int l2CacheSize;
+};
+
+struct int2 {
+    int x, y;
+};
+struct alignas(16) int4 {
+    int x, y, z, w;
+};
+struct uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(16) double2 {
+    double x, y;
+};
+struct alignas(16) ulonglong2 {
+    unsigned long long x, y;
+};
+
+const char *cudaGetErrorName(cudaError_t error);
+const char *cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+cudaError_t cudaDriverGetVersion(int *ret_version);
+cudaError_t cudaRuntimeGetVersion(int *ret_version);
+
+cudaError_t cudaGetDeviceCount(int *ret_count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int *ret_device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device);
+cudaError_t cudaDeviceSynchronize();
+
+cudaError_t cudaMalloc(void **ret_memory, size_t bytes);
+cudaError_t cudaFree(void *memory);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream = nullptr);
+cudaError_t cudaMemset(void *memory, int value, size_t bytes);
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes,
+                            cudaStream_t stream = nullptr);
+
+cudaError_t cudaStreamCreate(cudaStream_t *ret_stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret_stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned flags = 0);
+
+cudaError_t cudaEventCreate(cudaEvent_t *ret_event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
+                                 cudaEvent_t stop);
+
+namespace cudasim
+{
+/* Called by every launch: false where the device has failed. */
+bool device_takes_kernel();
+} // namespace cudasim
+
+#endif
