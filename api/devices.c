@@ -16,6 +16,8 @@ struct presence {
 struct view {
     struct presence *present;
     int count;
+    const char *only; /* NULL: all are shown */
+    int shown;
     struct json_out out;
 };
 
@@ -74,6 +76,10 @@ static void show_device(void *arg, const struct device *device)
     struct json_out *out = &view->out;
     const struct presence *presence = default_presence(view, device->id);
 
+    if (view->only && strcmp(view->only, device->id) != 0) {
+        return;
+    }
+    view->shown++;
     out_open(out, NULL, '{');
     out_text(out, "id", device->id);
     out_text(out, "host", device->host);
@@ -138,6 +144,28 @@ void devices_get(struct request *r)
 {
     keep_view(r);
     request_read(r, read_devices, NULL);
+}
+
+static enum err_code read_device(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct view *view = r->state;
+
+    view->only = r->arguments[0];
+    if (devices_each(tx, show_device, view, err) != ERR_OK) {
+        return err->code;
+    }
+    if (view->shown == 0) {
+        return err_set(err, ERR_NOT_FOUND, "there is no device '%.64s'", view->only);
+    }
+    reply_json(r, 200, &view->out);
+    return ERR_OK;
+}
+
+void devices_get_one(struct request *r)
+{
+    keep_view(r);
+    request_read(r, read_device, NULL);
 }
 
 static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)

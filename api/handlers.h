@@ -31,6 +31,7 @@ void stacks_get(struct request *r);
 void environments_get_list(struct request *r);
 void environments_get_one(struct request *r);
 void devices_get(struct request *r);
+void devices_get_one(struct request *r);
 void hosts_get(struct request *r);
 void events_get(struct request *r);
 void health_get(struct request *r);

@@ -78,7 +78,7 @@ def paths_of(service, done):
     run = service.get(f"/v1/runs?job={done['id']}&limit=1")["items"][0]
     names = {"/v1/jobs/{id}": done["id"], "/v1/runs/{id}": run["id"],
              "/v1/cells/{id}": str(run["cell"]), "/v1/workloads/{name}": "selftest_pass",
-             "/v1/environments/{id}": run["environment"], "/problems/{name}": "not-found",
+             "/v1/environments/{id}": run["environment"], "/v1/devices/{id}": run["device"], "/problems/{name}": "not-found",
              "/{asset}": "index.html"}
     for pattern, operations in DESCRIPTION["paths"].items():
         if "get" not in operations or pattern == "/v1/events":

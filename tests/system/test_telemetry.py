@@ -45,6 +45,18 @@ def test_what_is_malformed_is_not_shown(service):
         assert run["telemetry"] == {"start": None, "end": None}
 
 
+def test_a_device_shows_its_attributes(service):
+    service.wait(lambda: service.get("/v1/devices")["items"], "what its hello commits")
+    (device,) = service.get("/v1/devices")["items"]
+    assert service.get(f"/v1/devices/{device['id']}") == device
+    text = service.get(f"/v1/devices/{device['id']}.txt")
+    rows = dict(line.split(None, 1) for line in text.splitlines())
+    for name, value in device["attributes"].items():
+        assert rows[f"attributes.{name}"] == str(value)
+    status, _, problem = service.request("GET", "/v1/devices/GPU-none")
+    assert status == 404 and "GPU-none" in problem["detail"]
+
+
 def test_it_outlives_a_restart(start_service):
     service = start_service()
     run = run_of(service, "ordered")
