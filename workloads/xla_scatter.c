@@ -1,0 +1,194 @@
+/* XLA's scatter with an addition: windows of updates are added wherever their indices
+ * say, sums[r+i,c+j] += updates[n,i,j] for (r,c) = indices[n].  Windows overlap, and one
+ * that would reach over an edge is left out as a whole, as XLA's semantics demand. */
+#include "workloads/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/rounding.h"
+
+enum { TASK_WINDOWS = 16, BAND = 8 /* rows of the sums with one owner */ };
+
+struct scatter_shape {
+    int64_t windows; /* a multiple of TASK_WINDOWS */
+    int64_t height, width;
+    int64_t extent; /* rows of the sums, and columns; a multiple of BAND */
+};
+
+struct xla_scatter {
+    const struct scatter_shape *shape;
+    const int32_t *indices; /* [windows][2] */
+    const float *updates;   /* [windows][height][width] */
+    float *sums;            /* [extent][extent] */
+};
+
+static bool window_fits(const struct scatter_shape *s, const int32_t *index)
+{
+    return index[0] + s->height <= s->extent && index[1] + s->width <= s->extent;
+}
+
+static void window_add_atomically(const struct xla_scatter *scatter, int64_t n)
+{
+    const struct scatter_shape *s = scatter->shape;
+    const int32_t *index = scatter->indices + 2 * n;
+    const float *from = scatter->updates + n * s->height * s->width;
+
+    if (!window_fits(s, index))
+        return;
+    for (int64_t i = 0; i < s->height; i++) {
+        float *to = scatter->sums + (index[0] + i) * s->extent + index[1];
+
+        for (int64_t j = 0; j < s->width; j++) {
+#pragma omp atomic
+            to[j] += from[i * s->width + j];
+        }
+    }
+}
+
+/* Every other task goes backwards, so that windows which are neighbours do not always
+ * arrive as neighbours. */
+static void compute_unordered(struct run *run)
+{
+    const struct xla_scatter *scatter = run->state;
+    const struct scatter_shape *s = scatter->shape;
+
+    memset(scatter->sums, 0, (size_t)(s->extent * s->extent) * sizeof(float));
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t task = 0; task < s->windows / TASK_WINDOWS; task++)
+        for (int64_t i = 0; i < TASK_WINDOWS; i++)
+            window_add_atomically(scatter, task * TASK_WINDOWS +
+                                               (task % 2 ? TASK_WINDOWS - 1 - i : i));
+}
+
+/* Adds the rows of window N that are among [BEGIN, END) of the sums. */
+static void window_add_rows(const struct xla_scatter *scatter, int64_t n, int64_t begin,
+                            int64_t end)
+{
+    const struct scatter_shape *s = scatter->shape;
+    const int32_t *index = scatter->indices + 2 * n;
+    int64_t first = index[0] > begin ? index[0] : begin;
+    int64_t past = index[0] + s->height < end ? index[0] + s->height : end;
+
+    for (int64_t row = first; row < past && window_fits(s, index); row++) {
+        const float *from =
+            scatter->updates + (n * s->height + row - index[0]) * s->width;
+        float *to = scatter->sums + row * s->extent + index[1];
+
+#pragma omp simd
+        for (int64_t j = 0; j < s->width; j++)
+            to[j] += from[j];
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct xla_scatter *scatter = run->state;
+    const struct scatter_shape *s = scatter->shape;
+
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
+    for (int64_t begin = 0; begin < s->extent; begin += BAND) {
+        memset(scatter->sums + begin * s->extent, 0,
+               (size_t)(BAND * s->extent) * sizeof(float));
+        for (int64_t n = 0; n < s->windows; n++)
+            window_add_rows(scatter, n, begin, begin + BAND);
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct scatter_shape *s = run->size->params;
+    struct xla_scatter *scatter = run_host_alloc(sizeof(*scatter));
+    int64_t indices[] = { s->windows, 2 };
+    int64_t updates[] = { s->windows, s->height, s->width };
+    int64_t sums[] = { s->extent, s->extent };
+
+    scatter->shape = s;
+    scatter->indices =
+        run_input(run, "indices", DTYPE_INT32, 2, indices, FILL_INDEX, s->extent)->data;
+    scatter->updates =
+        run_input(run, "updates", run->dtype, 3, updates, FILL_WIDE, 0)->data;
+    scatter->sums = run_output(run, "sums", run->dtype, 2, sums)->data;
+    run->state = scatter;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct scatter_shape *s = run->size->params;
+    const int32_t *indices = inputs[0].data;
+    const float *updates = inputs[1].data;
+    int64_t window = s->height * s->width, elements = tensor_elements(output);
+    int64_t *counts = run_host_alloc((size_t)elements * sizeof(*counts));
+
+    memset(counts, 0, (size_t)elements * sizeof(*counts));
+    for (int64_t i = 0; i < elements; i++)
+        ret_expected[i] = ret_bound[i] = 0;
+    for (int64_t n = 0; n < s->windows; n++)
+        for (int64_t i = 0; i < window && window_fits(s, indices + 2 * n); i++) {
+            int64_t row = indices[2 * n] + i / s->width;
+            int64_t to = row * s->extent + indices[2 * n + 1] + i % s->width;
+
+            ret_expected[to] += updates[n * window + i];
+            ret_bound[to] += fabs((double)updates[n * window + i]);
+            counts[to]++;
+        }
+    for (int64_t i = 0; i < elements; i++)
+        ret_bound[i] *= rounding_gamma(run->dtype, counts[i]);
+    free(counts);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every element of a window is added with an atomic add",
+      .models = "XLA's scatter on GPU: a thread an update, atomicAdd",
+      .algorithm = "atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "window after window; each band of 8 rows of the sums has one owner",
+      .models = "XLA's scatter under enable_op_determinism since TF 2.8: a loop over the "
+                "updates",
+      .algorithm = "owner of 8 rows, windows in order",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "updates[16384,8,16] indices[16384,2] sums[128,128]",
+      &(const struct scatter_shape){ 16384, 8, 16, 128 } },
+    { "medium", "updates[65536,8,16] indices[65536,2] sums[256,256]",
+      &(const struct scatter_shape){ 65536, 8, 16, 256 } },
+    { "large", "updates[524288,16,32] indices[524288,2] sums[2048,2048]",
+      &(const struct scatter_shape){ 524288, 16, 32, 2048 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow commit 4dc6d4d5",
+      "XLA: scatter becomes a loop over its updates when determinism is asked for",
+      "TF 2.8" },
+    { "jax issue 17844", "how slow that loop is", "openxla PR 17886" },
+    { "openxla PR 17886", "deterministic scatter by sorting and a scan, not a loop",
+      NULL },
+    { "openxla PR 19275", "the same for windows", NULL },
+};
+
+static const struct workload xla_scatter = {
+    .name = "xla_scatter",
+    .version = 1,
+    .backend = "cpu",
+    .title = "XLA Scatter on GPU",
+    .summary = "windows added to a matrix where indices say, with overlap",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of the sums",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(xla_scatter);
