@@ -22,13 +22,14 @@ enum {
 
 struct scatter {
     int64_t rows, width, destinations;
-    int64_t share;        /* so many neighbouring rows have the same values; 1: none */
-    const int32_t *index; /* [rows]: destination of each row; negative: left out */
-    const float *values;  /* [rows / share][width] */
-    float *sums;          /* [destinations][width] */
-    int32_t *starts;      /* [SCATTER_SLOTS + 1][destinations]: where in `sorted` a slot's
-                             rows of a destination begin; the last: where they all end */
-    int32_t *sorted;      /* rows by destination, in order of rows; scratch */
+    int64_t share;         /* so many neighbouring rows have the same values; 1: none */
+    const int32_t *picked; /* [rows]: which row of the values each is; NULL: by share */
+    const int32_t *index;  /* [rows]: destination of each row; negative: left out */
+    const float *values;   /* [rows / share][width], or what `picked` picks from */
+    float *sums;           /* [destinations][width] */
+    int32_t *starts; /* [SCATTER_SLOTS + 1][destinations]: where in `sorted` a slot's
+                        rows of a destination begin; the last: where they all end */
+    int32_t *sorted; /* rows by destination, in order of rows; scratch */
 };
 
 /* Takes the scratch memory; everything above it in the struct is filled in. */
@@ -41,7 +42,9 @@ static inline void scatter_init(struct run *run, struct scatter *scatter)
 
 static inline const float *scatter_row(const struct scatter *scatter, int64_t row)
 {
-    return scatter->values + row / scatter->share * scatter->width;
+    int64_t from = scatter->picked ? scatter->picked[row] : row / scatter->share;
+
+    return scatter->values + from * scatter->width;
 }
 
 /* The three below are for all threads of a team: they share the work out among it, and
@@ -163,7 +166,7 @@ static inline void scatter_reference(enum dtype dtype, const struct scatter *sca
         int64_t to = scatter->index[row];
 
         for (int64_t c = 0; c < scatter->width && to >= 0; c++) {
-            double term = scatter->values[row / scatter->share * scatter->width + c];
+            double term = scatter_row(scatter, row)[c];
 
             ret_sums[to * scatter->width + c] += term;
             ret_bound[to * scatter->width + c] += fabs(term);

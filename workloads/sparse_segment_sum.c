@@ -1,0 +1,177 @@
+/* Sums of the rows that indices pick, by segment:
+ * sums[s,c] = sum over i with segment_ids[i] == s of data[indices[i],c].  The segment ids
+ * are sorted, as the operation demands: a segment is one stretch of the indices. */
+#include "workloads/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/instruments/philox.h"
+#include "workloads/scatter.h"
+#include "workloads/tree.h"
+
+enum { LANES = 8, WIDTH_MAX = 64, OWNED = 4 /* segments that a task owns */ };
+
+struct sparse_shape {
+    int64_t rows, width; /* of the data; width is at most WIDTH_MAX */
+    int64_t indices, segments;
+};
+
+static void compute_unordered(struct run *run)
+{
+    const struct scatter *scatter = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        scatter_clear(scatter);
+        scatter_add_atomically(scatter);
+    }
+}
+
+/* Where the segments from SEGMENT on begin. */
+static int64_t segment_begin(const struct scatter *scatter, int64_t segment)
+{
+    int64_t begin = 0, end = scatter->rows;
+
+    while (begin < end) {
+        int64_t middle = begin + (end - begin) / 2;
+
+        if (scatter->index[middle] < segment)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+/* Row i of a segment goes to lane i mod LANES, lanes join by a tree. */
+static void segment_reduce(const struct scatter *scatter, int64_t segment)
+{
+    float lanes[LANES * WIDTH_MAX] = { 0 };
+    int64_t width = scatter->width;
+    int64_t begin = segment_begin(scatter, segment);
+    int64_t end = segment_begin(scatter, segment + 1);
+
+    for (int64_t i = begin; i < end; i++) {
+        const float *from = scatter_row(scatter, i);
+        float *lane = lanes + (i - begin) % LANES * width;
+
+#pragma omp simd
+        for (int64_t c = 0; c < width; c++)
+            lane[c] += from[c];
+    }
+    tree_sum(lanes, LANES, width, 0, width);
+    memcpy(scatter->sums + segment * width, lanes, (size_t)width * sizeof(float));
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct scatter *scatter = run->state;
+
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, OWNED)
+    for (int64_t segment = 0; segment < scatter->destinations; segment++)
+        segment_reduce(scatter, segment);
+}
+
+/* Each index draws its segment; sorted, since only how many a segment has matters. */
+static void segment_ids_fill(const struct run *run, const struct sparse_shape *shape,
+                             int32_t *ids)
+{
+    uint64_t stream = philox_stream(run->seed, run->workload->name, "segment_ids");
+    int64_t *counts = run_host_alloc((size_t)shape->segments * sizeof(*counts));
+
+    memset(counts, 0, (size_t)shape->segments * sizeof(*counts));
+    for (int64_t i = 0; i < shape->indices; i++)
+        counts[philox_index(run->seed, stream, (uint64_t)i, (uint64_t)shape->segments)]++;
+    for (int64_t segment = 0; segment < shape->segments; segment++)
+        while (counts[segment]-- > 0)
+            *ids++ = (int32_t)segment;
+    free(counts);
+}
+
+static void setup(struct run *run)
+{
+    const struct sparse_shape *shape = run->size->params;
+    struct scatter *scatter = run_host_alloc(sizeof(*scatter));
+    int64_t data[] = { shape->rows, shape->width };
+    int64_t sums[] = { shape->segments, shape->width };
+    const int64_t *indices = &shape->indices;
+    int32_t *ids = run_host_alloc((size_t)shape->indices * sizeof(*ids));
+
+    segment_ids_fill(run, shape, ids);
+    *scatter = (struct scatter){ .rows = shape->indices,
+                                 .width = shape->width,
+                                 .destinations = shape->segments };
+    scatter->index =
+        run_input_values(run, "segment_ids", DTYPE_INT32, 1, indices, ids)->data;
+    scatter->picked =
+        run_input(run, "indices", DTYPE_INT32, 1, indices, FILL_INDEX, shape->rows)->data;
+    scatter->values = run_input(run, "data", run->dtype, 2, data, FILL_WIDE, 0)->data;
+    scatter->sums = run_output(run, "sums", run->dtype, 2, sums)->data;
+    run->state = scatter;
+    free(ids);
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    struct scatter scatter = { .rows = tensor_elements(&inputs[0]),
+                               .width = output->shape[1],
+                               .destinations = output->shape[0],
+                               .index = inputs[0].data,
+                               .picked = inputs[1].data,
+                               .values = inputs[2].data };
+
+    scatter_reference(run->dtype, &scatter, ret_expected, ret_bound);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every picked row is added to its segment with atomic adds",
+      .models = "the GPU kernel of TensorFlow Recommenders Addons: atomicAdd",
+      .algorithm = "atomic adds",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "each segment has one owner: 8 fixed lanes of rows, joined by a tree",
+      .models = "tf.sparse.segment_* on GPU, by default since they are there, TF 2.6",
+      .algorithm = "owner of a segment, 8 lanes, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload_size sizes[] = {
+    { "small", "data[4096,16] indices[131072] segment_ids[131072] sums[256,16]",
+      &(const struct sparse_shape){ 4096, 16, 131072, 256 } },
+    { "medium", "data[16384,32] indices[262144] segment_ids[262144] sums[1024,32]",
+      &(const struct sparse_shape){ 16384, 32, 262144, 1024 } },
+    { "large", "data[1048576,64] indices[4194304] segment_ids[4194304] sums[16384,64]",
+      &(const struct sparse_shape){ 1048576, 64, 4194304, 16384 } },
+};
+
+static const struct workload_reference references[] = {
+    { "tensorflow issue 44380", "asks for sparse segment sums on GPU", "TF 2.6" },
+    { "tensorflow PR 47974",
+      "sparse segment sums on GPU, deterministic from the beginning", "TF 2.6" },
+    { "recommenders-addons PR 55", "sparse segment sums on GPU with atomic adds", NULL },
+};
+
+static const struct workload sparse_segment_sum = {
+    .name = "sparse_segment_sum",
+    .version = 1,
+    .backend = "cpu",
+    .title = "tf.sparse.segment_sum",
+    .summary = "rows picked by indices, added up by sorted segment",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of the segments' sums",
+    .references = references,
+    .reference_count = COUNT_OF(references),
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(sparse_segment_sum);
