@@ -155,6 +155,7 @@ struct run {
     int iterations;        /* how many will be computed */
     int iteration;         /* index of the current one, 0 … */
     const char *algorithm; /* what is reported; set to variant->algorithm before setup */
+    const char *claim;     /* likewise variant->claim; setup may know better */
     void *state;           /* the workload's own; set by setup */
 
     struct tensor inputs[RUN_TENSORS_MAX];
@@ -213,6 +214,8 @@ struct workload_fact {
     const char *backend; /* "cpu" or "cuda" */
     const char *name;    /* of no other fact of the environment: "onednn" */
     const char *(*value)(void);
+    const char *(*problem)(void); /* why the library cannot be used, or NULL: shown in the
+                                     probe.  Optional */
 };
 
 #define WORKLOAD_FACT_REGISTER(f)                                                        \

@@ -258,6 +258,8 @@ static void test_every_wrong_value(void **state)
         { 3, "ms", "1e300", "ms is not a duration" },
         { 3, "ms", "null", "iteration 2:" },
         { 3, "event", "7", "a line without an event" },
+        { 4, "libraries", "{}", "end: libraries is not an array" },
+        { 4, "libraries", "[{\"path\":\"/x\"}]", "end: libraries[0]" },
         { 4, "outcome", "\"timeout\"", "no outcome that a worker can claim" },
         { 4, "outcome", "\"lost\"", "no outcome that a worker can claim" },
         { 4, "outcome", "\"fine\"", "no outcome that a worker can claim" },
@@ -278,6 +280,25 @@ static void test_every_wrong_value(void **state)
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         check_change(&changes[i]);
     }
+}
+
+static void test_the_last_libraries_count(void **state)
+{
+    json_t *events[EVENTS];
+    struct run_fold fold;
+    struct run_result result;
+    struct run run;
+
+    (void)state;
+    init(&fold);
+    good_events(events);
+    json_object_set_new(events[4], "libraries",
+                        parse("[{\"path\":\"/lib/late.so\",\"build_id\":null}]"));
+    run = finish(&fold, events, EVENTS, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_string_equal(result.libraries_json,
+                        "[{\"path\":\"/lib/late.so\",\"build_id\":null}]");
+    run_fold_release(&fold);
 }
 
 static void test_telemetry_is_kept(void **state)
@@ -631,6 +652,7 @@ int main(void)
         cmocka_unit_test(test_completed),
         cmocka_unit_test(test_digests_are_counted),
         cmocka_unit_test(test_every_wrong_value),
+        cmocka_unit_test(test_the_last_libraries_count),
         cmocka_unit_test(test_telemetry_is_kept),
         cmocka_unit_test(test_telemetry_is_bounded),
         cmocka_unit_test(test_every_field_is_required),

@@ -100,7 +100,16 @@ static const char *version_get(void)
     return onednn_load()->version;
 }
 
+/* A stack that names none has no problem. */
+static const char *problem_get(void)
+{
+    const char *name = getenv("REPROD_ONEDNN");
+
+    return name && *name ? onednn_load()->reason : NULL;
+}
+
 static const struct workload_fact onednn_version = { .backend = "cpu",
                                                      .name = "onednn",
-                                                     .value = version_get };
+                                                     .value = version_get,
+                                                     .problem = problem_get };
 WORKLOAD_FACT_REGISTER(onednn_version);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "workloads/worker/facts.h"
 #include "workloads/worker/libraries.h"
 #include "workloads/worker/status.h"
 
@@ -108,5 +109,6 @@ int catalogue_probe(const struct backend *backend)
     emit_string(&line, "backend", backend->name);
     emit_string(&line, "worker_build", libraries_worker_build());
     backend->emit_probe(&line);
+    facts_emit_problems(&line, backend->name);
     return finish(&line);
 }

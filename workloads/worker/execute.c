@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "workloads/worker/environment.h"
+#include "workloads/worker/families.h"
 #include "workloads/worker/libraries.h"
 #include "workloads/worker/run.h"
 #include "workloads/worker/status.h"
@@ -21,6 +22,7 @@ static struct execution {
     struct digest input_digest;
     int iterations; /* computed, hashed and reported */
     int64_t bytes_hashed;
+    int libraries; /* mapped when the start event was sent */
 } execution;
 
 static void send_line(struct execution *x)
@@ -75,11 +77,12 @@ static void send_start(struct execution *x)
     emit_string(emit, "backend", run->backend->name);
     emit_string(emit, "device", run->backend->device_id());
     emit_string(emit, "algorithm", run->algorithm);
-    emit_string(emit, "claim", run->variant->claim);
+    emit_string(emit, "claim", run->claim);
     emit_digest(emit, "input_digest", x->input_digest);
     environment_emit(emit, run);
     emit_telemetry(emit, run); /* may load a library */
     libraries_emit(emit);
+    x->libraries = libraries_count();
     send_line(x);
 }
 
@@ -118,8 +121,19 @@ static void send_end(struct execution *x, const char *outcome, const char *cause
     emit_int(emit, "bytes_hashed", x->bytes_hashed);
     emit_string(emit, "device", x->run.backend->device_id());
     emit_digest(emit, "input_digest", input_digest);
+    if (libraries_count() != x->libraries) {
+        libraries_emit(emit); /* some load parts of themselves when they are used */
+    }
     emit_telemetry(emit, &x->run);
     send_line(x);
+}
+
+static void refuse_mixed_libraries(struct execution *x)
+{
+    char cause[FAMILIES_CAUSE_SIZE];
+    if (families_mixed(cause)) {
+        run_infra(&x->run, "%s", cause);
+    }
 }
 
 /* The device may be what failed, so the inputs are not read again. */
@@ -140,10 +154,12 @@ int execute_run(const struct args *args, const struct backend *backend, int fd)
     run_init(&x->run, args, backend);
     run_on_early_end(end_early_cb);
     run_prepare(&x->run);
+    refuse_mixed_libraries(x);
     send_start(x);
     for (int i = 0; i < x->run.iterations; i++) {
         compute_iteration(x, i);
     }
+    refuse_mixed_libraries(x);
     struct digest input_digest = run_input_digest(&x->run);
     run_finish(&x->run);
     send_end(x, "completed", NULL, input_digest);

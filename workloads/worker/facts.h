@@ -12,6 +12,10 @@ extern "C" {
  */
 void facts_emit(struct emit *emit, const char *backend);
 
+/* Adds "problems":{name: why its library cannot be used, …} for the facts of BACKEND that
+ * have one. */
+void facts_emit_problems(struct emit *emit, const char *backend);
+
 #ifdef __cplusplus
 }
 #endif

@@ -114,12 +114,52 @@ void libraries_openmp(char ret_name[LIBRARY_PATH_SIZE])
     dl_iterate_phdr(find_openmp_cb, ret_name);
 }
 
+/* Not the executable, which has no name here, and not the kernel's vdso. */
+static bool is_library(const struct dl_phdr_info *object)
+{
+    return strchr(object->dlpi_name, '/') != NULL;
+}
+
+struct visitor {
+    void (*visit)(void *arg, const char *path);
+    void *arg;
+};
+
+static int visit_one_cb(struct dl_phdr_info *object, size_t size, void *data)
+{
+    const struct visitor *visitor = data;
+    (void)size;
+    if (is_library(object)) {
+        visitor->visit(visitor->arg, object->dlpi_name);
+    }
+    return 0;
+}
+
+void libraries_each(void (*visit)(void *arg, const char *path), void *arg)
+{
+    struct visitor visitor = { visit, arg };
+    dl_iterate_phdr(visit_one_cb, &visitor);
+}
+
+static void count_one(void *arg, const char *path)
+{
+    (void)path;
+    ++*(int *)arg;
+}
+
+int libraries_count(void)
+{
+    int count = 0;
+    libraries_each(count_one, &count);
+    return count;
+}
+
 static int emit_one_cb(struct dl_phdr_info *object, size_t size, void *data)
 {
     struct emit *emit = data;
     (void)size;
-    if (!strchr(object->dlpi_name, '/')) {
-        return 0; /* the executable, which has no name here, and the kernel's vdso */
+    if (!is_library(object)) {
+        return 0;
     }
     char id[BUILD_ID_SIZE];
     emit_object(emit, NULL);

@@ -15,6 +15,13 @@ const char *libraries_worker_build(void);
  * ("libgomp.so.1.0.0"); "none" when there is none. */
 void libraries_openmp(char ret_name[LIBRARY_PATH_SIZE]);
 
+/* How many shared libraries are mapped. */
+int libraries_count(void);
+
+/* Calls VISIT(arg, path) for each, by the path that the dynamic linker has, in its order.
+ */
+void libraries_each(void (*visit)(void *arg, const char *path), void *arg);
+
 /* Adds "libraries":[{"path":…,"build_id":…}], in the order of the dynamic linker. */
 void libraries_emit(struct emit *emit);
 

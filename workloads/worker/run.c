@@ -78,6 +78,7 @@ void run_init(struct run *run, const struct args *args, const struct backend *ba
         .threads = args->threads,
         .iterations = args->iterations,
         .algorithm = args->variant->algorithm,
+        .claim = args->variant->claim,
         .has_loss = args->workload->loss != NULL,
         .backend = backend,
     };
