@@ -35,6 +35,7 @@ need libmicrohttpd-dev pkg-config --exists libmicrohttpd
 need libjansson-dev pkg-config --exists jansson
 need libsqlite3-dev pkg-config --exists sqlite3
 if [ "$what" = test ]; then
+    need g++ has g++
     need clang has clang
     has clang && need libclang-rt-dev sanitizer
     has clang && need libomp-dev openmp clang

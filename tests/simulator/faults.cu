@@ -1,0 +1,176 @@
+/* Kernels with planted faults, which the simulator must find: sums of blocks of shared
+ * memory, sound and not.  Linked into build/tests/reprod-worker-cudasim-selftest only. */
+#include "cuda/kernel.h"
+#include "workloads/rounding.h"
+
+enum { SUMS = 16, TERMS = KERNEL_THREADS };
+
+struct faults {
+    const float *x;
+    float *sums;
+};
+
+/* Each thread brings one term, a tree in shared memory adds them. */
+template <bool WITH_BARRIER> __device__ static void tree_sum(struct faults faults)
+{
+    DYNAMIC_SHARED(float, terms);
+
+    terms[threadIdx.x] = faults.x[blockIdx.x * TERMS + threadIdx.x];
+    for (unsigned half = TERMS / 2; half >= 1; half /= 2) {
+        if (WITH_BARRIER)
+            __syncthreads();
+        if (threadIdx.x < half)
+            terms[threadIdx.x] += terms[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0)
+        faults.sums[blockIdx.x] = terms[0];
+}
+
+__global__ static void barrier_kernel(struct faults faults)
+{
+    tree_sum<true>(faults);
+}
+
+__global__ static void no_barrier_kernel(struct faults faults)
+{
+    tree_sum<false>(faults);
+}
+
+__global__ static void divergent_kernel(struct faults faults)
+{
+    if (threadIdx.x % 2)
+        return;
+    __syncthreads();
+    faults.sums[blockIdx.x] = faults.x[0];
+}
+
+__global__ static void different_barriers_kernel(struct faults faults)
+{
+    if (threadIdx.x % 2)
+        __syncthreads();
+    else
+        __syncthreads();
+    faults.sums[blockIdx.x] = faults.x[0];
+}
+
+__global__ static void deadlock_kernel(struct faults faults)
+{
+    if (threadIdx.x == 0)
+        faults.sums[blockIdx.x] = __shfl_sync(3u, faults.x[0], 0);
+    else
+        __syncthreads();
+}
+
+__global__ static void absent_lane_kernel(struct faults faults)
+{
+    if (threadIdx.x == 0)
+        return;
+    faults.sums[blockIdx.x] = warp_sum(faults.x[threadIdx.x]);
+}
+
+/* One past the end of the inputs: seen with AddressSanitizer only. */
+__global__ static void overrun_kernel(struct faults faults)
+{
+    if (threadIdx.x == 0)
+        faults.sums[blockIdx.x] = faults.x[SUMS * TERMS];
+}
+
+__global__ static void atomic_kernel(struct faults faults)
+{
+    atomicAdd(&faults.sums[blockIdx.x], faults.x[blockIdx.x * TERMS + threadIdx.x]);
+}
+
+typedef void kernel_fn(struct faults faults);
+
+static void launch(struct run *run, kernel_fn *kernel)
+{
+    LAUNCH(kernel, SUMS, TERMS, TERMS * sizeof(float), 0, *(struct faults *)run->state);
+}
+
+static void compute_atomic(struct run *run)
+{
+    struct faults *faults = (struct faults *)run->state;
+
+    CUDA_TRY(cudaMemset(faults->sums, 0, SUMS * sizeof(float)));
+    launch(run, atomic_kernel);
+}
+
+#define COMPUTE(name)                                                                    \
+    static void compute_##name(struct run *run)                                          \
+    {                                                                                    \
+        launch(run, name##_kernel);                                                      \
+    }
+COMPUTE(barrier)
+COMPUTE(no_barrier)
+COMPUTE(divergent)
+COMPUTE(different_barriers)
+COMPUTE(deadlock)
+COMPUTE(absent_lane)
+COMPUTE(overrun)
+
+static void setup(struct run *run)
+{
+    struct faults *faults = (struct faults *)run_host_alloc(sizeof(*faults));
+    int64_t x_shape[] = { SUMS, TERMS };
+
+    faults->x =
+        (const float *)run_input(run, "x", run->dtype, 2, x_shape, FILL_WIDE, 0)->data;
+    faults->sums = (float *)run_output(run, "sums", run->dtype, 1, x_shape)->data;
+    run->state = faults;
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *, double *ret_expected, double *ret_bound)
+{
+    const float *x = (const float *)inputs[0].data;
+
+    for (int64_t sum = 0; sum < SUMS; sum++) {
+        ret_expected[sum] = ret_bound[sum] = 0;
+        for (int64_t i = sum * TERMS; i < (sum + 1) * TERMS; i++) {
+            ret_expected[sum] += x[i];
+            ret_bound[sum] += rounding_gamma(run->dtype, TERMS) * fabs((double)x[i]);
+        }
+    }
+}
+
+#define VARIANT(fault)                                                                   \
+    {                                                                                    \
+        .name = #fault, .summary = "a kernel with a planted fault", .models = "nothing", \
+        .algorithm = #fault, .compute = compute_##fault                                  \
+    }
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "atomicAdd",
+      .models = "nothing",
+      .algorithm = "atomicAdd",
+      .control = true,
+      .compute = compute_atomic },
+    VARIANT(barrier),
+    VARIANT(no_barrier),
+    VARIANT(divergent),
+    VARIANT(different_barriers),
+    VARIANT(deadlock),
+    VARIANT(absent_lane),
+    VARIANT(overrun),
+};
+
+static const struct workload_size sizes[] = { { "small", "x[16,256] sums[16]", NULL } };
+
+static const struct workload faults_cuda = {
+    .name = "faults",
+    .version = 1,
+    .backend = "cuda",
+    .title = "Planted faults",
+    .summary = "sums in shared memory, sound and not",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = sizes,
+    .size_count = COUNT_OF(sizes),
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .weight_sum = "sum of the sums",
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(faults_cuda);
