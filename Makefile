@@ -63,7 +63,15 @@ ifneq ($(findstring thread,$(SAN)),)
 UNIT_SRC   := $(filter-out tests/unit/test_workloads.c,$(UNIT_SRC))
 endif
 CUDA_SRC   := $(sort $(wildcard cuda/*.cu cuda/*/*.cu))
-CUDA_C_SRC := $(sort $(wildcard cuda/*/*.c))
+# What is called in CUDA's libraries is known from their headers; the libraries themselves
+# are loaded by the run.
+CUDNN_H    := $(firstword $(wildcard $(dir $(NVCC))../include/cudnn.h \
+                /usr/local/cuda/include/cudnn.h /usr/include/cudnn.h))
+CUDA_SYSTEM := $(patsubst %/cudnn.h,-isystem %,$(filter-out /usr/include/%,$(CUDNN_H)))
+CUDA_C_SRC := $(sort $(wildcard $(if $(CUDNN_H),cuda/*/*.c,cuda/nvml/*.c cuda/library/*.c)))
+TRY_LIBRARIES_SRC := $(wildcard tests/fixtures/cudnn/try_*.c) $(filter-out cuda/nvml/%,$(CUDA_C_SRC)) \
+                workloads/instruments/digest.c $(addprefix workloads/worker/,families.c \
+                libraries.c emit.c tensor.c)
 CUDA_WORKER_SRC := $(filter cuda/worker/%,$(CUDA_SRC))
 SIM_SRC    := $(sort $(filter-out tests/simulator/test_%,$(wildcard tests/simulator/*.cpp)))
 SIM_SELFTEST_SRC := $(sort $(wildcard tests/simulator/*.cu))
@@ -92,6 +100,8 @@ SIMULATORS := $(B)/tests/reprod-worker-cudasim $(B)/tests/reprod-worker-cudasim-
 SIM_TESTS  := $(B)/tests/test_cudasim
 endif
 CUDA_LIB   := $(call obj,$(CUDA_C_SRC) $(filter-out $(MAINS) $(CPU_ONLY),$(WORKER_SRC)))
+
+TRY_LIBRARIES := $(if $(FLAVOUR),,$(if $(CUDNN_H),$(B)/tests/try-libraries))
 
 all: $(PROGRAMS) $(INSTRUMENTS)
 $(B)/reprod: $(call obj,daemon/main.c) $(DAEMON_LIB) $(B)/link.flags
@@ -133,6 +143,9 @@ $(FAKE_NVML): $(FAKE_NVML_SRC) tests/fixtures/nvml/fake_nvml.h $(B)/cc.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) $(CFLAGS) -fPIC $(FAKE) -shared \
 	    -o $@ $(FAKE_NVML_SRC) -lpthread
 $(B)/tests/test_nvml $(B)/tests/test_nvml_unusable: $(FAKE_NVML)
+$(B)/tests/try-libraries: $(call obj,$(TRY_LIBRARIES_SRC)) $(B)/link.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) -pie -fopenmp $(LDFLAGS) -o $@ \
+	    $(filter %.o,$^)
 $(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(call obj,$(NVML_SRC)) \
     $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie -fopenmp $(LDFLAGS) \
@@ -150,7 +163,7 @@ $(B)/pic/%.c.o: %.c $(B)/cc.flags
 	$(Q)echo "  CC   $< (pic)"; mkdir -p $(@D); \
 	    $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) -fPIC -fopenmp -MMD -MP -c -o $@ $<
 
-$(B)/obj/cuda/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
+$(B)/obj/cuda/%.c.o $(B)/obj/tests/fixtures/cudnn/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp $(CUDA_SYSTEM)
 # GPU code for every architecture that is served and the compiler knows, and PTX of the
 # newest for those to come.  No contraction into FMA, as everywhere.
 ifneq ($(filter %/reprod-worker-cuda,$(PROGRAMS)),)
@@ -209,20 +222,21 @@ PYTHON = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pytest' 2>
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST) $(SIM_TESTS)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
-check-system: all $(SELFTEST) $(SIMULATORS)
+check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider $(PYTEST) tests/system tests/web
 soak: all $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_KILLS=1000 $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider tests/system/test_durability.py
-build-tests: all $(TESTS) $(SELFTEST) $(SIMULATORS) $(SIM_TESTS)
+build-tests: all $(TESTS) $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
                workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.h cuda/*/*.cu cuda/*/*.[ch] \
                tests/unit/*.[ch] tests/selftest/*.[ch] tests/simulator/*.*))
 C_FILES   += $(sort $(wildcard tests/fixtures/*/*.[ch]))
 CXX_HEADERS := $(wildcard cuda/*.h cuda/worker/*.h tests/simulator/*.h)
-HEADERS   := $(filter-out $(CXX_HEADERS),$(filter %.h,$(C_FILES)))
+HEADERS   := $(filter-out $(CXX_HEADERS) $(if $(CUDNN_H),,cuda/cudnn/%.h cuda/cublas/%.h \
+               cuda/nccl/%.h),$(filter %.h,$(C_FILES)))
 TIDY      := $(patsubst %,$(B)/tidy/%.ok,$(DAEMON_SRC) $(WORKER_SRC) $(NVML_SRC))
 lint: format-check check-layers check-docs check-headers tidy cppcheck
 format-check:
@@ -237,7 +251,8 @@ check-headers: $(HEADERS:%=$(B)/headers/%.ok) $(CXX_HEADERS:%=$(B)/headers/%.ok)
 $(CXX_HEADERS:%=$(B)/headers/%.ok): $(B)/headers/%.ok: %
 	@mkdir -p $(@D); $(CXX) $(SIM_FLAGS) -Werror -fsyntax-only -x c++ $< && touch $@
 $(B)/headers/%.h.ok: %.h
-	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) -fopenmp -Werror -fsyntax-only -x c $< && touch $@
+	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) $(if $(filter cuda/%,$<),$(CUDA_SYSTEM)) \
+	    -fopenmp -Werror -fsyntax-only -x c $< && touch $@
 tidy: $(TIDY)
 $(B)/tidy/%.ok: % .clang-tidy
 	$(Q)echo "  TIDY $<"; mkdir -p $(@D); clang-tidy --quiet $< -- -std=c17 -D_GNU_SOURCE -I. \
