@@ -222,7 +222,7 @@ PYTHON = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pytest' 2>
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST) $(SIM_TESTS)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
-check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS)
+check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(FAKE_NVML)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider $(PYTEST) tests/system tests/web
 soak: all $(SELFTEST)

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "cuda/nvml/telemetry.h"
+
 /* Without persistence mode the driver wakes each GPU anew, which takes seconds. */
 enum { INVENTORY_DEADLINE_MS = 8000, TELEMETRY_DEADLINE_MS = 4000 };
 

@@ -4,8 +4,9 @@
 #ifndef CUDA_NVML_DEVICE_FACTS_H
 #define CUDA_NVML_DEVICE_FACTS_H
 
-#include "cuda/nvml/telemetry.h"
 #include "workloads/worker/emit.h"
+
+struct nvml_telemetry;
 
 #ifdef __cplusplus
 extern "C" {

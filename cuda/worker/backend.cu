@@ -90,5 +90,6 @@ static const struct backend cuda_backend = {
     .timer_stop = cuda_timer_stop,
     .emit_environment = facts_emit_environment,
     .emit_probe = facts_emit_probe,
+    .emit_telemetry = facts_emit_telemetry,
 };
 BACKEND_REGISTER(cuda_backend);

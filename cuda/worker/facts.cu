@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/nvml/device_facts.h"
 #include "cuda/worker/device.h"
 #include "workloads/worker/facts.h"
 
@@ -110,6 +111,7 @@ static void emit_device(struct emit *emit, int index)
     emit_object(emit, "attributes");
     emit_hardware(emit, &properties);
     emit_int(emit, "memory_bytes", (int64_t)properties.totalGlobalMem);
+    nvml_emit_device_attributes(emit, id);
     emit_object_end(emit);
     emit_object_end(emit);
 }
@@ -120,6 +122,7 @@ void facts_emit_probe(struct emit *emit)
     int count = device_count(cause);
     emit_object(emit, "versions");
     emit_versions(emit);
+    nvml_emit_versions(emit);
     facts_emit(emit, "cuda");
     emit_object_end(emit);
     emit_array(emit, "devices");
@@ -127,4 +130,9 @@ void facts_emit_probe(struct emit *emit)
         emit_device(emit, i);
     emit_array_end(emit);
     emit_string(emit, "cause", count ? NULL : cause);
+}
+
+void facts_emit_telemetry(struct emit *emit, const struct run *)
+{
+    nvml_emit_telemetry(emit, device_opened_id());
 }

@@ -1,4 +1,4 @@
-/* What the CUDA backend reports about itself; see struct backend for the first two. */
+/* What the CUDA backend reports about itself; see struct backend for the first three. */
 #ifndef CUDA_WORKER_FACTS_H
 #define CUDA_WORKER_FACTS_H
 
@@ -9,6 +9,7 @@ enum { VERSION_SIZE = 32 };
 
 void facts_emit_environment(struct emit *emit, const struct run *run);
 void facts_emit_probe(struct emit *emit);
+void facts_emit_telemetry(struct emit *emit, const struct run *run);
 
 /* "13.0": the CUDA version of the runtime that is linked in. */
 void facts_runtime_version(char ret_version[VERSION_SIZE]);

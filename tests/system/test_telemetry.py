@@ -1,5 +1,10 @@
 """What a worker says about sensors at the start and the end of a run reaches the API, with the
 run and nowhere else."""
+import pytest
+
+from service import BUILD, ROOT
+
+SIMULATED_GPU = BUILD / "tests" / "reprod-worker-cudasim"
 START = {"sm_clock_mhz": 1980, "power_watts": 118.34, "throttle_reasons": ["idle"]}
 END = {"sm_clock_mhz": 1755, "throttle_reasons": [], "row_remap_pending": False}
 
@@ -66,3 +71,35 @@ def test_it_outlives_a_restart(start_service):
     assert service.stop() == 0
     code, text = service.fsck()
     assert code == 0, text
+
+
+def gpu_service(start_service, inventory):
+    """One whose only device is the simulated GPU, with the fake NVML of an inventory."""
+    if not SIMULATED_GPU.exists():
+        pytest.skip("the simulated GPU is not part of this build")
+    environment = {"REPROD_FAKE_NVML": str(ROOT / "tests" / "fixtures" / "nvml" / inventory)}
+    return start_service(worker=None, config={"stacks": [
+        {"name": "sim", "worker": str(SIMULATED_GPU), "env": environment,
+         "library_path": str(BUILD / "tests" / "nvml")}]})
+
+
+def test_nvml_of_a_run(start_service):
+    service = gpu_service(start_service, "sim.txt")
+    run = run_of(service, "ordered", workload="reduce_sum")
+    sample = {"sm_clock_mhz": 1980, "memory_clock_mhz": 2619, "temperature_celsius": 41,
+              "power_watts": 118.34, "throttle_reasons": ["idle"]}
+    assert run["outcome"] == "completed", run
+    assert run["telemetry"] == {"start": sample, "end": sample}
+    (stack,) = service.get("/v1/stacks")["items"]
+    assert stack["versions"]["nvml"] == "13.580.65.06"
+    assert service.get("/v1/devices/sim:0")["attributes"]["health"] == {
+        "cause": "NVML lists no device with this UUID"}
+
+
+def test_a_driver_that_hangs_loses_no_run(start_service):
+    service = gpu_service(start_service, "sim_hang.txt")
+    run = run_of(service, "ordered", workload="reduce_sum")
+    silent = {"cause": "NVML did not answer within 4000 ms"}
+    assert run["outcome"] == "completed", run
+    assert run["iterations"] == 2 and run["digest"]
+    assert run["telemetry"] == {"start": silent, "end": silent}
