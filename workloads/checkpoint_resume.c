@@ -1,17 +1,17 @@
-/* A training in one piece, and one that is saved half-way and resumed.
+/* A training in one piece, and one that is saved half-way and resumed by another process.
  *
- * Softmax regression with dropout, by SGD with momentum, on a shuffled data set.  Its
- * state is what the PyTorch document lists: the model, the optimizer (momentum), the
- * learning rate schedule, the step counter, the data loader and the random number
- * generator. `resumed` trains half the steps, writes all of it to a checkpoint,
- * overwrites everything with garbage, begins anew as a fresh process would, and reads the
- * checkpoint: its digest must be that of `ordered`, which trains in one piece.
+ * The training is that of checkpoint/training.h.  `resumed` trains half the steps, saves
+ * the state to a file (checkpoint/file.h) and starts the worker anew: a fresh process,
+ * which gets the case, makes the same inputs from the seed, begins anew, takes from the
+ * file what is there, trains the other half, and leaves the last state in the file.  Its
+ * digest must be that of `ordered`, which trains in one piece.
  *
- * Each `no_...` variant leaves one part out, which so begins anew.  It is as repeatable
- * as the others and right in its own way (the reference leaves out the same), but it is
- * another training: its digest must not be that of `ordered`.  Momentum is an output too,
- * since it shows differences that are too small to move a weight.  What must vary, the
- * control, is the resumed training with gradients added in no fixed order.
+ * Each `no_...` variant leaves one part out of the file, which so begins anew.  It is as
+ * repeatable as the others and right in its own way (the reference leaves out the same),
+ * but it is another training: its digest must not be that of `ordered`.  Momentum is an
+ * output too, since it shows differences that are too small to move a weight.  What must
+ * vary, the control, is the resumed training with gradients added in no fixed order.
+ * Times include the second process.
  *
  * Bound: softmax regression has no kinks.  A change of all weights by at most d changes a
  * logit by at most X d, X being the largest sum of an example's magnitudes, a probability
@@ -23,195 +23,36 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "workloads/checkpoint/file.h"
+#include "workloads/checkpoint/training.h"
 #include "workloads/instruments/bits.h"
 #include "workloads/rounding.h"
-#include "workloads/tree.h"
 
-enum { FEATURES = 64, CLASSES = 32, WEIGHTS = FEATURES * CLASSES };
-enum { BATCH = 1024, GROUP = 4, GROUPS = BATCH / GROUP, STEPS = 4, HALF = STEPS / 2 };
-enum { DECAY_STEPS = 3, CHUNK = 64 };
+enum {
+    FEATURES = TRAINING_FEATURES,
+    CLASSES = TRAINING_CLASSES,
+    WEIGHTS = TRAINING_WEIGHTS,
+    BATCH = TRAINING_BATCH
+};
+enum { STEPS = 4, HALF = STEPS / 2 };
 
-static const float FIRST_RATE = 0x1p-9F, DECAY = 0.5F, MOMENTUM = 0.9F, SPREAD = 0.25F;
-
-/* The increment of SplitMix64. */
-static const uint64_t increment = 0x9e3779b97f4a7c15;
-
-enum part { MODEL, OPTIMIZER, SCHEDULE, STEP, LOADER, GENERATOR, NOTHING };
-
-struct training {
-    float weights[WEIGHTS];
-    float velocity[WEIGHTS];
-    float rate;         /* the schedule: multiplied by DECAY after steps 1, 4, 7 … */
-    int64_t step;       /* counts steps, for the schedule */
-    int64_t position;   /* of the loader, in the shuffled examples */
-    uint64_t generator; /* of dropout masks */
+/* The state that a checkpoint file holds. */
+struct checkpoint {
+    uint64_t parts; /* bit p: the training's part p is there, and zero where it is not */
+    struct training training;
+    double loss; /* of the last step; told, not resumed from */
 };
 
 struct resume {
-    int64_t examples;
-    const float *x, *initial;
-    const int32_t *labels, *order;
-    const int64_t *seed;
+    struct training_data data;
     float *weights, *velocity; /* outputs */
-    struct training *now, *checkpoint;
-    float *gradient;
-    float *parts; /* [GROUPS][WEIGHTS] */
-    float losses[BATCH];
+    struct training *now;
+    struct checkpoint *saved;
 };
 
-/* 0 or 2: element I of the batch is dropped or kept. */
-static float keep(uint64_t generator, int64_t i)
-{
-    return (mix64(generator + increment * (uint64_t)(i + 1)) & 1) ? 2 : 0;
-}
-
-static void part_copy(struct training *to, const struct training *from, enum part part)
-{
-    switch (part) {
-    case MODEL:
-        memcpy(to->weights, from->weights, sizeof(to->weights));
-        break;
-    case OPTIMIZER:
-        memcpy(to->velocity, from->velocity, sizeof(to->velocity));
-        break;
-    case SCHEDULE:
-        to->rate = from->rate;
-        break;
-    case STEP:
-        to->step = from->step;
-        break;
-    case LOADER:
-        to->position = from->position;
-        break;
-    case GENERATOR:
-        to->generator = from->generator;
-        break;
-    case NOTHING:
-        break;
-    }
-}
-
-static void training_begin(const struct resume *resume, struct training *training)
-{
-    memset(training, 0, sizeof(*training));
-    for (int64_t i = 0; i < WEIGHTS; i++)
-        training->weights[i] = SPREAD * resume->initial[i];
-    training->rate = FIRST_RATE;
-    training->generator = (uint64_t)*resume->seed;
-}
-
-static void training_interrupt(const struct resume *resume, enum part omitted)
-{
-    struct training *now = resume->now, *checkpoint = resume->checkpoint;
-
-    memcpy(checkpoint, now, sizeof(*checkpoint));
-    memset(now, 0xa5, sizeof(*now));
-    training_begin(resume, now);
-    for (enum part part = MODEL; part < NOTHING; part++)
-        if (part != omitted)
-            part_copy(now, checkpoint, part);
-}
-
-/* Adds the gradient of example B of the batch to PART. */
-static float example_gradient(const struct resume *resume, int64_t b, float *part)
-{
-    const struct training *now = resume->now;
-    int64_t example = resume->order[(now->position + b) % resume->examples];
-    int32_t label = resume->labels[example];
-    float x[FEATURES], p[CLASSES] = { 0 }, most = -INFINITY, sum = 0, loss;
-
-    for (int64_t d = 0; d < FEATURES; d++) {
-        x[d] = resume->x[example * FEATURES + d] * keep(now->generator, b * FEATURES + d);
-        for (int64_t c = 0; c < CLASSES; c++)
-            p[c] += x[d] * now->weights[d * CLASSES + c];
-    }
-    for (int64_t c = 0; c < CLASSES; c++)
-        most = p[c] > most ? p[c] : most;
-    loss = most - p[label];
-    for (int64_t c = 0; c < CLASSES; c++) {
-        p[c] = expf(p[c] - most);
-        sum += p[c];
-    }
-    for (int64_t c = 0; c < CLASSES; c++)
-        p[c] = (p[c] / sum - (c == label ? 1.0F : 0.0F)) / BATCH;
-    for (int64_t d = 0; d < FEATURES; d++)
-        for (int64_t c = 0; c < CLASSES; c++)
-            part[d * CLASSES + c] += x[d] * p[c];
-    return loss + logf(sum);
-}
-
-/* For all threads of the team, as are the next two. */
-static void gradients_compute(struct resume *resume, bool racing)
-{
-#pragma omp for schedule(dynamic, 1)
-    for (int64_t group = 0; group < GROUPS; group++) {
-        float *part = resume->parts + group * WEIGHTS;
-
-        memset(part, 0, WEIGHTS * sizeof(float));
-        for (int64_t b = group * GROUP; b < (group + 1) * GROUP; b++)
-            resume->losses[b] = example_gradient(resume, b, part);
-        for (int64_t step = 0; step < WEIGHTS && racing; step++) {
-            int64_t i = group % 2 ? WEIGHTS - 1 - step : step;
-
-#pragma omp atomic
-            resume->gradient[i] += part[i];
-        }
-    }
-}
-
-static void weights_update(const struct resume *resume, bool racing)
-{
-    struct training *now = resume->now;
-
-#pragma omp for
-    for (int64_t begin = 0; begin < WEIGHTS; begin += CHUNK) {
-        if (!racing)
-            tree_sum(resume->parts, GROUPS, WEIGHTS, begin, begin + CHUNK);
-        for (int64_t i = begin; i < begin + CHUNK; i++) {
-            now->velocity[i] = MOMENTUM * now->velocity[i] +
-                               (racing ? resume->gradient[i] : resume->parts[i]);
-            now->weights[i] -= now->rate * now->velocity[i];
-            resume->gradient[i] = 0;
-        }
-    }
-}
-
-static void step_end(struct training *now, int64_t examples)
-{
-    now->step++;
-    if (now->step % DECAY_STEPS == 1)
-        now->rate *= DECAY;
-    now->position = (now->position + BATCH) % examples;
-    now->generator += increment * BATCH * FEATURES;
-}
-
-static void train(struct run *run, bool interrupted, enum part omitted, bool racing)
-{
-    struct resume *resume = run->state;
-    double loss = 0;
-
-    training_begin(resume, resume->now);
-    memset(resume->gradient, 0, WEIGHTS * sizeof(float));
-#pragma omp parallel num_threads(run->threads)
-    for (int step = 0; step < STEPS; step++) {
-        if (interrupted && step == HALF) {
-#pragma omp single
-            training_interrupt(resume, omitted);
-        }
-        gradients_compute(resume, racing);
-        weights_update(resume, racing);
-#pragma omp single
-        step_end(resume->now, resume->examples);
-    }
-    memcpy(resume->weights, resume->now->weights, WEIGHTS * sizeof(float));
-    memcpy(resume->velocity, resume->now->velocity, WEIGHTS * sizeof(float));
-    for (int64_t b = 0; b < BATCH; b++)
-        loss += resume->losses[b];
-    run->loss = loss / BATCH;
-}
-
-static enum part omitted_part(const struct run *run)
+static enum training_part omitted_part(const struct run *run)
 {
     static const char *const names[] = {
         [OPTIMIZER] = "no_optimizer", [SCHEDULE] = "no_schedule", [STEP] = "no_step",
@@ -220,23 +61,87 @@ static enum part omitted_part(const struct run *run)
 
     for (int part = OPTIMIZER; part < NOTHING; part++)
         if (strcmp(run->variant->name, names[part]) == 0)
-            return (enum part)part;
+            return (enum training_part)part;
     return NOTHING;
 }
 
-static void compute_unordered(struct run *run)
+static void save(struct run *run, int file, enum training_part omitted, double loss)
 {
-    train(run, true, NOTHING, true);
+    const struct resume *resume = run->state;
+    char cause[CHECKPOINT_CAUSE_SIZE];
+
+    memset(resume->saved, 0, sizeof(*resume->saved));
+    for (int part = MODEL; part < NOTHING; part++)
+        if (part != (int)omitted) {
+            resume->saved->parts |= UINT64_C(1) << part;
+            training_part_copy(&resume->saved->training, resume->now,
+                               (enum training_part)part);
+        }
+    resume->saved->loss = loss;
+    if (!checkpoint_save(file, resume->saved, sizeof(*resume->saved), cause))
+        run_infra(run, "%s", cause);
+}
+
+static void load(struct run *run, int file)
+{
+    const struct resume *resume = run->state;
+    char cause[CHECKPOINT_CAUSE_SIZE];
+
+    if (!checkpoint_load(file, resume->saved, sizeof(*resume->saved), cause))
+        run_infra(run, "%s", cause);
+    training_begin(&resume->data, resume->now);
+    for (int part = MODEL; part < NOTHING; part++)
+        if (resume->saved->parts & UINT64_C(1) << part)
+            training_part_copy(resume->now, &resume->saved->training,
+                               (enum training_part)part);
+}
+
+static double train(const struct run *run, int steps)
+{
+    const struct resume *resume = run->state;
+
+    return training_run(&resume->data, resume->now, steps, run->threads,
+                        run->variant->control);
+}
+
+static void results_write(struct run *run, double loss)
+{
+    const struct resume *resume = run->state;
+
+    memcpy(resume->weights, resume->now->weights, WEIGHTS * sizeof(float));
+    memcpy(resume->velocity, resume->now->velocity, WEIGHTS * sizeof(float));
+    run->loss = loss;
 }
 
 static void compute_straight(struct run *run)
 {
-    train(run, false, NOTHING, false);
+    const struct resume *resume = run->state;
+
+    training_begin(&resume->data, resume->now);
+    results_write(run, train(run, STEPS));
 }
 
 static void compute_resumed(struct run *run)
 {
-    train(run, true, omitted_part(run), false);
+    const struct resume *resume = run->state;
+    char cause[CHECKPOINT_CAUSE_SIZE];
+    int file = checkpoint_create(cause);
+
+    if (file < 0)
+        run_infra(run, "%s", cause);
+    training_begin(&resume->data, resume->now);
+    save(run, file, omitted_part(run), train(run, HALF));
+    run_resume(run, file);
+    load(run, file);
+    close(file);
+    results_write(run, resume->saved->loss);
+}
+
+/* In the fresh process. */
+static void resume_half(struct run *run, int file)
+{
+    load(run, file);
+    save(run, file, NOTHING, train(run, STEPS - HALF));
 }
 
 /* The examples, shuffled. */
@@ -245,8 +150,8 @@ static int32_t *order_make(const struct run *run, int64_t examples)
     int32_t *order = run_host_alloc((size_t)examples * sizeof(*order));
 
     for (int64_t i = 0; i < examples; i++) {
-        int64_t j =
-            (int64_t)(mix64(run->seed + increment * (uint64_t)i) % (uint64_t)(i + 1));
+        int64_t j = (int64_t)(mix64(run->seed + TRAINING_INCREMENT * (uint64_t)i) %
+                              (uint64_t)(i + 1));
 
         order[i] = order[j];
         order[j] = (int32_t)i;
@@ -257,29 +162,30 @@ static int32_t *order_make(const struct run *run, int64_t examples)
 static void setup(struct run *run)
 {
     struct resume *resume = run_host_alloc(sizeof(*resume));
+    struct training_data *data = &resume->data;
     int64_t examples = *(const int64_t *)run->size->params, one = 1;
     int64_t x[] = { examples, FEATURES }, weights[] = { FEATURES, CLASSES };
     int32_t *order;
 
-    resume->examples = examples;
-    resume->x = run_input(run, "x", run->dtype, 2, x, FILL_UNIFORM, 0)->data;
-    resume->labels =
+    data->examples = examples;
+    data->x = run_input(run, "x", run->dtype, 2, x, FILL_UNIFORM, 0)->data;
+    data->labels =
         run_input(run, "labels", DTYPE_INT32, 1, &examples, FILL_INDEX, CLASSES)->data;
     order = order_make(run, examples);
-    resume->order =
-        run_input_values(run, "order", DTYPE_INT32, 1, &examples, order)->data;
+    data->order = run_input_values(run, "order", DTYPE_INT32, 1, &examples, order)->data;
     free(order);
-    resume->initial =
+    data->initial =
         run_input(run, "initial", run->dtype, 2, weights, FILL_UNIFORM, 0)->data;
-    resume->seed = run_input(run, "generator_seed", DTYPE_INT64, 1, &one, FILL_INDEX,
-                             INT64_C(1) << 40)
-                       ->data;
+    data->seed = *(const uint64_t *)run_input(run, "generator_seed", DTYPE_INT64, 1, &one,
+                                              FILL_INDEX, INT64_C(1) << 40)
+                      ->data;
+    data->gradient = run_alloc(run, WEIGHTS * sizeof(float));
+    data->parts = run_alloc(run, (size_t)TRAINING_GROUPS * WEIGHTS * sizeof(float));
+    data->losses = run_alloc(run, BATCH * sizeof(float));
     resume->weights = run_output(run, "weights", run->dtype, 2, weights)->data;
     resume->velocity = run_output(run, "velocity", run->dtype, 2, weights)->data;
     resume->now = run_alloc(run, sizeof(*resume->now));
-    resume->checkpoint = run_alloc(run, sizeof(*resume->checkpoint));
-    resume->gradient = run_alloc(run, WEIGHTS * sizeof(float));
-    resume->parts = run_alloc(run, (size_t)GROUPS * WEIGHTS * sizeof(float));
+    resume->saved = run_alloc(run, sizeof(*resume->saved));
     run->state = resume;
 }
 
@@ -300,7 +206,8 @@ static void reference_example(struct exact *exact, const struct tensor *inputs, 
     double x[FEATURES], p[CLASSES] = { 0 }, sum = 0, magnitudes = 0;
 
     for (int64_t d = 0; d < FEATURES; d++) {
-        x[d] = (double)values[d] * keep(exact->scalars.generator, b * FEATURES + d);
+        x[d] =
+            (double)values[d] * training_keep(exact->scalars.generator, b * FEATURES + d);
         magnitudes += fabs(x[d]);
         exact->largest_x = fmax(exact->largest_x, fabs(x[d]));
         for (int64_t c = 0; c < CLASSES; c++)
@@ -346,16 +253,16 @@ static void reference_step(struct exact *exact, const struct tensor *inputs,
         reference_example(exact, inputs, b, gradient);
     rounding = reference_rounding(exact, dtype);
     exact->velocity_error =
-        (double)MOMENTUM * exact->velocity_error + rounding +
+        (double)TRAINING_MOMENTUM * exact->velocity_error + rounding +
         2.1 * exact->largest_x * exact->largest_sum * exact->weights_error;
     for (int64_t i = 0; i < WEIGHTS; i++) {
-        exact->velocity[i] = (double)MOMENTUM * exact->velocity[i] + gradient[i];
+        exact->velocity[i] = (double)TRAINING_MOMENTUM * exact->velocity[i] + gradient[i];
         exact->weights[i] -= rate * exact->velocity[i];
     }
-    /* Velocities are below 2 x / (1 - MOMENTUM), weights below 1. */
+    /* Velocities are below 2 x / (1 - TRAINING_MOMENTUM), weights below 1. */
     exact->velocity_error += 2 * unit * 20 * exact->largest_x;
     exact->weights_error += rate * exact->velocity_error + 3 * unit;
-    step_end(&exact->scalars, inputs[2].shape[0]);
+    training_step_end(&exact->scalars, inputs[2].shape[0]);
     free(gradient);
 }
 
@@ -364,20 +271,20 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       double *ret_bound)
 {
     struct exact *exact = run_host_alloc(sizeof(*exact));
-    struct training first = { .rate = FIRST_RATE,
+    struct training first = { .rate = TRAINING_FIRST_RATE,
                               .generator = (uint64_t) * (const int64_t *)inputs[4].data };
-    enum part omitted = omitted_part(run);
+    enum training_part omitted = omitted_part(run);
     bool is_weights = strcmp(output->name, "weights") == 0;
 
     memset(exact, 0, sizeof(*exact));
     exact->scalars = first;
     for (int64_t i = 0; i < WEIGHTS; i++)
-        exact->weights[i] = SPREAD * ((const float *)inputs[3].data)[i];
+        exact->weights[i] = TRAINING_SPREAD * ((const float *)inputs[3].data)[i];
     for (int step = 0; step < STEPS; step++) {
         if (step == HALF && omitted == OPTIMIZER)
             memset(exact->velocity, 0, sizeof(exact->velocity));
         else if (step == HALF)
-            part_copy(&exact->scalars, &first, omitted);
+            training_part_copy(&exact->scalars, &first, omitted);
         reference_step(exact, inputs, run->dtype);
     }
     for (int64_t i = 0; i < tensor_elements(output); i++) {
@@ -393,7 +300,7 @@ static const struct workload_variant variants[] = {
       .models = "resuming a training that is not deterministic to begin with",
       .algorithm = "atomic adds, resumed from everything",
       .control = true,
-      .compute = compute_unordered },
+      .compute = compute_resumed },
     { .name = "ordered",
       .summary = "in one piece",
       .models = "a training that is not interrupted",
@@ -447,7 +354,8 @@ static const struct workload checkpoint_resume = {
     .version = 1,
     .backend = "cpu",
     .title = "Reproducible Checkpointing",
-    .summary = "a training in one piece, and one resumed from a checkpoint",
+    .summary =
+        "a training in one piece, and one that a fresh process resumed from a checkpoint",
     .variants = variants,
     .variant_count = COUNT_OF(variants),
     .sizes = sizes,
@@ -460,5 +368,6 @@ static const struct workload checkpoint_resume = {
     .reference_count = COUNT_OF(references),
     .setup = setup,
     .reference = reference,
+    .resume = resume_half,
 };
 WORKLOAD_REGISTER(checkpoint_resume);

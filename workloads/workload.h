@@ -140,6 +140,11 @@ struct workload {
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound);
 
+    /* Optional, for a workload that calls run_resume.  In the fresh process that this
+     * starts, called once after setup instead of a variant's compute: goes on from the
+     * state that FILE holds, and replaces it there by the state it ends with. */
+    void (*resume)(struct run *run, int file);
+
     /* Optional.  Frees what setup took outside run_input/run_output/run_alloc. */
     void (*teardown)(struct run *run);
 };
@@ -197,6 +202,12 @@ __attribute__((noreturn)) void run_unsupported(struct run *run, const char *form
     __attribute__((format(printf, 2, 3)));
 __attribute__((noreturn)) void run_infra(struct run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Starts this program anew, as a process that gets nothing but RUN's case and FILE (a
+ * descriptor open for reading and writing; borrowed), and waits until the workload's
+ * resume hook is done there.  Ends the run as `infra`, with that process's cause, when it
+ * fails.  For compute. */
+void run_resume(struct run *run, int file);
 
 /* Puts a pointer to W, a `static const struct workload`, where the registry finds it.
  * Pointers, not structs: compilers pad structs in sections as they like.  Two workloads

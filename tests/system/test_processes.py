@@ -1,12 +1,14 @@
 """Workloads that are more than one process: what becomes of a run when one of them fails, and
 of the others when the worker itself ends.
 """
+import contextlib
 import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -19,15 +21,18 @@ WORKER = BUILD / "reprod-worker"
 LIMIT = 120  # seconds after which a test gives up
 
 
+def stat_of(pid):
+    """The state and the parent of a process, as texts."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+
+
 def children_of(pid):
     found = []
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue  # it has ended
-        if int(parent) == pid and state != "Z":
-            found.append(int(stat.parent.name))
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            state, parent = stat_of(folder.name)
+            if int(parent) == pid and state != "Z":
+                found.append(int(folder.name))
     return sorted(found)
 
 
@@ -102,3 +107,117 @@ def test_ranks_end_with_the_run():
     assert run.until("end")["outcome"] == "completed"
     assert run.close() == (0, "")
     assert not [pid for pid in pids if pathlib.Path(f"/proc/{pid}").exists()], "not waited for"
+
+
+def resume(content, path):
+    """The exit status, standard output and log of the second process of a run whose
+    checkpoint file holds CONTENT."""
+    path.write_bytes(content)
+    with open(path, "r+b") as file:
+        done = subprocess.run(
+            [WORKER, "--resume", "--workload", "checkpoint_resume", "--variant", "resumed"],
+            stdin=file, capture_output=True, text=True, timeout=LIMIT)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("content,cause", [
+    (b"", "infra: the checkpoint is cut off after 0 bytes\n"),
+    (b"reprodCP", "infra: the checkpoint is cut off after 8 bytes\n"),
+    (bytes(100), "infra: the file is no checkpoint\n"),
+], ids=["empty", "begun", "zeros"])
+def test_second_process_refuses_what_is_no_checkpoint(content, cause, tmp_path):
+    assert resume(content, tmp_path / "checkpoint") == (5, cause, "")
+    assert (tmp_path / "checkpoint").read_bytes() == content
+
+
+def test_checkpoint_that_cannot_be_saved(tmp_path):
+    run = Run("checkpoint_resume", "resumed", 2, env={"TMPDIR": str(tmp_path / "nowhere")})
+    end = run.until("end")
+    assert end["outcome"] == "infra" and end["iterations"] == 0
+    assert end["cause"] == (f"cannot create a checkpoint in {tmp_path}/nowhere: "
+                            "No such file or directory")
+    assert run.close() == (0, "")
+
+
+def stop(pid):
+    """Stops a process; False where it has ended meanwhile."""
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        while (state := stat_of(pid)[0]) != "T":
+            if state == "Z":
+                return False
+        return True
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def resuming(tmp_path):
+    """A run whose second process is stopped, and that process."""
+    run = Run("checkpoint_resume", "resumed", 1000, env={"TMPDIR": str(tmp_path)})
+    run.until("iteration")
+    deadline = time.monotonic() + LIMIT
+    while not (stopped := [pid for pid in children_of(run.process.pid) if stop(pid)]):
+        assert time.monotonic() < deadline, "no second process"
+    yield run, stopped[0]
+    run.process.kill()
+    resume_if_there(stopped[0])
+    run.close()
+
+
+def resume_if_there(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_checkpoint_is_a_file_without_a_name(resuming, tmp_path):
+    """So whatever ends the run leaves none behind."""
+    _, pid = resuming
+    files = [os.readlink(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+    assert any(file.startswith(str(tmp_path)) for file in files)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_second_process_does_not_outlive_its_worker(resuming):
+    run, pid = resuming
+    run.process.kill()
+    run.process.wait(timeout=LIMIT)
+    resume_if_there(pid)
+    wait_until_gone([pid])
+
+
+def test_second_process_that_dies_ends_the_run(resuming):
+    run, pid = resuming
+    os.kill(pid, signal.SIGKILL)
+    end = run.until("end")
+    assert end["outcome"] == "infra"
+    assert end["cause"] == "the process that resumes was ended by signal 9 (Killed)"
+    assert run.close() == (0, "")
+
+
+def cut_off_checkpoints(pid):
+    """Cuts off a checkpoint that process PID has open, if there is one."""
+    with contextlib.suppress(OSError):
+        for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            if "reprod-checkpoint-" in os.readlink(link) and os.stat(link).st_size > 1000:
+                os.truncate(link, 1000)
+
+
+def test_checkpoint_that_is_cut_off_ends_the_run():
+    run = Run("checkpoint_resume", "resumed", 1000)
+    cutting = threading.Event()
+
+    def cut():
+        while not cutting.is_set():
+            cut_off_checkpoints(run.process.pid)
+
+    thread = threading.Thread(target=cut)
+    thread.start()
+    try:
+        end = run.until("end")
+    finally:
+        cutting.set()
+        thread.join()
+        log = run.close()[1]
+    assert end["outcome"] == "infra" and "it is cut off" in end["cause"], end
+    assert log == ""

@@ -292,7 +292,7 @@ def test_team_that_the_system_refuses_is_infra():
     (["--run", "--workload", "selftest_pass", "--iterations", "0"], "1 .. 1000"),
     (["--run", "--workload", "selftest_pass", "--threads", "257"], "1 .. 256"),
     (["--run", "--workload", "selftest_pass", "--device", "cpu:x"], "unknown device 'cpu:x'"),
-    (["--probe", "--seed", "1"], "for --run and --check only"),
+    (["--probe", "--seed", "1"], "for --run, --check and --resume only"),
 ])
 def test_refused_arguments(arguments, message):
     ended = worker(*arguments)

@@ -26,8 +26,25 @@ static const struct workload conv = {
     .dtype_count = 2,
 };
 static const struct workload elsewhere = { .name = "gpu_only", .backend = "cuda" };
-static const struct workload *workloads[] = { &conv, &elsewhere };
-static const struct registry registry = { .workloads = workloads, .count = 2 };
+static void resume(struct run *run, int file)
+{
+    (void)run;
+    (void)file;
+}
+
+static const struct workload resumable = {
+    .name = "resumable",
+    .backend = "cpu",
+    .variants = variants,
+    .variant_count = 2,
+    .sizes = sizes,
+    .size_count = 2,
+    .dtypes = { DTYPE_FLOAT32 },
+    .dtype_count = 1,
+    .resume = resume,
+};
+static const struct workload *workloads[] = { &conv, &elsewhere, &resumable };
+static const struct registry registry = { .workloads = workloads, .count = 3 };
 static const struct backend backend = {
     .name = "cpu",
     .threads_default = 2,
@@ -122,7 +139,19 @@ static void test_commands(void **state)
     refuse("--seed 1", "no command");
     refuse("--run --check --workload conv_wgrad", "one command too many");
     refuse("--run --run", "one command too many");
-    refuse("--catalogue --seed 1", "'--seed' is for --run and --check only");
+    refuse("--catalogue --seed 1", "'--seed' is for --run, --check and --resume only");
+}
+
+static void test_resume(void **state)
+{
+    (void)state;
+    struct args a;
+    accept("--resume --workload resumable --variant ordered --threads 3", &a);
+    assert_int_equal(a.command, ARGS_RESUME);
+    assert_ptr_equal(a.workload, &resumable);
+    assert_int_equal(a.threads, 3);
+    refuse("--resume --workload conv_wgrad", "'conv_wgrad' has no second process");
+    refuse("--resume", "'--workload' is missing");
 }
 
 static void test_options(void **state)
@@ -202,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_whole_request),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_resume),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_numbers),

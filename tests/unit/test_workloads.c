@@ -17,6 +17,7 @@
 #include "workloads/worker/args.h"
 #include "workloads/worker/check.h"
 #include "workloads/worker/registry.h"
+#include "workloads/worker/resume.h"
 
 enum { ITERATIONS = 2 };
 
@@ -251,7 +252,20 @@ static int registry_close(void **state)
     return 0;
 }
 
-int main(void)
+/* What run_resume starts is this program. */
+static int resume(int argc, char **argv)
+{
+    const struct backend *backend = backend_linked(stderr);
+    char message[ARGS_MESSAGE_SIZE];
+    struct args args;
+
+    if (registry_open(NULL) != 0 ||
+        !worker_args_parse(&registry, backend, argc, argv, &args, message))
+        return 1;
+    return resume_run(&args, backend);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordered_is_bit_equal_for_any_threads),
@@ -261,5 +275,7 @@ int main(void)
         cmocka_unit_test(test_the_first_variant_is_the_control),
     };
 
+    if (argc > 1)
+        return resume(argc, argv);
     return cmocka_run_group_tests(tests, registry_open, registry_close);
 }

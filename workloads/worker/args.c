@@ -15,9 +15,13 @@ static const struct {
     const char *option;
     enum args_command command;
 } commands[] = {
-    { "--run", ARGS_RUN },         { "--check", ARGS_CHECK },
-    { "--probe", ARGS_PROBE },     { "--catalogue", ARGS_CATALOGUE },
-    { "--version", ARGS_VERSION }, { "--help", ARGS_HELP },
+    { "--run", ARGS_RUN },
+    { "--check", ARGS_CHECK },
+    { "--resume", ARGS_RESUME },
+    { "--probe", ARGS_PROBE },
+    { "--catalogue", ARGS_CATALOGUE },
+    { "--version", ARGS_VERSION },
+    { "--help", ARGS_HELP },
 };
 
 enum option {
@@ -234,11 +238,19 @@ static bool read_request(struct reading *reading)
                       &args->threads);
 }
 
+static bool check_resumable(struct reading *reading)
+{
+    const struct workload *workload = reading->args->workload;
+    return workload->resume ||
+           refuse(reading, "workload '%s' has no second process that could resume it",
+                  workload->name);
+}
+
 static bool refuse_options(struct reading *reading)
 {
     for (int i = 0; i < OPTION_COUNT; i++) {
         if (reading->values[i]) {
-            return refuse(reading, "option '%s' is for --run and --check only",
+            return refuse(reading, "option '%s' is for --run, --check and --resume only",
                           option_names[i]);
         }
     }
@@ -265,6 +277,8 @@ bool worker_args_parse(const struct registry *registry, const struct backend *ba
     case ARGS_RUN:
     case ARGS_CHECK:
         return read_request(&reading);
+    case ARGS_RESUME:
+        return read_request(&reading) && check_resumable(&reading);
     default:
         return refuse_options(&reading);
     }

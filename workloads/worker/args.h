@@ -16,6 +16,7 @@ enum args_command {
     ARGS_NONE,
     ARGS_RUN,
     ARGS_CHECK,
+    ARGS_RESUME,
     ARGS_CATALOGUE,
     ARGS_PROBE,
     ARGS_VERSION,
@@ -24,9 +25,9 @@ enum args_command {
 
 struct args {
     enum args_command command;
-    /* For ARGS_RUN and ARGS_CHECK; what is not given is the workload's first variant,
-     * size and dtype, seed 1, 10 iterations, the backend's number of threads and its
-     * first device. */
+    /* For ARGS_RUN, ARGS_CHECK and ARGS_RESUME; what is not given is the workload's first
+     * variant, size and dtype, seed 1, 10 iterations, the backend's number of threads and
+     * its first device. */
     const struct workload *workload;
     const struct workload_variant *variant;
     const struct workload_size *size;

@@ -10,6 +10,7 @@
 #include "workloads/worker/libraries.h"
 #include "workloads/worker/registry.h"
 #include "workloads/worker/result_fd.h"
+#include "workloads/worker/resume.h"
 #include "workloads/worker/status.h"
 
 static const char help[] =
@@ -18,6 +19,8 @@ static const char help[] =
     "  reprod-worker --run --workload NAME [OPTION …]    write events to descriptor 3\n"
     "  reprod-worker --check --workload NAME [OPTION …]  compare with the float64 "
     "reference\n"
+    "  reprod-worker --resume --workload NAME [OPTION …] go on from what a run saved, on "
+    "stdin\n"
     "  reprod-worker --catalogue                         one JSON object for each "
     "workload\n"
     "  reprod-worker --probe                             devices, versions and build\n"
@@ -29,9 +32,10 @@ static const char help[] =
     "  --threads 1..256                          default 2 on a CPU\n"
     "  --device ID                               default: the first of --probe\n"
     "\n"
-    "Exit status: 0 the run said how it ended, or the check passed; 1 the check failed;\n"
+    "Exit status: 0 the run said how it ended, or what was asked is done; 1 the check "
+    "failed;\n"
     "2 wrong arguments; 3 a defect of this build; 4 the events could not be written;\n"
-    "5 nothing could be checked.\n"
+    "5 nothing could be checked, or nothing resumed.\n"
     "Example: reprod-worker --run --workload conv_wgrad 3>&1\n";
 
 static int refuse(const char *message)
@@ -50,8 +54,14 @@ static int compute(const struct args *args, const struct backend *backend)
     if (!backend->select(args->device, message)) {
         return refuse(message);
     }
-    return args->command == ARGS_RUN ? execute_run(args, backend, fd)
-                                     : check_run(args, backend);
+    switch (args->command) {
+    case ARGS_RUN:
+        return execute_run(args, backend, fd);
+    case ARGS_RESUME:
+        return resume_run(args, backend);
+    default:
+        return check_run(args, backend);
+    }
 }
 
 static int run_command(const struct args *args, const struct registry *registry,

@@ -8,7 +8,7 @@ enum status {
     STATUS_USAGE = 2,     /* wrong arguments */
     STATUS_DEFECT = 3,    /* this build has a defective workload or backend */
     STATUS_OUTPUT = 4,    /* what was to be written could not be written */
-    STATUS_UNCHECKED = 5, /* --check: the case cannot be computed here */
+    STATUS_UNCHECKED = 5, /* --check, --resume: the case cannot be computed here */
 };
 
 #endif

@@ -1,0 +1,147 @@
+#include "workloads/checkpoint/training.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "workloads/instruments/bits.h"
+#include "workloads/tree.h"
+
+enum {
+    FEATURES = TRAINING_FEATURES,
+    CLASSES = TRAINING_CLASSES,
+    WEIGHTS = TRAINING_WEIGHTS
+};
+enum { DECAY_STEPS = 3, CHUNK = 64 };
+
+float training_keep(uint64_t generator, int64_t i)
+{
+    return (mix64(generator + TRAINING_INCREMENT * (uint64_t)(i + 1)) & 1) ? 2 : 0;
+}
+
+void training_begin(const struct training_data *data, struct training *training)
+{
+    memset(training, 0, sizeof(*training));
+    for (int64_t i = 0; i < WEIGHTS; i++)
+        training->weights[i] = TRAINING_SPREAD * data->initial[i];
+    training->rate = TRAINING_FIRST_RATE;
+    training->generator = data->seed;
+}
+
+void training_part_copy(struct training *to, const struct training *from,
+                        enum training_part part)
+{
+    switch (part) {
+    case MODEL:
+        memcpy(to->weights, from->weights, sizeof(to->weights));
+        break;
+    case OPTIMIZER:
+        memcpy(to->velocity, from->velocity, sizeof(to->velocity));
+        break;
+    case SCHEDULE:
+        to->rate = from->rate;
+        break;
+    case STEP:
+        to->step = from->step;
+        break;
+    case LOADER:
+        to->position = from->position;
+        break;
+    case GENERATOR:
+        to->generator = from->generator;
+        break;
+    case NOTHING:
+        break;
+    }
+}
+
+/* Adds the gradient of example B of the batch to PART. */
+static float example_gradient(const struct training_data *data,
+                              const struct training *training, int64_t b, float *part)
+{
+    int64_t example = data->order[(training->position + b) % data->examples];
+    int32_t label = data->labels[example];
+    float x[FEATURES], p[CLASSES] = { 0 }, most = -INFINITY, sum = 0, loss;
+
+    for (int64_t d = 0; d < FEATURES; d++) {
+        x[d] = data->x[example * FEATURES + d] *
+               training_keep(training->generator, b * FEATURES + d);
+        for (int64_t c = 0; c < CLASSES; c++)
+            p[c] += x[d] * training->weights[d * CLASSES + c];
+    }
+    for (int64_t c = 0; c < CLASSES; c++)
+        most = p[c] > most ? p[c] : most;
+    loss = most - p[label];
+    for (int64_t c = 0; c < CLASSES; c++) {
+        p[c] = expf(p[c] - most);
+        sum += p[c];
+    }
+    for (int64_t c = 0; c < CLASSES; c++)
+        p[c] = (p[c] / sum - (c == label ? 1.0F : 0.0F)) / TRAINING_BATCH;
+    for (int64_t d = 0; d < FEATURES; d++)
+        for (int64_t c = 0; c < CLASSES; c++)
+            part[d * CLASSES + c] += x[d] * p[c];
+    return loss + logf(sum);
+}
+
+/* For all threads of the team, as is the next one. */
+static void gradients_compute(const struct training_data *data,
+                              const struct training *training, bool racing)
+{
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t group = 0; group < TRAINING_GROUPS; group++) {
+        float *part = data->parts + group * WEIGHTS;
+
+        memset(part, 0, WEIGHTS * sizeof(float));
+        for (int64_t b = group * TRAINING_GROUP; b < (group + 1) * TRAINING_GROUP; b++)
+            data->losses[b] = example_gradient(data, training, b, part);
+        for (int64_t step = 0; step < WEIGHTS && racing; step++) {
+            int64_t i = group % 2 ? WEIGHTS - 1 - step : step;
+
+#pragma omp atomic
+            data->gradient[i] += part[i];
+        }
+    }
+}
+
+static void weights_update(const struct training_data *data, struct training *training,
+                           bool racing)
+{
+#pragma omp for
+    for (int64_t begin = 0; begin < WEIGHTS; begin += CHUNK) {
+        if (!racing)
+            tree_sum(data->parts, TRAINING_GROUPS, WEIGHTS, begin, begin + CHUNK);
+        for (int64_t i = begin; i < begin + CHUNK; i++) {
+            training->velocity[i] = TRAINING_MOMENTUM * training->velocity[i] +
+                                    (racing ? data->gradient[i] : data->parts[i]);
+            training->weights[i] -= training->rate * training->velocity[i];
+            data->gradient[i] = 0;
+        }
+    }
+}
+
+void training_step_end(struct training *training, int64_t examples)
+{
+    training->step++;
+    if (training->step % DECAY_STEPS == 1)
+        training->rate *= TRAINING_DECAY;
+    training->position = (training->position + TRAINING_BATCH) % examples;
+    training->generator += TRAINING_INCREMENT * TRAINING_BATCH * FEATURES;
+}
+
+double training_run(const struct training_data *data, struct training *training,
+                    int steps, int threads, bool racing)
+{
+    double loss = 0;
+
+    memset(data->gradient, 0, WEIGHTS * sizeof(float));
+#pragma omp parallel num_threads(threads)
+    for (int step = 0; step < steps; step++) {
+        gradients_compute(data, training, racing);
+        weights_update(data, training, racing);
+#pragma omp single
+        training_step_end(training, data->examples);
+    }
+    for (int64_t b = 0; b < TRAINING_BATCH; b++)
+        loss += data->losses[b];
+    return loss / TRAINING_BATCH;
+}

@@ -1,0 +1,67 @@
+/* A training that can be interrupted: softmax regression with dropout, by SGD with
+ * momentum, on a shuffled data set.  All that a step needs beside the data is in struct
+ * training, whose parts are those that the PyTorch document lists. */
+#ifndef WORKLOADS_CHECKPOINT_TRAINING_H
+#define WORKLOADS_CHECKPOINT_TRAINING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    TRAINING_FEATURES = 64,
+    TRAINING_CLASSES = 32,
+    TRAINING_WEIGHTS = TRAINING_FEATURES * TRAINING_CLASSES,
+    TRAINING_BATCH = 1024,
+    TRAINING_GROUP = 4, /* examples whose gradients one task adds up */
+    TRAINING_GROUPS = TRAINING_BATCH / TRAINING_GROUP
+};
+
+#define TRAINING_FIRST_RATE 0x1p-9F
+#define TRAINING_DECAY      0.5F
+#define TRAINING_MOMENTUM   0.9F
+#define TRAINING_SPREAD     0.25F /* of the initial weights */
+
+/* The increment of SplitMix64. */
+#define TRAINING_INCREMENT UINT64_C(0x9e3779b97f4a7c15)
+
+struct training {
+    float weights[TRAINING_WEIGHTS];
+    float velocity[TRAINING_WEIGHTS];
+    float rate;         /* the schedule: multiplied by DECAY after steps 1, 4, 7 … */
+    int64_t step;       /* counts steps, for the schedule */
+    int64_t position;   /* of the loader, in the shuffled examples */
+    uint64_t generator; /* of dropout masks */
+};
+
+enum training_part { MODEL, OPTIMIZER, SCHEDULE, STEP, LOADER, GENERATOR, NOTHING };
+
+/* What is trained on, and scratch memory; all borrowed. */
+struct training_data {
+    int64_t examples;
+    const float *x; /* [examples][features] */
+    const int32_t *labels, *order;
+    const float *initial; /* [features][classes] in [-1, 1) */
+    uint64_t seed;        /* of the generator */
+    float *gradient;      /* [weights] */
+    float *parts;         /* [groups][weights] */
+    float *losses;        /* [batch], of the last step */
+};
+
+/* 0 or 2: element I of the batch is dropped or kept. */
+float training_keep(uint64_t generator, int64_t i);
+
+void training_begin(const struct training_data *data, struct training *training);
+
+void training_part_copy(struct training *to, const struct training *from,
+                        enum training_part part);
+
+/* Trains STEPS steps with a team of THREADS threads.  RACING: gradients are added in no
+ * fixed order; otherwise the bits do not depend on THREADS.  Returns the mean loss of the
+ * last step's batch. */
+double training_run(const struct training_data *data, struct training *training,
+                    int steps, int threads, bool racing);
+
+/* The end of a step, which changes the scalars alone. */
+void training_step_end(struct training *training, int64_t examples);
+
+#endif

@@ -1,0 +1,126 @@
+#include "workloads/worker/resume.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "workloads/worker/run.h"
+#include "workloads/worker/status.h"
+
+enum { CAUSE_SIZE = 768, NUMBER_SIZE = 24 };
+
+static int end_early_cb(struct run *run, const char *outcome, const char *cause)
+{
+    (void)run;
+    printf("%s: %s\n", outcome, cause);
+    return STATUS_UNCHECKED;
+}
+
+int resume_run(const struct args *args, const struct backend *backend)
+{
+    static struct run run;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody waits for what it would compute then */
+    run_init(&run, args, backend);
+    run_on_early_end(end_early_cb);
+    run_prepare(&run);
+    backend->warm(&run);
+    run.workload->resume(&run, STDIN_FILENO);
+    run_finish(&run);
+    return STATUS_OK;
+}
+
+/* Returns 0 or an error of errno. */
+static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_pid)
+{
+    char seed[NUMBER_SIZE], threads[NUMBER_SIZE];
+    const char *const words[] = {
+        "reprod-worker",
+        "--resume",
+        "--workload",
+        run->workload->name,
+        "--variant",
+        run->variant->name,
+        "--size",
+        run->size->name,
+        "--dtype",
+        dtype_name(run->dtype),
+        "--seed",
+        seed,
+        "--threads",
+        threads,
+        "--device",
+        run->backend->device_id(),
+        NULL,
+    };
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+
+    if (error) {
+        return error;
+    }
+    snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
+    snprintf(threads, sizeof(threads), "%d", run->threads);
+    error = posix_spawn_file_actions_adddup2(&actions, file, STDIN_FILENO);
+    if (!error) {
+        error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    }
+    if (!error) {
+        /* This very file, whatever has been installed in its place meanwhile. */
+        error = posix_spawn(ret_pid, "/proc/self/exe", &actions, NULL,
+                            (char *const *)words, environ);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+/* The first line of what comes from OUTPUT, which is read to its end and closed. */
+static void read_cause(int output, char ret_cause[CAUSE_SIZE])
+{
+    FILE *stream = fdopen(output, "r");
+    ret_cause[0] = '\0';
+    if (!stream) {
+        close(output);
+        return;
+    }
+    if (fgets(ret_cause, CAUSE_SIZE, stream)) {
+        ret_cause[strcspn(ret_cause, "\n")] = '\0';
+    }
+    while (fgetc(stream) != EOF) {
+    }
+    fclose(stream);
+}
+
+void run_resume(struct run *run, int file)
+{
+    char cause[CAUSE_SIZE];
+    int output[2];
+    int status;
+    pid_t pid;
+    if (pipe2(output, O_CLOEXEC) != 0) {
+        run_infra(run, "cannot create a pipe: %s", strerror(errno));
+    }
+    int error = spawn_resume(run, file, output[1], &pid);
+    close(output[1]);
+    if (error) {
+        run_infra(run, "cannot start a process that resumes: %s", strerror(error));
+    }
+    read_cause(output[0], cause);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status)) {
+        run_infra(run, "the process that resumes was ended by signal %d (%s)",
+                  WTERMSIG(status), strsignal(WTERMSIG(status)));
+    }
+    if (WEXITSTATUS(status) != STATUS_OK) {
+        run_infra(run, "the process that resumes ended with status %d: %s",
+                  WEXITSTATUS(status), cause[0] ? cause : "the log says why");
+    }
+}
