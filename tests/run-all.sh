@@ -40,7 +40,7 @@ stage 'AddressSanitizer, UBSan: unit and system tests' \
     PYTEST="-m flavour -k 'not keep_the_protocol and not golden and not others_do_not_vary'"
 # The worker is not instrumented there (see the Makefile): its own tests would repeat others.
 worker_tests=''
-for name in worker detection golden; do
+for name in worker processes detection golden; do
     worker_tests="$worker_tests --ignore=tests/system/test_$name.py"
 done
 stage 'ThreadSanitizer: unit and system tests' \

@@ -137,5 +137,6 @@ __attribute__((unused)) static const struct workload skeleton = {
     .reference_count = COUNT_OF(references),
     .setup = setup,
     .reference = reference,
+    .resume = NULL, /* or what the process does that run_resume started from compute */
     .teardown = teardown,
 };
