@@ -4,6 +4,7 @@
 #   make test      install what is missing, run every test (gcc, clang, sanitizers, lint)
 #   make           build everything into build/
 #   make check     unit and system tests of this flavour only
+#   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
 #   make soak      kill the service a thousand times during its jobs
 #   make lint      formatting, layers, headers, clang-tidy, cppcheck
 #   make install   PREFIX=/usr/local DESTDIR=
@@ -228,6 +229,10 @@ check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(FAKE_NVML)
 soak: all $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_KILLS=1000 $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider tests/system/test_durability.py
+# Real versions of cuDNN as stacks; downloads them.
+check-stacks: all $(TRY_LIBRARIES)
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -s -c tests/pytest.ini \
+	    -p no:cacheprovider tests/stacks
 build-tests: all $(TESTS) $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
@@ -273,7 +278,7 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all run test soak check check-unit check-system build-tests lint format format-check \
+.PHONY: all run test soak check check-unit check-system check-stacks build-tests lint format format-check \
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
 -include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)
