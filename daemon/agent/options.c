@@ -11,9 +11,8 @@ const char agent_usage[] =
     "usage: reprod agent [OPTION ...]\n"
     "Runs workers on this host for a daemon, which talks to it over standard input and\n"
     "output (workloads/PROTOCOL.md).\n"
-    "  --stack NAME=WORKER  a stack (repeatable; default: cpu, with the worker that "
-    "comes\n"
-    "                       with this executable)\n"
+    "  --stack NAME=WORKER  a stack (repeatable; default: cpu and, where it was built,\n"
+    "                       cuda, with the workers that come with this executable)\n"
     "  --library-path PATH  LD_LIBRARY_PATH of the workers of the stack before it\n"
     "  --stack-json JSON    {\"name\":..., \"worker\":..., \"library_path\":..., "
     "\"env\":{...},\n"
@@ -128,7 +127,7 @@ enum err_code agent_options_parse(struct agent_options *ret_options, int argc,
         }
     }
     if (ret_options->stack_count == 0) {
-        stack_init_default(&ret_options->stacks[ret_options->stack_count++]);
+        ret_options->stack_count = stack_init_defaults(ret_options->stacks);
     }
     return ERR_OK;
 }

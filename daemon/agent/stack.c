@@ -26,10 +26,18 @@ char *stack_companion(const char *program)
     return beside;
 }
 
-void stack_init_default(struct stack *ret_stack)
+int stack_init_defaults(struct stack ret_stacks[STACK_DEFAULTS_MAX])
 {
-    *ret_stack = (struct stack){ .name = xstrdup("cpu"),
-                                 .worker = stack_companion("reprod-worker") };
+    char *cuda = stack_companion("reprod-worker-cuda");
+
+    ret_stacks[0] = (struct stack){ .name = xstrdup("cpu"),
+                                    .worker = stack_companion("reprod-worker") };
+    if (access(cuda, X_OK) != 0) {
+        free(cuda);
+        return 1;
+    }
+    ret_stacks[1] = (struct stack){ .name = xstrdup("cuda"), .worker = cuda };
+    return 2;
 }
 
 enum err_code stack_parse(struct stack *ret_stack, const char *text, struct err *err)

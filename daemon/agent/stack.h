@@ -28,8 +28,12 @@ enum err_code stack_parse(struct stack *ret_stack, const char *text, struct err 
 enum err_code stack_parse_json(struct stack *ret_stack, const char *text,
                                struct err *err);
 
-/* The stack "cpu" with the worker that comes with this executable. */
-void stack_init_default(struct stack *ret_stack);
+enum { STACK_DEFAULTS_MAX = 2 };
+
+/* The stack "cpu" with the worker that comes with this executable and, if one for GPUs
+ * was built, "cuda" with that: on a machine without a GPU it says why it has no device.
+ * Returns how many. */
+int stack_init_defaults(struct stack ret_stacks[STACK_DEFAULTS_MAX]);
 
 void stack_release(struct stack *stack);
 
