@@ -15,7 +15,7 @@
 #include "workloads/worker/run.h"
 #include "workloads/worker/status.h"
 
-enum { CAUSE_SIZE = 768, NUMBER_SIZE = 24 };
+enum { CAUSE_SIZE = 768, NUMBER_SIZE = 24, PATH_SIZE = 48 };
 
 static int end_early_cb(struct run *run, const char *outcome, const char *cause)
 {
@@ -28,6 +28,7 @@ int resume_run(const struct args *args, const struct backend *backend)
 {
     static struct run run;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody waits for what it would compute then */
+    prctl(PR_SET_NAME, "reprod-worker"); /* it was executed by a number */
     run_init(&run, args, backend);
     run_on_early_end(end_early_cb);
     run_prepare(&run);
@@ -37,10 +38,33 @@ int resume_run(const struct args *args, const struct backend *backend)
     return STATUS_OK;
 }
 
-/* Returns 0 or an error of errno. */
+/* Executes the descriptor PROGRAM with FILE and OUTPUT as standard input and output.
+ * Returns 0 or an error of errno, as the next one. */
+static int spawn_program(int program, const char *const *words, int file, int output,
+                         pid_t *ret_pid)
+{
+    char path[PATH_SIZE];
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error) {
+        return error;
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
+    error = posix_spawn_file_actions_adddup2(&actions, file, STDIN_FILENO);
+    if (!error) {
+        error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    }
+    if (!error) {
+        error = posix_spawn(ret_pid, path, &actions, NULL, (char *const *)words, environ);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
 static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_pid)
 {
     char seed[NUMBER_SIZE], threads[NUMBER_SIZE];
+    const char *dtype = dtype_name(run->dtype), *device = run->backend->device_id();
     const char *const words[] = {
         "reprod-worker",
         "--resume",
@@ -51,33 +75,24 @@ static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_
         "--size",
         run->size->name,
         "--dtype",
-        dtype_name(run->dtype),
+        dtype,
         "--seed",
         seed,
         "--threads",
         threads,
         "--device",
-        run->backend->device_id(),
+        device,
         NULL,
     };
-    posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
-
-    if (error) {
-        return error;
+    /* This very file, whatever has been installed in its place meanwhile. */
+    int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (program < 0) {
+        return errno;
     }
     snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
     snprintf(threads, sizeof(threads), "%d", run->threads);
-    error = posix_spawn_file_actions_adddup2(&actions, file, STDIN_FILENO);
-    if (!error) {
-        error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    }
-    if (!error) {
-        /* This very file, whatever has been installed in its place meanwhile. */
-        error = posix_spawn(ret_pid, "/proc/self/exe", &actions, NULL,
-                            (char *const *)words, environ);
-    }
-    posix_spawn_file_actions_destroy(&actions);
+    int error = spawn_program(program, words, file, output, ret_pid);
+    close(program);
     return error;
 }
 
