@@ -27,7 +27,7 @@ static int end_early_cb(struct run *run, const char *outcome, const char *cause)
 int resume_run(const struct args *args, const struct backend *backend)
 {
     static struct run run;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody waits for what it would compute then */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);    /* nobody waits for what it would compute then */
     prctl(PR_SET_NAME, "reprod-worker"); /* it was executed by a number */
     run_init(&run, args, backend);
     run_on_early_end(end_early_cb);
@@ -118,7 +118,7 @@ void run_resume(struct run *run, int file)
     char cause[CAUSE_SIZE];
     int output[2];
     int status;
-    pid_t pid;
+    pid_t pid = -1;
     if (pipe2(output, O_CLOEXEC) != 0) {
         run_infra(run, "cannot create a pipe: %s", strerror(errno));
     }
