@@ -6,6 +6,7 @@
 #   make check     unit and system tests of this flavour only
 #   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
 #   make soak      kill the service a thousand times during its jobs
+#   make detection every control twenty times, every other variant in 200 processes
 #   make lint      formatting, layers, headers, clang-tidy, cppcheck
 #   make install   PREFIX=/usr/local DESTDIR=
 #   make clean
@@ -219,13 +220,13 @@ test: deps-test
 	@tests/run-all.sh
 
 # The interpreter that has pytest: a machine may have several.
-PYTHON = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pytest' 2>/dev/null && echo $$p && break; done)
+PYTHON = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pytest, xdist' 2>/dev/null && echo $$p && break; done)
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST) $(SIM_TESTS)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
 check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(FAKE_NVML)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
-	    -p no:cacheprovider $(PYTEST) tests/system tests/web
+	    -p no:cacheprovider -n $(shell nproc) $(PYTEST) tests/system tests/web
 soak: all $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_KILLS=1000 $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider tests/system/test_durability.py
@@ -233,6 +234,9 @@ soak: all $(SELFTEST)
 check-stacks: all $(TRY_LIBRARIES)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -s -c tests/pytest.ini \
 	    -p no:cacheprovider tests/stacks
+detection: all
+	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_SURVEYS=20 REPROD_PROCESSES=200 $(PYTHON) -m pytest \
+	    -v -c tests/pytest.ini -p no:cacheprovider tests/system/test_detection.py
 build-tests: all $(TESTS) $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
@@ -278,7 +282,7 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all run test soak check check-unit check-system check-stacks build-tests lint format format-check \
+.PHONY: all run test soak detection check check-unit check-system check-stacks build-tests lint format format-check \
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
 -include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)

@@ -37,7 +37,7 @@ stage 'lint' make --no-print-directory -j"$jobs" lint
 stage 'clang: unit and system tests' build_and check CC=clang PYTEST="-m flavour"
 stage 'AddressSanitizer, UBSan: unit and system tests' \
     build_and check SAN=address,undefined CFLAGS="-O1 -g" \
-    PYTEST="-m flavour -k 'not keep_the_protocol and not golden and not others_do_not_vary'"
+    PYTEST="-m flavour -k 'not keep_the_protocol and not golden'"
 # The worker is not instrumented there (see the Makefile): its own tests would repeat others.
 worker_tests=''
 for name in worker processes detection golden; do

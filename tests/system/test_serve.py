@@ -195,6 +195,20 @@ def resident_kb(pid):
     raise AssertionError("no VmRSS")
 
 
+def check_verdicts(service):
+    """Every control was seen to vary, and nothing else was."""
+    controls = {(w["workload"], v["name"]): v["control"]
+                for w in service.get("/v1/workloads")["items"] for v in w["variants"]}
+    facts = service.get("/v1/matrix")["variants"]
+    assert {(f["workload"], f["variant"]) for f in facts} == set(controls)
+    for fact in facts:
+        if fact["verdict"] != "unsupported":
+            control = controls[fact["workload"], fact["variant"]]
+            assert fact["verdict"] == ("varies" if control else "reproducible"), fact
+    assert sum(f["verdict"] == "unsupported" for f in facts
+               if not f["workload"].startswith("onednn_")) <= 1
+
+
 def test_survey_of_the_documents_rows(tmp_path):
     """A new database surveys by itself; derived codes equal the documented ones."""
     service = Service(tmp_path).start()
@@ -203,6 +217,7 @@ def test_survey_of_the_documents_rows(tmp_path):
     assert survey["survey"]
     done = service.finish_job(survey["id"], 600)
     assert done["progress"]["runs_failed"] == 0
+    check_verdicts(service)
     matrix = service.get("/v1/matrix?table=documents-2020")
     workloads = {w["workload"] for w in service.get("/v1/workloads")["items"]}
     measured = 0
