@@ -120,7 +120,7 @@ $(SELFTEST): $(call obj,workloads/worker/main.c $(SELFTEST_SRC)) $(WORKER_LIB) $
 $(B)/reprod-worker-cuda: $(call obj,workloads/worker/main.c $(CUDA_SRC)) $(CUDA_LIB) \
         $(B)/link.flags
 	$(Q)echo "  LD   $@"; $(NVCC) -ccbin $(CXX) -cudart static -o $@ $(filter %.o,$^) \
-	    -Xcompiler -pie,-fopenmp -Xlinker --build-id,--as-needed -lm
+	    -Xcompiler -pie,-fopenmp,-static-libstdc++,-static-libgcc -Xlinker --build-id -lm
 SIM_LINK = mkdir -p $(@D); echo "  LD   $@"; $(CXX) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp \
            -Wl,--build-id $(LDFLAGS) -o $@ $(filter %.o,$^)
 $(B)/tests/reprod-worker-cudasim: $(call obj,workloads/worker/main.c) $(CUDA_LIB) \

@@ -11,6 +11,7 @@ failures=''
 started=$SECONDS
 REPROD_CACHE_DIR=$(mktemp -d) # stored choices of algorithms: not those of the user
 export REPROD_CACHE_DIR
+export NVCC_ARCHS=${NVCC_ARCHS-75} # with its PTX, which every GPU served can run
 trap 'rm -rf "$REPROD_CACHE_DIR"' EXIT
 
 stage() { # NAME COMMAND...
