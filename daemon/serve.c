@@ -100,6 +100,16 @@ static bool profiles_fit(struct service *s)
     return false;
 }
 
+static void show_first_stack(struct service *s)
+{
+    const struct api_device *devices;
+    struct matrix_subject subject;
+    int count = fleet_devices(s->fleet, &devices);
+
+    matrix_subject_find(devices, count, "", &subject);
+    survey_watch_subject(s->watch, &subject);
+}
+
 static void host_said_hello(void *arg)
 {
     struct service *s = arg;
@@ -107,6 +117,7 @@ static void host_said_hello(void *arg)
     if (!profiles_fit(s)) {
         return;
     }
+    show_first_stack(s);
     first_survey(s);
     survey_watch_update(s->watch);
 }

@@ -20,6 +20,7 @@ struct survey_watch {
     int64_t stale_after_ms;
     const char *address;
     int port;
+    struct matrix_subject subject;
     char job[ID_SIZE]; /* the survey that is shown; "": none */
     bool stopped;
     bool reading; /* the matrix is being read */
@@ -55,6 +56,11 @@ void survey_watch_address(struct survey_watch *w, const char *address, int port)
     w->port = port;
 }
 
+void survey_watch_subject(struct survey_watch *w, const struct matrix_subject *subject)
+{
+    w->subject = *subject;
+}
+
 void survey_watch_job(struct survey_watch *w, const char *job)
 {
     copy_text(w->job, sizeof w->job, job);
@@ -69,9 +75,12 @@ static enum err_code read_matrix(struct tx *tx, void *arg, struct err *err)
 {
     struct survey_watch *w = arg;
     struct matrix *m = &w->matrix;
-    enum err_code code =
-        environments_get(tx, "", &m->environment, &m->environment_json, err);
+    char id[DIGEST_TEXT_SIZE];
+    enum err_code code = matrix_subject_environment(tx, &w->subject, id, err);
 
+    if (code == ERR_OK) {
+        code = environments_get(tx, id, &m->environment, &m->environment_json, err);
+    }
     if (code == ERR_OK) {
         m->has_environment = true;
         code = cells_each(tx, m->environment.id, 0, add_cell, m, err);

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "api/matrix_subject.h"
 #include "daemon/scheduler.h"
 #include "db/store.h"
 #include "workloads/evidence/profile.h"
@@ -20,6 +21,10 @@ void survey_watch_free(struct survey_watch *watch); /* NULL is fine */
 
 /* Where the page is served; borrowed. */
 void survey_watch_address(struct survey_watch *watch, const char *address, int port);
+
+/* Whose matrix is printed; until told, that of whatever ran last. */
+void survey_watch_subject(struct survey_watch *watch,
+                          const struct matrix_subject *subject);
 
 /* JOB is a survey that is open: shows it from now on. */
 void survey_watch_job(struct survey_watch *watch, const char *job);

@@ -1,7 +1,11 @@
 """Several stacks on one device: which of them a job measures, and where its runs count."""
+import pathlib
+import shutil
+
 import pytest
 
 from service import BUILD, SELFTEST_WORKER, Service
+from test_onednn import LIBRARY, installed
 
 WORKER = BUILD / "reprod-worker"
 TWO = {"name": "two", "worker": str(WORKER), "threads": 2, "library_path": "/opt/two:/opt/driver"}
@@ -123,3 +127,43 @@ def test_the_first_survey_has_every_stack(tmp_path):
     assert "conv_wgrad" in by_stack["own"] & by_stack["three"]
     assert by_stack["own"] - by_stack["three"], "self-tests that only one worker has"
     assert not by_stack["three"] - by_stack["own"]
+
+
+@installed
+def test_a_library_under_test_beside_the_processor_alone(start_service):
+    """Surveyed with both stacks, and only the one that has the library shows its workloads."""
+    onednn = {"name": "onednn", "worker": str(WORKER), "env": {"REPROD_ONEDNN": LIBRARY}}
+    missing = {"name": "missing", "worker": str(WORKER), "env": {"REPROD_ONEDNN": "/none.so"}}
+    cpu = {"name": "cpu", "worker": str(WORKER)}
+    service = start_service(worker=None, config={"stacks": [cpu, onednn, missing]})
+    stacks = {stack["name"]: stack for stack in service.get("/v1/stacks")["items"]}
+    assert stacks["cpu"]["problems"] == {} and "onednn" not in stacks["cpu"]["versions"]
+    assert stacks["onednn"]["versions"]["onednn"].startswith("2.")
+    assert stacks["missing"]["problems"]["onednn"].startswith("/none.so is not installed")
+    job = service.post_job(survey=True, workloads=["onednn_matmul", "reduce_sum"], runs=2,
+                           iterations=2, stacks=["cpu", "onednn"])
+    assert service.finish_job(job)["state"] == "finished"
+    outcomes = {(run["stack"], run["workload"], run["outcome"])
+                for run in service.items(f"/v1/runs?job={job}")}
+    assert outcomes == {("cpu", "onednn_matmul", "unsupported"),
+                        ("cpu", "reduce_sum", "completed"),
+                        ("onednn", "onednn_matmul", "completed"),
+                        ("onednn", "reduce_sum", "completed")}
+    titles = [each["title"] for each in service.items("/v1/environments")]
+    assert sorted("oneDNN" in title for title in titles) == [False, True]
+
+
+CUDA_WORKER = BUILD / "reprod-worker-cuda"
+STUB = pathlib.Path("/usr/local/cuda/lib64/stubs/libcuda.so")
+
+
+@pytest.mark.skipif(not CUDA_WORKER.exists() or not STUB.exists(), reason="CUDA is not installed")
+def test_a_driver_in_the_library_path(start_service, tmp_path):
+    """As the user-mode driver of cuda-compat: a stack can bring its own.  The stub of the toolkit
+    stands for it; it says that it is one."""
+    shutil.copy(STUB, tmp_path / "libcuda.so.1")
+    stack = {"name": "compat", "worker": str(CUDA_WORKER), "library_path": str(tmp_path)}
+    cpu = {"name": "cpu", "worker": str(WORKER)}
+    service = start_service(worker=None, config={"stacks": [cpu, stack]})
+    _, compat = service.get("/v1/stacks")["items"]
+    assert compat["devices"] == [] and "34" in compat["cause"]

@@ -1,0 +1,34 @@
+#include "api/matrix_subject.h"
+
+#include <string.h>
+
+#include "daemon/base/mem.h"
+
+static bool is_cpu(const struct api_device *device)
+{
+    return strcmp(device->backend, "cpu") == 0;
+}
+
+void matrix_subject_find(const struct api_device *devices, int count, const char *device,
+                         struct matrix_subject *ret_subject)
+{
+    const struct api_device *found = NULL;
+
+    for (int i = 0; i < count; i++) {
+        const struct api_device *d = &devices[i];
+
+        if (d->is_default && (!*device || strcmp(d->id, device) == 0) &&
+            (!found || (is_cpu(found) && !is_cpu(d)))) {
+            found = d;
+        }
+    }
+    copy_text(ret_subject->device, sizeof ret_subject->device, found ? found->id : "");
+    copy_text(ret_subject->stack, sizeof ret_subject->stack, found ? found->stack : "");
+}
+
+enum err_code matrix_subject_environment(struct tx *tx,
+                                         const struct matrix_subject *subject,
+                                         char ret_id[DIGEST_TEXT_SIZE], struct err *err)
+{
+    return environments_of_stack(tx, subject->device, subject->stack, ret_id, err);
+}
