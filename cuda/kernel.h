@@ -74,10 +74,21 @@ __host__ __device__ static inline int64_t ceil_div(int64_t count, int64_t size)
     return (count + size - 1) / size;
 }
 
+/* The most blocks that kernel_blocks asks for: as many as threads have use for.  Few in
+ * the simulator, a number that hangs on the seed: nothing may depend on it. */
+static inline int64_t kernel_blocks_max()
+{
+#ifdef REPROD_CUDASIM
+    return cudasim::grid_limit();
+#else
+    return 1 << 20;
+#endif
+}
+
 /* Blocks of KERNEL_THREADS for COUNT items.  Above the limit a thread takes several. */
 static inline unsigned kernel_blocks(int64_t count)
 {
-    const int64_t most = 1 << 20;
+    int64_t most = kernel_blocks_max();
     int64_t blocks = ceil_div(count, KERNEL_THREADS);
 
     return (unsigned)(blocks < 1 ? 1 : blocks > most ? most : blocks);

@@ -217,6 +217,13 @@ void cudasim::launch(const char *kernel, dim3 grid, dim3 block, size_t shared_by
     }
 }
 
+int64_t cudasim::grid_limit()
+{
+    enum { LEAST = 24, SPREAD = 24 };
+    read_seed();
+    return LEAST + (sim.permuted ? (int64_t)(draw() % SPREAD) : 0);
+}
+
 void cudasim::atomic_point()
 {
     if (sim.permuted && draw() % STEP_ASIDE == 0)

@@ -52,6 +52,9 @@ namespace cudasim
 void launch(const char *kernel, dim3 grid, dim3 block, size_t shared_bytes,
             const std::function<void()> &body);
 
+/* A number of blocks that is enough for any number of items, if threads take several. */
+int64_t grid_limit();
+
 /* A point where another thread may run first. */
 void atomic_point();
 
