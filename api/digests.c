@@ -206,30 +206,40 @@ static void heading(struct buf *buf, const struct job_item *item, int64_t runs,
                digests == 1 ? "" : "s");
 }
 
-static void render_text(struct request *r, const struct table *t)
+static void line_text(struct buf *buf, const struct line *line)
 {
     enum { SUM_WIDTH = 20 };
+    struct sums s = sums_of(line);
+    double ms = (double)line->median_ns / 1e6;
+
+    buf_puts(buf, "  ");
+    buf_pad(buf, s.weight_sum[0] ? s.weight_sum : "-", SUM_WIDTH);
+    buf_printf(buf, " | %s", s.loss[0] ? s.loss : "-");
+    if (ms >= 1000) {
+        buf_printf(buf, " (%.2f s)", ms / 1000);
+    } else if (ms > 0) {
+        buf_printf(buf, " (%.1f ms)", ms);
+    }
+    if (!line->finished || line->outcome != OUTCOME_COMPLETED) {
+        buf_printf(buf, "  (%s)", outcome_of(line));
+    } else if (line->distinct_digests > 1) {
+        buf_printf(buf, "  (%" PRId64 " digests within the run)", line->distinct_digests);
+    }
+    buf_putc(buf, '\n');
+}
+
+static void render_text(struct request *r, const struct table *t)
+{
     struct buf buf = BUF_INIT;
 
     buf_printf(&buf, "Job %s (%s)\n\n", t->id, job_state_name(t->job.state));
-    buf_puts(&buf, "  SUM OF WEIGHTS       | FINAL LOSS\n");
+    buf_puts(&buf, "  SUM OF WEIGHTS       | FINAL LOSS (time of one computation)\n");
     buf_puts(&buf, "  ==================== | ====================\n");
     for (const struct line *l = t->lines, *end; l < t->lines + t->count; l = end) {
         end = group_end(t, l);
         heading(&buf, &t->job.items[l->item], end - l, count_digests(l, end));
         for (; l < end; l++) {
-            struct sums s = sums_of(l);
-
-            buf_puts(&buf, "  ");
-            buf_pad(&buf, s.weight_sum[0] ? s.weight_sum : "-", SUM_WIDTH);
-            buf_printf(&buf, " | %s", s.loss[0] ? s.loss : "-");
-            if (!l->finished || l->outcome != OUTCOME_COMPLETED) {
-                buf_printf(&buf, "  (%s)", outcome_of(l));
-            } else if (l->distinct_digests > 1) {
-                buf_printf(&buf, "  (%" PRId64 " digests within the run)",
-                           l->distinct_digests);
-            }
-            buf_putc(&buf, '\n');
+            line_text(&buf, l);
         }
     }
     buf_puts(&buf, t->count == 0 ? "\nno run has started yet\n" : "");
