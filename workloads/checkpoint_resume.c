@@ -339,9 +339,9 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_size sizes[] = {
-    { "small", "4 steps of 1024 of 4096 examples x[64], weights[64,32]",
-      &(const int64_t){ 4096 } },
-    { "medium", "4 steps of 1024 of 65536 examples x[64], weights[64,32]",
+    { "small", "4 steps of 512 of 2048 examples x[64], weights[64,32]",
+      &(const int64_t){ 2048 } },
+    { "medium", "4 steps of 512 of 65536 examples x[64], weights[64,32]",
       &(const int64_t){ 65536 } },
 };
 
@@ -351,7 +351,7 @@ static const struct workload_reference references[] = {
 
 static const struct workload checkpoint_resume = {
     .name = "checkpoint_resume",
-    .version = 1,
+    .version = 2,
     .backend = "cpu",
     .title = "Reproducible Checkpointing",
     .summary =
