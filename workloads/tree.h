@@ -1,16 +1,19 @@
 /* A sum whose order is fixed by the number of parts alone, never by threads: what the
- * `ordered` variants put in the place of atomic adds. */
+ * `ordered` variants put in the place of atomic adds.  C and CUDA; cuda/tree.h has it for
+ * the threads of a block. */
 #ifndef WORKLOADS_TREE_H
 #define WORKLOADS_TREE_H
 
 #include <stdint.h>
 
+#include "workloads/instruments/hd.h"
+
 /* Adds COUNT parts of STRIDE elements each, pairwise and in place: part i takes part
  * i + 2^k, for the largest power of two below COUNT first.  The sum is left in part 0.
  * Only elements [BEGIN, END) of the parts are touched, so that threads can share the
  * elements out. */
-static inline void tree_sum(float *parts, int64_t count, int64_t stride, int64_t begin,
-                            int64_t end)
+REPROD_HD void tree_sum(float *parts, int64_t count, int64_t stride, int64_t begin,
+                        int64_t end)
 {
     int64_t half = 1;
 
