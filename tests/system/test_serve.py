@@ -210,7 +210,7 @@ def check_verdicts(service):
 
 
 def test_survey_of_the_documents_rows(tmp_path):
-    """A new database surveys by itself; every cell of every table is then measured, as documented."""
+    """A new database surveys by itself; then every cell is measured, and as documented."""
     service = Service(tmp_path).start()
     service.wait(lambda: service.get("/v1/jobs")["items"], "the survey's job")
     survey = service.get("/v1/jobs")["items"][0]
