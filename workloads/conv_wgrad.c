@@ -1,20 +1,15 @@
 /* Gradient of a 3x3 convolution (stride 1, padding 1) with respect to its weights:
  * dw[kh,kw,c,k] = sum over n,h,w of x[n, h+kh-1, w+kw-1, c] * dy[n,h,w,k]. */
-#include "workloads/workload.h"
+#include "workloads/conv_wgrad.h"
 
 #include <omp.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
+#include "workloads/workload.h"
 
-enum { TAPS = 3, BAND_ROWS = 2, IMAGE_SLOTS = 32, TREE_CHUNK = 256 };
-
-struct conv_shape {
-    int64_t images, height, width;
-    int64_t in_channels;  /* a multiple of TILE_IN */
-    int64_t out_channels; /* a multiple of TILE_OUT */
-};
+enum { BAND_ROWS = 2, TREE_CHUNK = 256 };
 
 struct conv_wgrad {
     const struct conv_shape *shape;
@@ -90,8 +85,8 @@ static void rows_add(const struct conv_wgrad *conv, int64_t image, int64_t begin
     const float *x = conv->x + first_pixel * shape->in_channels;
     const float *dy = conv->dy + first_pixel * shape->out_channels;
 
-    for (int64_t tap = 0; tap < TAPS * TAPS; tap++) {
-        int64_t down = tap / TAPS - 1, right = tap % TAPS - 1;
+    for (int64_t tap = 0; tap < CONV_TAPS; tap++) {
+        int64_t down = tap / CONV_SIDE - 1, right = tap % CONV_SIDE - 1;
         struct window window = {
             .first_row = clamp(-down, begin, end),
             .end_row = clamp(shape->height - down, begin, end),
@@ -153,12 +148,12 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t slot = 0; slot < IMAGE_SLOTS; slot++) {
+        for (int64_t slot = 0; slot < CONV_SLOTS; slot++) {
             float *partial = conv->partials + slot * conv->elements;
 
             memset(partial, 0, bytes);
-            for (int64_t image = slot * images / IMAGE_SLOTS;
-                 image < (slot + 1) * images / IMAGE_SLOTS; image++)
+            for (int64_t image = slot * images / CONV_SLOTS;
+                 image < (slot + 1) * images / CONV_SLOTS; image++)
                 rows_add(conv, image, 0, conv->shape->height, partial);
         }
 #pragma omp for
@@ -167,7 +162,7 @@ static void compute_ordered(struct run *run)
 
             if (end > conv->elements)
                 end = conv->elements;
-            tree_sum(conv->partials, IMAGE_SLOTS, conv->elements, begin, end);
+            tree_sum(conv->partials, CONV_SLOTS, conv->elements, begin, end);
             memcpy(conv->dw + begin, conv->partials + begin,
                    (size_t)(end - begin) * sizeof(float));
         }
@@ -182,14 +177,15 @@ static void setup(struct run *run)
                           shape->in_channels };
     int64_t dy_shape[] = { shape->images, shape->height, shape->width,
                            shape->out_channels };
-    int64_t dw_shape[] = { TAPS, TAPS, shape->in_channels, shape->out_channels };
-    int64_t partials = run->threads > IMAGE_SLOTS ? run->threads : IMAGE_SLOTS;
+    int64_t dw_shape[] = { CONV_SIDE, CONV_SIDE, shape->in_channels,
+                           shape->out_channels };
+    int64_t partials = run->threads > CONV_SLOTS ? run->threads : CONV_SLOTS;
 
     conv->shape = shape;
     conv->x = run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data;
     conv->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
     conv->dw = run_output(run, "dw", run->dtype, 4, dw_shape)->data;
-    conv->elements = TAPS * TAPS * shape->in_channels * shape->out_channels;
+    conv->elements = CONV_TAPS * shape->in_channels * shape->out_channels;
     conv->partials = run_alloc(run, (size_t)(partials * conv->elements) * sizeof(float));
     run->state = conv;
 }
@@ -208,8 +204,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     for (int64_t n = 0; n < s->images; n++)
         for (int64_t h = 0; h < s->height; h++)
             for (int64_t w = 0; w < s->width; w++)
-                for (int64_t tap = 0; tap < TAPS * TAPS; tap++) {
-                    int64_t row = h + tap / TAPS - 1, column = w + tap % TAPS - 1;
+                for (int64_t tap = 0; tap < CONV_TAPS; tap++) {
+                    int64_t row = h + tap / CONV_SIDE - 1,
+                            column = w + tap % CONV_SIDE - 1;
 
                     if (row < 0 || row >= s->height || column < 0 || column >= s->width)
                         continue;

@@ -1,0 +1,27 @@
+/* Whether a variant can call cuDNN: for `.cu` files, which know none of cuDNN's types.
+ * The functions that compute with it have headers of that kind too.  They are weak: a
+ * worker that was built where no header of cuDNN is has none of them. */
+#ifndef CUDA_CUDNN_USABLE_H
+#define CUDA_CUDNN_USABLE_H
+
+#include "workloads/workload.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* loader.h has the contract. */
+const char *cudnn_unsupported(const struct run *run) __attribute__((weak));
+
+/* The hook `unsupported` of a variant that computes with cuDNN. */
+static inline const char *cudnn_unusable(const struct run *run)
+{
+    return cudnn_unsupported ? cudnn_unsupported(run)
+                             : "this worker was built without the headers of cuDNN";
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
