@@ -12,9 +12,8 @@
 #include <math.h>
 
 #include "workloads/rounding.h"
+#include "workloads/softmax_xent.h"
 #include "workloads/tree.h"
-
-enum { SOFTMAX_PANEL = 64 /* classes; divides the number of classes */ };
 
 struct softmax {
     int64_t examples, classes, panels;
@@ -101,16 +100,6 @@ static inline void softmax_sum_in_order(const struct softmax *softmax, int64_t b
         softmax->parts[b * softmax->panels + panel] =
             softmax_panel_sum(softmax, b, panel);
     softmax->sums[b] = softmax_join(softmax, b);
-}
-
-/* The mean of LOSSES in float32, as frameworks keep it. */
-static inline float softmax_mean(const float *losses, int64_t examples)
-{
-    float sum = 0;
-
-    for (int64_t b = 0; b < examples; b++)
-        sum += losses[b];
-    return sum / (float)examples;
 }
 
 /* What `reference` hooks know of one example. */

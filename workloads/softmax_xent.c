@@ -1,19 +1,14 @@
 /* Fused softmax and cross-entropy with a distribution of labels for each example:
  * losses[b] = -sum over c of labels[b,c] * log p[b,c], p = softmax(logits);
  * dlogits[b,c] = p[b,c] - labels[b,c].  The loss is the mean of the losses. */
-#include "workloads/workload.h"
+#include "workloads/softmax_xent.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/instruments/philox.h"
 #include "workloads/rounding.h"
 #include "workloads/softmax.h"
-
-struct xent_shape {
-    int64_t examples;
-    int64_t classes; /* a multiple of SOFTMAX_PANEL */
-};
+#include "workloads/workload.h"
 
 struct softmax_xent {
     struct softmax softmax;
@@ -92,22 +87,6 @@ static void compute_ordered(struct run *run)
     run->loss = softmax_mean(xent->losses, examples);
 }
 
-/* Labels of one example: positive numbers, divided by their sum. */
-static void labels_fill(const struct run *run, int64_t example, int64_t classes,
-                        float *labels)
-{
-    uint64_t stream = philox_stream(run->seed, run->workload->name, "labels");
-    double sum = 0;
-
-    for (int64_t c = 0; c < classes; c++) {
-        labels[c] =
-            1 + philox_uniform_f32(run->seed, stream, (uint64_t)(example * classes + c));
-        sum += labels[c];
-    }
-    for (int64_t c = 0; c < classes; c++)
-        labels[c] = (float)(labels[c] / sum);
-}
-
 static void setup(struct run *run)
 {
     const struct xent_shape *size = run->size->params;
@@ -118,7 +97,7 @@ static void setup(struct run *run)
 
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t b = 0; b < size->examples; b++)
-        labels_fill(run, b, size->classes, labels + b * size->classes);
+        xent_labels_fill(run, b, size->classes, labels + b * size->classes);
     xent->softmax = (struct softmax){
         .examples = size->examples,
         .classes = size->classes,

@@ -7,11 +7,6 @@
 #include "workloads/rounding.h"
 #include "workloads/softmax.h"
 
-struct xent_shape {
-    int64_t examples;
-    int64_t classes; /* a multiple of SOFTMAX_PANEL */
-};
-
 struct softmax_xent_sparse {
     struct softmax softmax;
     const int32_t *labels;
