@@ -1,5 +1,8 @@
 /* Gradient of max-pooling; workloads/maxpool_bwd.c defines the operation.  `ordered` adds
- * in the order of the CPU's, so it has its bits. */
+ * in the order of the CPU's, so it has its bits.  Which of several equal maxima wins in
+ * cuDNN is not documented; inputs of the workload hold next to none. */
+#include "cuda/cudnn/pooling.h"
+#include "cuda/cudnn/usable.h"
 #include "cuda/kernel.h"
 #include "workloads/maxpool_bwd.h"
 
@@ -10,6 +13,7 @@ struct maxpool_bwd {
     const float *x, *dy;
     float *dx;
     int32_t *winners; /* for each window and channel: the tap (0 … 8) of its maximum */
+    struct cudnn_pool cudnn;
 };
 
 /* One element of an image batch: a window of the output, or a pixel of the input. */
@@ -119,6 +123,36 @@ static void compute_ordered(struct run *run)
     LAUNCH_ITEMS(gather_kernel, elements, *pool);
 }
 
+static void compute_cudnn_max(struct run *run)
+{
+    cudnn_pool_compute(run, &((const struct maxpool_bwd *)run->state)->cudnn);
+}
+
+static void compute_cudnn_deterministic(struct run *run)
+{
+    compute_cudnn_max(run);
+}
+
+static void cudnn_setup(struct run *run, struct maxpool_bwd *pool)
+{
+    struct cudnn_pool *cudnn = &pool->cudnn;
+    size_t bytes = (size_t)element_count(&pool->shape) * sizeof(float);
+
+    cudnn->images = (int)pool->shape.images;
+    cudnn->height = (int)pool->shape.height;
+    cudnn->width = (int)pool->shape.width;
+    cudnn->channels = (int)pool->shape.channels;
+    cudnn->window = POOL_TAPS;
+    cudnn->padding = POOL_TAPS / 2;
+    cudnn->stride = 1;
+    cudnn->deterministic = run->variant->compute == compute_cudnn_deterministic;
+    cudnn->x = pool->x;
+    cudnn->dy = pool->dy;
+    cudnn->y = (float *)run_alloc(run, bytes);
+    cudnn->dx = pool->dx;
+    cudnn_pool_describe(run, cudnn);
+}
+
 static void setup(struct run *run)
 {
     const struct pool_shape *shape = (const struct pool_shape *)run->size->params;
@@ -131,8 +165,11 @@ static void setup(struct run *run)
     pool->dy =
         (const float *)run_input(run, "dy", run->dtype, 4, extents, FILL_WIDE, 0)->data;
     pool->dx = (float *)run_output(run, "dx", run->dtype, 4, extents)->data;
-    pool->winners =
-        (int32_t *)run_alloc(run, (size_t)element_count(shape) * sizeof(*pool->winners));
+    if (run->variant->unsupported)
+        cudnn_setup(run, pool);
+    else
+        pool->winners = (int32_t *)run_alloc(run, (size_t)element_count(shape) *
+                                                      sizeof(*pool->winners));
     run->state = pool;
 }
 
@@ -149,6 +186,20 @@ static const struct workload_variant variants[] = {
                 "TF_CUDNN_DETERMINISTIC and by TF_DETERMINISTIC_OPS",
       .algorithm = "gather, row-major windows",
       .compute = compute_ordered },
+    { .name = "cudnn_max",
+      .summary = "cuDNN's CUDNN_POOLING_MAX itself",
+      .models = "cudnnPoolingBackward, listed by cuDNN as not reproducible in this mode",
+      .algorithm = "CUDNN_POOLING_MAX, NHWC, no workspace",
+      .claim = "non-deterministic",
+      .compute = compute_cudnn_max,
+      .unsupported = cudnn_unusable },
+    { .name = "cudnn_max_deterministic",
+      .summary = "cuDNN's CUDNN_POOLING_MAX_DETERMINISTIC itself",
+      .models = "what TF_CUDNN_DETERMINISTIC and TF_DETERMINISTIC_OPS select",
+      .algorithm = "CUDNN_POOLING_MAX_DETERMINISTIC, NHWC, no workspace",
+      .claim = "deterministic",
+      .compute = compute_cudnn_deterministic,
+      .unsupported = cudnn_unusable },
 };
 
 static const struct workload maxpool_bwd_cuda = {
