@@ -3,20 +3,14 @@
  * dx[n, s*h+kh-1, s*w+kw-1, c] += dy[n,h,w,k] * w[kh,kw,c,k] for stride s.
  * The same operation, forwards, is a transposed convolution ("deconvolution"): size
  * `deconv` has its usual stride of 2. */
-#include "workloads/workload.h"
+#include "workloads/conv_dgrad.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
-enum { SIDE = 3, TAPS = SIDE * SIDE, TILE = 16 };
-
-struct dgrad_shape {
-    int64_t images, height, width; /* of dy; dx is `stride` times as high and wide */
-    int64_t in_channels;           /* of the convolution: those of dx; multiple of TILE */
-    int64_t out_channels;          /* those of dy */
-    int64_t stride;
-};
+enum { TILE = 16 };
 
 struct conv_dgrad {
     const struct dgrad_shape *shape;
@@ -28,29 +22,11 @@ struct conv_dgrad {
 typedef float lanes
     __attribute__((vector_size(TILE * sizeof(float)), aligned(sizeof(float)), may_alias));
 
-/* Where tap TAP of an upstream pixel at AT lands; -1 outside. */
-static int64_t landing(int64_t at, int64_t tap, int64_t stride, int64_t extent)
-{
-    int64_t to = at * stride + tap - 1;
-
-    return to < extent * stride ? to : -1;
-}
-
-/* The upstream pixel whose tap TAP lands at TO; -1 if there is none. */
-static int64_t origin(int64_t to, int64_t tap, int64_t stride, int64_t extent)
-{
-    int64_t from = to + 1 - tap;
-
-    if (from < 0 || from % stride != 0 || from / stride >= extent)
-        return -1;
-    return from / stride;
-}
-
 static void weights_pack(const struct conv_dgrad *conv)
 {
     int64_t in = conv->shape->in_channels, out = conv->shape->out_channels;
 
-    for (int64_t tap = 0; tap < TAPS; tap++)
+    for (int64_t tap = 0; tap < DGRAD_TAPS; tap++)
         for (int64_t c = 0; c < in; c++)
             for (int64_t k = 0; k < out; k++)
                 conv->packed[(tap * out + k) * in + c] =
@@ -76,9 +52,9 @@ static void pixel_scatter(const struct conv_dgrad *conv, int64_t image, int64_t 
     const float *dy =
         conv->dy + ((image * s->height + h) * s->width + w) * s->out_channels;
 
-    for (int64_t tap = 0; tap < TAPS; tap++) {
-        int64_t row = landing(h, tap / SIDE, s->stride, s->height);
-        int64_t column = landing(w, tap % SIDE, s->stride, s->width);
+    for (int64_t tap = 0; tap < DGRAD_TAPS; tap++) {
+        int64_t row = dgrad_landing(h, tap / DGRAD_SIDE, s->stride, s->height);
+        int64_t column = dgrad_landing(w, tap % DGRAD_SIDE, s->stride, s->width);
         float *dx =
             conv->dx +
             ((image * s->height * s->stride + row) * s->width * s->stride + column) *
@@ -132,9 +108,9 @@ static void pixel_gather(const struct conv_dgrad *conv, int64_t image, int64_t r
     for (int64_t c = 0; c < s->in_channels; c += TILE) {
         lanes sum = { 0 };
 
-        for (int64_t tap = 0; tap < TAPS; tap++) {
-            int64_t h = origin(row, tap / SIDE, s->stride, s->height);
-            int64_t w = origin(column, tap % SIDE, s->stride, s->width);
+        for (int64_t tap = 0; tap < DGRAD_TAPS; tap++) {
+            int64_t h = dgrad_origin(row, tap / DGRAD_SIDE, s->stride, s->height);
+            int64_t w = dgrad_origin(column, tap % DGRAD_SIDE, s->stride, s->width);
 
             if (h < 0 || w < 0)
                 continue;
@@ -165,7 +141,7 @@ static void setup(struct run *run)
     const struct dgrad_shape *s = run->size->params;
     struct conv_dgrad *conv = run_host_alloc(sizeof(*conv));
     int64_t dy_shape[] = { s->images, s->height, s->width, s->out_channels };
-    int64_t w_shape[] = { SIDE, SIDE, s->in_channels, s->out_channels };
+    int64_t w_shape[] = { DGRAD_SIDE, DGRAD_SIDE, s->in_channels, s->out_channels };
     int64_t dx_shape[] = { s->images, s->height * s->stride, s->width * s->stride,
                            s->in_channels };
 
@@ -173,8 +149,8 @@ static void setup(struct run *run)
     conv->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
     conv->w = run_input(run, "w", run->dtype, 4, w_shape, FILL_UNIFORM, 0)->data;
     conv->dx = run_output(run, "dx", run->dtype, 4, dx_shape)->data;
-    conv->packed =
-        run_alloc(run, (size_t)(TAPS * s->in_channels * s->out_channels) * sizeof(float));
+    conv->packed = run_alloc(
+        run, (size_t)(DGRAD_TAPS * s->in_channels * s->out_channels) * sizeof(float));
     run->state = conv;
 }
 
@@ -185,15 +161,15 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct dgrad_shape *s = run->size->params;
     const float *dy = inputs[0].data, *weights = inputs[1].data;
     int64_t elements = tensor_elements(output), pixels = s->height * s->width;
-    double gamma = rounding_gamma(run->dtype, TAPS * s->out_channels);
+    double gamma = rounding_gamma(run->dtype, DGRAD_TAPS * s->out_channels);
 
     for (int64_t i = 0; i < elements; i++)
         ret_expected[i] = ret_bound[i] = 0;
     for (int64_t pixel = 0; pixel < s->images * pixels; pixel++)
-        for (int64_t tap = 0; tap < TAPS; tap++) {
+        for (int64_t tap = 0; tap < DGRAD_TAPS; tap++) {
             int64_t h = pixel % pixels / s->width, w = pixel % s->width;
-            int64_t row = h * s->stride + tap / SIDE - 1;
-            int64_t column = w * s->stride + tap % SIDE - 1;
+            int64_t row = h * s->stride + tap / DGRAD_SIDE - 1;
+            int64_t column = w * s->stride + tap % DGRAD_SIDE - 1;
             int64_t to =
                 (pixel / pixels * output->shape[1] + row) * output->shape[2] + column;
 

@@ -1,0 +1,36 @@
+/* What both backends of conv_dgrad share: shapes, and which pixels belong together. */
+#ifndef WORKLOADS_CONV_DGRAD_H
+#define WORKLOADS_CONV_DGRAD_H
+
+#include <stdint.h>
+
+#include "workloads/instruments/hd.h"
+
+enum { DGRAD_SIDE = 3, DGRAD_TAPS = DGRAD_SIDE * DGRAD_SIDE };
+
+struct dgrad_shape {
+    int64_t images, height, width; /* of dy; dx is `stride` times as high and wide */
+    int64_t in_channels;           /* of the convolution: those of dx; multiple of 16 */
+    int64_t out_channels;          /* those of dy; a multiple of 4 */
+    int64_t stride;
+};
+
+/* Where tap TAP of an upstream pixel at AT lands; -1 outside. */
+REPROD_HD int64_t dgrad_landing(int64_t at, int64_t tap, int64_t stride, int64_t extent)
+{
+    int64_t to = at * stride + tap - 1;
+
+    return to < extent * stride ? to : -1;
+}
+
+/* The upstream pixel whose tap TAP lands at TO; -1 if there is none. */
+REPROD_HD int64_t dgrad_origin(int64_t to, int64_t tap, int64_t stride, int64_t extent)
+{
+    int64_t from = to + 1 - tap;
+
+    if (from < 0 || from % stride != 0 || from / stride >= extent)
+        return -1;
+    return from / stride;
+}
+
+#endif
