@@ -1,21 +1,15 @@
 /* A row and a column reduction as XLA compiles them, in two stages: thread-blocks reduce
  * tiles, then the tiles' partial sums are joined.
  * row_sums[r] = sum over c of x[r,c]; column_sums[c] = sum over r of x[r,c]. */
-#include "workloads/workload.h"
+#include "workloads/xla_reduction.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
+#include "workloads/workload.h"
 
-/* A tile of the row reduction is TILE_COLUMNS of one row (a warp), one of the column
- * reduction TILE_ROWS of one column. */
-enum { TILE_COLUMNS = 32, TILE_ROWS = 2, COLUMN_CHUNK = 64 };
-
-struct reduction_shape {
-    int64_t rows;    /* a multiple of TILE_ROWS */
-    int64_t columns; /* a multiple of TILE_COLUMNS and of COLUMN_CHUNK */
-};
+enum { COLUMN_CHUNK = 64 };
 
 struct xla_reduction {
     int64_t rows, columns;
@@ -27,23 +21,14 @@ struct xla_reduction {
     float *column_parts; /* [padded_column_tiles][columns] */
 };
 
-static int64_t power_of_two_from(int64_t least)
-{
-    int64_t power = 1;
-
-    while (power < least)
-        power *= 2;
-    return power;
-}
-
 static float row_tile_sum(const struct xla_reduction *reduction, int64_t row,
                           int64_t tile)
 {
-    const float *x = reduction->x + row * reduction->columns + tile * TILE_COLUMNS;
-    float lanes[TILE_COLUMNS];
+    const float *x = reduction->x + row * reduction->columns + tile * XLA_TILE_COLUMNS;
+    float lanes[XLA_TILE_COLUMNS];
 
     memcpy(lanes, x, sizeof(lanes));
-    for (int64_t half = TILE_COLUMNS / 2; half >= 1; half /= 2)
+    for (int64_t half = XLA_TILE_COLUMNS / 2; half >= 1; half /= 2)
         for (int64_t lane = 0; lane < half; lane++)
             lanes[lane] += lanes[lane + half];
     return lanes[0];
@@ -52,10 +37,10 @@ static float row_tile_sum(const struct xla_reduction *reduction, int64_t row,
 static float column_tile_sum(const struct xla_reduction *reduction, int64_t column,
                              int64_t tile)
 {
-    const float *x = reduction->x + tile * TILE_ROWS * reduction->columns + column;
+    const float *x = reduction->x + tile * XLA_TILE_ROWS * reduction->columns + column;
     float sum = x[0];
 
-    for (int64_t row = 1; row < TILE_ROWS; row++)
+    for (int64_t row = 1; row < XLA_TILE_ROWS; row++)
         sum += x[row * reduction->columns];
     return sum;
 }
@@ -116,13 +101,13 @@ static void row_reduce(const struct xla_reduction *reduction, int64_t row)
 static void column_tiles_store(const struct xla_reduction *reduction, int64_t tile)
 {
     float *parts = reduction->column_parts + tile * reduction->columns;
-    const float *x = reduction->x + tile * TILE_ROWS * reduction->columns;
+    const float *x = reduction->x + tile * XLA_TILE_ROWS * reduction->columns;
 
     memset(parts, 0, (size_t)reduction->columns * sizeof(float));
     if (tile >= reduction->column_tiles)
         return;
     memcpy(parts, x, (size_t)reduction->columns * sizeof(float));
-    for (int64_t row = 1; row < TILE_ROWS; row++) {
+    for (int64_t row = 1; row < XLA_TILE_ROWS; row++) {
 #pragma omp simd
         for (int64_t column = 0; column < reduction->columns; column++)
             parts[column] += x[row * reduction->columns + column];
@@ -153,16 +138,16 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct reduction_shape *shape = run->size->params;
+    const struct xla_reduction_shape *shape = run->size->params;
     struct xla_reduction *reduction = run_host_alloc(sizeof(*reduction));
     int64_t x_shape[] = { shape->rows, shape->columns };
 
     reduction->rows = shape->rows;
     reduction->columns = shape->columns;
-    reduction->row_tiles = shape->columns / TILE_COLUMNS;
-    reduction->padded_row_tiles = power_of_two_from(reduction->row_tiles);
-    reduction->column_tiles = shape->rows / TILE_ROWS;
-    reduction->padded_column_tiles = power_of_two_from(reduction->column_tiles);
+    reduction->row_tiles = shape->columns / XLA_TILE_COLUMNS;
+    reduction->padded_row_tiles = xla_power_of_two_from(reduction->row_tiles);
+    reduction->column_tiles = shape->rows / XLA_TILE_ROWS;
+    reduction->padded_column_tiles = xla_power_of_two_from(reduction->column_tiles);
     reduction->x = run_input(run, "x", run->dtype, 2, x_shape, FILL_WIDE, 0)->data;
     reduction->row_sums = run_output(run, "row_sums", run->dtype, 1, &shape->rows)->data;
     reduction->column_sums =
@@ -178,7 +163,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    const struct reduction_shape *shape = run->size->params;
+    const struct xla_reduction_shape *shape = run->size->params;
     const float *x = inputs[0].data;
     bool rows = output == &run->outputs[0];
     int64_t elements = tensor_elements(output);
@@ -211,11 +196,11 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "x[1024,2048] row_sums[1024] column_sums[2048]",
-      &(const struct reduction_shape){ 1024, 2048 } },
+      &(const struct xla_reduction_shape){ 1024, 2048 } },
     { "medium", "x[4096,3072] row_sums[4096] column_sums[3072]",
-      &(const struct reduction_shape){ 4096, 3072 } },
+      &(const struct xla_reduction_shape){ 4096, 3072 } },
     { "large", "x[16384,16384] row_sums[16384] column_sums[16384]",
-      &(const struct reduction_shape){ 16384, 16384 } },
+      &(const struct xla_reduction_shape){ 16384, 16384 } },
 };
 
 static const struct workload_reference references[] = {
