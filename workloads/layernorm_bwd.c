@@ -3,19 +3,16 @@
  *   doffset[c] = sum of dy[r,c],  dgain[c] = sum of dy[r,c] * xhat[r,c],
  *   dx[r,c] = inv_std[r] * (g - mean over c of g - xhat * mean over c of g * xhat),
  * with g = dy * gain and xhat = (x - mean[r]) * inv_std[r]. */
-#include "workloads/workload.h"
+#include "workloads/layernorm_bwd.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
+#include "workloads/workload.h"
 
-enum { TASK_ROWS = 4, SLOTS = 64, CHUNK = 64 };
-
-struct layer_shape {
-    int64_t rows, channels;
-};
+enum { TASK_ROWS = 4, CHUNK = 64 };
 
 struct layernorm_bwd {
     int64_t rows, channels;
@@ -88,8 +85,8 @@ static void slot_add(const struct layernorm_bwd *layer, int64_t slot)
     float *dgain = doffset + layer->channels;
 
     memset(doffset, 0, (size_t)(2 * layer->channels) * sizeof(float));
-    for (int64_t row = slot * layer->rows / SLOTS; row < (slot + 1) * layer->rows / SLOTS;
-         row++) {
+    for (int64_t row = slot * layer->rows / LAYER_SLOTS;
+         row < (slot + 1) * layer->rows / LAYER_SLOTS; row++) {
         const float *dy = layer->dy + row * layer->channels;
 
 #pragma omp simd
@@ -109,39 +106,19 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t slot = 0; slot < SLOTS; slot++)
+        for (int64_t slot = 0; slot < LAYER_SLOTS; slot++)
             slot_add(layer, slot);
 #pragma omp for
         for (int64_t begin = 0; begin < channels; begin += CHUNK) {
             int64_t end = begin + CHUNK < channels ? begin + CHUNK : channels;
             size_t bytes = (size_t)(end - begin) * sizeof(float);
 
-            tree_sum(layer->parts, SLOTS, 2 * channels, begin, end);
-            tree_sum(layer->parts, SLOTS, 2 * channels, channels + begin, channels + end);
+            tree_sum(layer->parts, LAYER_SLOTS, 2 * channels, begin, end);
+            tree_sum(layer->parts, LAYER_SLOTS, 2 * channels, channels + begin,
+                     channels + end);
             memcpy(layer->doffset + begin, layer->parts + begin, bytes);
             memcpy(layer->dgain + begin, layer->parts + channels + begin, bytes);
         }
-    }
-}
-
-/* Mean and inverse standard deviation of each row, as the forward pass saves them: here
- * in float64 and then rounded, since they are inputs. */
-static void statistics(const struct layernorm_bwd *layer, float *ret_mean,
-                       float *ret_inv_std)
-{
-    for (int64_t row = 0; row < layer->rows; row++) {
-        double sum = 0, squares = 0;
-
-        for (int64_t c = 0; c < layer->channels; c++) {
-            double x = layer->x[row * layer->channels + c];
-
-            sum += x;
-            squares += x * x;
-        }
-        sum /= (double)layer->channels;
-        squares = squares / (double)layer->channels - sum * sum;
-        ret_mean[row] = (float)sum;
-        ret_inv_std[row] = (float)(1 / sqrt(squares + 1e-5));
     }
 }
 
@@ -158,7 +135,9 @@ static void setup(struct run *run)
     layer->x = run_input(run, "x", run->dtype, 2, shape, FILL_UNIFORM, 0)->data;
     layer->dy = run_input(run, "dy", run->dtype, 2, shape, FILL_WIDE, 0)->data;
     layer->gain = run_input(run, "gain", run->dtype, 1, &shape[1], FILL_UNIFORM, 0)->data;
-    statistics(layer, mean, inv_std);
+    for (int64_t row = 0; row < s->rows; row++)
+        layer_statistics(layer->x + row * s->channels, s->channels, &mean[row],
+                         &inv_std[row]);
     layer->mean = run_input_values(run, "mean", run->dtype, 1, shape, mean)->data;
     layer->inv_std =
         run_input_values(run, "inv_std", run->dtype, 1, shape, inv_std)->data;
@@ -167,7 +146,8 @@ static void setup(struct run *run)
     layer->dgain = run_output(run, "dgain", run->dtype, 1, &shape[1])->data;
     layer->doffset = run_output(run, "doffset", run->dtype, 1, &shape[1])->data;
     layer->dx = run_output(run, "dx", run->dtype, 2, shape)->data;
-    layer->parts = run_alloc(run, (size_t)(SLOTS * 2 * s->channels) * sizeof(float));
+    layer->parts =
+        run_alloc(run, (size_t)(LAYER_SLOTS * 2 * s->channels) * sizeof(float));
     run->state = layer;
 }
 
