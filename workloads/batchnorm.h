@@ -12,14 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/batchnorm_shape.h"
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
 
-enum { NORM_TASK_ROWS = 4, NORM_SLOTS = 64, NORM_CHUNK = 64 };
-
-struct norm_shape {
-    int64_t images, height, width, channels;
-};
+enum { NORM_TASK_ROWS = 4, NORM_CHUNK = 64 };
 
 struct norm {
     int64_t rows, channels;
@@ -107,27 +104,6 @@ static inline void norm_sums_store(const struct norm *norm)
     memcpy(norm->dscale, norm->sums + norm->channels, bytes);
 }
 
-/* Mean and inverse standard deviation of the channels of x, as the forward pass saves
- * them: here in float64 and then rounded, since they are inputs. */
-static inline void norm_statistics(const struct norm *norm, float *ret_mean,
-                                   float *ret_inv_std)
-{
-    for (int64_t c = 0; c < norm->channels; c++) {
-        double sum = 0, squares = 0;
-
-        for (int64_t row = 0; row < norm->rows; row++) {
-            double x = norm->x[row * norm->channels + c];
-
-            sum += x;
-            squares += x * x;
-        }
-        sum /= (double)norm->rows;
-        squares = squares / (double)norm->rows - sum * sum;
-        ret_mean[c] = (float)sum;
-        ret_inv_std[c] = (float)(1 / sqrt(squares + 1e-3));
-    }
-}
-
 static inline void norm_setup(struct run *run)
 {
     const struct norm_shape *s = run->size->params;
@@ -142,7 +118,8 @@ static inline void norm_setup(struct run *run)
     norm->x = run_input(run, "x", run->dtype, 4, shape, FILL_UNIFORM, 0)->data;
     norm->dy = run_input(run, "dy", run->dtype, 4, shape, FILL_WIDE, 0)->data;
     norm->scale = run_input(run, "scale", run->dtype, 1, channels, FILL_UNIFORM, 0)->data;
-    norm_statistics(norm, mean, inv_std);
+    for (int64_t c = 0; c < norm->channels; c++)
+        norm_statistics(norm->x + c, norm->rows, norm->channels, &mean[c], &inv_std[c]);
     norm->mean = run_input_values(run, "mean", run->dtype, 1, channels, mean)->data;
     norm->inv_std =
         run_input_values(run, "inv_std", run->dtype, 1, channels, inv_std)->data;

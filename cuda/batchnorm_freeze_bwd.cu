@@ -1,0 +1,57 @@
+/* Gradients of batch normalization with frozen statistics;
+ * workloads/batchnorm_freeze_bwd.c defines the operation.  `ordered` adds in the order of
+ * the CPU's, so it has its bits. */
+#include "cuda/batchnorm.h"
+
+__global__ static void dx_kernel(struct norm norm)
+{
+    KERNEL_FOR(i, norm.rows * norm.channels)
+    {
+        int64_t c = i % norm.channels;
+
+        norm.dx[i] = norm.dy[i] * (norm.scale[c] * norm.inv_std[c]);
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct norm *norm = (const struct norm *)run->state;
+
+    norm_sums_unordered(norm);
+    LAUNCH_ITEMS(dx_kernel, norm->rows * norm->channels, *norm);
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct norm *norm = (const struct norm *)run->state;
+
+    norm_sums_ordered(norm);
+    LAUNCH_ITEMS(dx_kernel, norm->rows * norm->channels, *norm);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each thread sums 32 pixels of a channel, the sums meet in atomicAdd",
+      .models =
+          "TensorFlow's own freeze-gradient kernel; no solution, raises from TF 2.7 "
+          "on when determinism is asked for",
+      .algorithm = "row tasks, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "64 fixed groups of pixels, joined by a fixed tree",
+      .models = "no framework's kernel: an ordered reduction shows that a solution is "
+                "possible",
+      .algorithm = "64 row slots, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload batchnorm_freeze_bwd_cuda = {
+    .name = "batchnorm_freeze_bwd",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = norm_setup,
+};
+WORKLOAD_REGISTER(batchnorm_freeze_bwd_cuda);
