@@ -1,18 +1,14 @@
 /* Gradient of tf.gather with respect to what is gathered from: dparams[v,c] = sum over i
  * with indices[i] == v of dy[i,c].  Every index is repeated many times: two terms alone
  * add up to the same in either order. */
-#include "workloads/workload.h"
+#include "workloads/gather_bwd.h"
 
 #include <string.h>
 
 #include "workloads/scatter.h"
+#include "workloads/workload.h"
 
 enum { OWNED_ENTRIES = 8 /* rows of dparams in a task of the matrix product */ };
-
-struct gather_shape {
-    int64_t rows, width;
-    int64_t entries; /* rows of params; a multiple of OWNED_ENTRIES */
-};
 
 static void compute_unordered(struct run *run)
 {

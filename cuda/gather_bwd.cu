@@ -1,0 +1,92 @@
+/* Gradient of gather; workloads/gather_bwd.c defines the operation.  `ordered` and
+ * `one_hot` add in the order of the CPU's, so they have its bits. */
+#include "cuda/kernel.h"
+#include "cuda/scatter.h"
+#include "workloads/gather_bwd.h"
+
+static void compute_unordered(struct run *run)
+{
+    scatter_add_atomically((const struct scatter *)run->state);
+}
+
+static void compute_ordered(struct run *run)
+{
+    scatter_add_in_order((struct scatter *)run->state);
+}
+
+/* One element of transpose(one_hot(indices)) * dy, zeros and all. */
+__global__ static void one_hot_kernel(struct scatter scatter)
+{
+    KERNEL_FOR(i, scatter.destinations * scatter.width)
+    {
+        int64_t entry = i / scatter.width;
+        const float *column = scatter.values + i % scatter.width;
+        float sum = 0;
+
+        for (int64_t row = 0; row < scatter.rows; row++) {
+            float one_hot = scatter.index[row] == entry ? 1.0f : 0.0f;
+
+            sum += one_hot * column[row * scatter.width];
+        }
+        scatter.sums[i] = sum;
+    }
+}
+
+static void compute_one_hot(struct run *run)
+{
+    const struct scatter *scatter = (const struct scatter *)run->state;
+
+    LAUNCH_ITEMS(one_hot_kernel, scatter->destinations * scatter->width, *scatter);
+}
+
+static void setup(struct run *run)
+{
+    const struct gather_shape *shape = (const struct gather_shape *)run->size->params;
+    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof(*scatter));
+    int64_t dy_shape[] = { shape->rows, shape->width };
+    int64_t params_shape[] = { shape->entries, shape->width };
+
+    scatter->rows = shape->rows;
+    scatter->width = shape->width;
+    scatter->destinations = shape->entries;
+    scatter->share = 1;
+    scatter->picked = NULL;
+    scatter->index = (const int32_t *)run_input(run, "indices", DTYPE_INT32, 1, dy_shape,
+                                                FILL_INDEX, shape->entries)
+                         ->data;
+    scatter->values =
+        (const float *)run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
+    scatter->sums =
+        (float *)run_output(run, "dparams", run->dtype, 2, params_shape)->data;
+    scatter_init(run, scatter);
+    run->state = scatter;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every element of dy is added to its entry with atomicAdd",
+      .models = "IndexedSlices made dense by unsorted_segment_sum on GPU: atomicAdd",
+      .algorithm = "atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "rows sorted by entry, stably; each element has one owner",
+      .models = "the segment reduction by sorting, selected by TF_DETERMINISTIC_OPS",
+      .algorithm = "counting sort, entries in order of rows",
+      .compute = compute_ordered },
+    { .name = "one_hot",
+      .summary = "matrix product with the one-hot rows of the indices",
+      .models = "the work-around of the documents: one_hot(indices) @ params, not gather",
+      .algorithm = "matrix product with one-hot rows",
+      .compute = compute_one_hot },
+};
+
+static const struct workload gather_bwd_cuda = {
+    .name = "gather_bwd",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(gather_bwd_cuda);
