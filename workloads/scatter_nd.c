@@ -2,16 +2,12 @@
  * added[v,c] = sum over rows r with indices[r] == v of updates[r,c];
  * updated[v,c] = updates[r,c] of the last such row, params[v,c] if there is none.
  * Which row is the last depends on the variant. */
-#include "workloads/workload.h"
+#include "workloads/scatter_nd.h"
 
 #include <string.h>
 
 #include "workloads/scatter.h"
-
-struct scatter_shape {
-    int64_t rows; /* a multiple of SCATTER_TASK_ROWS */
-    int64_t width, entries;
-};
+#include "workloads/workload.h"
 
 struct scatter_nd {
     struct scatter scatter; /* its sums are `added` */
@@ -102,7 +98,7 @@ static void compute_serial(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct scatter_shape *shape = run->size->params;
+    const struct scatter_nd_shape *shape = run->size->params;
     struct scatter_nd *nd = run_host_alloc(sizeof(*nd));
     int64_t updates[] = { shape->rows, shape->width };
     int64_t params[] = { shape->entries, shape->width };
@@ -129,7 +125,7 @@ static void setup(struct run *run)
 static void reference_updated(const struct run *run, const struct tensor *inputs,
                               double *ret_expected, double *ret_bound)
 {
-    const struct scatter_shape *shape = run->size->params;
+    const struct scatter_nd_shape *shape = run->size->params;
     const int32_t *indices = inputs[0].data;
     const float *updates = inputs[1].data, *params = inputs[2].data;
 
@@ -185,11 +181,11 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "updates[16384,64] indices[16384] params[4096,64]",
-      &(const struct scatter_shape){ 16384, 64, 4096 } },
+      &(const struct scatter_nd_shape){ 16384, 64, 4096 } },
     { "medium", "updates[131072,64] indices[131072] params[16384,64]",
-      &(const struct scatter_shape){ 131072, 64, 16384 } },
+      &(const struct scatter_nd_shape){ 131072, 64, 16384 } },
     { "large", "updates[1048576,128] indices[1048576] params[131072,128]",
-      &(const struct scatter_shape){ 1048576, 128, 131072 } },
+      &(const struct scatter_nd_shape){ 1048576, 128, 131072 } },
 };
 
 static const struct workload_reference references[] = {
