@@ -2,20 +2,12 @@
  * each of its ids: dtable[v,c] = sum over bags b and positions l with ids[b,l] == v of
  * dy[b,c].  A negative id is padding.  Ids are as unevenly distributed as words: id v is
  * about as frequent as 1 / (v + 1). */
-#include "workloads/workload.h"
+#include "workloads/embedding_bwd.h"
 
 #include <stdlib.h>
 
-#include "workloads/instruments/philox.h"
 #include "workloads/scatter.h"
-
-enum { PADDING = -1, PADDED_PER_BAG = 4 /* at most one less, at the end of a bag */ };
-
-struct embedding_shape {
-    int64_t bags, length; /* ids in a bag, padding included */
-    int64_t entries;      /* a power of two */
-    int64_t width;
-};
+#include "workloads/workload.h"
 
 static void compute_unordered(struct run *run)
 {
@@ -39,38 +31,6 @@ static void compute_ordered(struct run *run)
     }
 }
 
-/* Each power of two of entries is equally likely, and so is each entry within it. */
-static int32_t word_draw(const struct run *run, uint64_t stream, uint64_t index,
-                         int64_t entries)
-{
-    uint64_t octaves = 0;
-
-    while ((int64_t)1 << octaves < entries)
-        octaves++;
-    octaves = philox_index(run->seed, stream, 2 * index, octaves);
-    return (
-        int32_t)(((uint64_t)1 << octaves) - 1 +
-                 philox_index(run->seed, stream, 2 * index + 1, (uint64_t)1 << octaves));
-}
-
-static void ids_fill(const struct run *run, const struct embedding_shape *shape,
-                     int32_t *ids)
-{
-    uint64_t words = philox_stream(run->seed, run->workload->name, "ids");
-    uint64_t padded = philox_stream(run->seed, run->workload->name, "padding");
-
-    for (int64_t b = 0; b < shape->bags; b++) {
-        int64_t length =
-            shape->length -
-            (int64_t)philox_index(run->seed, padded, (uint64_t)b, PADDED_PER_BAG);
-
-        for (int64_t i = b * shape->length; i < (b + 1) * shape->length; i++)
-            ids[i] = i % shape->length < length
-                         ? word_draw(run, words, (uint64_t)i, shape->entries)
-                         : PADDING;
-    }
-}
-
 static void setup(struct run *run)
 {
     const struct embedding_shape *shape = run->size->params;
@@ -80,7 +40,7 @@ static void setup(struct run *run)
     int64_t table_shape[] = { shape->entries, shape->width };
     int32_t *ids = run_host_alloc((size_t)(shape->bags * shape->length) * sizeof(*ids));
 
-    ids_fill(run, shape, ids);
+    embedding_ids_fill(run, shape, ids);
     *scatter = (struct scatter){
         .rows = shape->bags * shape->length,
         .width = shape->width,

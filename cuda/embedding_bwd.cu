@@ -1,0 +1,69 @@
+/* Gradient of an embedding bag; workloads/embedding_bwd.c defines the operation.
+ * `ordered` adds in the order of the CPU's, so it has its bits. */
+#include "cuda/kernel.h"
+#include "cuda/scatter.h"
+#include "workloads/embedding_bwd.h"
+
+#include <stdlib.h>
+
+static void compute_unordered(struct run *run)
+{
+    scatter_add_atomically((const struct scatter *)run->state);
+}
+
+static void compute_ordered(struct run *run)
+{
+    scatter_add_in_order((struct scatter *)run->state);
+}
+
+static void setup(struct run *run)
+{
+    const struct embedding_shape *shape =
+        (const struct embedding_shape *)run->size->params;
+    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof(*scatter));
+    int64_t ids_shape[] = { shape->bags, shape->length };
+    int64_t dy_shape[] = { shape->bags, shape->width };
+    int64_t table_shape[] = { shape->entries, shape->width };
+    int32_t *ids =
+        (int32_t *)run_host_alloc((size_t)(shape->bags * shape->length) * sizeof(*ids));
+
+    embedding_ids_fill(run, shape, ids);
+    scatter->rows = shape->bags * shape->length;
+    scatter->width = shape->width;
+    scatter->destinations = shape->entries;
+    scatter->share = shape->length;
+    scatter->picked = NULL;
+    scatter->index =
+        (const int32_t *)run_input_values(run, "ids", DTYPE_INT32, 2, ids_shape, ids)
+            ->data;
+    scatter->values =
+        (const float *)run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
+    scatter->sums = (float *)run_output(run, "dtable", run->dtype, 2, table_shape)->data;
+    scatter_init(run, scatter);
+    run->state = scatter;
+    free(ids);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "a bag adds its gradient to each of its entries with atomicAdd",
+      .models = "embedding gradients on GPU that scatter with atomicAdd",
+      .algorithm = "atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "ids sorted, stably; each element has one owner",
+      .models = "gradients that sort the ids first, as in torch.nn.Embedding",
+      .algorithm = "counting sort, entries in order of bags",
+      .compute = compute_ordered },
+};
+
+static const struct workload embedding_bwd_cuda = {
+    .name = "embedding_bwd",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(embedding_bwd_cuda);
