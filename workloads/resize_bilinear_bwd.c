@@ -1,43 +1,21 @@
 /* Gradient of bilinear resizing (half-pixel centres, enlarging) with respect to the
  * image: each upstream pixel passes its gradient to the four pixels it was interpolated
  * from. Enlarging by a power of two makes every weight exact. */
-#include "workloads/workload.h"
+#include "workloads/resize_bilinear_bwd.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
-
-struct resize_shape {
-    int64_t images, height, width, channels; /* of dx */
-    int64_t scale;                           /* dy is as many times higher and wider */
-};
-
-/* Where a row or a column of dy comes from. */
-struct source {
-    int64_t lower, upper;
-    float lerp; /* weight of `upper`; `lower` has the rest */
-};
-
-static struct source source_of(int64_t at, int64_t scale, int64_t extent)
-{
-    int64_t twice = 2 * at + 1 - scale; /* in units of 1 / (2 * scale) pixel */
-    int64_t lower = (twice + 2 * scale) / (2 * scale) - 1;
-
-    return (struct source){
-        .lower = lower < 0 ? 0 : lower,
-        .upper = lower + 1 < extent ? lower + 1 : extent - 1,
-        .lerp = (float)(twice - lower * 2 * scale) / (float)(2 * scale),
-    };
-}
+#include "workloads/workload.h"
 
 struct resize_bilinear_bwd {
-    const struct resize_shape *shape;
+    const struct bilinear_shape *shape;
     const float *dy;
     float *dx;
-    struct source *rows, *columns; /* of dy */
+    struct bilinear_source *rows, *columns; /* of dy */
 };
 
-static void pixel_scatter(const struct resize_shape *s, const float *dy, float *dx,
+static void pixel_scatter(const struct bilinear_shape *s, const float *dy, float *dx,
                           float weight)
 {
     for (int64_t c = 0; c < s->channels; c++) {
@@ -50,16 +28,16 @@ static void pixel_scatter(const struct resize_shape *s, const float *dy, float *
 
 static void row_scatter(const struct resize_bilinear_bwd *resize, int64_t task)
 {
-    const struct resize_shape *s = resize->shape;
+    const struct bilinear_shape *s = resize->shape;
     int64_t rows = s->height * s->scale, columns = s->width * s->scale;
-    struct source row = resize->rows[task % rows];
+    struct bilinear_source row = resize->rows[task % rows];
     float *dx = resize->dx + task / rows * s->height * s->width * s->channels;
     float *lower = dx + row.lower * s->width * s->channels;
     float *upper = dx + row.upper * s->width * s->channels;
 
     for (int64_t i = 0; i < columns; i++) {
         int64_t at = task % 2 ? columns - 1 - i : i;
-        struct source column = resize->columns[at];
+        struct bilinear_source column = resize->columns[at];
         const float *dy = resize->dy + (task * columns + at) * s->channels;
         int64_t left = column.lower * s->channels, right = column.upper * s->channels;
 
@@ -73,7 +51,7 @@ static void row_scatter(const struct resize_bilinear_bwd *resize, int64_t task)
 static void compute_unordered(struct run *run)
 {
     const struct resize_bilinear_bwd *resize = run->state;
-    const struct resize_shape *s = resize->shape;
+    const struct bilinear_shape *s = resize->shape;
     int64_t rows = s->images * s->height, row_elements = s->width * s->channels;
 
 #pragma omp parallel num_threads(run->threads)
@@ -90,37 +68,20 @@ static void compute_unordered(struct run *run)
     }
 }
 
-/* How much of a row or column of dy with source SOURCE belongs to TO. */
-static float share(const struct source *source, int64_t to)
-{
-    return (source->lower == to ? 1 - source->lerp : 0) +
-           (source->upper == to ? source->lerp : 0);
-}
-
-/* Rows or columns [first, end) of dy touch TO, and no others. */
-static int64_t touch_first(int64_t to, int64_t scale)
-{
-    return to == 0 ? 0 : to * scale - scale / 2;
-}
-
-static int64_t touch_end(int64_t to, int64_t scale, int64_t extent)
-{
-    return to == extent - 1 ? extent * scale : (to + 1) * scale + scale / 2;
-}
-
 /* One pixel of dx: the upstream pixels that touch it, in row-major order. */
 static void pixel_gather(const struct resize_bilinear_bwd *resize, const float *image,
                          int64_t h, int64_t w, float *dx)
 {
-    const struct resize_shape *s = resize->shape;
-    int64_t end_row = touch_end(h, s->scale, s->height);
-    int64_t end_column = touch_end(w, s->scale, s->width);
+    const struct bilinear_shape *s = resize->shape;
+    int64_t end_row = bilinear_touch_end(h, s->scale, s->height);
+    int64_t end_column = bilinear_touch_end(w, s->scale, s->width);
 
     memset(dx, 0, (size_t)s->channels * sizeof(float));
-    for (int64_t row = touch_first(h, s->scale); row < end_row; row++)
-        for (int64_t column = touch_first(w, s->scale); column < end_column; column++) {
-            float weight =
-                share(&resize->rows[row], h) * share(&resize->columns[column], w);
+    for (int64_t row = bilinear_touch_first(h, s->scale); row < end_row; row++)
+        for (int64_t column = bilinear_touch_first(w, s->scale); column < end_column;
+             column++) {
+            float weight = bilinear_share(&resize->rows[row], h) *
+                           bilinear_share(&resize->columns[column], w);
             const float *dy = image + (row * s->width * s->scale + column) * s->channels;
 
 #pragma omp simd
@@ -132,7 +93,7 @@ static void pixel_gather(const struct resize_bilinear_bwd *resize, const float *
 static void compute_ordered(struct run *run)
 {
     const struct resize_bilinear_bwd *resize = run->state;
-    const struct resize_shape *s = resize->shape;
+    const struct bilinear_shape *s = resize->shape;
     int64_t image_elements = s->height * s->scale * s->width * s->scale * s->channels;
 
 #pragma omp parallel for num_threads(run->threads)
@@ -143,18 +104,19 @@ static void compute_ordered(struct run *run)
                          resize->dx + (row * s->width + w) * s->channels);
 }
 
-static struct source *sources_make(int64_t scale, int64_t extent)
+static struct bilinear_source *sources_make(int64_t scale, int64_t extent)
 {
-    struct source *sources = run_host_alloc((size_t)(scale * extent) * sizeof(*sources));
+    struct bilinear_source *sources =
+        run_host_alloc((size_t)(scale * extent) * sizeof(*sources));
 
     for (int64_t at = 0; at < scale * extent; at++)
-        sources[at] = source_of(at, scale, extent);
+        sources[at] = bilinear_source_of(at, scale, extent);
     return sources;
 }
 
 static void setup(struct run *run)
 {
-    const struct resize_shape *s = run->size->params;
+    const struct bilinear_shape *s = run->size->params;
     struct resize_bilinear_bwd *resize = run_host_alloc(sizeof(*resize));
     int64_t dy_shape[] = { s->images, s->height * s->scale, s->width * s->scale,
                            s->channels };
@@ -187,7 +149,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    const struct resize_shape *s = run->size->params;
+    const struct bilinear_shape *s = run->size->params;
     const float *dy = inputs[0].data;
     int64_t rows = s->height * s->scale, columns = s->width * s->scale;
     double gamma = rounding_gamma(run->dtype, 4 * 4 * s->scale * s->scale);
@@ -232,11 +194,11 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "dy[8,64,64,16] dx[8,8,8,16]",
-      &(const struct resize_shape){ 8, 8, 8, 16, 8 } },
+      &(const struct bilinear_shape){ 8, 8, 8, 16, 8 } },
     { "medium", "dy[32,128,128,16] dx[32,32,32,16]",
-      &(const struct resize_shape){ 32, 32, 32, 16, 4 } },
+      &(const struct bilinear_shape){ 32, 32, 32, 16, 4 } },
     { "large", "dy[64,256,256,64] dx[64,128,128,64]",
-      &(const struct resize_shape){ 64, 128, 128, 64, 2 } },
+      &(const struct bilinear_shape){ 64, 128, 128, 64, 2 } },
 };
 
 static const struct workload_reference references[] = {

@@ -1,0 +1,133 @@
+/* Gradient of bilinear resizing; workloads/resize_bilinear_bwd.c defines the operation.
+ * `ordered` adds in the order of the CPU's, so it has its bits. */
+#include "cuda/kernel.h"
+#include "workloads/resize_bilinear_bwd.h"
+
+struct resize_bilinear_bwd {
+    struct bilinear_shape shape;
+    const float *dy;
+    float *dx;
+};
+
+__host__ __device__ static int64_t dx_elements(const struct bilinear_shape *s)
+{
+    return s->images * s->height * s->width * s->channels;
+}
+
+/* One thread an upstream element. */
+__global__ static void scatter_kernel(struct resize_bilinear_bwd resize)
+{
+    const struct bilinear_shape s = resize.shape;
+    int64_t rows = s.height * s.scale, columns = s.width * s.scale;
+
+    KERNEL_FOR(i, dx_elements(&s) * s.scale * s.scale)
+    {
+        int64_t at = i / s.channels, image = at / columns / rows;
+        struct bilinear_source row =
+            bilinear_source_of(at / columns % rows, s.scale, s.height);
+        struct bilinear_source column =
+            bilinear_source_of(at % columns, s.scale, s.width);
+        float *dx = resize.dx + image * s.height * s.width * s.channels + i % s.channels;
+        float *lower = dx + row.lower * s.width * s.channels;
+        float *upper = dx + row.upper * s.width * s.channels;
+        int64_t left = column.lower * s.channels, right = column.upper * s.channels;
+        float dy = resize.dy[i];
+
+        atomicAdd(lower + left, dy * ((1 - row.lerp) * (1 - column.lerp)));
+        atomicAdd(lower + right, dy * ((1 - row.lerp) * column.lerp));
+        atomicAdd(upper + left, dy * (row.lerp * (1 - column.lerp)));
+        atomicAdd(upper + right, dy * (row.lerp * column.lerp));
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct resize_bilinear_bwd *resize =
+        (const struct resize_bilinear_bwd *)run->state;
+    const struct bilinear_shape *s = &resize->shape;
+
+    CUDA_TRY(cudaMemsetAsync(resize->dx, 0, (size_t)dx_elements(s) * sizeof(float)));
+    LAUNCH_ITEMS(scatter_kernel, dx_elements(s) * s->scale * s->scale, *resize);
+}
+
+/* One thread an element of dx: the upstream pixels that touch it, in row-major order. */
+__global__ static void gather_kernel(struct resize_bilinear_bwd resize)
+{
+    const struct bilinear_shape s = resize.shape;
+    int64_t columns = s.width * s.scale;
+
+    KERNEL_FOR(i, dx_elements(&s))
+    {
+        int64_t pixel = i / s.channels, w = pixel % s.width;
+        int64_t h = pixel / s.width % s.height, image = pixel / s.width / s.height;
+        int64_t end_row = bilinear_touch_end(h, s.scale, s.height);
+        int64_t end_column = bilinear_touch_end(w, s.scale, s.width);
+        const float *dy = resize.dy + i % s.channels +
+                          image * s.height * s.scale * columns * s.channels;
+        float sum = 0;
+
+        for (int64_t row = bilinear_touch_first(h, s.scale); row < end_row; row++) {
+            struct bilinear_source down = bilinear_source_of(row, s.scale, s.height);
+            float row_share = bilinear_share(&down, h);
+
+            for (int64_t column = bilinear_touch_first(w, s.scale); column < end_column;
+                 column++) {
+                struct bilinear_source right =
+                    bilinear_source_of(column, s.scale, s.width);
+
+                sum += dy[(row * columns + column) * s.channels] *
+                       (row_share * bilinear_share(&right, w));
+            }
+        }
+        resize.dx[i] = sum;
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct resize_bilinear_bwd *resize =
+        (const struct resize_bilinear_bwd *)run->state;
+
+    LAUNCH_ITEMS(gather_kernel, dx_elements(&resize->shape), *resize);
+}
+
+static void setup(struct run *run)
+{
+    const struct bilinear_shape *s = (const struct bilinear_shape *)run->size->params;
+    struct resize_bilinear_bwd *resize =
+        (struct resize_bilinear_bwd *)run_host_alloc(sizeof(*resize));
+    int64_t dy_shape[] = { s->images, s->height * s->scale, s->width * s->scale,
+                           s->channels };
+    int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
+
+    resize->shape = *s;
+    resize->dy =
+        (const float *)run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
+    resize->dx = (float *)run_output(run, "dx", run->dtype, 4, dx_shape)->data;
+    run->state = resize;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each upstream pixel adds to four pixels with atomicAdd",
+      .models = "TensorFlow ResizeBilinearGrad: four atomicAdds for each upstream pixel",
+      .algorithm = "scatter, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "each pixel collects from the upstream pixels that touch it, in order",
+      .models = "TensorFlow ResizeBilinearGrad under TF_DETERMINISTIC_OPS: one thread a "
+                "pixel loops over the upstream pixels",
+      .algorithm = "gather, row-major",
+      .compute = compute_ordered },
+};
+
+static const struct workload resize_bilinear_bwd_cuda = {
+    .name = "resize_bilinear_bwd",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(resize_bilinear_bwd_cuda);
