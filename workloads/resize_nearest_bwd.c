@@ -1,26 +1,22 @@
 /* Gradient of nearest-neighbour resizing (enlarging by a whole number) with respect to
  * the image: each pixel gets the sum over the block of upstream pixels that were copied
  * from it. */
-#include "workloads/workload.h"
+#include "workloads/resize_nearest_bwd.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
-
-struct resize_shape {
-    int64_t images, height, width, channels; /* of dx */
-    int64_t scale;                           /* dy is as many times higher and wider */
-};
+#include "workloads/workload.h"
 
 struct resize_nearest_bwd {
-    const struct resize_shape *shape;
+    const struct nearest_shape *shape;
     const float *dy;
     float *dx;
 };
 
 static void row_scatter(const struct resize_nearest_bwd *resize, int64_t task)
 {
-    const struct resize_shape *s = resize->shape;
+    const struct nearest_shape *s = resize->shape;
     int64_t columns = s->width * s->scale;
     float *dx = resize->dx + task / s->scale * s->width * s->channels;
 
@@ -39,7 +35,7 @@ static void row_scatter(const struct resize_nearest_bwd *resize, int64_t task)
 static void compute_unordered(struct run *run)
 {
     const struct resize_nearest_bwd *resize = run->state;
-    const struct resize_shape *s = resize->shape;
+    const struct nearest_shape *s = resize->shape;
     int64_t rows = s->images * s->height, row_elements = s->width * s->channels;
 
 #pragma omp parallel num_threads(run->threads)
@@ -59,7 +55,7 @@ static void compute_unordered(struct run *run)
 /* One row of dx: the upstream pixels of each pixel in row-major order. */
 static void row_gather(const struct resize_nearest_bwd *resize, int64_t row)
 {
-    const struct resize_shape *s = resize->shape;
+    const struct nearest_shape *s = resize->shape;
     int64_t columns = s->width * s->scale;
     float *dx = resize->dx + row * s->width * s->channels;
 
@@ -87,7 +83,7 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct resize_shape *s = run->size->params;
+    const struct nearest_shape *s = run->size->params;
     struct resize_nearest_bwd *resize = run_host_alloc(sizeof(*resize));
     int64_t dy_shape[] = { s->images, s->height * s->scale, s->width * s->scale,
                            s->channels };
@@ -103,7 +99,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    const struct resize_shape *s = run->size->params;
+    const struct nearest_shape *s = run->size->params;
     const float *dy = inputs[0].data;
     int64_t rows = s->height * s->scale, columns = s->width * s->scale;
     double gamma = rounding_gamma(run->dtype, s->scale * s->scale);
@@ -141,11 +137,11 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "dy[24,64,64,16] dx[24,8,8,16]",
-      &(const struct resize_shape){ 24, 8, 8, 16, 8 } },
+      &(const struct nearest_shape){ 24, 8, 8, 16, 8 } },
     { "medium", "dy[32,128,128,32] dx[32,32,32,32]",
-      &(const struct resize_shape){ 32, 32, 32, 32, 4 } },
+      &(const struct nearest_shape){ 32, 32, 32, 32, 4 } },
     { "large", "dy[64,256,256,64] dx[64,64,64,64]",
-      &(const struct resize_shape){ 64, 64, 64, 64, 4 } },
+      &(const struct nearest_shape){ 64, 64, 64, 64, 4 } },
 };
 
 static const struct workload_reference references[] = {

@@ -1,0 +1,110 @@
+/* Gradient of nearest-neighbour resizing; workloads/resize_nearest_bwd.c defines the
+ * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
+#include "cuda/kernel.h"
+#include "workloads/resize_nearest_bwd.h"
+
+struct resize_nearest_bwd {
+    struct nearest_shape shape;
+    const float *dy;
+    float *dx;
+};
+
+__host__ __device__ static int64_t dx_elements(const struct nearest_shape *s)
+{
+    return s->images * s->height * s->width * s->channels;
+}
+
+/* One thread an upstream element. */
+__global__ static void scatter_kernel(struct resize_nearest_bwd resize)
+{
+    const struct nearest_shape s = resize.shape;
+    int64_t columns = s.width * s.scale;
+
+    KERNEL_FOR(i, dx_elements(&s) * s.scale * s.scale)
+    {
+        int64_t at = i / s.channels, row = at / columns / s.scale;
+        int64_t to = row * s.width + at % columns / s.scale;
+
+        atomicAdd(&resize.dx[to * s.channels + i % s.channels], resize.dy[i]);
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct resize_nearest_bwd *resize =
+        (const struct resize_nearest_bwd *)run->state;
+    const struct nearest_shape *s = &resize->shape;
+
+    CUDA_TRY(cudaMemsetAsync(resize->dx, 0, (size_t)dx_elements(s) * sizeof(float)));
+    LAUNCH_ITEMS(scatter_kernel, dx_elements(s) * s->scale * s->scale, *resize);
+}
+
+/* One thread an element of dx: its block of upstream pixels in row-major order. */
+__global__ static void gather_kernel(struct resize_nearest_bwd resize)
+{
+    const struct nearest_shape s = resize.shape;
+
+    KERNEL_FOR(i, dx_elements(&s))
+    {
+        int64_t pixel = i / s.channels, row = pixel / s.width, w = pixel % s.width;
+        const float *dy = resize.dy + i % s.channels;
+        float sum = 0;
+
+        for (int64_t down = 0; down < s.scale; down++)
+            for (int64_t right = 0; right < s.scale; right++)
+                sum += dy[((row * s.scale + down) * s.width * s.scale + w * s.scale +
+                           right) *
+                          s.channels];
+        resize.dx[i] = sum;
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct resize_nearest_bwd *resize =
+        (const struct resize_nearest_bwd *)run->state;
+
+    LAUNCH_ITEMS(gather_kernel, dx_elements(&resize->shape), *resize);
+}
+
+static void setup(struct run *run)
+{
+    const struct nearest_shape *s = (const struct nearest_shape *)run->size->params;
+    struct resize_nearest_bwd *resize =
+        (struct resize_nearest_bwd *)run_host_alloc(sizeof(*resize));
+    int64_t dy_shape[] = { s->images, s->height * s->scale, s->width * s->scale,
+                           s->channels };
+    int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
+
+    resize->shape = *s;
+    resize->dy =
+        (const float *)run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
+    resize->dx = (float *)run_output(run, "dx", run->dtype, 4, dx_shape)->data;
+    run->state = resize;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each upstream pixel adds to its pixel with atomicAdd",
+      .models =
+          "TensorFlow ResizeNearestNeighborGrad: one atomicAdd for each upstream value; "
+          "no solution, raises from TF 2.7 on when determinism is asked for",
+      .algorithm = "scatter, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "each pixel collects its block of upstream pixels in row-major order",
+      .models = "no framework's kernel: a gather shows that a solution is possible",
+      .algorithm = "gather, row-major",
+      .compute = compute_ordered },
+};
+
+static const struct workload resize_nearest_bwd_cuda = {
+    .name = "resize_nearest_bwd",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(resize_nearest_bwd_cuda);
