@@ -2,13 +2,13 @@
  * reductions were not deterministic: sums[r] = sum over c of a[r,c], as a * ones; and the
  * gradient of a layer [x 1] * w1 whose bias is the last row of w1,
  * dw1 = transpose([x 1]) * dy, whose last row is the sum of dy over the examples. */
-#include "workloads/workload.h"
+#include "workloads/matmul_reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/instruments/philox.h"
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
 enum {
     PANEL = 32,    /* columns of `a` in a task that adds atomically */
@@ -16,15 +16,8 @@ enum {
     OWNED = 4      /* rows of sums, or columns of [x 1], that a task owns */
 };
 
-struct layer_shape {
-    int64_t rows, columns; /* of a; multiples of OWNED and of PANEL */
-    int64_t examples;      /* a multiple of TASK_ROWS */
-    int64_t inputs;        /* of the layer, with the one; a multiple of OWNED */
-    int64_t outputs;       /* of the layer */
-};
-
 struct matmul_reduce {
-    const struct layer_shape *shape;
+    const struct reduce_layer_shape *shape;
     const float *a, *x1, *dy;
     float *sums, *dw1;
     float *ones; /* [columns] */
@@ -34,7 +27,7 @@ struct matmul_reduce {
 static void gradient_multiply(const struct matmul_reduce *layer, int64_t first,
                               int64_t end)
 {
-    const struct layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = layer->shape;
 
     memset(layer->dw1 + first * s->outputs, 0,
            (size_t)((end - first) * s->outputs) * sizeof(float));
@@ -53,7 +46,7 @@ static void gradient_multiply(const struct matmul_reduce *layer, int64_t first,
  * somewhere, and where hangs on nanoseconds. */
 static void panel_add_atomically(const struct matmul_reduce *layer, int64_t panel)
 {
-    const struct layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = layer->shape;
 
     for (int64_t i = 0; i < s->rows; i++) {
         int64_t row = panel % 2 ? s->rows - 1 - i : i;
@@ -68,7 +61,7 @@ static void panel_add_atomically(const struct matmul_reduce *layer, int64_t pane
 
 static void bias_add_atomically(const struct matmul_reduce *layer, int64_t task)
 {
-    const struct layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = layer->shape;
     float *dbias = layer->dw1 + (s->inputs - 1) * s->outputs;
 
     for (int64_t i = 0; i < TASK_ROWS * s->outputs; i++) {
@@ -83,7 +76,7 @@ static void bias_add_atomically(const struct matmul_reduce *layer, int64_t task)
 static void compute_unordered(struct run *run)
 {
     const struct matmul_reduce *layer = run->state;
-    const struct layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = layer->shape;
     int64_t bias = s->inputs - 1;
 
     memset(layer->sums, 0, (size_t)s->rows * sizeof(float));
@@ -105,7 +98,7 @@ static void compute_unordered(struct run *run)
 /* Rows [FIRST, FIRST + OWNED) of a * ones. */
 static void sums_multiply(const struct matmul_reduce *layer, int64_t first)
 {
-    const struct layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = layer->shape;
     float product[OWNED] = { 0 };
 
     for (int64_t c = 0; c < s->columns; c++)
@@ -117,7 +110,7 @@ static void sums_multiply(const struct matmul_reduce *layer, int64_t first)
 static void compute_matmul(struct run *run)
 {
     const struct matmul_reduce *layer = run->state;
-    const struct layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = layer->shape;
 
 #pragma omp parallel num_threads(run->threads)
     {
@@ -130,20 +123,9 @@ static void compute_matmul(struct run *run)
     }
 }
 
-/* [x 1]: uniform numbers, and in the last column ones. */
-static void x1_fill(const struct run *run, const struct layer_shape *shape, float *x1)
-{
-    uint64_t stream = philox_stream(run->seed, run->workload->name, "x1");
-
-    for (int64_t i = 0; i < shape->examples * shape->inputs; i++)
-        x1[i] = i % shape->inputs == shape->inputs - 1
-                    ? 1
-                    : philox_uniform_f32(run->seed, stream, (uint64_t)i);
-}
-
 static void setup(struct run *run)
 {
-    const struct layer_shape *s = run->size->params;
+    const struct reduce_layer_shape *s = run->size->params;
     struct matmul_reduce *layer = run_host_alloc(sizeof(*layer));
     int64_t a_shape[] = { s->rows, s->columns };
     int64_t x1_shape[] = { s->examples, s->inputs };
@@ -151,7 +133,7 @@ static void setup(struct run *run)
     int64_t dw1_shape[] = { s->inputs, s->outputs };
     float *x1 = run_host_alloc((size_t)(s->examples * s->inputs) * sizeof(float));
 
-    x1_fill(run, s, x1);
+    reduce_x1_fill(run, s, x1);
     layer->shape = s;
     layer->a = run_input(run, "a", run->dtype, 2, a_shape, FILL_WIDE, 0)->data;
     layer->x1 = run_input_values(run, "x1", run->dtype, 2, x1_shape, x1)->data;
@@ -169,7 +151,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    const struct layer_shape *s = run->size->params;
+    const struct reduce_layer_shape *s = run->size->params;
     const float *a = inputs[0].data, *x1 = inputs[1].data, *dy = inputs[2].data;
     bool sums = output->rank == 1;
     int64_t terms = sums ? s->columns : s->examples;
@@ -204,11 +186,11 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "a[256,2048] x1[8192,8] dy[8192,128] dw1[8,128]",
-      &(const struct layer_shape){ 256, 2048, 8192, 8, 128 } },
+      &(const struct reduce_layer_shape){ 256, 2048, 8192, 8, 128 } },
     { "medium", "a[1024,8192] x1[16384,64] dy[16384,256] dw1[64,256]",
-      &(const struct layer_shape){ 1024, 8192, 16384, 64, 256 } },
+      &(const struct reduce_layer_shape){ 1024, 8192, 16384, 64, 256 } },
     { "large", "a[4096,65536] x1[65536,256] dy[65536,1024] dw1[256,1024]",
-      &(const struct layer_shape){ 4096, 65536, 65536, 256, 1024 } },
+      &(const struct reduce_layer_shape){ 4096, 65536, 65536, 256, 1024 } },
 };
 
 static const struct workload_reference references[] = {

@@ -1,0 +1,201 @@
+/* Reductions as matrix products; workloads/matmul_reduce.c defines the operation.
+ * `matmul` adds in the order of the CPU's, so it has its bits. */
+#include "cuda/kernel.h"
+#include "workloads/matmul_reduce.h"
+
+#include <stdlib.h>
+
+enum {
+    TASK_COLUMNS = 8 * WARP_LANES, /* of a warp's atomicAdd to a sum */
+    TASK_EXAMPLES = 32,            /* of a thread's atomicAdd to the bias */
+    OWNED = 4,                     /* rows of dw1 that a thread computes */
+    TILE = 32,     /* rows of a block, and columns that it reads at a time */
+    TILE_LINES = 8 /* rows that it reads at a time */
+};
+
+struct matmul_reduce {
+    struct reduce_layer_shape shape;
+    const float *a, *x1, *dy;
+    float *sums, *dw1;
+    float *ones; /* [columns] */
+};
+
+/* The first ROWS rows of dw1 = transpose([x 1]) * dy, examples in order. */
+__global__ static void gradient_kernel(struct matmul_reduce layer, int64_t rows)
+{
+    const struct reduce_layer_shape *s = &layer.shape;
+
+    KERNEL_FOR(i, ceil_div(rows, OWNED) * s->outputs)
+    {
+        int64_t k = i % s->outputs, first = i / s->outputs * OWNED;
+        float sums[OWNED] = { 0, 0, 0, 0 };
+
+        for (int64_t n = 0; n < s->examples; n++) {
+            const float *x1 = layer.x1 + n * s->inputs + first;
+            float dy = layer.dy[n * s->outputs + k];
+
+            for (int row = 0; row < OWNED; row++)
+                sums[row] += x1[row] * dy;
+        }
+        for (int row = 0; row < OWNED; row++)
+            if (first + row < rows)
+                layer.dw1[(first + row) * s->outputs + k] = sums[row];
+    }
+}
+
+static void gradient_multiply(const struct matmul_reduce *layer, int64_t rows)
+{
+    LAUNCH_ITEMS(gradient_kernel, ceil_div(rows, OWNED) * layer->shape.outputs, *layer,
+                 rows);
+}
+
+__global__ static void sums_atomic_kernel(struct matmul_reduce layer, int64_t tasks)
+{
+    const struct reduce_layer_shape *s = &layer.shape;
+    int64_t lane = threadIdx.x % WARP_LANES;
+
+    for (int64_t warp = kernel_thread() / WARP_LANES; warp < s->rows * tasks;
+         warp += kernel_threads() / WARP_LANES) {
+        int64_t row = warp / tasks, begin = warp % tasks * TASK_COLUMNS;
+        float sum = 0;
+
+        for (int64_t c = begin + lane; c < begin + TASK_COLUMNS && c < s->columns;
+             c += WARP_LANES)
+            sum += layer.a[row * s->columns + c];
+        sum = warp_sum(sum);
+        if (lane == 0)
+            atomicAdd(&layer.sums[row], sum);
+    }
+}
+
+__global__ static void bias_atomic_kernel(struct matmul_reduce layer, int64_t tasks)
+{
+    const struct reduce_layer_shape *s = &layer.shape;
+
+    KERNEL_FOR(i, tasks * s->outputs)
+    {
+        int64_t k = i % s->outputs, begin = i / s->outputs * TASK_EXAMPLES;
+        float sum = 0;
+
+        for (int64_t n = begin; n < begin + TASK_EXAMPLES && n < s->examples; n++)
+            sum += layer.dy[n * s->outputs + k];
+        atomicAdd(&layer.dw1[(s->inputs - 1) * s->outputs + k], sum);
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct matmul_reduce *layer = (const struct matmul_reduce *)run->state;
+    const struct reduce_layer_shape *s = &layer->shape;
+    int64_t bias = s->inputs - 1, columns = ceil_div(s->columns, TASK_COLUMNS);
+    int64_t examples = ceil_div(s->examples, TASK_EXAMPLES);
+
+    CUDA_TRY(cudaMemsetAsync(layer->sums, 0, (size_t)s->rows * sizeof(float)));
+    CUDA_TRY(cudaMemsetAsync(layer->dw1 + bias * s->outputs, 0,
+                             (size_t)s->outputs * sizeof(float)));
+    gradient_multiply(layer, bias);
+    LAUNCH_ITEMS(sums_atomic_kernel, s->rows * columns * WARP_LANES, *layer, columns);
+    LAUNCH_ITEMS(bias_atomic_kernel, examples * s->outputs, *layer, examples);
+}
+
+/* a * ones: TILE threads of a block each have a row, of which all threads read the next
+ * columns together. */
+__global__ static void sums_kernel(struct matmul_reduce layer)
+{
+    __shared__ float tile[TILE][TILE + 1], ones[TILE];
+    const struct reduce_layer_shape *s = &layer.shape;
+    int64_t first = (int64_t)blockIdx.x * TILE, own = first + threadIdx.x;
+    bool has_row = threadIdx.y == 0 && own < s->rows;
+    float sum = 0;
+
+    for (int64_t begin = 0; begin < s->columns; begin += TILE) {
+        int64_t c = begin + threadIdx.x;
+
+        for (int64_t line = threadIdx.y; line < TILE; line += TILE_LINES)
+            if (first + line < s->rows && c < s->columns)
+                tile[line][threadIdx.x] = layer.a[(first + line) * s->columns + c];
+        if (threadIdx.y == 0 && c < s->columns)
+            ones[threadIdx.x] = layer.ones[c];
+        __syncthreads();
+        for (int64_t i = 0; has_row && i < TILE && begin + i < s->columns; i++)
+            sum += tile[threadIdx.x][i] * ones[i];
+        __syncthreads();
+    }
+    if (has_row)
+        layer.sums[own] = sum;
+}
+
+static void compute_matmul(struct run *run)
+{
+    const struct matmul_reduce *layer = (const struct matmul_reduce *)run->state;
+
+    gradient_multiply(layer, layer->shape.inputs);
+    LAUNCH(sums_kernel, (unsigned)ceil_div(layer->shape.rows, TILE),
+           dim3(TILE, TILE_LINES), 0, 0, *layer);
+}
+
+__global__ static void ones_kernel(float *ones, int64_t count)
+{
+    KERNEL_FOR(i, count)
+    {
+        ones[i] = 1;
+    }
+}
+
+static const float *make_x1(struct run *run, const struct reduce_layer_shape *s)
+{
+    int64_t shape[] = { s->examples, s->inputs };
+    float *x1 = (float *)run_host_alloc((size_t)(s->examples * s->inputs) * sizeof(*x1));
+    const float *input;
+
+    reduce_x1_fill(run, s, x1);
+    input = (const float *)run_input_values(run, "x1", run->dtype, 2, shape, x1)->data;
+    free(x1);
+    return input;
+}
+
+static void setup(struct run *run)
+{
+    const struct reduce_layer_shape *s =
+        (const struct reduce_layer_shape *)run->size->params;
+    struct matmul_reduce *layer = (struct matmul_reduce *)run_host_alloc(sizeof(*layer));
+    int64_t a_shape[] = { s->rows, s->columns };
+    int64_t dy_shape[] = { s->examples, s->outputs };
+    int64_t dw1_shape[] = { s->inputs, s->outputs };
+
+    layer->shape = *s;
+    layer->a =
+        (const float *)run_input(run, "a", run->dtype, 2, a_shape, FILL_WIDE, 0)->data;
+    layer->x1 = make_x1(run, s);
+    layer->dy =
+        (const float *)run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
+    layer->dw1 = (float *)run_output(run, "dw1", run->dtype, 2, dw1_shape)->data;
+    layer->sums = (float *)run_output(run, "sums", run->dtype, 1, a_shape)->data;
+    layer->ones = (float *)run_alloc(run, (size_t)s->columns * sizeof(float));
+    LAUNCH_ITEMS(ones_kernel, s->columns, layer->ones, s->columns);
+    run->state = layer;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "partial sums and those of the gradient of the bias meet in atomicAdd",
+      .models = "tf.reduce_sum and the gradient of a broadcast add before TF 1.12",
+      .algorithm = "warps and example tasks, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "matmul",
+      .summary = "both as matrix products: with ones, and with the bias folded into w",
+      .models = "the two-part work-around of GTC S9911 slides 11-12",
+      .algorithm = "matrix products, examples in order",
+      .compute = compute_matmul },
+};
+
+static const struct workload matmul_reduce_cuda = {
+    .name = "matmul_reduce",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(matmul_reduce_cuda);
