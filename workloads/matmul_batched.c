@@ -1,25 +1,22 @@
 /* Batched matrix product whose inner dimension is split over thread-blocks:
  * c[b,i,j] = sum over k of a[b,i,k] * b[b,k,j]. */
-#include "workloads/workload.h"
+#include "workloads/matmul_batched.h"
 
 #include <omp.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
+#include "workloads/workload.h"
 
-enum { SPLIT = 16, ROWS = 4 /* of c, in registers' reach at a time */ };
-
-struct matmul_shape {
-    int64_t batch, rows, inner, columns; /* inner is a multiple of SPLIT, rows of ROWS */
-};
+enum { ROWS = 4 /* of c, in registers' reach at a time */ };
 
 struct matmul_batched {
     const struct matmul_shape *shape;
     const float *a, *b;
     float *c;
     int64_t elements; /* of one product */
-    float *parts;     /* [max(SPLIT * batch, threads)][elements] */
+    float *parts;     /* [max(MATMUL_SPLIT * batch, threads)][elements] */
 };
 
 /* PART = a[batch, :, split] * b[batch, split, :]. */
@@ -27,7 +24,8 @@ static void split_multiply(const struct matmul_batched *matmul, int64_t batch,
                            int64_t split, float *part)
 {
     const struct matmul_shape *s = matmul->shape;
-    int64_t first = split * (s->inner / SPLIT), end = first + s->inner / SPLIT;
+    int64_t first = split * (s->inner / MATMUL_SPLIT),
+            end = first + s->inner / MATMUL_SPLIT;
     const float *b = matmul->b + batch * s->inner * s->columns;
 
     memset(part, 0, (size_t)matmul->elements * sizeof(float));
@@ -59,10 +57,10 @@ static void compute_unordered(struct run *run)
         float *part = matmul->parts + omp_get_thread_num() * elements;
 
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < matmul->shape->batch * SPLIT; task++) {
-            float *c = matmul->c + task / SPLIT * elements;
+        for (int64_t task = 0; task < matmul->shape->batch * MATMUL_SPLIT; task++) {
+            float *c = matmul->c + task / MATMUL_SPLIT * elements;
 
-            split_multiply(matmul, task / SPLIT, task % SPLIT, part);
+            split_multiply(matmul, task / MATMUL_SPLIT, task % MATMUL_SPLIT, part);
             for (int64_t i = 0; i < elements; i++) {
                 int64_t at = task % 2 ? elements - 1 - i : i;
 
@@ -81,14 +79,14 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < matmul->shape->batch * SPLIT; task++)
-            split_multiply(matmul, task / SPLIT, task % SPLIT,
+        for (int64_t task = 0; task < matmul->shape->batch * MATMUL_SPLIT; task++)
+            split_multiply(matmul, task / MATMUL_SPLIT, task % MATMUL_SPLIT,
                            matmul->parts + task * elements);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t batch = 0; batch < matmul->shape->batch; batch++) {
-            float *parts = matmul->parts + batch * SPLIT * elements;
+            float *parts = matmul->parts + batch * MATMUL_SPLIT * elements;
 
-            tree_sum(parts, SPLIT, elements, 0, elements);
+            tree_sum(parts, MATMUL_SPLIT, elements, 0, elements);
             memcpy(matmul->c + batch * elements, parts, (size_t)elements * sizeof(float));
         }
     }
@@ -101,7 +99,8 @@ static void setup(struct run *run)
     int64_t a_shape[] = { s->batch, s->rows, s->inner };
     int64_t b_shape[] = { s->batch, s->inner, s->columns };
     int64_t c_shape[] = { s->batch, s->rows, s->columns };
-    int64_t parts = s->batch * SPLIT > run->threads ? s->batch * SPLIT : run->threads;
+    int64_t parts =
+        s->batch * MATMUL_SPLIT > run->threads ? s->batch * MATMUL_SPLIT : run->threads;
 
     matmul->shape = s;
     matmul->a = run_input(run, "a", run->dtype, 3, a_shape, FILL_UNIFORM, 0)->data;

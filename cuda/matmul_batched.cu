@@ -1,0 +1,162 @@
+/* Batched matrix product split along its inner dimension; workloads/matmul_batched.c
+ * defines the operation.  `ordered` adds in the order of the CPU's, so it has its bits.
+ */
+#include "cuda/kernel.h"
+#include "workloads/matmul_batched.h"
+
+enum {
+    TILE = 32, /* rows and columns of c that a block computes, and steps it reads ahead */
+    LINES = 8, /* the block is TILE columns by LINES rows of threads */
+    OWNED = TILE / LINES /* rows of c that a thread computes */
+};
+
+struct matmul_batched {
+    struct matmul_shape shape;
+    const float *a, *b;
+    float *c;
+    float *parts; /* [batch][MATMUL_SPLIT][rows][columns] */
+};
+
+/* The next TILE steps of the block's rows of a and columns of b, zeros where there is
+ * nothing. */
+__device__ static void tiles_read(const struct matmul_batched *matmul, int64_t batch,
+                                  int64_t row, int64_t column, int64_t k, int64_t end,
+                                  float a[TILE][TILE + 1], float b[TILE][TILE])
+{
+    const struct matmul_shape *s = &matmul->shape;
+    int64_t x = threadIdx.x;
+
+    for (int64_t y = threadIdx.y; y < TILE; y += LINES) {
+        bool in_a = row + y < s->rows && k + x < end;
+        bool in_b = k + y < end && column + x < s->columns;
+
+        a[y][x] = in_a ? matmul->a[(batch * s->rows + row + y) * s->inner + k + x] : 0;
+        b[y][x] =
+            in_b ? matmul->b[(batch * s->inner + k + y) * s->columns + column + x] : 0;
+    }
+}
+
+/* blockIdx.z: batch and split; the steps of a split in order. */
+__global__ static void split_kernel(struct matmul_batched matmul, bool atomically)
+{
+    __shared__ float a[TILE][TILE + 1], b[TILE][TILE];
+    const struct matmul_shape *s = &matmul.shape;
+    int64_t task = blockIdx.z, steps = s->inner / MATMUL_SPLIT;
+    int64_t first = task % MATMUL_SPLIT * steps, end = first + steps;
+    int64_t row = (int64_t)blockIdx.y * TILE, column = (int64_t)blockIdx.x * TILE;
+    float sums[OWNED] = { 0, 0, 0, 0 };
+
+    for (int64_t k = first; k < end; k += TILE) {
+        tiles_read(&matmul, task / MATMUL_SPLIT, row, column, k, end, a, b);
+        __syncthreads();
+        for (int64_t step = 0; step < TILE && k + step < end; step++)
+            for (int i = 0; i < OWNED; i++)
+                sums[i] += a[threadIdx.y + i * LINES][step] * b[step][threadIdx.x];
+        __syncthreads();
+    }
+    row += threadIdx.y;
+    column += threadIdx.x;
+    for (int i = 0; i < OWNED; i++, row += LINES) {
+        int64_t at = row * s->columns + column, elements = s->rows * s->columns;
+
+        if (row >= s->rows || column >= s->columns)
+            continue;
+        if (atomically)
+            atomicAdd(&matmul.c[task / MATMUL_SPLIT * elements + at], sums[i]);
+        else
+            matmul.parts[task * elements + at] = sums[i];
+    }
+}
+
+static void splits_multiply(const struct matmul_batched *matmul, bool atomically)
+{
+    const struct matmul_shape *s = &matmul->shape;
+    dim3 grid((unsigned)ceil_div(s->columns, TILE), (unsigned)ceil_div(s->rows, TILE),
+              (unsigned)(s->batch * MATMUL_SPLIT));
+
+    LAUNCH(split_kernel, grid, dim3(TILE, LINES), 0, 0, *matmul, atomically);
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct matmul_batched *matmul = (const struct matmul_batched *)run->state;
+    const struct matmul_shape *s = &matmul->shape;
+
+    CUDA_TRY(cudaMemsetAsync(matmul->c, 0,
+                             (size_t)(s->batch * s->rows * s->columns) * sizeof(float)));
+    splits_multiply(matmul, true);
+}
+
+/* The tree over the parts of an element, in registers. */
+__global__ static void join_kernel(struct matmul_batched matmul)
+{
+    int64_t elements = matmul.shape.rows * matmul.shape.columns;
+
+    KERNEL_FOR(i, matmul.shape.batch * elements)
+    {
+        const float *from =
+            matmul.parts + i / elements * MATMUL_SPLIT * elements + i % elements;
+        float parts[MATMUL_SPLIT];
+
+        for (int part = 0; part < MATMUL_SPLIT; part++)
+            parts[part] = from[part * elements];
+        for (int half = MATMUL_SPLIT / 2; half >= 1; half /= 2)
+            for (int part = 0; part < half; part++)
+                parts[part] += parts[part + half];
+        matmul.c[i] = parts[0];
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct matmul_batched *matmul = (const struct matmul_batched *)run->state;
+    const struct matmul_shape *s = &matmul->shape;
+
+    splits_multiply(matmul, false);
+    LAUNCH_ITEMS(join_kernel, s->batch * s->rows * s->columns, *matmul);
+}
+
+static void setup(struct run *run)
+{
+    const struct matmul_shape *s = (const struct matmul_shape *)run->size->params;
+    struct matmul_batched *matmul =
+        (struct matmul_batched *)run_host_alloc(sizeof(*matmul));
+    int64_t a_shape[] = { s->batch, s->rows, s->inner };
+    int64_t b_shape[] = { s->batch, s->inner, s->columns };
+    int64_t c_shape[] = { s->batch, s->rows, s->columns };
+
+    matmul->shape = *s;
+    matmul->a =
+        (const float *)run_input(run, "a", run->dtype, 3, a_shape, FILL_UNIFORM, 0)->data;
+    matmul->b =
+        (const float *)run_input(run, "b", run->dtype, 3, b_shape, FILL_WIDE, 0)->data;
+    matmul->c = (float *)run_output(run, "c", run->dtype, 3, c_shape)->data;
+    matmul->parts = (float *)run_alloc(
+        run, (size_t)(s->batch * MATMUL_SPLIT * s->rows * s->columns) * sizeof(float));
+    run->state = matmul;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "16 parts of the inner dimension meet in atomicAdd",
+      .models = "matrix products split over thread-blocks along the inner dimension",
+      .algorithm = "inner dimension in 16 parts, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "16 parts of the inner dimension, joined by a fixed tree",
+      .models = "cuBLAS on one stream, or with CUBLAS_WORKSPACE_CONFIG set: parts are "
+                "stored and then joined",
+      .algorithm = "inner dimension in 16 parts, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload matmul_batched_cuda = {
+    .name = "matmul_batched",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(matmul_batched_cuda);
