@@ -6,45 +6,46 @@
  *   of w[k]:   transposed A * (w[k] + w[k+1])
  *   of w[k+1]: transposed A * (w[k] - w[k+1])
  *
- * A step subtracts RATE times both gradients of every operation.  Gating says what must
- * be ready before a gradient may be applied: nothing else (GATE_NONE), the other gradient
- * of its operation (GATE_OP), or all gradients of the graph (GATE_GRAPH).  Without the
- * last, an operation reads its variables before or after its neighbours changed them.
+ * A step subtracts GATING_RATE times both gradients of every operation.  Gating says what
+ * must be ready before a gradient may be applied: nothing else (GATE_NONE), the other
+ * gradient of its operation (GATE_OP), or all gradients of the graph (GATE_GRAPH).
+ * Without the last, an operation reads its variables before or after its neighbours
+ * changed them.
  *
  * So GATE_NONE and GATE_OP have no single correct result.  Their bound covers every
  * result they may have: whatever is read lies between the variable before the step and
  * what moving it by all its gradients can make of it. */
-#include "workloads/workload.h"
+#include "workloads/gradient_gating.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
-enum { WIDTH = 96, MATRICES = 32, STEPS = 2, FIXPOINT_ROUNDS = 8 };
-
-static const float RATE = 0x1p-11F;
+enum { FIXPOINT_ROUNDS = 8 };
 
 struct gating {
     int64_t operations;
-    const float *matrices; /* [MATRICES][WIDTH][WIDTH] */
-    const float *initial;  /* [operations][WIDTH] */
-    float *variables;      /* [operations][WIDTH] */
-    float *gradients;      /* [operations][2][WIDTH] */
+    const float *matrices; /* [GATING_MATRICES][GATING_WIDTH][GATING_WIDTH] */
+    const float *initial;  /* [operations][GATING_WIDTH] */
+    float *variables;      /* [operations][GATING_WIDTH] */
+    float *gradients;      /* [operations][2][GATING_WIDTH] */
 };
 
 /* Gradient WHICH (0: of w[k], 1: of w[k+1]) of operation K, from the variables as they
  * are now. */
 static void gradient_compute(const struct gating *gating, int64_t k, int which,
-                             float ret_gradient[WIDTH])
+                             float ret_gradient[GATING_WIDTH])
 {
-    const float *own = gating->variables + k * WIDTH;
-    const float *next = gating->variables + (k + 1) % gating->operations * WIDTH;
+    const float *own = gating->variables + k * GATING_WIDTH;
+    const float *next = gating->variables + (k + 1) % gating->operations * GATING_WIDTH;
 
-    memset(ret_gradient, 0, WIDTH * sizeof(float));
-    for (int64_t j = 0; j < WIDTH; j++) {
-        const float *row = gating->matrices + (k % MATRICES * WIDTH + j) * WIDTH;
+    memset(ret_gradient, 0, GATING_WIDTH * sizeof(float));
+    for (int64_t j = 0; j < GATING_WIDTH; j++) {
+        const float *row =
+            gating->matrices + (k % GATING_MATRICES * GATING_WIDTH + j) * GATING_WIDTH;
         float a, b, value;
 
 #pragma omp atomic read
@@ -53,26 +54,26 @@ static void gradient_compute(const struct gating *gating, int64_t k, int which,
         b = next[j];
         value = which ? a - b : a + b;
 #pragma omp simd
-        for (int64_t i = 0; i < WIDTH; i++)
+        for (int64_t i = 0; i < GATING_WIDTH; i++)
             ret_gradient[i] += row[i] * value;
     }
 }
 
 static void gradient_apply(const struct gating *gating, int64_t variable,
-                           const float gradient[WIDTH])
+                           const float gradient[GATING_WIDTH])
 {
-    float *to = gating->variables + variable % gating->operations * WIDTH;
+    float *to = gating->variables + variable % gating->operations * GATING_WIDTH;
 
-    for (int64_t i = 0; i < WIDTH; i++) {
+    for (int64_t i = 0; i < GATING_WIDTH; i++) {
 #pragma omp atomic
-        to[i] -= RATE * gradient[i];
+        to[i] -= GATING_RATE * gradient[i];
     }
 }
 
 static void initial_copy(const struct gating *gating)
 {
     memcpy(gating->variables, gating->initial,
-           (size_t)(gating->operations * WIDTH) * sizeof(float));
+           (size_t)(gating->operations * GATING_WIDTH) * sizeof(float));
 }
 
 static void compute_gate_none(struct run *run)
@@ -81,10 +82,10 @@ static void compute_gate_none(struct run *run)
 
     initial_copy(gating);
 #pragma omp parallel num_threads(run->threads)
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < GATING_STEPS; step++) {
 #pragma omp for schedule(dynamic, 1)
         for (int64_t task = 0; task < 2 * gating->operations; task++) {
-            float gradient[WIDTH];
+            float gradient[GATING_WIDTH];
 
             gradient_compute(gating, task / 2, (int)(task % 2), gradient);
             gradient_apply(gating, task / 2 + task % 2, gradient);
@@ -98,10 +99,10 @@ static void compute_gate_op(struct run *run)
 
     initial_copy(gating);
 #pragma omp parallel num_threads(run->threads)
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < GATING_STEPS; step++) {
 #pragma omp for schedule(dynamic, 1)
         for (int64_t k = 0; k < gating->operations; k++) {
-            float own[WIDTH], next[WIDTH];
+            float own[GATING_WIDTH], next[GATING_WIDTH];
 
             gradient_compute(gating, k, 0, own);
             gradient_compute(gating, k, 1, next);
@@ -118,16 +119,17 @@ static void compute_gate_graph(struct run *run)
 
     initial_copy(gating);
 #pragma omp parallel num_threads(run->threads)
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < GATING_STEPS; step++) {
 #pragma omp for
         for (int64_t task = 0; task < 2 * n; task++)
             gradient_compute(gating, task / 2, (int)(task % 2),
-                             gating->gradients + task * WIDTH);
+                             gating->gradients + task * GATING_WIDTH);
 #pragma omp for
         for (int64_t k = 0; k < n; k++) {
-            gradient_apply(gating, k, gating->gradients + 2 * k * WIDTH);
+            gradient_apply(gating, k, gating->gradients + 2 * k * GATING_WIDTH);
             gradient_apply(gating, k,
-                           gating->gradients + (2 * ((k + n - 1) % n) + 1) * WIDTH);
+                           gating->gradients +
+                               (2 * ((k + n - 1) % n) + 1) * GATING_WIDTH);
         }
     }
 }
@@ -136,7 +138,8 @@ static void setup(struct run *run)
 {
     struct gating *gating = run_host_alloc(sizeof(*gating));
     int64_t n = *(const int64_t *)run->size->params;
-    int64_t matrices[] = { MATRICES, WIDTH, WIDTH }, variables[] = { n, WIDTH };
+    int64_t matrices[] = { GATING_MATRICES, GATING_WIDTH, GATING_WIDTH },
+            variables[] = { n, GATING_WIDTH };
 
     gating->operations = n;
     gating->matrices =
@@ -144,39 +147,42 @@ static void setup(struct run *run)
     gating->initial =
         run_input(run, "initial", run->dtype, 2, variables, FILL_UNIFORM, 0)->data;
     gating->variables = run_output(run, "variables", run->dtype, 2, variables)->data;
-    gating->gradients = run_alloc(run, (size_t)(2 * n * WIDTH) * sizeof(float));
+    gating->gradients = run_alloc(run, (size_t)(2 * n * GATING_WIDTH) * sizeof(float));
     run->state = gating;
 }
 
-/* Writes RATE times the sum, over what moves each variable, of matrix times values; with
- * MAGNITUDES, of magnitudes. */
+/* Writes GATING_RATE times the sum, over what moves each variable, of matrix times
+ * values; with MAGNITUDES, of magnitudes. */
 static void moves(const float *matrices, int64_t n, const double *values, bool magnitudes,
                   double *ret_moves)
 {
-    memset(ret_moves, 0, (size_t)(n * WIDTH) * sizeof(*ret_moves));
-    for (int64_t at = 0; at < n * WIDTH * WIDTH; at++) {
-        int64_t k = at / WIDTH / WIDTH, next = (k + 1) % n, i = at % WIDTH;
-        int64_t j = at / WIDTH % WIDTH;
-        double a = values[k * WIDTH + j], b = values[next * WIDTH + j];
-        double matrix = (double)RATE * matrices[at % (MATRICES * WIDTH * WIDTH)];
+    memset(ret_moves, 0, (size_t)(n * GATING_WIDTH) * sizeof(*ret_moves));
+    for (int64_t at = 0; at < n * GATING_WIDTH * GATING_WIDTH; at++) {
+        int64_t k = at / GATING_WIDTH / GATING_WIDTH, next = (k + 1) % n,
+                i = at % GATING_WIDTH;
+        int64_t j = at / GATING_WIDTH % GATING_WIDTH;
+        double a = values[k * GATING_WIDTH + j], b = values[next * GATING_WIDTH + j];
+        double matrix = (double)GATING_RATE *
+                        matrices[at % (GATING_MATRICES * GATING_WIDTH * GATING_WIDTH)];
 
         matrix = magnitudes ? fabs(matrix) : matrix;
-        ret_moves[k * WIDTH + i] += matrix * (a + b);
-        ret_moves[next * WIDTH + i] += matrix * (magnitudes ? a + b : a - b);
+        ret_moves[k * GATING_WIDTH + i] += matrix * (a + b);
+        ret_moves[next * GATING_WIDTH + i] += matrix * (magnitudes ? a + b : a - b);
     }
 }
 
 /* One step: EXPECTED moves, and BOUND, how far a result may be from it, grows.  What is
  * read may be off by what it was before the step and, unless GATED, by all that may move
  * it in the step: a fixed point, since that depends on what is read.  (The rounds come to
- * within 1 % of it from below, since RATE times a row of magnitudes is below 0.1.) */
+ * within 1 % of it from below, since GATING_RATE times a row of magnitudes is below 0.1.)
+ */
 static void reference_step(const struct run *run, const float *matrices, int64_t n,
                            bool gated, double *expected, double *bound)
 {
-    int64_t count = n * WIDTH;
+    int64_t count = n * GATING_WIDTH;
     double *move = run_host_alloc((size_t)count * sizeof(double));
     double *read = run_host_alloc((size_t)count * sizeof(double));
-    double gamma = rounding_gamma(run->dtype, WIDTH + 4);
+    double gamma = rounding_gamma(run->dtype, GATING_WIDTH + 4);
 
     memcpy(read, bound, (size_t)count * sizeof(double));
     for (int round = 0; round < FIXPOINT_ROUNDS && !gated; round++) {
@@ -211,7 +217,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
         ret_expected[i] = initial[i];
         ret_bound[i] = 0;
     }
-    for (int step = 0; step < STEPS; step++)
+    for (int step = 0; step < GATING_STEPS; step++)
         reference_step(run, inputs[0].data, output->shape[0], !run->variant->control,
                        ret_expected, ret_bound);
 }

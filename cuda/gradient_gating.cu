@@ -1,0 +1,177 @@
+/* Gradients applied while others are being computed; workloads/gradient_gating.c defines
+ * the operation.  A block is a task; blocks that run at one time race.  `ordered` adds in
+ * the order of the CPU's, so it has its bits. */
+#include "cuda/kernel.h"
+#include "workloads/gradient_gating.h"
+
+struct gating {
+    int64_t operations;
+    const float *matrices; /* [GATING_MATRICES][GATING_WIDTH][GATING_WIDTH] */
+    const float *initial;  /* [operations][GATING_WIDTH] */
+    float *variables;      /* [operations][GATING_WIDTH] */
+    float *gradients;      /* [operations][2][GATING_WIDTH] */
+};
+
+/* This thread's number of both gradients of operation K, from the variables as they are
+ * now.  For a block of GATING_WIDTH threads. */
+__device__ static void gradients_compute(const struct gating *gating, int64_t k,
+                                         float *ret_own, float *ret_next)
+{
+    __shared__ float plus[GATING_WIDTH], minus[GATING_WIDTH];
+    volatile const float *variables = gating->variables;
+    const float *matrix =
+        gating->matrices + k % GATING_MATRICES * GATING_WIDTH * GATING_WIDTH;
+    float own = variables[k * GATING_WIDTH + threadIdx.x], own_sum = 0, next_sum = 0;
+    float next = variables[(k + 1) % gating->operations * GATING_WIDTH + threadIdx.x];
+
+    plus[threadIdx.x] = own + next;
+    minus[threadIdx.x] = own - next;
+    __syncthreads();
+    for (int j = 0; j < GATING_WIDTH; j++) {
+        float element = matrix[j * GATING_WIDTH + threadIdx.x];
+
+        own_sum += element * plus[j];
+        next_sum += element * minus[j];
+    }
+    *ret_own = own_sum;
+    *ret_next = next_sum;
+}
+
+__device__ static void number_apply(const struct gating *gating, int64_t variable,
+                                    float gradient)
+{
+    int64_t at = variable % gating->operations * GATING_WIDTH + threadIdx.x;
+
+    atomicAdd(&gating->variables[at], -(GATING_RATE * gradient));
+}
+
+/* A block an operation. */
+__global__ static void op_kernel(struct gating gating)
+{
+    int64_t k = blockIdx.x;
+    float own, next;
+
+    gradients_compute(&gating, k, &own, &next);
+    number_apply(&gating, k, own);
+    number_apply(&gating, k + 1, next);
+}
+
+/* A block a gradient: the even ones of w[k], the odd ones of w[k+1]. */
+__global__ static void none_kernel(struct gating gating)
+{
+    int64_t k = blockIdx.x / 2, is_next = blockIdx.x % 2;
+    float own, next;
+
+    gradients_compute(&gating, k, &own, &next);
+    number_apply(&gating, k + is_next, is_next ? next : own);
+}
+
+__global__ static void gradient_kernel(struct gating gating)
+{
+    float *to = gating.gradients + (int64_t)blockIdx.x * 2 * GATING_WIDTH + threadIdx.x;
+
+    gradients_compute(&gating, blockIdx.x, to, to + GATING_WIDTH);
+}
+
+__global__ static void apply_kernel(struct gating gating)
+{
+    KERNEL_FOR(i, gating.operations * GATING_WIDTH)
+    {
+        int64_t n = gating.operations, k = i / GATING_WIDTH, number = i % GATING_WIDTH;
+        int64_t before = (k + n - 1) % n;
+        float value = gating.variables[i];
+
+        value -= GATING_RATE * gating.gradients[2 * k * GATING_WIDTH + number];
+        value -= GATING_RATE * gating.gradients[(2 * before + 1) * GATING_WIDTH + number];
+        gating.variables[i] = value;
+    }
+}
+
+static void initial_copy(const struct gating *gating)
+{
+    CUDA_TRY(cudaMemcpyAsync(gating->variables, gating->initial,
+                             (size_t)(gating->operations * GATING_WIDTH) * sizeof(float),
+                             cudaMemcpyDeviceToDevice));
+}
+
+static void compute_gate_none(struct run *run)
+{
+    const struct gating *gating = (const struct gating *)run->state;
+
+    initial_copy(gating);
+    for (int step = 0; step < GATING_STEPS; step++)
+        LAUNCH(none_kernel, (unsigned)(2 * gating->operations), GATING_WIDTH, 0, 0,
+               *gating);
+}
+
+static void compute_gate_op(struct run *run)
+{
+    const struct gating *gating = (const struct gating *)run->state;
+
+    initial_copy(gating);
+    for (int step = 0; step < GATING_STEPS; step++)
+        LAUNCH(op_kernel, (unsigned)gating->operations, GATING_WIDTH, 0, 0, *gating);
+}
+
+static void compute_gate_graph(struct run *run)
+{
+    const struct gating *gating = (const struct gating *)run->state;
+
+    initial_copy(gating);
+    for (int step = 0; step < GATING_STEPS; step++) {
+        LAUNCH(gradient_kernel, (unsigned)gating->operations, GATING_WIDTH, 0, 0,
+               *gating);
+        LAUNCH_ITEMS(apply_kernel, gating->operations * GATING_WIDTH, *gating);
+    }
+}
+
+static void setup(struct run *run)
+{
+    struct gating *gating = (struct gating *)run_host_alloc(sizeof(*gating));
+    int64_t n = *(const int64_t *)run->size->params;
+    int64_t matrices[] = { GATING_MATRICES, GATING_WIDTH, GATING_WIDTH };
+    int64_t variables[] = { n, GATING_WIDTH };
+
+    gating->operations = n;
+    gating->matrices = (const float *)run_input(run, "matrices", run->dtype, 3, matrices,
+                                                FILL_UNIFORM, 0)
+                           ->data;
+    gating->initial = (const float *)run_input(run, "initial", run->dtype, 2, variables,
+                                               FILL_UNIFORM, 0)
+                          ->data;
+    gating->variables =
+        (float *)run_output(run, "variables", run->dtype, 2, variables)->data;
+    gating->gradients =
+        (float *)run_alloc(run, (size_t)(2 * n * GATING_WIDTH) * sizeof(float));
+    run->state = gating;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "GATE_OP: applied when both gradients of the operation are there",
+      .models = "gate_gradients=tf.train.Optimizer.GATE_OP, the default",
+      .algorithm = "gated by operation, atomicAdd",
+      .control = true,
+      .compute = compute_gate_op },
+    { .name = "gate_none",
+      .summary = "GATE_NONE: each gradient is applied as soon as it is there",
+      .models = "gate_gradients=tf.train.Optimizer.GATE_NONE",
+      .algorithm = "not gated, atomicAdd",
+      .control = true,
+      .compute = compute_gate_none },
+    { .name = "ordered",
+      .summary = "GATE_GRAPH: applied in order when all gradients are there",
+      .models = "gate_gradients=tf.train.Optimizer.GATE_GRAPH",
+      .algorithm = "gated by graph, applied in order",
+      .compute = compute_gate_graph },
+};
+
+static const struct workload gradient_gating_cuda = {
+    .name = "gradient_gating",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(gradient_gating_cuda);
