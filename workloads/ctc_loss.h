@@ -18,32 +18,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "workloads/ctc_labels.h"
 #include "workloads/rounding.h"
 #include "workloads/workload.h"
 
 /* Inputs, in order of creation.  Labels are stored less one, lengths as what is missing
  * from the longest. */
 enum ctc_input { CTC_LOGITS, CTC_UPSTREAM, CTC_LABELS, CTC_LABEL_DROP, CTC_TIME_DROP };
-
-/* time / 4 * 3 >= 2 * labels, so that every label row fits, repeats and all. */
-struct ctc_shape {
-    int64_t time, batch, symbols, labels;
-};
-
-enum { CTC_BLANK = 0 };
-
-static inline int64_t ctc_symbol_at(const int32_t *labels, int64_t position)
-{
-    return position % 2 ? labels[position / 2] + 1 : CTC_BLANK;
-}
-
-/* Whether a path may go from position - 2 to POSITION: not over a blank between equal
- * labels, and never from blank to blank. */
-static inline bool ctc_may_skip(const int32_t *labels, int64_t position)
-{
-    return position >= 2 && position % 2 &&
-           labels[position / 2] != labels[position / 2 - 1];
-}
 
 /* The reference works with probabilities, not logarithms: at each time alpha, beta and
  * then the occupancies are scaled to sum 1. */
