@@ -1,41 +1,27 @@
-/* Residual dropout over several steps: y[t,i] = residual[i] + mask[t,i] * x[i] / KEEP,
- * where mask is 1 with probability KEEP, else 0.  What varies is the mask: which numbers
- * of a generator it is made of, and to whom they go. */
-#include "workloads/workload.h"
+/* Residual dropout over several steps: y[t,i] = residual[i] + mask[t,i] * x[i] /
+ * DROPOUT_KEEP, where mask is 1 with probability DROPOUT_KEEP, else 0.  What varies is
+ * the mask: which numbers of a generator it is made of, and to whom they go. */
+#include "workloads/dropout.h"
 
 #include <sys/random.h>
 
-#include "workloads/instruments/bits.h"
 #include "workloads/instruments/philox.h"
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
-#define KEEP 0.75F
-
-enum { STEPS = 4, TASK = 512 /* elements */ };
-
-struct dropout_shape {
-    int64_t elements; /* a multiple of TASK */
-};
+enum { TASK = 512 /* elements */ };
 
 struct dropout {
     int64_t elements;
     const float *x, *residual;
-    float *y;              /* [STEPS][elements] */
+    float *y;              /* [DROPOUT_STEPS][elements] */
     uint64_t process_seed; /* drawn when the process starts: what "unseeded" means */
     uint64_t seed;         /* of the run */
 };
 
-/* SplitMix64 (Steele, Lea, Flood, 2014): the state is a counter, the number its mix. */
-static uint64_t state_next(uint64_t state)
+static float element(const struct dropout *dropout, int64_t i, uint32_t number)
 {
-    return state + 0x9e3779b97f4a7c15u;
-}
-
-static float element(const struct dropout *dropout, int64_t i, uint32_t random)
-{
-    bool keep = (float)(random >> 8) * 0x1p-24F < KEEP;
-
-    return dropout->residual[i] + (keep ? dropout->x[i] / KEEP : 0);
+    return dropout_element(dropout->residual[i], dropout->x[i], number);
 }
 
 /* Steps [FIRST, END), one number after another from STATE; returns the state after. */
@@ -43,9 +29,8 @@ static uint64_t steps_draw(const struct dropout *dropout, int64_t first, int64_t
                            uint64_t state)
 {
     for (int64_t i = first * dropout->elements; i < end * dropout->elements; i++) {
-        dropout->y[i] =
-            element(dropout, i % dropout->elements, (uint32_t)(mix64(state) >> 32));
-        state = state_next(state);
+        dropout->y[i] = element(dropout, i % dropout->elements, dropout_number(state));
+        state += DROPOUT_STATE_STEP;
     }
     return state;
 }
@@ -54,7 +39,7 @@ static void compute_unseeded(struct run *run)
 {
     const struct dropout *dropout = run->state;
 
-    steps_draw(dropout, 0, STEPS, dropout->process_seed);
+    steps_draw(dropout, 0, DROPOUT_STEPS, dropout->process_seed);
 }
 
 /* Seeded, but all threads take their numbers from one state: who takes which number hangs
@@ -65,12 +50,12 @@ static void compute_shared(struct run *run)
     uint64_t state = dropout->seed;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < STEPS * dropout->elements / TASK; task++)
+    for (int64_t task = 0; task < DROPOUT_STEPS * dropout->elements / TASK; task++)
         for (int64_t i = task * TASK; i < (task + 1) * TASK; i++) {
-            uint64_t mine = __atomic_fetch_add(&state, state_next(0), __ATOMIC_RELAXED);
+            uint64_t mine =
+                __atomic_fetch_add(&state, DROPOUT_STATE_STEP, __ATOMIC_RELAXED);
 
-            dropout->y[i] =
-                element(dropout, i % dropout->elements, (uint32_t)(mix64(mine) >> 32));
+            dropout->y[i] = element(dropout, i % dropout->elements, dropout_number(mine));
         }
 }
 
@@ -78,7 +63,7 @@ static void compute_seeded(struct run *run)
 {
     const struct dropout *dropout = run->state;
 
-    steps_draw(dropout, 0, STEPS, dropout->seed);
+    steps_draw(dropout, 0, DROPOUT_STEPS, dropout->seed);
 }
 
 static void compute_seeded_anew(struct run *run)
@@ -86,7 +71,7 @@ static void compute_seeded_anew(struct run *run)
     const struct dropout *dropout = run->state;
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t step = 0; step < STEPS; step++)
+    for (int64_t step = 0; step < DROPOUT_STEPS; step++)
         steps_draw(dropout, step, step + 1, dropout->seed);
 }
 
@@ -96,7 +81,7 @@ static void compute_counter(struct run *run)
     uint64_t stream = philox_stream(run->seed, run->workload->name, "mask");
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < STEPS * dropout->elements / TASK; task++)
+    for (int64_t task = 0; task < DROPOUT_STEPS * dropout->elements / TASK; task++)
         for (int64_t i = task * TASK; i < (task + 1) * TASK; i++)
             dropout->y[i] = element(dropout, i % dropout->elements,
                                     philox_u32(run->seed, stream, (uint64_t)i));
@@ -106,7 +91,7 @@ static void setup(struct run *run)
 {
     const struct dropout_shape *shape = run->size->params;
     struct dropout *dropout = run_host_alloc(sizeof(*dropout));
-    int64_t y_shape[] = { STEPS, shape->elements };
+    int64_t y_shape[] = { DROPOUT_STEPS, shape->elements };
     const int64_t *elements = &shape->elements;
 
     dropout->elements = shape->elements;
@@ -122,7 +107,8 @@ static void setup(struct run *run)
 }
 
 /* Which elements a mask keeps is no part of the definition: an element is the residual,
- * or the residual and x / KEEP.  Expected is the middle, and the bound reaches both. */
+ * or the residual and x / DROPOUT_KEEP.  Expected is the middle, and the bound reaches
+ * both. */
 static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
@@ -131,7 +117,8 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t elements = tensor_elements(&inputs[0]);
 
     for (int64_t i = 0; i < tensor_elements(output); i++) {
-        double kept = x[i % elements] / (double)KEEP, least = residual[i % elements];
+        double kept = x[i % elements] / (double)DROPOUT_KEEP,
+               least = residual[i % elements];
 
         ret_expected[i] = least + kept / 2;
         ret_bound[i] =
@@ -155,7 +142,7 @@ static const struct workload_variant variants[] = {
     { .name = "seeded",
       .summary = "seeded once; one thread takes all numbers in order",
       .models = "random, numpy and framework seeds set at the start",
-      .algorithm = "one state, one thread",
+      .algorithm = "one state, numbers in order",
       .compute = compute_seeded },
     { .name = "seeded_anew",
       .summary = "seeded before each step: every step has the same mask",
