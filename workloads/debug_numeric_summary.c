@@ -5,40 +5,29 @@
  * six counts to six float32 sums, atomically.  Up to 2^24 whole numbers add exactly, in
  * any order; beyond, sums are rounded, and the order shows.  So the tensor here has more
  * positive elements than that.  It is x, tiled, so as to stay in the cache. */
-#include "workloads/workload.h"
+#include "workloads/debug_numeric_summary.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/instruments/philox.h"
 #include "workloads/rounding.h"
-
-enum {
-    BLOCK = 256,      /* elements that one thread of a GPU counts */
-    TASK_BLOCKS = 64, /* blocks in a task of the racing variants */
-    KINDS = 6         /* -inf, +inf, NaN, negative, zero, positive */
-};
+#include "workloads/workload.h"
 
 static const float largest = 0x1.fffffep127F;
 static const double last_exact = 0x1p24; /* float32 has every whole number up to it */
 
-struct summary_shape {
-    int64_t elements; /* of x; a multiple of BLOCK * TASK_BLOCKS */
-    int64_t tiles;    /* how often the tensor repeats x */
-};
-
 struct summary {
     const struct summary_shape *shape;
     const float *x;
-    float *counts;  /* [KINDS] */
-    int64_t *parts; /* [tiles][KINDS] */
+    float *counts;  /* [SUMMARY_KINDS] */
+    int64_t *parts; /* [tiles][SUMMARY_KINDS] */
 };
 
-static void block_count(const float *x, int32_t counts[KINDS])
+static void block_count(const float *x, int32_t counts[SUMMARY_KINDS])
 {
     int32_t below = 0, above = 0, nans = 0, negative = 0, zeros = 0, positive = 0;
 
-    for (int i = 0; i < BLOCK; i++) {
+    for (int i = 0; i < SUMMARY_BLOCK; i++) {
         below += x[i] < -largest;
         above += x[i] > largest;
         nans += x[i] != x[i];
@@ -56,26 +45,28 @@ static void block_count(const float *x, int32_t counts[KINDS])
 
 static int64_t task_count(const struct summary *summary)
 {
-    return summary->shape->tiles * summary->shape->elements / (BLOCK * TASK_BLOCKS);
+    return summary->shape->tiles * summary->shape->elements /
+           (SUMMARY_BLOCK * SUMMARY_TASK_BLOCKS);
 }
 
 static const float *task_block(const struct summary *summary, int64_t task, int block)
 {
-    return summary->x + (task * TASK_BLOCKS + block) * BLOCK % summary->shape->elements;
+    return summary->x + (task * SUMMARY_TASK_BLOCKS + block) * SUMMARY_BLOCK %
+                            summary->shape->elements;
 }
 
 static void compute_unordered(struct run *run)
 {
     const struct summary *summary = run->state;
 
-    memset(summary->counts, 0, KINDS * sizeof(float));
+    memset(summary->counts, 0, SUMMARY_KINDS * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
     for (int64_t task = 0; task < task_count(summary); task++)
-        for (int block = 0; block < TASK_BLOCKS; block++) {
-            int32_t counts[KINDS];
+        for (int block = 0; block < SUMMARY_TASK_BLOCKS; block++) {
+            int32_t counts[SUMMARY_KINDS];
 
             block_count(task_block(summary, task, block), counts);
-            for (int kind = 0; kind < KINDS; kind++) {
+            for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
 #pragma omp atomic
                 summary->counts[kind] += (float)counts[kind];
             }
@@ -86,31 +77,31 @@ static void compute_unordered(struct run *run)
 static void compute_float64(struct run *run)
 {
     const struct summary *summary = run->state;
-    double sums[KINDS] = { 0 };
+    double sums[SUMMARY_KINDS] = { 0 };
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
     for (int64_t task = 0; task < task_count(summary); task++)
-        for (int block = 0; block < TASK_BLOCKS; block++) {
-            int32_t counts[KINDS];
+        for (int block = 0; block < SUMMARY_TASK_BLOCKS; block++) {
+            int32_t counts[SUMMARY_KINDS];
 
             block_count(task_block(summary, task, block), counts);
-            for (int kind = 0; kind < KINDS; kind++) {
+            for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
 #pragma omp atomic
                 sums[kind] += counts[kind];
             }
         }
-    for (int kind = 0; kind < KINDS; kind++)
+    for (int kind = 0; kind < SUMMARY_KINDS; kind++)
         summary->counts[kind] = (float)sums[kind];
 }
 
 static void tile_count(const struct summary *summary, int64_t *part)
 {
-    memset(part, 0, KINDS * sizeof(*part));
-    for (int64_t at = 0; at < summary->shape->elements; at += BLOCK) {
-        int32_t counts[KINDS];
+    memset(part, 0, SUMMARY_KINDS * sizeof(*part));
+    for (int64_t at = 0; at < summary->shape->elements; at += SUMMARY_BLOCK) {
+        int32_t counts[SUMMARY_KINDS];
 
         block_count(summary->x + at, counts);
-        for (int kind = 0; kind < KINDS; kind++)
+        for (int kind = 0; kind < SUMMARY_KINDS; kind++)
             part[kind] += counts[kind];
     }
 }
@@ -121,27 +112,14 @@ static void compute_ordered(struct run *run)
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
     for (int64_t tile = 0; tile < summary->shape->tiles; tile++)
-        tile_count(summary, summary->parts + tile * KINDS);
-    for (int kind = 0; kind < KINDS; kind++) {
+        tile_count(summary, summary->parts + tile * SUMMARY_KINDS);
+    for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
         int64_t count = 0;
 
         for (int64_t tile = 0; tile < summary->shape->tiles; tile++)
-            count += summary->parts[tile * KINDS + kind];
+            count += summary->parts[tile * SUMMARY_KINDS + kind];
         summary->counts[kind] = (float)count;
     }
-}
-
-/* Of 1024 elements about 960 are positive, 32 negative, 29 zero and one each infinite,
- * infinite below zero, and NaN. */
-static float element_draw(const struct run *run, uint64_t kinds, uint64_t values,
-                          uint64_t index)
-{
-    uint64_t draw = philox_index(run->seed, kinds, index, 1024);
-    float value = fabsf(philox_wide_f32(run->seed, values, index));
-
-    if (draw < 3)
-        return draw == 2 ? NAN : draw == 1 ? INFINITY : -INFINITY;
-    return draw < 32 ? 0 : draw < 64 ? -value : value;
 }
 
 static void setup(struct run *run)
@@ -154,13 +132,13 @@ static void setup(struct run *run)
 
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t i = 0; i < shape->elements; i++)
-        x[i] = element_draw(run, kinds, values, (uint64_t)i);
+        x[i] = summary_element(run, kinds, values, (uint64_t)i);
     summary->shape = shape;
     summary->x = run_input_values(run, "x", run->dtype, 1, &shape->elements, x)->data;
     summary->counts =
-        run_output(run, "counts", run->dtype, 1, &(const int64_t){ KINDS })->data;
+        run_output(run, "counts", run->dtype, 1, &(const int64_t){ SUMMARY_KINDS })->data;
     summary->parts =
-        run_alloc(run, (size_t)shape->tiles * KINDS * sizeof(*summary->parts));
+        run_alloc(run, (size_t)shape->tiles * SUMMARY_KINDS * sizeof(*summary->parts));
     run->state = summary;
     free(x);
 }
@@ -182,14 +160,15 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const struct summary_shape *shape = run->size->params;
     const float *x = inputs[0].data;
-    int64_t adds = run->variant->control ? shape->tiles * shape->elements / BLOCK : 1;
+    int64_t adds =
+        run->variant->control ? shape->tiles * shape->elements / SUMMARY_BLOCK : 1;
 
     (void)output;
-    for (int kind = 0; kind < KINDS; kind++)
+    for (int kind = 0; kind < SUMMARY_KINDS; kind++)
         ret_expected[kind] = 0;
     for (int64_t i = 0; i < shape->elements; i++)
         ret_expected[element_kind(x[i])] += (double)shape->tiles;
-    for (int kind = 0; kind < KINDS; kind++)
+    for (int kind = 0; kind < SUMMARY_KINDS; kind++)
         ret_bound[kind] = ret_expected[kind] <= last_exact
                               ? 0
                               : rounding_gamma(run->dtype, adds) * ret_expected[kind];

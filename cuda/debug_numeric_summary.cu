@@ -1,0 +1,178 @@
+/* The health of a tensor; workloads/debug_numeric_summary.c defines the operation. Counts
+ * are exact in `ordered` and `float64`, so they have the CPU's bits. */
+#include "cuda/kernel.h"
+#include "workloads/debug_numeric_summary.h"
+
+#include <stdlib.h>
+
+struct summary {
+    struct summary_shape shape;
+    const float *x;
+    float *counts;             /* [SUMMARY_KINDS] */
+    unsigned long long *whole; /* [SUMMARY_KINDS] */
+    double *wide;              /* [SUMMARY_KINDS] */
+};
+
+static int64_t thread_count(const struct summary *summary)
+{
+    return summary->shape.tiles * summary->shape.elements / SUMMARY_BLOCK;
+}
+
+/* What thread I counts: SUMMARY_BLOCK elements, of which its neighbours have the
+ * neighbours. */
+__device__ static void elements_count(const struct summary *summary, int64_t i,
+                                      int32_t counts[SUMMARY_KINDS])
+{
+    const int64_t task = (int64_t)SUMMARY_TASK_BLOCKS * SUMMARY_BLOCK;
+    const float *x = summary->x +
+                     i / SUMMARY_TASK_BLOCKS * task % summary->shape.elements +
+                     i % SUMMARY_TASK_BLOCKS;
+
+    for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+        counts[kind] = 0;
+    for (int n = 0; n < SUMMARY_BLOCK; n++) {
+        float value = x[(int64_t)n * SUMMARY_TASK_BLOCKS];
+
+        counts[0] += value == -INFINITY;
+        counts[1] += value == INFINITY;
+        counts[2] += value != value;
+        counts[3] += value < 0 && value != -INFINITY;
+        counts[4] += value == 0;
+        counts[5] += value > 0 && value != INFINITY;
+    }
+}
+
+__global__ static void float_kernel(struct summary summary, int64_t threads)
+{
+    KERNEL_FOR(i, threads)
+    {
+        int32_t counts[SUMMARY_KINDS];
+
+        elements_count(&summary, i, counts);
+        for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+            atomicAdd(&summary.counts[kind], (float)counts[kind]);
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct summary *summary = (const struct summary *)run->state;
+
+    CUDA_TRY(cudaMemsetAsync(summary->counts, 0, SUMMARY_KINDS * sizeof(float)));
+    LAUNCH_ITEMS(float_kernel, thread_count(summary), *summary, thread_count(summary));
+}
+
+__global__ static void whole_kernel(struct summary summary, int64_t threads)
+{
+    KERNEL_FOR(i, threads)
+    {
+        int32_t counts[SUMMARY_KINDS];
+
+        elements_count(&summary, i, counts);
+        for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+            atomicAdd(&summary.whole[kind], (unsigned long long)counts[kind]);
+    }
+}
+
+__global__ static void whole_round_kernel(struct summary summary)
+{
+    summary.counts[threadIdx.x] = (float)(int64_t)summary.whole[threadIdx.x];
+}
+
+/* Whole numbers add exactly, in any order. */
+static void compute_ordered(struct run *run)
+{
+    const struct summary *summary = (const struct summary *)run->state;
+
+    CUDA_TRY(cudaMemsetAsync(summary->whole, 0, SUMMARY_KINDS * sizeof(*summary->whole)));
+    LAUNCH_ITEMS(whole_kernel, thread_count(summary), *summary, thread_count(summary));
+    LAUNCH(whole_round_kernel, 1, SUMMARY_KINDS, 0, 0, *summary);
+}
+
+__global__ static void wide_kernel(struct summary summary, int64_t threads)
+{
+    KERNEL_FOR(i, threads)
+    {
+        int32_t counts[SUMMARY_KINDS];
+
+        elements_count(&summary, i, counts);
+        for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+            atomicAdd(&summary.wide[kind], (double)counts[kind]);
+    }
+}
+
+__global__ static void wide_round_kernel(struct summary summary)
+{
+    summary.counts[threadIdx.x] = (float)summary.wide[threadIdx.x];
+}
+
+/* So they do in float64, up to 2^53. */
+static void compute_float64(struct run *run)
+{
+    const struct summary *summary = (const struct summary *)run->state;
+
+    CUDA_TRY(cudaMemsetAsync(summary->wide, 0, SUMMARY_KINDS * sizeof(*summary->wide)));
+    LAUNCH_ITEMS(wide_kernel, thread_count(summary), *summary, thread_count(summary));
+    LAUNCH(wide_round_kernel, 1, SUMMARY_KINDS, 0, 0, *summary);
+}
+
+/* Made on the host, by all its processors: values do not depend on how many there are. */
+static const float *make_x(struct run *run, const struct summary_shape *shape)
+{
+    uint64_t kinds = philox_stream(run->seed, run->workload->name, "kinds");
+    uint64_t values = philox_stream(run->seed, run->workload->name, "x");
+    float *x = (float *)run_host_alloc((size_t)shape->elements * sizeof(*x));
+    const float *input;
+
+#pragma omp parallel for
+    for (int64_t i = 0; i < shape->elements; i++)
+        x[i] = summary_element(run, kinds, values, (uint64_t)i);
+    input = (const float *)run_input_values(run, "x", run->dtype, 1, &shape->elements, x)
+                ->data;
+    free(x);
+    return input;
+}
+
+static void setup(struct run *run)
+{
+    const struct summary_shape *shape = (const struct summary_shape *)run->size->params;
+    struct summary *summary = (struct summary *)run_host_alloc(sizeof(*summary));
+    int64_t kinds = SUMMARY_KINDS;
+
+    summary->shape = *shape;
+    summary->x = make_x(run, shape);
+    summary->counts = (float *)run_output(run, "counts", run->dtype, 1, &kinds)->data;
+    summary->whole =
+        (unsigned long long *)run_alloc(run, SUMMARY_KINDS * sizeof(*summary->whole));
+    summary->wide = (double *)run_alloc(run, SUMMARY_KINDS * sizeof(*summary->wide));
+    run->state = summary;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every 256 elements' counts are added with atomicAdd in float32",
+      .models = "DebugNumericSummaryV2 on GPU in modes 3 and 4: atomicAdd of counts",
+      .algorithm = "counts of 256, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "whole numbers, rounded to float32 once",
+      .models = "nothing in the documents: TensorFlow raises an error instead",
+      .algorithm = "integer counts",
+      .compute = compute_ordered },
+    { .name = "float64",
+      .summary = "the same atomicAdd in float64, rounded to float32 at the end",
+      .models = "DebugNumericSummaryV2 with output_dtype float64: exact in any order",
+      .algorithm = "counts of 256, atomic adds in float64",
+      .compute = compute_float64 },
+};
+
+static const struct workload debug_numeric_summary_cuda = {
+    .name = "debug_numeric_summary",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(debug_numeric_summary_cuda);
