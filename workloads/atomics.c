@@ -6,27 +6,16 @@
  *
  * Value i goes to cell cells[i]; it is integers[i] or floats[i].  The result is what the
  * cells hold in the end: int32 or float32. */
-#include "workloads/workload.h"
+#include "workloads/atomics.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "workloads/instruments/bits.h"
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
-enum {
-    TASK = 1024,
-    INTEGERS = 1 << 20, /* values are less than this */
-    WRAP = 4,           /* atomicInc and atomicDec count 0 … WRAP, and around */
-    EMPTY = -1          /* what atomicCAS expects to find */
-};
-
-enum operation { ADD, SUB, EXCH, MIN, MAX, INC, DEC, CAS, AND, OR, XOR };
-
-struct atomics_shape {
-    int64_t values; /* a multiple of TASK */
-    int64_t cells;
-};
+enum { TASK = 1024 };
 
 struct atomics {
     int64_t values, cells;
@@ -35,73 +24,65 @@ struct atomics {
     void *result;
 };
 
-/* What a variant does. */
-struct function {
-    enum operation operation;
-    bool is_float;
-    float initial; /* what a cell holds at first; exact in int32 too */
-};
-
-static const struct function *function_of(const struct run *run);
-
 /* One value after VALUE arrived in a cell that held HELD. */
-static int32_t integer_result(enum operation operation, int32_t held, int32_t value)
+static int32_t integer_result(enum atomics_operation operation, int32_t held,
+                              int32_t value)
 {
     switch (operation) {
-    case MIN:
+    case ATOMICS_MIN:
         return value < held ? value : held;
-    case MAX:
+    case ATOMICS_MAX:
         return value > held ? value : held;
-    case INC:
-        return held >= WRAP ? 0 : held + 1;
-    case DEC:
-        return held == 0 || held > WRAP ? WRAP : held - 1;
-    case CAS:
-        return held == EMPTY ? value : held;
+    case ATOMICS_INC:
+        return held >= ATOMICS_WRAP ? 0 : held + 1;
+    case ATOMICS_DEC:
+        return held == 0 || held > ATOMICS_WRAP ? ATOMICS_WRAP : held - 1;
+    case ATOMICS_CAS:
+        return held == ATOMICS_EMPTY ? value : held;
     default:
         abort();
     }
 }
 
-static float float_result(enum operation operation, float held, float value)
+static float float_result(enum atomics_operation operation, float held, float value)
 {
     switch (operation) {
-    case ADD:
+    case ATOMICS_ADD:
         return held + value;
-    case EXCH:
+    case ATOMICS_EXCH:
         return value;
-    case MIN:
+    case ATOMICS_MIN:
         return value < held ? value : held;
-    case MAX:
+    case ATOMICS_MAX:
         return value > held ? value : held;
-    case CAS:
-        return held == (float)EMPTY ? value : held;
+    case ATOMICS_CAS:
+        return held == (float)ATOMICS_EMPTY ? value : held;
     default:
         abort();
     }
 }
 
-static void integer_update(enum operation operation, int32_t *cell, int32_t value)
+static void integer_update(enum atomics_operation operation, int32_t *cell, int32_t value)
 {
     int32_t held = __atomic_load_n(cell, __ATOMIC_RELAXED);
 
     switch (operation) {
-    case ADD:
+    case ATOMICS_ADD:
         __atomic_fetch_add(cell, value, __ATOMIC_RELAXED);
         return;
-    case SUB:
+    case ATOMICS_SUB:
         __atomic_fetch_sub(cell, value, __ATOMIC_RELAXED);
         return;
-    case EXCH:
+    case ATOMICS_EXCH:
         __atomic_exchange_n(cell, value, __ATOMIC_RELAXED);
         return;
-    case AND:
+    case ATOMICS_AND:
         __atomic_fetch_and(cell, value, __ATOMIC_RELAXED);
         return;
-    case OR:
+    case ATOMICS_OR:
         __atomic_fetch_or(cell, value, __ATOMIC_RELAXED);
         return;
-    case XOR:
+    case ATOMICS_XOR:
         __atomic_fetch_xor(cell, value, __ATOMIC_RELAXED);
         return;
     default:
@@ -112,7 +93,7 @@ static void integer_update(enum operation operation, int32_t *cell, int32_t valu
     }
 }
 
-static void float_update(enum operation operation, uint32_t *cell, float value)
+static void float_update(enum atomics_operation operation, uint32_t *cell, float value)
 {
     uint32_t held = __atomic_load_n(cell, __ATOMIC_RELAXED), next;
 
@@ -122,7 +103,8 @@ static void float_update(enum operation operation, uint32_t *cell, float value)
                                         __ATOMIC_RELAXED));
 }
 
-static void cells_begin(const struct atomics *atomics, const struct function *function)
+static void cells_begin(const struct atomics *atomics,
+                        const struct atomics_function *function)
 {
     for (int64_t c = 0; c < atomics->cells; c++) {
         if (function->is_float)
@@ -135,7 +117,7 @@ static void cells_begin(const struct atomics *atomics, const struct function *fu
 static void compute(struct run *run)
 {
     const struct atomics *atomics = run->state;
-    const struct function *function = function_of(run);
+    const struct atomics_function *function = atomics_find(run->variant->name);
 
     cells_begin(atomics, function);
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
@@ -156,7 +138,8 @@ static void setup(struct run *run)
 {
     const struct atomics_shape *shape = run->size->params;
     struct atomics *atomics = run_host_alloc(sizeof(*atomics));
-    enum dtype dtype = function_of(run)->is_float ? DTYPE_FLOAT32 : DTYPE_INT32;
+    enum dtype dtype =
+        atomics_find(run->variant->name)->is_float ? DTYPE_FLOAT32 : DTYPE_INT32;
     const int64_t *values = &shape->values;
 
     atomics->values = shape->values;
@@ -164,7 +147,8 @@ static void setup(struct run *run)
     atomics->cell =
         run_input(run, "cells", DTYPE_INT32, 1, values, FILL_INDEX, shape->cells)->data;
     atomics->integers =
-        run_input(run, "integers", DTYPE_INT32, 1, values, FILL_INDEX, INTEGERS)->data;
+        run_input(run, "integers", DTYPE_INT32, 1, values, FILL_INDEX, ATOMICS_INTEGERS)
+            ->data;
     atomics->floats =
         run_input(run, "floats", DTYPE_FLOAT32, 1, values, FILL_WIDE, 0)->data;
     atomics->result = run_output(run, "result", dtype, 1, &shape->cells)->data;
@@ -172,30 +156,31 @@ static void setup(struct run *run)
 }
 
 /* The values of a cell one after another, in order of their index. */
-static double exact_result(const struct function *function, double held, double value)
+static double exact_result(const struct atomics_function *function, double held,
+                           double value)
 {
     int64_t bits = (int64_t)held, mask = (int64_t)value;
 
     switch (function->operation) {
-    case ADD:
+    case ATOMICS_ADD:
         return held + value;
-    case SUB:
+    case ATOMICS_SUB:
         return held - value;
-    case EXCH:
+    case ATOMICS_EXCH:
         return value;
-    case MIN:
+    case ATOMICS_MIN:
         return fmin(held, value);
-    case MAX:
+    case ATOMICS_MAX:
         return fmax(held, value);
-    case INC:
-        return held >= WRAP ? 0 : held + 1;
-    case DEC:
-        return held == 0 || held > WRAP ? WRAP : held - 1;
-    case CAS:
-        return held == EMPTY ? value : held;
-    case AND:
+    case ATOMICS_INC:
+        return held >= ATOMICS_WRAP ? 0 : held + 1;
+    case ATOMICS_DEC:
+        return held == 0 || held > ATOMICS_WRAP ? ATOMICS_WRAP : held - 1;
+    case ATOMICS_CAS:
+        return held == ATOMICS_EMPTY ? value : held;
+    case ATOMICS_AND:
         return (double)(bits & mask);
-    case OR:
+    case ATOMICS_OR:
         return (double)(bits | mask);
     default:
         return (double)(bits ^ mask);
@@ -209,9 +194,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    const struct function *function = function_of(run);
-    bool sums = function->is_float && function->operation == ADD;
-    bool keeps_one = function->operation == EXCH || function->operation == CAS;
+    const struct atomics_function *function = atomics_find(run->variant->name);
+    bool sums = function->is_float && function->operation == ATOMICS_ADD;
+    bool keeps_one =
+        function->operation == ATOMICS_EXCH || function->operation == ATOMICS_CAS;
     const int32_t *cells = inputs[0].data, *integers = inputs[1].data;
     const float *floats = inputs[2].data;
     int64_t values = tensor_elements(&inputs[0]), elements = tensor_elements(output);
@@ -279,23 +265,6 @@ static const struct workload_variant variants[] = {
     { "xor", "atomicXor: " COMMUTES, "CUDA atomicXor", "atomic xor", NULL, false, compute,
       NULL },
 };
-
-/* In the order of the variants. */
-static const struct function functions[COUNT_OF(variants)] = {
-    { ADD, true, 0 },         { ADD, false, 0 },
-    { SUB, false, 0 },        { EXCH, false, EMPTY },
-    { EXCH, true, EMPTY },    { MIN, false, INTEGERS },
-    { MIN, true, INTEGERS },  { MAX, false, EMPTY },
-    { MAX, true, -INTEGERS }, { INC, false, 0 },
-    { DEC, false, 0 },        { CAS, false, EMPTY },
-    { CAS, true, EMPTY },     { AND, false, EMPTY /* all bits */ },
-    { OR, false, 0 },         { XOR, false, 0 },
-};
-
-static const struct function *function_of(const struct run *run)
-{
-    return &functions[run->variant - variants];
-}
 
 static const struct workload_size sizes[] = {
     { "small", "1048576 values to 262144 cells",

@@ -202,6 +202,8 @@ CUDASIM_ATOMIC(atomicMin, old < value ? old : value)
 CUDASIM_ATOMIC(atomicAnd, old &value)
 CUDASIM_ATOMIC(atomicOr, old | value)
 CUDASIM_ATOMIC(atomicXor, old ^ value)
+CUDASIM_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
+CUDASIM_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
 #undef CUDASIM_ATOMIC
 
 template <class T>
