@@ -1,0 +1,116 @@
+/* Read of memory that nobody wrote; workloads/uninitialized_read.c defines the operation.
+ * Integers add exactly, so what is cleared has the CPU's bits. */
+#include "cuda/kernel.h"
+#include "workloads/uninitialized_read.h"
+
+struct uninitialized_read {
+    int64_t values, bins;
+    const int32_t *bin;
+    unsigned *counts; /* unsigned: a filled bin wraps around */
+};
+
+__global__ static void count_kernel(struct uninitialized_read histogram)
+{
+    KERNEL_FOR(i, histogram.values)
+    {
+        atomicAdd(&histogram.counts[histogram.bin[i]], 1u);
+    }
+}
+
+static void values_count(const struct uninitialized_read *histogram)
+{
+    LAUNCH_ITEMS(count_kernel, histogram->values, *histogram);
+}
+
+static void bins_clear(const struct uninitialized_read *histogram, int64_t bins)
+{
+    CUDA_TRY(cudaMemsetAsync(histogram->counts, 0, (size_t)bins * sizeof(int32_t)));
+}
+
+static void whole_blocks_clear(const struct uninitialized_read *histogram)
+{
+    bins_clear(histogram, histogram->bins / UNINITIALIZED_BLOCK * UNINITIALIZED_BLOCK);
+}
+
+static void compute_uncleared(struct run *run)
+{
+    const struct uninitialized_read *histogram =
+        (const struct uninitialized_read *)run->state;
+
+    whole_blocks_clear(histogram);
+    values_count(histogram);
+}
+
+static void compute_cleared(struct run *run)
+{
+    const struct uninitialized_read *histogram =
+        (const struct uninitialized_read *)run->state;
+
+    bins_clear(histogram, histogram->bins);
+    values_count(histogram);
+}
+
+__global__ static void fill_kernel(struct uninitialized_read histogram)
+{
+    KERNEL_FOR(b, histogram.bins)
+    {
+        histogram.counts[b] = INT32_MAX;
+    }
+}
+
+static void compute_filled(struct run *run)
+{
+    const struct uninitialized_read *histogram =
+        (const struct uninitialized_read *)run->state;
+
+    LAUNCH_ITEMS(fill_kernel, histogram->bins, *histogram);
+    whole_blocks_clear(histogram);
+    values_count(histogram);
+}
+
+static void setup(struct run *run)
+{
+    const struct histogram_shape *shape =
+        (const struct histogram_shape *)run->size->params;
+    struct uninitialized_read *histogram =
+        (struct uninitialized_read *)run_host_alloc(sizeof(*histogram));
+
+    histogram->values = shape->values;
+    histogram->bins = shape->bins;
+    histogram->bin = (const int32_t *)run_input(run, "bins", DTYPE_INT32, 1,
+                                                &shape->values, FILL_INDEX, shape->bins)
+                         ->data;
+    histogram->counts =
+        (unsigned *)run_output(run, "counts", DTYPE_INT32, 1, &shape->bins)->data;
+    run->state = histogram;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "uncleared",
+      .summary = "the last bins are added to whatever was there",
+      .models = "a kernel that reads memory nobody wrote",
+      .algorithm = "atomic adds to memory not cleared",
+      .control = true,
+      .compute = compute_uncleared },
+    { .name = "cleared",
+      .summary = "every bin is cleared first",
+      .models = "the remedy: clear what is read",
+      .algorithm = "atomic adds to cleared memory",
+      .compute = compute_cleared },
+    { .name = "filled",
+      .summary = "fresh memory is filled with the largest integer: repeatable, and wrong",
+      .models = "torch.utils.deterministic.fill_uninitialized_memory, which hides the "
+                "defect",
+      .algorithm = "atomic adds to filled memory",
+      .compute = compute_filled },
+};
+
+static const struct workload uninitialized_read_cuda = {
+    .name = "uninitialized_read",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(uninitialized_read_cuda);
