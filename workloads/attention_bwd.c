@@ -4,21 +4,16 @@
  *   dq = ds k / sqrt(depth),  dk = ds^T q / sqrt(depth),  dv = p^T do.
  * Work is split into blocks of keys.  A block owns its rows of dk and dv, but every block
  * adds to all of dq. */
-#include "workloads/workload.h"
+#include "workloads/attention_bwd.h"
 
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
 enum { KEY_BLOCK = 4 };
-
-struct attention_shape {
-    int64_t heads;
-    int64_t length; /* of queries and of keys; a multiple of KEY_BLOCK */
-    int64_t depth;  /* a power of four, so that 1 / sqrt(depth) is exact */
-};
 
 struct attention_bwd {
     const struct attention_shape *shape;
