@@ -8,28 +8,16 @@
  * instructions, so hardly anything but chance tells their times apart.
  *
  * `cached` stores the choice once for each environment and case; choice.h says where. */
-#include "workloads/workload.h"
+#include "workloads/conv_autotune.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tuning/choice.h"
+#include "workloads/workload.h"
 
-enum {
-    SIDE = 3,
-    TAPS = SIDE * SIDE,
-    TILE = 16,
-    BRANCHES = 4,
-    STEPS_MAX = 144,
-    NAME_SIZE = 24
-};
-
-struct conv_shape {
-    int64_t images, height, width;
-    int64_t in_channels;  /* a multiple of 4, at most 64 */
-    int64_t out_channels; /* of all branches; a multiple of BRANCHES * TILE */
-};
+enum { TILE = 16, STEPS_MAX = 144, NAME_SIZE = 24 };
 
 /* A loop nest over rows and columns of taps and over blocks of input channels, from the
  * outside in; within a block channels follow in order.  "back" counts the nest down. */
@@ -72,7 +60,7 @@ struct plan {
 };
 
 struct conv_autotune {
-    const struct conv_shape *shape;
+    const struct autotune_shape *shape;
     const float *x, *w;
     float *y;
     float *trial_y; /* the output of a trial: one row of pixels */
@@ -84,12 +72,12 @@ struct conv_autotune {
 typedef float lanes
     __attribute__((vector_size(TILE * sizeof(float)), aligned(sizeof(float)), may_alias));
 
-static bool algorithm_works(int algorithm, const struct conv_shape *shape)
+static bool algorithm_works(int algorithm, const struct autotune_shape *shape)
 {
     return shape->in_channels % algorithms[algorithm].block == 0;
 }
 
-static void plan_make(int algorithm, const struct conv_shape *shape,
+static void plan_make(int algorithm, const struct autotune_shape *shape,
                       struct plan *ret_plan)
 {
     const char *nest = algorithms[algorithm].nest;
@@ -97,7 +85,7 @@ static void plan_make(int algorithm, const struct conv_shape *shape,
     int64_t block = algorithms[algorithm].block, trips[3], at[3], turn = 0;
 
     for (int i = 0; i < 3; i++)
-        trips[i] = nest[i] == 'c' ? shape->in_channels / block : SIDE;
+        trips[i] = nest[i] == 'c' ? shape->in_channels / block : AUTOTUNE_SIDE;
     ret_plan->block = block;
     ret_plan->steps = trips[0] * trips[1] * trips[2];
     for (at[0] = 0; at[0] < trips[0]; at[0]++)
@@ -108,7 +96,8 @@ static void plan_make(int algorithm, const struct conv_shape *shape,
                 int64_t channel = at[strchr(nest, 'c') - nest] * block;
 
                 ret_plan->step[back ? ret_plan->steps - 1 - turn : turn] =
-                    (struct step){ (int32_t)(row * SIDE + column), (int32_t)channel };
+                    (struct step){ (int32_t)(row * AUTOTUNE_SIDE + column),
+                                   (int32_t)channel };
             }
 }
 
@@ -116,12 +105,13 @@ static void plan_make(int algorithm, const struct conv_shape *shape,
 static void tile_compute(const struct conv_autotune *conv, const struct plan *plan,
                          int64_t image, int64_t h, int64_t w, int64_t k, float *y)
 {
-    const struct conv_shape *s = conv->shape;
+    const struct autotune_shape *s = conv->shape;
     lanes sum = { 0 };
 
     for (int64_t i = 0; i < plan->steps; i++) {
         const struct step *step = &plan->step[i];
-        int64_t row = h + step->tap / SIDE - 1, column = w + step->tap % SIDE - 1;
+        int64_t row = h + step->tap / AUTOTUNE_SIDE - 1,
+                column = w + step->tap % AUTOTUNE_SIDE - 1;
         const float *x =
             conv->x + ((image * s->height + row) * s->width + column) * s->in_channels +
             step->channel;
@@ -140,7 +130,7 @@ static void tile_compute(const struct conv_autotune *conv, const struct plan *pl
 static void row_compute(const struct conv_autotune *conv, int algorithm, int64_t branch,
                         int64_t image, int64_t h, float *y)
 {
-    const struct conv_shape *s = conv->shape;
+    const struct autotune_shape *s = conv->shape;
     int64_t channels = s->out_channels / BRANCHES;
 
     for (int64_t w = 0; w < s->width; w++)
@@ -152,7 +142,7 @@ static void row_compute(const struct conv_autotune *conv, int algorithm, int64_t
 static void compute(struct run *run)
 {
     const struct conv_autotune *conv = run->state;
-    const struct conv_shape *s = conv->shape;
+    const struct autotune_shape *s = conv->shape;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
     for (int64_t row = 0; row < s->images * s->height; row++)
@@ -228,10 +218,10 @@ static const char *single_unsupported(const struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct conv_shape *s = run->size->params;
+    const struct autotune_shape *s = run->size->params;
     struct conv_autotune *conv = run_host_alloc(sizeof(*conv));
     int64_t x_shape[] = { s->images, s->height, s->width, s->in_channels };
-    int64_t w_shape[] = { SIDE, SIDE, s->in_channels, s->out_channels };
+    int64_t w_shape[] = { AUTOTUNE_SIDE, AUTOTUNE_SIDE, s->in_channels, s->out_channels };
     int64_t y_shape[] = { s->images, s->height, s->width, s->out_channels };
 
     conv->shape = s;
@@ -251,17 +241,17 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    const struct conv_shape *s = run->size->params;
+    const struct autotune_shape *s = run->size->params;
     const float *x = inputs[0].data, *weights = inputs[1].data;
-    double gamma = rounding_gamma(run->dtype, TAPS * s->in_channels);
+    double gamma = rounding_gamma(run->dtype, AUTOTUNE_TAPS * s->in_channels);
 
     for (int64_t i = 0; i < tensor_elements(output); i++) {
         int64_t pixel = i / s->out_channels, k = i % s->out_channels;
         int64_t h = pixel / s->width % s->height, w = pixel % s->width;
 
         ret_expected[i] = ret_bound[i] = 0;
-        for (int64_t tap = 0; tap < TAPS; tap++) {
-            int64_t down = tap / SIDE - 1, right = tap % SIDE - 1;
+        for (int64_t tap = 0; tap < AUTOTUNE_TAPS; tap++) {
+            int64_t down = tap / AUTOTUNE_SIDE - 1, right = tap % AUTOTUNE_SIDE - 1;
             const float *from = x + (pixel + down * s->width + right) * s->in_channels;
 
             if (h + down < 0 || h + down >= s->height || w + right < 0 ||
@@ -308,13 +298,13 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "x[4,14,14,32] w[3,3,32,64] y[4,14,14,64]",
-      &(const struct conv_shape){ 4, 14, 14, 32, 64 } },
+      &(const struct autotune_shape){ 4, 14, 14, 32, 64 } },
     { "narrow", "x[4,14,14,24] w[3,3,24,64] y[4,14,14,64]",
-      &(const struct conv_shape){ 4, 14, 14, 24, 64 } },
+      &(const struct autotune_shape){ 4, 14, 14, 24, 64 } },
     { "medium", "x[64,28,28,64] w[3,3,64,64] y[64,28,28,64]",
-      &(const struct conv_shape){ 64, 28, 28, 64, 64 } },
+      &(const struct autotune_shape){ 64, 28, 28, 64, 64 } },
     { "large", "x[128,56,56,64] w[3,3,64,64] y[128,56,56,64]",
-      &(const struct conv_shape){ 128, 56, 56, 64, 64 } },
+      &(const struct autotune_shape){ 128, 56, 56, 64, 64 } },
 };
 
 static const struct workload_reference references[] = {

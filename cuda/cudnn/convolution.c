@@ -219,19 +219,22 @@ void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm)
     conv->claim = claim_of(run, conv, algorithm);
     conv->workspace = cudnn_workspace(run, conv->workspace_bytes);
     snprintf(conv->description, sizeof(conv->description),
-             "%s, CUDNN_FMA_MATH, NCHW, workspace of %zu bytes", name,
-             conv->workspace_bytes);
+             "%s, CUDNN_FMA_MATH, NCHW, workspace of %zu bytes, claimed %s", name,
+             conv->workspace_bytes, conv->claim ? conv->claim : "nothing");
 }
 
+/* What is claimed of an algorithm is no claim of those that take its place in another
+ * process. */
 void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv)
 {
     int algorithm;
+    bool named = sscanf(run->variant->name, "algo_%d", &algorithm) == 1;
 
-    if (sscanf(run->variant->name, "algo_%d", &algorithm) != 1)
-        algorithm = cudnn_conv_find(run, conv, CUDNN_SEARCH_ALL);
-    cudnn_conv_take(run, conv, algorithm);
+    cudnn_conv_take(run, conv,
+                    named ? algorithm : cudnn_conv_find(run, conv, CUDNN_SEARCH_ALL));
     run->algorithm = conv->description;
-    run->claim = conv->claim ? conv->claim : run->claim;
+    if (named && conv->claim)
+        run->claim = conv->claim;
 }
 
 int cudnn_conv_working(struct run *run, const struct cudnn_conv *conv, const int *numbers,

@@ -64,7 +64,8 @@ void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm)
     __attribute__((weak));
 
 /* Takes the algorithm of RUN's variant, "algo_<cuDNN's number>", or, for any other, the
- * fastest (cudnn_conv_find), and reports it as the run's. */
+ * fastest (cudnn_conv_find), and reports it as the run's; with its claim if it was named.
+ */
 void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv)
     __attribute__((weak));
 

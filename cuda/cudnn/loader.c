@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/cudnn/usable.h"
 #include "cuda/library/library.h"
 
 enum { VERSION_SIZE = 40 };
@@ -87,7 +88,7 @@ const struct cudnn_api *cudnn_api(void)
     return &cudnn_load()->api;
 }
 
-static const char *version_get(void)
+const char *cudnn_version(void)
 {
     return cudnn_load()->version;
 }
@@ -97,7 +98,7 @@ static const char *problem_get(void)
     return cudnn_load()->reason;
 }
 
-static const struct workload_fact cudnn_version = {
-    .backend = "cuda", .name = "cudnn", .value = version_get, .problem = problem_get
+static const struct workload_fact cudnn_fact = {
+    .backend = "cuda", .name = "cudnn", .value = cudnn_version, .problem = problem_get
 };
-WORKLOAD_FACT_REGISTER(cudnn_version);
+WORKLOAD_FACT_REGISTER(cudnn_fact);

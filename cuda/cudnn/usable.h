@@ -13,6 +13,9 @@ extern "C" {
 /* loader.h has the contract. */
 const char *cudnn_unsupported(const struct run *run) __attribute__((weak));
 
+/* Of the library that is used: "9.19.0". */
+const char *cudnn_version(void) __attribute__((weak));
+
 /* The hook `unsupported` of a variant that computes with cuDNN. */
 static inline const char *cudnn_unusable(const struct run *run)
 {

@@ -81,15 +81,23 @@ static void folder_find(struct run *run, char ret_path[PATH_MAX])
                     "XDG_CACHE_HOME nor HOME is an absolute path");
 }
 
+static const char *owner; /* choice_belongs_to */
+
+void choice_belongs_to(const char *text)
+{
+    owner = text;
+}
+
 static void key_write(const struct run *run, char ret_key[KEY_SIZE])
 {
     const struct workload *workload = run->workload;
     char model[CPU_TEXT_SIZE];
 
     cpu_model(model);
-    snprintf(ret_key, KEY_SIZE, "%s %d %s %s %s | %s | %s | %s", workload->name,
+    snprintf(ret_key, KEY_SIZE, "%s %d %s %s %s | %s | %s | %s%s%s", workload->name,
              workload->version, workload->backend, run->size->name,
-             dtype_name(run->dtype), model, cpu_vector_isa(), libraries_worker_build());
+             dtype_name(run->dtype), model, cpu_vector_isa(), libraries_worker_build(),
+             owner ? " | " : "", owner ? owner : "");
 }
 
 /* FNV-1a.  Its source: draft-eastlake-fnv, section 2. */

@@ -15,6 +15,10 @@
 
 #include "workloads/workload.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Computes the trial piece of work with CANDIDATE. */
 typedef void choice_trial_cb(void *context, int candidate);
 
@@ -22,6 +26,10 @@ typedef void choice_trial_cb(void *context, int candidate);
  * up and measured once, as cudnnFindConvolutionForwardAlgorithm does. */
 int choice_by_time(choice_trial_cb *trial, void *context, const int *candidates,
                    int count);
+
+/* From now on stored choices belong to TEXT too: to a GPU, to a library's version.
+ * Borrowed: valid for the run, one line. */
+void choice_belongs_to(const char *text);
 
 /* Reads the stored choice of RUN: for each of SLOTS the index of one of the NAME_COUNT
  * NAMES (without blanks).  Returns whether there is one.  A file that holds anything else
@@ -33,5 +41,9 @@ bool choice_load(struct run *run, const char *const *names, int name_count, int 
 /* Stores the choice of RUN.  If another process was faster, CHOSEN becomes its choice. */
 void choice_store(struct run *run, const char *const *names, int name_count, int slots,
                   int *chosen);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,248 @@
+/* Auto-tuning of convolutions: cuDNN's own algorithms, chosen by cuDNN's own measurement.
+ * workloads/conv_autotune.c defines the operation; the choice is its subject, so there
+ * are no kernels of ours.  cuDNN reads x and w and writes y as (image, channel, row,
+ * column), each branch its own y; every iteration brings them together. */
+#include "cuda/cudnn/convolution.h"
+#include "cuda/cudnn/usable.h"
+#include "cuda/kernel.h"
+#include "cuda/layout.h"
+#include "workloads/conv_autotune.h"
+#include "workloads/tuning/choice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    NAMES_SIZE = 400,
+    OWNER_SIZE = 300,
+    PREFIX = sizeof("CUDNN_CONVOLUTION_FWD_ALGO_") - 1
+};
+
+/* cudnnConvolutionFwdAlgo_t: IMPLICIT_PRECOMP_GEMM, then the two that need the least. */
+static const int fixed_list[] = { 1, 0, 2 };
+
+struct conv_autotune {
+    struct autotune_shape shape;
+    float *y;
+    float *branch_y; /* [branch][image][channel of the branch][pixel] */
+    struct cudnn_conv branches[BRANCHES];
+    char names[NAMES_SIZE];
+    char owner[OWNER_SIZE];
+};
+
+__global__ static void join_kernel(struct autotune_shape shape, const float *branch_y,
+                                   float *y)
+{
+    int64_t pixels = shape.height * shape.width;
+    int64_t channels = shape.out_channels / BRANCHES;
+
+    KERNEL_FOR(i, shape.images * pixels * shape.out_channels)
+    {
+        int64_t k = i % shape.out_channels, pixel = i / shape.out_channels % pixels;
+        int64_t image = i / shape.out_channels / pixels;
+        int64_t plane = (k / channels * shape.images + image) * channels + k % channels;
+
+        y[i] = branch_y[plane * pixels + pixel];
+    }
+}
+
+static void compute(struct run *run)
+{
+    const struct conv_autotune *conv = (const struct conv_autotune *)run->state;
+    const struct autotune_shape *s = &conv->shape;
+
+    for (int branch = 0; branch < BRANCHES; branch++)
+        cudnn_conv_compute(run, &conv->branches[branch]);
+    LAUNCH_ITEMS(join_kernel, s->images * s->height * s->width * s->out_channels, *s,
+                 conv->branch_y, conv->y);
+}
+
+static void find_all(struct run *run, const struct conv_autotune *conv,
+                     enum cudnn_search search, int *ret_chosen)
+{
+    for (int branch = 0; branch < BRANCHES; branch++)
+        ret_chosen[branch] = cudnn_conv_find(run, &conv->branches[branch], search);
+}
+
+static void take_first(struct run *run, const struct conv_autotune *conv, int count,
+                       int *ret_chosen)
+{
+    int working[COUNT_OF(fixed_list)];
+
+    if (cudnn_conv_working(run, &conv->branches[0], fixed_list, count, working) == 0)
+        run_unsupported(run, "No algorithm worked!  None of %d", count);
+    for (int branch = 0; branch < BRANCHES; branch++)
+        ret_chosen[branch] = working[0];
+}
+
+/* A choice belongs to a GPU and a version of cuDNN. */
+static void load_or_find(struct run *run, struct conv_autotune *conv, int *ret_chosen)
+{
+    int count, device;
+    const char *const *names = cudnn_conv_names(CUDNN_FORWARD, &count);
+    cudaDeviceProp properties;
+
+    CUDA_TRY(cudaGetDevice(&device));
+    CUDA_TRY(cudaGetDeviceProperties(&properties, device));
+    snprintf(conv->owner, sizeof(conv->owner), "%s, cuDNN %s", properties.name,
+             cudnn_version());
+    choice_belongs_to(conv->owner);
+    if (choice_load(run, names, count, BRANCHES, ret_chosen))
+        return;
+    find_all(run, conv, CUDNN_SEARCH_ALL, ret_chosen);
+    choice_store(run, names, count, BRANCHES, ret_chosen);
+}
+
+/* The variants `fixed` and `single`. */
+static bool takes_from_list(const struct run *run)
+{
+    return run->variant->claim != NULL;
+}
+
+static void choose(struct run *run, struct conv_autotune *conv, int *ret_chosen)
+{
+    const char *name = run->variant->name;
+
+    if (takes_from_list(run))
+        take_first(run, conv, strcmp(name, "single") == 0 ? 1 : COUNT_OF(fixed_list),
+                   ret_chosen);
+    else if (strcmp(name, "cached") == 0)
+        load_or_find(run, conv, ret_chosen);
+    else
+        find_all(run, conv,
+                 strcmp(name, "filtered") == 0 ? CUDNN_SEARCH_DETERMINISTIC
+                                               : CUDNN_SEARCH_ALL,
+                 ret_chosen);
+}
+
+/* Takes the chosen algorithms, and reports them and the weakest claim: as the run's where
+ * no other process can choose others. */
+static void take(struct run *run, struct conv_autotune *conv, const int *chosen)
+{
+    int count, length = 0;
+    const char *const *names = cudnn_conv_names(CUDNN_FORWARD, &count);
+    size_t bytes = 0;
+    const char *claim = "deterministic";
+
+    for (int branch = 0; branch < BRANCHES; branch++) {
+        struct cudnn_conv *cudnn = &conv->branches[branch];
+
+        cudnn_conv_take(run, cudnn, chosen[branch]);
+        if (!cudnn->claim || strcmp(cudnn->claim, "deterministic") != 0)
+            claim = cudnn->claim;
+        bytes += cudnn->workspace_bytes;
+        length += snprintf(conv->names + length, sizeof(conv->names) - (size_t)length,
+                           "%s ", names[chosen[branch]] + PREFIX);
+    }
+    snprintf(conv->names + length - 1, sizeof(conv->names) - (size_t)length + 1,
+             ", CUDNN_FMA_MATH, NCHW, workspaces of %zu bytes, claimed %s", bytes,
+             claim ? claim : "nothing");
+    if (takes_from_list(run))
+        run->claim = claim;
+    run->algorithm = conv->names;
+}
+
+static void branches_describe(struct run *run, struct conv_autotune *conv, float *x,
+                              float *w)
+{
+    const struct autotune_shape *s = &conv->shape;
+    int64_t channels = s->out_channels / BRANCHES;
+
+    for (int64_t branch = 0; branch < BRANCHES; branch++) {
+        struct cudnn_conv *cudnn = &conv->branches[branch];
+
+        cudnn->pass = CUDNN_FORWARD;
+        cudnn->images = (int)s->images;
+        cudnn->height = (int)s->height;
+        cudnn->width = (int)s->width;
+        cudnn->in_channels = (int)s->in_channels;
+        cudnn->out_channels = (int)channels;
+        cudnn->side = AUTOTUNE_SIDE;
+        cudnn->stride = cudnn->groups = 1;
+        cudnn->x = x;
+        cudnn->w = w + branch * channels * s->in_channels * AUTOTUNE_TAPS;
+        cudnn->y = conv->branch_y + branch * s->images * channels * s->height * s->width;
+        cudnn_conv_describe(run, cudnn);
+    }
+}
+
+static void setup(struct run *run)
+{
+    const struct autotune_shape *s = (const struct autotune_shape *)run->size->params;
+    struct conv_autotune *conv = (struct conv_autotune *)run_host_alloc(sizeof(*conv));
+    int64_t x_shape[] = { s->images, s->height, s->width, s->in_channels };
+    int64_t w_shape[] = { AUTOTUNE_SIDE, AUTOTUNE_SIDE, s->in_channels, s->out_channels };
+    int64_t y_shape[] = { s->images, s->height, s->width, s->out_channels };
+    int64_t pixels = s->height * s->width;
+    int chosen[BRANCHES];
+    const float *x, *w;
+    float *x_planes, *w_planes;
+
+    conv->shape = *s;
+    x = (const float *)run_input(run, "x", run->dtype, 4, x_shape, FILL_WIDE, 0)->data;
+    w = (const float *)run_input(run, "w", run->dtype, 4, w_shape, FILL_UNIFORM, 0)->data;
+    conv->y = (float *)run_output(run, "y", run->dtype, 4, y_shape)->data;
+    x_planes = (float *)run_alloc(run, (size_t)(s->images * pixels * s->in_channels) *
+                                           sizeof(float));
+    w_planes = (float *)run_alloc(
+        run, (size_t)(AUTOTUNE_TAPS * s->in_channels * s->out_channels) * sizeof(float));
+    conv->branch_y = (float *)run_alloc(
+        run, (size_t)(s->images * pixels * s->out_channels) * sizeof(float));
+    layout_transpose(x, x_planes, s->images, pixels, s->in_channels);
+    layout_reverse(w, w_planes, AUTOTUNE_TAPS, s->in_channels, s->out_channels);
+    branches_describe(run, conv, x_planes, w_planes);
+    choose(run, conv, chosen);
+    take(run, conv, chosen);
+    run->state = conv;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "autotune",
+      .summary = "each process has cuDNN time its algorithms and takes the fastest",
+      .models =
+          "TensorFlow's auto-tuning: cudnnFindConvolutionForwardAlgorithmEx, at the "
+          "first step of a process",
+      .algorithm = "the fastest that cuDNN finds",
+      .control = true,
+      .compute = compute,
+      .unsupported = cudnn_unusable },
+    { .name = "fixed",
+      .summary = "the first of a fixed list of algorithms that works",
+      .models = "TF_CUDNN_DETERMINISTIC and TF_DETERMINISTIC_OPS: no auto-tuning, a list "
+                "of deterministic algorithms (TF 2.2, NGC 19.12)",
+      .algorithm = "the first of those that work",
+      .claim = "deterministic",
+      .compute = compute,
+      .unsupported = cudnn_unusable },
+    { .name = "single",
+      .summary = "one algorithm or none: \"No algorithm worked!\" where it cannot",
+      .models = "TF_CUDNN_DETERMINISTIC before TF 2.2 and NGC 19.12: one deterministic "
+                "algorithm",
+      .algorithm = "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM",
+      .claim = "deterministic",
+      .compute = compute,
+      .unsupported = cudnn_unusable },
+    { .name = "cached",
+      .summary = "a timed choice, made once for each environment and case, then stored",
+      .models = "timing caches: a choice stored for device, libraries and shape",
+      .algorithm = "the stored choice",
+      .compute = compute,
+      .unsupported = cudnn_unusable },
+    { .name = "filtered",
+      .summary = "the fastest of those that cuDNN claims to be deterministic",
+      .models = "PyTorch's cudnn.benchmark with cudnn.deterministic: each algorithm is "
+                "deterministic, the choice is timed",
+      .algorithm = "the fastest that cuDNN finds and claims to be deterministic",
+      .compute = compute,
+      .unsupported = cudnn_unusable },
+};
+
+static const struct workload conv_autotune_cuda = {
+    .name = "conv_autotune",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(conv_autotune_cuda);
