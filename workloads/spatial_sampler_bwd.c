@@ -2,18 +2,12 @@
  * bilinearly between four pixels of the image, at a place that the grid names with x and
  * y in [-1, 1).  The image's gradient adds up wherever samples overlap; the grid's does
  * not. Places are defined in float32: (g + 1) * ((extent - 1) / 2). */
-#include "workloads/workload.h"
+#include "workloads/spatial_sampler_bwd.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
-
-enum { CORNERS = 4 };
-
-struct sampler_shape {
-    int64_t images, height, width, channels; /* of the image */
-    int64_t samples;                         /* of each image */
-};
+#include "workloads/workload.h"
 
 struct spatial_sampler_bwd {
     const struct sampler_shape *shape;
@@ -23,51 +17,16 @@ struct spatial_sampler_bwd {
     int32_t *begins; /* for each image: where the samples of each pixel begin in it */
 };
 
-/* A sample's upper left pixel, and how far right and down of it the sample lies. */
-struct place {
-    int64_t row, column;
-    float down, right;
-};
-
-static struct place place_of(const struct spatial_sampler_bwd *sampler, int64_t sample)
-{
-    const struct sampler_shape *s = sampler->shape;
-    float x = (sampler->grid[2 * sample] + 1) * ((float)(s->width - 1) / 2);
-    float y = (sampler->grid[2 * sample + 1] + 1) * ((float)(s->height - 1) / 2);
-    struct place place = { .row = (int64_t)y, .column = (int64_t)x };
-
-    if (place.row > s->height - 2)
-        place.row = s->height - 2;
-    if (place.column > s->width - 2)
-        place.column = s->width - 2;
-    place.down = y - (float)place.row;
-    place.right = x - (float)place.column;
-    return place;
-}
-
-static float corner_weight(const struct place *place, int corner)
-{
-    return (corner / 2 ? place->down : 1 - place->down) *
-           (corner % 2 ? place->right : 1 - place->right);
-}
-
-static int64_t corner_index(const struct sampler_shape *s, int64_t image,
-                            const struct place *place, int corner)
-{
-    return ((image * s->height + place->row + corner / 2) * s->width + place->column +
-            corner % 2) *
-           s->channels;
-}
-
 static void sample_scatter(const struct spatial_sampler_bwd *sampler, int64_t sample)
 {
     const struct sampler_shape *s = sampler->shape;
-    struct place place = place_of(sampler, sample);
+    struct sampler_place place = sampler_place_of(s, sampler->grid, sample);
     const float *dy = sampler->dy + sample * s->channels;
 
-    for (int corner = 0; corner < CORNERS; corner++) {
-        float weight = corner_weight(&place, corner);
-        float *dx = sampler->dx + corner_index(s, sample / s->samples, &place, corner);
+    for (int corner = 0; corner < SAMPLER_CORNERS; corner++) {
+        float weight = sampler_corner_weight(&place, corner);
+        float *dx =
+            sampler->dx + sampler_corner_index(s, sample / s->samples, &place, corner);
 
         for (int64_t c = 0; c < s->channels; c++) {
             float term = dy[c] * weight;
@@ -82,8 +41,8 @@ static void sample_scatter(const struct spatial_sampler_bwd *sampler, int64_t sa
 static void sample_grid(const struct spatial_sampler_bwd *sampler, int64_t sample)
 {
     const struct sampler_shape *s = sampler->shape;
-    struct place place = place_of(sampler, sample);
-    const float *x = sampler->x + corner_index(s, sample / s->samples, &place, 0);
+    struct sampler_place place = sampler_place_of(s, sampler->grid, sample);
+    const float *x = sampler->x + sampler_corner_index(s, sample / s->samples, &place, 0);
     const float *below = x + s->width * s->channels;
     const float *dy = sampler->dy + sample * s->channels;
     float along = 0, across = 0;
@@ -136,14 +95,16 @@ static void image_sort(const struct spatial_sampler_bwd *sampler, int64_t image)
 
     memset(begins, 0, (size_t)(pixels + 1) * sizeof(*begins));
     for (int64_t i = 0; i < s->samples; i++) {
-        struct place place = place_of(sampler, image * s->samples + i);
+        struct sampler_place place =
+            sampler_place_of(s, sampler->grid, image * s->samples + i);
 
         begins[place.row * s->width + place.column + 1]++;
     }
     for (int64_t pixel = 0; pixel < pixels; pixel++)
         begins[pixel + 1] += begins[pixel];
     for (int64_t i = s->samples - 1; i >= 0; i--) {
-        struct place place = place_of(sampler, image * s->samples + i);
+        struct sampler_place place =
+            sampler_place_of(s, sampler->grid, image * s->samples + i);
 
         order[--begins[place.row * s->width + place.column + 1]] = (int32_t)i;
     }
@@ -160,7 +121,7 @@ static void pixel_gather(const struct spatial_sampler_bwd *sampler, int64_t imag
     float *dx = sampler->dx + (image * pixels + row * s->width + column) * s->channels;
 
     memset(dx, 0, (size_t)s->channels * sizeof(float));
-    for (int corner = 0; corner < CORNERS; corner++) {
+    for (int corner = 0; corner < SAMPLER_CORNERS; corner++) {
         int64_t pixel = (row - corner / 2) * s->width + column - corner % 2;
         int64_t end;
 
@@ -169,8 +130,8 @@ static void pixel_gather(const struct spatial_sampler_bwd *sampler, int64_t imag
         end = pixel + 1 < pixels ? begins[pixel + 1] : s->samples;
         for (int64_t i = begins[pixel]; i < end; i++) {
             int64_t sample = image * s->samples + sampler->order[image * s->samples + i];
-            struct place place = place_of(sampler, sample);
-            float weight = corner_weight(&place, corner);
+            struct sampler_place place = sampler_place_of(s, sampler->grid, sample);
+            float weight = sampler_corner_weight(&place, corner);
             const float *dy = sampler->dy + sample * s->channels;
 
 #pragma omp simd
@@ -243,8 +204,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct sampler_shape *s = run->size->params;
     const float *x = inputs[0].data, *grid = inputs[1].data, *dy = inputs[2].data;
     bool image_wanted = output->rank == 4;
-    double gamma = rounding_gamma(run->dtype, image_wanted ? CORNERS * s->samples + 5
-                                                           : 2 * s->channels + 8);
+    double gamma =
+        rounding_gamma(run->dtype, image_wanted ? SAMPLER_CORNERS * s->samples + 5
+                                                : 2 * s->channels + 8);
 
     for (int64_t i = 0; i < tensor_elements(output); i++)
         ret_expected[i] = ret_bound[i] = 0;
@@ -253,7 +215,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
         int64_t column = axis_split(grid[2 * sample], s->width, across);
         int64_t row = axis_split(grid[2 * sample + 1], s->height, down);
 
-        for (int corner = 0; corner < CORNERS; corner++) {
+        for (int corner = 0; corner < SAMPLER_CORNERS; corner++) {
             int64_t at =
                 ((sample / s->samples * s->height + row + corner / 2) * s->width +
                  column + corner % 2) *

@@ -1,0 +1,188 @@
+/* Gradients of bilinear sampling; workloads/spatial_sampler_bwd.c defines the operation.
+ * `ordered` adds in the order of the CPU's, so it has its bits. */
+#include "cuda/kernel.h"
+#include "cuda/sort.h"
+#include "workloads/spatial_sampler_bwd.h"
+
+struct spatial_sampler_bwd {
+    struct sampler_shape shape;
+    const float *x, *grid, *dy;
+    float *dx, *dgrid;
+    int32_t *pixels;      /* the upper left pixel of each sample */
+    struct row_sort sort; /* samples by that pixel, in the order of the grid */
+};
+
+__host__ __device__ static int64_t sample_count(const struct sampler_shape *s)
+{
+    return s->images * s->samples;
+}
+
+__host__ __device__ static int64_t pixel_count(const struct sampler_shape *s)
+{
+    return s->images * s->height * s->width;
+}
+
+/* One thread a channel of a sample. */
+__global__ static void scatter_kernel(struct spatial_sampler_bwd sampler)
+{
+    const struct sampler_shape s = sampler.shape;
+
+    KERNEL_FOR(i, sample_count(&s) * s.channels)
+    {
+        int64_t sample = i / s.channels;
+        struct sampler_place place = sampler_place_of(&s, sampler.grid, sample);
+
+        for (int corner = 0; corner < SAMPLER_CORNERS; corner++)
+            atomicAdd(
+                &sampler.dx[sampler_corner_index(&s, sample / s.samples, &place, corner) +
+                            i % s.channels],
+                sampler.dy[i] * sampler_corner_weight(&place, corner));
+    }
+}
+
+/* The grid's gradient: a sum over the channels of one sample, in order. */
+__global__ static void grid_kernel(struct spatial_sampler_bwd sampler)
+{
+    const struct sampler_shape s = sampler.shape;
+
+    KERNEL_FOR(sample, sample_count(&s))
+    {
+        struct sampler_place place = sampler_place_of(&s, sampler.grid, sample);
+        const float *x =
+            sampler.x + sampler_corner_index(&s, sample / s.samples, &place, 0);
+        const float *below = x + s.width * s.channels;
+        const float *dy = sampler.dy + sample * s.channels;
+        float along = 0, across = 0;
+
+        for (int64_t c = 0; c < s.channels; c++) {
+            float right = x[c + s.channels] - x[c];
+            float right_below = below[c + s.channels] - below[c];
+            float down = below[c] - x[c];
+            float down_right = below[c + s.channels] - x[c + s.channels];
+
+            along += dy[c] * (right * (1 - place.down) + right_below * place.down);
+            across += dy[c] * (down * (1 - place.right) + down_right * place.right);
+        }
+        sampler.dgrid[2 * sample] = along * ((float)(s.width - 1) / 2);
+        sampler.dgrid[2 * sample + 1] = across * ((float)(s.height - 1) / 2);
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct spatial_sampler_bwd *sampler =
+        (const struct spatial_sampler_bwd *)run->state;
+    const struct sampler_shape *s = &sampler->shape;
+
+    CUDA_TRY(cudaMemsetAsync(sampler->dx, 0,
+                             (size_t)(pixel_count(s) * s->channels) * sizeof(float)));
+    LAUNCH_ITEMS(scatter_kernel, sample_count(s) * s->channels, *sampler);
+    LAUNCH_ITEMS(grid_kernel, sample_count(s), *sampler);
+}
+
+__global__ static void pixel_kernel(struct spatial_sampler_bwd sampler)
+{
+    const struct sampler_shape s = sampler.shape;
+
+    KERNEL_FOR(sample, sample_count(&s))
+    {
+        struct sampler_place place = sampler_place_of(&s, sampler.grid, sample);
+
+        sampler.pixels[sample] =
+            (int32_t)((sample / s.samples * s.height + place.row) * s.width +
+                      place.column);
+    }
+}
+
+/* One thread a channel of a pixel: the samples of which it is the first corner, then of
+ * which it is the second, and so on; each in the order of the grid. */
+__global__ static void gather_kernel(struct spatial_sampler_bwd sampler)
+{
+    const struct sampler_shape s = sampler.shape;
+
+    KERNEL_FOR(i, pixel_count(&s) * s.channels)
+    {
+        int64_t pixel = i / s.channels;
+        int64_t row = pixel / s.width % s.height, column = pixel % s.width;
+        float sum = 0;
+
+        for (int corner = 0; corner < SAMPLER_CORNERS; corner++) {
+            int64_t from = pixel - corner / 2 * s.width - corner % 2;
+
+            if (row < corner / 2 || column < corner % 2)
+                continue;
+            for (int32_t at = sampler.sort.starts[from];
+                 at < sampler.sort.starts[from + 1]; at++) {
+                int64_t sample = sampler.sort.sorted[at];
+                struct sampler_place place = sampler_place_of(&s, sampler.grid, sample);
+
+                sum += sampler.dy[sample * s.channels + i % s.channels] *
+                       sampler_corner_weight(&place, corner);
+            }
+        }
+        sampler.dx[i] = sum;
+    }
+}
+
+static void compute_ordered(struct run *run)
+{
+    struct spatial_sampler_bwd *sampler = (struct spatial_sampler_bwd *)run->state;
+    const struct sampler_shape *s = &sampler->shape;
+
+    LAUNCH_ITEMS(pixel_kernel, sample_count(s), *sampler);
+    sort_rows(&sampler->sort, sampler->pixels);
+    LAUNCH_ITEMS(gather_kernel, pixel_count(s) * s->channels, *sampler);
+    LAUNCH_ITEMS(grid_kernel, sample_count(s), *sampler);
+}
+
+static void setup(struct run *run)
+{
+    const struct sampler_shape *s = (const struct sampler_shape *)run->size->params;
+    struct spatial_sampler_bwd *sampler =
+        (struct spatial_sampler_bwd *)run_host_alloc(sizeof(*sampler));
+    int64_t x_shape[] = { s->images, s->height, s->width, s->channels };
+    int64_t grid_shape[] = { s->images, s->samples, 2 };
+    int64_t dy_shape[] = { s->images, s->samples, s->channels };
+
+    sampler->shape = *s;
+    sampler->x =
+        (const float *)run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data;
+    sampler->grid =
+        (const float *)run_input(run, "grid", run->dtype, 3, grid_shape, FILL_UNIFORM, 0)
+            ->data;
+    sampler->dy =
+        (const float *)run_input(run, "dy", run->dtype, 3, dy_shape, FILL_WIDE, 0)->data;
+    sampler->dx = (float *)run_output(run, "dx", run->dtype, 4, x_shape)->data;
+    sampler->dgrid = (float *)run_output(run, "dgrid", run->dtype, 3, grid_shape)->data;
+    sampler->pixels =
+        (int32_t *)run_alloc(run, (size_t)sample_count(s) * sizeof(*sampler->pixels));
+    sampler->sort.rows = sample_count(s);
+    sampler->sort.destinations = pixel_count(s);
+    sort_init(run, &sampler->sort);
+    run->state = sampler;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each sample adds to four pixels with atomicAdd",
+      .models = "cudnnSpatialTfSamplerBackward, which has no deterministic algorithm: "
+                "its operation as a kernel of ours",
+      .algorithm = "scatter, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "samples are sorted by pixel; each pixel collects its own in order",
+      .models = "no library's kernel: sorting shows that a solution is possible",
+      .algorithm = "stable counting sort, gather",
+      .compute = compute_ordered },
+};
+
+static const struct workload spatial_sampler_bwd_cuda = {
+    .name = "spatial_sampler_bwd",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(spatial_sampler_bwd_cuda);
