@@ -2,20 +2,13 @@
  * a rectangle out of an image and resizes it to crop x crop pixels; each of those hands
  * its gradient to the four pixels of the image around its sample point, weighted by
  * nearness.  Boxes overlap, so many crops meet in one pixel. */
-#include "workloads/workload.h"
+#include "workloads/crop_and_resize_bwd.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/instruments/philox.h"
 #include "workloads/rounding.h"
-
-enum { CORNERS = 4 };
-
-struct crop_shape {
-    int64_t images, height, width, channels;
-    int64_t boxes, crop;
-};
+#include "workloads/workload.h"
 
 struct crop_and_resize_bwd {
     const struct crop_shape *shape;
@@ -25,59 +18,19 @@ struct crop_and_resize_bwd {
     float *dimage;
 };
 
-/* A sample point: the pixels around it (top, bottom or left, right) along one axis. */
-struct sample {
-    int64_t low, high;
-    float weight; /* of high; 1 - weight: of low */
-};
-
-/* Step STEP of CROP along an axis of EXTENT pixels, in a box from BEGIN to END. */
-static struct sample sample_at(float begin, float end, int64_t extent, int64_t crop,
-                               int64_t step)
-{
-    float scale = (end - begin) * (float)(extent - 1) / (float)(crop - 1);
-    float at = begin * (float)(extent - 1) + (float)step * scale;
-    struct sample sample = { .low = (int64_t)at };
-
-    sample.high = sample.low + 1 < extent ? sample.low + 1 : sample.low;
-    sample.weight = at - (float)sample.low;
-    return sample;
-}
-
-/* The four pixels (as offsets into the image's data) under row ROW and column COLUMN of
- * the crop of box BOX, and their weights. */
-static void corners_find(const struct crop_shape *shape, const float *box, int64_t row,
-                         int64_t column, int64_t *ret_pixels, float *ret_weights)
-{
-    struct sample y = sample_at(box[0], box[2], shape->height, shape->crop, row);
-    struct sample x = sample_at(box[1], box[3], shape->width, shape->crop, column);
-
-    for (int corner = 0; corner < CORNERS; corner++) {
-        int64_t h = corner / 2 ? y.high : y.low, w = corner % 2 ? x.high : x.low;
-
-        ret_pixels[corner] = (h * shape->width + w) * shape->channels;
-        ret_weights[corner] = (corner / 2 ? y.weight : 1 - y.weight) *
-                              (corner % 2 ? x.weight : 1 - x.weight);
-    }
-}
-
-static int64_t image_elements(const struct crop_shape *shape)
-{
-    return shape->height * shape->width * shape->channels;
-}
-
 static void box_add_atomically(const struct crop_and_resize_bwd *crop, int64_t box)
 {
     const struct crop_shape *s = crop->shape;
-    float *image = crop->dimage + crop->image[box] * image_elements(s);
-    int64_t pixels[CORNERS];
-    float weights[CORNERS];
+    float *image = crop->dimage + crop->image[box] * crop_image_elements(s);
+    int64_t pixels[CROP_CORNERS];
+    float weights[CROP_CORNERS];
 
     for (int64_t i = 0; i < s->crop * s->crop; i++) {
         const float *dy = crop->dy + (box * s->crop * s->crop + i) * s->channels;
 
-        corners_find(s, crop->boxes + 4 * box, i / s->crop, i % s->crop, pixels, weights);
-        for (int corner = 0; corner < CORNERS; corner++)
+        crop_corners_find(s, crop->boxes + 4 * box, i / s->crop, i % s->crop, pixels,
+                          weights);
+        for (int corner = 0; corner < CROP_CORNERS; corner++)
             for (int64_t c = 0; c < s->channels; c++) {
 #pragma omp atomic
                 image[pixels[corner] + c] += weights[corner] * dy[c];
@@ -90,7 +43,7 @@ static void compute_unordered(struct run *run)
     const struct crop_and_resize_bwd *crop = run->state;
     const struct crop_shape *s = crop->shape;
 
-    memset(crop->dimage, 0, (size_t)(s->images * image_elements(s)) * sizeof(float));
+    memset(crop->dimage, 0, (size_t)(s->images * crop_image_elements(s)) * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
     for (int64_t box = 0; box < s->boxes; box++)
         box_add_atomically(crop, box);
@@ -102,19 +55,20 @@ static void box_add_to_row(const struct crop_and_resize_bwd *crop, int64_t box, 
 {
     const struct crop_shape *s = crop->shape;
     const float *box_at = crop->boxes + 4 * box;
-    int64_t pixels[CORNERS];
-    float weights[CORNERS];
+    int64_t pixels[CROP_CORNERS];
+    float weights[CROP_CORNERS];
 
     for (int64_t row = 0; row < s->crop; row++) {
-        struct sample y = sample_at(box_at[0], box_at[2], s->height, s->crop, row);
+        struct crop_sample y =
+            crop_sample_at(box_at[0], box_at[2], s->height, s->crop, row);
 
         for (int64_t column = 0; column < s->crop && (y.low == h || y.high == h);
              column++) {
             const float *dy =
                 crop->dy + ((box * s->crop + row) * s->crop + column) * s->channels;
 
-            corners_find(s, box_at, row, column, pixels, weights);
-            for (int corner = 0; corner < CORNERS; corner++) {
+            crop_corners_find(s, box_at, row, column, pixels, weights);
+            for (int corner = 0; corner < CROP_CORNERS; corner++) {
                 if ((corner / 2 ? y.high : y.low) != h)
                     continue;
 #pragma omp simd
@@ -132,26 +86,13 @@ static void compute_ordered(struct run *run)
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
     for (int64_t i = 0; i < s->images * s->height; i++) {
-        float *image = crop->dimage + i / s->height * image_elements(s);
+        float *image = crop->dimage + i / s->height * crop_image_elements(s);
         int64_t h = i % s->height, row = s->width * s->channels;
 
         memset(image + h * row, 0, (size_t)row * sizeof(float));
         for (int64_t box = 0; box < s->boxes; box++)
             if (crop->image[box] == i / s->height)
                 box_add_to_row(crop, box, h, image);
-    }
-}
-
-/* Both corners of every box lie within the image, the first above and left of the second:
- * in the first and in the last four tenths. */
-static void boxes_fill(const struct run *run, int64_t count, float *boxes)
-{
-    uint64_t stream = philox_stream(run->seed, run->workload->name, "boxes");
-
-    for (int64_t i = 0; i < 4 * count; i++) {
-        float uniform = philox_uniform_f32(run->seed, stream, (uint64_t)i);
-
-        boxes[i] = (i % 4 < 2 ? 0.2F : 0.75F) + 0.2F * uniform;
     }
 }
 
@@ -164,7 +105,7 @@ static void setup(struct run *run)
     int64_t image_shape[] = { s->images, s->height, s->width, s->channels };
     float *boxes = run_host_alloc((size_t)(4 * s->boxes) * sizeof(*boxes));
 
-    boxes_fill(run, s->boxes, boxes);
+    crop_boxes_fill(run, s->boxes, boxes);
     crop->shape = s;
     crop->boxes = run_input_values(run, "boxes", run->dtype, 2, boxes_shape, boxes)->data;
     crop->image =
@@ -186,9 +127,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct crop_shape *s = run->size->params;
     const float *boxes = inputs[0].data, *dy = inputs[2].data;
     const int32_t *images = inputs[1].data;
-    int64_t elements = tensor_elements(output), pixels[CORNERS];
+    int64_t elements = tensor_elements(output), pixels[CROP_CORNERS];
     int64_t *counts = run_host_alloc((size_t)elements * sizeof(*counts));
-    float weights[CORNERS];
+    float weights[CROP_CORNERS];
 
     memset(counts, 0, (size_t)elements * sizeof(*counts));
     for (int64_t i = 0; i < elements; i++)
@@ -196,9 +137,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
     for (int64_t i = 0; i < s->boxes * s->crop * s->crop; i++) {
         int64_t box = i / (s->crop * s->crop), at = i % (s->crop * s->crop);
 
-        corners_find(s, boxes + 4 * box, at / s->crop, at % s->crop, pixels, weights);
-        for (int64_t j = 0; j < CORNERS * s->channels; j++) {
-            int64_t to = images[box] * image_elements(s) + pixels[j / s->channels] +
+        crop_corners_find(s, boxes + 4 * box, at / s->crop, at % s->crop, pixels,
+                          weights);
+        for (int64_t j = 0; j < CROP_CORNERS * s->channels; j++) {
+            int64_t to = images[box] * crop_image_elements(s) + pixels[j / s->channels] +
                          j % s->channels;
             double term =
                 (double)weights[j / s->channels] * dy[i * s->channels + j % s->channels];
