@@ -1,21 +1,14 @@
 /* Sums of the rows that indices pick, by segment:
  * sums[s,c] = sum over i with segment_ids[i] == s of data[indices[i],c].  The segment ids
  * are sorted, as the operation demands: a segment is one stretch of the indices. */
-#include "workloads/workload.h"
+#include "workloads/sparse_segment_sum.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/instruments/philox.h"
 #include "workloads/scatter.h"
 #include "workloads/tree.h"
-
-enum { LANES = 8, WIDTH_MAX = 64, OWNED = 4 /* segments that a task owns */ };
-
-struct sparse_shape {
-    int64_t rows, width; /* of the data; width is at most WIDTH_MAX */
-    int64_t indices, segments;
-};
+#include "workloads/workload.h"
 
 static void compute_unordered(struct run *run)
 {
@@ -28,39 +21,25 @@ static void compute_unordered(struct run *run)
     }
 }
 
-/* Where the segments from SEGMENT on begin. */
-static int64_t segment_begin(const struct scatter *scatter, int64_t segment)
-{
-    int64_t begin = 0, end = scatter->rows;
+enum { OWNED = 4 /* segments that a task owns */ };
 
-    while (begin < end) {
-        int64_t middle = begin + (end - begin) / 2;
-
-        if (scatter->index[middle] < segment)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
-}
-
-/* Row i of a segment goes to lane i mod LANES, lanes join by a tree. */
+/* Row i of a segment goes to lane i mod SPARSE_LANES, lanes join by a tree. */
 static void segment_reduce(const struct scatter *scatter, int64_t segment)
 {
-    float lanes[LANES * WIDTH_MAX] = { 0 };
+    float lanes[SPARSE_LANES * SPARSE_WIDTH_MAX] = { 0 };
     int64_t width = scatter->width;
-    int64_t begin = segment_begin(scatter, segment);
-    int64_t end = segment_begin(scatter, segment + 1);
+    int64_t begin = sparse_segment_begin(scatter->index, scatter->rows, segment);
+    int64_t end = sparse_segment_begin(scatter->index, scatter->rows, segment + 1);
 
     for (int64_t i = begin; i < end; i++) {
         const float *from = scatter_row(scatter, i);
-        float *lane = lanes + (i - begin) % LANES * width;
+        float *lane = lanes + (i - begin) % SPARSE_LANES * width;
 
 #pragma omp simd
         for (int64_t c = 0; c < width; c++)
             lane[c] += from[c];
     }
-    tree_sum(lanes, LANES, width, 0, width);
+    tree_sum(lanes, SPARSE_LANES, width, 0, width);
     memcpy(scatter->sums + segment * width, lanes, (size_t)width * sizeof(float));
 }
 
@@ -73,35 +52,20 @@ static void compute_ordered(struct run *run)
         segment_reduce(scatter, segment);
 }
 
-/* Each index draws its segment; sorted, since only how many a segment has matters. */
-static void segment_ids_fill(const struct run *run, const struct sparse_shape *shape,
-                             int32_t *ids)
-{
-    uint64_t stream = philox_stream(run->seed, run->workload->name, "segment_ids");
-    int64_t *counts = run_host_alloc((size_t)shape->segments * sizeof(*counts));
-
-    memset(counts, 0, (size_t)shape->segments * sizeof(*counts));
-    for (int64_t i = 0; i < shape->indices; i++)
-        counts[philox_index(run->seed, stream, (uint64_t)i, (uint64_t)shape->segments)]++;
-    for (int64_t segment = 0; segment < shape->segments; segment++)
-        while (counts[segment]-- > 0)
-            *ids++ = (int32_t)segment;
-    free(counts);
-}
-
 static void setup(struct run *run)
 {
-    const struct sparse_shape *shape = run->size->params;
+    const struct sparse_segment_shape *shape = run->size->params;
     struct scatter *scatter = run_host_alloc(sizeof(*scatter));
     int64_t data[] = { shape->rows, shape->width };
     int64_t sums[] = { shape->segments, shape->width };
     const int64_t *indices = &shape->indices;
     int32_t *ids = run_host_alloc((size_t)shape->indices * sizeof(*ids));
 
-    segment_ids_fill(run, shape, ids);
+    sparse_segment_ids_fill(run, shape, ids);
     *scatter = (struct scatter){ .rows = shape->indices,
                                  .width = shape->width,
-                                 .destinations = shape->segments };
+                                 .destinations = shape->segments,
+                                 .share = 1 };
     scatter->index =
         run_input_values(run, "segment_ids", DTYPE_INT32, 1, indices, ids)->data;
     scatter->picked =
@@ -119,6 +83,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
     struct scatter scatter = { .rows = tensor_elements(&inputs[0]),
                                .width = output->shape[1],
                                .destinations = output->shape[0],
+                               .share = 1,
                                .index = inputs[0].data,
                                .picked = inputs[1].data,
                                .values = inputs[2].data };
@@ -142,11 +107,11 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "data[4096,16] indices[131072] segment_ids[131072] sums[256,16]",
-      &(const struct sparse_shape){ 4096, 16, 131072, 256 } },
+      &(const struct sparse_segment_shape){ 4096, 16, 131072, 256 } },
     { "medium", "data[16384,32] indices[262144] segment_ids[262144] sums[1024,32]",
-      &(const struct sparse_shape){ 16384, 32, 262144, 1024 } },
+      &(const struct sparse_segment_shape){ 16384, 32, 262144, 1024 } },
     { "large", "data[1048576,64] indices[4194304] segment_ids[4194304] sums[16384,64]",
-      &(const struct sparse_shape){ 1048576, 64, 4194304, 16384 } },
+      &(const struct sparse_segment_shape){ 1048576, 64, 4194304, 16384 } },
 };
 
 static const struct workload_reference references[] = {

@@ -1,0 +1,90 @@
+/* Sums of picked rows by sorted segment; workloads/sparse_segment_sum.c defines the
+ * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
+#include "cuda/kernel.h"
+#include "cuda/scatter.h"
+#include "cuda/tree.h"
+#include "workloads/sparse_segment_sum.h"
+
+#include <stdlib.h>
+
+static void compute_unordered(struct run *run)
+{
+    scatter_add_atomically((const struct scatter *)run->state);
+}
+
+/* One block a segment: threadIdx.x is the column, threadIdx.y the lane. */
+__global__ static void segment_kernel(struct scatter scatter)
+{
+    __shared__ float lanes[SPARSE_LANES * SPARSE_WIDTH_MAX];
+    int64_t segment = blockIdx.x, column = threadIdx.x, lane = threadIdx.y;
+    int64_t begin = sparse_segment_begin(scatter.index, scatter.rows, segment);
+    int64_t end = sparse_segment_begin(scatter.index, scatter.rows, segment + 1);
+    float sum = 0;
+
+    for (int64_t row = begin + lane; row < end; row += SPARSE_LANES)
+        sum += scatter_value(&scatter, row, column);
+    lanes[lane * scatter.width + column] = sum;
+    tree_sum_in_block(lanes + column, SPARSE_LANES, scatter.width, lane, SPARSE_LANES);
+    if (lane == 0)
+        scatter.sums[segment * scatter.width + column] = lanes[column];
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct scatter *scatter = (const struct scatter *)run->state;
+
+    LAUNCH(segment_kernel, (unsigned)scatter->destinations,
+           dim3((unsigned)scatter->width, SPARSE_LANES), 0, 0, *scatter);
+}
+
+static void setup(struct run *run)
+{
+    const struct sparse_segment_shape *shape =
+        (const struct sparse_segment_shape *)run->size->params;
+    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof(*scatter));
+    int64_t data[] = { shape->rows, shape->width };
+    int64_t sums[] = { shape->segments, shape->width };
+    const int64_t *indices = &shape->indices;
+    int32_t *ids = (int32_t *)run_host_alloc((size_t)shape->indices * sizeof(*ids));
+
+    sparse_segment_ids_fill(run, shape, ids);
+    scatter->rows = shape->indices;
+    scatter->width = shape->width;
+    scatter->destinations = shape->segments;
+    scatter->share = 1;
+    scatter->index = (const int32_t *)run_input_values(run, "segment_ids", DTYPE_INT32, 1,
+                                                       indices, ids)
+                         ->data;
+    scatter->picked = (const int32_t *)run_input(run, "indices", DTYPE_INT32, 1, indices,
+                                                 FILL_INDEX, shape->rows)
+                          ->data;
+    scatter->values =
+        (const float *)run_input(run, "data", run->dtype, 2, data, FILL_WIDE, 0)->data;
+    scatter->sums = (float *)run_output(run, "sums", run->dtype, 2, sums)->data;
+    run->state = scatter;
+    free(ids);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "every picked row is added to its segment with atomicAdd",
+      .models = "the GPU kernel of TensorFlow Recommenders Addons: atomicAdd",
+      .algorithm = "atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "each segment has one block: 8 fixed lanes of rows, joined by a tree",
+      .models = "tf.sparse.segment_* on GPU, by default since they are there, TF 2.6",
+      .algorithm = "owner of a segment, 8 lanes, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload sparse_segment_sum_cuda = {
+    .name = "sparse_segment_sum",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(sparse_segment_sum_cuda);
