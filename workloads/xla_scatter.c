@@ -1,40 +1,30 @@
 /* XLA's scatter with an addition: windows of updates are added wherever their indices
  * say, sums[r+i,c+j] += updates[n,i,j] for (r,c) = indices[n].  Windows overlap, and one
  * that would reach over an edge is left out as a whole, as XLA's semantics demand. */
-#include "workloads/workload.h"
+#include "workloads/xla_scatter.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
 enum { TASK_WINDOWS = 16, BAND = 8 /* rows of the sums with one owner */ };
 
-struct scatter_shape {
-    int64_t windows; /* a multiple of TASK_WINDOWS */
-    int64_t height, width;
-    int64_t extent; /* rows of the sums, and columns; a multiple of BAND */
-};
-
 struct xla_scatter {
-    const struct scatter_shape *shape;
+    const struct xla_scatter_shape *shape;
     const int32_t *indices; /* [windows][2] */
     const float *updates;   /* [windows][height][width] */
     float *sums;            /* [extent][extent] */
 };
 
-static bool window_fits(const struct scatter_shape *s, const int32_t *index)
-{
-    return index[0] + s->height <= s->extent && index[1] + s->width <= s->extent;
-}
-
 static void window_add_atomically(const struct xla_scatter *scatter, int64_t n)
 {
-    const struct scatter_shape *s = scatter->shape;
+    const struct xla_scatter_shape *s = scatter->shape;
     const int32_t *index = scatter->indices + 2 * n;
     const float *from = scatter->updates + n * s->height * s->width;
 
-    if (!window_fits(s, index))
+    if (!xla_window_fits(s, index))
         return;
     for (int64_t i = 0; i < s->height; i++) {
         float *to = scatter->sums + (index[0] + i) * s->extent + index[1];
@@ -51,7 +41,7 @@ static void window_add_atomically(const struct xla_scatter *scatter, int64_t n)
 static void compute_unordered(struct run *run)
 {
     const struct xla_scatter *scatter = run->state;
-    const struct scatter_shape *s = scatter->shape;
+    const struct xla_scatter_shape *s = scatter->shape;
 
     memset(scatter->sums, 0, (size_t)(s->extent * s->extent) * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
@@ -65,12 +55,12 @@ static void compute_unordered(struct run *run)
 static void window_add_rows(const struct xla_scatter *scatter, int64_t n, int64_t begin,
                             int64_t end)
 {
-    const struct scatter_shape *s = scatter->shape;
+    const struct xla_scatter_shape *s = scatter->shape;
     const int32_t *index = scatter->indices + 2 * n;
     int64_t first = index[0] > begin ? index[0] : begin;
     int64_t past = index[0] + s->height < end ? index[0] + s->height : end;
 
-    for (int64_t row = first; row < past && window_fits(s, index); row++) {
+    for (int64_t row = first; row < past && xla_window_fits(s, index); row++) {
         const float *from =
             scatter->updates + (n * s->height + row - index[0]) * s->width;
         float *to = scatter->sums + row * s->extent + index[1];
@@ -84,7 +74,7 @@ static void window_add_rows(const struct xla_scatter *scatter, int64_t n, int64_
 static void compute_ordered(struct run *run)
 {
     const struct xla_scatter *scatter = run->state;
-    const struct scatter_shape *s = scatter->shape;
+    const struct xla_scatter_shape *s = scatter->shape;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
     for (int64_t begin = 0; begin < s->extent; begin += BAND) {
@@ -97,7 +87,7 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct scatter_shape *s = run->size->params;
+    const struct xla_scatter_shape *s = run->size->params;
     struct xla_scatter *scatter = run_host_alloc(sizeof(*scatter));
     int64_t indices[] = { s->windows, 2 };
     int64_t updates[] = { s->windows, s->height, s->width };
@@ -116,7 +106,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    const struct scatter_shape *s = run->size->params;
+    const struct xla_scatter_shape *s = run->size->params;
     const int32_t *indices = inputs[0].data;
     const float *updates = inputs[1].data;
     int64_t window = s->height * s->width, elements = tensor_elements(output);
@@ -126,7 +116,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
     for (int64_t i = 0; i < elements; i++)
         ret_expected[i] = ret_bound[i] = 0;
     for (int64_t n = 0; n < s->windows; n++)
-        for (int64_t i = 0; i < window && window_fits(s, indices + 2 * n); i++) {
+        for (int64_t i = 0; i < window && xla_window_fits(s, indices + 2 * n); i++) {
             int64_t row = indices[2 * n] + i / s->width;
             int64_t to = row * s->extent + indices[2 * n + 1] + i % s->width;
 
@@ -156,11 +146,11 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "updates[16384,8,16] indices[16384,2] sums[128,128]",
-      &(const struct scatter_shape){ 16384, 8, 16, 128 } },
+      &(const struct xla_scatter_shape){ 16384, 8, 16, 128 } },
     { "medium", "updates[65536,8,16] indices[65536,2] sums[256,256]",
-      &(const struct scatter_shape){ 65536, 8, 16, 256 } },
+      &(const struct xla_scatter_shape){ 65536, 8, 16, 256 } },
     { "large", "updates[524288,16,32] indices[524288,2] sums[2048,2048]",
-      &(const struct scatter_shape){ 524288, 16, 32, 2048 } },
+      &(const struct xla_scatter_shape){ 524288, 16, 32, 2048 } },
 };
 
 static const struct workload_reference references[] = {
