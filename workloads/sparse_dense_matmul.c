@@ -1,21 +1,17 @@
 /* Product of a sparse and a dense matrix: c[i,j] = sum over the nonzeros (i,k) of a of
  * a[i,k] * b[k,j].  The nonzeros come as coordinates, sorted by neither. */
-#include "workloads/workload.h"
+#include "workloads/sparse_dense_matmul.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
 enum { TASK = 64 /* nonzeros in a task that adds atomically */, OWNED = 16 /* rows */ };
 
-struct sparse_shape {
-    int64_t rows, inner, columns;
-    int64_t nonzeros; /* a multiple of TASK */
-};
-
 struct sparse_dense_matmul {
-    const struct sparse_shape *shape;
+    const struct sparse_matmul_shape *shape;
     const int32_t *row, *inner; /* coordinates of each nonzero */
     const float *values, *b;
     float *c;
@@ -26,7 +22,7 @@ struct sparse_dense_matmul {
 static void compute_unordered(struct run *run)
 {
     const struct sparse_dense_matmul *matmul = run->state;
-    const struct sparse_shape *s = matmul->shape;
+    const struct sparse_matmul_shape *s = matmul->shape;
 
     memset(matmul->c, 0, (size_t)(s->rows * s->columns) * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
@@ -46,7 +42,7 @@ static void compute_unordered(struct run *run)
 /* A stable counting sort: compressed rows. */
 static void rows_compress(const struct sparse_dense_matmul *matmul)
 {
-    const struct sparse_shape *s = matmul->shape;
+    const struct sparse_matmul_shape *s = matmul->shape;
     int32_t *starts = matmul->starts;
 
     memset(starts, 0, (size_t)(s->rows + 2) * sizeof(*starts));
@@ -87,7 +83,7 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct sparse_shape *s = run->size->params;
+    const struct sparse_matmul_shape *s = run->size->params;
     struct sparse_dense_matmul *matmul = run_host_alloc(sizeof(*matmul));
     const int64_t *nonzeros = &s->nonzeros;
     int64_t b_shape[] = { s->inner, s->columns }, c_shape[] = { s->rows, s->columns };
@@ -110,7 +106,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    const struct sparse_shape *s = run->size->params;
+    const struct sparse_matmul_shape *s = run->size->params;
     const int32_t *rows = inputs[0].data, *inner = inputs[1].data;
     const float *values = inputs[2].data, *b = inputs[3].data;
     int64_t *counts = run_host_alloc((size_t)s->rows * sizeof(*counts));
@@ -148,11 +144,11 @@ static const struct workload_variant variants[] = {
 
 static const struct workload_size sizes[] = {
     { "small", "a[512,2048] with 32768 nonzeros, b[2048,64] c[512,64]",
-      &(const struct sparse_shape){ 512, 2048, 64, 32768 } },
+      &(const struct sparse_matmul_shape){ 512, 2048, 64, 32768 } },
     { "medium", "a[2048,8192] with 131072 nonzeros, b[8192,128] c[2048,128]",
-      &(const struct sparse_shape){ 2048, 8192, 128, 131072 } },
+      &(const struct sparse_matmul_shape){ 2048, 8192, 128, 131072 } },
     { "large", "a[16384,65536] with 4194304 nonzeros, b[65536,256] c[16384,256]",
-      &(const struct sparse_shape){ 16384, 65536, 256, 4194304 } },
+      &(const struct sparse_matmul_shape){ 16384, 65536, 256, 4194304 } },
 };
 
 static const struct workload_reference references[] = {
