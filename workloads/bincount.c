@@ -1,25 +1,21 @@
 /* Weighted histogram: sums[b] = sum over i with bins[i] == b of weights[i]. */
-#include "workloads/workload.h"
+#include "workloads/bincount.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
+#include "workloads/workload.h"
 
-enum { TASK = 4096, SLOTS = 32, BIN_CHUNK = 64 };
-
-struct bincount_shape {
-    int64_t values; /* a multiple of TASK */
-    int64_t bins;   /* a multiple of BIN_CHUNK */
-};
+enum { TASK = 4096, BIN_CHUNK = 64 };
 
 struct bincount {
     int64_t values, bins;
     const int32_t *bin;
     const float *weights;
     float *sums;
-    float *parts; /* [SLOTS][bins] */
+    float *parts; /* [BINCOUNT_SLOTS][bins] */
 };
 
 static void compute_unordered(struct run *run)
@@ -42,17 +38,17 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t slot = 0; slot < SLOTS; slot++) {
+        for (int64_t slot = 0; slot < BINCOUNT_SLOTS; slot++) {
             float *part = count->parts + slot * count->bins;
 
             memset(part, 0, (size_t)count->bins * sizeof(float));
-            for (int64_t i = slot * count->values / SLOTS;
-                 i < (slot + 1) * count->values / SLOTS; i++)
+            for (int64_t i = slot * count->values / BINCOUNT_SLOTS;
+                 i < (slot + 1) * count->values / BINCOUNT_SLOTS; i++)
                 part[count->bin[i]] += count->weights[i];
         }
 #pragma omp for
         for (int64_t begin = 0; begin < count->bins; begin += BIN_CHUNK) {
-            tree_sum(count->parts, SLOTS, count->bins, begin, begin + BIN_CHUNK);
+            tree_sum(count->parts, BINCOUNT_SLOTS, count->bins, begin, begin + BIN_CHUNK);
             memcpy(count->sums + begin, count->parts + begin, BIN_CHUNK * sizeof(float));
         }
     }
@@ -70,7 +66,7 @@ static void setup(struct run *run)
         run_input(run, "bins", DTYPE_INT32, 1, values, FILL_INDEX, shape->bins)->data;
     count->weights = run_input(run, "weights", run->dtype, 1, values, FILL_WIDE, 0)->data;
     count->sums = run_output(run, "sums", run->dtype, 1, &shape->bins)->data;
-    count->parts = run_alloc(run, (size_t)(SLOTS * shape->bins) * sizeof(float));
+    count->parts = run_alloc(run, (size_t)(BINCOUNT_SLOTS * shape->bins) * sizeof(float));
     run->state = count;
 }
 
