@@ -1,21 +1,17 @@
-/* Running sums: sums[i] = x[0] + … + x[i].  "Block" below is BLOCK neighbouring elements.
+/* Running sums: sums[i] = x[0] + … + x[i].  "Block" below is CUMSUM_BLOCK neighbouring
+ * elements.
  *
  * The racing variant is the single-pass scan of Merrill and Garland (Single-pass Parallel
  * Prefix Scan with Decoupled Look-back, 2016) with the aggregates computed beforehand, so
  * that nobody ever waits: a task looks back over the aggregates of the blocks before it
  * until it meets one whose running sum is already known.  How far that is hangs on how
  * far the other threads are, and so does the grouping of the additions. */
-#include "workloads/workload.h"
+#include "workloads/cumsum.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
-
-enum { BLOCK = 256, TASK_BLOCKS = 32 };
-
-struct cumsum_shape {
-    int64_t elements; /* a multiple of BLOCK * TASK_BLOCKS */
-};
+#include "workloads/workload.h"
 
 struct cumsum {
     int64_t blocks;
@@ -28,10 +24,10 @@ struct cumsum {
 
 static float block_sum(const struct cumsum *cumsum, int64_t block)
 {
-    const float *x = cumsum->x + block * BLOCK;
+    const float *x = cumsum->x + block * CUMSUM_BLOCK;
     float sum = x[0];
 
-    for (int64_t i = 1; i < BLOCK; i++)
+    for (int64_t i = 1; i < CUMSUM_BLOCK; i++)
         sum += x[i];
     return sum;
 }
@@ -41,7 +37,7 @@ static void block_scan(const struct cumsum *cumsum, int64_t block, float before)
 {
     float sum = 0;
 
-    for (int64_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
+    for (int64_t i = block * CUMSUM_BLOCK; i < (block + 1) * CUMSUM_BLOCK; i++) {
         sum += cumsum->x[i];
         cumsum->sums[i] = before + sum;
     }
@@ -65,10 +61,10 @@ static float look_back(const struct cumsum *cumsum, int64_t block)
 
 static void task_scan(const struct cumsum *cumsum, int64_t task)
 {
-    int64_t first = task * TASK_BLOCKS;
+    int64_t first = task * CUMSUM_TASK_BLOCKS;
     float before = look_back(cumsum, first);
 
-    for (int64_t block = first; block < first + TASK_BLOCKS; block++) {
+    for (int64_t block = first; block < first + CUMSUM_TASK_BLOCKS; block++) {
         block_scan(cumsum, block, before);
         before += cumsum->aggregates[block];
         cumsum->prefixes[block] = before;
@@ -89,7 +85,7 @@ static void compute_unordered(struct run *run)
             cumsum->known[block] = 0;
         }
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < cumsum->blocks / TASK_BLOCKS; task++)
+        for (int64_t task = 0; task < cumsum->blocks / CUMSUM_TASK_BLOCKS; task++)
             task_scan(cumsum, task);
     }
 }
@@ -121,7 +117,7 @@ static void setup(struct run *run)
     const struct cumsum_shape *shape = run->size->params;
     struct cumsum *cumsum = run_host_alloc(sizeof(*cumsum));
     const int64_t *extent = &shape->elements;
-    size_t blocks = (size_t)shape->elements / BLOCK;
+    size_t blocks = (size_t)shape->elements / CUMSUM_BLOCK;
 
     cumsum->blocks = (int64_t)blocks;
     cumsum->x = run_input(run, "x", run->dtype, 1, extent, FILL_WIDE, 0)->data;

@@ -1,0 +1,14 @@
+/* What both backends of cumsum share. */
+#ifndef WORKLOADS_CUMSUM_H
+#define WORKLOADS_CUMSUM_H
+
+#include <stdint.h>
+
+/* Elements of a block, and blocks that a task of the racing variant takes. */
+enum { CUMSUM_BLOCK = 256, CUMSUM_TASK_BLOCKS = 32 };
+
+struct cumsum_shape {
+    int64_t elements; /* a multiple of CUMSUM_BLOCK * CUMSUM_TASK_BLOCKS */
+};
+
+#endif
