@@ -1,21 +1,14 @@
 /* tf.image.adjust_contrast, forward: y = (x - mean) * factor + mean, where the mean is
  * that of the channel over all pixels of its image. */
-#include "workloads/workload.h"
+#include "workloads/adjust_contrast.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
+#include "workloads/workload.h"
 
-enum { TASK_ROWS = 4, SLOTS = 32 };
-
-static const float factor = 1.5F;
-
-struct contrast_shape {
-    int64_t images;
-    int64_t height; /* a multiple of TASK_ROWS */
-    int64_t width, channels;
-};
+enum { TASK_ROWS = 4 };
 
 struct adjust_contrast {
     const struct contrast_shape *shape;
@@ -23,7 +16,7 @@ struct adjust_contrast {
     const float *x;
     float *y;
     float *sums;  /* [images][channels] */
-    float *parts; /* [images][SLOTS][channels] */
+    float *parts; /* [images][CONTRAST_SLOTS][channels] */
 };
 
 static void pixels_adjust(const struct adjust_contrast *contrast, int64_t image,
@@ -35,9 +28,8 @@ static void pixels_adjust(const struct adjust_contrast *contrast, int64_t image,
     for (int64_t p = begin; p < end; p++)
         for (int64_t c = 0; c < channels; c++) {
             int64_t i = (image * contrast->pixels + p) * channels + c;
-            float mean = sums[c] / (float)contrast->pixels;
 
-            contrast->y[i] = (contrast->x[i] - mean) * factor + mean;
+            contrast->y[i] = contrast_adjust(contrast->x[i], sums[c], contrast->pixels);
         }
 }
 
@@ -82,12 +74,12 @@ static void compute_unordered(struct run *run)
 static void slot_sum(const struct adjust_contrast *contrast, int64_t image, int64_t slot)
 {
     int64_t channels = contrast->shape->channels;
-    float *part = contrast->parts + (image * SLOTS + slot) * channels;
+    float *part = contrast->parts + (image * CONTRAST_SLOTS + slot) * channels;
     const float *x = contrast->x + image * contrast->pixels * channels;
 
     memset(part, 0, (size_t)channels * sizeof(float));
-    for (int64_t p = slot * contrast->pixels / SLOTS;
-         p < (slot + 1) * contrast->pixels / SLOTS; p++) {
+    for (int64_t p = slot * contrast->pixels / CONTRAST_SLOTS;
+         p < (slot + 1) * contrast->pixels / CONTRAST_SLOTS; p++) {
 #pragma omp simd
         for (int64_t c = 0; c < channels; c++)
             part[c] += x[p * channels + c];
@@ -102,13 +94,13 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t i = 0; i < s->images * SLOTS; i++)
-            slot_sum(contrast, i / SLOTS, i % SLOTS);
+        for (int64_t i = 0; i < s->images * CONTRAST_SLOTS; i++)
+            slot_sum(contrast, i / CONTRAST_SLOTS, i % CONTRAST_SLOTS);
 #pragma omp for
         for (int64_t image = 0; image < s->images; image++) {
-            float *parts = contrast->parts + image * SLOTS * s->channels;
+            float *parts = contrast->parts + image * CONTRAST_SLOTS * s->channels;
 
-            tree_sum(parts, SLOTS, s->channels, 0, s->channels);
+            tree_sum(parts, CONTRAST_SLOTS, s->channels, 0, s->channels);
             memcpy(contrast->sums + image * s->channels, parts,
                    (size_t)s->channels * sizeof(float));
             pixels_adjust(contrast, image, 0, contrast->pixels);
@@ -128,7 +120,7 @@ static void setup(struct run *run)
     contrast->x = run_input(run, "x", run->dtype, 4, shape, FILL_UNIFORM, 0)->data;
     contrast->y = run_output(run, "y", run->dtype, 4, shape)->data;
     contrast->sums = run_alloc(run, sums);
-    contrast->parts = run_alloc(run, sums * SLOTS);
+    contrast->parts = run_alloc(run, sums * CONTRAST_SLOTS);
     run->state = contrast;
 }
 
@@ -167,10 +159,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
 
             /* The mean enters with weight 1 - factor; the difference, its product and
              * the sum are rounded once each. */
-            ret_expected[at] = (x[at] - mean) * factor + mean;
-            ret_bound[at] = fabs(1 - (double)factor) * mean_error +
+            ret_expected[at] = (x[at] - mean) * CONTRAST_FACTOR + mean;
+            ret_bound[at] = fabs(1 - (double)CONTRAST_FACTOR) * mean_error +
                             1.01 * unit *
-                                (2 * factor * (distance + mean_error) +
+                                (2 * CONTRAST_FACTOR * (distance + mean_error) +
                                  fabs(ret_expected[at]) + mean_error);
         }
     }

@@ -1,0 +1,157 @@
+/* tf.image.adjust_contrast; workloads/adjust_contrast.c defines the operation.  `ordered`
+ * adds in the order of the CPU's, so it has its bits. */
+#include "cuda/kernel.h"
+#include "cuda/tree.h"
+#include "workloads/adjust_contrast.h"
+
+enum {
+    TASK_PIXELS = 64, /* summed by a thread before its atomicAdd */
+    JOIN_SIDE = 32    /* channels of a thread block, and members of a tree */
+};
+
+struct adjust_contrast {
+    int64_t images, pixels, channels; /* pixels: of an image */
+    const float *x;
+    float *y;
+    float *sums;  /* [images][channels] */
+    float *parts; /* [images][CONTRAST_SLOTS][channels] */
+};
+
+/* The sum of channel CHANNEL over pixels [BEGIN, END) of IMAGE, in order. */
+__device__ static float pixels_sum(const struct adjust_contrast *contrast, int64_t image,
+                                   int64_t channel, int64_t begin, int64_t end)
+{
+    const float *x =
+        contrast->x + image * contrast->pixels * contrast->channels + channel;
+    float sum = 0;
+
+    for (int64_t pixel = begin; pixel < end; pixel++)
+        sum += x[pixel * contrast->channels];
+    return sum;
+}
+
+__global__ static void atomic_kernel(struct adjust_contrast contrast, int64_t tasks)
+{
+    KERNEL_FOR(i, contrast.images * tasks * contrast.channels)
+    {
+        int64_t channel = i % contrast.channels, task = i / contrast.channels % tasks;
+        int64_t image = i / contrast.channels / tasks, begin = task * TASK_PIXELS;
+        int64_t end = begin + TASK_PIXELS;
+
+        if (end > contrast.pixels)
+            end = contrast.pixels;
+        atomicAdd(&contrast.sums[image * contrast.channels + channel],
+                  pixels_sum(&contrast, image, channel, begin, end));
+    }
+}
+
+__global__ static void slot_kernel(struct adjust_contrast contrast)
+{
+    KERNEL_FOR(i, contrast.images * CONTRAST_SLOTS * contrast.channels)
+    {
+        int64_t channel = i % contrast.channels;
+        int64_t slot = i / contrast.channels % CONTRAST_SLOTS;
+
+        contrast.parts[i] = pixels_sum(&contrast, i / contrast.channels / CONTRAST_SLOTS,
+                                       channel, slot * contrast.pixels / CONTRAST_SLOTS,
+                                       (slot + 1) * contrast.pixels / CONTRAST_SLOTS);
+    }
+}
+
+/* Joins the slots of an image, blockIdx.y; neighbours read neighbours. */
+__global__ static void join_kernel(struct adjust_contrast contrast)
+{
+    int64_t channel = (int64_t)blockIdx.x * JOIN_SIDE + threadIdx.x;
+    bool has_tree = channel < contrast.channels;
+    float *parts =
+        contrast.parts + blockIdx.y * CONTRAST_SLOTS * contrast.channels + channel;
+
+    tree_sum_in_block(parts, CONTRAST_SLOTS, contrast.channels,
+                      has_tree ? (int64_t)threadIdx.y : (int64_t)CONTRAST_SLOTS,
+                      JOIN_SIDE);
+    if (has_tree && threadIdx.y == 0)
+        contrast.sums[blockIdx.y * contrast.channels + channel] = parts[0];
+}
+
+__global__ static void adjust_kernel(struct adjust_contrast contrast)
+{
+    KERNEL_FOR(i, contrast.images * contrast.pixels * contrast.channels)
+    {
+        int64_t image = i / contrast.channels / contrast.pixels;
+        float sum = contrast.sums[image * contrast.channels + i % contrast.channels];
+
+        contrast.y[i] = contrast_adjust(contrast.x[i], sum, contrast.pixels);
+    }
+}
+
+static void adjust(const struct adjust_contrast *contrast)
+{
+    LAUNCH_ITEMS(adjust_kernel, contrast->images * contrast->pixels * contrast->channels,
+                 *contrast);
+}
+
+static void compute_unordered(struct run *run)
+{
+    const struct adjust_contrast *contrast = (const struct adjust_contrast *)run->state;
+    int64_t tasks = ceil_div(contrast->pixels, TASK_PIXELS);
+    int64_t sums = contrast->images * contrast->channels;
+
+    CUDA_TRY(cudaMemsetAsync(contrast->sums, 0, (size_t)sums * sizeof(float)));
+    LAUNCH_ITEMS(atomic_kernel, sums * tasks, *contrast, tasks);
+    adjust(contrast);
+}
+
+static void compute_ordered(struct run *run)
+{
+    const struct adjust_contrast *contrast = (const struct adjust_contrast *)run->state;
+    unsigned groups = (unsigned)ceil_div(contrast->channels, JOIN_SIDE);
+
+    LAUNCH_ITEMS(slot_kernel, contrast->images * CONTRAST_SLOTS * contrast->channels,
+                 *contrast);
+    LAUNCH(join_kernel, dim3(groups, (unsigned)contrast->images),
+           dim3(JOIN_SIDE, JOIN_SIDE), 0, 0, *contrast);
+    adjust(contrast);
+}
+
+static void setup(struct run *run)
+{
+    const struct contrast_shape *s = (const struct contrast_shape *)run->size->params;
+    struct adjust_contrast *contrast =
+        (struct adjust_contrast *)run_host_alloc(sizeof(*contrast));
+    int64_t shape[] = { s->images, s->height, s->width, s->channels };
+    size_t sums = (size_t)(s->images * s->channels) * sizeof(float);
+
+    contrast->images = s->images;
+    contrast->pixels = s->height * s->width;
+    contrast->channels = s->channels;
+    contrast->x =
+        (const float *)run_input(run, "x", run->dtype, 4, shape, FILL_UNIFORM, 0)->data;
+    contrast->y = (float *)run_output(run, "y", run->dtype, 4, shape)->data;
+    contrast->sums = (float *)run_alloc(run, sums);
+    contrast->parts = (float *)run_alloc(run, sums * CONTRAST_SLOTS);
+    run->state = contrast;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each thread sums 64 pixels of a channel, the sums meet in atomicAdd",
+      .models = "tf.image.adjust_contrast on GPU: the mean is reduced in no fixed order",
+      .algorithm = "pixel tasks, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "32 fixed groups of pixels an image, joined by a fixed tree",
+      .models = "nothing in the documents: TensorFlow raises an error instead",
+      .algorithm = "32 pixel slots, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload adjust_contrast_cuda = {
+    .name = "adjust_contrast",
+    .version = 1,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(adjust_contrast_cuda);
