@@ -8,6 +8,8 @@
 #include "cuda/kernel.h"
 #include "cuda/sort.h"
 
+enum { SCATTER_AHEAD = 16 /* rows that an owner reads before it adds them */ };
+
 struct scatter {
     int64_t rows, width, destinations;
     int64_t share;         /* so many neighbouring rows have the same values; 1: none */
@@ -61,10 +63,20 @@ __global__ static void scatter_ordered_kernel(struct scatter scatter)
     KERNEL_FOR(i, scatter.destinations * scatter.width)
     {
         int64_t to = i / scatter.width, column = i % scatter.width;
-        float sum = 0;
+        int64_t end = scatter.sort.starts[to + 1];
+        float sum = 0; /* is never -0, so that zeros behind the end change nothing */
 
-        for (int64_t at = scatter.sort.starts[to]; at < scatter.sort.starts[to + 1]; at++)
-            sum += scatter_value(&scatter, scatter.sort.sorted[at], column);
+        for (int64_t at = scatter.sort.starts[to]; at < end; at += SCATTER_AHEAD) {
+            float ahead[SCATTER_AHEAD];
+
+            for (int k = 0; k < SCATTER_AHEAD; k++)
+                ahead[k] =
+                    at + k < end
+                        ? scatter_value(&scatter, scatter.sort.sorted[at + k], column)
+                        : 0;
+            for (int k = 0; k < SCATTER_AHEAD; k++)
+                sum += ahead[k];
+        }
         scatter.sums[i] = sum;
     }
 }
