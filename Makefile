@@ -65,12 +65,7 @@ ifneq ($(findstring thread,$(SAN)),)
 UNIT_SRC   := $(filter-out tests/unit/test_workloads.c,$(UNIT_SRC))
 endif
 CUDA_SRC   := $(sort $(wildcard cuda/*.cu cuda/*/*.cu))
-# What is called in CUDA's libraries is known from their headers; the libraries themselves
-# are loaded by the run.
-CUDNN_H    := $(firstword $(wildcard $(dir $(NVCC))../include/cudnn.h \
-                /usr/local/cuda/include/cudnn.h /usr/include/cudnn.h))
-CUDA_SYSTEM := $(patsubst %/cudnn.h,-isystem %,$(filter-out /usr/include/%,$(CUDNN_H)))
-CUDA_C_SRC := $(sort $(wildcard $(if $(CUDNN_H),cuda/*/*.c,cuda/nvml/*.c cuda/library/*.c)))
+CUDA_C_SRC := $(sort $(wildcard cuda/*/*.c))
 TRY_LIBRARIES_SRC := $(wildcard tests/fixtures/cudnn/try_*.c) $(filter-out cuda/nvml/%,$(CUDA_C_SRC)) \
                 workloads/instruments/digest.c $(addprefix workloads/worker/,families.c \
                 libraries.c emit.c tensor.c)
@@ -103,7 +98,7 @@ SIM_TESTS  := $(B)/tests/test_cudasim
 endif
 CUDA_LIB   := $(call obj,$(CUDA_C_SRC) $(filter-out $(MAINS) $(CPU_ONLY),$(WORKER_SRC)))
 
-TRY_LIBRARIES := $(if $(FLAVOUR),,$(if $(CUDNN_H),$(B)/tests/try-libraries))
+TRY_LIBRARIES := $(if $(FLAVOUR),,$(B)/tests/try-libraries)
 
 all: $(PROGRAMS) $(INSTRUMENTS)
 $(B)/reprod: $(call obj,daemon/main.c) $(DAEMON_LIB) $(B)/link.flags
@@ -165,7 +160,7 @@ $(B)/pic/%.c.o: %.c $(B)/cc.flags
 	$(Q)echo "  CC   $< (pic)"; mkdir -p $(@D); \
 	    $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) -fPIC -fopenmp -MMD -MP -c -o $@ $<
 
-$(B)/obj/cuda/%.c.o $(B)/obj/tests/fixtures/cudnn/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp $(CUDA_SYSTEM)
+$(B)/obj/cuda/%.c.o $(B)/obj/tests/fixtures/cudnn/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 # GPU code for every architecture that is served and the compiler knows, and PTX of the
 # newest for those to come.  No contraction into FMA, as everywhere.
 ifneq ($(filter %/reprod-worker-cuda,$(PROGRAMS)),)
@@ -243,9 +238,8 @@ C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch
                workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.h cuda/*/*.cu cuda/*/*.[ch] \
                tests/unit/*.[ch] tests/selftest/*.[ch] tests/simulator/*.*))
 C_FILES   += $(sort $(wildcard tests/fixtures/*/*.[ch]))
-CXX_HEADERS := $(wildcard cuda/*.h cuda/worker/*.h tests/simulator/*.h)
-HEADERS   := $(filter-out $(CXX_HEADERS) $(if $(CUDNN_H),,cuda/cudnn/%.h cuda/cublas/%.h \
-               cuda/nccl/%.h),$(filter %.h,$(C_FILES)))
+CXX_HEADERS := $(wildcard cuda/*.h cuda/worker/*.h tests/simulator/*.h tests/fixtures/abi/*.h)
+HEADERS   := $(filter-out $(CXX_HEADERS),$(filter %.h,$(C_FILES)))
 TIDY      := $(patsubst %,$(B)/tidy/%.ok,$(DAEMON_SRC) $(WORKER_SRC) $(NVML_SRC))
 lint: format-check check-layers check-docs check-headers tidy cppcheck
 format-check:
@@ -260,8 +254,8 @@ check-headers: $(HEADERS:%=$(B)/headers/%.ok) $(CXX_HEADERS:%=$(B)/headers/%.ok)
 $(CXX_HEADERS:%=$(B)/headers/%.ok): $(B)/headers/%.ok: %
 	@mkdir -p $(@D); $(CXX) $(SIM_FLAGS) -Werror -fsyntax-only -x c++ $< && touch $@
 $(B)/headers/%.h.ok: %.h
-	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) $(if $(filter cuda/%,$<),$(CUDA_SYSTEM)) \
-	    -fopenmp -Werror -fsyntax-only -x c $< && touch $@
+	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) -fopenmp \
+	    -Werror -fsyntax-only -x c $< && touch $@
 tidy: $(TIDY)
 $(B)/tidy/%.ok: % .clang-tidy
 	$(Q)echo "  TIDY $<"; mkdir -p $(@D); clang-tidy --quiet $< -- -std=c17 -D_GNU_SOURCE -I. \

@@ -13,13 +13,13 @@ static const char *const sonames[] = { "libcublas.so.13", "libcublas.so.12",
 static struct library library = { .title = "cuBLAS",
                                   .stem = "libcublas",
                                   .sonames = sonames };
-static struct cublas_api api;
+static struct cublas_table api;
 static char version[VERSION_SIZE] = "of an unknown version";
 
 static void load(void)
 {
 #define CUBLAS_ENTRY(function)                                                           \
-    { #function, offsetof(struct cublas_api, function), false },
+    { #function, offsetof(struct cublas_table, function), false },
     static const struct library_function functions[] = { CUBLAS_FUNCTIONS(CUBLAS_ENTRY) };
 #undef CUBLAS_ENTRY
     int major = 0, minor = 0, patch = 0;
@@ -28,9 +28,9 @@ static void load(void)
     library_functions(&library, functions, COUNT_OF(functions), version, &api);
     if (library.state != LIBRARY_USABLE)
         return;
-    if (api.cublasGetProperty(MAJOR_VERSION, &major) != 0 ||
-        api.cublasGetProperty(MINOR_VERSION, &minor) != 0 ||
-        api.cublasGetProperty(PATCH_LEVEL, &patch) != 0)
+    if (api.cublasGetProperty(LIBRARY_MAJOR, &major) != 0 ||
+        api.cublasGetProperty(LIBRARY_MINOR, &minor) != 0 ||
+        api.cublasGetProperty(LIBRARY_PATCH, &patch) != 0)
         library_refuse(&library, LIBRARY_BROKEN, "cuBLAS (%s) does not know its version",
                        library.path);
     snprintf(version, sizeof(version), "%d.%d.%d", major, minor, patch);
@@ -43,7 +43,7 @@ const char *cublas_unsupported(const struct run *run)
     return library_unsupported(&library, run);
 }
 
-const struct cublas_api *cublas_api(void)
+const struct cublas_table *cublas_api(void)
 {
     return &api;
 }

@@ -6,8 +6,7 @@
 #ifndef CUDA_CUBLAS_LOADER_H
 #define CUDA_CUBLAS_LOADER_H
 
-#include <cublas_v2.h>
-
+#include "cuda/cublas/abi.h"
 #include "cuda/library/library.h"
 #include "workloads/workload.h"
 
@@ -32,7 +31,7 @@ extern "C" {
     X(cublasDgemmStridedBatched)
 
 #define CUBLAS_DECLARE(function) LIBRARY_POINTER(function) function;
-struct cublas_api {
+struct cublas_table {
     CUBLAS_FUNCTIONS(CUBLAS_DECLARE)
 };
 #undef CUBLAS_DECLARE
@@ -42,7 +41,7 @@ struct cublas_api {
 const char *cublas_unsupported(const struct run *run);
 
 /* The functions, once cublas_unsupported returned NULL. */
-const struct cublas_api *cublas_api(void);
+const struct cublas_table *cublas_api(void);
 
 /* "13.1.0" once loaded. */
 const char *cublas_version(void);

@@ -171,7 +171,7 @@ static int list(struct run *run, const struct cudnn_conv *conv, void *search,
 static cudnnStatus_t workspace_bytes(struct run *run, const struct cudnn_conv *conv,
                                      int algorithm, size_t *ret_bytes)
 {
-    const struct cudnn_api *api = cudnn_api();
+    const struct cudnn_table *api = cudnn_api();
     cudnnHandle_t handle = cudnn_handle(run);
 
     switch (conv->pass) {

@@ -33,9 +33,9 @@ static void read_version(void)
     library_functions(&library, &get, 1, "of an unknown version", &get_property);
     if (library.state != LIBRARY_USABLE)
         return;
-    if (get_property(MAJOR_VERSION, &cudnn.major) != 0 ||
-        get_property(MINOR_VERSION, &minor) != 0 ||
-        get_property(PATCH_LEVEL, &patch) != 0) {
+    if (get_property(LIBRARY_MAJOR, &cudnn.major) != 0 ||
+        get_property(LIBRARY_MINOR, &minor) != 0 ||
+        get_property(LIBRARY_PATCH, &patch) != 0) {
         library_refuse(&library, LIBRARY_BROKEN, "cuDNN (%s) does not know its version",
                        library.path);
         return;
@@ -52,9 +52,10 @@ static void read_version(void)
 
 static void find_functions(void)
 {
-#define CUDNN_ENTRY(function) { #function, offsetof(struct cudnn_api, function), false },
+#define CUDNN_ENTRY(function)                                                            \
+    { #function, offsetof(struct cudnn_table, function), false },
 #define CUDNN_OPTIONAL(function)                                                         \
-    { #function, offsetof(struct cudnn_api, function), true },
+    { #function, offsetof(struct cudnn_table, function), true },
     static const struct library_function functions[] = { CUDNN_FUNCTIONS(
         CUDNN_ENTRY) CUDNN_OPTIONAL_FUNCTIONS(CUDNN_OPTIONAL) };
 #undef CUDNN_ENTRY
@@ -83,7 +84,7 @@ const char *cudnn_unsupported(const struct run *run)
     return library_unsupported(&library, run);
 }
 
-const struct cudnn_api *cudnn_api(void)
+const struct cudnn_table *cudnn_api(void)
 {
     return &cudnn_load()->api;
 }

@@ -14,7 +14,7 @@ struct cudnn {
     const char *reason;  /* why it cannot be used, one line; NULL when it can */
     const char *version; /* "9.19.0"; NULL when nothing was loaded */
     int major;
-    struct cudnn_api api; /* valid when `reason` is NULL */
+    struct cudnn_table api; /* valid when `reason` is NULL */
 };
 
 /* Loads the library on the first call.  Borrowed: valid until the process ends. */
@@ -25,7 +25,7 @@ const struct cudnn *cudnn_load(void);
 const char *cudnn_unsupported(const struct run *run);
 
 /* The functions, once cudnn_unsupported returned NULL. */
-const struct cudnn_api *cudnn_api(void);
+const struct cudnn_table *cudnn_api(void);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@ static const char *const sonames[] = { "libnccl.so.2", NULL };
 static struct library library = { .title = "NCCL",
                                   .stem = "libnccl",
                                   .sonames = sonames };
-static struct nccl_api api;
+static struct nccl_table api;
 static char version[VERSION_SIZE];
 
 /* 2.28.9 is 22809; before 2.9, 2.8.4 was 2804. */
@@ -24,7 +24,7 @@ static void write_version(int number)
 
 static void load(void)
 {
-#define NCCL_ENTRY(function) { #function, offsetof(struct nccl_api, function), false },
+#define NCCL_ENTRY(function) { #function, offsetof(struct nccl_table, function), false },
     static const struct library_function functions[] = { NCCL_FUNCTIONS(NCCL_ENTRY) };
 #undef NCCL_ENTRY
     int number = 0;
@@ -48,7 +48,7 @@ const char *nccl_unsupported(const struct run *run)
     return library_unsupported(&library, run);
 }
 
-const struct nccl_api *nccl_api(void)
+const struct nccl_table *nccl_api(void)
 {
     return &api;
 }

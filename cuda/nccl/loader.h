@@ -3,9 +3,8 @@
 #ifndef CUDA_NCCL_LOADER_H
 #define CUDA_NCCL_LOADER_H
 
-#include <nccl.h>
-
 #include "cuda/library/library.h"
+#include "cuda/nccl/abi.h"
 #include "workloads/workload.h"
 
 #ifdef __cplusplus
@@ -22,7 +21,7 @@ extern "C" {
     X(ncclAllReduce)
 
 #define NCCL_DECLARE(function) LIBRARY_POINTER(function) function;
-struct nccl_api {
+struct nccl_table {
     NCCL_FUNCTIONS(NCCL_DECLARE)
 };
 #undef NCCL_DECLARE
@@ -32,7 +31,7 @@ struct nccl_api {
 const char *nccl_unsupported(const struct run *run);
 
 /* The functions, once nccl_unsupported returned NULL. */
-const struct nccl_api *nccl_api(void);
+const struct nccl_table *nccl_api(void);
 
 /* Ends RUN as `infra` unless STATUS, what CALL returned, is success. */
 void nccl_check(struct run *run, ncclResult_t status, const char *call);

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <ctime>
 
-struct cudasim_stream {
+struct CUstream_st {
     int unused;
 };
 
@@ -167,7 +167,7 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t)
 
 cudaError_t cudaStreamCreate(cudaStream_t *ret_stream)
 {
-    *ret_stream = new cudasim_stream();
+    *ret_stream = new CUstream_st();
     return failure;
 }
 

@@ -34,7 +34,7 @@ enum cudaMemcpyKind {
     cudaMemcpyDefault
 };
 
-typedef struct cudasim_stream *cudaStream_t;
+typedef struct CUstream_st *cudaStream_t;
 typedef struct cudasim_event *cudaEvent_t;
 
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };

@@ -1,0 +1,286 @@
+/* The prototypes of the functions of functions.h, the same in cuDNN 8 and 9; see
+ * library/abi.h.  Descriptors of x, y, … are x_as, y_as, …; alpha and beta are pointers
+ * to a float, to a double where data are double: the result is alpha times the new value
+ * plus beta times the old one.
+ *
+ * Source: NVIDIA's cuDNN API reference. */
+#ifndef CUDA_CUDNN_ABI_H
+#define CUDA_CUDNN_ABI_H
+
+#include "cuda/cudnn/types.h"
+#include "cuda/library/abi.h"
+
+cudnnStatus_t cudnnGetProperty(enum library_property property, int *ret_value);
+const char *cudnnGetErrorString(cudnnStatus_t status);
+size_t cudnnGetCudartVersion(void);
+cudnnStatus_t cudnnCreate(cudnnHandle_t *ret_handle);
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle);
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, struct CUstream_st *stream);
+
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *ret_tensor);
+cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor,
+                                         cudnnTensorFormat_t format,
+                                         cudnnDataType_t dtype, int images, int channels,
+                                         int rows, int columns);
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor,
+                                         cudnnDataType_t dtype, int rank,
+                                         const int *extents, const int *strides);
+cudnnStatus_t cudnnGetTensorSizeInBytes(cudnnTensorDescriptor_t tensor,
+                                        size_t *ret_bytes);
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor);
+
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *ret_filter);
+cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter,
+                                         cudnnDataType_t dtype,
+                                         cudnnTensorFormat_t format, int out_channels,
+                                         int in_channels, int rows, int columns);
+cudnnStatus_t cudnnGetFilterSizeInBytes(cudnnFilterDescriptor_t filter,
+                                        size_t *ret_bytes);
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter);
+
+cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *ret_how);
+cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t how,
+                                              int pad_rows, int pad_columns,
+                                              int stride_rows, int stride_columns,
+                                              int dilation_rows, int dilation_columns,
+                                              cudnnConvolutionMode_t mode,
+                                              cudnnDataType_t accumulator);
+cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t how,
+                                          cudnnMathType_t math);
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t how, int groups);
+
+cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(cudnnConvolutionDescriptor_t how,
+                                                    cudnnTensorDescriptor_t x_as,
+                                                    cudnnFilterDescriptor_t w_as,
+                                                    int *ret_images, int *ret_channels,
+                                                    int *ret_rows, int *ret_columns);
+cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t how);
+
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
+    cudnnHandle_t handle, cudnnTensorDescriptor_t x_as, cudnnFilterDescriptor_t w_as,
+    cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t y_as, int room,
+    int *ret_count, cudnnConvolutionFwdAlgoPerf_t *ret_list);
+cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
+    cudnnHandle_t handle, cudnnTensorDescriptor_t x_as, const void *x,
+    cudnnFilterDescriptor_t w_as, const void *w, cudnnConvolutionDescriptor_t how,
+    cudnnTensorDescriptor_t y_as, void *y, int room, int *ret_count,
+    cudnnConvolutionFwdAlgoPerf_t *ret_list, void *workspace, size_t workspace_bytes);
+cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
+    cudnnHandle_t handle, cudnnTensorDescriptor_t x_as, cudnnFilterDescriptor_t w_as,
+    cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t y_as,
+    cudnnConvolutionFwdAlgo_t algorithm, size_t *ret_bytes);
+cudnnStatus_t cudnnConvolutionForward(
+    cudnnHandle_t handle, const void *alpha, cudnnTensorDescriptor_t x_as, const void *x,
+    cudnnFilterDescriptor_t w_as, const void *w, cudnnConvolutionDescriptor_t how,
+    cudnnConvolutionFwdAlgo_t algorithm, void *workspace, size_t workspace_bytes,
+    const void *beta, cudnnTensorDescriptor_t y_as, void *y);
+
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t handle, cudnnFilterDescriptor_t w_as, cudnnTensorDescriptor_t dy_as,
+    cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t dx_as, int room,
+    int *ret_count, cudnnConvolutionBwdDataAlgoPerf_t *ret_list);
+cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
+    cudnnHandle_t handle, cudnnFilterDescriptor_t w_as, const void *w,
+    cudnnTensorDescriptor_t dy_as, const void *dy, cudnnConvolutionDescriptor_t how,
+    cudnnTensorDescriptor_t dx_as, void *dx, int room, int *ret_count,
+    cudnnConvolutionBwdDataAlgoPerf_t *ret_list, void *workspace, size_t workspace_bytes);
+cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
+    cudnnHandle_t handle, cudnnFilterDescriptor_t w_as, cudnnTensorDescriptor_t dy_as,
+    cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t dx_as,
+    cudnnConvolutionBwdDataAlgo_t algorithm, size_t *ret_bytes);
+cudnnStatus_t cudnnConvolutionBackwardData(
+    cudnnHandle_t handle, const void *alpha, cudnnFilterDescriptor_t w_as, const void *w,
+    cudnnTensorDescriptor_t dy_as, const void *dy, cudnnConvolutionDescriptor_t how,
+    cudnnConvolutionBwdDataAlgo_t algorithm, void *workspace, size_t workspace_bytes,
+    const void *beta, cudnnTensorDescriptor_t dx_as, void *dx);
+
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t handle, cudnnTensorDescriptor_t x_as, cudnnTensorDescriptor_t dy_as,
+    cudnnConvolutionDescriptor_t how, cudnnFilterDescriptor_t dw_as, int room,
+    int *ret_count, cudnnConvolutionBwdFilterAlgoPerf_t *ret_list);
+cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
+    cudnnHandle_t handle, cudnnTensorDescriptor_t x_as, const void *x,
+    cudnnTensorDescriptor_t dy_as, const void *dy, cudnnConvolutionDescriptor_t how,
+    cudnnFilterDescriptor_t dw_as, void *dw, int room, int *ret_count,
+    cudnnConvolutionBwdFilterAlgoPerf_t *ret_list, void *workspace,
+    size_t workspace_bytes);
+cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
+    cudnnHandle_t handle, cudnnTensorDescriptor_t x_as, cudnnTensorDescriptor_t dy_as,
+    cudnnConvolutionDescriptor_t how, cudnnFilterDescriptor_t dw_as,
+    cudnnConvolutionBwdFilterAlgo_t algorithm, size_t *ret_bytes);
+cudnnStatus_t cudnnConvolutionBackwardFilter(
+    cudnnHandle_t handle, const void *alpha, cudnnTensorDescriptor_t x_as, const void *x,
+    cudnnTensorDescriptor_t dy_as, const void *dy, cudnnConvolutionDescriptor_t how,
+    cudnnConvolutionBwdFilterAlgo_t algorithm, void *workspace, size_t workspace_bytes,
+    const void *beta, cudnnFilterDescriptor_t dw_as, void *dw);
+
+cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void *alpha,
+                                           cudnnTensorDescriptor_t dy_as, const void *dy,
+                                           const void *beta,
+                                           cudnnTensorDescriptor_t db_as, void *db);
+
+cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t *ret_pooling);
+cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t pooling,
+                                          cudnnPoolingMode_t mode,
+                                          cudnnNanPropagation_t nan, int window_rows,
+                                          int window_columns, int pad_rows,
+                                          int pad_columns, int stride_rows,
+                                          int stride_columns);
+cudnnStatus_t cudnnGetPooling2dForwardOutputDim(cudnnPoolingDescriptor_t pooling,
+                                                cudnnTensorDescriptor_t x_as,
+                                                int *ret_images, int *ret_channels,
+                                                int *ret_rows, int *ret_columns);
+cudnnStatus_t cudnnDestroyPoolingDescriptor(cudnnPoolingDescriptor_t pooling);
+cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, cudnnPoolingDescriptor_t pooling,
+                                  const void *alpha, cudnnTensorDescriptor_t x_as,
+                                  const void *x, const void *beta,
+                                  cudnnTensorDescriptor_t y_as, void *y);
+cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, cudnnPoolingDescriptor_t pooling,
+                                   const void *alpha, cudnnTensorDescriptor_t y_as,
+                                   const void *y, cudnnTensorDescriptor_t dy_as,
+                                   const void *dy, cudnnTensorDescriptor_t x_as,
+                                   const void *x, const void *beta,
+                                   cudnnTensorDescriptor_t dx_as, void *dx);
+
+cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
+                                  cudnnSoftmaxMode_t mode, const void *alpha,
+                                  cudnnTensorDescriptor_t x_as, const void *x,
+                                  const void *beta, cudnnTensorDescriptor_t y_as,
+                                  void *y);
+cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle,
+                                   cudnnSoftmaxAlgorithm_t algorithm,
+                                   cudnnSoftmaxMode_t mode, const void *alpha,
+                                   cudnnTensorDescriptor_t y_as, const void *y,
+                                   cudnnTensorDescriptor_t dy_as, const void *dy,
+                                   const void *beta, cudnnTensorDescriptor_t dx_as,
+                                   void *dx);
+
+cudnnStatus_t
+cudnnCreateReduceTensorDescriptor(cudnnReduceTensorDescriptor_t *ret_reduction);
+cudnnStatus_t cudnnSetReduceTensorDescriptor(cudnnReduceTensorDescriptor_t reduction,
+                                             cudnnReduceTensorOp_t operation,
+                                             cudnnDataType_t accumulator,
+                                             cudnnNanPropagation_t nan,
+                                             cudnnReduceTensorIndices_t indices,
+                                             cudnnIndicesType_t indices_type);
+cudnnStatus_t cudnnDestroyReduceTensorDescriptor(cudnnReduceTensorDescriptor_t reduction);
+cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t handle,
+                                             cudnnReduceTensorDescriptor_t reduction,
+                                             cudnnTensorDescriptor_t x_as,
+                                             cudnnTensorDescriptor_t y_as,
+                                             size_t *ret_bytes);
+cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle,
+                                cudnnReduceTensorDescriptor_t reduction, void *indices,
+                                size_t indices_bytes, void *workspace,
+                                size_t workspace_bytes, const void *alpha,
+                                cudnnTensorDescriptor_t x_as, const void *x,
+                                const void *beta, cudnnTensorDescriptor_t y_as, void *y);
+
+cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *ret_dropout);
+cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t *ret_bytes);
+cudnnStatus_t cudnnDropoutGetReserveSpaceSize(cudnnTensorDescriptor_t x_as,
+                                              size_t *ret_bytes);
+cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropout,
+                                        cudnnHandle_t handle, float rate, void *states,
+                                        size_t states_bytes, unsigned long long seed);
+cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropout);
+cudnnStatus_t cudnnDropoutForward(cudnnHandle_t handle, cudnnDropoutDescriptor_t dropout,
+                                  cudnnTensorDescriptor_t x_as, const void *x,
+                                  cudnnTensorDescriptor_t y_as, void *y, void *reserve,
+                                  size_t reserve_bytes);
+cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, cudnnDropoutDescriptor_t dropout,
+                                   cudnnTensorDescriptor_t dy_as, const void *dy,
+                                   cudnnTensorDescriptor_t dx_as, void *dx, void *reserve,
+                                   size_t reserve_bytes);
+
+cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t channels_as,
+                                            cudnnTensorDescriptor_t x_as,
+                                            cudnnBatchNormMode_t mode);
+cudnnStatus_t cudnnBatchNormalizationForwardTraining(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
+    cudnnTensorDescriptor_t x_as, const void *x, cudnnTensorDescriptor_t y_as, void *y,
+    cudnnTensorDescriptor_t channels_as, const void *scale, const void *bias,
+    double average_factor, void *running_mean, void *running_variance, double epsilon,
+    void *ret_mean, void *ret_inverse_deviation);
+cudnnStatus_t cudnnBatchNormalizationBackward(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha_dx,
+    const void *beta_dx, const void *alpha_parameters, const void *beta_parameters,
+    cudnnTensorDescriptor_t x_as, const void *x, cudnnTensorDescriptor_t dy_as,
+    const void *dy, cudnnTensorDescriptor_t dx_as, void *dx,
+    cudnnTensorDescriptor_t channels_as, const void *scale, void *dscale, void *dbias,
+    double epsilon, const void *mean, const void *inverse_deviation);
+
+cudnnStatus_t cudnnCreateSpatialTransformerDescriptor(
+    cudnnSpatialTransformerDescriptor_t *ret_transformer);
+cudnnStatus_t
+cudnnSetSpatialTransformerNdDescriptor(cudnnSpatialTransformerDescriptor_t transformer,
+                                       cudnnSamplerType_t sampler, cudnnDataType_t dtype,
+                                       int rank, const int *extents);
+cudnnStatus_t
+cudnnDestroySpatialTransformerDescriptor(cudnnSpatialTransformerDescriptor_t transformer);
+cudnnStatus_t
+cudnnSpatialTfGridGeneratorForward(cudnnHandle_t handle,
+                                   cudnnSpatialTransformerDescriptor_t transformer,
+                                   const void *theta, void *grid);
+cudnnStatus_t
+cudnnSpatialTfGridGeneratorBackward(cudnnHandle_t handle,
+                                    cudnnSpatialTransformerDescriptor_t transformer,
+                                    const void *dgrid, void *dtheta);
+cudnnStatus_t cudnnSpatialTfSamplerForward(
+    cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t transformer,
+    const void *alpha, cudnnTensorDescriptor_t x_as, const void *x, const void *grid,
+    const void *beta, cudnnTensorDescriptor_t y_as, void *y);
+cudnnStatus_t cudnnSpatialTfSamplerBackward(
+    cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t transformer,
+    const void *alpha, cudnnTensorDescriptor_t x_as, const void *x, const void *beta,
+    cudnnTensorDescriptor_t dx_as, void *dx, const void *alpha_dgrid,
+    cudnnTensorDescriptor_t dy_as, const void *dy, const void *grid,
+    const void *beta_dgrid, void *dgrid);
+
+cudnnStatus_t cudnnCreateCTCLossDescriptor(cudnnCTCLossDescriptor_t *ret_ctc);
+cudnnStatus_t cudnnSetCTCLossDescriptorEx(cudnnCTCLossDescriptor_t ctc,
+                                          cudnnDataType_t accumulator,
+                                          cudnnLossNormalizationMode_t normalization,
+                                          cudnnNanPropagation_t nan);
+cudnnStatus_t cudnnSetCTCLossDescriptor_v8(cudnnCTCLossDescriptor_t ctc,
+                                           cudnnDataType_t accumulator,
+                                           cudnnLossNormalizationMode_t normalization,
+                                           cudnnNanPropagation_t nan, int most_labels);
+cudnnStatus_t cudnnDestroyCTCLossDescriptor(cudnnCTCLossDescriptor_t ctc);
+cudnnStatus_t
+cudnnGetCTCLossWorkspaceSize(cudnnHandle_t handle, cudnnTensorDescriptor_t logits_as,
+                             cudnnTensorDescriptor_t gradient_as, const int *labels,
+                             const int *label_lengths, const int *time_lengths,
+                             cudnnCTCLossAlgo_t algorithm, cudnnCTCLossDescriptor_t ctc,
+                             size_t *ret_bytes);
+/* Labels and lengths are in host memory; in device memory for _v8. */
+cudnnStatus_t cudnnCTCLoss(cudnnHandle_t handle, cudnnTensorDescriptor_t logits_as,
+                           const void *logits, const int *labels,
+                           const int *label_lengths, const int *time_lengths,
+                           void *losses, cudnnTensorDescriptor_t gradient_as,
+                           void *gradient, cudnnCTCLossAlgo_t algorithm,
+                           cudnnCTCLossDescriptor_t ctc, void *workspace,
+                           size_t workspace_bytes);
+cudnnStatus_t cudnnGetCTCLossWorkspaceSize_v8(cudnnHandle_t handle,
+                                              cudnnCTCLossAlgo_t algorithm,
+                                              cudnnCTCLossDescriptor_t ctc,
+                                              cudnnTensorDescriptor_t logits_as,
+                                              cudnnTensorDescriptor_t gradient_as,
+                                              size_t *ret_bytes);
+cudnnStatus_t cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t algorithm,
+                              cudnnCTCLossDescriptor_t ctc,
+                              cudnnTensorDescriptor_t logits_as, const void *logits,
+                              const int *labels, const int *label_lengths,
+                              const int *time_lengths, void *losses,
+                              cudnnTensorDescriptor_t gradient_as, void *gradient,
+                              size_t workspace_bytes, void *workspace);
+
+/* In some versions only. */
+void cudnnGetLastErrorString(char *ret_text, size_t size);
+cudnnStatus_t cudnnSetCTCLossDescriptor_v9(cudnnCTCLossDescriptor_t ctc,
+                                           cudnnDataType_t accumulator,
+                                           cudnnLossNormalizationMode_t normalization,
+                                           cudnnCTCGradMode_t gradients, int most_labels);
+size_t cudnnGetMaxDeviceVersion(void);
+
+#endif
