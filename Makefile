@@ -229,9 +229,10 @@ soak: all $(SELFTEST)
 check-stacks: all $(TRY_LIBRARIES)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -s -c tests/pytest.ini \
 	    -p no:cacheprovider tests/stacks
-detection: all
-	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_SURVEYS=20 REPROD_PROCESSES=200 $(PYTHON) -m pytest \
-	    -v -c tests/pytest.ini -p no:cacheprovider tests/system/test_detection.py
+detection: all $(SIMULATORS)
+	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_SURVEYS=20 REPROD_PROCESSES=200 REPROD_SCHEDULES=50 \
+	    $(PYTHON) -m pytest -v -c tests/pytest.ini -p no:cacheprovider \
+	    tests/system/test_detection.py tests/system/test_cudasim.py
 build-tests: all $(TESTS) $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \

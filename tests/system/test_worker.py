@@ -377,7 +377,8 @@ def test_probe_agrees_with_a_run():
     assert ended.status == 0
     probe = json.loads(ended.stdout, object_pairs_hook=unique)
     start = run("selftest_pass").events[0]
-    assert set(probe) == {"v", "backend", "worker_build", "versions", "devices", "cause"}
+    assert set(probe) == {"v", "backend", "worker_build", "versions", "problems", "devices",
+                          "cause"}
     assert probe["v"] == 1 and probe["cause"] is None
     assert probe["worker_build"] == start["environment"]["worker_build"]
     assert probe["devices"][0]["id"] == start["device"]
