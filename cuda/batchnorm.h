@@ -12,6 +12,7 @@
 
 enum {
     NORM_TASK_ROWS = 32, /* summed by a thread before its atomicAdds */
+    NORM_AHEAD = 8,      /* rows that it reads before it adds them */
     NORM_JOIN_SIDE = 32  /* sums of a thread block, and members of a tree */
 };
 
@@ -29,17 +30,27 @@ __device__ static inline float norm_xhat(const struct norm *norm, int64_t i)
     return (norm->x[i] - norm->mean[c]) * norm->inv_std[c];
 }
 
-/* Both sums of channel C over rows [BEGIN, END). */
+/* Both sums of channel C over rows [BEGIN, END).  Neither is ever -0, so zeros behind the
+ * end change nothing. */
 __device__ static inline void norm_rows_add(const struct norm *norm, int64_t c,
                                             int64_t begin, int64_t end, float *ret_offset,
                                             float *ret_scale)
 {
     float offset = 0, scale = 0;
 
-    for (int64_t i = begin * norm->channels + c; i < end * norm->channels;
-         i += norm->channels) {
-        offset += norm->dy[i];
-        scale += norm->dy[i] * ((norm->x[i] - norm->mean[c]) * norm->inv_std[c]);
+    for (int64_t row = begin; row < end; row += NORM_AHEAD) {
+        float dy[NORM_AHEAD], xhat[NORM_AHEAD];
+
+        for (int k = 0; k < NORM_AHEAD; k++) {
+            int64_t i = (row + k) * norm->channels + c;
+
+            dy[k] = row + k < end ? norm->dy[i] : 0;
+            xhat[k] = row + k < end ? (norm->x[i] - norm->mean[c]) * norm->inv_std[c] : 0;
+        }
+        for (int k = 0; k < NORM_AHEAD; k++) {
+            offset += dy[k];
+            scale += dy[k] * xhat[k];
+        }
     }
     *ret_offset = offset;
     *ret_scale = scale;

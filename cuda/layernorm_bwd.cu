@@ -8,6 +8,7 @@
 
 enum {
     TASK_ROWS = 32, /* summed by a thread before its atomicAdds */
+    AHEAD = 8,      /* rows that it reads before it adds them */
     TILE = 32,      /* rows of a block, and columns that it reads at a time */
     TILE_LINES = 8, /* rows that it reads at a time */
     JOIN_SIDE = 32  /* sums of a thread block, and members of a tree */
@@ -78,18 +79,25 @@ static void rows_finish(const struct layernorm_bwd *layer)
     LAUNCH_ITEMS(dx_kernel, layer->rows * layer->channels, *layer);
 }
 
-/* Both sums of channel C over rows [BEGIN, END). */
+/* Both sums of channel C over rows [BEGIN, END).  Neither is ever -0, so zeros behind the
+ * end change nothing. */
 __device__ static void channel_sums(const struct layernorm_bwd *layer, int64_t c,
                                     int64_t begin, int64_t end, float *ret_offset,
                                     float *ret_gain)
 {
     float offset = 0, gain = 0;
 
-    for (int64_t row = begin; row < end; row++) {
-        float dy = layer->dy[row * layer->channels + c];
+    for (int64_t row = begin; row < end; row += AHEAD) {
+        float dy[AHEAD], xhat[AHEAD];
 
-        offset += dy;
-        gain += dy * xhat_at(layer, row, c);
+        for (int k = 0; k < AHEAD; k++) {
+            dy[k] = row + k < end ? layer->dy[(row + k) * layer->channels + c] : 0;
+            xhat[k] = row + k < end ? xhat_at(layer, row + k, c) : 0;
+        }
+        for (int k = 0; k < AHEAD; k++) {
+            offset += dy[k];
+            gain += dy[k] * xhat[k];
+        }
     }
     *ret_offset = offset;
     *ret_gain = gain;
