@@ -3,7 +3,7 @@
  * (out channel, in channel, row, column), the order that every algorithm takes.
  * CUDNN_FMA_MATH throughout, so neither Tensor Cores nor TF32.
  *
- * Functions are weak: see usable.h.  What cuDNN refuses ends the run (outcome.h). */
+ * What cuDNN refuses ends the run (outcome.h). */
 #ifndef CUDA_CUDNN_CONVOLUTION_H
 #define CUDA_CUDNN_CONVOLUTION_H
 
@@ -52,36 +52,32 @@ enum cudnn_search {
 
 /* "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1"; the names of a pass, indexed by cuDNN's numbers;
  * COUNT of them. */
-const char *const *cudnn_conv_names(enum cudnn_pass pass, int *ret_count)
-    __attribute__((weak));
+const char *const *cudnn_conv_names(enum cudnn_pass pass, int *ret_count);
 
 /* Makes the descriptors, which needs no GPU. */
-void cudnn_conv_describe(struct run *run, struct cudnn_conv *conv) __attribute__((weak));
+void cudnn_conv_describe(struct run *run, struct cudnn_conv *conv);
 
 /* Takes ALGORITHM: asks for its claim and takes its workspace.  Ends the run as
  * `unsupported` where cuDNN says that it cannot compute this convolution. */
-void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm)
-    __attribute__((weak));
+void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm);
 
 /* Takes the algorithm of RUN's variant, "algo_<cuDNN's number>", or, for any other, the
  * fastest (cudnn_conv_find), and reports it as the run's; with its claim if it was named.
  */
-void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv)
-    __attribute__((weak));
+void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv);
 
 /* The algorithms of COUNT NUMBERS that can compute this, in that order; returns how many
  * they are. */
 int cudnn_conv_working(struct run *run, const struct cudnn_conv *conv, const int *numbers,
-                       int count, int *ret_working) __attribute__((weak));
+                       int count, int *ret_working);
 
 /* The fastest by cuDNN's own measurement (cudnnFind…AlgorithmEx); the result is
  * overwritten.  Ends the run as `unsupported` where there is none. */
 int cudnn_conv_find(struct run *run, const struct cudnn_conv *conv,
-                    enum cudnn_search search) __attribute__((weak));
+                    enum cudnn_search search);
 
 /* Overwrites the pass's result. */
-void cudnn_conv_compute(struct run *run, const struct cudnn_conv *conv)
-    __attribute__((weak));
+void cudnn_conv_compute(struct run *run, const struct cudnn_conv *conv);
 
 #ifdef __cplusplus
 }

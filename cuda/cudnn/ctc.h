@@ -1,6 +1,6 @@
 /* CTC loss of cuDNN and its gradient, by either function and either algorithm.  Float32;
- * logits and gradient are (time, example, symbol), the blank is symbol 0.  Functions are
- * weak: see usable.h.  What cuDNN refuses ends the run (outcome.h). */
+ * logits and gradient are (time, example, symbol), the blank is symbol 0.  What cuDNN
+ * refuses ends the run (outcome.h). */
 #ifndef CUDA_CUDNN_CTC_H
 #define CUDA_CUDNN_CTC_H
 
@@ -37,15 +37,12 @@ struct cudnn_ctc_task {
 };
 
 /* Makes the descriptors, which needs no GPU. */
-void cudnn_ctc_describe(struct run *run, struct cudnn_ctc_task *task)
-    __attribute__((weak));
+void cudnn_ctc_describe(struct run *run, struct cudnn_ctc_task *task);
 
 /* Takes the workspace, and reports the algorithm as the run's. */
-void cudnn_ctc_prepare(struct run *run, struct cudnn_ctc_task *task)
-    __attribute__((weak));
+void cudnn_ctc_prepare(struct run *run, struct cudnn_ctc_task *task);
 
-void cudnn_ctc_compute(struct run *run, const struct cudnn_ctc_task *task)
-    __attribute__((weak));
+void cudnn_ctc_compute(struct run *run, const struct cudnn_ctc_task *task);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,5 @@
 /* Max-pooling of cuDNN and its gradient, float32, (image, row, column, channel) in
- * memory: the order that both modes take.  Functions are weak: see usable.h.  What cuDNN
- * refuses ends the run (outcome.h). */
+ * memory: the order that both modes take.  What cuDNN refuses ends the run (outcome.h). */
 #ifndef CUDA_CUDNN_POOLING_H
 #define CUDA_CUDNN_POOLING_H
 
@@ -26,11 +25,10 @@ struct cudnn_pool {
 };
 
 /* Makes the descriptors, which needs no GPU. */
-void cudnn_pool_describe(struct run *run, struct cudnn_pool *pool) __attribute__((weak));
+void cudnn_pool_describe(struct run *run, struct cudnn_pool *pool);
 
 /* Pools x, because the gradient needs the maxima, and overwrites dx. */
-void cudnn_pool_compute(struct run *run, const struct cudnn_pool *pool)
-    __attribute__((weak));
+void cudnn_pool_compute(struct run *run, const struct cudnn_pool *pool);
 
 #ifdef __cplusplus
 }
