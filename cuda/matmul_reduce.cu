@@ -9,8 +9,8 @@ enum {
     TASK_COLUMNS = 8 * WARP_LANES, /* of a warp's atomicAdd to a sum */
     TASK_EXAMPLES = 32,            /* of a thread's atomicAdd to the bias */
     OWNED = 4,                     /* rows of dw1 that a thread computes */
-    TILE = 32,     /* rows of a block, and columns that it reads at a time */
-    TILE_LINES = 8 /* rows that it reads at a time */
+    TILE_ROWS = 8,                 /* of a block of warps, one a row */
+    TILE_COLUMNS = 4 * WARP_LANES  /* that it reads at a time */
 };
 
 struct matmul_reduce {
@@ -98,27 +98,25 @@ static void compute_unordered(struct run *run)
     LAUNCH_ITEMS(bias_atomic_kernel, examples * s->outputs, *layer, examples);
 }
 
-/* a * ones: TILE threads of a block each have a row, of which all threads read the next
- * columns together. */
+/* a * ones: the first threads of a block each have a row, of which a warp multiplies the
+ * next columns. */
 __global__ static void sums_kernel(struct matmul_reduce layer)
 {
-    __shared__ float tile[TILE][TILE + 1], ones[TILE];
+    __shared__ float products[TILE_ROWS][TILE_COLUMNS + 1];
     const struct reduce_layer_shape *s = &layer.shape;
-    int64_t first = (int64_t)blockIdx.x * TILE, own = first + threadIdx.x;
-    bool has_row = threadIdx.y == 0 && own < s->rows;
+    int64_t first = (int64_t)blockIdx.x * TILE_ROWS, own = first + threadIdx.x;
+    int64_t row = first + threadIdx.y;
+    bool has_row = threadIdx.y == 0 && threadIdx.x < TILE_ROWS && own < s->rows;
     float sum = 0;
 
-    for (int64_t begin = 0; begin < s->columns; begin += TILE) {
-        int64_t c = begin + threadIdx.x;
-
-        for (int64_t line = threadIdx.y; line < TILE; line += TILE_LINES)
-            if (first + line < s->rows && c < s->columns)
-                tile[line][threadIdx.x] = layer.a[(first + line) * s->columns + c];
-        if (threadIdx.y == 0 && c < s->columns)
-            ones[threadIdx.x] = layer.ones[c];
+    for (int64_t begin = 0; begin < s->columns; begin += TILE_COLUMNS) {
+        for (int64_t i = threadIdx.x; i < TILE_COLUMNS; i += WARP_LANES)
+            if (row < s->rows && begin + i < s->columns)
+                products[threadIdx.y][i] =
+                    layer.a[row * s->columns + begin + i] * layer.ones[begin + i];
         __syncthreads();
-        for (int64_t i = 0; has_row && i < TILE && begin + i < s->columns; i++)
-            sum += tile[threadIdx.x][i] * ones[i];
+        for (int64_t i = 0; has_row && i < TILE_COLUMNS && begin + i < s->columns; i++)
+            sum += products[threadIdx.x][i];
         __syncthreads();
     }
     if (has_row)
@@ -130,8 +128,8 @@ static void compute_matmul(struct run *run)
     const struct matmul_reduce *layer = (const struct matmul_reduce *)run->state;
 
     gradient_multiply(layer, layer->shape.inputs);
-    LAUNCH(sums_kernel, (unsigned)ceil_div(layer->shape.rows, TILE),
-           dim3(TILE, TILE_LINES), 0, 0, *layer);
+    LAUNCH(sums_kernel, (unsigned)ceil_div(layer->shape.rows, TILE_ROWS),
+           dim3(WARP_LANES, TILE_ROWS), 0, 0, *layer);
 }
 
 __global__ static void ones_kernel(float *ones, int64_t count)
