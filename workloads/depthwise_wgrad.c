@@ -1,18 +1,15 @@
 /* Gradient of a depthwise 3x3 convolution (stride 1, padding 1, multiplier 1) with
  * respect to its filter: dw[kh,kw,c] = sum over n,h,w of x[n, h+kh-1, w+kw-1, c] *
  * dy[n,h,w,c]. */
-#include "workloads/workload.h"
+#include "workloads/depthwise_wgrad.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
+#include "workloads/workload.h"
 
-enum { SIDE = 3, TAPS = SIDE * SIDE, ROW_SLOTS = 32, TREE_CHUNK = 64 };
-
-struct depthwise_shape {
-    int64_t images, height, width, channels;
-};
+enum { TREE_CHUNK = 64 };
 
 struct depthwise_wgrad {
     const struct depthwise_shape *shape;
@@ -30,8 +27,8 @@ static const float *tap_pixel(const struct depthwise_wgrad *conv, int64_t image,
 {
     const struct depthwise_shape *s = conv->shape;
 
-    h += tap / SIDE - 1;
-    w += tap % SIDE - 1;
+    h += tap / DEPTHWISE_SIDE - 1;
+    w += tap % DEPTHWISE_SIDE - 1;
     if (h < 0 || h >= s->height || w < 0 || w >= s->width)
         return NULL;
     return conv->x + ((image * s->height + h) * s->width + w) * s->channels;
@@ -43,7 +40,7 @@ static void pixel_add_atomically(const struct depthwise_wgrad *conv, int64_t ima
     const struct depthwise_shape *s = conv->shape;
     const float *dy = conv->dy + ((image * s->height + h) * s->width + w) * s->channels;
 
-    for (int64_t tap = 0; tap < TAPS; tap++) {
+    for (int64_t tap = 0; tap < DEPTHWISE_TAPS; tap++) {
         const float *x = tap_pixel(conv, image, h, w, tap);
 
         for (int64_t i = 0; x && i < s->channels; i++) {
@@ -76,7 +73,7 @@ static void pixel_add(const struct depthwise_wgrad *conv, int64_t image, int64_t
     const struct depthwise_shape *s = conv->shape;
     const float *dy = conv->dy + ((image * s->height + h) * s->width + w) * s->channels;
 
-    for (int64_t tap = 0; tap < TAPS; tap++) {
+    for (int64_t tap = 0; tap < DEPTHWISE_TAPS; tap++) {
         const float *x = tap_pixel(conv, image, h, w, tap);
         float *to = dw + tap * s->channels;
 
@@ -97,12 +94,12 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t slot = 0; slot < ROW_SLOTS; slot++) {
+        for (int64_t slot = 0; slot < DEPTHWISE_SLOTS; slot++) {
             float *partial = conv->partials + slot * conv->elements;
 
             memset(partial, 0, (size_t)conv->elements * sizeof(float));
-            for (int64_t row = slot * rows / ROW_SLOTS;
-                 row < (slot + 1) * rows / ROW_SLOTS; row++)
+            for (int64_t row = slot * rows / DEPTHWISE_SLOTS;
+                 row < (slot + 1) * rows / DEPTHWISE_SLOTS; row++)
                 for (int64_t w = 0; w < s->width; w++)
                     pixel_add(conv, row / s->height, row % s->height, w, partial);
         }
@@ -112,7 +109,7 @@ static void compute_ordered(struct run *run)
 
             if (end > conv->elements)
                 end = conv->elements;
-            tree_sum(conv->partials, ROW_SLOTS, conv->elements, begin, end);
+            tree_sum(conv->partials, DEPTHWISE_SLOTS, conv->elements, begin, end);
             memcpy(conv->dw + begin, conv->partials + begin,
                    (size_t)(end - begin) * sizeof(float));
         }
@@ -124,14 +121,15 @@ static void setup(struct run *run)
     const struct depthwise_shape *s = run->size->params;
     struct depthwise_wgrad *conv = run_host_alloc(sizeof(*conv));
     int64_t x_shape[] = { s->images, s->height, s->width, s->channels };
-    int64_t dw_shape[] = { SIDE, SIDE, s->channels };
+    int64_t dw_shape[] = { DEPTHWISE_SIDE, DEPTHWISE_SIDE, s->channels };
 
     conv->shape = s;
-    conv->elements = TAPS * s->channels;
+    conv->elements = DEPTHWISE_TAPS * s->channels;
     conv->x = run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data;
     conv->dy = run_input(run, "dy", run->dtype, 4, x_shape, FILL_WIDE, 0)->data;
     conv->dw = run_output(run, "dw", run->dtype, 3, dw_shape)->data;
-    conv->partials = run_alloc(run, (size_t)(ROW_SLOTS * conv->elements) * sizeof(float));
+    conv->partials =
+        run_alloc(run, (size_t)(DEPTHWISE_SLOTS * conv->elements) * sizeof(float));
     run->state = conv;
 }
 
@@ -145,7 +143,8 @@ static void reference(const struct run *run, const struct tensor *inputs,
     double gamma = rounding_gamma(run->dtype, s->images * pixels);
 
     for (int64_t i = 0; i < tensor_elements(output); i++) {
-        int64_t down = i / s->channels / SIDE - 1, right = i / s->channels % SIDE - 1;
+        int64_t down = i / s->channels / DEPTHWISE_SIDE - 1,
+                right = i / s->channels % DEPTHWISE_SIDE - 1;
         int64_t c = i % s->channels;
 
         ret_expected[i] = ret_bound[i] = 0;
