@@ -1,6 +1,8 @@
 /* Gradients of batch normalization in training; workloads/batchnorm_bwd.c defines the
  * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
 #include "cuda/batchnorm.h"
+#include "cuda/cudnn/batchnorm.h"
+#include "cuda/cudnn/usable.h"
 
 __global__ static void dx_kernel(struct norm norm)
 {
@@ -32,6 +34,45 @@ static void compute_unordered(struct run *run)
     LAUNCH_ITEMS(dx_kernel, norm->rows * norm->channels, *norm);
 }
 
+static void compute_spatial(struct run *run)
+{
+    cudnn_norm_compute(run, (const struct cudnn_norm *)run->state);
+}
+
+static void compute_persistent(struct run *run)
+{
+    compute_spatial(run);
+}
+
+static void setup(struct run *run)
+{
+    const struct norm_shape *s = (const struct norm_shape *)run->size->params;
+    const struct norm *norm;
+    struct cudnn_norm *cudnn;
+
+    norm_setup(run);
+    if (!run->variant->unsupported)
+        return;
+    norm = (const struct norm *)run->state;
+    cudnn = (struct cudnn_norm *)run_host_alloc(sizeof(*cudnn));
+    cudnn->images = (int)s->images;
+    cudnn->height = (int)s->height;
+    cudnn->width = (int)s->width;
+    cudnn->channels = (int)s->channels;
+    cudnn->persistent = run->variant->compute == compute_persistent;
+    cudnn->epsilon = NORM_EPSILON;
+    cudnn->x = norm->x;
+    cudnn->dy = norm->dy;
+    cudnn->scale = norm->scale;
+    cudnn->mean = norm->mean;
+    cudnn->inv_std = norm->inv_std;
+    cudnn->dx = norm->dx;
+    cudnn->dscale = norm->dscale;
+    cudnn->doffset = norm->doffset;
+    cudnn_norm_describe(run, cudnn);
+    run->state = cudnn;
+}
+
 static const struct workload_variant variants[] = {
     { .name = "ordered",
       .summary = "64 fixed groups of pixels, joined by a fixed tree",
@@ -45,6 +86,21 @@ static const struct workload_variant variants[] = {
       .algorithm = "row tasks, atomicAdd",
       .control = true,
       .compute = compute_unordered },
+    { .name = "cudnn_spatial",
+      .summary = "cuDNN's CUDNN_BATCHNORM_SPATIAL itself",
+      .models = "cudnnBatchNormalizationBackward, not among what cuDNN lists as not "
+                "reproducible",
+      .algorithm = "CUDNN_BATCHNORM_SPATIAL, NHWC, no workspace",
+      .claim = "deterministic",
+      .compute = compute_spatial,
+      .unsupported = cudnn_unusable },
+    { .name = "cudnn_persistent",
+      .summary = "cuDNN's CUDNN_BATCHNORM_SPATIAL_PERSISTENT itself",
+      .models = "cudnnBatchNormalizationBackward, off by default in TensorFlow",
+      .algorithm = "CUDNN_BATCHNORM_SPATIAL_PERSISTENT, NHWC, no workspace",
+      .claim = "deterministic",
+      .compute = compute_persistent,
+      .unsupported = cudnn_unusable },
 };
 
 static const struct workload batchnorm_bwd_cuda = {
@@ -53,6 +109,6 @@ static const struct workload batchnorm_bwd_cuda = {
     .backend = "cuda",
     .variants = variants,
     .variant_count = COUNT_OF(variants),
-    .setup = norm_setup,
+    .setup = setup,
 };
 WORKLOAD_REGISTER(batchnorm_bwd_cuda);

@@ -10,6 +10,9 @@
 /* `ordered`: so many groups of rows. */
 enum { NORM_SLOTS = 64 };
 
+/* Added to the variance. */
+#define NORM_EPSILON 1e-3
+
 struct norm_shape {
     int64_t images, height, width, channels;
 };
@@ -31,7 +34,7 @@ REPROD_HD void norm_statistics(const float *x, int64_t rows, int64_t channels,
     sum /= (double)rows;
     squares = squares / (double)rows - sum * sum;
     *ret_mean = (float)sum;
-    *ret_inv_std = (float)(1 / sqrt(squares + 1e-3));
+    *ret_inv_std = (float)(1 / sqrt(squares + NORM_EPSILON));
 }
 
 #endif
