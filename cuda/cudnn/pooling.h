@@ -1,5 +1,6 @@
 /* Max-pooling of cuDNN and its gradient, float32, (image, row, column, channel) in
- * memory: the order that both modes take.  What cuDNN refuses ends the run (outcome.h). */
+ * memory: the order that both modes take.  What cuDNN refuses ends the run (outcome.h).
+ */
 #ifndef CUDA_CUDNN_POOLING_H
 #define CUDA_CUDNN_POOLING_H
 
