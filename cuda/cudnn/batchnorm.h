@@ -1,7 +1,6 @@
 /* The gradient of batch normalization of cuDNN in its spatial modes, float32, (image,
  * row, column, channel) in memory, from a mean and an inverse standard deviation that are
- * given.  Functions are weak: see usable.h.  What cuDNN refuses ends the run
- * (outcome.h). */
+ * given.  What cuDNN refuses ends the run (outcome.h). */
 #ifndef CUDA_CUDNN_BATCHNORM_H
 #define CUDA_CUDNN_BATCHNORM_H
 
@@ -26,10 +25,9 @@ struct cudnn_norm {
 };
 
 /* Makes the descriptors, which needs no GPU. */
-void cudnn_norm_describe(struct run *run, struct cudnn_norm *norm) __attribute__((weak));
+void cudnn_norm_describe(struct run *run, struct cudnn_norm *norm);
 
-void cudnn_norm_compute(struct run *run, const struct cudnn_norm *norm)
-    __attribute__((weak));
+void cudnn_norm_compute(struct run *run, const struct cudnn_norm *norm);
 
 #ifdef __cplusplus
 }
