@@ -11,6 +11,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
+#include "cuda/layout.h"
 #include "cuda/worker/device.h"
 #include "cuda/worker/digest.h"
 #include "cuda/worker/exact_sum.h"
@@ -173,12 +174,38 @@ static int prepare(void **)
     return 0;
 }
 
+/* The variants that need another order run with a library only, so this is the one place
+ * where it is looked at. */
+static void test_layouts(void **)
+{
+    enum { BATCHES = 3, ROWS = 37, COLUMNS = 70, COUNT = BATCHES * ROWS * COLUMNS };
+    struct tensor from = tensor_new(DTYPE_FLOAT32, COUNT);
+    struct tensor to = tensor_new(DTYPE_FLOAT32, COUNT);
+    float *x = (float *)from.data, *y = (float *)to.data;
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (float)i;
+    layout_transpose(x, y, BATCHES, ROWS, COLUMNS);
+    for (int b = 0; b < BATCHES; b++)
+        for (int r = 0; r < ROWS; r++)
+            for (int c = 0; c < COLUMNS; c++)
+                assert_true(y[(b * COLUMNS + c) * ROWS + r] ==
+                            x[(b * ROWS + r) * COLUMNS + c]);
+    layout_reverse(x, y, BATCHES, ROWS, COLUMNS);
+    for (int b = 0; b < BATCHES; b++)
+        for (int r = 0; r < ROWS; r++)
+            for (int c = 0; c < COLUMNS; c++)
+                assert_true(y[(c * ROWS + r) * BATCHES + b] ==
+                            x[(b * ROWS + r) * COLUMNS + c]);
+    cudaFree(from.data);
+    cudaFree(to.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_bits),    cmocka_unit_test(test_fills),
         cmocka_unit_test(test_special_values), cmocka_unit_test(test_many_largest),
-        cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_poison),         cmocka_unit_test(test_layouts),
     };
     return cmocka_run_group_tests(tests, prepare, NULL);
 }
