@@ -93,14 +93,14 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_BATCHNORM_SPATIAL, NHWC, no workspace",
       .claim = "deterministic",
       .compute = compute_spatial,
-      .unsupported = cudnn_unusable },
+      .unsupported = cudnn_unsupported },
     { .name = "cudnn_persistent",
       .summary = "cuDNN's CUDNN_BATCHNORM_SPATIAL_PERSISTENT itself",
       .models = "cudnnBatchNormalizationBackward, off by default in TensorFlow",
       .algorithm = "CUDNN_BATCHNORM_SPATIAL_PERSISTENT, NHWC, no workspace",
       .claim = "deterministic",
       .compute = compute_persistent,
-      .unsupported = cudnn_unusable },
+      .unsupported = cudnn_unsupported },
 };
 
 static const struct workload batchnorm_bwd_cuda = {

@@ -221,21 +221,21 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_CONVOLUTION_BWD_DATA_ALGO_0",
       .claim = "non-deterministic",
       .compute = compute_cudnn,
-      .unsupported = cudnn_unusable },
+      .unsupported = cudnn_unsupported },
     { .name = "algo_1",
       .summary = "cuDNN's CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 itself",
       .models = "what TF_CUDNN_DETERMINISTIC and TF_DETERMINISTIC_OPS select",
       .algorithm = "CUDNN_CONVOLUTION_BWD_DATA_ALGO_1",
       .claim = "deterministic",
       .compute = compute_cudnn,
-      .unsupported = cudnn_unusable },
+      .unsupported = cudnn_unsupported },
     { .name = "autotune",
       .summary = "the algorithm of cuDNN that was the fastest in this process",
       .models = "TensorFlow's and PyTorch's benchmarking: "
                 "cudnnFindConvolutionBackwardDataAlgorithmEx",
       .algorithm = "the fastest that cuDNN finds",
       .compute = compute_cudnn,
-      .unsupported = cudnn_unusable },
+      .unsupported = cudnn_unsupported },
 };
 
 static const struct workload conv_dgrad_cuda = {

@@ -192,14 +192,14 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_POOLING_MAX, NHWC, no workspace",
       .claim = "non-deterministic",
       .compute = compute_cudnn_max,
-      .unsupported = cudnn_unusable },
+      .unsupported = cudnn_unsupported },
     { .name = "cudnn_max_deterministic",
       .summary = "cuDNN's CUDNN_POOLING_MAX_DETERMINISTIC itself",
       .models = "what TF_CUDNN_DETERMINISTIC and TF_DETERMINISTIC_OPS select",
       .algorithm = "CUDNN_POOLING_MAX_DETERMINISTIC, NHWC, no workspace",
       .claim = "deterministic",
       .compute = compute_cudnn_deterministic,
-      .unsupported = cudnn_unusable },
+      .unsupported = cudnn_unsupported },
 };
 
 static const struct workload maxpool_bwd_cuda = {

@@ -9,17 +9,11 @@
 extern "C" {
 #endif
 
-/* loader.h has the contract. */
+/* The hook `unsupported` of a variant; loader.h has the contract. */
 const char *cudnn_unsupported(const struct run *run);
 
 /* Of the library that is used: "9.19.0". */
 const char *cudnn_version(void);
-
-/* The hook `unsupported` of a variant that computes with cuDNN. */
-static inline const char *cudnn_unusable(const struct run *run)
-{
-    return cudnn_unsupported(run);
-}
 
 #ifdef __cplusplus
 }
