@@ -46,10 +46,10 @@ static void setup(struct run *run)
         .width = shape->width,
         .destinations = shape->entries,
         .share = shape->length,
-        .index = run_input_values(run, "ids", DTYPE_INT32, 2, ids_shape, ids)->data,
-        .values = run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data,
-        .sums = run_output(run, "dtable", run->dtype, 2, table_shape)->data,
     };
+    scatter->index = run_input_values(run, "ids", DTYPE_INT32, 2, ids_shape, ids)->data;
+    scatter->values = run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
+    scatter->sums = run_output(run, "dtable", run->dtype, 2, table_shape)->data;
     scatter_init(run, scatter);
     run->state = scatter;
     free(ids);

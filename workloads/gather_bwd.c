@@ -72,12 +72,12 @@ static void setup(struct run *run)
         .width = shape->width,
         .destinations = shape->entries,
         .share = 1,
-        .index = run_input(run, "indices", DTYPE_INT32, 1, dy_shape, FILL_INDEX,
-                           shape->entries)
-                     ->data,
-        .values = run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data,
-        .sums = run_output(run, "dparams", run->dtype, 2, params_shape)->data,
     };
+    scatter->index =
+        run_input(run, "indices", DTYPE_INT32, 1, dy_shape, FILL_INDEX, shape->entries)
+            ->data;
+    scatter->values = run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
+    scatter->sums = run_output(run, "dparams", run->dtype, 2, params_shape)->data;
     scatter_init(run, scatter);
     run->state = scatter;
 }

@@ -108,12 +108,13 @@ static void setup(struct run *run)
         .width = shape->width,
         .destinations = shape->entries,
         .share = 1,
-        .index =
-            run_input(run, "indices", DTYPE_INT32, 1, updates, FILL_INDEX, shape->entries)
-                ->data,
-        .values = run_input(run, "updates", run->dtype, 2, updates, FILL_WIDE, 0)->data,
-        .sums = run_output(run, "added", run->dtype, 2, params)->data,
     };
+    nd->scatter.index =
+        run_input(run, "indices", DTYPE_INT32, 1, updates, FILL_INDEX, shape->entries)
+            ->data;
+    nd->scatter.values =
+        run_input(run, "updates", run->dtype, 2, updates, FILL_WIDE, 0)->data;
+    nd->scatter.sums = run_output(run, "added", run->dtype, 2, params)->data;
     scatter_init(run, &nd->scatter);
     nd->params = run_input(run, "params", run->dtype, 2, params, FILL_UNIFORM, 0)->data;
     nd->updated = run_output(run, "updated", run->dtype, 2, params)->data;

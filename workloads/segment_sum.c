@@ -89,10 +89,12 @@ static void setup(struct run *run)
         .width = shape->width,
         .destinations = shape->segments,
         .share = 1,
-        .index = run_input_values(run, "ids", DTYPE_INT32, 1, data_shape, ids)->data,
-        .values = run_input_values(run, "data", run->dtype, 2, data_shape, data)->data,
-        .sums = run_output(run, "sums", run->dtype, 2, sums_shape)->data,
     };
+    segment->scatter.index =
+        run_input_values(run, "ids", DTYPE_INT32, 1, data_shape, ids)->data;
+    segment->scatter.values =
+        run_input_values(run, "data", run->dtype, 2, data_shape, data)->data;
+    segment->scatter.sums = run_output(run, "sums", run->dtype, 2, sums_shape)->data;
     scatter_init(run, &segment->scatter);
     segment->wide_sums =
         run_alloc(run, (size_t)(shape->segments * shape->width) * sizeof(double));
