@@ -1,6 +1,10 @@
 /* Gradients of bilinear sampling; workloads/spatial_sampler_bwd.c defines the operation.
- * `ordered` adds in the order of the CPU's, so it has its bits. */
+ * `ordered` adds in the order of the CPU's, so it has its bits.  cuDNN reads x and dy as
+ * (image, channel, …), which setup makes once; every iteration brings dx back. */
+#include "cuda/cudnn/sampler.h"
+#include "cuda/cudnn/usable.h"
 #include "cuda/kernel.h"
+#include "cuda/layout.h"
 #include "cuda/sort.h"
 #include "workloads/spatial_sampler_bwd.h"
 
@@ -10,6 +14,7 @@ struct spatial_sampler_bwd {
     float *dx, *dgrid;
     int32_t *pixels;      /* the upper left pixel of each sample */
     struct row_sort sort; /* samples by that pixel, in the order of the grid */
+    struct cudnn_sampler cudnn;
 };
 
 __host__ __device__ static int64_t sample_count(const struct sampler_shape *s)
@@ -135,6 +140,40 @@ static void compute_ordered(struct run *run)
     LAUNCH_ITEMS(grid_kernel, sample_count(s), *sampler);
 }
 
+static void compute_cudnn(struct run *run)
+{
+    const struct spatial_sampler_bwd *sampler =
+        (const struct spatial_sampler_bwd *)run->state;
+    const struct sampler_shape *s = &sampler->shape;
+
+    cudnn_sampler_compute(run, &sampler->cudnn);
+    layout_transpose(sampler->cudnn.dx, sampler->dx, s->images, s->channels,
+                     s->height * s->width);
+}
+
+static void cudnn_setup(struct run *run, struct spatial_sampler_bwd *sampler)
+{
+    const struct sampler_shape *s = &sampler->shape;
+    struct cudnn_sampler *cudnn = &sampler->cudnn;
+    size_t x_bytes = (size_t)(pixel_count(s) * s->channels) * sizeof(float);
+    size_t dy_bytes = (size_t)(sample_count(s) * s->channels) * sizeof(float);
+    float *x = (float *)run_alloc(run, x_bytes);
+
+    cudnn->images = (int)s->images;
+    cudnn->height = (int)s->height;
+    cudnn->width = (int)s->width;
+    cudnn->channels = (int)s->channels;
+    cudnn->samples = (int)s->samples;
+    cudnn->x = x;
+    cudnn->grid = sampler->grid;
+    cudnn->dy = (float *)run_alloc(run, dy_bytes);
+    cudnn->dx = (float *)run_alloc(run, x_bytes);
+    cudnn->dgrid = sampler->dgrid;
+    cudnn_sampler_describe(run, cudnn);
+    layout_transpose(sampler->x, x, s->images, s->height * s->width, s->channels);
+    layout_transpose(sampler->dy, cudnn->dy, s->images, s->samples, s->channels);
+}
+
 static void setup(struct run *run)
 {
     const struct sampler_shape *s = (const struct sampler_shape *)run->size->params;
@@ -154,12 +193,16 @@ static void setup(struct run *run)
         (const float *)run_input(run, "dy", run->dtype, 3, dy_shape, FILL_WIDE, 0)->data;
     sampler->dx = (float *)run_output(run, "dx", run->dtype, 4, x_shape)->data;
     sampler->dgrid = (float *)run_output(run, "dgrid", run->dtype, 3, grid_shape)->data;
+    run->state = sampler;
+    if (run->variant->compute == compute_cudnn) {
+        cudnn_setup(run, sampler);
+        return;
+    }
     sampler->pixels =
         (int32_t *)run_alloc(run, (size_t)sample_count(s) * sizeof(*sampler->pixels));
     sampler->sort.rows = sample_count(s);
     sampler->sort.destinations = pixel_count(s);
     sort_init(run, &sampler->sort);
-    run->state = sampler;
 }
 
 static const struct workload_variant variants[] = {
@@ -175,6 +218,13 @@ static const struct workload_variant variants[] = {
       .models = "no library's kernel: sorting shows that a solution is possible",
       .algorithm = "stable counting sort, gather",
       .compute = compute_ordered },
+    { .name = "cudnn",
+      .summary = "cuDNN's sampler itself, which has one algorithm",
+      .models = "cudnnSpatialTfSamplerBackward, listed by cuDNN as not reproducible",
+      .algorithm = "cudnnSpatialTfSamplerBackward, NCHW, no workspace",
+      .claim = "non-deterministic",
+      .compute = compute_cudnn,
+      .unsupported = cudnn_unusable },
 };
 
 static const struct workload spatial_sampler_bwd_cuda = {
