@@ -108,8 +108,7 @@ static const char *problem_get(void)
     return name && *name ? onednn_load()->reason : NULL;
 }
 
-static const struct workload_fact onednn_version = { .backend = "cpu",
-                                                     .name = "onednn",
-                                                     .value = version_get,
-                                                     .problem = problem_get };
+static const struct workload_fact onednn_version = {
+    .backend = "cpu", .name = "onednn", .value = version_get, .problem = problem_get
+};
 WORKLOAD_FACT_REGISTER(onednn_version);
