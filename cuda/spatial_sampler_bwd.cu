@@ -224,7 +224,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "cudnnSpatialTfSamplerBackward, NCHW, no workspace",
       .claim = "non-deterministic",
       .compute = compute_cudnn,
-      .unsupported = cudnn_unusable },
+      .unsupported = cudnn_unsupported },
 };
 
 static const struct workload spatial_sampler_bwd_cuda = {

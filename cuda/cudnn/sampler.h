@@ -1,6 +1,6 @@
 /* The gradient of cuDNN's bilinear sampler, float32.  Images are (image, channel, row,
- * column), samples (image, channel, sample), the grid (image, sample, 2).  Functions are
- * weak: see usable.h.  What cuDNN refuses ends the run (outcome.h). */
+ * column), samples (image, channel, sample), the grid (image, sample, 2).  What cuDNN
+ * refuses ends the run (outcome.h). */
 #ifndef CUDA_CUDNN_SAMPLER_H
 #define CUDA_CUDNN_SAMPLER_H
 
@@ -25,12 +25,10 @@ struct cudnn_sampler {
 };
 
 /* Makes the descriptors, which needs no GPU. */
-void cudnn_sampler_describe(struct run *run, struct cudnn_sampler *sampler)
-    __attribute__((weak));
+void cudnn_sampler_describe(struct run *run, struct cudnn_sampler *sampler);
 
 /* Overwrites dx and dgrid. */
-void cudnn_sampler_compute(struct run *run, const struct cudnn_sampler *sampler)
-    __attribute__((weak));
+void cudnn_sampler_compute(struct run *run, const struct cudnn_sampler *sampler);
 
 #ifdef __cplusplus
 }
