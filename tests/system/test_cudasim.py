@@ -104,6 +104,7 @@ def skip_unsupported(said):
 
 
 @pytest.mark.flavour
+@pytest.mark.skipif(not SANITIZED and ITERATIONS == 2, reason="the sanitizers' stage does it")
 @pytest.mark.parametrize("workload, variant", variants())
 def test_is_right(workload, variant):
     ended = check(workload, variant)
