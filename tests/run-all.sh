@@ -29,7 +29,8 @@ stage() { # NAME COMMAND...
 build_and() { # TARGET MAKE-ARGUMENTS...
     local target=$1
     shift
-    make --no-print-directory -j"$jobs" build-tests "$@" && make --no-print-directory "$target" "$@"
+    make --no-print-directory -j"$jobs" build-tests "$@" &&
+        make --no-print-directory -j"$jobs" -Otarget "$target" "$@"
 }
 
 stage 'gcc: unit and system tests' build_and check

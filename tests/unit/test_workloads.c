@@ -169,14 +169,14 @@ static void test_ordered_is_bit_equal_for_any_threads(void **state)
 }
 
 /* The poison differs between iterations, and one thread has one order: an element that is
- * not written shows. */
+ * not written shows.  (Where the order is fixed, check_order sees it.) */
 static void check_complete(const struct workload *workload,
                            const struct workload_variant *variant, enum dtype dtype)
 {
     struct report report;
 
-    if (variant->control && strcmp(workload->name, "uninitialized_read") == 0)
-        return; /* not writing is its subject */
+    if (!variant->control || strcmp(workload->name, "uninitialized_read") == 0)
+        return; /* not writing is the subject of the latter */
     report = run_case(workload, variant, dtype, 1, false);
     if (!digest_equal(report.digests[0], report.digests[1]))
         fail_msg("%s/%s leaves an element of its output unwritten", workload->name,
