@@ -7,7 +7,7 @@
 #   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
 #   make soak      kill the service a thousand times during its jobs
 #   make detection every control twenty times, every other variant in 200 processes
-#   make lint      formatting, layers, headers, clang-tidy, cppcheck
+#   make lint      formatting, layers, headers, clang-tidy, cppcheck (LINT=quick: no analyzer)
 #   make install   PREFIX=/usr/local DESTDIR=
 #   make clean
 #
@@ -207,8 +207,14 @@ deps-run:
 deps-test:
 	@deploy/install-deps.sh test
 
+# Code for this machine's GPUs, or portable code where there is none: for all architectures
+# it takes minutes.
+GPU_ARCHS = $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | \
+              tr -d . | grep -xE '[0-9]+' | sort -nu)
+RUN_ARCHS = $(if $(filter-out file undefined,$(origin NVCC_ARCHS)),$(NVCC_ARCHS),$(or \
+              $(filter $(NVCC_KNOWN),$(GPU_ARCHS)),75))
 run: deps-run
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all NVCC_ARCHS="$(RUN_ARCHS)"
 	@exec build/reprod serve $(RUNFLAGS)
 
 test: deps-test
@@ -243,7 +249,7 @@ C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch
 C_FILES   += $(sort $(wildcard tests/fixtures/*/*.[ch]))
 CXX_HEADERS := $(wildcard cuda/*.h cuda/worker/*.h tests/simulator/*.h tests/fixtures/abi/*.h)
 HEADERS   := $(filter-out $(CXX_HEADERS),$(filter %.h,$(C_FILES)))
-TIDY      := $(patsubst %,$(B)/tidy/%.ok,$(DAEMON_SRC) $(WORKER_SRC) $(NVML_SRC))
+TIDY      := $(patsubst %,$(B)/tidy$(LINT)/%.ok,$(DAEMON_SRC) $(WORKER_SRC) $(NVML_SRC))
 lint: format-check check-layers check-docs check-headers tidy cppcheck
 format-check:
 	@clang-format --dry-run --Werror $(C_FILES)
@@ -259,10 +265,11 @@ $(CXX_HEADERS:%=$(B)/headers/%.ok): $(B)/headers/%.ok: %
 $(B)/headers/%.h.ok: %.h
 	@mkdir -p $(@D); $(CC) $(COMMON) $(PKG_CFLAGS) -fopenmp \
 	    -Werror -fsyntax-only -x c $< && touch $@
-# Nested loops over arrays cost the analyzer minutes; the sanitizers see workloads run.
-TIDY_CHECKS = $(if $(filter workloads/,$(dir $<)),--checks=-clang-analyzer-*)
+# The analyzer walks paths: a second a file, and minutes in nested loops over arrays, which
+# it never sees here: the sanitizers see workloads run.
+TIDY_CHECKS = $(if $(LINT)$(filter workloads/,$(dir $<)),--checks=-clang-analyzer-*)
 tidy: $(TIDY)
-$(B)/tidy/%.ok: % .clang-tidy
+$(B)/tidy$(LINT)/%.ok: % .clang-tidy
 	$(Q)echo "  TIDY $<"; mkdir -p $(@D); clang-tidy --quiet $(TIDY_CHECKS) $< -- -std=c17 \
 	    -D_GNU_SOURCE -I. $(PKG_CFLAGS) -DREPROD_VERSION='""' $(if $(filter workloads/%,$<),-fopenmp) 2>/dev/null \
 	    && touch $@

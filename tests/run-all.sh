@@ -35,7 +35,7 @@ build_and() { # TARGET MAKE-ARGUMENTS...
 
 stage 'gcc: unit and system tests' build_and check
 export REPROD_KILLS=15 # the first stage killed the service more often; make soak: a thousand times
-stage 'lint' make --no-print-directory -j"$jobs" lint
+stage 'lint' make --no-print-directory -j"$jobs" lint LINT=quick
 # What another compiler and another OpenMP can change: bits, races, processes.
 stage 'clang: unit and system tests' build_and check CC=clang \
     PYTEST="-m flavour -k 'golden or detection or processes or worker'"
