@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "workloads/instruments/half.h"
+#include "workloads/worker/check_instruments.h"
 #include "workloads/worker/run.h"
 #include "workloads/worker/status.h"
 
@@ -78,12 +79,8 @@ static void *host_copy(struct run *run, const struct tensor *tensor)
     return copy;
 }
 
-static void emit_output(struct emit *emit, const struct tensor *output,
-                        const struct deviation *worst)
+static void emit_deviation(struct emit *emit, const struct deviation *worst)
 {
-    emit_object(emit, NULL);
-    emit_string(emit, "name", output->name);
-    emit_int(emit, "elements", tensor_elements(output));
     emit_int(emit, "failed", worst->failed);
     emit_bool(emit, "ok", worst->failed == 0);
     emit_double(emit, "max_error_to_bound", worst->ratio);
@@ -92,7 +89,6 @@ static void emit_output(struct emit *emit, const struct tensor *output,
     emit_double(emit, "got", worst->got);
     emit_double(emit, "expected", worst->expected);
     emit_double(emit, "bound", worst->bound);
-    emit_object_end(emit);
     emit_object_end(emit);
 }
 
@@ -108,11 +104,18 @@ static bool check_output(struct check *c, const struct tensor *output)
     c->run.workload->reference(&c->run, c->inputs, output, expected, bound);
     struct deviation worst =
         check_compare(output->dtype, got, (int64_t)elements, expected, bound);
-    emit_output(&c->emit, output, &worst);
+    struct reading device = reading_of_device(&c->run, output);
+    struct reading copy = reading_of_copy(output, got);
+    emit_object(&c->emit, NULL);
+    emit_string(&c->emit, "name", output->name);
+    emit_int(&c->emit, "elements", tensor_elements(output));
+    emit_deviation(&c->emit, &worst);
+    reading_emit(&c->emit, device, copy);
+    emit_object_end(&c->emit);
     free(got);
     free(bound);
     free(expected);
-    return worst.failed == 0;
+    return worst.failed == 0 && reading_equal(device, copy);
 }
 
 static void begin(struct check *c)

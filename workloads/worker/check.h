@@ -1,5 +1,6 @@
 /* --check: computes one iteration and compares every element of every output with the
- * workload's float64 reference. */
+ * workload's float64 reference, and what the device's instruments say of every output
+ * with what the host's say of a copy. */
 #ifndef WORKLOADS_WORKER_CHECK_H
 #define WORKLOADS_WORKER_CHECK_H
 
