@@ -75,7 +75,7 @@ SIM_SELFTEST_SRC := $(sort $(wildcard tests/simulator/*.cu))
 # What only the CPU backend needs.  The CPU's workloads stay: they define the operations.
 CPU_ONLY   := $(addprefix workloads/worker/,backend_cpu.c cpu_facts.c cpu_fill.c)
 EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
-                api/openapi.json))
+                api/openapi.json tests/gpu/results/*.json))
 LAUNCH_SRC := daemon/agent/launch_main.c
 MAINS      := daemon/main.c workloads/worker/main.c $(LAUNCH_SRC)
 

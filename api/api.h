@@ -16,6 +16,7 @@
 #include "db/store.h"
 #include "workloads/evidence/catalogue.h"
 #include "workloads/evidence/profile.h"
+#include "workloads/evidence/verified.h"
 
 struct api;
 
@@ -38,6 +39,7 @@ struct api_hooks {
     /* NULL until the first agent said hello: POST /v1/jobs then answers 503. */
     const struct catalogue *(*catalogue)(void *arg);
     const struct profile_set *(*profiles)(void *arg);
+    const struct verified_set *(*verified)(void *arg);
     /* The devices known now, each once a stack; borrowed until the loop runs on.  Returns
      * how many entries. */
     int (*devices)(void *arg, const struct api_device **ret_devices);

@@ -103,7 +103,7 @@ const struct route routes[] = {
       .formats = TABLE,
       .columns =
           "workload version backend variant_names:variants size_names:sizes dtypes "
-          "title",
+          "verification:gpu title",
       .handle = workloads_get_list,
       .help = "what can be run" },
     { .method = "GET",

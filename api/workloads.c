@@ -9,11 +9,73 @@
 
 /* The catalogue belongs to the loop and is small, so these reply at once. */
 
-static void workload_json(struct json_out *out, const struct catalogue_workload *w)
+static bool is_cuda(const struct catalogue_workload *w)
 {
-    char *json = json_dumps(w->json, JSON_COMPACT);
+    return strcmp(w->backend, "cuda") == 0;
+}
 
-    /* What the worker printed, and what a table needs besides. */
+static json_t *verified_json(const struct verified *v, int version)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s}", "date", v->date, "gpu", v->gpu,
+                     "driver", v->driver, "worker_build", v->worker_build, "version",
+                     v->version, "outcome", verified_outcome(v, version));
+}
+
+/* What the worker printed, and for each CUDA variant whether it was verified.  Caller
+ * frees. */
+static char *catalogue_json(const struct catalogue_workload *w,
+                            const struct verified_set *set)
+{
+    json_t *copy = json_deep_copy(w->json);
+    char *text;
+
+    for (int i = 0; is_cuda(w) && i < w->variant_count; i++) {
+        json_t *variant = json_array_get(json_object_get(copy, "variants"), (size_t)i);
+        struct verified v;
+
+        json_object_set_new(variant, "verified",
+                            verified_find(set, w->name, w->variants[i].name, &v)
+                                ? verified_json(&v, w->version)
+                                : json_null());
+    }
+    text = json_dumps(copy, JSON_COMPACT);
+    json_decref(copy);
+    return text;
+}
+
+/* The same for a table: "unverified", or a text for each variant that was judged. */
+static void verification_json(struct json_out *out, const struct catalogue_workload *w,
+                              const struct verified_set *set)
+{
+    int judged = 0;
+
+    if (!is_cuda(w)) {
+        out_null(out, "verification");
+        return;
+    }
+    out_open(out, "verification", '[');
+    for (int i = 0; i < w->variant_count; i++) {
+        const char *name = w->variants[i].name;
+        struct verified v;
+
+        if (verified_find(set, w->name, name, &v)) {
+            out_format(out, NULL, "%s %s %.10s", name, verified_outcome(&v, w->version),
+                       v.date);
+            judged++;
+        }
+    }
+    if (judged < w->variant_count) {
+        out_text(out, NULL, judged ? "others unverified" : "unverified");
+    }
+    out_close(out, ']');
+}
+
+static void workload_json(struct json_out *out, const struct catalogue_workload *w,
+                          const struct verified_set *set)
+{
+    char *json = catalogue_json(w, set);
+
+    /* And what a table needs besides. */
     json[strlen(json) - 1] = '\0';
     out_json(out, NULL, json);
     free(json);
@@ -27,14 +89,16 @@ static void workload_json(struct json_out *out, const struct catalogue_workload 
         out_text(out, NULL, w->sizes[i].name);
     }
     out_close(out, ']');
+    verification_json(out, w, set);
     out_format(out, "href", "/v1/workloads/%s", w->name);
     out_close(out, '}');
 }
 
 /* The workloads called NAME, or all for NULL.  Returns how many. */
-static int list_json(struct json_out *out, const struct catalogue *catalogue,
-                     const char *name)
+static int list_json(struct json_out *out, const struct request *r,
+                     const struct catalogue *catalogue, const char *name)
 {
+    const struct verified_set *set = r->api->hooks.verified(r->api->hooks.arg);
     int found = 0;
 
     out_open(out, "items", '[');
@@ -42,7 +106,7 @@ static int list_json(struct json_out *out, const struct catalogue *catalogue,
         const struct catalogue_workload *w = catalogue_at(catalogue, i);
 
         if (!name || strcmp(w->name, name) == 0) {
-            workload_json(out, w);
+            workload_json(out, w, set);
             found++;
         }
     }
@@ -70,7 +134,7 @@ void workloads_get_list(struct request *r)
         return;
     }
     out_open(&out, NULL, '{');
-    list_json(&out, catalogue, NULL);
+    list_json(&out, r, catalogue, NULL);
     out_null(&out, "next");
     out_close(&out, '}');
     reply_json(r, 200, &out);
@@ -102,7 +166,7 @@ void workloads_get_one(struct request *r)
     }
     out_open(&out, NULL, '{');
     out_text(&out, "workload", r->arguments[0]);
-    if (list_json(&out, catalogue, r->arguments[0]) == 0) {
+    if (list_json(&out, r, catalogue, r->arguments[0]) == 0) {
         buf_release(&out.buf);
         reply_unknown(r, catalogue);
         return;

@@ -43,6 +43,7 @@ static const struct setting settings[] = {
     { "stacks", KIND_STACKS, 0, 0, TARGET(stacks) },
     { "hosts", KIND_HOSTS, 0, 0, TARGET(hosts) },
     { "profiles", KIND_PATHS, 0, 0, TARGET(profiles) },
+    { "gpu_reports", KIND_PATHS, 0, 0, TARGET(gpu_reports) },
 };
 enum { SETTING_COUNT = sizeof settings / sizeof settings[0] };
 
@@ -59,6 +60,7 @@ void config_init(struct config *config)
         .stacks = json_array(),
         .hosts = json_array(),
         .profiles = json_array(),
+        .gpu_reports = json_array(),
     };
 }
 
@@ -69,6 +71,7 @@ void config_release(struct config *config)
     json_decref(config->stacks);
     json_decref(config->hosts);
     json_decref(config->profiles);
+    json_decref(config->gpu_reports);
 }
 
 enum err_code config_set_listen(struct config *config, const char *text, struct err *err)

@@ -19,7 +19,8 @@ struct config {
     int grace_ms;     /* between SIGTERM and SIGKILL of a worker */
     json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
     json_t *profiles; /* array of paths of further profile tables */
-    json_t *hosts;    /* array of {"name","launch":[argv]}; empty: this host */
+    json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */
+    json_t *hosts;       /* array of {"name","launch":[argv]}; empty: this host */
 };
 
 void config_init(struct config *config); /* the defaults */

@@ -272,7 +272,8 @@ static int serve(struct service *s, struct err *err)
 {
     int code;
 
-    if (profile_set_load(s->config.profiles, &s->profiles, err) != ERR_OK) {
+    if (profile_set_load(s->config.profiles, &s->profiles, err) != ERR_OK ||
+        verified_set_load(s->config.gpu_reports, &s->verified, err) != ERR_OK) {
         return EXIT_CODE_USAGE;
     }
     code = open_store(s, err);
@@ -305,6 +306,7 @@ static void release(struct service *s)
     survey_watch_free(s->watch);
     scheduler_free(s->scheduler);
     profile_set_free(s->profiles);
+    verified_set_free(s->verified);
     config_release(&s->config);
 }
 

@@ -18,11 +18,13 @@
 #include "daemon/survey_watch.h"
 #include "db/store.h"
 #include "workloads/evidence/profile.h"
+#include "workloads/evidence/verified.h"
 
 struct service {
     uv_loop_t loop;
     struct config config;
     struct profile_set *profiles;
+    struct verified_set *verified;
     struct store *store;
     struct scheduler *scheduler;
     struct runner *runner;

@@ -15,6 +15,13 @@ static const struct profile_set *hook_profiles(void *arg)
     return s->profiles;
 }
 
+static const struct verified_set *hook_verified(void *arg)
+{
+    const struct service *s = arg;
+
+    return s->verified;
+}
+
 static int hook_devices(void *arg, const struct api_device **ret_devices)
 {
     const struct service *s = arg;
@@ -85,6 +92,7 @@ int service_open_api(struct service *s, struct err *err)
         .arg = s,
         .catalogue = hook_catalogue,
         .profiles = hook_profiles,
+        .verified = hook_verified,
         .devices = hook_devices,
         .job_accepted = service_job_accepted,
         .job_cancelled = hook_job_cancelled,

@@ -1,0 +1,85 @@
+"""What the service says of each CUDA variant: verified on a GPU, when, or not at all."""
+import json
+
+import pytest
+
+from service import BUILD, Service
+from test_api import matches
+
+SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
+STACKS = [{"name": "cpu"}, {"name": "sim", "worker": str(SIMULATOR)}]
+
+needs_simulator = pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
+
+
+def report(*variants, date="2026-11-22T10:00:00.000Z", rehearsal=False):
+    return {"v": 1, "rehearsal": rehearsal, "date": date, "gpu": "NVIDIA H200", "driver": "580.1",
+            "worker_build": "abc", "variants": [
+                {"workload": workload, "version": version, "variant": variant, "outcome": outcome}
+                for workload, version, variant, outcome in variants]}
+
+
+def write(folder, *reports):
+    paths = []
+    for number, content in enumerate(reports):
+        paths.append(str(folder / f"report{number}.json"))
+        (folder / f"report{number}.json").write_text(json.dumps(content))
+    return paths
+
+
+def verified(service, workload):
+    [cuda] = [item for item in service.get(f"/v1/workloads/{workload}")["items"]
+              if item["backend"] == "cuda"]
+    return {variant["name"]: variant["verified"] for variant in cuda["variants"]}
+
+
+@needs_simulator
+def test_without_a_report_everything_is_unverified(start_service):
+    service = start_service(worker=None, config={"stacks": STACKS})
+    for item in service.get("/v1/workloads")["items"]:
+        if item["backend"] == "cuda":
+            assert {variant["verified"] for variant in item["variants"]} == {None}
+            assert item["verification"] == ["unverified"]
+        else:
+            assert not any("verified" in variant for variant in item["variants"])
+            assert item["verification"] is None
+    header, *lines = service.get("/v1/workloads.txt").splitlines()
+    assert "GPU" in header
+    assert all(("unverified" in line) == (" cuda " in line) for line in lines if line.strip())
+
+
+@needs_simulator
+def test_reports_verify_the_version_that_ran(start_service, tmp_path):
+    old = report(("bias_add_bwd", 1, "ordered", "failed"), ("reduce_sum", 1, "matmul", "passed"),
+                 date="2026-11-01T10:00:00.000Z")
+    new = report(("bias_add_bwd", 1, "ordered", "passed"), ("bias_add_bwd", 99, "patched", "passed"),
+                 ("reduce_sum", 1, "matmul", "not_run"))
+    service = start_service(worker=None, config={"stacks": STACKS,
+                                                 "gpu_reports": write(tmp_path, new, old)})
+    found = verified(service, "bias_add_bwd")
+    assert found["unordered"] is None
+    assert found["ordered"] == {"date": "2026-11-22T10:00:00.000Z", "gpu": "NVIDIA H200",
+                                "driver": "580.1", "worker_build": "abc", "version": 1,
+                                "outcome": "passed"}
+    assert found["patched"]["outcome"] == "outdated" and found["patched"]["version"] == 99
+    assert verified(service, "reduce_sum")["matmul"]["date"] == "2026-11-01T10:00:00.000Z"
+    assert "ordered passed 2026-11-22, patched outdated 2026-11-22, others unverified" \
+        in service.get("/v1/workloads.txt")
+    schemas = service.get("/openapi.json")["components"]["schemas"]
+    for variant in found.values():
+        if variant:
+            matches(variant, schemas["Verified"])
+
+
+@pytest.mark.parametrize("content, message", [
+    (report(rehearsal=True), "is a rehearsal, which verifies nothing"),
+    (report(("bias_add_bwd", 1, "ordered", "splendid")), "/variants/0/outcome: unknown"),
+    ({"v": 1}, "needs v 1, rehearsal, date"),
+])
+def test_a_report_that_is_none_is_refused(tmp_path, content, message):
+    service = Service(tmp_path / "service", config={"gpu_reports": write(tmp_path, content)})
+    with pytest.raises(AssertionError):
+        service.start(ready=False)
+    assert service.process.wait(20) == 2
+    service.process.stdout.close()
+    assert message in service.log.read_text()
