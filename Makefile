@@ -6,6 +6,7 @@
 #   make check     unit and system tests of this flavour only
 #   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
 #   make soak      kill the service a thousand times during its jobs
+#   make gpu-check everything that only a GPU can show; exit status 77 where there is none
 #   make detection every control twenty times, every other variant in 200 processes
 #   make lint      formatting, layers, headers, clang-tidy, cppcheck (LINT=quick: no analyzer)
 #   make install   PREFIX=/usr/local DESTDIR=
@@ -87,13 +88,16 @@ PROGRAMS   := $(B)/reprod $(B)/reprod-worker $(B)/reprod-launch
 TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRC))
 INSTRUMENTS := $(B)/libreprod-instruments.so
 SELFTEST   := $(B)/tests/reprod-worker-selftest
+BANDWIDTH_SRC := tests/gpu/bandwidth.cu
 FAKE_NVML  := $(B)/tests/nvml/libnvidia-ml.so.1 $(B)/tests/nvml-old/libnvidia-ml.so.1
 # The CUDA worker is for the plain build.  Its kernels run on the CPU in the sanitizers' too.
 ifeq ($(CUDA)$(FLAVOUR),1)
 PROGRAMS   += $(B)/reprod-worker-cuda
+BANDWIDTH  := $(B)/tests/gpu-bandwidth
 endif
 ifeq ($(findstring thread,$(SAN))$(findstring clang,$(CC)),)
-SIMULATORS := $(B)/tests/reprod-worker-cudasim $(B)/tests/reprod-worker-cudasim-selftest
+SIMULATORS := $(B)/tests/reprod-worker-cudasim $(B)/tests/reprod-worker-cudasim-selftest \
+              $(B)/tests/cudasim-bandwidth
 SIM_TESTS  := $(B)/tests/test_cudasim
 endif
 CUDA_LIB   := $(call obj,$(CUDA_C_SRC) $(filter-out $(MAINS) $(CPU_ONLY),$(WORKER_SRC)))
@@ -116,6 +120,10 @@ $(B)/reprod-worker-cuda: $(call obj,workloads/worker/main.c $(CUDA_SRC)) $(CUDA_
         $(B)/link.flags
 	$(Q)echo "  LD   $@"; $(NVCC) -ccbin $(CXX) -cudart static -o $@ $(filter %.o,$^) \
 	    -Xcompiler -pie,-fopenmp,-static-libstdc++,-static-libgcc -Xlinker --build-id -lm
+$(B)/tests/gpu-bandwidth: $(call obj,$(BANDWIDTH_SRC) $(CUDA_WORKER_SRC)) $(CUDA_LIB) \
+        $(B)/link.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(NVCC) -ccbin $(CXX) -cudart static -o $@ \
+	    $(filter %.o,$^) -Xcompiler -pie,-fopenmp,-static-libstdc++,-static-libgcc -lm
 SIM_LINK = mkdir -p $(@D); echo "  LD   $@"; $(CXX) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp \
            -Wl,--build-id $(LDFLAGS) -o $@ $(filter %.o,$^)
 $(B)/tests/reprod-worker-cudasim: $(call obj,workloads/worker/main.c) $(CUDA_LIB) \
@@ -123,6 +131,9 @@ $(B)/tests/reprod-worker-cudasim: $(call obj,workloads/worker/main.c) $(CUDA_LIB
 	$(Q)$(SIM_LINK) -lm
 $(B)/tests/reprod-worker-cudasim-selftest: $(call obj,workloads/worker/main.c) $(CUDA_LIB) \
         $(call sim,$(CUDA_WORKER_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC)) $(B)/link.flags
+	$(Q)$(SIM_LINK) -lm
+$(B)/tests/cudasim-bandwidth: $(CUDA_LIB) $(B)/link.flags \
+        $(call sim,$(BANDWIDTH_SRC) $(CUDA_WORKER_SRC) $(SIM_SRC))
 	$(Q)$(SIM_LINK) -lm
 $(B)/tests/test_cudasim: $(call sim,tests/simulator/test_cudasim.cpp) $(CUDA_LIB) \
         $(call sim,$(CUDA_WORKER_SRC) $(SIM_SRC)) $(call obj,workloads/worker/cpu_fill.c) \
@@ -227,7 +238,7 @@ BESIDE = $(shell expr $$(nproc) \* 3 / 2)
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST) $(SIM_TESTS)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
-check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(FAKE_NVML)
+check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(BANDWIDTH) $(FAKE_NVML)
 	@MAKEFLAGS= REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider -n $(BESIDE) $(PYTEST) tests/system tests/web
 soak: all $(SELFTEST)
@@ -241,11 +252,17 @@ detection: all $(SIMULATORS)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_SURVEYS=20 REPROD_PROCESSES=200 REPROD_SCHEDULES=50 \
 	    $(PYTHON) -m pytest -v -c tests/pytest.ini -p no:cacheprovider \
 	    tests/system/test_detection.py tests/system/test_cudasim.py
-build-tests: all $(TESTS) $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS)
+build-tests: all $(TESTS) $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS) $(BANDWIDTH)
+
+# On a machine with a GPU: needs gcc, g++, nvcc and Python, and none of the daemon's libraries.
+# The check builds them itself: its deadline includes that.
+gpu-check:
+	@python3 tests/gpu/check.py --build '$(MAKE)' --nvcc '$(NVCC)' --out '$(OUT)' $(GPUCHECK)
+gpu-programs: $(B)/reprod-worker $(B)/reprod-worker-cuda $(BANDWIDTH)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
                workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.h cuda/*/*.cu cuda/*/*.[ch] \
-               tests/unit/*.[ch] tests/selftest/*.[ch] tests/simulator/*.*))
+               tests/unit/*.[ch] tests/selftest/*.[ch] tests/simulator/*.* tests/gpu/*.cu))
 C_FILES   += $(sort $(wildcard tests/fixtures/*/*.[ch]))
 CXX_HEADERS := $(wildcard cuda/*.h cuda/worker/*.h tests/simulator/*.h tests/fixtures/abi/*.h)
 HEADERS   := $(filter-out $(CXX_HEADERS),$(filter %.h,$(C_FILES)))
@@ -288,10 +305,11 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all run test soak detection check check-unit check-system check-stacks build-tests lint format format-check \
+.PHONY: all run test soak detection gpu-check gpu-programs check check-unit check-system check-stacks \
+        build-tests lint format format-check \
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
 -include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)
 -include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(CUDA_C_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC))
--include $(patsubst %,$(B)/obj/%.d,$(CUDA_SRC))
--include $(patsubst %,$(B)/sim/%.d,$(CUDA_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC) tests/simulator/test_cudasim.cpp)
+-include $(patsubst %,$(B)/obj/%.d,$(CUDA_SRC) $(BANDWIDTH_SRC))
+-include $(patsubst %,$(B)/sim/%.d,$(CUDA_SRC) $(BANDWIDTH_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC) tests/simulator/test_cudasim.cpp)

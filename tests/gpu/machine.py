@@ -1,0 +1,63 @@
+"""What this machine has: the build, libraries that came with Python packages, the probe."""
+import os
+import pathlib
+import site
+import subprocess
+import sys
+
+import runs
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIBRARIES = {"cudnn": "libcudnn.so.*", "nccl": "libnccl.so.*", "cublas": "libcublas.so.*"}
+
+
+def wheel_files(pattern):
+    """Files of NVIDIA's Python packages, which is where some machines have cuDNN."""
+    folders = dict.fromkeys(site.getsitepackages() + [site.getusersitepackages()] + sys.path)
+    return sorted(path for folder in folders if folder
+                  for path in pathlib.Path(folder).glob(f"nvidia/*/{pattern}"))
+
+
+def build(make, seconds):
+    """None, or the last lines of what went wrong."""
+    command = [*make.split(), "--no-print-directory", f"-j{os.cpu_count()}", "gpu-programs"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=seconds, env=without_make(os.environ))
+    except subprocess.TimeoutExpired:
+        return "the build did not end before the deadline"
+    if done.returncode != 0:
+        return "\n".join(done.stdout.decode(errors="replace").splitlines()[-15:])
+    return None
+
+
+def without_make(environment):
+    """Without what an outer make hands down, its variables excepted: the build has its own
+    jobs."""
+    kept = {name: value for name, value in environment.items()
+            if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    _, dashes, variables = environment.get("MAKEFLAGS", "").partition("-- ")
+    return {**kept, "MAKEFLAGS": dashes + variables} if variables else kept
+
+
+def probe(worker, env):
+    answer = runs.ask([worker, "--probe"], 60, env)
+    said = answer.json()
+    if answer.exit_code != 0 or not said:
+        return {"devices": [], "cause": f"the probe failed: {answer.errors.strip()}"}
+    return said
+
+
+def probe_with_wheels(worker, env):
+    """The probe; libraries that the system lacks are looked for in Python packages, and
+    their folders join ENV."""
+    said = probe(worker, env)
+    folders = []
+    for name in said.get("problems", {}):
+        found = wheel_files(f"lib/{LIBRARIES[name]}") if name in LIBRARIES else []
+        folders += [str(found[0].parent)] if found else []
+    if said.get("devices") and folders:
+        paths = list(dict.fromkeys(folders)) + [os.environ.get("LD_LIBRARY_PATH", "")]
+        env["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
+        said = probe(worker, env)
+    return said

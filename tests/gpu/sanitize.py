@@ -1,0 +1,90 @@
+"""compute-sanitizer over every variant, as far as time goes."""
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+
+from session import small_size
+
+KERNEL = re.compile(r"__global__\s+(?:static\s+)?void\s+(\w+)")
+SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")
+REPORT = re.compile(r"^========= (?=Error|Warning|Invalid|Race|Program hit)", re.MULTILINE)
+
+
+def find_tool(nvcc=None):
+    name = "compute-sanitizer"
+    toolkit = pathlib.Path(nvcc).resolve().parents[1] if nvcc else None
+    beside = [toolkit / "bin" / name, toolkit / name / name] if toolkit else []
+    return next((str(path) for path in beside if path.is_file()), shutil.which(name))
+
+
+def own_kernels(root):
+    """Names of the kernels that are written here, not in a library."""
+    files = [path for pattern in ("*.cu", "*.h") for path in (root / "cuda").rglob(pattern)]
+    return {name for path in files for name in KERNEL.findall(path.read_text())}
+
+
+def judge_memcheck(text):
+    """"passed", what was found, or None: it did not finish."""
+    summary = SUMMARY.findall(text)
+    if not summary:
+        return None
+    return "passed" if summary[-1] == "0" else f"{summary[-1]} errors; {first_report(text)}"
+
+
+def judge_racecheck(text, kernels):
+    """Hazards of our kernels count; those of libraries are theirs."""
+    summary = SUMMARY.findall(text)
+    if not summary:
+        return None
+    reports = REPORT.split(text)[1:]
+    ours = [part for part in reports
+            if any(re.search(rf"\b{re.escape(name)}\b", part) for name in kernels)]
+    if summary[-1] == "0" or (reports and not ours):
+        return "passed"
+    if not reports:
+        return f"{summary[-1]} hazards, in a form that is not known here"
+    return f"{len(ours)} reports about our kernels; {line(ours[0])}"
+
+
+def first_report(text):
+    parts = REPORT.split(text)
+    return line(parts[1]) if len(parts) > 1 else "no report"
+
+
+def line(text):
+    return " ".join(text.replace("=========", "").split())[:300]
+
+
+def sanitize(session, records, tool, root, until):
+    kernels = own_kernels(root)
+    due = [record for record in records if record["check"] and record["check"]["outcome"] == "passed"]
+    for name, judgement in (("memcheck", judge_memcheck),
+                            ("racecheck", lambda text: judge_racecheck(text, kernels))):
+        def check(record, name=name, judgement=judgement):
+            found = judgement(log_of(session, tool, name, record))
+            if found is None:
+                late.append(record)
+            else:
+                record["sanitizers"][name] = found
+
+        late = []
+        late += session.each(check, due, until)
+        if late:
+            session.skip(f"compute-sanitizer {name}: " + ", ".join(
+                f"{record['workload']} {record['variant']}" for record in late),
+                "deadline, or the tool did not finish here")
+
+
+def log_of(session, tool, name, record):
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log")
+        session.ask([tool, "--tool", name, "--log-file", log, session.worker, "--check",
+                     "--workload", record["workload"], "--variant", record["variant"],
+                     "--size", small_size(session.catalogue[record["workload"]]),
+                     "--device", session.device], limit=90)
+        try:
+            return pathlib.Path(log).read_text(errors="replace")
+        except OSError:
+            return ""

@@ -1,0 +1,503 @@
+"""make gpu-check without a GPU: its judgements on recorded and planted runs, its report, a
+rehearsal on the simulator.  What it finds on a GPU only a GPU can show."""
+import copy
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from service import BUILD, ROOT, Service
+
+sys.path.insert(0, str(ROOT / "tests" / "gpu"))
+import check  # noqa: E402
+import conclude  # noqa: E402
+import judge  # noqa: E402
+import machine  # noqa: E402
+import report as reports  # noqa: E402
+import runs  # noqa: E402
+import sanitize  # noqa: E402
+import session as sessions  # noqa: E402
+import timing  # noqa: E402
+
+SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
+ASKED = {"workload": "w", "variant": "ordered", "size": "large", "iterations": 2, "device": "GPU-1"}
+# As a worker wrote them, with shorter lists.
+RECORDED = [
+    {"event": "start", "v": 1, "pid": 7, "workload": "w", "version": 1, "variant": "ordered",
+     "size": "large", "dtype": "float32", "seed": "1", "iterations": 2, "threads": 1,
+     "backend": "cuda", "device": "GPU-1", "algorithm": "tree", "claim": None,
+     "input_digest": "e" * 32, "environment": {"backend": "cuda", "model": "GPU"}, "libraries": []},
+    {"event": "iteration", "i": 0, "digest": "a" * 32, "weight_sum": "4154ec3984880000",
+     "loss": None, "ms": 3.5, "algorithm": "tree"},
+    {"event": "iteration", "i": 1, "digest": "a" * 32, "weight_sum": "4154ec3984880000",
+     "loss": None, "ms": 1.5, "algorithm": "tree"},
+    {"event": "end", "outcome": "completed", "cause": None, "iterations": 2, "elements": 8,
+     "bytes_hashed": 64, "device": "GPU-1", "input_digest": "e" * 32},
+]
+
+
+def recorded(*changes, digests=("a", "a"), **how):
+    """The recorded run; CHANGES are (index of the event, field, value)."""
+    events = copy.deepcopy(RECORDED)
+    for event, letter in zip(events[1:3], digests):
+        event["digest"] = letter * 32
+    for index, field, value in changes:
+        events[index][field] = value
+    return runs.Run(**{"asked": ASKED, "events": events, "exit_code": 0, "first_iteration": 2.0,
+                       "spawned": 1.0, "ended": 3.0, **how})
+
+
+# ---- one run
+
+def test_the_recorded_run_is_completed():
+    assert judge.outcome(recorded()) == ("completed", None)
+    early = recorded((3, "outcome", "unsupported"), (3, "cause", "no cuDNN"))
+    early.events[1:3] = []
+    assert judge.outcome(early) == ("unsupported", "no cuDNN")
+
+
+@pytest.mark.parametrize("changes, cause", [
+    ([(0, "device", "GPU-2")], "device is 'GPU-2', 'GPU-1' was asked for"),
+    ([(3, "device", "GPU-2")], "device is 'GPU-2', 'GPU-1' was asked for"),
+    ([(3, "elements", 0)], "no proof of work: 0 elements, 64 bytes hashed"),
+    ([(3, "bytes_hashed", 0)], "no proof of work: 8 elements, 0 bytes hashed"),
+    ([(3, "iterations", 3)], "end counts 3 iterations, 2 were seen"),
+    ([(2, "i", 2)], "iteration 2 came where 1 was due"),
+    ([(3, "input_digest", "f" * 32)], "the inputs changed during the run"),
+    ([(0, "variant", "unordered")], "variant is 'unordered', 'ordered' was asked for"),
+    ([(0, "size", "small")], "size is 'small', 'large' was asked for"),
+    ([(1, "weight_sum", "7ff8000000000000")], "weight_sum is NaN"),
+    ([(1, "loss", "fff0000000000001")], "loss is NaN"),
+    ([(1, "digest", "A" * 32)], "digest is not 32 hex digits"),
+    ([(1, "digest", None)], "iteration: digest is missing or of the wrong type"),
+    ([(0, "v", 2)], "version 2 of the protocol"),
+    ([(3, "outcome", "splendid")], "'splendid' is no outcome that a worker can claim"),
+    ([(3, "elements", True)], "end: elements is missing or of the wrong type"),
+])
+def test_deviations_are_invalid(changes, cause):
+    assert judge.outcome(recorded(*changes)) == ("invalid", cause)
+
+
+def test_infinities_are_no_nan():
+    assert judge.outcome(recorded((1, "weight_sum", "7ff0000000000000")))[0] == "completed"
+
+
+def without(*indices):
+    run = recorded()
+    run.events = [event for index, event in enumerate(run.events) if index not in indices]
+    return run
+
+
+def test_missing_events():
+    assert judge.outcome(without(3)) == (
+        "crashed", "exit status 0 without an end event; it printed nothing")
+    assert judge.outcome(without(0)) == ("invalid", "the first event is not start")
+    assert judge.outcome(without(2)) == ("invalid", "1 of 2 iterations")
+    assert judge.outcome(without(0, 1, 2, 3))[0] == "crashed"
+
+
+def test_how_a_process_ends():
+    killed = recorded(exit_code=None, signal=11, log="one\ntwo\n")
+    assert judge.outcome(killed) == ("crashed", "killed by SIGSEGV; two")
+    assert judge.outcome(recorded(exit_code=3)) == ("invalid", "exit status 3 after the end event")
+    late = without(2, 3)
+    late.timed_out = True
+    assert judge.outcome(late) == ("timeout", "killed at its deadline after 1 of 2 iterations")
+
+
+def test_reading_events():
+    lines = "".join(json.dumps(event) + "\n" for event in RECORDED).encode()
+    whole, cut, twice, text = (runs.Events() for _ in range(4))
+    for start in range(0, len(lines), 100):
+        whole.feed(lines[start:start + 100], float(start))
+    whole.close()
+    assert whole.events == RECORDED and whole.garbage is None
+    assert whole.time_of("start") < whole.time_of("end")
+    cut.feed(lines[:-10], 0.0)
+    cut.close()
+    assert cut.garbage == "the last line is cut off" and len(cut.events) == 3
+    twice.feed(b'{"event":"start","event":"end"}\n', 0.0)
+    assert twice.garbage == "line 1 is no event"
+    text.feed(b"[1]\n" + b"x" * 70000, 0.0)
+    assert text.garbage == "line 1 is no event" and text.rest == b""
+    assert judge.outcome(recorded(garbage=cut.garbage)) == ("invalid", "the last line is cut off")
+
+
+# ---- the runs of a variant, the variants of a workload
+
+def variant(name, of_runs, **changes):
+    """A record whose survey is that; everything else is in order."""
+    entry = {"workload": "w", "version": 1, "no_control": None}
+    record = conclude.new_record(entry, {"name": name, "control": name == "unordered",
+                                         "algorithm": "tree", "claim": None})
+    record.update(check={"outcome": "passed", "cause": None}, inputs="equal", bits="not promised")
+    record["survey"] = {"size": "large", "iterations": 2, **judge.judge_runs(of_runs, 2)}
+    record.update(changes)
+    return record
+
+
+STEADY = [recorded(), recorded()]
+VARYING = [recorded(digests=("a", "b")), recorded(digests=("c", "a"))]
+
+
+def concluded(*records):
+    conclude.conclude(list(records))
+    return [(record["outcome"], record["causes"]) for record in records]
+
+
+def test_a_workload_in_order_passes():
+    assert concluded(variant("unordered", VARYING), variant("ordered", STEADY)) == \
+        [("passed", []), ("passed", [])]
+
+
+def test_a_control_that_did_not_vary():
+    assert concluded(variant("unordered", STEADY), variant("ordered", STEADY)) == [
+        ("failed", ["the control did not vary"]),
+        ("inconclusive", ["no control was seen to vary"])]
+
+
+def test_without_the_runs_of_its_control_nothing_passes():
+    control = variant("unordered", [])
+    assert concluded(control, variant("ordered", STEADY)) == [
+        ("not_run", ["survey: 0 of 2 runs"]), ("not_run", ["the runs of its control are missing"])]
+    unsupported = variant("unordered", VARYING)
+    unsupported["survey"].update(unsupported="no such library", digests=[], completed=0)
+    assert concluded(unsupported, variant("ordered", STEADY)) == [
+        ("unsupported", ["no such library"]), ("inconclusive", ["no control was seen to vary"])]
+
+
+def test_an_ordered_variant_that_varied():
+    between = [recorded(), recorded(digests=("b", "b"))]  # each process agrees with itself
+    for varying, digests in ((VARYING, 3), (between, 2)):
+        assert concluded(variant("unordered", VARYING), variant("ordered", varying))[1] == \
+            ("failed", [f"varied: {digests} digests in 2 runs of 2 iterations"])
+
+
+def test_a_lying_claim_is_a_finding():
+    honest, liar = (variant("unordered", VARYING, claim=claim)
+                    for claim in ("non-deterministic", "deterministic"))
+    assert concluded(honest, liar) == [("passed", []), ("passed", [])]
+    assert honest["findings"] == []
+    assert liar["findings"] == ["claims deterministic, seen to vary"]
+
+
+def test_a_crash_is_a_failure_even_once():
+    crashed = recorded(exit_code=None, signal=6)
+    assert concluded(variant("unordered", VARYING), variant("ordered", [recorded(), crashed]))[1] == \
+        ("failed", ["crashed: killed by SIGABRT; it printed nothing"])
+
+
+def test_runs_must_have_one_input_and_one_environment():
+    other = recorded((0, "input_digest", "d" * 32), (3, "input_digest", "d" * 32),
+                     (0, "environment", {"backend": "cuda", "model": "other"}))
+    assert concluded(variant("unordered", VARYING), variant("ordered", [recorded(), other]))[1] == \
+        ("failed", ["the runs had different inputs", "the runs had different environments"])
+
+
+def test_what_the_deadline_cut_shows_nothing():
+    cut = recorded(timed_out=True, cut=True)
+    assert concluded(variant("unordered", VARYING), variant("ordered", [recorded(), cut]))[1] == \
+        ("not_run", ["survey: 1 of 2 runs"])
+
+
+@pytest.mark.parametrize("changes, outcome, cause", [
+    ({"check": None}, "not_run", "check: not run"),
+    ({"inputs": None}, "not_run", "inputs: not run"),
+    ({"survey": None}, "not_run", "survey: not run"),
+    ({"check": {"outcome": "failed", "cause": "y: far off"}}, "failed", "check: y: far off"),
+    ({"check": {"outcome": "unsupported", "cause": "no cuDNN"}}, "unsupported", "no cuDNN"),
+    ({"inputs": "different"}, "failed", "different"),
+    ({"bits": "different"}, "failed", "different"),
+    ({"large_bits": "different"}, "failed", "different"),
+    ({"sanitizers": {"memcheck": "2 errors"}}, "failed", "memcheck: 2 errors"),
+])
+def test_every_comparison_counts(changes, outcome, cause):
+    assert concluded(variant("unordered", VARYING), variant("ordered", STEADY, **changes))[1] == \
+        (outcome, [cause])
+
+
+def test_a_workload_without_control_needs_none():
+    alone = variant("ordered", STEADY, no_control="nothing races")
+    assert concluded(alone) == [("passed", [])]
+
+
+def answer(exit_code=0, **said):
+    return runs.Answer(exit_code, json.dumps(said), "")
+
+
+def output(**changes):
+    return {"name": "y", "elements": 8, "failed": 0, "ok": True, "max_error_to_bound": 0.5,
+            "instruments_ok": True, **changes}
+
+
+@pytest.mark.parametrize("said, outcome", [
+    (answer(ok=True, outputs=[output()]), "passed"),
+    (answer(ok=True, outputs=[]), "failed"),
+    (answer(ok=True, outputs=[output(elements=0)]), "failed"),
+    (answer(ok=True, outputs=[output(), output(ok=False)]), "failed"),
+    (answer(ok=True, outputs=[output(instruments_ok=False)]), "failed"),
+    (answer(1, ok=False, outputs=[output()]), "failed"),
+    (answer(5, ok=False, outcome="unsupported", cause="c"), "unsupported"),
+    (answer(5, ok=False, outcome="infra", cause="c"), "failed"),
+    (answer(None), "failed"),
+    (runs.Answer(-6, "", "abort"), "failed"),
+])
+def test_check_answers(said, outcome):
+    assert judge.judge_check(said)["outcome"] == outcome
+
+
+def test_timing():
+    assert timing.milliseconds(recorded()) == 1.5  # without the first iteration
+    assert timing.gap(recorded(), recorded(first_iteration=3.25)) == 250
+    assert timing.spread([3, 1, 2]) == {"median": 2, "least": 1, "most": 3, "count": 3}
+    assert timing.spread([]) is None
+    control, ordered, other = variant("unordered", VARYING), variant("ordered", STEADY), \
+        variant("matmul", STEADY)
+    assert timing.pairs([control, other, ordered]) == [(control, ordered)]
+    assert timing.pairs([control, variant("ordered", [])]) == []
+
+
+RACE = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at void {kernel}(float *)+0x120 in k.cu:7
+=========     and Read access at void {kernel}(float *)+0x80 in k.cu:5 [16 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+
+
+def test_sanitizer_logs():
+    clean = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
+    bad = ("========= Invalid __global__ read of size 4 bytes\n=========     at k(float *)+0x1\n"
+           "========= ERROR SUMMARY: 1 error\n")
+    assert sanitize.judge_memcheck(clean) == "passed"
+    assert sanitize.judge_memcheck(bad).startswith("1 errors; Invalid __global__ read")
+    assert sanitize.judge_memcheck("========= COMPUTE-SANITIZER\n") is None
+    kernels = sanitize.own_kernels(ROOT)
+    assert {"digest_kernel", "gather_kernel"} <= kernels
+    ours, theirs = (RACE.format(kernel=name) for name in ("digest_kernel", "cutlass_kernel"))
+    assert sanitize.judge_racecheck(ours, kernels).startswith("1 reports about our kernels; Error: Race")
+    assert sanitize.judge_racecheck(theirs, kernels) == "passed"
+    assert sanitize.judge_racecheck("", kernels) is None
+    unknown = "========= RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)\n"
+    assert sanitize.judge_racecheck(unknown, kernels).startswith("3 hazards")
+
+
+def test_libraries_of_python_packages_are_found(tmp_path, monkeypatch):
+    library = tmp_path / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert library in machine.wheel_files("lib/libcudnn.so.*")
+
+
+# ---- all of it, with workers that misbehave
+
+def install(folder, fake):
+    for name, backend in (("reprod-worker-cuda", "cuda"), ("reprod-worker", "cpu")):
+        path = folder / name
+        path.write_text(f"#!/bin/sh\nexec {sys.executable} -S {fake} {backend} \"$@\"\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def main(folder, *options):
+    """(exit status, report or None) of a check of the fake workers in FOLDER."""
+    before = os.environ.get("REPROD_BUILD")
+    os.environ["REPROD_BUILD"] = str(folder)
+    try:
+        status = check.main(["--out", str(folder / "out"), "--jobs", "2", *options])
+    finally:
+        del os.environ["REPROD_BUILD"]
+        if before is not None:
+            os.environ["REPROD_BUILD"] = before
+    found = sorted((folder / "out").glob("*.json"), key=os.path.getmtime)
+    return status, json.loads(found[-1].read_text()) if found else None
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("build")
+    install(folder, ROOT / "tests" / "fixtures" / "gpu_worker.py")
+    return folder
+
+
+OUTCOMES = {
+    "good": ["passed", "passed"],
+    "tame": ["failed", "inconclusive"],
+    "loose": ["passed", "failed"],
+    "liar": ["passed", "passed"],
+    "crash": ["passed", "failed"],
+    "hang": ["passed", "failed"],
+    "big": ["passed", "passed"],
+    "alone": ["passed"],
+    "lacking": ["passed", "unsupported"],
+    "other_bits": ["passed", "failed"],
+    "other_inputs": ["failed", "failed"],
+    "wrong": ["passed", "failed"],
+    "bad_digest": ["passed", "failed"],
+}
+
+
+def test_planted_workloads(build, tmp_path, monkeypatch):
+    monkeypatch.setattr(sessions, "RUN_LIMIT", 6)
+    status, report = main(build)
+    found = {name: [record["outcome"] for record in report["variants"] if record["workload"] == name]
+             for name in OUTCOMES}
+    assert found == OUTCOMES
+    assert status == 1 and not report["rehearsal"]
+    report_is_complete(report)
+    report_is_readable(reports.markdown(report))
+    product_shows(report, build, tmp_path)
+
+
+def record_of(report, workload, name="ordered"):
+    [found] = [record for record in report["variants"]
+               if (record["workload"], record["variant"]) == (workload, name)]
+    return found
+
+
+def report_is_complete(report):
+    assert (report["gpu"], report["driver"]) == ("NVIDIA Pretend 9000", "580.1")
+    assert report["findings"] == ["liar unordered: claims deterministic, seen to vary"]
+    good, big = record_of(report, "good"), record_of(report, "big")
+    assert (good["version"], good["survey"]["size"], good["survey"]["completed"]) == (3, "large", 5)
+    assert (good["bits"], good["large_bits"], good["inputs"]) == ("equal", "equal", "equal")
+    assert good["timing"]["ratio"]["count"] == 3 and good["timing"]["baseline"] == "unordered"
+    assert big["survey"]["size"] == "medium" and "no 99 bytes" in big["notes"][0]
+    assert record_of(report, "crash")["causes"] == ["crashed: killed by SIGABRT; planted crash"]
+    assert "timeout: killed at its deadline after 1 of 5 iterations" in record_of(report, "hang")["causes"]
+    assert record_of(report, "wrong")["causes"] == [
+        "check: y: 3 of 8 elements out of bound, the worst 7.5 times it"]
+    assert report["timings"]["gap_between_runs_ms"]["count"] > 0
+    assert "bandwidth of the digest" in [item["what"] for item in report["not_run"]]
+
+
+def report_is_readable(text):
+    assert text.startswith("# NVIDIA Pretend 9000, 20") and "REHEARSAL" not in text
+    assert "failures.** Variants:" in text
+    for words in ("## Failures", "## Findings", "## Not run", "## Variants", "## Time", "## Stages",
+                  "crash ordered: crashed: killed by SIGABRT; planted crash",
+                  "| good | ordered | passed | large | 1 in 5 × 5 | 0.25 | equal | equal | equal |"):
+        assert words in text, words
+
+
+def product_shows(report, build, tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(report))
+    service = Service(tmp_path / "service", options=["--no-survey"], config={
+        "gpu_reports": [str(path)],
+        "stacks": [{"name": "cuda", "worker": str(build / "reprod-worker-cuda")}]})
+    service.start()
+    try:
+        said = {name: {variant["name"]: (variant["verified"] or {}).get("outcome")
+                       for variant in service.get(f"/v1/workloads/{name}")["items"][0]["variants"]}
+                for name in ("good", "tame", "loose", "lacking")}
+    finally:
+        assert service.stop() == 0
+    assert said == {"good": {"unordered": "passed", "ordered": "passed"},
+                    "tame": {"unordered": "failed", "ordered": "inconclusive"},
+                    "loose": {"unordered": "passed", "ordered": "failed"},
+                    "lacking": {"unordered": "passed", "ordered": None}}
+
+
+def test_exit_status_0_when_nothing_failed(build):
+    status, report = main(build, "--workload", "good", "--workload", "alone")
+    assert status == 0 and report["failed"] == []
+    assert report["counts"]["passed"] == 3 == len(report["variants"])
+    assert "22 variants of other workloads" in [item["what"] for item in report["not_run"]]
+
+
+def test_an_older_report_of_the_day_stays(build):
+    count = len(list((build / "out").glob("*.json")))
+    main(build, "--workload", "alone")
+    assert len(list((build / "out").glob("*.json"))) == count + 1
+
+
+def test_the_deadline_passes_nothing(build):
+    status, report = main(build, "--seconds", "0", "--workload", "good")
+    assert status == 1 and report["failed"] == ["no variant passed"]
+    assert [record["outcome"] for record in report["variants"]] == ["not_run", "not_run"]
+    what = " ".join(item["what"] for item in report["not_run"])
+    for stage in ("check: good unordered, good ordered", "comparison with the CPU: good", "survey: good"):
+        assert stage in what
+
+
+def test_a_run_that_the_deadline_kills_is_not_a_timeout(build):
+    session = sessions.Session(build / "reprod-worker-cuda", build / "reprod-worker", 1.0, 1)
+    session.load()
+    session.device = "GPU-00000000-0000-0000-0000-000000000001"
+    run = session.run(session.records["hang", "ordered"], "small", 2)
+    assert run.timed_out and run.cut
+    assert judge.judge_runs([run], 5)["failures"] == []
+
+
+def test_without_a_gpu_77(build, monkeypatch, capsys):
+    monkeypatch.setenv("FAKE_NO_GPU", "1")
+    (build / "none").mkdir()
+    assert main(build, "--out", str(build / "none"))[0] == 77
+    assert "no GPU, so nothing was checked: no NVIDIA driver" in capsys.readouterr().out
+    assert list((build / "none").iterdir()) == []
+
+
+def test_without_nvcc_77(capsys):
+    assert check.main(["--build", "make", "--nvcc", ""]) == 77
+    assert "nvcc was not found" in capsys.readouterr().out
+
+
+def test_a_build_that_fails_is_a_failure(tmp_path, capsys):
+    broken = tmp_path / "make"
+    broken.write_text("#!/bin/sh\necho planted error\nexit 2\n")
+    broken.chmod(0o755)
+    assert check.main(["--build", str(broken), "--nvcc", "/usr/bin/nvcc"]) == 1
+    assert "planted error" in capsys.readouterr().out
+
+
+def test_a_defect_of_the_check_fails_it(build, monkeypatch, capsys):
+    def defect(*_):
+        raise KeyError("planted")
+
+    monkeypatch.setattr(check, "run_timings", defect)
+    status, report = main(build, "--workload", "good")
+    assert status == 1 and report["failed"] == ["the check itself ended early: KeyError('planted')"]
+    assert record_of(report, "good")["outcome"] == "passed"
+
+
+# ---- the rehearsal
+
+def test_a_rehearsal_is_not_written_among_results():
+    for folder in (check.RESULTS, check.RESULTS / "deeper"):
+        with pytest.raises(SystemExit, match="a rehearsal proves nothing"):
+            check.main(["--rehearse", "--out", str(folder)])
+
+
+@pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
+def test_rehearsal_on_the_simulator(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "gpu" / "check.py", "--rehearse", "--workload",
+         "bias_add_bwd", "--out", tmp_path / "out"], env={**os.environ, "REPROD_BUILD": str(BUILD)},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=500)
+    assert done.returncode == 0, done.stdout.decode()
+    [path] = (tmp_path / "out").glob("*.json")
+    report = json.loads(path.read_text())
+    assert report["rehearsal"] and report["device"] == "sim:0"
+    assert {record["variant"]: record["outcome"] for record in report["variants"]} == \
+        {"unordered": "passed", "ordered": "passed", "patched": "passed"}
+    assert record_of(report, "bias_add_bwd")["bits"] == "equal"
+    assert report["timings"]["bandwidth_gb_per_s"]["digest_to_copy"] > 0
+    lines = path.with_suffix(".md").read_text().split("## ")[0].splitlines()
+    assert len(lines) > 5
+    assert all("REHEARSAL on a simulator: proves nothing" in line for line in lines if line)
+
+
+def test_standard_library_only():
+    names = {path.stem for path in (ROOT / "tests" / "gpu").glob("*.py")}
+    code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
+            f"import {', '.join(sorted(names))}\n"
+            "own = set(sys.argv[2:])\n"
+            "print([m for m in sys.modules if '.' not in m and m not in sys.stdlib_module_names"
+            " and m not in own and not m.startswith('_')])")
+    done = subprocess.run([sys.executable, "-S", "-c", code, str(ROOT / "tests" / "gpu"), *names],
+                          capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", (done.stdout, done.stderr)
