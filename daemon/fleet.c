@@ -68,7 +68,7 @@ static void bring_online(struct fleet_host *host)
     host->backoff_ms = 0;
     host->cause[0] = '\0';
     fleet_list_devices(fleet);
-    fleet_store_hello(fleet->options.store, host->name, host->hello);
+    fleet_store_hello(fleet->options.store, host->name, host->hello, &host->recorded);
     for (int i = 0; i < fleet->device_count; i++) {
         if (fleet->devices[i].is_default &&
             strcmp(fleet->devices[i].host, host->name) == 0) {

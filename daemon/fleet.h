@@ -61,6 +61,10 @@ void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SI
 /* NULL when a device is online; else why not.  Borrowed until the loop runs on. */
 const char *fleet_not_ready(const struct fleet *fleet);
 
+/* What the hosts that are online said of themselves is in the database, where the API
+ * reads it. */
+bool fleet_recorded(const struct fleet *fleet);
+
 /* Ends the agents; CLOSED(arg) is called when they are gone, then fleet_free is due. */
 void fleet_close(struct fleet *fleet, void (*closed)(void *arg), void *arg);
 void fleet_free(struct fleet *fleet); /* NULL is fine */

@@ -70,6 +70,16 @@ const struct catalogue *fleet_catalogue(const struct fleet *fleet)
     return fleet->catalogue;
 }
 
+bool fleet_recorded(const struct fleet *fleet)
+{
+    for (int i = 0; i < fleet->host_count; i++) {
+        if (fleet->hosts[i].online && !fleet->hosts[i].recorded) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool fleet_complete(const struct fleet *fleet)
 {
     for (int i = 0; i < fleet->host_count; i++) {

@@ -12,6 +12,7 @@ struct fleet_host {
     char **argv;       /* launch command, NULL-terminated */
     struct link *link; /* NULL while waiting for retry_ms */
     bool online;       /* hello was taken in and the link is open */
+    bool recorded;     /* a hello of it is durable: its devices are in the database */
     json_t *hello;     /* the last one; NULL: never */
     char cause[256];   /* why it is not online; "" */
     int64_t backoff_ms;

@@ -11,6 +11,7 @@ struct seen {
     struct host host;
     struct device *devices; /* attributes_json is owned */
     int count;
+    bool *stored;
 };
 
 static void add_devices(struct seen *seen, const json_t *stack)
@@ -61,6 +62,8 @@ static void seen_stored(void *arg, const struct err *err)
 
     if (err->code != ERR_OK) {
         log_error("store: host %s: %s", seen->host.name, err->message);
+    } else {
+        *seen->stored = true;
     }
     for (int i = 0; i < seen->count; i++) {
         free((char *)seen->devices[i].attributes_json);
@@ -69,13 +72,15 @@ static void seen_stored(void *arg, const struct err *err)
     free(seen);
 }
 
-void fleet_store_hello(struct store *store, const char *host, const json_t *hello)
+void fleet_store_hello(struct store *store, const char *host, const json_t *hello,
+                       bool *ret_stored)
 {
     struct seen *seen = xcalloc(1, sizeof *seen);
     const char *boot = json_string_value(json_object_get(hello, "boot_id"));
     size_t i;
     json_t *stack;
 
+    seen->stored = ret_stored;
     seen->host.last_seen_ms = clock_wall_ms();
     copy_text(seen->host.name, sizeof seen->host.name, host);
     copy_text(seen->host.boot_id, sizeof seen->host.boot_id, boot ? boot : "");

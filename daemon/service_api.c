@@ -60,9 +60,13 @@ static int64_t hook_job_eta_ms(void *arg, const char *id)
 static const char *hook_not_ready(void *arg)
 {
     const struct service *s = arg;
+    const char *cause = fleet_not_ready(s->fleet);
 
-    return s->stopping.stage == STOPPING_NOT ? fleet_not_ready(s->fleet)
-                                             : "the service is stopping";
+    if (s->stopping.stage != STOPPING_NOT) {
+        return "the service is stopping";
+    }
+    return !cause && !fleet_recorded(s->fleet) ? "its devices are not on record yet"
+                                               : cause;
 }
 
 static json_t *hook_stacks(void *arg)
