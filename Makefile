@@ -240,7 +240,7 @@ check-unit: all $(TESTS) $(SELFTEST) $(SIM_TESTS)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
 check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(BANDWIDTH) $(FAKE_NVML)
 	@MAKEFLAGS= REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
-	    -p no:cacheprovider -n $(BESIDE) $(PYTEST) tests/system tests/web
+	    -p no:cacheprovider -n $(BESIDE) --durations=15 $(PYTEST) tests/system tests/web
 soak: all $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_KILLS=1000 $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider tests/system/test_durability.py

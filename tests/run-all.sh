@@ -34,7 +34,7 @@ build_and() { # TARGET MAKE-ARGUMENTS...
 }
 
 stage 'gcc: unit and system tests' build_and check
-export REPROD_KILLS=15 # the first stage killed the service more often; make soak: a thousand times
+export REPROD_KILLS=10 # the first stage killed the service more often; make soak: a thousand times
 stage 'lint' make --no-print-directory -j"$jobs" lint LINT=quick
 # What another compiler and another OpenMP can change: bits, races, processes.
 stage 'clang: unit and system tests' build_and check CC=clang \

@@ -8,7 +8,7 @@ import pytest
 
 from service import SELFTEST_WORKER, Service
 
-KILLS = int(os.environ.get("REPROD_KILLS", "60"))
+KILLS = int(os.environ.get("REPROD_KILLS", "30"))
 RUNS = 6
 IDENTITY = ("outcome", "digest", "weight_sum_bits", "iterations", "environment", "device")
 
