@@ -6,6 +6,7 @@
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernel.h"
 #include "cuda/layout.h"
+#include "cuda/tree.h"
 #include "workloads/conv_wgrad.h"
 
 enum { TILE_IN = 4 /* input channels of a thread */ };
@@ -119,20 +120,11 @@ __global__ static void slot_kernel(struct conv_wgrad conv)
     }
 }
 
-/* The tree of workloads/tree.h over the slots, in a thread's registers. */
 __global__ static void join_kernel(struct conv_wgrad conv)
 {
     KERNEL_FOR(i, conv.elements)
     {
-        float part[CONV_SLOTS];
-
-        for (int slot = 0; slot < CONV_SLOTS; slot++)
-            part[slot] = conv.partials[slot * conv.elements + i];
-#pragma unroll
-        for (int half = CONV_SLOTS / 2; half >= 1; half /= 2)
-            for (int slot = 0; slot < half; slot++)
-                part[slot] += part[slot + half];
-        conv.dw[i] = part[0];
+        conv.dw[i] = tree_sum_in_thread<CONV_SLOTS>(conv.partials + i, conv.elements);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernel.h"
 #include "cuda/layout.h"
+#include "cuda/tree.h"
 #include "workloads/depthwise_wgrad.h"
 
 struct depthwise_wgrad {
@@ -75,20 +76,12 @@ __global__ static void slot_kernel(struct depthwise_wgrad conv)
     }
 }
 
-/* The tree of workloads/tree.h over the slots, in a thread's registers. */
 __global__ static void join_kernel(struct depthwise_wgrad conv)
 {
     KERNEL_FOR(i, conv.elements)
     {
-        float part[DEPTHWISE_SLOTS];
-
-        for (int slot = 0; slot < DEPTHWISE_SLOTS; slot++)
-            part[slot] = conv.partials[slot * conv.elements + i];
-#pragma unroll
-        for (int half = DEPTHWISE_SLOTS / 2; half >= 1; half /= 2)
-            for (int slot = 0; slot < half; slot++)
-                part[slot] += part[slot + half];
-        conv.dw[i] = part[0];
+        conv.dw[i] =
+            tree_sum_in_thread<DEPTHWISE_SLOTS>(conv.partials + i, conv.elements);
     }
 }
 

@@ -2,6 +2,7 @@
  * defines the operation.  `ordered` adds in the order of the CPU's, so it has its bits.
  */
 #include "cuda/kernel.h"
+#include "cuda/tree.h"
 #include "workloads/matmul_batched.h"
 
 enum {
@@ -87,7 +88,6 @@ static void compute_unordered(struct run *run)
     splits_multiply(matmul, true);
 }
 
-/* The tree over the parts of an element, in registers. */
 __global__ static void join_kernel(struct matmul_batched matmul)
 {
     int64_t elements = matmul.shape.rows * matmul.shape.columns;
@@ -96,14 +96,8 @@ __global__ static void join_kernel(struct matmul_batched matmul)
     {
         const float *from =
             matmul.parts + i / elements * MATMUL_SPLIT * elements + i % elements;
-        float parts[MATMUL_SPLIT];
 
-        for (int part = 0; part < MATMUL_SPLIT; part++)
-            parts[part] = from[part * elements];
-        for (int half = MATMUL_SPLIT / 2; half >= 1; half /= 2)
-            for (int part = 0; part < half; part++)
-                parts[part] += parts[part + half];
-        matmul.c[i] = parts[0];
+        matmul.c[i] = tree_sum_in_thread<MATMUL_SPLIT>(from, elements);
     }
 }
 

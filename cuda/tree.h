@@ -26,6 +26,22 @@ __device__ static inline void tree_sum_in_block(float *parts, int64_t count,
     __syncthreads();
 }
 
+/* The same over COUNT parts, a power of two, in the registers of one thread; they stay as
+ * they are. */
+template <int COUNT>
+__device__ static inline float tree_sum_in_thread(const float *parts, int64_t stride)
+{
+    float part[COUNT];
+
+    for (int i = 0; i < COUNT; i++)
+        part[i] = parts[i * stride];
+#pragma unroll
+    for (int half = COUNT / 2; half >= 1; half /= 2)
+        for (int i = 0; i < half; i++)
+            part[i] += part[i + half];
+    return part[0];
+}
+
 /* The same over the values of COUNT neighbouring lanes, COUNT a power of two: the sum is
  * in the first of them. */
 __device__ static inline float tree_sum_in_warp(float value, int count)
