@@ -24,21 +24,33 @@ def remember_finished(service, job, finished):
         finished[run["id"]] = identity
 
 
-def live(service, jobs, finished, rng):
-    """Posts a job, looks around, and is killed at some point of it."""
-    end = time.monotonic() + rng.uniform(0.0, 0.35)
-    service.start(ready=False)
+def post_job(service, end):
+    """The job's id, or None where END came before the service took jobs."""
     while time.monotonic() < end:
         status, _, body = service.request(
             "POST", "/v1/jobs", {"workloads": ["selftest_pass"], "runs": RUNS, "iterations": 3})
         if status == 201:
-            jobs.append(body["id"])
-            break
+            return body["id"]
         assert status == 503, body
         time.sleep(0.005)
+    return None
+
+
+def live_at_start(service, rng):
+    """The kill comes while the service starts, or soon after."""
+    service.start(ready=False)
+    time.sleep(rng.uniform(0.0, 0.35))
+
+
+def live_with_a_job(service, jobs, finished, rng):
+    """The kill comes after a job was acknowledged, however long the start took."""
+    service.start(ready=False)
+    job = post_job(service, time.monotonic() + 60)
+    assert job, "no job taken within a minute"
+    jobs.append(job)
+    end = time.monotonic() + rng.uniform(0.0, 0.35)
     while time.monotonic() < end:
-        if jobs:
-            remember_finished(service, rng.choice(jobs[-3:]), finished)
+        remember_finished(service, rng.choice(jobs[-3:]), finished)
 
 
 def check_job(service, job):
@@ -65,9 +77,12 @@ def test_kill_at_random_moments(tmp_path):
     rng = random.Random(seed)
     service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"])
     jobs, finished = [], {}
-    for _ in range(KILLS):
+    for kill in range(KILLS):
         try:
-            live(service, jobs, finished, rng)
+            if kill % 4 == 3:
+                live_at_start(service, rng)
+            else:
+                live_with_a_job(service, jobs, finished, rng)
         except (ConnectionError, http.client.HTTPException) as broken:
             raise AssertionError(f"the service failed by itself: {broken!r}") from broken
         finally:
@@ -76,7 +91,7 @@ def test_kill_at_random_moments(tmp_path):
             code, text = service.fsck()
             assert code == 0, text
     service.start()
-    assert len(jobs) > KILLS / 10
+    assert len(jobs) == KILLS - KILLS // 4
     for job in jobs:
         check_job(service, job)
         remember_finished(service, job, finished)
