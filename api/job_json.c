@@ -66,6 +66,7 @@ static void item_json(struct json_out *out, const struct job_item *item)
     out_bool(out, "is_control", item->is_control);
     out_text(out, "device", item->device);
     out_text(out, "stack", item->stack);
+    out_json(out, "options", item->options[0] ? item->options : "null");
     out_text(out, "state", item_state(item));
     out_int(out, "runs_wanted", item->runs_wanted);
     out_int(out, "runs_answered", item->runs_answered);

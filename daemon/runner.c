@@ -22,6 +22,7 @@ struct slot {
     struct run_intent intent; /* these describe the run while not idle */
     struct case_key key;
     char stack[CASE_NAME_SIZE];
+    char options[JOB_OPTIONS_SIZE];
     int iterations;
     int64_t timeout_ms;
     int64_t started_monotonic_ms;
@@ -170,6 +171,7 @@ static void start(struct slot *slot)
         .timeout_ms = slot->timeout_ms,
         .key = &slot->key,
         .iterations = slot->iterations,
+        .options = slot->options,
     };
 
     run_fold_init(&slot->fold, &slot->key, slot->device, slot->iterations);
@@ -223,6 +225,7 @@ static void next_run(struct slot *slot)
     copy_text(slot->intent.job, sizeof slot->intent.job, pick.job);
     slot->key = pick.item->key;
     copy_text(slot->stack, sizeof slot->stack, pick.item->stack);
+    copy_text(slot->options, sizeof slot->options, pick.item->options);
     slot->iterations = pick.iterations;
     slot->timeout_ms = pick.timeout_ms;
     store_write(r->store, store_intent, slot, intent_stored);

@@ -13,7 +13,7 @@ struct tx;
 
 /* Answered runs of an item before stop_when_varies may end it: as many as a cost needs.
  */
-enum { JOBS_STOP_RUNS = 3 };
+enum { JOBS_STOP_RUNS = 3, JOB_OPTIONS_SIZE = 256 };
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_FINISHED, JOB_CANCELLED };
 const char *job_state_name(enum job_state state);
@@ -31,6 +31,8 @@ struct job_item {
     char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
     char device[CASE_TITLE_SIZE];
     char stack[CASE_NAME_SIZE];
+    char options[JOB_OPTIONS_SIZE]; /* further arguments of the worker, a canonical JSON
+                                       object of strings and integers; "": none */
     int runs_wanted;
     int runs_answered;   /* outcome_is_answer */
     int runs_failed;     /* outcome_is_failure */

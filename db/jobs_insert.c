@@ -74,13 +74,14 @@ static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t no
         return err->code;
     }
     query_begin(&q, tx,
-                "INSERT INTO job_item (job, seq, case_key, device, stack, runs_wanted)"
-                " VALUES (?, ?, ?, ?, ?, ?)");
+                "INSERT INTO job_item (job, seq, case_key, device, stack, options,"
+                " runs_wanted) VALUES (?, ?, ?, ?, ?, ?, ?)");
     query_bind_int(&q, job);
     query_bind_int(&q, seq);
     query_bind_int(&q, key);
     query_bind_text(&q, item->device);
     query_bind_text(&q, item->stack);
+    query_bind_text(&q, item->options);
     query_bind_int(&q, item->runs_wanted);
     return query_run(&q, err);
 }

@@ -64,6 +64,7 @@ static void test_a_job_comes_back_as_it_went_in(void **state)
 
     items[1].key.seed = UINT64_MAX;
     snprintf(items[1].no_control, sizeof items[1].no_control, "it has none");
+    snprintf(items[1].options, sizeof items[1].options, "{\"probes\":1}");
     j.job.priority = JOB_BACKGROUND;
     j.job.survey = true;
     j.job.stop_when_varies = true;
@@ -84,6 +85,8 @@ static void test_a_job_comes_back_as_it_went_in(void **state)
     assert_true(job.items[1].key.seed == UINT64_MAX);
     assert_string_equal(job.items[1].no_control, "it has none");
     assert_int_equal(job.items[1].seq, 1);
+    assert_string_equal(job.items[0].options, "");
+    assert_string_equal(job.items[1].options, "{\"probes\":1}");
     job_release(&job);
 }
 

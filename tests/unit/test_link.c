@@ -35,7 +35,8 @@ struct fixture {
     struct buf seen; /* what was told, in order */
     bool gone;
     bool close_on_hello;
-    int runs; /* to start on hello */
+    int runs;            /* to start on hello */
+    const char *options; /* of these; NULL: none */
     int64_t pid;
 };
 
@@ -60,7 +61,8 @@ static void on_hello(void *arg, const json_t *hello)
         char id[16];
 
         snprintf(id, sizeof id, "R%d", i + 1);
-        link_run(f->link, &(struct link_run){ id, "cpu", "cpu:h", 1000, &key, 10 });
+        link_run(f->link, &(struct link_run){ id, "cpu", "cpu:h", 1000, &key, 10,
+                                              f->options ? f->options : "" });
     }
 }
 
@@ -270,6 +272,22 @@ static void test_events_that_are_not_due(void **state)
     }
 }
 
+/* Options join the arguments, and replace none of them. */
+static void test_options(void **state)
+{
+    struct fixture f = { .runs = 1,
+                         .options =
+                             "{\"probes\":3,\"probe-names\":\"a\",\"seed\":\"8\"}" };
+
+    (void)state;
+    run_script(&f, HELLO
+               "read line; case $line in "
+               "*'\"seed\":\"7\"'*'\"probes\":3,\"probe-names\":\"a\"'*) exit 4;;"
+               "*) echo \"$line\" >&2;; esac; exit 5");
+    assert_string_equal(f.seen.data, "hello(h) closed(exit status 4)");
+    buf_release(&f.seen);
+}
+
 static void test_closing(void **state)
 {
     static const char *const scripts[] = {
@@ -365,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_a_run),
         cmocka_unit_test(test_what_is_sent),
         cmocka_unit_test(test_events_that_are_not_due),
+        cmocka_unit_test(test_options),
         cmocka_unit_test(test_closing),
         cmocka_unit_test(test_an_agent_that_does_not_read),
         cmocka_unit_test(test_an_agent_that_cannot_be_started),
