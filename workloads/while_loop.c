@@ -3,13 +3,14 @@
  * Iteration i computes inputs[i] * weights, a row vector, and adds it to the variable:
  * tf.while_loop with a stateful body.  tf.while_loop runs up to parallel_iterations, 10
  * by default, at once as far as data flow allows, and the variable is no data flow. */
-#include "workloads/workload.h"
+#include "workloads/while_loop.h"
 
 #include <string.h>
 
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
-enum { PARALLEL_ITERATIONS = 10, DEPTH = 64, WIDTH = 256, CHUNK = 32 };
+enum { DEPTH = LOOP_DEPTH, WIDTH = LOOP_WIDTH, CHUNK = 32 };
 
 struct while_loop {
     int64_t iterations;
@@ -35,7 +36,7 @@ static void body(const struct while_loop *loop, int64_t iteration, int64_t begin
 
 static int threads_of(const struct run *run)
 {
-    return run->threads < PARALLEL_ITERATIONS ? run->threads : PARALLEL_ITERATIONS;
+    return run->threads < LOOP_PARALLEL ? run->threads : LOOP_PARALLEL;
 }
 
 /* Neighbouring iterations go in opposite directions: two threads meet somewhere, and
