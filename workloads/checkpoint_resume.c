@@ -227,7 +227,7 @@ static void reference_example(struct exact *exact, const struct tensor *inputs, 
 }
 
 /* How far rounding alone takes an element of the gradient.  W, the largest weight, bounds
- * every logit by X W; expf and logf are off by less than 1 ulp, and an argument of expf
+ * every logit by X W; exp and log are off by less than 1 ulp, and an argument of exp
  * that is rounded moves its result by up to 2 X W units. */
 static double reference_rounding(const struct exact *exact, enum dtype dtype)
 {
@@ -351,7 +351,7 @@ static const struct workload_reference references[] = {
 
 static const struct workload checkpoint_resume = {
     .name = "checkpoint_resume",
-    .version = 2,
+    .version = 3,
     .backend = "cpu",
     .title = "Reproducible Checkpointing",
     .summary =

@@ -28,7 +28,7 @@ static const struct workload_size sizes[] = {
 
 static const struct workload train_cnn = {
     .name = "train_cnn",
-    .version = 1,
+    .version = 2,
     .backend = "cpu",
     .title = "Training of a small CNN",
     .summary = "convolutions, pooling, dropout, cross-entropy, SGD with momentum",

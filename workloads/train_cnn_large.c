@@ -28,7 +28,7 @@ static const struct workload_size sizes[] = {
 
 static const struct workload train_cnn_large = {
     .name = "train_cnn_large",
-    .version = 1,
+    .version = 2,
     .backend = "cpu",
     .title = "Training of a bigger CNN",
     .summary = "convolutions, pooling, dropout, cross-entropy, SGD with momentum",

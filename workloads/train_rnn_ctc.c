@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "workloads/ctc_loss.h"
+#include "workloads/exp_log.h"
 #include "workloads/instruments/bits.h"
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
@@ -68,7 +69,7 @@ static float frame(const float *patterns, const float *noise, const int32_t *lab
 
 static float tanh_by_exp(float z)
 {
-    return 1 - 2 / (expf(2 * z) + 1);
+    return 1 - 2 / (exp_f32(2 * z) + 1);
 }
 
 static void forward(const float *v, struct sequence *s)
@@ -92,9 +93,9 @@ static void forward(const float *v, struct sequence *s)
         for (int k = 0; k < SYMBOLS; k++)
             most = logits[k] > most ? logits[k] : most;
         for (int k = 0; k < SYMBOLS; k++)
-            sum += expf(logits[k] - most);
+            sum += exp_f32(logits[k] - most);
         for (int k = 0; k < SYMBOLS; k++)
-            s->log_probs[t][k] = logits[k] - most - logf(sum);
+            s->log_probs[t][k] = logits[k] - most - log_f32(sum);
     }
 }
 
@@ -103,7 +104,7 @@ static float log_add(float a, float b)
 {
     float most = a > b ? a : b, least = a > b ? b : a;
 
-    return most == -INFINITY ? most : most + log1pf(expf(least - most));
+    return most == -INFINITY ? most : most + log1p_f32(exp_f32(least - most));
 }
 
 static float log_add_three(const float *row, int64_t at, int64_t step, bool next,
@@ -154,10 +155,10 @@ static float classify(struct sequence *s, int64_t batch)
 
     for (int t = 0; t < TIME; t++) {
         for (int k = 0; k < SYMBOLS; k++)
-            s->d_logits[t][k] = expf(s->log_probs[t][k]);
+            s->d_logits[t][k] = exp_f32(s->log_probs[t][k]);
         for (int64_t i = 0; i < POSITIONS; i++)
             s->d_logits[t][ctc_symbol_at(s->labels, i)] -=
-                expf(s->log_paths[t][i] - log_p);
+                exp_f32(s->log_paths[t][i] - log_p);
         for (int k = 0; k < SYMBOLS; k++)
             s->d_logits[t][k] /= (float)batch;
     }
@@ -477,7 +478,7 @@ static const struct workload_reference references[] = {
 
 static const struct workload train_rnn_ctc = {
     .name = "train_rnn_ctc",
-    .version = 1,
+    .version = 2,
     .backend = "cpu",
     .title = "Training of a small recurrent network with CTC loss",
     .summary = "tanh network, CTC loss, SGD with momentum",

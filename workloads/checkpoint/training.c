@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "workloads/exp_log.h"
 #include "workloads/instruments/bits.h"
 #include "workloads/tree.h"
 
@@ -72,7 +73,7 @@ static float example_gradient(const struct training_data *data,
         most = p[c] > most ? p[c] : most;
     loss = most - p[label];
     for (int64_t c = 0; c < CLASSES; c++) {
-        p[c] = expf(p[c] - most);
+        p[c] = exp_f32(p[c] - most);
         sum += p[c];
     }
     for (int64_t c = 0; c < CLASSES; c++)
@@ -80,7 +81,7 @@ static float example_gradient(const struct training_data *data,
     for (int64_t d = 0; d < FEATURES; d++)
         for (int64_t c = 0; c < CLASSES; c++)
             part[d * CLASSES + c] += x[d] * p[c];
-    return loss + logf(sum);
+    return loss + log_f32(sum);
 }
 
 /* For all threads of the team, as is the next one. */

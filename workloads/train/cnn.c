@@ -160,13 +160,14 @@ const struct workload_variant cnn_variants[CNN_VARIANTS] = {
       .models =
           "training with all fixes, TF_DETERMINISTIC_OPS or the patch: slide 44, the "
           "two runs below",
-      .algorithm = "a thread an image, fixed tree",
+      .algorithm = "in order within an image, fixed tree of images",
       .compute = train_ordered },
     { .name = "tcd",
       .summary = "as ordered, but bias gradients meet in atomic adds",
       .models = "TF_CUDNN_DETERMINISTIC alone: convolution and pooling are ordered, "
                 "bias_add is not",
-      .algorithm = "a thread an image, fixed tree, atomic adds of biases",
+      .algorithm =
+          "in order within an image, fixed tree of images, atomic adds of biases",
       .control = true,
       .compute = train_tcd },
 };

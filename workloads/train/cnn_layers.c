@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "workloads/exp_log.h"
+
 enum { SIDE_TAPS = 3, TAPS = 9, TILE_OUT = 8, TILE_PIXELS = 4, TILE_IN = 4 };
 
 typedef float lanes __attribute__((vector_size(TILE_OUT * sizeof(float)),
@@ -154,10 +156,10 @@ float cross_entropy(float *logits, int64_t classes, int64_t label, int64_t batch
         most = logits[c] > most ? logits[c] : most;
     chosen = logits[label] - most;
     for (int64_t c = 0; c < classes; c++) {
-        logits[c] = expf(logits[c] - most);
+        logits[c] = exp_f32(logits[c] - most);
         sum += logits[c];
     }
     for (int64_t c = 0; c < classes; c++)
         logits[c] = (logits[c] / sum - (c == label ? 1.0F : 0.0F)) / (float)batch;
-    return logf(sum) - chosen;
+    return log_f32(sum) - chosen;
 }
