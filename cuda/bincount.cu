@@ -1,20 +1,20 @@
 /* Weighted histogram; workloads/bincount.c defines the operation.  `ordered` adds in the
  * order of the CPU's, so it has its bits. */
 #include "cuda/kernel.h"
+#include "cuda/sort.h"
+#include "cuda/tree.h"
 #include "workloads/bincount.h"
-#include "workloads/tree.h"
 
-enum {
-    BATCH = 8, /* values that a lane reads ahead */
-    STRETCH = BATCH * WARP_LANES
-};
+enum { AHEAD = 8 /* weights that a lane reads before it adds them */ };
+
+static_assert((int)BINCOUNT_SLOTS == (int)WARP_LANES, "a lane a slot");
 
 struct bincount {
     int64_t values, bins;
     const int32_t *bin;
     const float *weights;
     float *sums;
-    float *parts; /* [BINCOUNT_SLOTS][bins] */
+    struct row_sort sort; /* of the values by bin */
 };
 
 __global__ static void atomic_kernel(struct bincount count)
@@ -33,64 +33,63 @@ static void compute_unordered(struct run *run)
     LAUNCH_ITEMS(atomic_kernel, count->values, *count);
 }
 
-/* Adds the weights of a warp's lanes to their bins, in the order of lanes: the first lane
- * of a bin adds for all of that bin.  BIN is negative where a lane has nothing. */
-__device__ static void add_in_lane_order(float *part, int32_t bin, const float *weights)
+/* The first of the rows [AT, END) of `sorted` that is not before VALUE. */
+__device__ static int64_t rows_before(const int32_t *sorted, int64_t at, int64_t end,
+                                      int64_t value)
 {
-    unsigned same = __match_any_sync(ALL_LANES, bin);
-    unsigned lane = threadIdx.x;
+    while (at < end) {
+        int64_t middle = (at + end) / 2;
 
-    if (bin >= 0 && (unsigned)__ffs((int)same) == lane + 1) {
-        float sum = part[bin];
-
-        for (; same; same &= same - 1)
-            sum += weights[__ffs((int)same) - 1];
-        part[bin] = sum;
+        if (sorted[middle] < value)
+            at = middle + 1;
+        else
+            end = middle;
     }
-    __syncwarp();
+    return at;
 }
 
-/* One warp a slot, whose values it takes in order. */
-__global__ static void slot_kernel(struct bincount count)
+/* The weights of rows [AT, END) of `sorted`, added in that order. */
+__device__ static float rows_add(const struct bincount *count, int64_t at, int64_t end)
 {
-    __shared__ float weights[BATCH][WARP_LANES];
-    int64_t slot = blockIdx.x;
-    int64_t end = (slot + 1) * count.values / BINCOUNT_SLOTS;
-    float *part = count.parts + slot * count.bins;
+    float sum = 0; /* is never -0, so that zeros behind the end change nothing */
 
-    for (int64_t begin = slot * count.values / BINCOUNT_SLOTS; begin < end;
-         begin += STRETCH) {
-        int32_t bins[BATCH];
+    for (; at < end; at += AHEAD) {
+        float ahead[AHEAD];
 
-        for (int step = 0; step < BATCH; step++) {
-            int64_t i = begin + step * WARP_LANES + threadIdx.x;
-
-            bins[step] = i < end ? count.bin[i] : -1;
-            weights[step][threadIdx.x] = i < end ? count.weights[i] : 0;
-        }
-        __syncwarp();
-        for (int step = 0; step < BATCH; step++)
-            add_in_lane_order(part, bins[step], weights[step]);
+        for (int k = 0; k < AHEAD; k++)
+            ahead[k] = at + k < end ? count->weights[count->sort.sorted[at + k]] : 0;
+        for (int k = 0; k < AHEAD; k++)
+            sum += ahead[k];
     }
+    return sum;
 }
 
-__global__ static void join_kernel(struct bincount count)
+/* A warp a bin, a lane a slot: its values are neighbours among those of the bin. */
+__global__ static void slots_kernel(struct bincount count)
 {
-    KERNEL_FOR(bin, count.bins)
-    {
-        tree_sum(count.parts, BINCOUNT_SLOTS, count.bins, bin, bin + 1);
-        count.sums[bin] = count.parts[bin];
+    int64_t slot = threadIdx.x % WARP_LANES;
+
+    for (int64_t bin = kernel_thread() / WARP_LANES; bin < count.bins;
+         bin += kernel_threads() / WARP_LANES) {
+        int32_t end = count.sort.starts[bin + 1], next;
+        int32_t begin = (int32_t)rows_before(count.sort.sorted, count.sort.starts[bin],
+                                             end, slot * count.values / BINCOUNT_SLOTS);
+        float sum;
+
+        next = __shfl_down_sync(ALL_LANES, begin, 1);
+        sum = rows_add(&count, begin, slot == BINCOUNT_SLOTS - 1 ? end : next);
+        sum = tree_sum_in_warp(sum, BINCOUNT_SLOTS);
+        if (slot == 0)
+            count.sums[bin] = sum;
     }
 }
 
 static void compute_ordered(struct run *run)
 {
-    const struct bincount *count = (const struct bincount *)run->state;
+    struct bincount *count = (struct bincount *)run->state;
 
-    CUDA_TRY(cudaMemsetAsync(count->parts, 0,
-                             (size_t)(BINCOUNT_SLOTS * count->bins) * sizeof(float)));
-    LAUNCH(slot_kernel, BINCOUNT_SLOTS, WARP_LANES, 0, 0, *count);
-    LAUNCH_ITEMS(join_kernel, count->bins, *count);
+    sort_rows(&count->sort, count->bin);
+    LAUNCH_ITEMS(slots_kernel, count->bins * WARP_LANES, *count);
 }
 
 static void setup(struct run *run)
@@ -108,8 +107,9 @@ static void setup(struct run *run)
         (const float *)run_input(run, "weights", run->dtype, 1, values, FILL_WIDE, 0)
             ->data;
     count->sums = (float *)run_output(run, "sums", run->dtype, 1, &shape->bins)->data;
-    count->parts =
-        (float *)run_alloc(run, (size_t)(BINCOUNT_SLOTS * shape->bins) * sizeof(float));
+    count->sort.rows = shape->values;
+    count->sort.destinations = shape->bins;
+    sort_init(run, &count->sort);
     run->state = count;
 }
 
@@ -122,8 +122,8 @@ static const struct workload_variant variants[] = {
       .compute = compute_unordered },
     { .name = "ordered",
       .summary =
-          "32 fixed parts of the values, each with a warp and bins of its own, and "
-          "a tree",
+          "values sorted by bin; 32 fixed parts of a bin's values, each with a lane of "
+          "its own, and a tree",
       .models = "nothing in the documents: the frameworks raise an error instead",
       .algorithm = "32 slots, fixed tree",
       .compute = compute_ordered },

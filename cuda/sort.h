@@ -10,6 +10,7 @@
 #define CUDA_SORT_H
 
 #include "cuda/kernel.h"
+#include "cuda/scan.h"
 
 enum {
     SORT_DIGIT_BITS = 4,
@@ -23,7 +24,7 @@ struct row_sort {
     int32_t *sorted; /* [rows]: row numbers by destination, rows without one last */
     int32_t *starts; /* [destinations + 1]: where in `sorted` a destination begins */
     int32_t *keys[2], *items[2]; /* [rows]: scratch */
-    int32_t *counts;             /* [SORT_DIGITS][tiles]: scratch */
+    struct scan counts;          /* [SORT_DIGITS][tiles]: where digits of tiles begin */
 };
 
 static inline int64_t sort_tiles(const struct row_sort *sort)
@@ -42,8 +43,10 @@ static inline void sort_init(struct run *run, struct row_sort *sort)
     }
     sort->starts =
         (int32_t *)run_alloc(run, (size_t)(sort->destinations + 1) * sizeof(int32_t));
-    sort->counts = (int32_t *)run_alloc(run, (size_t)sort_tiles(sort) * SORT_DIGITS *
-                                                 sizeof(int32_t));
+    sort->counts.count = sort_tiles(sort) * SORT_DIGITS;
+    sort->counts.values =
+        (int32_t *)run_alloc(run, (size_t)sort->counts.count * sizeof(int32_t));
+    scan_init(run, &sort->counts);
 }
 
 /* A row without a destination sorts behind all others. */
@@ -83,30 +86,7 @@ __global__ static void sort_count_kernel(struct row_sort sort, int from, int shi
             atomicAdd(&totals[digit], counts[digit]);
     __syncthreads();
     if (threadIdx.x < SORT_DIGITS)
-        sort.counts[threadIdx.x * gridDim.x + blockIdx.x] = totals[threadIdx.x];
-}
-
-/* Counts become the places where the digits of the tiles begin.  One block. */
-__global__ static void sort_scan_kernel(struct row_sort sort, int64_t count)
-{
-    __shared__ int32_t sums[KERNEL_THREADS];
-    int64_t share = ceil_div(count, blockDim.x), begin = threadIdx.x * share;
-    int64_t end = begin + share < count ? begin + share : count;
-    int32_t sum = 0;
-
-    for (int64_t i = begin; i < end; i++)
-        sum += sort.counts[i];
-    sums[threadIdx.x] = sum;
-    __syncthreads();
-    sum = 0;
-    for (unsigned before = 0; before < threadIdx.x; before++)
-        sum += sums[before];
-    for (int64_t i = begin; i < end; i++) {
-        int32_t next = sum + sort.counts[i];
-
-        sort.counts[i] = sum;
-        sum = next;
-    }
+        sort.counts.values[threadIdx.x * gridDim.x + blockIdx.x] = totals[threadIdx.x];
 }
 
 __global__ static void sort_place_kernel(struct row_sort sort, int from, int shift)
@@ -120,7 +100,7 @@ __global__ static void sort_place_kernel(struct row_sort sort, int from, int shi
         places[digit][threadIdx.x] = counts[digit];
     __syncthreads();
     if (threadIdx.x < SORT_DIGITS) {
-        int32_t place = sort.counts[threadIdx.x * gridDim.x + blockIdx.x];
+        int32_t place = sort.counts.values[threadIdx.x * gridDim.x + blockIdx.x];
 
         for (int thread = 0; thread < KERNEL_THREADS; thread++) {
             int32_t next = place + places[threadIdx.x][thread];
@@ -161,8 +141,7 @@ static inline void sort_rows(struct row_sort *sort, const int32_t *index)
     LAUNCH_ITEMS(sort_start_kernel, sort->rows, *sort, index);
     for (int shift = 0; sort->destinations >> shift; shift += SORT_DIGIT_BITS) {
         LAUNCH(sort_count_kernel, tiles, KERNEL_THREADS, 0, 0, *sort, from, shift);
-        LAUNCH(sort_scan_kernel, 1, KERNEL_THREADS, 0, 0, *sort,
-               (int64_t)tiles * SORT_DIGITS);
+        scan_run(&sort->counts);
         LAUNCH(sort_place_kernel, tiles, KERNEL_THREADS, 0, 0, *sort, from, shift);
         from = 1 - from;
     }
