@@ -1,6 +1,5 @@
 #include "workloads/train/cnn.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,18 +18,6 @@ struct cnn_layout cnn_layout(const struct cnn_shape *shape)
     l.bias3 = l.weights3 + l.features * CNN_CLASSES;
     l.count = l.bias3 + CNN_CLASSES;
     return l;
-}
-
-float cnn_initial(const struct cnn_shape *shape, const struct cnn_layout *layout,
-                  int64_t i, float value)
-{
-    if (i < layout->bias1)
-        return value * sqrtf(6.0F / CNN_TAPS);
-    if (i >= layout->weights2 && i < layout->bias2)
-        return value * sqrtf(6.0F / (float)(CNN_TAPS * shape->channels1));
-    if (i >= layout->weights3 && i < layout->bias3)
-        return value * sqrtf(6.0F / (float)layout->features);
-    return 0;
 }
 
 /* The examples of each epoch, shuffled (Knuth, The Art of Computer Programming, vol. 2,
@@ -52,6 +39,33 @@ static int32_t *order_make(const struct run *run, const struct cnn_shape *s)
         epoch[j] = (int32_t)n;
     }
     return order;
+}
+
+void cnn_inputs_make(struct run *run, const struct cnn_shape *s,
+                     struct cnn_inputs *ret_inputs)
+{
+    struct cnn_layout layout = cnn_layout(s);
+    int64_t pixels = s->side * s->side;
+    int64_t patterns[] = { CNN_CLASSES, pixels }, noises[] = { s->examples, pixels };
+    int64_t order_shape[] = { s->steps, s->batch };
+    int64_t drops[] = { s->steps, s->batch, layout.features };
+    int32_t *order;
+
+    ret_inputs->patterns =
+        run_input(run, "patterns", run->dtype, 2, patterns, FILL_UNIFORM, 0)->data;
+    ret_inputs->noises =
+        run_input(run, "noises", run->dtype, 2, noises, FILL_UNIFORM, 0)->data;
+    ret_inputs->labels =
+        run_input(run, "labels", DTYPE_INT32, 1, &s->examples, FILL_INDEX, CNN_CLASSES)
+            ->data;
+    order = order_make(run, s);
+    ret_inputs->order =
+        run_input_values(run, "order", DTYPE_INT32, 2, order_shape, order)->data;
+    free(order);
+    ret_inputs->drops =
+        run_input(run, "drops", DTYPE_INT32, 3, drops, FILL_INDEX, CNN_DROP)->data;
+    ret_inputs->initial =
+        run_input(run, "initial", run->dtype, 1, &layout.count, FILL_UNIFORM, 0)->data;
 }
 
 static float *floats(struct run *run, int64_t count)
@@ -85,31 +99,6 @@ static void image_init(struct run *run, const struct cnn *cnn, int64_t b)
     image->winners2 = run_alloc(run, (size_t)(quarter * s->channels2));
 }
 
-static void inputs_make(struct run *run, struct cnn *cnn)
-{
-    const struct cnn_shape *s = cnn->shape;
-    int64_t pixels = s->side * s->side;
-    int64_t patterns[] = { CNN_CLASSES, pixels }, noises[] = { s->examples, pixels };
-    int64_t order_shape[] = { s->steps, s->batch };
-    int64_t drops[] = { s->steps, s->batch, cnn->layout.features };
-    int32_t *order;
-
-    cnn->patterns =
-        run_input(run, "patterns", run->dtype, 2, patterns, FILL_UNIFORM, 0)->data;
-    cnn->noises = run_input(run, "noises", run->dtype, 2, noises, FILL_UNIFORM, 0)->data;
-    cnn->labels =
-        run_input(run, "labels", DTYPE_INT32, 1, &s->examples, FILL_INDEX, CNN_CLASSES)
-            ->data;
-    order = order_make(run, s);
-    cnn->order = run_input_values(run, "order", DTYPE_INT32, 2, order_shape, order)->data;
-    free(order);
-    cnn->drops =
-        run_input(run, "drops", DTYPE_INT32, 3, drops, FILL_INDEX, CNN_DROP)->data;
-    cnn->initial =
-        run_input(run, "initial", run->dtype, 1, &cnn->layout.count, FILL_UNIFORM, 0)
-            ->data;
-}
-
 void cnn_setup(struct run *run)
 {
     const struct cnn_shape *s = run->size->params;
@@ -119,7 +108,7 @@ void cnn_setup(struct run *run)
     cnn->shape = s;
     cnn->layout = cnn_layout(s);
     count = cnn->layout.count;
-    inputs_make(run, cnn);
+    cnn_inputs_make(run, s, &cnn->inputs);
     cnn->variables = run_output(run, "variables", run->dtype, 1, &count)->data;
     cnn->velocity = floats(run, count);
     cnn->gradient = floats(run, count);

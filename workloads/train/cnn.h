@@ -19,7 +19,14 @@
 #ifndef WORKLOADS_TRAIN_CNN_H
 #define WORKLOADS_TRAIN_CNN_H
 
+#include <math.h>
+
+#include "workloads/instruments/hd.h"
 #include "workloads/workload.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct cnn_shape {
     int64_t side;                 /* of an image; a multiple of 8 */
@@ -41,12 +48,22 @@ enum { CNN_DROP = 4 };
 
 /* Inputs, in order of creation. */
 enum cnn_input {
-    CNN_PATTERNS, /* [classes][side * side] */
-    CNN_NOISES,   /* [examples][side * side] */
-    CNN_LABELS,   /* [examples] */
-    CNN_ORDER,    /* [steps][batch]: the examples, shuffled anew in each epoch */
-    CNN_DROPS,    /* [steps][batch][features] */
-    CNN_INITIAL   /* [variables] in [-1, 1), scaled by cnn_initial */
+    CNN_PATTERNS,
+    CNN_NOISES,
+    CNN_LABELS,
+    CNN_ORDER,
+    CNN_DROPS,
+    CNN_INITIAL
+};
+
+/* The same, in the memory of the run's device. */
+struct cnn_inputs {
+    const float *patterns; /* [classes][side * side] */
+    const float *noises;   /* [examples][side * side] */
+    const int32_t *labels; /* [examples] */
+    const int32_t *order;  /* [steps][batch]: the examples, shuffled anew in each epoch */
+    const int32_t *drops;  /* [steps][batch][features] */
+    const float *initial;  /* [variables] in [-1, 1), scaled by cnn_initial */
 };
 
 /* Where the variables begin in the flat vector of all of them. */
@@ -62,8 +79,23 @@ struct cnn_layout cnn_layout(const struct cnn_shape *shape);
 
 /* The initial value of variable I: uniform within sqrt(6 / fan-in) (He et al., "Delving
  * deep into rectifiers", ICCV 2015), 0 for a bias.  VALUE is its input. */
-float cnn_initial(const struct cnn_shape *shape, const struct cnn_layout *layout,
-                  int64_t i, float value);
+REPROD_HD float cnn_initial(const struct cnn_shape *shape,
+                            const struct cnn_layout *layout, int64_t i, float value)
+{
+    int64_t fan_in = layout->features;
+
+    if (i < layout->weights2)
+        fan_in = i < layout->bias1 ? CNN_TAPS : 0;
+    else if (i < layout->weights3)
+        fan_in = i < layout->bias2 ? CNN_TAPS * shape->channels1 : 0;
+    else if (i >= layout->bias3)
+        fan_in = 0;
+    return fan_in ? value * sqrtf(6.0F / (float)fan_in) : 0;
+}
+
+/* Makes the inputs; on every backend the same. */
+void cnn_inputs_make(struct run *run, const struct cnn_shape *shape,
+                     struct cnn_inputs *ret_inputs);
 
 enum { CNN_VARIANTS = 3 };
 extern const struct workload_variant cnn_variants[CNN_VARIANTS];
@@ -74,5 +106,9 @@ extern const struct workload_reference cnn_references[CNN_REFERENCES];
 void cnn_setup(struct run *run);
 void cnn_reference(const struct run *run, const struct tensor *inputs,
                    const struct tensor *output, double *ret_expected, double *ret_bound);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

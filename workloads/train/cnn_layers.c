@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "workloads/exp_log.h"
-
 enum { SIDE_TAPS = 3, TAPS = 9, TILE_OUT = 8, TILE_PIXELS = 4, TILE_IN = 4 };
 
 typedef float lanes __attribute__((vector_size(TILE_OUT * sizeof(float)),
@@ -137,29 +135,4 @@ void pool(int64_t side, int64_t channels, const float *x, float *y, uint8_t *win
             window_pool(side, channels, x, row, column, y + padded(side / 2, channels, i),
                         winners + i);
         }
-}
-
-int64_t pool_winner(int64_t side, int64_t channels, int64_t i, uint8_t tap)
-{
-    int64_t pixel = i / channels, row = pixel / (side / 2), column = pixel % (side / 2);
-
-    return ((2 * row + tap / SIDE_TAPS) * (side + 2) + 2 * column + tap % SIDE_TAPS) *
-               channels +
-           i % channels;
-}
-
-float cross_entropy(float *logits, int64_t classes, int64_t label, int64_t batch)
-{
-    float most = logits[0], sum = 0, chosen;
-
-    for (int64_t c = 1; c < classes; c++)
-        most = logits[c] > most ? logits[c] : most;
-    chosen = logits[label] - most;
-    for (int64_t c = 0; c < classes; c++) {
-        logits[c] = exp_f32(logits[c] - most);
-        sum += logits[c];
-    }
-    for (int64_t c = 0; c < classes; c++)
-        logits[c] = (logits[c] / sum - (c == label ? 1.0F : 0.0F)) / (float)batch;
-    return log_f32(sum) - chosen;
 }

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "workloads/train/cnn_image.h"
+
 /* Convolution of a padded image of SIDE * SIDE pixels with taps [FIRST_TAP, END_TAP) of
  * WEIGHTS [9][in][out].  SIDE is a multiple of 4, OUT of 8. */
 struct convolution {
@@ -27,21 +29,5 @@ void convolve_weights(const struct convolution *convolution, const float *x,
 /* Writes the maxima of the windows to the padded image Y, and to WINNERS which tap of
  * each window was the first to have it.  SIDE is that of X [side][side][channels]. */
 void pool(int64_t side, int64_t channels, const float *x, float *y, uint8_t *winners);
-
-/* The element of x (or of its gradient, padded) that the window of element I of the
- * pooled image took. */
-int64_t pool_winner(int64_t side, int64_t channels, int64_t i, uint8_t tap);
-
-/* The element of a padded image that is element I of the image. */
-static inline int64_t padded(int64_t side, int64_t channels, int64_t i)
-{
-    int64_t row = i / (side * channels), rest = i % (side * channels);
-
-    return ((row + 1) * (side + 2) + 1) * channels + rest;
-}
-
-/* Softmax cross-entropy of one example: writes the gradient with respect to the logits,
- * divided by BATCH, in their place, and returns the loss. */
-float cross_entropy(float *logits, int64_t classes, int64_t label, int64_t batch);
 
 #endif

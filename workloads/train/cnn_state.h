@@ -25,8 +25,7 @@ struct image {
 struct cnn {
     const struct cnn_shape *shape;
     struct cnn_layout layout;
-    const float *patterns, *noises, *initial;
-    const int32_t *labels, *order, *drops;
+    struct cnn_inputs inputs;
     float *variables, *velocity, *gradient;
     float *flipped; /* weights2 for the gradient of its input: [8 - tap][out][in] */
     float *parts;   /* [batch][variables] */

@@ -61,8 +61,8 @@ static struct convolution convolution2_back(const struct cnn *cnn, int first_tap
 static void image_load(const struct cnn *cnn, struct image *image, int64_t example)
 {
     int64_t pixels = cnn->shape->side * cnn->shape->side;
-    const float *pattern = cnn->patterns + cnn->labels[example] * pixels;
-    const float *noise = cnn->noises + example * pixels;
+    const float *pattern = cnn->inputs.patterns + cnn->inputs.labels[example] * pixels;
+    const float *noise = cnn->inputs.noises + example * pixels;
 
     for (int64_t i = 0; i < pixels; i++)
         image->x[padded(cnn->shape->side, 1, i)] = pattern[i] + CNN_NOISE * noise[i];
@@ -103,7 +103,7 @@ static void image_forward(const struct cnn *cnn, int64_t step, int64_t b)
     const struct cnn_shape *s = cnn->shape;
     struct image *image = &cnn->images[b];
     struct convolution first = convolution1(cnn), second = convolution2(cnn);
-    int64_t at = step * s->batch + b, example = cnn->order[at];
+    int64_t at = step * s->batch + b, example = cnn->inputs.order[at];
     int64_t half = s->side / 2 + 2, whole = s->side + 2;
 
     image_load(cnn, image, example);
@@ -111,8 +111,8 @@ static void image_forward(const struct cnn *cnn, int64_t step, int64_t b)
     pool(s->side, s->channels1, image->active1, image->pooled1, image->winners1);
     convolve(&second, image->pooled1, image->active2);
     pool(s->side / 2, s->channels2, image->active2, image->pooled2, image->winners2);
-    image_classify(cnn, image, cnn->labels[example],
-                   cnn->drops + at * cnn->layout.features);
+    image_classify(cnn, image, cnn->inputs.labels[example],
+                   cnn->inputs.drops + at * cnn->layout.features);
     memset(image->d_sum2, 0, (size_t)(half * half * s->channels2) * sizeof(float));
     memset(image->d_sum1, 0, (size_t)(whole * whole * s->channels1) * sizeof(float));
     memset(image->d_pooled1, 0,
@@ -386,7 +386,8 @@ static void begin(const struct cnn *cnn)
 {
 #pragma omp for
     for (int64_t i = 0; i < cnn->layout.count; i++) {
-        cnn->variables[i] = cnn_initial(cnn->shape, &cnn->layout, i, cnn->initial[i]);
+        cnn->variables[i] =
+            cnn_initial(cnn->shape, &cnn->layout, i, cnn->inputs.initial[i]);
         cnn->velocity[i] = cnn->gradient[i] = 0;
         flipped_set(cnn, i);
     }
