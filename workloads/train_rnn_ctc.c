@@ -21,27 +21,25 @@
 #include "workloads/exp_log.h"
 #include "workloads/instruments/bits.h"
 #include "workloads/rounding.h"
+#include "workloads/train_rnn_ctc.h"
 #include "workloads/tree.h"
 
-enum { FEATURES = 8, HIDDEN = 24, SYMBOLS = 8, TIME = 20, LABELS = 5 };
-enum { FRAMES = TIME / LABELS, POSITIONS = 2 * LABELS + 1 };
-/* Where the variables begin. */
 enum {
-    INPUT = 0,
-    RECURRENT = INPUT + FEATURES * HIDDEN,
-    BIAS = RECURRENT + HIDDEN * HIDDEN,
-    OUTPUT = BIAS + HIDDEN,
-    VARIABLES = OUTPUT + HIDDEN * SYMBOLS,
+    FEATURES = RNN_FEATURES,
+    HIDDEN = RNN_HIDDEN,
+    SYMBOLS = RNN_SYMBOLS,
+    TIME = RNN_TIME,
+    LABELS = RNN_LABELS,
+    POSITIONS = RNN_POSITIONS,
+    INPUT = RNN_INPUT,
+    RECURRENT = RNN_RECURRENT,
+    BIAS = RNN_BIAS,
+    OUTPUT = RNN_OUTPUT,
+    VARIABLES = RNN_VARIABLES,
     CHUNK = 64
 };
 enum { SAMPLES = 4, UNITS = 8, DISTANCES = 8 };
 enum rnn_input { PATTERNS, NOISES, SPOKEN, INITIAL };
-
-static const float RATE = 0x1p-6F, MOMENTUM = 0.75F, SPREAD = 0.25F, NOISE = 0.5F;
-
-struct rnn_shape {
-    int64_t batch, steps;
-};
 
 struct rnn {
     const struct rnn_shape *shape;
@@ -60,18 +58,6 @@ struct sequence {
     const int32_t *labels;
 };
 
-/* Element F of frame T of a sequence. */
-static float frame(const float *patterns, const float *noise, const int32_t *labels,
-                   int64_t t, int64_t f)
-{
-    return patterns[labels[t / FRAMES] * FEATURES + f] + NOISE * noise[t * FEATURES + f];
-}
-
-static float tanh_by_exp(float z)
-{
-    return 1 - 2 / (exp_f32(2 * z) + 1);
-}
-
 static void forward(const float *v, struct sequence *s)
 {
     memset(s->hidden[0], 0, sizeof(s->hidden[0]));
@@ -86,7 +72,7 @@ static void forward(const float *v, struct sequence *s)
             for (int i = 0; i < HIDDEN; i++)
                 sums[i] += s->hidden[t][j] * v[RECURRENT + j * HIDDEN + i];
         for (int i = 0; i < HIDDEN; i++) {
-            s->hidden[t + 1][i] = tanh_by_exp(sums[i]);
+            s->hidden[t + 1][i] = rnn_tanh(sums[i]);
             for (int k = 0; k < SYMBOLS; k++)
                 logits[k] += s->hidden[t + 1][i] * v[OUTPUT + i * SYMBOLS + k];
         }
@@ -99,24 +85,6 @@ static void forward(const float *v, struct sequence *s)
     }
 }
 
-/* log(exp(a) + exp(b)). */
-static float log_add(float a, float b)
-{
-    float most = a > b ? a : b, least = a > b ? b : a;
-
-    return most == -INFINITY ? most : most + log1p_f32(exp_f32(least - most));
-}
-
-static float log_add_three(const float *row, int64_t at, int64_t step, bool next,
-                           bool skip)
-{
-    float sum = row[at];
-
-    if (next)
-        sum = log_add(sum, row[at + step]);
-    return skip ? log_add(sum, row[at + 2 * step]) : sum;
-}
-
 /* Leaves alpha + beta in log_paths; returns log p. */
 static float paths(struct sequence *s)
 {
@@ -127,19 +95,19 @@ static float paths(struct sequence *s)
             float before = i < 2 ? 0 : -INFINITY;
 
             if (t > 0)
-                before = log_add_three(s->log_paths[t - 1], i, -1, i >= 1,
-                                       ctc_may_skip(s->labels, i));
+                before = rnn_log_add_three(s->log_paths[t - 1], i, -1, i >= 1,
+                                           ctc_may_skip(s->labels, i));
             s->log_paths[t][i] = before + s->log_probs[t][ctc_symbol_at(s->labels, i)];
         }
-    log_p = log_add(s->log_paths[TIME - 1][POSITIONS - 1],
-                    s->log_paths[TIME - 1][POSITIONS - 2]);
+    log_p = rnn_log_add(s->log_paths[TIME - 1][POSITIONS - 1],
+                        s->log_paths[TIME - 1][POSITIONS - 2]);
     for (int t = TIME - 1; t >= 0; t--) {
         for (int64_t i = 0; i < POSITIONS; i++) {
             bool skip = i + 2 < POSITIONS && ctc_may_skip(s->labels, i + 2);
 
             beta[i] = i >= POSITIONS - 2 ? 0 : -INFINITY;
             if (t < TIME - 1)
-                beta[i] = log_add_three(onward, i, 1, i + 1 < POSITIONS, skip);
+                beta[i] = rnn_log_add_three(onward, i, 1, i + 1 < POSITIONS, skip);
         }
         for (int64_t i = 0; i < POSITIONS; i++) {
             onward[i] = beta[i] + s->log_probs[t][ctc_symbol_at(s->labels, i)];
@@ -210,7 +178,7 @@ static void gradients_compute(const struct rnn *rnn, int64_t step, bool racing)
 
         for (int64_t i = 0; i < TIME * FEATURES; i++)
             s.x[i / FEATURES][i % FEATURES] =
-                frame(rnn->patterns, noise, s.labels, i / FEATURES, i % FEATURES);
+                rnn_frame(rnn->patterns, noise, s.labels, i / FEATURES, i % FEATURES);
         forward(rnn->variables, &s);
         rnn->losses[b] = classify(&s, batch);
         backward(rnn->variables, &s, part);
@@ -232,9 +200,9 @@ static void variables_update(const struct rnn *rnn, bool racing)
         if (!racing)
             tree_sum(rnn->parts, rnn->shape->batch, VARIABLES, begin, end);
         for (int64_t i = begin; i < end; i++) {
-            rnn->velocity[i] =
-                MOMENTUM * rnn->velocity[i] + (racing ? rnn->gradient[i] : rnn->parts[i]);
-            rnn->variables[i] -= RATE * rnn->velocity[i];
+            rnn->velocity[i] = RNN_MOMENTUM * rnn->velocity[i] +
+                               (racing ? rnn->gradient[i] : rnn->parts[i]);
+            rnn->variables[i] -= RNN_RATE * rnn->velocity[i];
             rnn->gradient[i] = 0;
         }
     }
@@ -246,7 +214,7 @@ static void train(struct run *run, bool racing)
     double loss = 0;
 
     for (int64_t i = 0; i < VARIABLES; i++) {
-        rnn->variables[i] = SPREAD * rnn->initial[i];
+        rnn->variables[i] = RNN_SPREAD * rnn->initial[i];
         rnn->velocity[i] = rnn->gradient[i] = 0;
     }
 #pragma omp parallel num_threads(run->threads)
@@ -406,15 +374,15 @@ static void exact_train(struct exact *e, const struct rnn_shape *shape,
             (const float *)inputs[NOISES].data + at % shape->batch * TIME * FEATURES;
 
         for (int64_t i = 0; i < TIME * FEATURES; i++)
-            e->x[i / FEATURES][i % FEATURES] =
-                frame(inputs[PATTERNS].data, noise, labels, i / FEATURES, i % FEATURES);
+            e->x[i / FEATURES][i % FEATURES] = rnn_frame(
+                inputs[PATTERNS].data, noise, labels, i / FEATURES, i % FEATURES);
         exact_forward(e);
         exact_classify(e, labels, shape->batch);
         exact_backward(e);
         for (int i = 0; i < VARIABLES && (at + 1) % shape->batch == 0; i++) {
-            e->velocity[i] = (double)MOMENTUM * e->velocity[i] +
+            e->velocity[i] = (double)RNN_MOMENTUM * e->velocity[i] +
                              moved(e, e->gradient[i], e->magnitude[i]);
-            e->variables[i] -= (double)RATE * e->velocity[i];
+            e->variables[i] -= (double)RNN_RATE * e->velocity[i];
             e->variables[i] = moved(e, e->variables[i], fabs(e->variables[i]));
             e->gradient[i] = e->magnitude[i] = 0;
         }
@@ -434,7 +402,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
         e->unit = sample > 0 ? UNITS * rounding_unit(run->dtype) : 0;
         e->counter = (uint64_t)sample << 48;
         for (int i = 0; i < VARIABLES; i++)
-            e->variables[i] = SPREAD * ((const float *)inputs[INITIAL].data)[i];
+            e->variables[i] = RNN_SPREAD * ((const float *)inputs[INITIAL].data)[i];
         exact_train(e, run->size->params, inputs);
         if (sample == 0)
             memcpy(ret_expected, e->variables, sizeof(e->variables));
