@@ -3,21 +3,16 @@
  * the hash function, which a process draws when it starts unless it is told one: as in
  * Python, and there the seed protects from crafted collisions.  The draw is the subject
  * here, not an injected one: nothing varies within a process, or with threads. */
-#include "workloads/workload.h"
+#include "workloads/hash_seed_order.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "workloads/instruments/bits.h"
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
-enum { FREE = -1, FIXED_SEED = 0 };
-
-struct table_shape {
-    int64_t keys;  /* a power of two */
-    int64_t width; /* values of a key */
-};
+enum { FREE = -1 };
 
 struct hash_seed_order {
     const struct table_shape *shape;
@@ -36,7 +31,7 @@ static void table_fill(const struct hash_seed_order *hash, uint64_t seed)
     for (int64_t slot = 0; slot < hash->slots; slot++)
         hash->table[slot] = FREE;
     for (int64_t i = 0; i < hash->shape->keys; i++) {
-        uint64_t slot = mix64((uint64_t)hash->keys[i] ^ seed);
+        uint64_t slot = hash_slot(hash->keys[i], seed);
 
         while (hash->table[slot % (uint64_t)hash->slots] != FREE)
             slot++;
@@ -80,7 +75,7 @@ static void compute_fixed_seed(struct run *run)
 {
     const struct hash_seed_order *hash = run->state;
 
-    table_fill(hash, FIXED_SEED);
+    table_fill(hash, HASH_FIXED_SEED);
     table_walk(hash);
     sums_add(hash);
 }
