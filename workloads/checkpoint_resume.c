@@ -23,11 +23,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "workloads/checkpoint/file.h"
-#include "workloads/checkpoint/training.h"
-#include "workloads/instruments/bits.h"
+#include "workloads/checkpoint/halves.h"
 #include "workloads/rounding.h"
 
 enum {
@@ -36,157 +33,32 @@ enum {
     WEIGHTS = TRAINING_WEIGHTS,
     BATCH = TRAINING_BATCH
 };
-enum { STEPS = 4, HALF = STEPS / 2 };
-
-/* The state that a checkpoint file holds. */
-struct checkpoint {
-    uint64_t parts; /* bit p: the training's part p is there, and zero where it is not */
-    struct training training;
-    double loss; /* of the last step; told, not resumed from */
-};
-
-struct resume {
-    struct training_data data;
-    float *weights, *velocity; /* outputs */
-    struct training *now;
-    struct checkpoint *saved;
-};
-
-static enum training_part omitted_part(const struct run *run)
-{
-    static const char *const names[] = {
-        [OPTIMIZER] = "no_optimizer", [SCHEDULE] = "no_schedule", [STEP] = "no_step",
-        [LOADER] = "no_data_loader",  [GENERATOR] = "no_rng",
-    };
-
-    for (int part = OPTIMIZER; part < NOTHING; part++)
-        if (strcmp(run->variant->name, names[part]) == 0)
-            return (enum training_part)part;
-    return NOTHING;
-}
-
-static void save(struct run *run, int file, enum training_part omitted, double loss)
-{
-    const struct resume *resume = run->state;
-    char cause[CHECKPOINT_CAUSE_SIZE];
-
-    memset(resume->saved, 0, sizeof(*resume->saved));
-    for (int part = MODEL; part < NOTHING; part++)
-        if (part != (int)omitted) {
-            resume->saved->parts |= UINT64_C(1) << part;
-            training_part_copy(&resume->saved->training, resume->now,
-                               (enum training_part)part);
-        }
-    resume->saved->loss = loss;
-    if (!checkpoint_save(file, resume->saved, sizeof(*resume->saved), cause))
-        run_infra(run, "%s", cause);
-}
-
-static void load(struct run *run, int file)
-{
-    const struct resume *resume = run->state;
-    char cause[CHECKPOINT_CAUSE_SIZE];
-
-    if (!checkpoint_load(file, resume->saved, sizeof(*resume->saved), cause))
-        run_infra(run, "%s", cause);
-    training_begin(&resume->data, resume->now);
-    for (int part = MODEL; part < NOTHING; part++)
-        if (resume->saved->parts & UINT64_C(1) << part)
-            training_part_copy(resume->now, &resume->saved->training,
-                               (enum training_part)part);
-}
-
 static double train(const struct run *run, int steps)
 {
-    const struct resume *resume = run->state;
+    const struct halves *halves = run->state;
 
-    return training_run(&resume->data, resume->now, steps, run->threads,
+    return training_run(&halves->data, halves->now, steps, run->threads,
                         run->variant->control);
 }
 
-static void results_write(struct run *run, double loss)
+static void output_write(void *device, const void *host, size_t bytes)
 {
-    const struct resume *resume = run->state;
-
-    memcpy(resume->weights, resume->now->weights, WEIGHTS * sizeof(float));
-    memcpy(resume->velocity, resume->now->velocity, WEIGHTS * sizeof(float));
-    run->loss = loss;
-}
-
-static void compute_straight(struct run *run)
-{
-    const struct resume *resume = run->state;
-
-    training_begin(&resume->data, resume->now);
-    results_write(run, train(run, STEPS));
-}
-
-static void compute_resumed(struct run *run)
-{
-    const struct resume *resume = run->state;
-    char cause[CHECKPOINT_CAUSE_SIZE];
-    int file = checkpoint_create(cause);
-
-    if (file < 0)
-        run_infra(run, "%s", cause);
-    training_begin(&resume->data, resume->now);
-    save(run, file, omitted_part(run), train(run, HALF));
-    run_resume(run, file);
-    load(run, file);
-    close(file);
-    results_write(run, resume->saved->loss);
-}
-
-/* In the fresh process. */
-static void resume_half(struct run *run, int file)
-{
-    load(run, file);
-    save(run, file, NOTHING, train(run, STEPS - HALF));
-}
-
-/* The examples, shuffled. */
-static int32_t *order_make(const struct run *run, int64_t examples)
-{
-    int32_t *order = run_host_alloc((size_t)examples * sizeof(*order));
-
-    for (int64_t i = 0; i < examples; i++) {
-        int64_t j = (int64_t)(mix64(run->seed + TRAINING_INCREMENT * (uint64_t)i) %
-                              (uint64_t)(i + 1));
-
-        order[i] = order[j];
-        order[j] = (int32_t)i;
-    }
-    return order;
+    memcpy(device, host, bytes);
 }
 
 static void setup(struct run *run)
 {
-    struct resume *resume = run_host_alloc(sizeof(*resume));
-    struct training_data *data = &resume->data;
-    int64_t examples = *(const int64_t *)run->size->params, one = 1;
-    int64_t x[] = { examples, FEATURES }, weights[] = { FEATURES, CLASSES };
-    int32_t *order;
+    struct halves_inputs inputs;
+    struct halves *halves = halves_init(run, &inputs);
+    struct training_data *data = &halves->data;
 
-    data->examples = examples;
-    data->x = run_input(run, "x", run->dtype, 2, x, FILL_UNIFORM, 0)->data;
-    data->labels =
-        run_input(run, "labels", DTYPE_INT32, 1, &examples, FILL_INDEX, CLASSES)->data;
-    order = order_make(run, examples);
-    data->order = run_input_values(run, "order", DTYPE_INT32, 1, &examples, order)->data;
-    free(order);
-    data->initial =
-        run_input(run, "initial", run->dtype, 2, weights, FILL_UNIFORM, 0)->data;
-    data->seed = *(const uint64_t *)run_input(run, "generator_seed", DTYPE_INT64, 1, &one,
-                                              FILL_INDEX, INT64_C(1) << 40)
-                      ->data;
+    data->initial = inputs.initial;
+    data->seed = (uint64_t)*inputs.seed;
     data->gradient = run_alloc(run, WEIGHTS * sizeof(float));
     data->parts = run_alloc(run, (size_t)TRAINING_GROUPS * WEIGHTS * sizeof(float));
     data->losses = run_alloc(run, BATCH * sizeof(float));
-    resume->weights = run_output(run, "weights", run->dtype, 2, weights)->data;
-    resume->velocity = run_output(run, "velocity", run->dtype, 2, weights)->data;
-    resume->now = run_alloc(run, sizeof(*resume->now));
-    resume->saved = run_alloc(run, sizeof(*resume->saved));
-    run->state = resume;
+    halves->train = train;
+    halves->write = output_write;
 }
 
 /* The state of the reference; scalars as in struct training. */
@@ -273,17 +145,17 @@ static void reference(const struct run *run, const struct tensor *inputs,
     struct exact *exact = run_host_alloc(sizeof(*exact));
     struct training first = { .rate = TRAINING_FIRST_RATE,
                               .generator = (uint64_t) * (const int64_t *)inputs[4].data };
-    enum training_part omitted = omitted_part(run);
+    enum training_part omitted = halves_omitted(run);
     bool is_weights = strcmp(output->name, "weights") == 0;
 
     memset(exact, 0, sizeof(*exact));
     exact->scalars = first;
     for (int64_t i = 0; i < WEIGHTS; i++)
         exact->weights[i] = TRAINING_SPREAD * ((const float *)inputs[3].data)[i];
-    for (int step = 0; step < STEPS; step++) {
-        if (step == HALF && omitted == OPTIMIZER)
+    for (int step = 0; step < HALVES_STEPS; step++) {
+        if (step == HALVES_STEPS / 2 && omitted == OPTIMIZER)
             memset(exact->velocity, 0, sizeof(exact->velocity));
-        else if (step == HALF)
+        else if (step == HALVES_STEPS / 2)
             training_part_copy(&exact->scalars, &first, omitted);
         reference_step(exact, inputs, run->dtype);
     }
@@ -293,50 +165,6 @@ static void reference(const struct run *run, const struct tensor *inputs,
     }
     free(exact);
 }
-
-static const struct workload_variant variants[] = {
-    { .name = "unordered",
-      .summary = "saved and resumed, with gradients added in no fixed order",
-      .models = "resuming a training that is not deterministic to begin with",
-      .algorithm = "atomic adds, resumed from everything",
-      .control = true,
-      .compute = compute_resumed },
-    { .name = "ordered",
-      .summary = "in one piece",
-      .models = "a training that is not interrupted",
-      .algorithm = "fixed tree, not interrupted",
-      .compute = compute_straight },
-    { .name = "resumed",
-      .summary = "saved half-way with everything; must have the digest of ordered",
-      .models = "the complete list of state of the PyTorch document",
-      .algorithm = "fixed tree, resumed from everything",
-      .compute = compute_resumed },
-    { .name = "no_data_loader",
-      .summary = "resumed, the data loader begins anew; must differ from ordered",
-      .models = "a checkpoint without the data loader's state",
-      .algorithm = "fixed tree, resumed without data loader",
-      .compute = compute_resumed },
-    { .name = "no_optimizer",
-      .summary = "resumed, momentum begins anew; must differ from ordered",
-      .models = "a checkpoint without optimizer.state_dict()",
-      .algorithm = "fixed tree, resumed without optimizer",
-      .compute = compute_resumed },
-    { .name = "no_schedule",
-      .summary = "resumed, the learning rate begins anew; must differ from ordered",
-      .models = "a checkpoint without the learning rate scheduler's state",
-      .algorithm = "fixed tree, resumed without schedule",
-      .compute = compute_resumed },
-    { .name = "no_rng",
-      .summary = "resumed, dropout's generator begins anew; must differ from ordered",
-      .models = "a checkpoint without torch.get_rng_state()",
-      .algorithm = "fixed tree, resumed without generator",
-      .compute = compute_resumed },
-    { .name = "no_step",
-      .summary = "resumed, the step counter begins anew; must differ from ordered",
-      .models = "a checkpoint without the iteration counter",
-      .algorithm = "fixed tree, resumed without step counter",
-      .compute = compute_resumed },
-};
 
 static const struct workload_size sizes[] = {
     { "small", "4 steps of 512 of 2048 examples x[64], weights[64,32]",
@@ -356,8 +184,8 @@ static const struct workload checkpoint_resume = {
     .title = "Reproducible Checkpointing",
     .summary =
         "a training in one piece, and one that a fresh process resumed from a checkpoint",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    .variants = halves_variants,
+    .variant_count = HALVES_VARIANTS,
     .sizes = sizes,
     .size_count = COUNT_OF(sizes),
     .dtypes = { DTYPE_FLOAT32 },
@@ -368,6 +196,6 @@ static const struct workload checkpoint_resume = {
     .reference_count = COUNT_OF(references),
     .setup = setup,
     .reference = reference,
-    .resume = resume_half,
+    .resume = halves_resume,
 };
 WORKLOAD_REGISTER(checkpoint_resume);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "workloads/exp_log.h"
-#include "workloads/instruments/bits.h"
 #include "workloads/tree.h"
 
 enum {
@@ -13,11 +12,6 @@ enum {
     WEIGHTS = TRAINING_WEIGHTS
 };
 enum { DECAY_STEPS = 3, CHUNK = 64 };
-
-float training_keep(uint64_t generator, int64_t i)
-{
-    return (mix64(generator + TRAINING_INCREMENT * (uint64_t)(i + 1)) & 1) ? 2 : 0;
-}
 
 void training_begin(const struct training_data *data, struct training *training)
 {

@@ -7,6 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "workloads/instruments/bits.h"
+#include "workloads/instruments/hd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum {
     TRAINING_FEATURES = 64,
     TRAINING_CLASSES = 32,
@@ -35,12 +42,13 @@ struct training {
 
 enum training_part { MODEL, OPTIMIZER, SCHEDULE, STEP, LOADER, GENERATOR, NOTHING };
 
-/* What is trained on, and scratch memory; all borrowed. */
+/* What is trained on, and scratch memory, in the memory of the device that trains; all
+ * borrowed. */
 struct training_data {
     int64_t examples;
     const float *x; /* [examples][features] */
     const int32_t *labels, *order;
-    const float *initial; /* [features][classes] in [-1, 1) */
+    const float *initial; /* [features][classes] in [-1, 1), in the host's memory */
     uint64_t seed;        /* of the generator */
     float *gradient;      /* [weights] */
     float *parts;         /* [groups][weights] */
@@ -48,7 +56,10 @@ struct training_data {
 };
 
 /* 0 or 2: element I of the batch is dropped or kept. */
-float training_keep(uint64_t generator, int64_t i);
+REPROD_HD float training_keep(uint64_t generator, int64_t i)
+{
+    return (mix64(generator + TRAINING_INCREMENT * (uint64_t)(i + 1)) & 1) ? 2 : 0;
+}
 
 void training_begin(const struct training_data *data, struct training *training);
 
@@ -63,5 +74,9 @@ double training_run(const struct training_data *data, struct training *training,
 
 /* The end of a step, which changes the scalars alone. */
 void training_step_end(struct training *training, int64_t examples);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
