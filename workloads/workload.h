@@ -134,8 +134,9 @@ struct workload {
      * float64 values to ret_expected and, for each, the largest difference that rounding
      * in the run's dtype may explain to ret_bound (0: must be exact).  Called by
      * `reprod-worker --check` after an iteration; INPUTS are host copies in order of
-     * creation.  Plain loops in float64: this is the definition of the operation.  It
-     * reads nothing of run->state, which belongs to the backend. */
+     * creation, and so are RUN's outputs, of which OUTPUT is one.  Plain loops in
+     * float64: this is the definition of the operation.  It reads nothing of run->state,
+     * which belongs to the backend. */
     void (*reference)(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound);
