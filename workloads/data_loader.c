@@ -5,32 +5,14 @@
  * draws its parameter when it is reached.  Where the threads share one pseudorandom
  * number generator, which item gets which numbers depends on who comes first.  The
  * sequence of numbers is the same in every run: only who gets them is not. */
-#include "workloads/workload.h"
+#include "workloads/data_loader.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "workloads/instruments/bits.h"
 #include "workloads/rounding.h"
-
-enum {
-    BLOCK = 8,
-    BLOCKS = 3,
-    SIDE = BLOCK * BLOCKS,
-    CHANNELS = 3,
-    CROP = 16,
-    SHARDS = 4
-};
-enum { PIXELS = SIDE * SIDE, COEFFICIENTS = CHANNELS * PIXELS };
-
-/* What is drawn for an item, each from 1 to its limit. */
-enum parameter { ROW, COLUMN, MIRROR, BRIGHTNESS, PARAMETERS };
-static const int32_t limits[PARAMETERS] = { SIDE - CROP + 1, SIDE - CROP + 1, 2, 256 };
-
-/* The increment of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
- * generators", OOPSLA 2014), whose state is all there is to share. */
-static const uint64_t increment = 0x9e3779b97f4a7c15;
+#include "workloads/workload.h"
 
 struct data_loader {
     int64_t items;
@@ -38,31 +20,9 @@ struct data_loader {
     const float *basis;        /* [8][8] */
     const int64_t *seed;
     float *images;       /* [items][16][16][channels] */
-    int32_t *parameters; /* [items][PARAMETERS] */
-    float *decoded;      /* for each thread [channels][SIDE][SIDE] */
+    int32_t *parameters; /* [items][parameters] */
+    float *decoded;      /* for each thread [channels][side][side] */
 };
-
-static int32_t parameter_of(uint64_t state, int parameter)
-{
-    return (int32_t)(mix64(state) % (uint64_t)limits[parameter]) + 1;
-}
-
-/* Number POSITION, from 0, of the generator that begins with SEED. */
-static uint64_t state_at(uint64_t seed, int64_t position)
-{
-    return seed + increment * (uint64_t)(position + 1);
-}
-
-static uint64_t state_of_item(uint64_t seed, int64_t item, int parameter)
-{
-    return state_at(mix64(seed + (uint64_t)item), parameter);
-}
-
-static uint64_t state_of_shard(uint64_t seed, int64_t item, int parameter)
-{
-    return state_at(mix64(seed + (uint64_t)(item % SHARDS)),
-                    item / SHARDS * PARAMETERS + parameter);
-}
 
 typedef uint64_t state_fn(uint64_t seed, int64_t item, int parameter);
 
@@ -76,66 +36,63 @@ struct source {
 static int32_t parameter_draw(const struct data_loader *loader,
                               const struct source *source, int64_t item, int parameter)
 {
-    int32_t *to = &loader->parameters[item * PARAMETERS + parameter];
+    int32_t *to = &loader->parameters[item * LOADER_PARAMETERS + parameter];
 
     if (source->shared)
-        *to = parameter_of(
-            __atomic_add_fetch(source->shared, increment, __ATOMIC_RELAXED), parameter);
+        *to = loader_number(
+            __atomic_add_fetch(source->shared, LOADER_INCREMENT, __ATOMIC_RELAXED),
+            parameter);
     else if (source->state)
-        *to = parameter_of(source->state((uint64_t)*loader->seed, item, parameter),
-                           parameter);
+        *to = loader_number(source->state((uint64_t)*loader->seed, item, parameter),
+                            parameter);
     return *to;
 }
 
 /* decoded = transposed basis * coefficients * basis, block after block. */
 static void channel_decode(const float *coefficients, const float *basis, float *decoded)
 {
-    for (int block = 0; block < BLOCKS * BLOCKS; block++) {
-        const float *from = coefficients + block * BLOCK * BLOCK;
-        float *to = decoded + block / BLOCKS * BLOCK * SIDE + block % BLOCKS * BLOCK;
-        float half[BLOCK][BLOCK] = { { 0 } };
+    for (int block = 0; block < LOADER_BLOCKS * LOADER_BLOCKS; block++) {
+        const float *from = coefficients + block * LOADER_BLOCK * LOADER_BLOCK;
+        float *to = decoded + block / LOADER_BLOCKS * LOADER_BLOCK * LOADER_SIDE +
+                    block % LOADER_BLOCKS * LOADER_BLOCK;
+        float half[LOADER_BLOCK][LOADER_BLOCK] = { { 0 } };
 
-        for (int u = 0; u < BLOCK; u++)
-            for (int v = 0; v < BLOCK; v++)
-                for (int x = 0; x < BLOCK; x++)
-                    half[u][x] += from[u * BLOCK + v] * basis[v * BLOCK + x];
-        for (int y = 0; y < BLOCK; y++)
-            for (int x = 0; x < BLOCK; x++) {
+        for (int u = 0; u < LOADER_BLOCK; u++)
+            for (int v = 0; v < LOADER_BLOCK; v++)
+                for (int x = 0; x < LOADER_BLOCK; x++)
+                    half[u][x] +=
+                        from[u * LOADER_BLOCK + v] * basis[v * LOADER_BLOCK + x];
+        for (int y = 0; y < LOADER_BLOCK; y++)
+            for (int x = 0; x < LOADER_BLOCK; x++) {
                 float sum = 0;
 
-                for (int u = 0; u < BLOCK; u++)
-                    sum += basis[u * BLOCK + y] * half[u][x];
-                to[y * SIDE + x] = sum;
+                for (int u = 0; u < LOADER_BLOCK; u++)
+                    sum += basis[u * LOADER_BLOCK + y] * half[u][x];
+                to[y * LOADER_SIDE + x] = sum;
             }
     }
-}
-
-/* Where element I of a cropped image comes from in [channels][SIDE][SIDE]. */
-static int64_t crop_from(int64_t i, int64_t row, int64_t column, bool mirror)
-{
-    int64_t c = i % CHANNELS, x = i / CHANNELS % CROP, y = i / CHANNELS / CROP;
-
-    return c * PIXELS + (row + y) * SIDE + column + (mirror ? CROP - 1 - x : x);
 }
 
 static void item_load(const struct data_loader *loader, const struct source *source,
                       int64_t item)
 {
-    float *decoded = loader->decoded + (int64_t)omp_get_thread_num() * COEFFICIENTS;
-    const float *coefficients = loader->coefficients + item * COEFFICIENTS;
-    float *image = loader->images + item * CROP * CROP * CHANNELS, brightness;
+    float *decoded =
+        loader->decoded + (int64_t)omp_get_thread_num() * LOADER_COEFFICIENTS;
+    const float *coefficients = loader->coefficients + item * LOADER_COEFFICIENTS;
+    float *image = loader->images + item * LOADER_IMAGE, brightness;
     int32_t row, column, mirror;
 
     channel_decode(coefficients, loader->basis, decoded);
-    row = parameter_draw(loader, source, item, ROW);
-    channel_decode(coefficients + PIXELS, loader->basis, decoded + PIXELS);
-    column = parameter_draw(loader, source, item, COLUMN);
-    channel_decode(coefficients + 2 * PIXELS, loader->basis, decoded + 2 * PIXELS);
-    mirror = parameter_draw(loader, source, item, MIRROR);
-    for (int64_t i = 0; i < CROP * CROP * CHANNELS; i++)
-        image[i] = decoded[crop_from(i, row - 1, column - 1, mirror == 2)];
-    brightness = (float)parameter_draw(loader, source, item, BRIGHTNESS) / 128;
-    for (int64_t i = 0; i < CROP * CROP * CHANNELS; i++)
+    row = parameter_draw(loader, source, item, LOADER_ROW);
+    channel_decode(coefficients + LOADER_PIXELS, loader->basis, decoded + LOADER_PIXELS);
+    column = parameter_draw(loader, source, item, LOADER_COLUMN);
+    channel_decode(coefficients + 2 * LOADER_PIXELS, loader->basis,
+                   decoded + 2 * LOADER_PIXELS);
+    mirror = parameter_draw(loader, source, item, LOADER_MIRROR);
+    for (int64_t i = 0; i < LOADER_IMAGE; i++)
+        image[i] = decoded[loader_crop_from(i, row - 1, column - 1, mirror == 2)];
+    brightness = (float)parameter_draw(loader, source, item, LOADER_BRIGHTNESS) / 128;
+    for (int64_t i = 0; i < LOADER_IMAGE; i++)
         image[i] *= brightness;
 }
 
@@ -158,12 +115,12 @@ static void compute_unordered(struct run *run)
 
 static void compute_per_item(struct run *run)
 {
-    items_load(run, &(struct source){ .state = state_of_item }, run->threads);
+    items_load(run, &(struct source){ .state = loader_state_of_item }, run->threads);
 }
 
 static void compute_sharded(struct run *run)
 {
-    items_load(run, &(struct source){ .state = state_of_shard }, run->threads);
+    items_load(run, &(struct source){ .state = loader_state_of_shard }, run->threads);
 }
 
 static void compute_one_thread(struct run *run)
@@ -179,9 +136,9 @@ static void compute_drawn_serially(struct run *run)
     const struct data_loader *loader = run->state;
     uint64_t shared = (uint64_t)*loader->seed;
 
-    for (int64_t i = 0; i < loader->items * PARAMETERS; i++)
-        parameter_draw(loader, &(struct source){ .shared = &shared }, i / PARAMETERS,
-                       (int)(i % PARAMETERS));
+    for (int64_t i = 0; i < loader->items * LOADER_PARAMETERS; i++)
+        parameter_draw(loader, &(struct source){ .shared = &shared },
+                       i / LOADER_PARAMETERS, (int)(i % LOADER_PARAMETERS));
     items_load(run, &(struct source){ .shared = NULL }, run->threads);
 }
 
@@ -189,10 +146,11 @@ static void setup(struct run *run)
 {
     struct data_loader *loader = run_host_alloc(sizeof(*loader));
     int64_t items = *(const int64_t *)run->size->params, one = 1;
-    int64_t coefficients[] = { items, CHANNELS, BLOCKS, BLOCKS, BLOCK, BLOCK };
-    int64_t basis[] = { BLOCK, BLOCK };
-    int64_t images[] = { items, CROP, CROP, CHANNELS };
-    int64_t parameters[] = { items, PARAMETERS };
+    int64_t coefficients[] = { items,         LOADER_CHANNELS, LOADER_BLOCKS,
+                               LOADER_BLOCKS, LOADER_BLOCK,    LOADER_BLOCK };
+    int64_t basis[] = { LOADER_BLOCK, LOADER_BLOCK };
+    int64_t images[] = { items, LOADER_CROP, LOADER_CROP, LOADER_CHANNELS };
+    int64_t parameters[] = { items, LOADER_PARAMETERS };
 
     loader->items = items;
     loader->coefficients =
@@ -204,7 +162,8 @@ static void setup(struct run *run)
                        ->data;
     loader->images = run_output(run, "images", run->dtype, 4, images)->data;
     loader->parameters = run_output(run, "parameters", DTYPE_INT32, 2, parameters)->data;
-    loader->decoded = run_alloc(run, (size_t)run->threads * COEFFICIENTS * sizeof(float));
+    loader->decoded =
+        run_alloc(run, (size_t)run->threads * LOADER_COEFFICIENTS * sizeof(float));
     run->state = loader;
 }
 
@@ -215,27 +174,29 @@ static int32_t expected_parameter(const struct run *run, const struct tensor *in
 {
     uint64_t seed = (uint64_t) * (const int64_t *)inputs[2].data;
     const int32_t *drawn = run->outputs[1].data;
+    const char *variant = run->variant->name;
 
     if (run->variant->control)
-        return drawn[item * PARAMETERS + parameter];
-    if (run->variant->compute == compute_per_item)
-        return parameter_of(state_of_item(seed, item, parameter), parameter);
-    if (run->variant->compute == compute_sharded)
-        return parameter_of(state_of_shard(seed, item, parameter), parameter);
-    return parameter_of(state_at(seed, item * PARAMETERS + parameter), parameter);
+        return drawn[item * LOADER_PARAMETERS + parameter];
+    if (strcmp(variant, "prng_per_item") == 0)
+        return loader_number(loader_state_of_item(seed, item, parameter), parameter);
+    if (strcmp(variant, "sharded") == 0)
+        return loader_number(loader_state_of_shard(seed, item, parameter), parameter);
+    return loader_number(loader_state_at(seed, item * LOADER_PARAMETERS + parameter),
+                         parameter);
 }
 
 static void reference_parameters(const struct run *run, const struct tensor *inputs,
                                  int64_t items, double *ret_expected, double *ret_bound)
 {
-    for (int64_t i = 0; i < items * PARAMETERS; i++) {
-        int parameter = (int)(i % PARAMETERS);
+    for (int64_t i = 0; i < items * LOADER_PARAMETERS; i++) {
+        int parameter = (int)(i % LOADER_PARAMETERS);
 
-        ret_bound[i] = run->variant->control ? (limits[parameter] - 1) / 2.0 : 0;
+        ret_bound[i] = run->variant->control ? (loader_limit(parameter) - 1) / 2.0 : 0;
         ret_expected[i] =
             run->variant->control
-                ? (limits[parameter] + 1) / 2.0
-                : expected_parameter(run, inputs, i / PARAMETERS, parameter);
+                ? (loader_limit(parameter) + 1) / 2.0
+                : expected_parameter(run, inputs, i / LOADER_PARAMETERS, parameter);
     }
 }
 
@@ -243,16 +204,19 @@ static void reference_parameters(const struct run *run, const struct tensor *inp
 static double decoded_pixel(const float *coefficients, const float *basis, int64_t at,
                             double *ret_magnitude)
 {
-    int64_t y = at % PIXELS / SIDE, x = at % SIDE, c = at / PIXELS;
-    const float *from =
-        coefficients + c * PIXELS + (y / BLOCK * BLOCKS + x / BLOCK) * BLOCK * BLOCK;
+    int64_t y = at % LOADER_PIXELS / LOADER_SIDE, x = at % LOADER_SIDE,
+            c = at / LOADER_PIXELS;
+    const float *from = coefficients + c * LOADER_PIXELS +
+                        (y / LOADER_BLOCK * LOADER_BLOCKS + x / LOADER_BLOCK) *
+                            LOADER_BLOCK * LOADER_BLOCK;
     double sum = 0;
 
     *ret_magnitude = 0;
-    for (int u = 0; u < BLOCK; u++)
-        for (int v = 0; v < BLOCK; v++) {
-            double term = (double)basis[u * BLOCK + y % BLOCK] * from[u * BLOCK + v] *
-                          basis[v * BLOCK + x % BLOCK];
+    for (int u = 0; u < LOADER_BLOCK; u++)
+        for (int v = 0; v < LOADER_BLOCK; v++) {
+            double term = (double)basis[u * LOADER_BLOCK + y % LOADER_BLOCK] *
+                          from[u * LOADER_BLOCK + v] *
+                          basis[v * LOADER_BLOCK + x % LOADER_BLOCK];
 
             sum += term;
             *ret_magnitude += fabs(term);
@@ -264,9 +228,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    int64_t items = output->shape[0], image = CROP * CROP * CHANNELS;
+    int64_t items = output->shape[0], image = LOADER_IMAGE;
     /* Two sums of 8 products, and the brightness. */
-    double gamma = rounding_gamma(run->dtype, 2 * (BLOCK + 1) + 2);
+    double gamma = rounding_gamma(run->dtype, 2 * (LOADER_BLOCK + 1) + 2);
 
     if (output->rank == 2) {
         reference_parameters(run, inputs, items, ret_expected, ret_bound);
@@ -274,15 +238,16 @@ static void reference(const struct run *run, const struct tensor *inputs,
     }
     for (int64_t i = 0; i < items * image; i++) {
         int64_t item = i / image;
-        int64_t at = crop_from(i % image, expected_parameter(run, inputs, item, ROW) - 1,
-                               expected_parameter(run, inputs, item, COLUMN) - 1,
-                               expected_parameter(run, inputs, item, MIRROR) == 2);
-        double scale = expected_parameter(run, inputs, item, BRIGHTNESS) / 128.0;
+        int64_t at = loader_crop_from(
+            i % image, expected_parameter(run, inputs, item, LOADER_ROW) - 1,
+            expected_parameter(run, inputs, item, LOADER_COLUMN) - 1,
+            expected_parameter(run, inputs, item, LOADER_MIRROR) == 2);
+        double scale = expected_parameter(run, inputs, item, LOADER_BRIGHTNESS) / 128.0;
         double magnitude;
 
-        ret_expected[i] =
-            scale * decoded_pixel((const float *)inputs[0].data + item * COEFFICIENTS,
-                                  inputs[1].data, at, &magnitude);
+        ret_expected[i] = scale * decoded_pixel((const float *)inputs[0].data +
+                                                    item * LOADER_COEFFICIENTS,
+                                                inputs[1].data, at, &magnitude);
         ret_bound[i] = gamma * scale * magnitude;
     }
 }
