@@ -226,18 +226,3 @@ enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
     *ret_end = e;
     return ERR_OK;
 }
-
-enum err_code probe_event_check(const json_t *event, struct err *err)
-{
-    json_int_t step;
-    const char *name, *in, *out;
-    enum err_code rc;
-
-    if ((rc = unpack(event, err, "{s:I,s:s,s:s,s:s}", "step", &step, "name", &name, "in",
-                     &in, "out", &out)) ||
-        (rc = check_hex("in", in, DIGEST_DIGITS, err)) ||
-        (rc = check_hex("out", out, DIGEST_DIGITS, err))) {
-        return rc;
-    }
-    return step < 0 ? err_set(err, ERR_PROTOCOL, "step is negative") : ERR_OK;
-}

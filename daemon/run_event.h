@@ -43,6 +43,5 @@ enum err_code iteration_event_read(const json_t *event,
                                    struct err *err);
 enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
                              struct err *err);
-enum err_code probe_event_check(const json_t *event, struct err *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include "daemon/run_environment.h"
 #include "daemon/run_event.h"
 #include "daemon/run_judge.h"
+#include "daemon/run_probe.h"
 #include "daemon/run_telemetry.h"
 #include "daemon/wire.h"
 #include "workloads/instruments/digest.h"
@@ -209,24 +210,51 @@ static void fold_end(struct run_fold *fold, const json_t *event)
     }
 }
 
+static void fold_record(void *arg, const struct probe_record *record)
+{
+    struct run_fold *fold = arg;
+
+    (void)record;
+    fold->probes++;
+}
+
 static void fold_probe(struct run_fold *fold, const json_t *event)
+{
+    struct probe_record record;
+    struct err err;
+
+    if (probe_event_read(event, &record, &err) != ERR_OK) {
+        deviate(fold, "probe: %s", err.message);
+        return;
+    }
+    fold_record(fold, &record);
+}
+
+static void fold_probes(struct run_fold *fold, const json_t *event)
 {
     struct err err;
 
-    if (probe_event_check(event, &err) != ERR_OK) {
-        deviate(fold, "probe: %s", err.message);
+    if (probes_event_read(event, fold_record, fold, &err) != ERR_OK) {
+        deviate(fold, "probes: %s", err.message);
     }
-    fold->probes++;
+}
+
+static void fold_tensor(struct run_fold *fold, const json_t *event)
+{
+    struct tensor_event tensor;
+    struct err err;
+
+    if (tensor_event_read(event, &tensor, &err) != ERR_OK) {
+        deviate(fold, "tensor: %s", err.message);
+    }
 }
 
 static const struct {
     const char *name;
     void (*fold)(struct run_fold *fold, const json_t *event);
 } kinds[] = {
-    { "start", fold_start },
-    { "iteration", fold_iteration },
-    { "probe", fold_probe },
-    { "end", fold_end },
+    { "start", fold_start },   { "iteration", fold_iteration }, { "probe", fold_probe },
+    { "probes", fold_probes }, { "tensor", fold_tensor },       { "end", fold_end },
 };
 
 void run_fold_event(struct run_fold *fold, const json_t *event)

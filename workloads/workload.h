@@ -173,6 +173,7 @@ struct run {
     double loss; /* written by compute when the workload has one */
 
     const struct backend *backend; /* worker/backend.h; hooks do not touch it */
+    struct probes *probes; /* worker/probes.h, NULL: none; hooks do not touch it */
 };
 
 /* Creates, fills and records an input; its digest joins the run's input digest.
@@ -209,6 +210,31 @@ __attribute__((noreturn)) void run_infra(struct run *run, const char *format, ..
  * resume hook is done there.  Ends the run as `infra`, with that process's cause, when it
  * fails.  For compute. */
 void run_resume(struct run *run, int file);
+
+/* What a place of a computation reads or writes: ELEMENTS (>= 0) of DTYPE in the memory
+ * of the run's device. */
+struct probe_value {
+    enum dtype dtype;
+    int64_t elements;
+    const void *data;
+    const char *name; /* shown with a captured tensor; NULL: none */
+};
+
+/* Whether anything of step STEP (0 … in each iteration; 0 where there are no steps) is
+ * recorded.  Costs nothing when not.
+ *
+ * Also begins a *stretch*: until the next call, what run_probe reads must not change, so
+ * that a buffer that several places read is hashed once.  Compute nothing between the
+ * run_probe calls of a stretch. */
+bool run_probing(const struct run *run, int64_t step);
+
+/* Records that PLACE (PROTOCOL.md has the names by convention; at most 128 bytes) read IN
+ * and wrote OUT: one digest of each list, whose order counts.  Nothing happens when the
+ * step or the place is not wanted.  For compute, after run_probing: by the initial
+ * thread, outside parallel regions.  Its time is no part of the iteration's. */
+void run_probe(struct run *run, int64_t step, const char *place,
+               const struct probe_value *in, int in_count, const struct probe_value *out,
+               int out_count);
 
 /* Puts a pointer to W, a `static const struct workload`, where the registry finds it.
  * Pointers, not structs: compilers pad structs in sections as they like.  Two workloads

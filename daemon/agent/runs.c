@@ -11,7 +11,7 @@ enum {
     RESULT_FD = 3,
     ID_MAX = 64,
     ARGUMENTS_MAX = 32,
-    EXTRA_LINES = 10000, /* probes and whatever else, beside the iterations */
+    EXTRA_LINES = 300000, /* beside the iterations: a line for each record of a trace */
     ITERATIONS_MAX = 1000000
 };
 static const int64_t BYTES_MAX = 64 * 1024 * 1024;

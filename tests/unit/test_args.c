@@ -108,6 +108,40 @@ static void test_whole_request(void **state)
     assert_string_equal(a.device, "cpu:h");
 }
 
+static void test_probes(void **state)
+{
+    (void)state;
+    struct args a;
+    accept("--run --workload conv_wgrad", &a);
+    assert_false(probes_wanted(&a.probes));
+    accept("--run --workload conv_wgrad --probes 0", &a);
+    assert_false(probes_wanted(&a.probes));
+    accept(
+        "--run --workload conv_wgrad --probes 2 --probe-names conv* --probe-steps 0-7 "
+        "--iterations 4 --capture 3:37:a:b",
+        &a);
+    assert_int_equal(a.probes.every, 2);
+    assert_string_equal(a.probes.names, "conv*");
+    assert_int_equal(a.probes.first_step, 0);
+    assert_int_equal(a.probes.last_step, 7);
+    assert_true(a.probes.capture);
+    assert_int_equal(a.probes.capture_iteration, 3);
+    assert_int_equal(a.probes.capture_step, 37);
+    assert_string_equal(a.probes.capture_place, "a:b");
+    refuse("--run --workload conv_wgrad --probes all", "not a number of steps");
+    refuse("--run --workload conv_wgrad --probes -1", "not a number of steps");
+    refuse("--run --workload conv_wgrad --probe-names x", "--probes asks for none");
+    refuse("--run --workload conv_wgrad --probes 0 --probe-steps 1-2", "'--probe-steps'");
+    refuse("--run --workload conv_wgrad --probes 1 --probe-steps 2-1", "two numbers");
+    refuse("--run --workload conv_wgrad --probes 1 --probe-steps 2", "two numbers");
+    refuse("--run --workload conv_wgrad --probes 1 --probe-steps 1-2x", "two numbers");
+    refuse("--run --workload conv_wgrad --iterations 1 --capture 5:0:a", "below 1");
+    refuse("--run --workload conv_wgrad --capture 0:0:", "ITERATION:STEP:PLACE");
+    refuse("--run --workload conv_wgrad --capture 0:a", "ITERATION:STEP:PLACE");
+    refuse("--check --workload conv_wgrad --probes 1", "for --run only");
+    refuse("--resume --workload resumable --capture 0:0:a", "for --run only");
+}
+
 static void test_defaults(void **state)
 {
     (void)state;
@@ -229,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_request),
+        cmocka_unit_test(test_probes),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_resume),

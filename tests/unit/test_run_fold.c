@@ -44,6 +44,10 @@ static const char probe_text[] =
     "{\"event\":\"probe\",\"step\":0,\"name\":\"conv1/dw\","
     "\"in\":\"" DIGEST_A "\",\"out\":\"" DIGEST_B "\"}";
 
+static const char probes_text[] =
+    "{\"event\":\"probes\",\"i\":0,\"step\":0,\"records\":[[\"conv1/dw\",\"" DIGEST_A
+    "\",\"" DIGEST_B "\"]]}";
+
 static const struct run_exit good_exit = { .exit_code = 0,
                                            .reason = EXIT_REASON_EXITED,
                                            .wall_ms = 812.5,
@@ -375,7 +379,8 @@ static void test_every_field_is_required(void **state)
     }
 }
 
-/* The events of a good run, as indices; 'p' a probe, 'u' one of unknown type, 'U' unknown
+/* The events of a good run, as indices; 'p' a probe, 'P' a batch of
+ * them, 'B' and 'T' malformed ones, 'u' one of unknown type, 'U' unknown
  * without its type. */
 struct order {
     const char *events;
@@ -388,6 +393,10 @@ static void test_orders(void **state)
     static const struct order orders[] = {
         { "01234", OUTCOME_COMPLETED, "" },
         { "0p1p2p3p4", OUTCOME_COMPLETED, "" },
+        { "0PpP1P2P34", OUTCOME_COMPLETED, "" },
+        { "0B1234", OUTCOME_INVALID, "probes: " },
+        { "0T1234", OUTCOME_INVALID, "tensor: " },
+        { "P01234", OUTCOME_INVALID, "probes before start" },
         { "u01u234", OUTCOME_COMPLETED, "" },
         { "", OUTCOME_CRASHED, "without an end event" },
         { "0", OUTCOME_CRASHED, "without an end event" },
@@ -424,6 +433,9 @@ static void test_orders(void **state)
             char c = orders[i].events[k];
 
             order[k] = c == 'p'   ? parse(probe_text)
+                       : c == 'P' ? parse(probes_text)
+                       : c == 'B' ? parse("{\"event\":\"probes\",\"i\":0}")
+                       : c == 'T' ? parse("{\"event\":\"tensor\",\"i\":0}")
                        : c == 'u' ? parse("{\"event\":\"weather\"}")
                        : c == 'U' ? parse("{\"weather\":\"fine\"}")
                                   : json_incref(events[c - '0']);

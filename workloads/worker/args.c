@@ -1,11 +1,10 @@
 #include "workloads/worker/args.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "workloads/worker/args_probes.h"
 #include "workloads/worker/spelling.h"
 #include "workloads/worker/validate.h"
 
@@ -33,12 +32,17 @@ enum option {
     OPTION_ITERATIONS,
     OPTION_THREADS,
     OPTION_DEVICE,
+    OPTION_PROBES,
+    OPTION_PROBE_NAMES,
+    OPTION_PROBE_STEPS,
+    OPTION_CAPTURE,
     OPTION_COUNT
 };
 
 static const char *const option_names[OPTION_COUNT] = {
-    "--workload", "--variant",    "--size",    "--dtype",
-    "--seed",     "--iterations", "--threads", "--device",
+    "--workload", "--variant",     "--size",        "--dtype",
+    "--seed",     "--iterations",  "--threads",     "--device",
+    "--probes",   "--probe-names", "--probe-steps", "--capture",
 };
 
 /* One reading of a command line; values[] are NULL until given. */
@@ -122,17 +126,10 @@ static bool read_words(struct reading *reading, int argc, char *const *argv)
     return true;
 }
 
-/* Decimal digits only: no sign, no space, no base. */
 static bool parse_decimal(const char *text, uint64_t *ret_value)
 {
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || text[digits]) {
-        return false;
-    }
-    errno = 0;
-    unsigned long long value = strtoull(text, NULL, 10);
-    *ret_value = value;
-    return errno == 0;
+    const char *end = args_decimal(text, UINT64_MAX, ret_value);
+    return end && *end == '\0';
 }
 
 static bool read_count(struct reading *reading, enum option option, int maximum,
@@ -238,6 +235,28 @@ static bool read_request(struct reading *reading)
                       &args->threads);
 }
 
+static bool read_probes(struct reading *reading)
+{
+    const struct args_probes texts = {
+        .probes = reading->values[OPTION_PROBES],
+        .names = reading->values[OPTION_PROBE_NAMES],
+        .steps = reading->values[OPTION_PROBE_STEPS],
+        .capture = reading->values[OPTION_CAPTURE],
+    };
+    struct args *args = reading->args;
+    return args_probes_parse(&texts, args->iterations, &args->probes, reading->message);
+}
+
+static bool refuse_probes(struct reading *reading)
+{
+    for (int i = OPTION_PROBES; i <= OPTION_CAPTURE; i++) {
+        if (reading->values[i]) {
+            return refuse(reading, "option '%s' is for --run only", option_names[i]);
+        }
+    }
+    return true;
+}
+
 static bool check_resumable(struct reading *reading)
 {
     const struct workload *workload = reading->args->workload;
@@ -275,10 +294,12 @@ bool worker_args_parse(const struct registry *registry, const struct backend *ba
     case ARGS_NONE:
         return refuse(&reading, "no command; --help lists them");
     case ARGS_RUN:
+        return read_request(&reading) && read_probes(&reading);
     case ARGS_CHECK:
-        return read_request(&reading);
+        return refuse_probes(&reading) && read_request(&reading);
     case ARGS_RESUME:
-        return read_request(&reading) && check_resumable(&reading);
+        return refuse_probes(&reading) && read_request(&reading) &&
+               check_resumable(&reading);
     default:
         return refuse_options(&reading);
     }

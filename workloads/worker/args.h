@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "workloads/worker/backend.h"
+#include "workloads/worker/probes.h"
 #include "workloads/worker/registry.h"
 #include "workloads/workload.h"
 
@@ -36,6 +37,7 @@ struct args {
     int iterations;     /* 1 .. 1000 */
     int threads;        /* 1 .. backend->threads_max */
     const char *device; /* NULL: the first.  Borrowed from argv; not yet looked up */
+    struct probes_request probes; /* ARGS_RUN only; borrowed from argv */
 };
 
 /* Reads argv[1 …].  False, with one line in ret_message, when anything is wrong. */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "workloads/worker/status.h"
+
 void emit_init(struct emit *emit, int fd)
 {
     emit->fd = fd;
@@ -140,6 +142,16 @@ int emit_end(struct emit *emit)
     return write_all(emit->fd, emit->line, emit->length);
 }
 
+void emit_send(struct emit *emit)
+{
+    int error = emit_end(emit);
+    if (error) {
+        fprintf(stderr, "reprod-worker: cannot write events to descriptor %d: %s\n",
+                emit->fd, strerror(error));
+        _exit(STATUS_OUTPUT);
+    }
+}
+
 void emit_string(struct emit *emit, const char *key, const char *value)
 {
     if (!value) {
@@ -205,6 +217,26 @@ void emit_digest(struct emit *emit, const char *key, struct digest digest)
     char hex[DIGEST_HEX_SIZE];
     digest_hex(digest, hex);
     emit_string(emit, key, hex);
+}
+
+void emit_base64(struct emit *emit, const char *key, const void *bytes, size_t count)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *from = bytes;
+    put_key(emit, key);
+    put(emit, "\"", 1);
+    for (size_t i = 0; i < count; i += 3) {
+        size_t left = count - i;
+        unsigned group = (unsigned)from[i] << 16 |
+                         (left > 1 ? (unsigned)from[i + 1] << 8 : 0) |
+                         (left > 2 ? from[i + 2] : 0U);
+        const char text[] = { digits[group >> 18], digits[group >> 12 & 63],
+                              left > 1 ? digits[group >> 6 & 63] : '=',
+                              left > 2 ? digits[group & 63] : '=' };
+        put(emit, text, sizeof(text));
+    }
+    put(emit, "\"", 1);
 }
 
 void emit_object(struct emit *emit, const char *key)

@@ -38,6 +38,10 @@ void emit_begin(struct emit *emit);
  * too long, EPIPE when nobody reads (SIGPIPE must be ignored), or what write(2) says. */
 int emit_end(struct emit *emit);
 
+/* The same; ends the process with STATUS_OUTPUT, after a line to stderr, when it fails.
+ */
+void emit_send(struct emit *emit);
+
 /* VALUE is UTF-8; each byte that is not becomes U+FFFD.  NULL is written as null. */
 void emit_string(struct emit *emit, const char *key, const char *value);
 void emit_int(struct emit *emit, const char *key, int64_t value);
@@ -54,6 +58,9 @@ void emit_double(struct emit *emit, const char *key, double value);
 /* The 16 hex digits of the binary64 bits of VALUE, as a string. */
 void emit_bits(struct emit *emit, const char *key, double value);
 void emit_digest(struct emit *emit, const char *key, struct digest digest);
+
+/* COUNT bytes as base64 (RFC 4648, with padding). */
+void emit_base64(struct emit *emit, const char *key, const void *bytes, size_t count);
 
 void emit_object(struct emit *emit, const char *key);
 void emit_object_end(struct emit *emit);

@@ -9,6 +9,7 @@
 #include "workloads/worker/environment.h"
 #include "workloads/worker/families.h"
 #include "workloads/worker/libraries.h"
+#include "workloads/worker/probes.h"
 #include "workloads/worker/run.h"
 #include "workloads/worker/status.h"
 
@@ -18,22 +19,13 @@ enum { PROTOCOL_VERSION = 1 };
 static struct execution {
     struct run run;
     struct emit emit;
+    struct probes probes;
     bool started; /* the start event is out */
     struct digest input_digest;
     int iterations; /* computed, hashed and reported */
     int64_t bytes_hashed;
     int libraries; /* mapped when the start event was sent */
 } execution;
-
-static void send_line(struct execution *x)
-{
-    int error = emit_end(&x->emit);
-    if (error) {
-        fprintf(stderr, "reprod-worker: cannot write events to descriptor %d: %s\n",
-                x->emit.fd, strerror(error));
-        _exit(STATUS_OUTPUT);
-    }
-}
 
 static void begin_event(struct execution *x, const char *event)
 {
@@ -83,7 +75,7 @@ static void send_start(struct execution *x)
     emit_telemetry(emit, run); /* may load a library */
     libraries_emit(emit);
     x->libraries = libraries_count();
-    send_line(x);
+    emit_send(emit);
 }
 
 static void compute_iteration(struct execution *x, int index)
@@ -106,13 +98,16 @@ static void compute_iteration(struct execution *x, int index)
     }
     emit_fixed(emit, "ms", milliseconds, 6);
     emit_string(emit, "algorithm", run->algorithm);
-    send_line(x);
+    emit_send(emit);
 }
 
 static void send_end(struct execution *x, const char *outcome, const char *cause,
                      struct digest input_digest)
 {
     struct emit *emit = &x->emit;
+    if (x->run.probes) {
+        probes_flush(x->run.probes);
+    }
     begin_event(x, "end");
     emit_string(emit, "outcome", outcome);
     emit_string(emit, "cause", cause);
@@ -124,8 +119,11 @@ static void send_end(struct execution *x, const char *outcome, const char *cause
     if (libraries_count() != x->libraries) {
         libraries_emit(emit); /* some load parts of themselves when they are used */
     }
+    if (x->probes.dropped > 0) {
+        emit_int(emit, "probes_dropped", x->probes.dropped);
+    }
     emit_telemetry(emit, &x->run);
-    send_line(x);
+    emit_send(emit);
 }
 
 static void refuse_mixed_libraries(struct execution *x)
@@ -156,6 +154,10 @@ int execute_run(const struct args *args, const struct backend *backend, int fd)
     run_prepare(&x->run);
     refuse_mixed_libraries(x);
     send_start(x);
+    if (probes_wanted(&args->probes)) {
+        probes_init(&x->probes, &args->probes, fd);
+        x->run.probes = &x->probes;
+    }
     for (int i = 0; i < x->run.iterations; i++) {
         compute_iteration(x, i);
     }

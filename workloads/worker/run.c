@@ -7,6 +7,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "workloads/worker/probes.h"
+
 enum { CAUSE_SIZE = 1024 };
 
 static run_end_cb *early_end;
@@ -141,7 +143,8 @@ double run_compute(struct run *run, int index)
     run->backend->warm(run);
     run->backend->timer_start(run);
     run->variant->compute(run);
-    return run->backend->timer_stop(run);
+    double milliseconds = run->backend->timer_stop(run);
+    return run->probes ? probes_iteration_end(run, milliseconds) : milliseconds;
 }
 
 static struct digest digest_all(struct run *run, const struct tensor *tensors, int count)
