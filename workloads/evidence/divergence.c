@@ -1,0 +1,463 @@
+#include "workloads/evidence/divergence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+
+enum { NONE = -1 };
+
+/* What some of the runs showed at a record. */
+struct value {
+    struct digest in, out;
+    int32_t runs, first_run;
+    int32_t next; /* index in `values`, or NONE */
+};
+
+struct position {
+    int64_t step;
+    int32_t iteration, place; /* index in `places` */
+    struct value value;
+};
+
+/* A stretch of records that runs have in common.  Where structures part, segments branch:
+ * together they are a tree, and each run a path from its root. */
+struct segment {
+    int parent;   /* NONE for the first */
+    int64_t from; /* position of its first record */
+    struct position *positions;
+    int64_t count, capacity;
+};
+
+struct divergence {
+    struct segment segments[DIVERGENCE_STRUCTURES_MAX];
+    int segment_count;
+    struct value *values;
+    int32_t value_count, value_capacity;
+    char **places;
+    int place_count, place_capacity;
+    int32_t *place_table; /* hash table of indices in `places`, or NONE */
+    int table_size;       /* a power of two */
+    int64_t traces, records, truncated, unplaced, roots, apart;
+    int64_t first_length; /* records of the first trace */
+    int root_segment, first_segment;
+    int64_t root, first; /* positions, or NONE */
+    int64_t parting;     /* position where structures part first, or NONE */
+    struct position parted[2];
+};
+
+struct divergence *divergence_new(void)
+{
+    struct divergence *d = xcalloc(1, sizeof *d);
+
+    d->root = d->first = d->parting = NONE;
+    return d;
+}
+
+void divergence_free(struct divergence *d)
+{
+    if (!d) {
+        return;
+    }
+    for (int i = 0; i < d->segment_count; i++) {
+        free(d->segments[i].positions);
+    }
+    for (int i = 0; i < d->place_count; i++) {
+        free(d->places[i]);
+    }
+    free(d->places);
+    free(d->place_table);
+    free(d->values);
+    free(d);
+}
+
+/* Names */
+
+static int32_t *table_slot(const struct divergence *d, const char *name)
+{
+    uint64_t hash = digest_bytes(name, strlen(name)).lo;
+    int at = (int)(hash & (uint64_t)(d->table_size - 1));
+
+    while (d->place_table[at] != NONE && strcmp(d->places[d->place_table[at]], name)) {
+        at = (at + 1) & (d->table_size - 1);
+    }
+    return &d->place_table[at];
+}
+
+static void table_grow(struct divergence *d)
+{
+    d->table_size = d->table_size ? 2 * d->table_size : 256;
+    d->place_table =
+        xrealloc(d->place_table, (size_t)d->table_size * sizeof *d->place_table);
+    memset(d->place_table, 0xff, (size_t)d->table_size * sizeof *d->place_table);
+    for (int i = 0; i < d->place_count; i++) {
+        *table_slot(d, d->places[i]) = i;
+    }
+}
+
+static int32_t intern(struct divergence *d, const char *name)
+{
+    int32_t *slot;
+
+    if (2 * (d->place_count + 1) > d->table_size) {
+        table_grow(d);
+    }
+    slot = table_slot(d, name);
+    if (*slot == NONE) {
+        if (d->place_count == d->place_capacity) {
+            d->place_capacity = d->place_capacity ? 2 * d->place_capacity : 64;
+            d->places =
+                xrealloc(d->places, (size_t)d->place_capacity * sizeof *d->places);
+        }
+        d->places[d->place_count] = xstrdup(name);
+        *slot = d->place_count++;
+    }
+    return *slot;
+}
+
+/* Structure */
+
+static bool same_record(const struct position *a, const struct position *b)
+{
+    return a->place == b->place && a->step == b->step && a->iteration == b->iteration;
+}
+
+/* Segments that lie behind the root serve no more: no run gets there. */
+static int find_free_segment(struct divergence *d)
+{
+    if (d->segment_count < DIVERGENCE_STRUCTURES_MAX) {
+        return d->segment_count++;
+    }
+    for (int i = 1; i < d->segment_count && d->root != NONE; i++) {
+        if (d->segments[i].from > d->root) {
+            return i;
+        }
+    }
+    return NONE;
+}
+
+static int add_segment(struct divergence *d, int parent, int64_t from)
+{
+    int index = find_free_segment(d);
+
+    if (index != NONE) {
+        struct segment *s = &d->segments[index];
+
+        s->parent = parent;
+        s->from = from;
+        s->count = 0;
+    }
+    return index;
+}
+
+static void append(struct segment *s, const struct position *position)
+{
+    if (s->count == s->capacity) {
+        s->capacity = s->capacity ? 2 * s->capacity : 64;
+        s->positions = xrealloc(s->positions, (size_t)s->capacity * sizeof *s->positions);
+    }
+    s->positions[s->count++] = *position;
+}
+
+static void note_parting(struct divergence *d, int64_t at, const struct position *known,
+                         const struct position *here)
+{
+    static const struct position end = { .place = NONE };
+
+    if (d->parting == NONE || at < d->parting) {
+        d->parting = at;
+        d->parted[0] = known ? *known : end;
+        d->parted[1] = here ? *here : end;
+    }
+}
+
+/* Where a run is on its way through the tree. */
+struct walk {
+    int segment;
+    int32_t run;
+    bool alone; /* on a stretch that no run went before: it is being recorded */
+};
+
+/* The branch of W's segment at AT that goes on with HERE, or NONE. */
+static int find_branch(const struct divergence *d, const struct walk *w, int64_t at,
+                       const struct position *here)
+{
+    for (int i = 0; i < d->segment_count; i++) {
+        const struct segment *s = &d->segments[i];
+
+        if (s->parent == w->segment && s->from == at && s->count > 0 &&
+            same_record(&s->positions[0], here)) {
+            return i;
+        }
+    }
+    return NONE;
+}
+
+/* Moves W to where HERE, the record at AT, has its place, made if need be.  NULL where
+ * the bounds leave none. */
+static struct position *find_position(struct divergence *d, struct walk *w, int64_t at,
+                                      const struct position *here)
+{
+    struct segment *s = &d->segments[w->segment];
+    struct position *known = at - s->from < s->count ? &s->positions[at - s->from] : NULL;
+    int branch;
+
+    if (known && same_record(known, here)) {
+        return known;
+    }
+    if (w->alone) {
+        append(s, here);
+        return &s->positions[s->count - 1];
+    }
+    note_parting(d, at, known, here);
+    branch = find_branch(d, w, at, here);
+    if (branch == NONE) {
+        branch = add_segment(d, w->segment, at);
+        if (branch == NONE) {
+            return NULL;
+        }
+        w->alone = true;
+        append(&d->segments[branch], here);
+    }
+    w->segment = branch;
+    return d->segments[branch].positions;
+}
+
+/* Values */
+
+static void drop_behind(struct divergence *d, int64_t position)
+{
+    for (int i = 0; i < d->segment_count; i++) {
+        struct segment *s = &d->segments[i];
+        int64_t keep = position + 1 - s->from;
+
+        if (s->count > keep) {
+            s->count = keep > 0 ? keep : 0;
+        }
+    }
+}
+
+static bool add_value(struct divergence *d, struct value *head, const struct value *value)
+{
+    if (d->value_count == DIVERGENCE_VALUES_MAX) {
+        return false;
+    }
+    if (d->value_count == d->value_capacity) {
+        d->value_capacity = d->value_capacity ? 2 * d->value_capacity : 64;
+        d->values = xrealloc(d->values, (size_t)d->value_capacity * sizeof *d->values);
+    }
+    d->values[d->value_count] = *value;
+    d->values[d->value_count].next = head->next;
+    head->next = d->value_count++;
+    return true;
+}
+
+/* Adds what the run of W shows in HERE to what is KNOWN there.  Returns false where the
+ * bounds leave no room. */
+static bool compare(struct divergence *d, const struct walk *w, int64_t at,
+                    struct position *known, const struct position *here)
+{
+    const struct value *got = &here->value;
+    bool parts = false;
+
+    for (struct value *v = &known->value; v;
+         v = v->next == NONE ? NULL : &d->values[v->next]) {
+        if (digest_equal(v->in, got->in)) {
+            if (digest_equal(v->out, got->out)) {
+                v->runs++;
+                return true;
+            }
+            parts = true;
+        }
+    }
+    if (d->first == NONE || at < d->first) {
+        d->first = at;
+        d->first_segment = w->segment;
+    }
+    if (parts && (d->root == NONE || at < d->root)) {
+        d->root = at;
+        d->root_segment = w->segment;
+        d->roots++;
+        drop_behind(d, at);
+    }
+    return add_value(d, &known->value, got);
+}
+
+static struct position position_of(const struct trace *trace, int64_t at,
+                                   const int32_t *places, int32_t run)
+{
+    const struct trace_record *record = &trace->records[at];
+
+    return (struct position){ .step = record->step,
+                              .iteration = record->iteration,
+                              .place = places[record->place],
+                              .value = { .in = record->in,
+                                         .out = record->out,
+                                         .runs = 1,
+                                         .first_run = run,
+                                         .next = NONE } };
+}
+
+/* Whether TRACE was followed to its end, or to the root. */
+static bool follow(struct divergence *d, const struct trace *trace, const int32_t *places,
+                   struct walk *w)
+{
+    for (int64_t at = 0; at < trace->count && (d->root == NONE || at <= d->root); at++) {
+        struct position here = position_of(trace, at, places, w->run);
+        struct position *known = find_position(d, w, at, &here);
+
+        if (!known) {
+            return false;
+        }
+        if (!(w->alone && known->value.first_run == w->run) &&
+            !compare(d, w, at, known, &here)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is left to see at the end of a trace: whether others went on. */
+static void end_walk(struct divergence *d, const struct trace *trace,
+                     const struct walk *w)
+{
+    const struct segment *s = &d->segments[w->segment];
+    int64_t next = trace->count - s->from;
+
+    if (d->root != NONE && trace->count > d->root) {
+        d->apart += w->segment != 0;
+        return;
+    }
+    if (!w->alone && next < s->count) {
+        note_parting(d, trace->count, &s->positions[next], NULL);
+    }
+    d->apart += w->segment != 0 || trace->count != d->first_length;
+}
+
+void divergence_add(struct divergence *d, const struct trace *trace)
+{
+    struct walk w = { .run = (int32_t)d->traces };
+    int32_t *places = xcalloc((size_t)trace->place_count + 1, sizeof *places);
+
+    for (int i = 0; i < trace->place_count; i++) {
+        places[i] = intern(d, trace->places[i]);
+    }
+    if (d->traces == 0) {
+        add_segment(d, NONE, 0);
+        d->first_length = trace->count;
+        w.alone = true;
+    }
+    if (follow(d, trace, places, &w)) {
+        end_walk(d, trace, &w);
+    } else {
+        d->unplaced++;
+    }
+    free(places);
+    d->traces++;
+    d->truncated += trace->dropped > 0;
+    d->records = trace->count > d->records ? trace->count : d->records;
+}
+
+/* Results */
+
+static const struct position *position_at(const struct divergence *d, int segment,
+                                          int64_t at)
+{
+    while (at < d->segments[segment].from) {
+        segment = d->segments[segment].parent;
+    }
+    return &d->segments[segment].positions[at - d->segments[segment].from];
+}
+
+static struct divergence_place describe(const struct divergence *d,
+                                        const struct position *p, int64_t at)
+{
+    return (struct divergence_place){ .position = at,
+                                      .iteration = p->iteration,
+                                      .step = p->step,
+                                      .place =
+                                          p->place == NONE ? "" : d->places[p->place] };
+}
+
+static struct divergence_place describe_at(const struct divergence *d, int segment,
+                                           int64_t at)
+{
+    const struct position *p;
+    struct divergence_place place = { .position = NONE, .place = "" };
+
+    if (at == NONE) {
+        return place;
+    }
+    p = position_at(d, segment, at);
+    place = describe(d, p, at);
+    for (int64_t i = 0; i < at; i++) {
+        place.occurrence += same_record(position_at(d, segment, i), p);
+    }
+    return place;
+}
+
+/* The runs of all values that read what V read, and the most frequent of them. */
+static int64_t sum_alike(const struct divergence *d, const struct value *head,
+                         const struct value *v, const struct value **ret_most)
+{
+    int64_t runs = 0;
+
+    *ret_most = v;
+    for (const struct value *other = head; other;
+         other = other->next == NONE ? NULL : &d->values[other->next]) {
+        if (digest_equal(other->in, v->in)) {
+            runs += other->runs;
+            if (other->runs > (*ret_most)->runs ||
+                (other->runs == (*ret_most)->runs &&
+                 other->first_run < (*ret_most)->first_run)) {
+                *ret_most = other;
+            }
+        }
+    }
+    return runs;
+}
+
+static void count_pairs(const struct divergence *d, struct divergence_result *result)
+{
+    const struct value *head = &position_at(d, d->root_segment, d->root)->value;
+
+    for (const struct value *v = head; v;
+         v = v->next == NONE ? NULL : &d->values[v->next]) {
+        const struct value *most;
+        int64_t alike = sum_alike(d, head, v, &most);
+
+        result->pairs += v->runs * (alike - 1);
+        result->pairs_parted += v->runs * (alike - v->runs);
+        if (most != v) {
+            result->runs_parted += v->runs;
+            result->example[0] = most->first_run;
+            result->example[1] = v->first_run;
+        }
+    }
+    result->pairs /= 2;
+    result->pairs_parted /= 2;
+}
+
+void divergence_result(const struct divergence *d, struct divergence_result *ret_result)
+{
+    *ret_result = (struct divergence_result){
+        .traces = d->traces,
+        .records = d->records,
+        .truncated = d->truncated,
+        .unplaced = d->unplaced,
+        .roots = d->roots,
+        .runs_apart = d->apart,
+        .example = { NONE, NONE },
+        .root = describe_at(d, d->root_segment, d->root),
+        .first = describe_at(d, d->first_segment, d->first),
+    };
+    for (int i = 0; i < 2; i++) {
+        ret_result->structure[i] =
+            d->parting == NONE
+                ? (struct divergence_place){ .position = NONE, .place = "" }
+                : describe(d, &d->parted[i], d->parting);
+    }
+    if (d->root != NONE) {
+        count_pairs(d, ret_result);
+    }
+}
