@@ -33,6 +33,7 @@ enum {
     WEIGHTS = TRAINING_WEIGHTS,
     BATCH = TRAINING_BATCH
 };
+
 static double train(const struct run *run, int steps)
 {
     const struct halves *halves = run->state;

@@ -6,7 +6,7 @@
 #include "workloads/instruments/philox.h"
 #include "workloads/train/cnn_state.h"
 
-struct cnn_layout cnn_layout(const struct cnn_shape *shape)
+struct cnn_layout cnn_layout_of(const struct cnn_shape *shape)
 {
     struct cnn_layout l = { .features =
                                 shape->side / 4 * (shape->side / 4) * shape->channels2 };
@@ -44,7 +44,7 @@ static int32_t *order_make(const struct run *run, const struct cnn_shape *s)
 void cnn_inputs_make(struct run *run, const struct cnn_shape *s,
                      struct cnn_inputs *ret_inputs)
 {
-    struct cnn_layout layout = cnn_layout(s);
+    struct cnn_layout layout = cnn_layout_of(s);
     int64_t pixels = s->side * s->side;
     int64_t patterns[] = { CNN_CLASSES, pixels }, noises[] = { s->examples, pixels };
     int64_t order_shape[] = { s->steps, s->batch };
@@ -106,7 +106,7 @@ void cnn_setup(struct run *run)
     int64_t count;
 
     cnn->shape = s;
-    cnn->layout = cnn_layout(s);
+    cnn->layout = cnn_layout_of(s);
     count = cnn->layout.count;
     cnn_inputs_make(run, s, &cnn->inputs);
     cnn->variables = run_output(run, "variables", run->dtype, 1, &count)->data;

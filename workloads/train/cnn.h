@@ -75,7 +75,7 @@ struct cnn_layout {
     int64_t features; /* of an image after the second pooling */
 };
 
-struct cnn_layout cnn_layout(const struct cnn_shape *shape);
+struct cnn_layout cnn_layout_of(const struct cnn_shape *shape);
 
 /* The initial value of variable I: uniform within sqrt(6 / fan-in) (He et al., "Delving
  * deep into rectifiers", ICCV 2015), 0 for a bias.  VALUE is its input. */

@@ -190,7 +190,7 @@ static void training_init(struct training *t)
     int64_t whole = s->side * s->side, half = whole / 4, quarter = half / 4;
     int64_t most = s->channels1 > s->channels2 ? s->channels1 : s->channels2;
 
-    t->layout = cnn_layout(s);
+    t->layout = cnn_layout_of(s);
     t->variables = doubles(t->layout.count);
     t->velocity = doubles(t->layout.count);
     t->gradient = doubles(t->layout.count);
