@@ -36,7 +36,7 @@ comma  := ,
 FLAVOUR := $(if $(findstring clang,$(CC)),clang)$(if $(SAN),$(if $(findstring clang,$(CC)),-)san-$(subst $(comma),-,$(SAN)))
 B       := build$(if $(FLAVOUR),/$(FLAVOUR))
 
-PKGS := libuv libmicrohttpd jansson sqlite3
+PKGS := libuv libmicrohttpd jansson sqlite3 zlib
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
         -Wold-style-definition -Wwrite-strings -Wpointer-arith -Wvla -Wundef -Wformat=2 \
         $(if $(findstring clang,$(CC)),-Wno-gnu-folding-constant) $(if $(WERROR),-Werror)

@@ -34,6 +34,7 @@ need libuv1-dev pkg-config --exists libuv
 need libmicrohttpd-dev pkg-config --exists libmicrohttpd
 need libjansson-dev pkg-config --exists jansson
 need libsqlite3-dev pkg-config --exists sqlite3
+need zlib1g-dev pkg-config --exists zlib
 if [ "$what" = test ]; then
     need g++ has g++
     need clang has clang
