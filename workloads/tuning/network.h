@@ -1,35 +1,15 @@
-/* A small network for inference, whose layers are each computed by one of several
- * tactics: a[l+1][n,j] = max(0, sum over k of a[l][n,k] * w[l][k,j]), without max for the
- * last.
- *
- * A tactic is an order in which the products of an element are added: input features by
- * strides, upwards or downwards.  Each is deterministic, and all of them run the same
- * instructions, so that hardly anything but chance tells their times apart. */
+/* The network of tactics.h on the CPU, and its reference. */
 #ifndef WORKLOADS_TUNING_NETWORK_H
 #define WORKLOADS_TUNING_NETWORK_H
 
 #include "workloads/workload.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "workloads/rounding.h"
 #include "workloads/tuning/choice.h"
-
-enum { NETWORK_LAYERS = 4, NETWORK_TILE = 16, NETWORK_NAME = 16 };
-
-struct network_shape {
-    int64_t batch;
-    int64_t features; /* of every layer; a multiple of 32 */
-};
-
-static const char *const network_tactics[] = {
-    "gemm-k1", "gemm-k1-down", "gemm-k2",  "gemm-k2-down",  "gemm-k4",  "gemm-k4-down",
-    "gemm-k8", "gemm-k8-down", "gemm-k16", "gemm-k16-down", "gemm-k32", "gemm-k32-down",
-};
-
-enum { NETWORK_TACTICS = COUNT_OF(network_tactics) };
+#include "workloads/tuning/tactics.h"
 
 struct network {
     const struct network_shape *shape;
@@ -39,20 +19,13 @@ struct network {
     float *trial;                   /* what a trial writes: one row */
     int32_t *orders;                /* of each tactic: its permutation of the features */
     int chosen[NETWORK_LAYERS];
-    char names[NETWORK_LAYERS * NETWORK_NAME]; /* of the chosen */
+    char names[NETWORK_NAMES_SIZE]; /* of the chosen */
 };
+
+enum { NETWORK_TILE = 16 };
 
 typedef float network_lanes __attribute__((vector_size(NETWORK_TILE * sizeof(float)),
                                            aligned(sizeof(float)), may_alias));
-
-static inline void network_order(int tactic, int64_t features, int32_t *ret_order)
-{
-    int64_t stride = 1 << tactic / 2, at = 0;
-
-    for (int64_t first = 0; first < stride; first++)
-        for (int64_t k = first; k < features; k += stride, at++)
-            ret_order[tactic % 2 ? features - 1 - at : at] = (int32_t)k;
-}
 
 /* Row N of LAYER, by TACTIC, to Y. */
 static inline void network_row(const struct network *network, int layer, int tactic,
@@ -120,13 +93,7 @@ static inline void network_report(struct run *run)
 {
     struct network *network = run->state;
 
-    network->names[0] = '\0';
-    for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
-        size_t length = strlen(network->names);
-
-        snprintf(network->names + length, sizeof(network->names) - length, "%s%s",
-                 layer ? " " : "", network_tactics[network->chosen[layer]]);
-    }
+    network_names(network->chosen, network->names);
     run->algorithm = network->names;
 }
 
