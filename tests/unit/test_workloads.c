@@ -22,6 +22,14 @@
 
 enum { ITERATIONS = 2 };
 
+/* Digests of a build with a sanitizer are those of the one without: what it can see, one
+ * run of a variant shows. */
+#ifdef __SANITIZE_ADDRESS__
+static const int thread_counts[] = { 8 };
+#else
+static const int thread_counts[] = { 1, 2, 4, 8 };
+#endif
+
 static struct registry registry;
 
 /* What a run's process reports. */
@@ -145,20 +153,20 @@ static void each_case(case_cb *test)
 static void check_order(const struct workload *workload,
                         const struct workload_variant *variant, enum dtype dtype)
 {
-    static const int threads[] = { 1, 2, 4, 8 };
     struct digest first = { 0, 0 };
 
     if (variant->control)
         return;
-    for (int t = 0; t < COUNT_OF(threads); t++) {
-        struct report report = run_case(workload, variant, dtype, threads[t], false);
+    for (int t = 0; t < COUNT_OF(thread_counts); t++) {
+        struct report report =
+            run_case(workload, variant, dtype, thread_counts[t], false);
 
         if (t == 0)
             first = report.digests[0];
         for (int i = 0; i < ITERATIONS; i++)
             if (!digest_equal(report.digests[i], first))
-                fail_msg("%s/%s: %d threads, iteration %d differ from 1 thread",
-                         workload->name, variant->name, threads[t], i);
+                fail_msg("%s/%s: %d threads, iteration %d differ from %d", workload->name,
+                         variant->name, thread_counts[t], i, thread_counts[0]);
     }
 }
 
