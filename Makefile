@@ -44,8 +44,9 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 # Bits are the product: no contraction into FMA, no fast-math, no -march.  Where a file has
 # code for a newer instruction set it chooses at run time, and the bits are the same.
 NUMERICS := -ffp-contract=off
+# REPROD_HEAP: workloads/worker/heap.c is in.  The sanitizers have a heap of their own.
 COMMON    = -std=c17 -D_GNU_SOURCE -I. $(NUMERICS) $(WARN) -include daemon/base/banned.h \
-            -fno-common -fPIE -DREPROD_VERSION='"$(VERSION)"'
+            -fno-common -fPIE -DREPROD_VERSION='"$(VERSION)"' $(if $(SAN),,-DREPROD_HEAP)
 VERSION  := $(shell cat VERSION)
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
 PKG_LIBS   = $(shell pkg-config --libs $(PKGS))
@@ -74,7 +75,7 @@ CUDA_WORKER_SRC := $(filter cuda/worker/%,$(CUDA_SRC))
 SIM_SRC    := $(sort $(filter-out tests/simulator/test_%,$(wildcard tests/simulator/*.cpp)))
 SIM_SELFTEST_SRC := $(sort $(wildcard tests/simulator/*.cu))
 # What only the CPU backend needs.  The CPU's workloads stay: they define the operations.
-CPU_ONLY   := $(addprefix workloads/worker/,backend_cpu.c cpu_facts.c cpu_fill.c)
+CPU_ONLY   := $(addprefix workloads/worker/,backend_cpu.c cpu_facts.c cpu_fill.c cpu_load.c)
 EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
                 api/openapi.json tests/gpu/results/*.json))
 LAUNCH_SRC := daemon/agent/launch_main.c

@@ -192,8 +192,8 @@ struct tensor *run_input_values(struct run *run, const char *name, enum dtype dt
 struct tensor *run_output(struct run *run, const char *name, enum dtype dtype, int rank,
                           const int64_t *shape);
 
-/* Scratch in the device's memory, uninitialised (poisoned 0xA5 once).  64-byte aligned.
- */
+/* Scratch in the device's memory, uninitialised (filled once, with 0xA5 or with the
+ * pattern of the run's circumstances).  64-byte aligned. */
 void *run_alloc(struct run *run, size_t bytes);
 
 /* Host scratch: aborts instead of returning NULL; freed with free() or never. */

@@ -6,6 +6,7 @@
 #include "cuda/worker/exact_sum.h"
 #include "cuda/worker/facts.h"
 #include "cuda/worker/fill.h"
+#include "cuda/worker/load.h"
 
 /* A run on a GPU has one host thread, whatever --threads says. */
 enum { THREADS_DEFAULT = 1, THREADS_MAX = 256 };
@@ -88,6 +89,7 @@ static const struct backend cuda_backend = {
     .warm = cuda_warm,
     .timer_start = cuda_timer_start,
     .timer_stop = cuda_timer_stop,
+    .load = load_device,
     .emit_environment = facts_emit_environment,
     .emit_probe = facts_emit_probe,
     .emit_telemetry = facts_emit_telemetry,

@@ -23,6 +23,9 @@ void selftest_compute_varying(struct run *run);
 
 uint64_t selftest_entropy(void);
 
+/* As far as the compiler knows, somebody reads MEMORY. */
+void selftest_keep(const void *memory);
+
 /* Whether RUN is the control, which behaves. */
 bool selftest_is_control(const struct run *run);
 

@@ -46,11 +46,12 @@ def wait_until_gone(pids):
 class Run:
     """A run in progress; iterating reads its events as they come."""
 
-    def __init__(self, workload, variant, iterations, size="small", env=None):
+    def __init__(self, workload, variant, iterations, size="small", env=None, binary=WORKER,
+                 options=()):
         read_end, write_end = os.pipe()
         self.process = subprocess.Popen(
-            [WORKER, "--run", "--workload", workload, "--variant", variant, "--size", size,
-             "--iterations", str(iterations)],
+            [binary, "--run", "--workload", workload, "--variant", variant, "--size", size,
+             "--iterations", str(iterations), *options],
             pass_fds=[write_end], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env={**os.environ, "REPROD_RESULT_FD": str(write_end), **(env or {})})
         os.close(write_end)

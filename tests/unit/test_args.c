@@ -176,6 +176,56 @@ static void test_commands(void **state)
     refuse("--catalogue --seed 1", "'--seed' is for --run, --check and --resume only");
 }
 
+static void test_circumstances(void **state)
+{
+    (void)state;
+    struct args a, b;
+    accept("--run --workload conv_wgrad", &a);
+    assert_int_equal(a.circumstances.contention, 0);
+    assert_false(a.circumstances.is_poisoned || a.circumstances.is_jittered);
+    accept(
+        "--run --workload conv_wgrad --contention 64 --memory-poison 00c0ffee "
+        "--allocation-jitter 18446744073709551615",
+        &a);
+    assert_int_equal(a.circumstances.contention, 64);
+    assert_true(a.circumstances.is_poisoned && a.circumstances.is_jittered);
+    assert_int_equal(a.circumstances.pattern, 0x00c0ffee);
+    assert_true(a.circumstances.jitter == UINT64_MAX);
+    accept(
+        "--check --workload conv_wgrad --memory-poison random "
+        "--allocation-jitter random",
+        &a);
+    accept(
+        "--check --workload conv_wgrad --memory-poison random "
+        "--allocation-jitter random",
+        &b);
+    assert_true(a.circumstances.pattern != b.circumstances.pattern);
+    assert_true(a.circumstances.jitter != b.circumstances.jitter);
+    refuse("--run --workload conv_wgrad --contention 0", "in 1 .. 64");
+    refuse("--run --workload conv_wgrad --contention 65", "in 1 .. 64");
+    refuse("--run --workload conv_wgrad --memory-poison 0xcafe", "8 hex digits");
+    refuse("--run --workload conv_wgrad --memory-poison CAFECAFE", "8 hex digits");
+    refuse("--run --workload conv_wgrad --allocation-jitter -1", "'random' nor a number");
+    refuse("--run --workload conv_wgrad --memory_poison random",
+           "nearest: '--memory-poison'");
+}
+
+static void test_load(void **state)
+{
+    (void)state;
+    struct args a;
+    accept("--load", &a);
+    assert_int_equal(a.command, ARGS_LOAD);
+    assert_int_equal(a.threads, 2);
+    assert_null(a.device);
+    accept("--load --device cpu:h --threads 3", &a);
+    assert_int_equal(a.threads, 3);
+    assert_string_equal(a.device, "cpu:h");
+    refuse("--load --workload conv_wgrad", "'--workload' is for --run");
+    refuse("--load --contention 2", "'--contention' is for --run");
+    refuse("--load --threads 0", "in 1 .. 256");
+}
+
 static void test_resume(void **state)
 {
     (void)state;
@@ -267,6 +317,8 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_circumstances),
+        cmocka_unit_test(test_load),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_numbers),

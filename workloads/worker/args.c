@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "workloads/worker/args_circumstances.h"
 #include "workloads/worker/args_probes.h"
 #include "workloads/worker/spelling.h"
 #include "workloads/worker/validate.h"
@@ -14,13 +15,10 @@ static const struct {
     const char *option;
     enum args_command command;
 } commands[] = {
-    { "--run", ARGS_RUN },
-    { "--check", ARGS_CHECK },
-    { "--resume", ARGS_RESUME },
-    { "--probe", ARGS_PROBE },
-    { "--catalogue", ARGS_CATALOGUE },
-    { "--version", ARGS_VERSION },
-    { "--help", ARGS_HELP },
+    { "--run", ARGS_RUN },         { "--check", ARGS_CHECK },
+    { "--resume", ARGS_RESUME },   { "--load", ARGS_LOAD },
+    { "--probe", ARGS_PROBE },     { "--catalogue", ARGS_CATALOGUE },
+    { "--version", ARGS_VERSION }, { "--help", ARGS_HELP },
 };
 
 enum option {
@@ -30,19 +28,34 @@ enum option {
     OPTION_DTYPE,
     OPTION_SEED,
     OPTION_ITERATIONS,
-    OPTION_THREADS,
-    OPTION_DEVICE,
+    OPTION_CONTENTION,
+    OPTION_POISON,
+    OPTION_JITTER,
     OPTION_PROBES,
     OPTION_PROBE_NAMES,
     OPTION_PROBE_STEPS,
     OPTION_CAPTURE,
+    OPTION_THREADS, /* this and the next say where, not what */
+    OPTION_DEVICE,
     OPTION_COUNT
 };
 
 static const char *const option_names[OPTION_COUNT] = {
-    "--workload", "--variant",     "--size",        "--dtype",
-    "--seed",     "--iterations",  "--threads",     "--device",
-    "--probes",   "--probe-names", "--probe-steps", "--capture",
+    [OPTION_WORKLOAD] = "--workload",
+    [OPTION_VARIANT] = "--variant",
+    [OPTION_SIZE] = "--size",
+    [OPTION_DTYPE] = "--dtype",
+    [OPTION_SEED] = "--seed",
+    [OPTION_ITERATIONS] = "--iterations",
+    [OPTION_CONTENTION] = "--contention",
+    [OPTION_POISON] = "--memory-poison",
+    [OPTION_JITTER] = "--allocation-jitter",
+    [OPTION_PROBES] = "--probes",
+    [OPTION_PROBE_NAMES] = "--probe-names",
+    [OPTION_PROBE_STEPS] = "--probe-steps",
+    [OPTION_CAPTURE] = "--capture",
+    [OPTION_THREADS] = "--threads",
+    [OPTION_DEVICE] = "--device",
 };
 
 /* One reading of a command line; values[] are NULL until given. */
@@ -222,17 +235,29 @@ static bool read_case(struct reading *reading)
     return true;
 }
 
+static bool read_place(struct reading *reading)
+{
+    reading->args->threads = reading->backend->threads_default;
+    reading->args->device = reading->values[OPTION_DEVICE];
+    return read_count(reading, OPTION_THREADS, reading->backend->threads_max,
+                      &reading->args->threads);
+}
+
 static bool read_request(struct reading *reading)
 {
     struct args *args = reading->args;
+    const struct args_circumstances circumstances = {
+        .contention = reading->values[OPTION_CONTENTION],
+        .poison = reading->values[OPTION_POISON],
+        .jitter = reading->values[OPTION_JITTER],
+    };
     args->seed = 1;
     args->iterations = ITERATIONS_DEFAULT;
-    args->threads = reading->backend->threads_default;
-    args->device = reading->values[OPTION_DEVICE];
     return read_workload(reading) && read_case(reading) && read_seed(reading) &&
            read_count(reading, OPTION_ITERATIONS, ITERATIONS_MAX, &args->iterations) &&
-           read_count(reading, OPTION_THREADS, reading->backend->threads_max,
-                      &args->threads);
+           args_circumstances_parse(&circumstances, &args->circumstances,
+                                    reading->message) &&
+           read_place(reading);
 }
 
 static bool read_probes(struct reading *reading)
@@ -265,9 +290,10 @@ static bool check_resumable(struct reading *reading)
                   workload->name);
 }
 
-static bool refuse_options(struct reading *reading)
+/* All but the last KEPT. */
+static bool refuse_options(struct reading *reading, int kept)
 {
-    for (int i = 0; i < OPTION_COUNT; i++) {
+    for (int i = 0; i < OPTION_COUNT - kept; i++) {
         if (reading->values[i]) {
             return refuse(reading, "option '%s' is for --run, --check and --resume only",
                           option_names[i]);
@@ -300,7 +326,10 @@ bool worker_args_parse(const struct registry *registry, const struct backend *ba
     case ARGS_RESUME:
         return refuse_probes(&reading) && read_request(&reading) &&
                check_resumable(&reading);
+    case ARGS_LOAD:
+        return refuse_options(&reading, OPTION_COUNT - OPTION_THREADS) &&
+               read_place(&reading);
     default:
-        return refuse_options(&reading);
+        return refuse_options(&reading, 0);
     }
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "workloads/worker/backend.h"
+#include "workloads/worker/circumstances.h"
 #include "workloads/worker/probes.h"
 #include "workloads/worker/registry.h"
 #include "workloads/workload.h"
@@ -18,6 +19,7 @@ enum args_command {
     ARGS_RUN,
     ARGS_CHECK,
     ARGS_RESUME,
+    ARGS_LOAD,
     ARGS_CATALOGUE,
     ARGS_PROBE,
     ARGS_VERSION,
@@ -26,16 +28,17 @@ enum args_command {
 
 struct args {
     enum args_command command;
-    /* For ARGS_RUN, ARGS_CHECK and ARGS_RESUME; what is not given is the workload's first
-     * variant, size and dtype, seed 1, 10 iterations, the backend's number of threads and
-     * its first device. */
+    /* For ARGS_RUN, ARGS_CHECK and ARGS_RESUME, the last two for ARGS_LOAD too; what is
+     * not given is the workload's first variant, size and dtype, seed 1, 10 iterations,
+     * the backend's number of threads and its first device. */
     const struct workload *workload;
     const struct workload_variant *variant;
     const struct workload_size *size;
     enum dtype dtype;
     uint64_t seed;
-    int iterations;     /* 1 .. 1000 */
-    int threads;        /* 1 .. backend->threads_max */
+    int iterations;                     /* 1 .. 1000 */
+    struct circumstances circumstances; /* a random pattern or seed is drawn already */
+    int threads;                        /* 1 .. backend->threads_max */
     const char *device; /* NULL: the first.  Borrowed from argv; not yet looked up */
     struct probes_request probes; /* ARGS_RUN only; borrowed from argv */
 };

@@ -72,6 +72,10 @@ struct backend {
     void (*timer_start)(struct run *run);
     double (*timer_stop)(struct run *run);
 
+    /* Some ten milliseconds of work for the cores and the memory of the opened device,
+     * with run->threads threads: what a load process does again and again (load.h). */
+    void (*load)(struct run *run);
+
     /* Adds the backend's facts to the open object "environment": strings and integers
      * only.  Not "backend", "worker_build" or "env.…", which every worker has. */
     void (*emit_environment)(struct emit *emit, const struct run *run);

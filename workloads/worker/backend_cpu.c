@@ -11,6 +11,7 @@
 #include "workloads/instruments/exact_sum.h"
 #include "workloads/worker/cpu_facts.h"
 #include "workloads/worker/cpu_fill.h"
+#include "workloads/worker/cpu_load.h"
 #include "workloads/worker/run.h"
 
 enum { ALIGNMENT = 64, THREADS_DEFAULT = 2, THREADS_MAX = 256 };
@@ -147,6 +148,7 @@ static const struct backend cpu_backend = {
     .warm = cpu_warm,
     .timer_start = cpu_timer_start,
     .timer_stop = cpu_timer_stop,
+    .load = cpu_load,
     .emit_environment = cpu_facts_emit_environment,
     .emit_probe = cpu_facts_emit_probe,
 };

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "workloads/worker/circumstances.h"
 #include "workloads/worker/environment.h"
 #include "workloads/worker/families.h"
 #include "workloads/worker/libraries.h"
+#include "workloads/worker/load.h"
 #include "workloads/worker/probes.h"
 #include "workloads/worker/run.h"
 #include "workloads/worker/status.h"
@@ -72,6 +74,7 @@ static void send_start(struct execution *x)
     emit_string(emit, "claim", run->claim);
     emit_digest(emit, "input_digest", x->input_digest);
     environment_emit(emit, run);
+    circumstances_emit(emit);
     emit_telemetry(emit, run); /* may load a library */
     libraries_emit(emit);
     x->libraries = libraries_count();
@@ -138,6 +141,7 @@ static void refuse_mixed_libraries(struct execution *x)
 static int end_early_cb(struct run *run, const char *outcome, const char *cause)
 {
     struct execution *x = (struct execution *)run;
+    load_stop();
     if (!x->started) {
         send_start(x);
     }
@@ -160,6 +164,7 @@ int execute_run(const struct args *args, const struct backend *backend, int fd)
     }
     for (int i = 0; i < x->run.iterations; i++) {
         compute_iteration(x, i);
+        load_check(&x->run);
     }
     refuse_mixed_libraries(x);
     struct digest input_digest = run_input_digest(&x->run);

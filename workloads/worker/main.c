@@ -8,6 +8,7 @@
 #include "workloads/worker/check.h"
 #include "workloads/worker/execute.h"
 #include "workloads/worker/libraries.h"
+#include "workloads/worker/load.h"
 #include "workloads/worker/registry.h"
 #include "workloads/worker/result_fd.h"
 #include "workloads/worker/resume.h"
@@ -21,6 +22,9 @@ static const char help[] =
     "reference\n"
     "  reprod-worker --resume --workload NAME [OPTION …] go on from what a run saved, on "
     "stdin\n"
+    "  reprod-worker --load [--device ID] [--threads N]  keep the device busy while "
+    "stdin "
+    "is open\n"
     "  reprod-worker --catalogue                         one JSON object for each "
     "workload\n"
     "  reprod-worker --probe                             devices, versions and build\n"
@@ -31,6 +35,9 @@ static const char help[] =
     "  --iterations 1..1000                      default 10\n"
     "  --threads 1..256                          default 2 on a CPU\n"
     "  --device ID                               default: the first of --probe\n"
+    "  --contention 1..64                        load processes beside the run\n"
+    "  --memory-poison random|HEX                fill all memory with these 4 bytes\n"
+    "  --allocation-jitter random|N              move allocations, and resize them\n"
     "\n"
     "For --run, what probes record (PROTOCOL.md); nothing by default:\n"
     "  --probes N                                each N-th step, 1 every one, 0 none\n"
@@ -65,6 +72,8 @@ static int compute(const struct args *args, const struct backend *backend)
         return execute_run(args, backend, fd);
     case ARGS_RESUME:
         return resume_run(args, backend);
+    case ARGS_LOAD:
+        return load_run(args, backend);
     default:
         return check_run(args, backend);
     }

@@ -12,10 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "workloads/worker/circumstances.h"
 #include "workloads/worker/run.h"
 #include "workloads/worker/status.h"
 
 enum { CAUSE_SIZE = 768, NUMBER_SIZE = 24, PATH_SIZE = 48 };
+
+/* Words of a command line: program and case, and the circumstances with their end. */
+enum { CASE_WORDS = 16, CIRCUMSTANCES_WORDS = 5 };
 
 static int end_early_cb(struct run *run, const char *outcome, const char *cause)
 {
@@ -61,28 +65,36 @@ static int spawn_program(int program, const char *const *words, int file, int ou
     return error;
 }
 
+/* The circumstances of this process, but for the load, which is there already. */
+static void add_circumstances(const char **words, char texts[2][NUMBER_SIZE])
+{
+    const struct circumstances *now = circumstances_now();
+    if (now->is_poisoned) {
+        snprintf(texts[0], NUMBER_SIZE, "%08" PRIx32, now->pattern);
+        *words++ = "--memory-poison";
+        *words++ = texts[0];
+    }
+    if (now->is_jittered) {
+        snprintf(texts[1], NUMBER_SIZE, "%" PRIu64, now->jitter);
+        *words++ = "--allocation-jitter";
+        *words++ = texts[1];
+    }
+    *words = NULL;
+}
+
 static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_pid)
 {
-    char seed[NUMBER_SIZE], threads[NUMBER_SIZE];
+    char seed[NUMBER_SIZE], threads[NUMBER_SIZE], circumstances[2][NUMBER_SIZE];
     const char *dtype = dtype_name(run->dtype), *device = run->backend->device_id();
-    const char *const words[] = {
-        "reprod-worker",
-        "--resume",
-        "--workload",
-        run->workload->name,
-        "--variant",
-        run->variant->name,
-        "--size",
-        run->size->name,
-        "--dtype",
-        dtype,
-        "--seed",
-        seed,
-        "--threads",
-        threads,
-        "--device",
-        device,
-        NULL,
+    const char *words[CASE_WORDS + CIRCUMSTANCES_WORDS] = {
+        "reprod-worker", "--resume",
+        "--workload",    run->workload->name,
+        "--variant",     run->variant->name,
+        "--size",        run->size->name,
+        "--dtype",       dtype,
+        "--seed",        seed,
+        "--threads",     threads,
+        "--device",      device,
     };
     /* This very file, whatever has been installed in its place meanwhile. */
     int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -91,6 +103,7 @@ static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_
     }
     snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
     snprintf(threads, sizeof(threads), "%d", run->threads);
+    add_circumstances(words + CASE_WORDS, circumstances);
     int error = spawn_program(program, words, file, output, ret_pid);
     close(program);
     return error;

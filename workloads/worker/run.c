@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
+
+#include "workloads/worker/circumstances.h"
+#include "workloads/worker/load.h"
 
 #include "workloads/worker/probes.h"
 
@@ -71,6 +72,7 @@ void *run_host_alloc(size_t bytes)
 
 void run_init(struct run *run, const struct args *args, const struct backend *backend)
 {
+    circumstances_set(&args->circumstances);
     *run = (struct run){
         .workload = args->workload,
         .variant = args->variant,
@@ -96,6 +98,7 @@ void run_prepare(struct run *run)
     if (reason) {
         run_unsupported(run, "%s", reason);
     }
+    load_start(run);
     run->workload->setup(run);
     if (run->output_count == 0) {
         run_defect(run, "setup created no output");
@@ -108,6 +111,8 @@ void run_prepare(struct run *run)
 
 void run_finish(struct run *run)
 {
+    load_check(run);
+    load_stop();
     if (run->workload->teardown) {
         run->workload->teardown(run);
     }
@@ -118,8 +123,9 @@ void run_finish(struct run *run)
 static uint32_t poison_pattern(int index)
 {
     static uint32_t salt;
-    if (salt == 0 && getrandom(&salt, sizeof(salt), 0) != sizeof(salt)) {
-        salt = (uint32_t)getpid();
+    if (salt == 0) {
+        const struct circumstances *now = circumstances_now();
+        salt = now->is_poisoned ? now->pattern : (uint32_t)circumstances_random();
     }
     return salt + 0x9e3779b9u * (uint32_t)index;
 }

@@ -23,10 +23,11 @@ void run_on_early_end(run_end_cb *on_end);
 /* RUN becomes the run that ARGS (of --run or --check) asks for; nothing happens yet. */
 void run_init(struct run *run, const struct args *args, const struct backend *backend);
 
-/* Opens the device, asks the variant whether it can do the case, and calls setup. */
+/* Opens the device, asks the variant whether it can do the case, starts the load beside
+ * the run, and calls setup. */
 void run_prepare(struct run *run);
 
-/* Calls the workload's teardown, if it has one. */
+/* Ends the load beside the run and calls the workload's teardown, if it has one. */
 void run_finish(struct run *run);
 
 /* Poisons every output and the loss, warms the thread team and computes iteration INDEX.

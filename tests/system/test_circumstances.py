@@ -1,0 +1,145 @@
+"""The circumstances of a run (workloads/PROTOCOL.md): load beside it, poisoned memory, moved
+allocations.  They show defects and stir races, never change what is computed, and leave
+nothing behind.
+"""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from test_processes import Run, children_of, wait_until_gone
+from test_worker import BUILD, WORKER, digests, run, worker
+
+pytestmark = pytest.mark.flavour
+SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
+EVERYTHING = {"contention": 2, "memory-poison": "random", "allocation-jitter": "random"}
+
+
+def completed(*arguments, **options):
+    ended = run(*arguments, **options)
+    assert ended.status == 0 and ended.events[-1]["outcome"] == "completed", ended.events
+    return ended
+
+
+def test_start_says_the_circumstances():
+    assert "circumstances" not in completed("selftest_pass").events[0]
+    said = completed("selftest_pass", **EVERYTHING).events[0]["circumstances"]
+    assert said["contention"] == 2 and len(said["memory_poison"]) == 8
+    again = completed("selftest_pass", **EVERYTHING).events[0]["circumstances"]
+    assert said["memory_poison"] != again["memory_poison"]
+    assert said["allocation_jitter"] != again["allocation_jitter"]
+    fixed = {"memory-poison": "0badcafe", "allocation-jitter": "18446744073709551615"}
+    assert completed("selftest_pass", **fixed).events[0]["circumstances"] == {
+        "memory_poison": "0badcafe", "allocation_jitter": "18446744073709551615"}
+
+
+def test_environment_is_that_of_any_run():
+    plain = completed("selftest_pass").events[0]
+    stirred = completed("selftest_pass", **EVERYTHING).events[0]
+    assert plain["environment"] == stirred["environment"]
+    assert plain["input_digest"] == stirred["input_digest"]
+
+
+def test_controls_vary_and_ordered_stays_under_contention():
+    """Also with its memory moved and poisoned."""
+    beside = {"contention": 4, "iterations": 2, "binary": WORKER}
+    seen = digests(completed("conv_wgrad", "ordered", **beside))
+    seen += digests(completed("conv_wgrad", "ordered", **{**EVERYTHING, **beside}))
+    assert set(seen) == set(digests(completed("conv_wgrad", "ordered", binary=WORKER)))
+    seen = digests(completed("conv_wgrad", "unordered", **beside))
+    seen += digests(completed("conv_wgrad", "unordered", **beside))
+    assert len(set(seen)) > 1
+
+
+@pytest.mark.parametrize("workload", ["checkpoint_resume", "ring_allreduce"])
+def test_workloads_of_several_processes(workload):
+    plain = completed(workload, "ordered", iterations=1, binary=WORKER)
+    stirred = completed(workload, "ordered", iterations=1, binary=WORKER, **EVERYTHING)
+    assert digests(plain) == digests(stirred)
+
+
+@pytest.mark.parametrize("binary", [WORKER, SIMULATOR], ids=["cpu", "simulator"])
+def test_uninitialized_read_shows(binary):
+    """Two runs of one iteration each differ; with one pattern they would not."""
+    if not binary.exists():
+        pytest.skip("the simulator is not in this build")
+
+    def seen(variant, pattern):
+        return digests(completed("uninitialized_read", variant, iterations=1, binary=binary,
+                                 **{"memory-poison": pattern}))
+    assert seen("uncleared", "random") != seen("uncleared", "random")
+    assert seen("uncleared", "00000001") == seen("uncleared", "00000001")
+    assert seen("uncleared", "00000001") != seen("uncleared", "00000002")
+    assert seen("cleared", "random") == seen("cleared", "random")
+
+
+@pytest.mark.parametrize("variant", ["scratch", "recycled"])
+def test_poison_shows_what_plain_runs_hide(variant):
+    if variant == "recycled" and BUILD.name.startswith("san"):
+        pytest.skip("the sanitizers have a heap of their own")
+    plain = [digests(completed("selftest_memory", variant)) for _ in range(2)]
+    assert plain[0] == plain[1]
+    poisoned = [digests(completed("selftest_memory", variant, **{"memory-poison": "random"}))
+                for _ in range(2)]
+    assert poisoned[0] != poisoned[1]
+
+
+def loaded(binary=WORKER, workload="conv_wgrad"):
+    """A run past its first iteration, with two load processes beside it."""
+    started = Run(workload, "ordered", 1000, binary=binary, options=["--contention", "2"])
+    started.until("iteration")
+    pids = children_of(started.process.pid)
+    assert len(pids) == 2
+    return started, pids
+
+
+@pytest.mark.parametrize("binary", [WORKER, SIMULATOR], ids=["cpu", "simulator"])
+def test_load_ends_with_a_killed_run(binary):
+    if not binary.exists():
+        pytest.skip("the simulator is not in this build")
+    started, pids = loaded(binary, "bias_add_bwd")
+    started.process.kill()
+    started.close()
+    wait_until_gone(pids)
+
+
+def test_load_that_ends_early_spoils_the_run():
+    started, pids = loaded()
+    os.kill(pids[1], signal.SIGKILL)
+    assert list(started)[-1]["outcome"] == "infra"
+    assert started.close()[0] == 0
+    wait_until_gone(pids)
+
+
+def test_no_load_is_left_by_runs_that_end():
+    started = Run("bias_add_bwd", "ordered", 3, options=["--contention", "2"])
+    started.until("start")
+    pids = children_of(started.process.pid)
+    assert started.until("end")["outcome"] == "completed"
+    assert len(pids) == 2
+    wait_until_gone(pids)
+    assert started.close()[0] == 0
+
+
+def test_load_by_itself_ends_with_its_input():
+    process = subprocess.Popen([WORKER, "--load", "--threads", "1"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"computing\n"
+    assert process.poll() is None
+    process.stdin.close()
+    assert process.wait(60) == 0
+    process.stdout.close()
+
+
+def test_a_device_that_cannot_be_loaded_is_infra():
+    ended = worker("--load", "--device", "cpu:elsewhere", binary=WORKER)
+    assert ended.status == 2 and "unknown device" in ended.stderr
+
+
+def test_check_under_circumstances():
+    arguments = [word for key, value in EVERYTHING.items() for word in (f"--{key}", value)]
+    ended = worker("--check", "--workload", "attention_bwd", "--variant", "ordered",
+                   *arguments, binary=WORKER)
+    assert ended.status == 0 and json.loads(ended.stdout)["ok"], ended.stdout
