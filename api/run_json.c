@@ -61,6 +61,20 @@ static void process(struct json_out *out, const struct run *run)
     out_close(out, '}');
 }
 
+static void trace(struct json_out *out, const struct run *run)
+{
+    if (!run->trace_records) {
+        out_null(out, "trace");
+        return;
+    }
+    out_open(out, "trace", '{');
+    out_int(out, "records", run->trace_records);
+    out_int(out, "dropped", run->trace_dropped);
+    out_bool(out, "truncated", run->trace_dropped > 0);
+    out_format(out, "href", "/v1/runs/%s/trace", run->id);
+    out_close(out, '}');
+}
+
 void run_json(struct json_out *out, const struct run *run)
 {
     identity(out, run);
@@ -79,6 +93,7 @@ void run_json(struct json_out *out, const struct run *run)
     out_int(out, "iterations", run->iterations);
     out_close(out, '}');
     process(out, run);
+    trace(out, run);
     out_time(out, "queued_at", run->intent_ms);
     out_time(out, "started_at", run->started_ms);
     out_time(out, "finished_at", run->finished_ms);

@@ -10,6 +10,7 @@
 #include "daemon/run_telemetry.h"
 
 enum { DIGEST_DIGITS = DIGEST_TEXT_SIZE - 1, BITS_DIGITS = BITS_TEXT_SIZE - 1 };
+static const int64_t PROBES_DROPPED_MAX = INT64_C(1) << 53;
 static const double MS_MAX = 7.0 * 24 * 3600 * 1000; /* no run may last longer */
 
 static enum err_code unpack(const json_t *event, struct err *err, const char *format, ...)
@@ -202,7 +203,7 @@ enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
                              struct err *err)
 {
     struct end_event e = { .telemetry = json_object_get(event, "telemetry") };
-    json_int_t iterations, elements, bytes_hashed;
+    json_int_t iterations, elements, bytes_hashed, dropped = 0;
     json_t *cause;
     enum err_code rc;
 
@@ -210,16 +211,20 @@ enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
     if (e.libraries && !json_is_array(e.libraries)) {
         return err_set(err, ERR_PROTOCOL, "libraries is not an array");
     }
-    if ((rc = unpack(event, err, "{s:s,s:o,s:I,s:I,s:I,s:s,s:s}", "outcome", &e.outcome,
-                     "cause", &cause, "iterations", &iterations, "elements", &elements,
-                     "bytes_hashed", &bytes_hashed, "device", &e.device, "input_digest",
-                     &e.input_digest)) ||
+    if ((rc = unpack(event, err, "{s:s,s:o,s:I,s:I,s:I,s:s,s:s,s?I}", "outcome",
+                     &e.outcome, "cause", &cause, "iterations", &iterations, "elements",
+                     &elements, "bytes_hashed", &bytes_hashed, "device", &e.device,
+                     "input_digest", &e.input_digest, "probes_dropped", &dropped)) ||
         (rc = check_libraries(e.libraries, err)) ||
         (rc = text_or_null("cause", cause, &e.cause, err)) ||
         (rc = check_hex("input_digest", e.input_digest, DIGEST_DIGITS, err)) ||
         (rc = run_telemetry_check(e.telemetry, err))) {
         return rc;
     }
+    if (dropped < 0 || dropped > PROBES_DROPPED_MAX) {
+        return err_set(err, ERR_PROTOCOL, "probes_dropped is no number of records");
+    }
+    e.probes_dropped = dropped;
     e.iterations = iterations;
     e.elements = elements;
     e.bytes_hashed = bytes_hashed;

@@ -31,6 +31,7 @@ struct end_event {
     const char *outcome, *device, *input_digest;
     const char *cause; /* NULL: none */
     int64_t iterations, elements, bytes_hashed;
+    int64_t probes_dropped;  /* records that the program left out */
     const json_t *libraries; /* as in start_event; NULL: the same as then */
     const json_t *telemetry; /* as in start_event */
 };

@@ -1,5 +1,6 @@
 #include "daemon/run_fold.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +195,7 @@ static void fold_end(struct run_fold *fold, const json_t *event)
         return;
     }
     fold->telemetry_end = run_telemetry_text(end.telemetry);
+    fold->trace.dropped += end.probes_dropped;
     if (end.libraries && fold->libraries) {
         free(fold->libraries);
         fold->libraries = json_dumps(end.libraries, JSON_COMPACT);
@@ -213,9 +215,17 @@ static void fold_end(struct run_fold *fold, const json_t *event)
 static void fold_record(void *arg, const struct probe_record *record)
 {
     struct run_fold *fold = arg;
+    struct digest in = { 0, 0 };
+    struct digest out = { 0, 0 };
 
-    (void)record;
-    fold->probes++;
+    if (record->iteration >= fold->asked) {
+        deviate(fold, "a probe in iteration %" PRId32 " of %lld", record->iteration,
+                (long long)fold->asked);
+        return;
+    }
+    digest_parse(record->in, &in);
+    digest_parse(record->out, &out);
+    trace_add(&fold->trace, record->iteration, record->step, record->place, in, out);
 }
 
 static void fold_probe(struct run_fold *fold, const json_t *event)
@@ -369,6 +379,7 @@ void run_fold_finish(struct run_fold *fold, const struct run_exit *exit,
                                        .libraries_json = fold->libraries,
                                        .telemetry_start = fold->telemetry_start,
                                        .telemetry_end = fold->telemetry_end,
+                                       .trace = fold->trace.count ? &fold->trace : NULL,
                                        .log = fold->log,
                                        .log_length = (int64_t)exit->log_length,
                                        .log_bytes = exit->log_bytes };
@@ -384,5 +395,6 @@ void run_fold_release(struct run_fold *fold)
     free(fold->telemetry_end);
     free(fold->log);
     free(fold->digests);
+    trace_release(&fold->trace);
     memset(fold, 0, sizeof *fold);
 }

@@ -13,6 +13,7 @@
 #include "daemon/run_exit.h"
 #include "db/runs.h"
 #include "workloads/evidence/case.h"
+#include "workloads/evidence/trace.h"
 
 enum { RUN_FOLD_CAUSE_SIZE = CASE_TITLE_SIZE * 2 };
 
@@ -31,7 +32,8 @@ struct run_fold {
     struct run run; /* the results so far */
     struct run_fold_iteration *iterations;
     int64_t seen, capacity;
-    int64_t probes, unknown_events;
+    int64_t unknown_events;
+    struct trace trace;
     char *environment, *environment_title, *libraries, *log;
     char *telemetry_start, *telemetry_end; /* NULL: none */
     struct run_digest *digests;

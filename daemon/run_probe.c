@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "workloads/evidence/case.h"
+#include "workloads/evidence/trace_place.h"
 
 enum { RECORD_FIELDS = 3 };
 
@@ -29,30 +30,17 @@ static enum err_code check_digest(const char *name, const char *text, struct err
     return ERR_OK;
 }
 
-/* C0, DEL, and C1, which is two bytes in UTF-8. */
-static bool has_control(const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
-
-    for (; *s; s++) {
-        if (*s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static enum err_code check_place(const char *place, struct err *err)
 {
     size_t length = strlen(place);
 
-    if (length < 1 || length > PROBE_PLACE_MAX) {
+    if (length < 1 || length > TRACE_PLACE_MAX) {
         return err_set(err, ERR_PROTOCOL, "a place of %zu bytes, not 1 to %d", length,
-                       PROBE_PLACE_MAX);
+                       TRACE_PLACE_MAX);
     }
-    return has_control(place)
-               ? err_set(err, ERR_PROTOCOL, "a place with control characters")
-               : ERR_OK;
+    return trace_place_valid(place)
+               ? ERR_OK
+               : err_set(err, ERR_PROTOCOL, "a place with control characters");
 }
 
 static enum err_code check_moment(json_int_t iteration, json_int_t step, struct err *err)

@@ -9,7 +9,7 @@
 
 #include "daemon/base/err.h"
 
-enum { PROBE_PLACE_MAX = 128, TENSOR_CHUNK_MAX = 32 * 1024 };
+enum { TENSOR_CHUNK_MAX = 32 * 1024 };
 
 /* One record of a trace.  Texts are borrowed from the event. */
 struct probe_record {

@@ -151,6 +151,9 @@ static void finish_as(struct slot *slot, enum outcome outcome, const char *cause
 {
     slot->run = (struct run){ .outcome = outcome };
     slot->result = (struct run_result){ .log = "" };
+    if (slot->has_fold && slot->fold.trace.count) {
+        slot->result.trace = &slot->fold.trace;
+    }
     copy_text(slot->run.cause, sizeof slot->run.cause, cause);
     finish(slot);
 }

@@ -6,6 +6,7 @@
 
 #include "db/cells.h"
 #include "db/connection.h"
+#include "db/runs_trace.h"
 #include "db/tx.h"
 
 enum { BUSY_TIMEOUT_MS = 5000 };
@@ -108,10 +109,12 @@ static enum err_code check_jobs(struct check *c, struct err *err)
 static enum err_code check_rows(struct check *c, struct err *err)
 {
     if (c->counts->damaged) {
-        c->report(c->arg, "references, jobs and cells were not checked");
+        c->report(c->arg, "references, jobs, cells and traces were not checked");
         return ERR_OK;
     }
-    if (check_references(c, err) != ERR_OK || check_jobs(c, err) != ERR_OK) {
+    if (check_references(c, err) != ERR_OK || check_jobs(c, err) != ERR_OK ||
+        traces_check(c->tx, c->report, c->arg, &c->counts->traces,
+                     &c->counts->traces_damaged, err) != ERR_OK) {
         return err->code;
     }
     return cells_recompute(c->tx, cell_differs, c, &c->counts->cells,

@@ -13,6 +13,8 @@ struct fsck_counts {
     int64_t cells_differing; /* … and not as stored */
     int64_t jobs;            /* counted anew from their items … */
     int64_t jobs_differing;  /* … and not as stored */
+    int64_t traces;          /* unpacked … */
+    int64_t traces_damaged;  /* … and found wrong, or not what their runs say */
 };
 
 /* Calls REPORT(arg, line) for every fault.  Returns ERR_OK when the check could be made,

@@ -11,6 +11,7 @@
 #include "workloads/evidence/outcome.h"
 #include "workloads/evidence/verdict.h"
 
+struct trace;
 struct tx;
 
 /* What is stored before the agent is told to start a run. */
@@ -51,6 +52,8 @@ struct run {
     char device_read_back[CASE_TITLE_SIZE];
     int64_t wall_ns;
     int64_t max_rss_kb;
+    int64_t trace_records; /* kept; 0: it has no trace (db/runs_trace.h) */
+    int64_t trace_dropped; /* not kept, beyond the bound */
 };
 
 enum { RUN_TELEMETRY_MAX = 4096 }; /* bytes of one sample */
@@ -66,6 +69,7 @@ struct run_result {
     const char *libraries_json;    /* array as reported, or NULL */
     const char *telemetry_start;   /* object as reported, or NULL */
     const char *telemetry_end;     /* likewise */
+    const struct trace *trace;     /* NULL: none */
     const char *log;               /* tail of stdout and stderr */
     int64_t log_length, log_bytes; /* kept and written */
 };
@@ -92,8 +96,8 @@ enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
                            struct err *err);
 
 /* Ends the run, exactly once (ERR_CONFLICT for a second time, with nothing changed): run,
- * digests, log, environment, cell, its controls' dependants, cell history, item, job and
- * outbox events, all in this transaction.
+ * digests, log, trace, environment, cell, its controls' dependants, cell history, item,
+ * job and outbox events, all in this transaction.
  *
  * Where it counts: in the cell of its case and the environment it said.  A run that never
  * said one, because it died before `start`, is in no cell and counts for its job only,

@@ -9,12 +9,13 @@
     " r.process_start, r.boot_id, r.iterations, r.distinct_digests, r.digest,"           \
     " r.input_digest, r.weight_sum, r.loss, r.algorithm, r.claim, r.min_ns,"             \
     " r.median_ns, r.max_ns, r.elements, r.bytes_hashed, r.device_read_back, r.wall_ns," \
-    " r.max_rss_kb"
+    " r.max_rss_kb, t.records, t.dropped"
 
 #define RUN_JOINS                                                                        \
     " CROSS JOIN job j ON j.number = r.job"                                              \
     " CROSS JOIN job_item i ON i.job = r.job AND i.seq = r.item"                         \
-    " LEFT JOIN environment e ON e.number = r.environment"
+    " LEFT JOIN environment e ON e.number = r.environment"                               \
+    " LEFT JOIN run_trace t ON t.run = r.id"
 
 /* The parameters of every list: ?1 before, ?2 limit, and, NULL for any, ?3 job, ?4 cell,
  * ?5 workload, ?6 variant, ?7 device, ?8 outcome. */
@@ -103,6 +104,8 @@ static void take_results(struct query *q, struct run *ret_run)
     query_take_text(q, ret_run->device_read_back, sizeof ret_run->device_read_back);
     ret_run->wall_ns = query_take_int(q);
     ret_run->max_rss_kb = query_take_int(q);
+    ret_run->trace_records = query_take_int(q);
+    ret_run->trace_dropped = query_take_int(q);
 }
 
 static void take_run(struct query *q, struct run *ret_run)

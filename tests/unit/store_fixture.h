@@ -155,6 +155,7 @@ struct fixture_run {
     int distinct;    /* how many; 0: as 1 */
     int input;       /* its input digest */
     const char *telemetry_start, *telemetry_end;
+    const struct trace *trace; /* NULL: none */
     struct run_effect effect;
 };
 
@@ -229,6 +230,7 @@ static inline enum err_code fixture_finish(struct tx *tx, void *arg, struct err 
                                  .environment_title = "this machine",
                                  .telemetry_start = r->telemetry_start,
                                  .telemetry_end = r->telemetry_end,
+                                 .trace = r->trace,
                                  .log = "hello",
                                  .log_length = 5,
                                  .log_bytes = 5 };

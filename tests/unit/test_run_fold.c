@@ -242,6 +242,9 @@ static void test_every_wrong_value(void **state)
         { 0, "telemetry", "{\"gpu\":null}", "telemetry.gpu is no string" },
         { 4, "telemetry", "{\"a\":[\"x\",1]}", "end: telemetry.a is no string" },
         { 4, "telemetry", "\"hot\"", "end: telemetry is not an object" },
+        { 4, "probes_dropped", "-1", "end: probes_dropped" },
+        { 4, "probes_dropped", "9007199254740993", "end: probes_dropped" },
+        { 4, "probes_dropped", "\"1\"", "end: " },
         { 0, "event", "\"begin\"", "iteration before start" },
         { 1, "i", "1", "iteration 1 came where 0" },
         { 2, "i", "0", "iteration 0 came where 1" },
@@ -450,6 +453,66 @@ static void test_orders(void **state)
             json_decref(events[k]);
         }
     }
+}
+
+static void test_trace(void **state)
+{
+    json_t *events[EVENTS];
+    json_t *order[EVENTS + 3];
+    struct run_fold fold;
+    struct run_result result;
+    struct run run;
+    struct digest out;
+
+    (void)state;
+    init(&fold);
+    good_events(events);
+    json_object_set_new(events[4], "probes_dropped", json_integer(17));
+    order[0] = events[0];
+    order[1] = parse(probe_text);
+    order[2] = parse(probes_text);
+    json_object_set_new(order[2], "i", json_integer(2));
+    json_object_set_new(order[2], "step", json_integer(9));
+    order[3] = parse(probe_text);
+    json_object_set_new(order[3], "name", json_string("loss"));
+    memcpy(order + 4, events + 1, 4 * sizeof *order);
+    run = finish(&fold, order, EVENTS + 3, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_int_equal(result.trace->count, 3);
+    assert_int_equal(result.trace->dropped, 17);
+    assert_int_equal(result.trace->place_count, 2);
+    assert_string_equal(trace_place_at(result.trace, 1), "conv1/dw");
+    assert_string_equal(trace_place_at(result.trace, 2), "loss");
+    assert_int_equal(result.trace->records[1].iteration, 2);
+    assert_int_equal(result.trace->records[1].step, 9);
+    assert_true(digest_parse(DIGEST_B, &out));
+    assert_true(digest_equal(result.trace->records[0].out, out));
+    assert_true(digest_parse(DIGEST_A, &out));
+    assert_true(digest_equal(result.trace->records[0].in, out));
+    run_fold_release(&fold);
+}
+
+/* What was seen until a run failed is kept. */
+static void test_trace_of_a_run_that_fails(void **state)
+{
+    json_t *order[] = { parse(start_text), parse(probe_text), parse(probe_text) };
+    struct run_fold fold;
+    struct run_result result;
+    struct run run;
+
+    (void)state;
+    init(&fold);
+    json_object_set_new(order[2], "i", json_integer(3)); /* of 0, 1 and 2 */
+    run = finish(&fold, order, 3, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_INVALID);
+    assert_non_null(strstr(run.cause, "a probe in iteration 3 of 3"));
+    assert_int_equal(result.trace->count, 1);
+    run_fold_release(&fold);
+    init(&fold);
+    order[0] = parse(start_text);
+    finish(&fold, order, 1, &good_exit, &result);
+    assert_null(result.trace);
+    run_fold_release(&fold);
 }
 
 static void test_exits(void **state)
@@ -669,6 +732,8 @@ int main(void)
         cmocka_unit_test(test_telemetry_is_bounded),
         cmocka_unit_test(test_every_field_is_required),
         cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace_of_a_run_that_fails),
         cmocka_unit_test(test_exits),
         cmocka_unit_test(test_early_ends),
         cmocka_unit_test(test_garbage_anywhere_is_invalid),

@@ -86,6 +86,8 @@ static void test_bad_events(void **state)
           "bytes, not 1 to 128" },
         { "{\"i\":0,\"step\":0,\"records\":[[\"a\\n\",\"" A "\",\"" B "\"]]}",
           "control" },
+        { "{\"i\":0,\"step\":0,\"records\":[[\"a\\u202e\",\"" A "\",\"" B "\"]]}",
+          "control" },
         { "{\"i\":0,\"step\":0,\"records\":[[\"a\\u0085\",\"" A "\",\"" B "\"]]}",
           "control" },
     };
