@@ -1,0 +1,344 @@
+/* Training of a recurrent network with CTC loss; workloads/train_rnn_ctc.c defines the
+ * operation.  A block takes a sequence through the whole of it in shared memory.  Each
+ * sum has one thread, which adds in the order of the CPU's, and `ordered` joins the
+ * sequences by the CPU's tree, so it has its bits. */
+#include "cuda/kernel.h"
+#include "cuda/train/parts.h"
+#include "workloads/ctc_labels.h"
+#include "workloads/train_rnn_ctc.h"
+
+enum { THREADS = 64 /* of a sequence; not fewer than hidden units */ };
+
+#define THREAD_FOR(i, count) for (int i = (int)threadIdx.x; i < (count); i += THREADS)
+
+struct rnn {
+    struct rnn_shape shape;
+    const float *patterns, *noises, *initial;
+    const int32_t *labels; /* [steps][batch][labels], less one */
+    float *variables, *velocity, *gradient;
+    float *parts;       /* [batch][variables] */
+    float *losses;      /* [batch] */
+    float *host_losses; /* the same, in the host's memory */
+};
+
+/* One sequence, in shared memory. */
+struct sequence {
+    float v[RNN_VARIABLES];
+    float x[RNN_TIME][RNN_FEATURES];
+    float hidden[RNN_TIME + 1][RNN_HIDDEN]; /* hidden[0] is zero */
+    float log_probs[RNN_TIME][RNN_SYMBOLS]; /* before: the logits */
+    float d_logits[RNN_TIME][RNN_SYMBOLS];
+    float log_paths[RNN_TIME][RNN_POSITIONS];
+    float d_sums[RNN_TIME][RNN_HIDDEN];
+    float onward[RNN_HIDDEN]; /* from the time after: beta, then gradients */
+    int32_t labels[RNN_LABELS];
+};
+
+__device__ static void load(const struct rnn *rnn, int64_t step, struct sequence *s)
+{
+    int64_t b = blockIdx.x;
+    const int32_t *labels =
+        rnn->labels + (step * rnn->shape.batch + b) * (int64_t)RNN_LABELS;
+    const float *noise = rnn->noises + b * RNN_TIME * RNN_FEATURES;
+
+    THREAD_FOR(i, RNN_VARIABLES)
+    {
+        s->v[i] = rnn->variables[i];
+    }
+    THREAD_FOR(i, RNN_TIME * RNN_FEATURES)
+    {
+        s->x[i / RNN_FEATURES][i % RNN_FEATURES] =
+            rnn_frame(rnn->patterns, noise, labels, i / RNN_FEATURES, i % RNN_FEATURES);
+    }
+    THREAD_FOR(i, RNN_LABELS)
+    {
+        s->labels[i] = labels[i];
+    }
+    THREAD_FOR(i, RNN_HIDDEN)
+    {
+        s->hidden[0][i] = s->onward[i] = 0;
+    }
+    __syncthreads();
+}
+
+/* Logits to their log softmax. */
+__device__ static void symbols_scale(float *logits)
+{
+    float most = -INFINITY, sum = 0;
+
+    for (int k = 0; k < RNN_SYMBOLS; k++)
+        most = logits[k] > most ? logits[k] : most;
+    for (int k = 0; k < RNN_SYMBOLS; k++)
+        sum += exp_f32(logits[k] - most);
+    for (int k = 0; k < RNN_SYMBOLS; k++)
+        logits[k] = logits[k] - most - log_f32(sum);
+}
+
+__device__ static void forward(struct sequence *s)
+{
+    for (int t = 0; t < RNN_TIME; t++) {
+        THREAD_FOR(i, RNN_HIDDEN)
+        {
+            float sum = s->v[RNN_BIAS + i];
+
+            for (int f = 0; f < RNN_FEATURES; f++)
+                sum += s->x[t][f] * s->v[RNN_INPUT + f * RNN_HIDDEN + i];
+            for (int j = 0; j < RNN_HIDDEN; j++)
+                sum += s->hidden[t][j] * s->v[RNN_RECURRENT + j * RNN_HIDDEN + i];
+            s->hidden[t + 1][i] = rnn_tanh(sum);
+        }
+        __syncthreads();
+    }
+    THREAD_FOR(n, RNN_TIME * RNN_SYMBOLS)
+    {
+        int t = n / RNN_SYMBOLS, k = n % RNN_SYMBOLS;
+        float sum = 0;
+
+        for (int i = 0; i < RNN_HIDDEN; i++)
+            sum += s->hidden[t + 1][i] * s->v[RNN_OUTPUT + i * RNN_SYMBOLS + k];
+        s->log_probs[t][k] = sum;
+    }
+    __syncthreads();
+    THREAD_FOR(t, RNN_TIME)
+    {
+        symbols_scale(s->log_probs[t]);
+    }
+    __syncthreads();
+}
+
+/* Leaves alpha in log_paths; returns log p, to all threads. */
+__device__ static float paths_forward(struct sequence *s)
+{
+    for (int t = 0; t < RNN_TIME; t++) {
+        THREAD_FOR(i, RNN_POSITIONS)
+        {
+            float before = i < 2 ? 0 : -INFINITY;
+
+            if (t > 0)
+                before = rnn_log_add_three(s->log_paths[t - 1], i, -1, i >= 1,
+                                           ctc_may_skip(s->labels, i));
+            s->log_paths[t][i] = before + s->log_probs[t][ctc_symbol_at(s->labels, i)];
+        }
+        __syncthreads();
+    }
+    return rnn_log_add(s->log_paths[RNN_TIME - 1][RNN_POSITIONS - 1],
+                       s->log_paths[RNN_TIME - 1][RNN_POSITIONS - 2]);
+}
+
+/* Adds beta to log_paths. */
+__device__ static void paths_backward(struct sequence *s)
+{
+    int i = (int)threadIdx.x;
+    bool skips = i + 2 < RNN_POSITIONS && ctc_may_skip(s->labels, (int64_t)i + 2);
+
+    for (int t = RNN_TIME - 1; t >= 0; t--) {
+        float beta = i >= RNN_POSITIONS - 2 ? 0 : -INFINITY;
+
+        if (i < RNN_POSITIONS && t < RNN_TIME - 1)
+            beta = rnn_log_add_three(s->onward, i, 1, i + 1 < RNN_POSITIONS, skips);
+        __syncthreads();
+        if (i < RNN_POSITIONS) {
+            s->onward[i] = beta + s->log_probs[t][ctc_symbol_at(s->labels, i)];
+            s->log_paths[t][i] += beta;
+        }
+        __syncthreads();
+    }
+}
+
+__device__ static void classify(struct sequence *s, float log_p, int64_t batch)
+{
+    THREAD_FOR(n, RNN_TIME * RNN_SYMBOLS)
+    {
+        int t = n / RNN_SYMBOLS, k = n % RNN_SYMBOLS;
+        float d_logit = exp_f32(s->log_probs[t][k]);
+
+        for (int i = 0; i < RNN_POSITIONS; i++)
+            if (ctc_symbol_at(s->labels, i) == k)
+                d_logit -= exp_f32(s->log_paths[t][i] - log_p);
+        s->d_logits[t][k] = d_logit / (float)batch;
+    }
+    THREAD_FOR(i, RNN_HIDDEN)
+    {
+        s->onward[i] = 0;
+    }
+    __syncthreads();
+}
+
+/* Back through time. */
+__device__ static void backward(struct sequence *s)
+{
+    int i = (int)threadIdx.x;
+
+    for (int t = RNN_TIME - 1; t >= 0; t--) {
+        if (i < RNN_HIDDEN) {
+            float hidden = s->hidden[t + 1][i], sum = s->onward[i];
+
+            for (int k = 0; k < RNN_SYMBOLS; k++)
+                sum += s->d_logits[t][k] * s->v[RNN_OUTPUT + i * RNN_SYMBOLS + k];
+            s->d_sums[t][i] = sum * (1 - hidden * hidden);
+        }
+        __syncthreads();
+        if (i < RNN_HIDDEN) {
+            float sum = 0;
+
+            for (int k = 0; k < RNN_HIDDEN; k++)
+                sum += s->v[RNN_RECURRENT + i * RNN_HIDDEN + k] * s->d_sums[t][k];
+            s->onward[i] = sum; /* read by this thread only */
+        }
+    }
+}
+
+/* What time T adds to the gradient of variable N. */
+__device__ static float term(const struct sequence *s, int t, int n)
+{
+    int i = n % RNN_HIDDEN;
+
+    if (n >= RNN_OUTPUT) {
+        n -= RNN_OUTPUT;
+        return s->hidden[t + 1][n / RNN_SYMBOLS] * s->d_logits[t][n % RNN_SYMBOLS];
+    }
+    if (n >= RNN_BIAS)
+        return s->d_sums[t][i];
+    if (n >= RNN_RECURRENT)
+        return s->hidden[t][n / RNN_HIDDEN - RNN_FEATURES] * s->d_sums[t][i];
+    return s->x[t][n / RNN_HIDDEN] * s->d_sums[t][i];
+}
+
+__global__ static void sequence_kernel(struct rnn rnn, int64_t step, bool racing)
+{
+    __shared__ struct sequence s;
+    float log_p;
+
+    load(&rnn, step, &s);
+    forward(&s);
+    log_p = paths_forward(&s);
+    paths_backward(&s);
+    classify(&s, log_p, rnn.shape.batch);
+    backward(&s);
+    THREAD_FOR(n, RNN_VARIABLES)
+    {
+        float sum = 0;
+
+        for (int t = RNN_TIME - 1; t >= 0; t--)
+            sum += term(&s, t, n);
+        if (racing)
+            atomicAdd(&rnn.gradient[n], sum);
+        else
+            rnn.parts[(int64_t)blockIdx.x * RNN_VARIABLES + n] = sum;
+    }
+    if (threadIdx.x == 0)
+        rnn.losses[blockIdx.x] = -log_p;
+}
+
+__global__ static void begin_kernel(struct rnn rnn)
+{
+    KERNEL_FOR(i, RNN_VARIABLES)
+    {
+        rnn.variables[i] = RNN_SPREAD * rnn.initial[i];
+        rnn.velocity[i] = rnn.gradient[i] = 0;
+    }
+}
+
+__global__ static void update_kernel(struct rnn rnn)
+{
+    KERNEL_FOR(i, RNN_VARIABLES)
+    {
+        rnn.velocity[i] = RNN_MOMENTUM * rnn.velocity[i] + rnn.gradient[i];
+        rnn.variables[i] -= RNN_RATE * rnn.velocity[i];
+        rnn.gradient[i] = 0;
+    }
+}
+
+static double mean_loss(const struct rnn *rnn)
+{
+    int64_t batch = rnn->shape.batch;
+    double loss = 0;
+
+    CUDA_TRY(cudaMemcpy(rnn->host_losses, rnn->losses, (size_t)batch * sizeof(float),
+                        cudaMemcpyDeviceToHost));
+    for (int64_t b = 0; b < batch; b++)
+        loss += rnn->host_losses[b];
+    return loss / (double)batch;
+}
+
+static void train(struct run *run, bool racing)
+{
+    const struct rnn *rnn = (const struct rnn *)run->state;
+    int64_t batch = rnn->shape.batch;
+
+    LAUNCH_ITEMS(begin_kernel, RNN_VARIABLES, *rnn);
+    for (int64_t step = 0; step < rnn->shape.steps; step++) {
+        LAUNCH(sequence_kernel, (unsigned)batch, THREADS, 0, 0, *rnn, step, racing);
+        if (!racing)
+            parts_join(rnn->parts, batch, RNN_VARIABLES, RNN_VARIABLES, rnn->gradient);
+        LAUNCH_ITEMS(update_kernel, RNN_VARIABLES, *rnn);
+    }
+    run->loss = mean_loss(rnn);
+}
+
+static void compute_unordered(struct run *run)
+{
+    train(run, true);
+}
+
+static void compute_ordered(struct run *run)
+{
+    train(run, false);
+}
+
+static const float *uniform_input(struct run *run, const char *name, int rank,
+                                  const int64_t *shape)
+{
+    return (const float *)run_input(run, name, run->dtype, rank, shape, FILL_UNIFORM, 0)
+        ->data;
+}
+
+static void setup(struct run *run)
+{
+    const struct rnn_shape *shape = (const struct rnn_shape *)run->size->params;
+    struct rnn *rnn = (struct rnn *)run_host_alloc(sizeof(*rnn));
+    int64_t patterns[] = { RNN_SYMBOLS - 1, RNN_FEATURES }, variables = RNN_VARIABLES;
+    int64_t noises[] = { shape->batch, RNN_TIME, RNN_FEATURES };
+    int64_t labels[] = { shape->steps, shape->batch, RNN_LABELS };
+    size_t bytes = RNN_VARIABLES * sizeof(float);
+
+    rnn->shape = *shape;
+    rnn->patterns = uniform_input(run, "patterns", 2, patterns);
+    rnn->noises = uniform_input(run, "noises", 3, noises);
+    rnn->labels = (const int32_t *)run_input(run, "labels_less_one", DTYPE_INT32, 3,
+                                             labels, FILL_INDEX, RNN_SYMBOLS - 1)
+                      ->data;
+    rnn->initial = uniform_input(run, "initial", 1, &variables);
+    rnn->variables =
+        (float *)run_output(run, "variables", run->dtype, 1, &variables)->data;
+    rnn->velocity = (float *)run_alloc(run, bytes);
+    rnn->gradient = (float *)run_alloc(run, bytes);
+    rnn->parts = (float *)run_alloc(run, (size_t)shape->batch * bytes);
+    rnn->losses = (float *)run_alloc(run, (size_t)shape->batch * sizeof(float));
+    rnn->host_losses = (float *)run_host_alloc((size_t)shape->batch * sizeof(float));
+    run->state = rnn;
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "each sequence adds its gradients with atomicAdd",
+      .models = "training without fixes",
+      .algorithm = "log-domain CTC, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    { .name = "ordered",
+      .summary = "the gradients of the sequences are joined by a fixed tree",
+      .models = "training with all fixes, TF_DETERMINISTIC_OPS in TF 2.6",
+      .algorithm = "log-domain CTC, fixed tree",
+      .compute = compute_ordered },
+};
+
+static const struct workload train_rnn_ctc_cuda = {
+    .name = "train_rnn_ctc",
+    .version = 2,
+    .backend = "cuda",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .setup = setup,
+};
+WORKLOAD_REGISTER(train_rnn_ctc_cuda);
