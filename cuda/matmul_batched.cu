@@ -1,9 +1,12 @@
 /* Batched matrix product split along its inner dimension; workloads/matmul_batched.c
  * defines the operation.  `ordered` adds in the order of the CPU's, so it has its bits.
- */
+ * The order of cuBLAS is its own. */
+#include "cuda/cublas/multiply.h"
 #include "cuda/kernel.h"
 #include "cuda/tree.h"
 #include "workloads/matmul_batched.h"
+
+#include <string.h>
 
 enum {
     TILE = 32, /* rows and columns of c that a block computes, and steps it reads ahead */
@@ -16,6 +19,25 @@ struct matmul_batched {
     const float *a, *b;
     float *c;
     float *parts; /* [batch][MATMUL_SPLIT][rows][columns] */
+    struct cublas_products products;
+};
+
+enum { STREAMS = 4, WORKSPACE = 32 << 20 /* bytes: what cuBLAS takes itself at most */ };
+
+/* How a variant of cuBLAS's computes. */
+struct way {
+    const char *variant;
+    bool streams, workspaces, atomics;
+    const char *config;
+};
+
+static const struct way ways[] = {
+    { "cublas", false, false, false, NULL },
+    { "cublas_streams", true, false, false, NULL },
+    { "cublas_workspaces", true, true, false, NULL },
+    { "cublas_config_4096_8", true, false, false, ":4096:8" },
+    { "cublas_config_16_8", true, false, false, ":16:8" },
+    { "cublas_atomics", false, false, true, NULL },
 };
 
 /* The next TILE steps of the block's rows of a and columns of b, zeros where there is
@@ -110,6 +132,48 @@ static void compute_ordered(struct run *run)
     LAUNCH_ITEMS(join_kernel, s->batch * s->rows * s->columns, *matmul);
 }
 
+static void compute_cublas(struct run *run)
+{
+    const struct matmul_batched *matmul = (const struct matmul_batched *)run->state;
+
+    cublas_products_compute(run, &matmul->products);
+}
+
+/* Streams that wait for the default stream, and that for them. */
+static void streams_make(struct run *run, struct cublas_products *products,
+                         const struct way *way)
+{
+    products->stream_count = STREAMS;
+    products->workspace_bytes = way->workspaces ? WORKSPACE : 0;
+    for (int i = 0; i < STREAMS; i++) {
+        CUDA_TRY(cudaStreamCreate(&products->streams[i]));
+        if (way->workspaces)
+            products->workspaces[i] = run_alloc(run, WORKSPACE);
+    }
+}
+
+static void cublas_prepare(struct run *run, struct matmul_batched *matmul)
+{
+    struct cublas_products *products = &matmul->products;
+
+    for (int i = 0; i < COUNT_OF(ways); i++) {
+        if (strcmp(ways[i].variant, run->variant->name) != 0)
+            continue;
+        products->count = (int)matmul->shape.batch;
+        products->rows = (int)matmul->shape.rows;
+        products->inner = (int)matmul->shape.inner;
+        products->columns = (int)matmul->shape.columns;
+        products->a = matmul->a;
+        products->b = matmul->b;
+        products->c = matmul->c;
+        products->config = ways[i].config;
+        products->atomics = ways[i].atomics;
+        if (ways[i].streams)
+            streams_make(run, products, &ways[i]);
+        cublas_products_prepare(run, products);
+    }
+}
+
 static void setup(struct run *run)
 {
     const struct matmul_shape *s = (const struct matmul_shape *)run->size->params;
@@ -119,14 +183,18 @@ static void setup(struct run *run)
     int64_t b_shape[] = { s->batch, s->inner, s->columns };
     int64_t c_shape[] = { s->batch, s->rows, s->columns };
 
+    *matmul = {};
     matmul->shape = *s;
     matmul->a =
         (const float *)run_input(run, "a", run->dtype, 3, a_shape, FILL_UNIFORM, 0)->data;
     matmul->b =
         (const float *)run_input(run, "b", run->dtype, 3, b_shape, FILL_WIDE, 0)->data;
     matmul->c = (float *)run_output(run, "c", run->dtype, 3, c_shape)->data;
-    matmul->parts = (float *)run_alloc(
-        run, (size_t)(s->batch * MATMUL_SPLIT * s->rows * s->columns) * sizeof(float));
+    if (run->variant->compute == compute_ordered)
+        matmul->parts = (float *)run_alloc(
+            run,
+            (size_t)(s->batch * MATMUL_SPLIT * s->rows * s->columns) * sizeof(float));
+    cublas_prepare(run, matmul);
     run->state = matmul;
 }
 
@@ -143,6 +211,46 @@ static const struct workload_variant variants[] = {
                 "stored and then joined",
       .algorithm = "inner dimension in 16 parts, fixed tree",
       .compute = compute_ordered },
+    { .name = "cublas",
+      .summary = "cuBLAS, all products in one call on one stream",
+      .models = "cuBLAS: the same bits in every run while one stream is active",
+      .algorithm = "cublasSgemmStridedBatched, one stream",
+      .claim = "deterministic",
+      .compute = compute_cublas,
+      .unsupported = cublas_unsupported },
+    { .name = "cublas_streams",
+      .summary = "cuBLAS, products on four streams that share a handle",
+      .models = "cuBLAS on several streams, which it promises nothing for",
+      .algorithm = "cublasSgemm, four streams",
+      .compute = compute_cublas,
+      .unsupported = cublas_unsupported },
+    { .name = "cublas_workspaces",
+      .summary = "cuBLAS, products on four streams, each with a workspace of its own",
+      .models = "cublasSetWorkspace for each stream",
+      .algorithm = "cublasSgemm, four streams with workspaces",
+      .claim = "deterministic",
+      .compute = compute_cublas,
+      .unsupported = cublas_unsupported },
+    { .name = "cublas_config_4096_8",
+      .summary = "cuBLAS, products on four streams, CUBLAS_WORKSPACE_CONFIG=:4096:8",
+      .models = "what torch.use_deterministic_algorithms asks for",
+      .algorithm = "cublasSgemm, four streams, :4096:8",
+      .claim = "deterministic",
+      .compute = compute_cublas,
+      .unsupported = cublas_unsupported },
+    { .name = "cublas_config_16_8",
+      .summary = "cuBLAS, products on four streams, CUBLAS_WORKSPACE_CONFIG=:16:8",
+      .models = "the other that torch.use_deterministic_algorithms takes",
+      .algorithm = "cublasSgemm, four streams, :16:8",
+      .claim = "deterministic",
+      .compute = compute_cublas,
+      .unsupported = cublas_unsupported },
+    { .name = "cublas_atomics",
+      .summary = "cuBLAS, all products in one call, which may use atomics",
+      .models = "cublasSetAtomicsMode(CUBLAS_ATOMICS_ALLOWED)",
+      .algorithm = "cublasSgemmStridedBatched, one stream, atomics allowed",
+      .compute = compute_cublas,
+      .unsupported = cublas_unsupported },
 };
 
 static const struct workload matmul_batched_cuda = {

@@ -27,8 +27,6 @@ typedef enum {
 
 typedef enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2 } cublasOperation_t;
 
-typedef enum { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1 } cublasFillMode_t;
-
 typedef enum {
     CUBLAS_ATOMICS_NOT_ALLOWED = 0,
     CUBLAS_ATOMICS_ALLOWED = 1,
@@ -45,35 +43,23 @@ typedef enum {
 cublasStatus_t cublasGetProperty(enum library_property property, int *ret_value);
 const char *cublasGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasCreate_v2(cublasHandle_t *ret_handle);
-cublasStatus_t cublasDestroy_v2(cublasHandle_t handle);
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, struct CUstream_st *stream);
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
                                      size_t workspace_bytes);
 cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 
-#define CUBLAS_GEMM(name, real)                                                          \
-    cublasStatus_t name(cublasHandle_t handle, cublasOperation_t on_a,                   \
-                        cublasOperation_t on_b, int rows, int columns, int inner,        \
-                        const real *alpha, const real *a, int lda, const real *b,        \
-                        int ldb, const real *beta, real *c, int ldc)
-CUBLAS_GEMM(cublasSgemm_v2, float);
-CUBLAS_GEMM(cublasDgemm_v2, double);
-#undef CUBLAS_GEMM
-
+cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t on_a,
+                              cublasOperation_t on_b, int rows, int columns, int inner,
+                              const float *alpha, const float *a, int lda, const float *b,
+                              int ldb, const float *beta, float *c, int ldc);
 /* Strides are in elements. */
-#define CUBLAS_GEMM_BATCH(name, real)                                                    \
-    cublasStatus_t name(cublasHandle_t handle, cublasOperation_t on_a,                   \
-                        cublasOperation_t on_b, int rows, int columns, int inner,        \
-                        const real *alpha, const real *a, int lda, long long stride_a,   \
-                        const real *b, int ldb, long long stride_b, const real *beta,    \
-                        real *c, int ldc, long long stride_c, int count)
-CUBLAS_GEMM_BATCH(cublasSgemmStridedBatched, float);
-CUBLAS_GEMM_BATCH(cublasDgemmStridedBatched, double);
-#undef CUBLAS_GEMM_BATCH
-
-cublasStatus_t cublasSsymv_v2(cublasHandle_t handle, cublasFillMode_t stored, int size,
-                              const float *alpha, const float *a, int lda, const float *x,
-                              int step_x, const float *beta, float *y, int step_y);
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t on_a,
+                                         cublasOperation_t on_b, int rows, int columns,
+                                         int inner, const float *alpha, const float *a,
+                                         int lda, long long stride_a, const float *b,
+                                         int ldb, long long stride_b, const float *beta,
+                                         float *c, int ldc, long long stride_c,
+                                         int count);
 
 #endif

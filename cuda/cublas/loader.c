@@ -63,18 +63,6 @@ void cublas_check(struct run *run, cublasStatus_t status, const char *call)
     run_infra(run, "cuBLAS %s: %s: %s", version, call, api.cublasGetStatusString(status));
 }
 
-cublasHandle_t cublas_handle(struct run *run)
-{
-    static cublasHandle_t handle;
-
-    if (!handle) {
-        CUBLAS_CALL(run, cublasCreate_v2, &handle);
-        CUBLAS_CALL(run, cublasSetAtomicsMode, handle, CUBLAS_ATOMICS_NOT_ALLOWED);
-        CUBLAS_CALL(run, cublasSetMathMode, handle, CUBLAS_PEDANTIC_MATH);
-    }
-    return handle;
-}
-
 static const char *build_get(void)
 {
     static char text[BUILD_SIZE];

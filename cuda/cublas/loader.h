@@ -19,16 +19,12 @@ extern "C" {
     X(cublasGetProperty)                                                                 \
     X(cublasGetStatusString)                                                             \
     X(cublasCreate_v2)                                                                   \
-    X(cublasDestroy_v2)                                                                  \
     X(cublasSetStream_v2)                                                                \
     X(cublasSetWorkspace_v2)                                                             \
     X(cublasSetAtomicsMode)                                                              \
     X(cublasSetMathMode)                                                                 \
     X(cublasSgemm_v2)                                                                    \
-    X(cublasDgemm_v2)                                                                    \
-    X(cublasSsymv_v2)                                                                    \
-    X(cublasSgemmStridedBatched)                                                         \
-    X(cublasDgemmStridedBatched)
+    X(cublasSgemmStridedBatched)
 
 #define CUBLAS_DECLARE(function) LIBRARY_POINTER(function) function;
 struct cublas_table {
@@ -53,10 +49,6 @@ void cublas_check(struct run *run, cublasStatus_t status, const char *call);
 /* CUBLAS_CALL(run, cublasCreate_v2, &handle): calls the table's function and checks. */
 #define CUBLAS_CALL(run, function, ...)                                                  \
     cublas_check(run, cublas_api()->function(__VA_ARGS__), #function)
-
-/* One handle serves the process, on the default stream, without atomics and without TF32.
- */
-cublasHandle_t cublas_handle(struct run *run);
 
 #ifdef __cplusplus
 }

@@ -139,9 +139,10 @@ static bool search_system(struct library *library)
 
 bool library_find(struct library *library)
 {
-    if (library_forbidden && library->state == LIBRARY_CLOSED) {
-        library_refuse(library, LIBRARY_UNSUPPORTED, "%s: %s", library->title,
-                       library_forbidden());
+    const char *why = library_forbidden ? library_forbidden() : NULL;
+
+    if (why && library->state == LIBRARY_CLOSED) {
+        library_refuse(library, LIBRARY_UNSUPPORTED, "%s: %s", library->title, why);
     }
     if (library->state == LIBRARY_CLOSED && !library->path[0] && !search_stack(library) &&
         !search_system(library)) {

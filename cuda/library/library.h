@@ -52,7 +52,8 @@ struct library_function {
     bool optional; /* NULL where the library has none */
 };
 
-/* Defined by programs that may load no library (the simulator of a GPU): why. */
+/* Defined by programs that may load no library (the simulator of a GPU): why; NULL: they
+ * may. */
 const char *library_forbidden(void) __attribute__((weak));
 
 /* Finds and checks the files without loading them.  False, and the state and reason say

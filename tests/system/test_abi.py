@@ -100,7 +100,7 @@ def test_ours_equal_theirs(compiler, library):
      "prototype of cudnnCTCLoss_v8"),
     ("cudnn", "typedef unsigned cudnnStatus_t", "typedef int cudnnStatus_t", "type cudnnStatus_t"),
     ("cublas", "long long stride_b", "int stride_b", "prototype of cublasSgemmStridedBatched"),
-    ("cublas", "cublasFillMode_t stored", "cublasOperation_t stored", "prototype of cublasSsymv_v2"),
+    ("cublas", "cublasAtomicsMode_t mode", "cublasMath_t mode", "prototype of cublasSetAtomicsMode"),
     ("nccl", "ncclFloat32 = 7", "ncclFloat32 = 6", "value of ncclFloat32"),
     ("nccl", "size_t count", "unsigned count", "prototype of ncclAllReduce"),
 ])
