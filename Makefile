@@ -90,6 +90,7 @@ PROGRAMS   := $(B)/reprod $(B)/reprod-worker $(B)/reprod-launch
 TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(filter %/test_workloads.c,$(UNIT_SRC)) \
                 $(filter-out %/test_workloads.c,$(UNIT_SRC)))
 INSTRUMENTS := $(B)/libreprod-instruments.so
+DIGEST_LIB := $(B)/libreprod-digest.so
 SELFTEST   := $(B)/tests/reprod-worker-selftest
 BANDWIDTH_SRC := tests/gpu/bandwidth.cu
 FAKE_NVML  := $(B)/tests/nvml/libnvidia-ml.so.1 $(B)/tests/nvml-old/libnvidia-ml.so.1
@@ -107,7 +108,7 @@ CUDA_LIB   := $(call obj,$(CUDA_C_SRC) $(filter-out $(MAINS) $(CPU_ONLY),$(WORKE
 
 TRY_LIBRARIES := $(if $(FLAVOUR),,$(B)/tests/try-libraries)
 
-all: $(PROGRAMS) $(INSTRUMENTS)
+all: $(PROGRAMS) $(INSTRUMENTS) $(DIGEST_LIB)
 $(B)/reprod: $(call obj,daemon/main.c) $(DAEMON_LIB) $(B)/link.flags
 	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie $(LDFLAGS) -o $@ \
 	    $(filter %.o,$^) $(PKG_LIBS) -lm -lpthread
@@ -148,6 +149,10 @@ $(B)/reprod-launch: $(call obj,$(LAUNCH_SRC)) $(B)/link.flags
 # Digest and exact sums for other languages.  Never sanitized: it is loaded into Python.
 $(INSTRUMENTS): $(INSTRUMENTS_SRC:%=$(B)/pic/%.o) $(B)/link.flags
 	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) -shared -fopenmp $(LDFLAGS) -o $@ $(filter %.o,$^)
+# The same for programs under observation: it brings no OpenMP of its own into them.
+$(DIGEST_LIB): $(patsubst %,$(B)/pic/%.o,$(filter-out %_parallel.c,$(INSTRUMENTS_SRC))) \
+        $(B)/link.flags
+	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) -shared -Wl,-z,defs $(LDFLAGS) -o $@ $(filter %.o,$^)
 # Never sanitized: a driver's library is not.
 $(B)/tests/nvml-old/libnvidia-ml.so.1: FAKE = -DFAKE_NVML_OLD
 $(FAKE_NVML): $(FAKE_NVML_SRC) tests/fixtures/nvml/fake_nvml.h $(B)/cc.flags
@@ -304,6 +309,8 @@ install: all
 	$(if $(filter %/reprod-worker-cuda,$(PROGRAMS)),install -D -m755 build/reprod-worker-cuda \
 	    $(DESTDIR)$(PREFIX)/libexec/reprod/reprod-worker-cuda)
 	install -D -m755 build/reprod-launch $(DESTDIR)$(PREFIX)/libexec/reprod/reprod-launch
+	install -D -m755 build/libreprod-digest.so $(DESTDIR)$(PREFIX)/lib/reprod/libreprod-digest.so
+	install -D -m644 -t $(DESTDIR)$(PREFIX)/share/reprod/python workloads/python/*.py
 
 clean:
 	rm -rf build
