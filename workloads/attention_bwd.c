@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/probing.h"
 #include "workloads/rounding.h"
 #include "workloads/workload.h"
 
@@ -125,6 +126,38 @@ static void queries_prepare(const struct attention_bwd *attention)
     }
 }
 
+enum { Q = 1, K, V, UPSTREAM, MOST, SUM, DELTA, DQ, DK, DV, VALUES };
+
+static const struct place places[] = {
+    { "scores/forward", { Q, K }, { MOST, SUM } },
+    { "delta/backward", { Q, K, V, UPSTREAM }, { DELTA } },
+    { "gradient/v", { Q, K, UPSTREAM, MOST, SUM }, { DV } },
+    { "gradient/k", { Q, K, V, UPSTREAM, MOST, SUM, DELTA }, { DK } },
+    { "gradient/q", { Q, K, V, UPSTREAM, MOST, SUM, DELTA }, { DQ } },
+};
+
+static void attention_probe(struct run *run)
+{
+    const struct attention_bwd *a = run->state;
+    const struct attention_shape *s = a->shape;
+    int64_t queries = s->heads * s->length, elements = queries * s->depth;
+    const struct probe_value values[VALUES] = {
+        [Q] = probe_floats("q", a->q, elements),
+        [K] = probe_floats("k", a->k, elements),
+        [V] = probe_floats("v", a->v, elements),
+        [UPSTREAM] = probe_floats("upstream", a->upstream, elements),
+        [MOST] = probe_floats("most", a->most, queries),
+        [SUM] = probe_floats("sum", a->sum, queries),
+        [DELTA] = probe_floats("delta", a->delta, queries),
+        [DQ] = probe_floats("dq", a->dq, elements),
+        [DK] = probe_floats("dk", a->dk, elements),
+        [DV] = probe_floats("dv", a->dv, elements),
+    };
+
+    if (run_probing(run, 0))
+        places_probe(run, 0, values, places, COUNT_OF(places));
+}
+
 static void compute_unordered(struct run *run)
 {
     const struct attention_bwd *attention = run->state;
@@ -139,6 +172,7 @@ static void compute_unordered(struct run *run)
         for (int64_t block = 0; block < s->heads * s->length / KEY_BLOCK; block++)
             block_add(attention, block, part, true);
     }
+    attention_probe(run);
 }
 
 static void compute_ordered(struct run *run)
@@ -161,6 +195,7 @@ static void compute_ordered(struct run *run)
                                i % s->length * s->depth,
                            s->depth);
     }
+    attention_probe(run);
 }
 
 static void setup(struct run *run)

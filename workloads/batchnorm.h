@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "workloads/batchnorm_shape.h"
+#include "workloads/probing.h"
 #include "workloads/rounding.h"
 #include "workloads/tree.h"
 
@@ -102,6 +103,39 @@ static inline void norm_sums_store(const struct norm *norm)
 
     memcpy(norm->doffset, norm->sums, bytes);
     memcpy(norm->dscale, norm->sums + norm->channels, bytes);
+}
+
+/* After all stages; DX_READS_SUMS: the gradient of the input depends on the sums. */
+static inline void norm_probe(struct run *run, bool dx_reads_sums)
+{
+    enum { X = 1, DY, SCALE, MEAN, INV_STD, DOFFSET, DSCALE, DX, VALUES };
+    static const struct place sums[] = {
+        { "gradient/offset", { DY }, { DOFFSET } },
+        { "gradient/scale", { X, DY, MEAN, INV_STD }, { DSCALE } },
+    };
+    static const struct place training = {
+        "input/backward", { X, DY, SCALE, MEAN, INV_STD, DOFFSET, DSCALE }, { DX }
+    };
+    static const struct place frozen = { "input/backward",
+                                         { DY, SCALE, INV_STD },
+                                         { DX } };
+    const struct norm *norm = (const struct norm *)run->state;
+    int64_t channels = norm->channels, elements = norm->rows * channels;
+    const struct probe_value values[VALUES] = {
+        [X] = probe_floats("x", norm->x, elements),
+        [DY] = probe_floats("dy", norm->dy, elements),
+        [SCALE] = probe_floats("scale", norm->scale, channels),
+        [MEAN] = probe_floats("mean", norm->mean, channels),
+        [INV_STD] = probe_floats("inv_std", norm->inv_std, channels),
+        [DOFFSET] = probe_floats("doffset", norm->doffset, channels),
+        [DSCALE] = probe_floats("dscale", norm->dscale, channels),
+        [DX] = probe_floats("dx", norm->dx, elements),
+    };
+
+    if (run_probing(run, 0)) {
+        places_probe(run, 0, values, sums, COUNT_OF(sums));
+        places_probe(run, 0, values, dx_reads_sums ? &training : &frozen, 1);
+    }
 }
 
 static inline void norm_setup(struct run *run)

@@ -30,6 +30,7 @@ static void compute_ordered(struct run *run)
         rows_finish(norm);
     }
     norm_sums_store(norm);
+    norm_probe(run, true);
 }
 
 static void compute_unordered(struct run *run)
@@ -42,6 +43,7 @@ static void compute_unordered(struct run *run)
         rows_finish(norm);
     }
     norm_sums_store(norm);
+    norm_probe(run, true);
 }
 
 /* In dx the errors of both sums arrive divided by the rows, and eight roundings of its

@@ -26,6 +26,7 @@ static void compute_unordered(struct run *run)
         rows_finish(norm);
     }
     norm_sums_store(norm);
+    norm_probe(run, false);
 }
 
 static void compute_ordered(struct run *run)
@@ -38,6 +39,7 @@ static void compute_ordered(struct run *run)
         rows_finish(norm);
     }
     norm_sums_store(norm);
+    norm_probe(run, false);
 }
 
 static void reference(const struct run *run, const struct tensor *inputs,

@@ -11,6 +11,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "workloads/probing.h"
 #include "workloads/rounding.h"
 #include "workloads/workload.h"
 
@@ -96,13 +97,39 @@ static void item_load(const struct data_loader *loader, const struct source *sou
         image[i] *= brightness;
 }
 
-static void items_load(const struct run *run, const struct source *source, int threads)
+enum { SEED = 1, PARAMETERS, COEFFICIENTS, BASIS, IMAGES, VALUES };
+
+static const struct place places[] = {
+    { "rng/parameters", { SEED }, { PARAMETERS } },
+    { "data/batch", { COEFFICIENTS, BASIS, PARAMETERS }, { IMAGES } },
+};
+
+static void items_probe(struct run *run)
+{
+    const struct data_loader *loader = run->state;
+    int64_t n = loader->items;
+    const struct probe_value values[VALUES] = {
+        [SEED] = { DTYPE_INT64, 1, loader->seed, "seed" },
+        [PARAMETERS] =
+            probe_ints("parameters", loader->parameters, n * LOADER_PARAMETERS),
+        [COEFFICIENTS] =
+            probe_floats("coefficients", loader->coefficients, n * LOADER_COEFFICIENTS),
+        [BASIS] = probe_floats("basis", loader->basis, LOADER_BLOCK * LOADER_BLOCK),
+        [IMAGES] = probe_floats("images", loader->images, n * LOADER_IMAGE),
+    };
+
+    if (run_probing(run, 0))
+        places_probe(run, 0, values, places, COUNT_OF(places));
+}
+
+static void items_load(struct run *run, const struct source *source, int threads)
 {
     const struct data_loader *loader = run->state;
 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int64_t item = 0; item < loader->items; item++)
         item_load(loader, source, item);
+    items_probe(run);
 }
 
 static void compute_unordered(struct run *run)

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "workloads/instruments/philox.h"
+#include "workloads/probing.h"
 #include "workloads/rounding.h"
 #include "workloads/workload.h"
 
@@ -35,11 +36,38 @@ static uint64_t steps_draw(const struct dropout *dropout, int64_t first, int64_t
     return state;
 }
 
+/* STATE is that of the generator before the first step, STRIDE what a step adds to it. */
+static void steps_probe(struct run *run, uint64_t state, uint64_t stride)
+{
+    const struct dropout *dropout = run->state;
+    int64_t n = dropout->elements;
+    struct probe_value in[] = { probe_floats("x", dropout->x, n),
+                                probe_floats("residual", dropout->residual, n),
+                                { DTYPE_UINT8, sizeof(state), NULL, "state" } };
+
+    for (int64_t step = 0; step < DROPOUT_STEPS; step++, state += stride) {
+        struct probe_value y = probe_floats("y", dropout->y + step * n, n);
+
+        if (!run_probing(run, step))
+            continue;
+        in[2].data = &state;
+        run_probe(run, step, "rng/state", NULL, 0, &in[2], 1);
+        run_probe(run, step, "dropout/forward", in, COUNT_OF(in), &y, 1);
+    }
+}
+
+/* What a step takes from a generator that goes on. */
+static uint64_t step_stride(const struct dropout *dropout)
+{
+    return DROPOUT_STATE_STEP * (uint64_t)dropout->elements;
+}
+
 static void compute_unseeded(struct run *run)
 {
     const struct dropout *dropout = run->state;
 
     steps_draw(dropout, 0, DROPOUT_STEPS, dropout->process_seed);
+    steps_probe(run, dropout->process_seed, step_stride(dropout));
 }
 
 /* Seeded, but all threads take their numbers from one state: who takes which number hangs
@@ -57,6 +85,7 @@ static void compute_shared(struct run *run)
 
             dropout->y[i] = element(dropout, i % dropout->elements, dropout_number(mine));
         }
+    steps_probe(run, dropout->seed, step_stride(dropout));
 }
 
 static void compute_seeded(struct run *run)
@@ -64,6 +93,7 @@ static void compute_seeded(struct run *run)
     const struct dropout *dropout = run->state;
 
     steps_draw(dropout, 0, DROPOUT_STEPS, dropout->seed);
+    steps_probe(run, dropout->seed, step_stride(dropout));
 }
 
 static void compute_seeded_anew(struct run *run)
@@ -73,6 +103,7 @@ static void compute_seeded_anew(struct run *run)
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t step = 0; step < DROPOUT_STEPS; step++)
         steps_draw(dropout, step, step + 1, dropout->seed);
+    steps_probe(run, dropout->seed, 0);
 }
 
 static void compute_counter(struct run *run)
@@ -85,6 +116,7 @@ static void compute_counter(struct run *run)
         for (int64_t i = task * TASK; i < (task + 1) * TASK; i++)
             dropout->y[i] = element(dropout, i % dropout->elements,
                                     philox_u32(run->seed, stream, (uint64_t)i));
+    steps_probe(run, run->seed, 0);
 }
 
 static void setup(struct run *run)

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/probing.h"
 #include "workloads/rounding.h"
 #include "workloads/workload.h"
 
@@ -32,6 +33,7 @@ struct gating {
     const float *initial;  /* [operations][GATING_WIDTH] */
     float *variables;      /* [operations][GATING_WIDTH] */
     float *gradients;      /* [operations][2][GATING_WIDTH] */
+    float *before;         /* the variables before the step, where it is recorded */
 };
 
 /* Gradient WHICH (0: of w[k], 1: of w[k+1]) of operation K, from the variables as they
@@ -76,20 +78,61 @@ static void initial_copy(const struct gating *gating)
            (size_t)(gating->operations * GATING_WIDTH) * sizeof(float));
 }
 
+/* The variables before STEP, for its records. */
+static void before_keep(const struct run *run, int step)
+{
+    const struct gating *gating = run->state;
+
+    if (run_probing(run, step))
+        memcpy(gating->before, gating->variables,
+               (size_t)(gating->operations * GATING_WIDTH) * sizeof(float));
+}
+
+enum { MATRICES = 1, BEFORE, GRADIENTS, AFTER, VALUES };
+
+/* GATED: gradients are stored before they are applied. */
+static void step_probe(struct run *run, int step, bool gated)
+{
+    static const struct place before = { "variable/all/before", { 0 }, { BEFORE } };
+    static const struct place stored[] = {
+        { "gradient/all", { MATRICES, BEFORE }, { GRADIENTS } },
+        { "variable/all/after", { BEFORE, GRADIENTS }, { AFTER } },
+    };
+    static const struct place at_once = { "variable/all/after",
+                                          { MATRICES, BEFORE },
+                                          { AFTER } };
+    const struct gating *gating = run->state;
+    int64_t elements = gating->operations * GATING_WIDTH;
+    const struct probe_value values[VALUES] = {
+        [MATRICES] = probe_floats("matrices", gating->matrices,
+                                  GATING_MATRICES * GATING_WIDTH * GATING_WIDTH),
+        [BEFORE] = probe_floats("before", gating->before, elements),
+        [GRADIENTS] = probe_floats("gradients", gating->gradients, 2 * elements),
+        [AFTER] = probe_floats("variables", gating->variables, elements),
+    };
+
+    if (!run_probing(run, step))
+        return;
+    places_probe(run, step, values, &before, 1);
+    places_probe(run, step, values, gated ? stored : &at_once,
+                 gated ? COUNT_OF(stored) : 1);
+}
+
 static void compute_gate_none(struct run *run)
 {
     const struct gating *gating = run->state;
 
     initial_copy(gating);
-#pragma omp parallel num_threads(run->threads)
     for (int step = 0; step < GATING_STEPS; step++) {
-#pragma omp for schedule(dynamic, 1)
+        before_keep(run, step);
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
         for (int64_t task = 0; task < 2 * gating->operations; task++) {
             float gradient[GATING_WIDTH];
 
             gradient_compute(gating, task / 2, (int)(task % 2), gradient);
             gradient_apply(gating, task / 2 + task % 2, gradient);
         }
+        step_probe(run, step, false);
     }
 }
 
@@ -98,9 +141,9 @@ static void compute_gate_op(struct run *run)
     const struct gating *gating = run->state;
 
     initial_copy(gating);
-#pragma omp parallel num_threads(run->threads)
     for (int step = 0; step < GATING_STEPS; step++) {
-#pragma omp for schedule(dynamic, 1)
+        before_keep(run, step);
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
         for (int64_t k = 0; k < gating->operations; k++) {
             float own[GATING_WIDTH], next[GATING_WIDTH];
 
@@ -109,6 +152,7 @@ static void compute_gate_op(struct run *run)
             gradient_apply(gating, k, own);
             gradient_apply(gating, k + 1, next);
         }
+        step_probe(run, step, false);
     }
 }
 
@@ -118,19 +162,23 @@ static void compute_gate_graph(struct run *run)
     int64_t n = gating->operations;
 
     initial_copy(gating);
-#pragma omp parallel num_threads(run->threads)
     for (int step = 0; step < GATING_STEPS; step++) {
+        before_keep(run, step);
+#pragma omp parallel num_threads(run->threads)
+        {
 #pragma omp for
-        for (int64_t task = 0; task < 2 * n; task++)
-            gradient_compute(gating, task / 2, (int)(task % 2),
-                             gating->gradients + task * GATING_WIDTH);
+            for (int64_t task = 0; task < 2 * n; task++)
+                gradient_compute(gating, task / 2, (int)(task % 2),
+                                 gating->gradients + task * GATING_WIDTH);
 #pragma omp for
-        for (int64_t k = 0; k < n; k++) {
-            gradient_apply(gating, k, gating->gradients + 2 * k * GATING_WIDTH);
-            gradient_apply(gating, k,
-                           gating->gradients +
-                               (2 * ((k + n - 1) % n) + 1) * GATING_WIDTH);
+            for (int64_t k = 0; k < n; k++) {
+                gradient_apply(gating, k, gating->gradients + 2 * k * GATING_WIDTH);
+                gradient_apply(gating, k,
+                               gating->gradients +
+                                   (2 * ((k + n - 1) % n) + 1) * GATING_WIDTH);
+            }
         }
+        step_probe(run, step, true);
     }
 }
 
@@ -148,6 +196,7 @@ static void setup(struct run *run)
         run_input(run, "initial", run->dtype, 2, variables, FILL_UNIFORM, 0)->data;
     gating->variables = run_output(run, "variables", run->dtype, 2, variables)->data;
     gating->gradients = run_alloc(run, (size_t)(2 * n * GATING_WIDTH) * sizeof(float));
+    gating->before = run_alloc(run, (size_t)(n * GATING_WIDTH) * sizeof(float));
     run->state = gating;
 }
 

@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "workloads/probing.h"
 #include "workloads/ranks/collective.h"
 #include "workloads/ranks/ranks.h"
 #include "workloads/rounding.h"
@@ -167,6 +168,30 @@ static void rank_main(const struct rank *rank, void *context)
     }
 }
 
+enum { X = 1, DY, GRADIENTS, PLAN, VALUES };
+
+static const struct place backward_places[] = {
+    { "ranks/backward", { X, DY }, { GRADIENTS } },
+    { "fusion/order", { 0 }, { PLAN } },
+};
+
+/* What the ranks computed, and the order in which it will be packed if it will be. */
+static void backward_probe(struct run *run, enum order order)
+{
+    const struct ring *ring = run->state;
+    int64_t examples = ring->ranks * ring->batch;
+    const struct probe_value values[VALUES] = {
+        [X] = probe_floats("x", ring->x, examples * ring->total_rows),
+        [DY] = probe_floats("dy", ring->dy, examples * WIDTH),
+        [GRADIENTS] =
+            probe_floats("gradients", ring->gradients, ring->ranks * elements(ring)),
+        [PLAN] = { DTYPE_INT64, ring->tensors, ring->plan, "plan" },
+    };
+
+    if (run_probing(run, 0))
+        places_probe(run, 0, values, backward_places, order == REDUCE_EACH ? 1 : 2);
+}
+
 /* The coordinator's part of an iteration. */
 static void gradients_reduce(struct run *run, enum order order)
 {
@@ -181,6 +206,8 @@ static void gradients_reduce(struct run *run, enum order order)
         if (++ring->ranks_ready[tensor] == ring->ranks)
             ring->plan[arrived++] = tensor;
     }
+    /* The ranks wait for what they are told next. */
+    backward_probe(run, order);
     ranks_tell(&ring->group, order);
     for (int i = 0; i < ring->ranks; i++)
         ranks_hear(&ring->group);

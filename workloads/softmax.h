@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+#include "workloads/probing.h"
 #include "workloads/rounding.h"
 #include "workloads/softmax_xent.h"
 #include "workloads/tree.h"
@@ -100,6 +101,46 @@ static inline void softmax_sum_in_order(const struct softmax *softmax, int64_t b
         softmax->parts[b * softmax->panels + panel] =
             softmax_panel_sum(softmax, b, panel);
     softmax->sums[b] = softmax_join(softmax, b);
+}
+
+/* What a workload adds to the stages of the softmax. */
+struct softmax_ends {
+    struct probe_value labels, upstream; /* upstream: NULL data where there is none */
+    const float *losses, *dlogits;
+};
+
+static inline void softmax_probe(struct run *run, const struct softmax *softmax,
+                                 const struct softmax_ends *ends)
+{
+    enum { LOGITS = 1, MAXIMA, EXPONENTIALS, SUMS, LABELS, LOSSES, DLOGITS, UPSTREAM };
+    static const struct place places[] = {
+        { "softmax/maxima", { LOGITS }, { MAXIMA } },
+        { "softmax/exponentials", { LOGITS, MAXIMA }, { EXPONENTIALS } },
+        { "softmax/sums", { EXPONENTIALS }, { SUMS } },
+        { "loss", { LOGITS, MAXIMA, SUMS, LABELS }, { LOSSES } },
+    };
+    static const struct place backward = { "loss/backward",
+                                           { EXPONENTIALS, SUMS, LABELS, UPSTREAM },
+                                           { DLOGITS } };
+    static const struct place unscaled = { "loss/backward",
+                                           { EXPONENTIALS, SUMS, LABELS },
+                                           { DLOGITS } };
+    int64_t examples = softmax->examples, elements = examples * softmax->classes;
+    const struct probe_value values[UPSTREAM + 1] = {
+        [LOGITS] = probe_floats("logits", softmax->logits, elements),
+        [MAXIMA] = probe_floats("maxima", softmax->maxima, examples),
+        [EXPONENTIALS] = probe_floats("exponentials", softmax->probabilities, elements),
+        [SUMS] = probe_floats("sums", softmax->sums, examples),
+        [LABELS] = ends->labels,
+        [LOSSES] = probe_floats("losses", ends->losses, examples),
+        [DLOGITS] = probe_floats("dlogits", ends->dlogits, elements),
+        [UPSTREAM] = ends->upstream,
+    };
+
+    if (run_probing(run, 0)) {
+        places_probe(run, 0, values, places, COUNT_OF(places));
+        places_probe(run, 0, values, ends->upstream.data ? &backward : &unscaled, 1);
+    }
 }
 
 /* What `reference` hooks know of one example. */

@@ -47,6 +47,17 @@ static void losses_add_atomically(const struct softmax_xent *xent)
         }
 }
 
+static void ends_probe(struct run *run)
+{
+    const struct softmax_xent *xent = run->state;
+    int64_t elements = xent->softmax.examples * xent->softmax.classes;
+    struct softmax_ends ends = { .labels = probe_floats("labels", xent->labels, elements),
+                                 .losses = xent->losses,
+                                 .dlogits = xent->dlogits };
+
+    softmax_probe(run, &xent->softmax, &ends);
+}
+
 static void compute_unordered(struct run *run)
 {
     const struct softmax_xent *xent = run->state;
@@ -60,6 +71,7 @@ static void compute_unordered(struct run *run)
         losses_add_atomically(xent);
     }
     run->loss = softmax_mean(xent->losses, examples);
+    ends_probe(run);
 }
 
 static void example_compute(const struct softmax_xent *xent, int64_t b)
@@ -85,6 +97,7 @@ static void compute_ordered(struct run *run)
             example_compute(xent, b);
     }
     run->loss = softmax_mean(xent->losses, examples);
+    ends_probe(run);
 }
 
 static void setup(struct run *run)

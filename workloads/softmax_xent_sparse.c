@@ -37,6 +37,20 @@ static void example_finish(const struct softmax_xent_sparse *xent, int64_t b)
         panel_gradient(xent, b, panel);
 }
 
+static void ends_probe(struct run *run)
+{
+    const struct softmax_xent_sparse *xent = run->state;
+    int64_t examples = xent->softmax.examples;
+    struct softmax_ends ends = {
+        .labels = probe_ints("labels", xent->labels, examples),
+        .upstream = probe_floats("upstream", xent->upstream, examples),
+        .losses = xent->losses,
+        .dlogits = xent->dlogits,
+    };
+
+    softmax_probe(run, &xent->softmax, &ends);
+}
+
 static void compute_unordered(struct run *run)
 {
     const struct softmax_xent_sparse *xent = run->state;
@@ -51,6 +65,7 @@ static void compute_unordered(struct run *run)
             example_finish(xent, b);
     }
     run->loss = softmax_mean(xent->losses, examples);
+    ends_probe(run);
 }
 
 static void compute_ordered(struct run *run)
@@ -68,6 +83,7 @@ static void compute_ordered(struct run *run)
         }
     }
     run->loss = softmax_mean(xent->losses, examples);
+    ends_probe(run);
 }
 
 static void setup(struct run *run)

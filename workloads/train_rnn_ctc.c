@@ -21,6 +21,7 @@
 #include "workloads/exp_log.h"
 #include "workloads/instruments/bits.h"
 #include "workloads/rounding.h"
+#include "workloads/train/rnn_probe.h"
 #include "workloads/train_rnn_ctc.h"
 #include "workloads/tree.h"
 
@@ -46,21 +47,24 @@ struct rnn {
     const float *patterns, *noises, *initial;
     const int32_t *labels; /* [steps][batch][LABELS], less one */
     float *variables, *velocity, *gradient;
-    float *parts;  /* [batch][VARIABLES] */
-    float *losses; /* [batch] */
+    float *before, *applied; /* the variables before the update, and their gradient */
+    float *parts;            /* [batch][VARIABLES] */
+    float *losses;           /* [batch] */
+    float (*x)[TIME][FEATURES], (*hidden)[TIME + 1][HIDDEN]; /* [batch], as the next */
+    float (*log_probs)[TIME][SYMBOLS], (*d_logits)[TIME][SYMBOLS];
 };
 
-/* One sequence, for one thread. */
+/* One sequence, for one thread; its arrays are parts of the batch's. */
 struct sequence {
-    float x[TIME][FEATURES], hidden[TIME + 1][HIDDEN]; /* hidden[0] is zero */
-    float log_probs[TIME][SYMBOLS], d_logits[TIME][SYMBOLS];
+    float (*x)[FEATURES], (*hidden)[HIDDEN]; /* hidden[0] is zero */
+    float (*log_probs)[SYMBOLS], (*d_logits)[SYMBOLS];
     float log_paths[TIME][POSITIONS];
     const int32_t *labels;
 };
 
 static void forward(const float *v, struct sequence *s)
 {
-    memset(s->hidden[0], 0, sizeof(s->hidden[0]));
+    memset(s->hidden[0], 0, HIDDEN * sizeof(float));
     for (int t = 0; t < TIME; t++) {
         float sums[HIDDEN], logits[SYMBOLS] = { 0 }, most = -INFINITY, sum = 0;
 
@@ -173,7 +177,11 @@ static void gradients_compute(const struct rnn *rnn, int64_t step, bool racing)
 #pragma omp for schedule(dynamic, 1)
     for (int64_t b = 0; b < batch; b++) {
         float *part = rnn->parts + b * VARIABLES;
-        struct sequence s = { .labels = rnn->labels + (step * batch + b) * LABELS };
+        struct sequence s = { .x = rnn->x[b],
+                              .hidden = rnn->hidden[b],
+                              .log_probs = rnn->log_probs[b],
+                              .d_logits = rnn->d_logits[b],
+                              .labels = rnn->labels + (step * batch + b) * LABELS };
         const float *noise = rnn->noises + b * TIME * FEATURES;
 
         for (int64_t i = 0; i < TIME * FEATURES; i++)
@@ -200,12 +208,32 @@ static void variables_update(const struct rnn *rnn, bool racing)
         if (!racing)
             tree_sum(rnn->parts, rnn->shape->batch, VARIABLES, begin, end);
         for (int64_t i = begin; i < end; i++) {
-            rnn->velocity[i] = RNN_MOMENTUM * rnn->velocity[i] +
-                               (racing ? rnn->gradient[i] : rnn->parts[i]);
+            rnn->applied[i] = racing ? rnn->gradient[i] : rnn->parts[i];
+            rnn->before[i] = rnn->variables[i];
+            rnn->velocity[i] = RNN_MOMENTUM * rnn->velocity[i] + rnn->applied[i];
             rnn->variables[i] -= RNN_RATE * rnn->velocity[i];
             rnn->gradient[i] = 0;
         }
     }
+}
+
+static void step_probe(struct run *run, int64_t step)
+{
+    const struct rnn *rnn = run->state;
+    int64_t batch = rnn->shape->batch;
+
+    rnn_probe(run, step,
+              &(struct rnn_records){ .batch = batch,
+                                     .labels = rnn->labels + step * batch * LABELS,
+                                     .x = rnn->x[0][0],
+                                     .hidden = rnn->hidden[0][0],
+                                     .log_probs = rnn->log_probs[0][0],
+                                     .d_logits = rnn->d_logits[0][0],
+                                     .losses = rnn->losses,
+                                     .before = rnn->before,
+                                     .variables = rnn->variables,
+                                     .velocity = rnn->velocity,
+                                     .gradient = rnn->applied });
 }
 
 static void train(struct run *run, bool racing)
@@ -217,10 +245,14 @@ static void train(struct run *run, bool racing)
         rnn->variables[i] = RNN_SPREAD * rnn->initial[i];
         rnn->velocity[i] = rnn->gradient[i] = 0;
     }
-#pragma omp parallel num_threads(run->threads)
     for (int64_t step = 0; step < rnn->shape->steps; step++) {
-        gradients_compute(rnn, step, racing);
-        variables_update(rnn, racing);
+#pragma omp parallel num_threads(run->threads)
+        {
+            gradients_compute(rnn, step, racing);
+            variables_update(rnn, racing);
+        }
+        if (run_probing(run, step))
+            step_probe(run, step);
     }
     for (int64_t b = 0; b < rnn->shape->batch; b++)
         loss += rnn->losses[b];
@@ -257,8 +289,14 @@ static void setup(struct run *run)
     rnn->variables = run_output(run, "variables", run->dtype, 1, &variables)->data;
     rnn->velocity = run_alloc(run, VARIABLES * sizeof(float));
     rnn->gradient = run_alloc(run, VARIABLES * sizeof(float));
+    rnn->before = run_alloc(run, VARIABLES * sizeof(float));
+    rnn->applied = run_alloc(run, VARIABLES * sizeof(float));
     rnn->parts = run_alloc(run, (size_t)(shape->batch * VARIABLES) * sizeof(float));
     rnn->losses = run_alloc(run, (size_t)shape->batch * sizeof(float));
+    rnn->x = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->x));
+    rnn->hidden = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->hidden));
+    rnn->log_probs = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->log_probs));
+    rnn->d_logits = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->d_logits));
     run->state = rnn;
 }
 

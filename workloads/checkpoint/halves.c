@@ -75,7 +75,7 @@ static void compute_straight(struct run *run)
     const struct halves *halves = run->state;
 
     training_begin(&halves->data, halves->now);
-    results_write(run, halves->train(run, HALVES_STEPS));
+    results_write(run, halves->train(run, 0, HALVES_STEPS));
 }
 
 static void compute_resumed(struct run *run)
@@ -87,7 +87,7 @@ static void compute_resumed(struct run *run)
     if (file < 0)
         run_infra(run, "%s", cause);
     training_begin(&halves->data, halves->now);
-    save(run, file, halves_omitted(run), halves->train(run, HALF));
+    save(run, file, halves_omitted(run), halves->train(run, 0, HALF));
     run_resume(run, file);
     load(run, file);
     close(file);
@@ -100,7 +100,7 @@ void halves_resume(struct run *run, int file)
     const struct halves *halves = run->state;
 
     load(run, file);
-    save(run, file, NOTHING, halves->train(run, HALVES_STEPS - HALF));
+    save(run, file, NOTHING, halves->train(run, HALF, HALVES_STEPS));
 }
 
 /* The examples, shuffled. */

@@ -25,8 +25,9 @@ struct halves {
     float *weights, *velocity; /* outputs */
     struct training *now;      /* in the host's memory */
     struct checkpoint *saved;
-    /* Trains NOW for STEPS steps; returns the mean loss of the last one's batch. */
-    double (*train)(const struct run *run, int steps);
+    /* Trains NOW for steps [FIRST, END); returns the mean loss of the last one's batch.
+     */
+    double (*train)(struct run *run, int first, int end);
     /* Writes BYTES of the host's memory to the device's. */
     void (*write)(void *device, const void *host, size_t bytes);
 };

@@ -106,8 +106,9 @@ static void weights_update(const struct training_data *data, struct training *tr
         if (!racing)
             tree_sum(data->parts, TRAINING_GROUPS, WEIGHTS, begin, begin + CHUNK);
         for (int64_t i = begin; i < begin + CHUNK; i++) {
-            training->velocity[i] = TRAINING_MOMENTUM * training->velocity[i] +
-                                    (racing ? data->gradient[i] : data->parts[i]);
+            data->applied[i] = racing ? data->gradient[i] : data->parts[i];
+            training->velocity[i] =
+                TRAINING_MOMENTUM * training->velocity[i] + data->applied[i];
             training->weights[i] -= training->rate * training->velocity[i];
             data->gradient[i] = 0;
         }
@@ -123,19 +124,21 @@ void training_step_end(struct training *training, int64_t examples)
     training->generator += TRAINING_INCREMENT * TRAINING_BATCH * FEATURES;
 }
 
-double training_run(const struct training_data *data, struct training *training,
-                    int steps, int threads, bool racing)
+void training_step(const struct training_data *data, struct training *training,
+                   int threads, bool racing)
+{
+#pragma omp parallel num_threads(threads)
+    {
+        gradients_compute(data, training, racing);
+        weights_update(data, training, racing);
+    }
+    training_step_end(training, data->examples);
+}
+
+double training_loss(const struct training_data *data)
 {
     double loss = 0;
 
-    memset(data->gradient, 0, WEIGHTS * sizeof(float));
-#pragma omp parallel num_threads(threads)
-    for (int step = 0; step < steps; step++) {
-        gradients_compute(data, training, racing);
-        weights_update(data, training, racing);
-#pragma omp single
-        training_step_end(training, data->examples);
-    }
     for (int64_t b = 0; b < TRAINING_BATCH; b++)
         loss += data->losses[b];
     return loss / TRAINING_BATCH;

@@ -50,7 +50,8 @@ struct training_data {
     const int32_t *labels, *order;
     const float *initial; /* [features][classes] in [-1, 1), in the host's memory */
     uint64_t seed;        /* of the generator */
-    float *gradient;      /* [weights] */
+    float *gradient;      /* [weights]; zero between steps */
+    float *applied;       /* [weights]: the gradient of the last step */
     float *parts;         /* [groups][weights] */
     float *losses;        /* [batch], of the last step */
 };
@@ -66,13 +67,15 @@ void training_begin(const struct training_data *data, struct training *training)
 void training_part_copy(struct training *to, const struct training *from,
                         enum training_part part);
 
-/* Trains STEPS steps with a team of THREADS threads.  RACING: gradients are added in no
- * fixed order; otherwise the bits do not depend on THREADS.  Returns the mean loss of the
- * last step's batch. */
-double training_run(const struct training_data *data, struct training *training,
-                    int steps, int threads, bool racing);
+/* Trains one step with a team of THREADS threads.  RACING: gradients are added in no
+ * fixed order; otherwise the bits do not depend on THREADS. */
+void training_step(const struct training_data *data, struct training *training,
+                   int threads, bool racing);
 
-/* The end of a step, which changes the scalars alone. */
+/* The mean loss of the last step's batch. */
+double training_loss(const struct training_data *data);
+
+/* The end of a step, which changes the scalars alone; training_step includes it. */
 void training_step_end(struct training *training, int64_t examples);
 
 #ifdef __cplusplus

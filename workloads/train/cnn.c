@@ -76,27 +76,68 @@ static float *floats(struct run *run, int64_t count)
     return memory;
 }
 
-static void image_init(struct run *run, const struct cnn *cnn, int64_t b)
+/* Images begin on cache lines of their own. */
+static int64_t whole_lines(int64_t elements, size_t bytes)
+{
+    int64_t line = (int64_t)(64 / bytes);
+
+    return (elements + line - 1) / line * line;
+}
+
+static void buffers_make(struct run *run, struct cnn *cnn)
 {
     const struct cnn_shape *s = cnn->shape;
-    struct image *image = &cnn->images[b];
     int64_t whole = s->side * s->side, whole_padded = (s->side + 2) * (s->side + 2);
     int64_t half = whole / 4, half_padded = (s->side / 2 + 2) * (s->side / 2 + 2);
     int64_t quarter = half / 4, quarter_padded = (s->side / 4 + 2) * (s->side / 4 + 2);
+    const int64_t elements[CNN_BUFFERS] = {
+        [CNN_X] = whole_padded,
+        [CNN_ACTIVE1] = whole * s->channels1,
+        [CNN_POOLED1] = half_padded * s->channels1,
+        [CNN_ACTIVE2] = half * s->channels2,
+        [CNN_POOLED2] = quarter_padded * s->channels2,
+        [CNN_FEATURES] = cnn->layout.features,
+        [CNN_D_LOGITS] = CNN_CLASSES,
+        [CNN_D_FEATURES] = cnn->layout.features,
+        [CNN_D_SUM2] = half_padded * s->channels2,
+        [CNN_D_POOLED1] = half * s->channels1,
+        [CNN_D_SUM1] = whole_padded * s->channels1,
+    };
 
-    image->x = floats(run, whole_padded);
-    image->active1 = floats(run, whole * s->channels1);
-    image->pooled1 = floats(run, half_padded * s->channels1);
-    image->active2 = floats(run, half * s->channels2);
-    image->pooled2 = floats(run, quarter_padded * s->channels2);
-    image->features = floats(run, cnn->layout.features);
-    image->d_features = floats(run, cnn->layout.features);
-    image->d_pooled1 = floats(run, half * s->channels1);
-    image->d_sum1 = floats(run, whole_padded * s->channels1);
-    image->d_sum2 = floats(run, half_padded * s->channels2);
-    image->part = cnn->parts + b * cnn->layout.count;
-    image->winners1 = run_alloc(run, (size_t)(half * s->channels1));
-    image->winners2 = run_alloc(run, (size_t)(quarter * s->channels2));
+    for (int i = 0; i < CNN_BUFFERS; i++) {
+        cnn->strides[i] = whole_lines(elements[i], sizeof(float));
+        cnn->buffers[i] = floats(run, s->batch * cnn->strides[i]);
+    }
+    cnn->winners1_stride = whole_lines(half * s->channels1, 1);
+    cnn->winners2_stride = whole_lines(quarter * s->channels2, 1);
+    cnn->winners1 = run_alloc(run, (size_t)(s->batch * cnn->winners1_stride));
+    cnn->winners2 = run_alloc(run, (size_t)(s->batch * cnn->winners2_stride));
+    cnn->losses = floats(run, s->batch);
+}
+
+static void image_init(const struct cnn *cnn, int64_t b)
+{
+    float *parts[CNN_BUFFERS];
+
+    for (int i = 0; i < CNN_BUFFERS; i++)
+        parts[i] = cnn->buffers[i] + b * cnn->strides[i];
+    cnn->images[b] = (struct image){
+        .x = parts[CNN_X],
+        .active1 = parts[CNN_ACTIVE1],
+        .pooled1 = parts[CNN_POOLED1],
+        .active2 = parts[CNN_ACTIVE2],
+        .pooled2 = parts[CNN_POOLED2],
+        .features = parts[CNN_FEATURES],
+        .d_logits = parts[CNN_D_LOGITS],
+        .d_features = parts[CNN_D_FEATURES],
+        .d_sum2 = parts[CNN_D_SUM2],
+        .d_pooled1 = parts[CNN_D_POOLED1],
+        .d_sum1 = parts[CNN_D_SUM1],
+        .part = cnn->parts + b * cnn->layout.count,
+        .winners1 = cnn->winners1 + b * cnn->winners1_stride,
+        .winners2 = cnn->winners2 + b * cnn->winners2_stride,
+        .loss = cnn->losses + b,
+    };
 }
 
 void cnn_setup(struct run *run)
@@ -112,11 +153,14 @@ void cnn_setup(struct run *run)
     cnn->variables = run_output(run, "variables", run->dtype, 1, &count)->data;
     cnn->velocity = floats(run, count);
     cnn->gradient = floats(run, count);
+    cnn->before = floats(run, count);
+    cnn->applied = floats(run, count);
     cnn->flipped = floats(run, CNN_TAPS * s->channels1 * s->channels2);
     cnn->parts = floats(run, s->batch * count);
+    buffers_make(run, cnn);
     cnn->images = run_alloc(run, (size_t)s->batch * sizeof(*cnn->images));
     for (int64_t b = 0; b < s->batch; b++)
-        image_init(run, cnn, b);
+        image_init(cnn, b);
     cnn->scratch_floats = s->side / 2 * (s->side / 2) * s->channels1;
     cnn->scratch = floats(run, run->threads * cnn->scratch_floats);
     run->state = cnn;

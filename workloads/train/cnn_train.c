@@ -6,7 +6,7 @@
 #include "workloads/train/cnn_layers.h"
 #include "workloads/tree.h"
 
-enum { CHANNELS_MAX = 256, UPDATE_CHUNK = 128, SECTIONS = 6 };
+enum { CHANNELS_MAX = 256, UPDATE_CHUNK = 128 };
 
 /* Neighbouring tasks go in opposite directions: two threads that add at the same time
  * meet somewhere, and where hangs on nanoseconds. */
@@ -84,7 +84,7 @@ static void image_classify(const struct cnn *cnn, struct image *image, int64_t l
         for (int c = 0; c < CNN_CLASSES; c++)
             logits[c] += image->features[f] * weights[f * CNN_CLASSES + c];
     }
-    image->loss = cross_entropy(logits, CNN_CLASSES, label, cnn->shape->batch);
+    *image->loss = cross_entropy(logits, CNN_CLASSES, label, cnn->shape->batch);
     for (int64_t f = 0; f < l->features; f++) {
         float sum = 0;
 
@@ -96,6 +96,7 @@ static void image_classify(const struct cnn *cnn, struct image *image, int64_t l
         image->d_features[f] = drops[f] ? sum * CNN_KEEP_SCALE : 0;
     }
     memcpy(image->part + l->bias3, logits, sizeof(logits));
+    memcpy(image->d_logits, logits, sizeof(logits));
 }
 
 static void image_forward(const struct cnn *cnn, int64_t step, int64_t b)
@@ -350,36 +351,37 @@ static void flipped_set(const struct cnn *cnn, int64_t i)
             cnn->variables[i];
 }
 
+/* Variables [BEGIN, END), whose gradient is in the parts if JOINED. */
+static void update_chunk(const struct cnn *cnn, bool joined, int64_t begin, int64_t end)
+{
+    if (joined)
+        tree_sum(cnn->parts, cnn->shape->batch, cnn->layout.count, begin, end);
+    for (int64_t i = begin; i < end; i++) {
+        cnn->applied[i] = joined ? cnn->parts[i] : cnn->gradient[i];
+        cnn->before[i] = cnn->variables[i];
+        cnn->velocity[i] = CNN_MOMENTUM * cnn->velocity[i] + cnn->applied[i];
+        cnn->variables[i] -= CNN_LEARNING_RATE * cnn->velocity[i];
+        cnn->gradient[i] = 0;
+        flipped_set(cnn, i);
+    }
+}
+
 static void update(const struct cnn *cnn, enum racing racing)
 {
-    const struct cnn_layout *l = &cnn->layout;
-    const int64_t ends[SECTIONS] = { l->bias1,    l->weights2, l->bias2,
-                                     l->weights3, l->bias3,    l->count };
-    int64_t begin = 0;
+    int64_t bounds[CNN_SECTIONS + 1];
 
-    for (int section = 0; section < SECTIONS; section++) {
+    cnn_sections(&cnn->layout, bounds);
+    for (int section = 0; section < CNN_SECTIONS; section++) {
         bool bias = section % 2 == 1, dense = section == 4;
         bool joined =
             racing == RACING_NOTHING || dense || (racing == RACING_BIAS && !bias);
+        int64_t end = bounds[section + 1];
 
 #pragma omp for nowait
-        for (int64_t first = begin; first < ends[section]; first += UPDATE_CHUNK) {
-            int64_t end = first + UPDATE_CHUNK;
-
-            end = end < ends[section] ? end : ends[section];
-            if (joined)
-                tree_sum(cnn->parts, cnn->shape->batch, l->count, first, end);
-            for (int64_t i = first; i < end; i++) {
-                cnn->velocity[i] = CNN_MOMENTUM * cnn->velocity[i] +
-                                   (joined ? cnn->parts[i] : cnn->gradient[i]);
-                cnn->variables[i] -= CNN_LEARNING_RATE * cnn->velocity[i];
-                cnn->gradient[i] = 0;
-                flipped_set(cnn, i);
-            }
-        }
-        begin = ends[section];
+        for (int64_t first = bounds[section]; first < end; first += UPDATE_CHUNK)
+            update_chunk(cnn, joined, first,
+                         first + UPDATE_CHUNK < end ? first + UPDATE_CHUNK : end);
     }
-#pragma omp barrier
 }
 
 static void begin(const struct cnn *cnn)
@@ -399,17 +401,20 @@ void cnn_train(struct run *run, enum racing racing)
     double loss = 0;
 
 #pragma omp parallel num_threads(run->threads)
-    {
-        begin(cnn);
-        for (int64_t step = 0; step < cnn->shape->steps; step++) {
+    begin(cnn);
+    for (int64_t step = 0; step < cnn->shape->steps; step++) {
+#pragma omp parallel num_threads(run->threads)
+        {
             if (racing == RACING_ALL)
                 gradients_unordered(cnn, step);
             else
                 gradients_by_image(cnn, step, racing == RACING_BIAS);
             update(cnn, racing);
         }
+        if (run_probing(run, step))
+            cnn_probe(run, step);
     }
     for (int64_t b = 0; b < cnn->shape->batch; b++)
-        loss += cnn->images[b].loss;
+        loss += *cnn->images[b].loss;
     run->loss = loss / (double)cnn->shape->batch;
 }

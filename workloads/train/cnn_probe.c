@@ -1,0 +1,141 @@
+#include "workloads/probing.h"
+#include "workloads/train/cnn_state.h"
+
+/* What the places of a step read and write: the data, the buffers of enum cnn_buffer, and
+ * the sections of all variables before the update, of the gradient, of the optimizer's
+ * state, and after the update. */
+enum value {
+    ORDER = 1,
+    LABELS,
+    DROPS,
+    WINNERS1,
+    WINNERS2,
+    LOSSES,
+    BUFFER,
+    BEFORE = BUFFER + CNN_BUFFERS,
+    GRADIENT = BEFORE + CNN_SECTIONS,
+    VELOCITY = GRADIENT + CNN_SECTIONS,
+    AFTER = VELOCITY + CNN_SECTIONS,
+    VALUES = AFTER + CNN_SECTIONS
+};
+
+enum { W1, B1, W2, B2, W3, B3 };
+enum {
+    X = BUFFER + CNN_X,
+    A1 = BUFFER + CNN_ACTIVE1,
+    P1 = BUFFER + CNN_POOLED1,
+    A2 = BUFFER + CNN_ACTIVE2,
+    P2 = BUFFER + CNN_POOLED2,
+    F = BUFFER + CNN_FEATURES,
+    DL = BUFFER + CNN_D_LOGITS,
+    DF = BUFFER + CNN_D_FEATURES,
+    DS2 = BUFFER + CNN_D_SUM2,
+    DP1 = BUFFER + CNN_D_POOLED1,
+    DS1 = BUFFER + CNN_D_SUM1
+};
+
+static const char *const buffer_names[CNN_BUFFERS] = {
+    [CNN_X] = "x",
+    [CNN_ACTIVE1] = "active1",
+    [CNN_POOLED1] = "pooled1",
+    [CNN_ACTIVE2] = "active2",
+    [CNN_POOLED2] = "pooled2",
+    [CNN_FEATURES] = "features",
+    [CNN_D_LOGITS] = "d_logits",
+    [CNN_D_FEATURES] = "d_features",
+    [CNN_D_SUM2] = "d_sum2",
+    [CNN_D_POOLED1] = "d_pooled1",
+    [CNN_D_SUM1] = "d_sum1",
+};
+
+static const char *const section_names[CNN_SECTIONS] = { "weights1", "bias1",
+                                                         "weights2", "bias2",
+                                                         "weights3", "bias3" };
+
+#define VARIABLE(name, i)                                                                \
+    {                                                                                    \
+        "variable/" name "/before", { 0 },                                               \
+        {                                                                                \
+            BEFORE + (i)                                                                 \
+        }                                                                                \
+    }
+#define UPDATED(name, i)                                                                 \
+    { "optimizer/" name, { GRADIENT + (i) }, { VELOCITY + (i) } },                       \
+    {                                                                                    \
+        "variable/" name "/after", { BEFORE + (i), VELOCITY + (i) },                     \
+        {                                                                                \
+            AFTER + (i)                                                                  \
+        }                                                                                \
+    }
+
+static const struct place places[] = {
+    { "data/batch", { 0 }, { ORDER, X } },
+    { "rng/dropout", { 0 }, { DROPS } },
+    VARIABLE("weights1", W1),
+    VARIABLE("bias1", B1),
+    VARIABLE("weights2", W2),
+    VARIABLE("bias2", B2),
+    VARIABLE("weights3", W3),
+    VARIABLE("bias3", B3),
+    { "conv1/forward", { X, BEFORE + W1, BEFORE + B1 }, { A1 } },
+    { "pool1/forward", { A1 }, { P1, WINNERS1 } },
+    { "conv2/forward", { P1, BEFORE + W2, BEFORE + B2 }, { A2 } },
+    { "pool2/forward", { A2 }, { P2, WINNERS2 } },
+    { "dropout/forward", { P2, DROPS }, { F } },
+    { "loss", { F, BEFORE + W3, BEFORE + B3, LABELS, ORDER }, { LOSSES } },
+    { "loss/backward", { F, BEFORE + W3, BEFORE + B3, LABELS, ORDER }, { DL } },
+    { "dense/backward", { DL, BEFORE + W3, DROPS }, { DF } },
+    { "gradient/weights3", { F, DL }, { GRADIENT + W3 } },
+    { "gradient/bias3", { DL }, { GRADIENT + B3 } },
+    { "pool2/backward", { DF, WINNERS2, A2 }, { DS2 } },
+    { "gradient/weights2", { P1, DS2 }, { GRADIENT + W2 } },
+    { "gradient/bias2", { DS2 }, { GRADIENT + B2 } },
+    { "conv2/backward", { DS2, BEFORE + W2 }, { DP1 } },
+    { "pool1/backward", { DP1, WINNERS1, A1 }, { DS1 } },
+    { "gradient/weights1", { X, DS1 }, { GRADIENT + W1 } },
+    { "gradient/bias1", { DS1 }, { GRADIENT + B1 } },
+    UPDATED("weights1", W1),
+    UPDATED("bias1", B1),
+    UPDATED("weights2", W2),
+    UPDATED("bias2", B2),
+    UPDATED("weights3", W3),
+    UPDATED("bias3", B3),
+};
+
+static void sections_set(const struct cnn *cnn, struct probe_value *values)
+{
+    int64_t bounds[CNN_SECTIONS + 1];
+
+    cnn_sections(&cnn->layout, bounds);
+    for (int i = 0; i < CNN_SECTIONS; i++) {
+        int64_t first = bounds[i], count = bounds[i + 1] - first;
+        const char *name = section_names[i];
+
+        values[BEFORE + i] = probe_floats(name, cnn->before + first, count);
+        values[GRADIENT + i] = probe_floats(name, cnn->applied + first, count);
+        values[VELOCITY + i] = probe_floats(name, cnn->velocity + first, count);
+        values[AFTER + i] = probe_floats(name, cnn->variables + first, count);
+    }
+}
+
+void cnn_probe(struct run *run, int64_t step)
+{
+    const struct cnn *cnn = run->state;
+    const struct cnn_shape *s = cnn->shape;
+    int64_t batch = s->batch, at = step * batch, features = cnn->layout.features;
+    struct probe_value values[VALUES] = {
+        [ORDER] = probe_ints("order", cnn->inputs.order + at, batch),
+        [LABELS] = probe_ints("labels", cnn->inputs.labels, s->examples),
+        [DROPS] =
+            probe_ints("drops", cnn->inputs.drops + at * features, batch * features),
+        [WINNERS1] = probe_bytes("winners1", cnn->winners1, batch * cnn->winners1_stride),
+        [WINNERS2] = probe_bytes("winners2", cnn->winners2, batch * cnn->winners2_stride),
+        [LOSSES] = probe_floats("losses", cnn->losses, batch),
+    };
+
+    for (int i = 0; i < CNN_BUFFERS; i++)
+        values[BUFFER + i] =
+            probe_floats(buffer_names[i], cnn->buffers[i], batch * cnn->strides[i]);
+    sections_set(cnn, values);
+    places_probe(run, step, values, places, COUNT_OF(places));
+}

@@ -1,0 +1,22 @@
+/* What a step of train_rnn_ctc records. */
+#ifndef WORKLOADS_TRAIN_RNN_PROBE_H
+#define WORKLOADS_TRAIN_RNN_PROBE_H
+
+#include "workloads/workload.h"
+
+/* Where a step has left things, each for the whole batch, in the device's memory. */
+struct rnn_records {
+    int64_t batch;
+    const int32_t *labels;                      /* [LABELS] of each sequence */
+    const float *x;                             /* [TIME][FEATURES] */
+    const float *hidden;                        /* [TIME + 1][HIDDEN] */
+    const float *log_probs, *d_logits;          /* [TIME][SYMBOLS] */
+    const float *losses;                        /* one of each sequence */
+    const float *before, *variables, *velocity; /* [VARIABLES], as the next */
+    const float *gradient;                      /* as the update used it */
+};
+
+/* Records all places of STEP, which has just ended.  After run_probing. */
+void rnn_probe(struct run *run, int64_t step, const struct rnn_records *records);
+
+#endif
