@@ -51,6 +51,8 @@ static void evidence_json(struct json_out *out, const struct cell *cell)
     out_int(out, "runs", e->runs[OUTCOME_COMPLETED]);
     out_int(out, "iterations", e->iterations);
     out_int(out, "devices", e->devices);
+    out_int(out, "disturbed_runs", e->disturbed);
+    out_int(out, "contended_runs", e->contended);
     out_int(out, "distinct_digests", e->distinct_digests);
     out_real(out, "difference_probability_upper_bound",
              same ? verdict_difference_bound(e->runs[OUTCOME_COMPLETED]) : 1);
@@ -73,7 +75,7 @@ static enum verdict verdict_now(const struct request *r, const struct cell *cell
 /* Of iterations, the mean and the quartiles of the runs' medians. */
 static void times_json(struct json_out *out, const struct cell *cell)
 {
-    int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED];
+    int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED] - cell->evidence.disturbed;
     const struct {
         const char *key;
         int64_t ns;

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,7 @@ static void render_json(struct request *r, const struct table *t)
         case_json(&out, &item->key);
         out_text(&out, "device", item->device);
         out_text(&out, "stack", item->stack);
+        out_json(&out, "options", item->options[0] ? item->options : "null");
         out_int(&out, "distinct_first_digests", count_digests(l, end));
         out_open(&out, "runs", '[');
         for (; l < end; l++) {
@@ -195,14 +197,33 @@ static void render_json(struct request *r, const struct table *t)
     reply_json(r, 200, &out);
 }
 
+/* ", contention 4, memory-poison random": what the runs were asked for beside the case.
+ */
+static void options_text(struct buf *buf, const struct job_item *item)
+{
+    json_t *options = item->options[0] ? json_loads(item->options, 0, NULL) : NULL;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(options, key, value)
+    {
+        if (json_is_string(value)) {
+            buf_printf(buf, ", %s %s", key, json_string_value(value));
+        } else {
+            buf_printf(buf, ", %s %" JSON_INTEGER_FORMAT, key, json_integer_value(value));
+        }
+    }
+    json_decref(options);
+}
+
 static void heading(struct buf *buf, const struct job_item *item, int64_t runs,
                     int64_t digests)
 {
-    buf_printf(buf,
-               "\n%s %s (%s, %s, seed %" PRIu64 ") on %s: %" PRId64 " run%s, %" PRId64
-               " distinct result%s\n",
-               item->key.workload, item->key.variant, item->key.size, item->key.dtype,
-               item->key.seed, item->device, runs, runs == 1 ? "" : "s", digests,
+    buf_printf(buf, "\n%s %s (%s, %s, seed %" PRIu64, item->key.workload,
+               item->key.variant, item->key.size, item->key.dtype, item->key.seed);
+    options_text(buf, item);
+    buf_printf(buf, ") on %s: %" PRId64 " run%s, %" PRId64 " distinct result%s\n",
+               item->device, runs, runs == 1 ? "" : "s", digests,
                digests == 1 ? "" : "s");
 }
 

@@ -13,8 +13,9 @@ struct expansion {
     const struct api_device *devices;
     int device_count;
     struct job *job;
-    int capacity;   /* of the job's items */
-    int64_t wanted; /* items, counted also beyond the limit */
+    int capacity;                   /* of the job's items */
+    int64_t wanted;                 /* items, counted also beyond the limit */
+    char options[JOB_OPTIONS_SIZE]; /* of each item */
 };
 
 /* Names to compare with and to suggest from. */
@@ -196,6 +197,7 @@ static void expand_variants(struct expansion *x, const struct catalogue_workload
                   w->no_control ? w->no_control : "");
         copy_text(item->device, sizeof item->device, device->id);
         copy_text(item->stack, sizeof item->stack, device->stack);
+        copy_text(item->options, sizeof item->options, x->options);
         item->runs_wanted = x->wishes->runs;
     }
 }
@@ -309,6 +311,16 @@ static enum err_code check_result(const struct expansion *x, int devices_chosen,
     return problems->count > 0 ? ERR_INVALID : ERR_OK;
 }
 
+/* Strict members are short: they fit. */
+static void write_options(struct expansion *x)
+{
+    char *text = json_dumps(x->wishes->options, JSON_COMPACT | JSON_SORT_KEYS);
+
+    copy_text(x->options, sizeof x->options,
+              json_object_size(x->wishes->options) > 0 ? text : "");
+    free(text);
+}
+
 static void fill_job(struct job *job, const struct job_wishes *w, const json_t *request)
 {
     job->state = JOB_QUEUED;
@@ -339,6 +351,7 @@ enum err_code job_request_expand(const json_t *request, const struct catalogue *
         return ERR_INVALID;
     }
     job_wishes_read(request, &wishes, ret_problems);
+    write_options(&x);
     check_workloads(&x, ret_problems);
     check_devices(&x, ret_problems);
     if (ret_problems->count == 0) {

@@ -4,14 +4,16 @@
  *
  *   {"workloads":[…], "variants":[…], "sizes":[…], "dtypes":[…], "seeds":[…] or "seed",
  *    "devices":[…], "stacks":[…], "runs":5, "iterations":10, "timeout_seconds":60,
- *    "stop_when_varies":false, "priority":"interactive", "survey":false, "note":""}
+ *    "stop_when_varies":false, "priority":"interactive", "survey":false, "note":"",
+ *    "contention":4, "memory_poison":true, "allocation_jitter":true}
  *
- * Every member may be left out.  Workloads, variants and devices left out mean all (all
- * that are online, for devices); sizes and dtypes mean each workload's default; the seed
- * is 1; stacks left out mean the first that serves each device, "all" (instead of a list)
- * every one.  "survey":true changes the defaults: stop_when_varies true, priority
- * background, stacks "all".  A variant, size or dtype that only some of the workloads
- * have applies to those, and a workload that a stack's worker lacks is left out there. */
+ * Every member may be left out; the last three (api/job_circumstances.h) then mean none.
+ * Workloads, variants and devices left out mean all (all that are online, for devices);
+ * sizes and dtypes mean each workload's default; the seed is 1; stacks left out mean the
+ * first that serves each device, "all" (instead of a list) every one.  "survey":true
+ * changes the defaults: stop_when_varies true, priority background, stacks "all".  A
+ * variant, size or dtype that only some of the workloads have applies to those, and a
+ * workload that a stack's worker lacks is left out there. */
 #ifndef API_JOB_REQUEST_H
 #define API_JOB_REQUEST_H
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/job_circumstances.h"
 #include "api/job_request.h"
 #include "daemon/base/mem.h"
 #include "workloads/evidence/catalogue.h"
@@ -11,9 +12,12 @@
 enum { LIST_MAX = 1000 };
 
 static const char *const members[] = {
-    "workloads",        "variants", "sizes", "dtypes",     "seeds",    "seed",
-    "devices",          "stacks",   "runs",  "iterations", "priority", "timeout_seconds",
-    "stop_when_varies", "survey",   "note",
+    "workloads",        "variants",      "sizes",
+    "dtypes",           "seeds",         "seed",
+    "devices",          "stacks",        "runs",
+    "iterations",       "priority",      "timeout_seconds",
+    "stop_when_varies", "survey",        "note",
+    "contention",       "memory_poison", "allocation_jitter",
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 
@@ -278,6 +282,8 @@ void job_wishes_read(const json_t *request, struct job_wishes *ret_wishes,
     w->survey = read_bool(request, "survey", false, problems);
     w->stop_when_varies = read_bool(request, "stop_when_varies", w->survey, problems);
     read_priority(request, w, problems);
+    w->options = json_object();
+    job_circumstances_read(request, w->options, problems);
     if (note && (!json_is_string(note) || json_string_length(note) > JOB_NOTE_MAX)) {
         problems_add(problems, PROBLEM_INVALID, "/note",
                      "must be text of at most %d bytes", JOB_NOTE_MAX);
@@ -293,5 +299,6 @@ void job_wishes_release(struct job_wishes *wishes)
     free(wishes->devices.names);
     free(wishes->stacks.names);
     free(wishes->seeds);
+    json_decref(wishes->options);
     *wishes = (struct job_wishes){ 0 };
 }

@@ -26,6 +26,7 @@ struct job_wishes {
     int64_t timeout_ms;
     bool stop_when_varies, survey;
     enum job_priority priority;
+    json_t *options; /* the worker's further arguments (job_item.options), an object */
 };
 
 /* Reads REQUEST; what is wrong is added to PROBLEMS.  Caller releases in either case. */

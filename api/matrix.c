@@ -67,12 +67,13 @@ static struct matrix_variant *begin_variant(struct matrix *m, const struct cell 
 static void carry(struct matrix_variant *v, const struct cell *cell)
 {
     int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED];
+    int64_t timed = runs - cell->evidence.disturbed;
 
     v->cell = cell->id;
     v->is_control = cell->is_control;
     v->distinct_digests = cell->evidence.distinct_digests;
     v->seed = cell->key.seed;
-    v->mean_ns = runs > 0 ? cell->median_ns_sum / runs : 0;
+    v->mean_ns = timed > 0 ? cell->median_ns_sum / timed : 0;
     v->times = cell->times;
     copy_text(v->digest, sizeof v->digest, cell->digest);
     copy_text(v->size, sizeof v->size, cell->key.size);

@@ -36,7 +36,8 @@ const struct route routes[] = {
       .pattern = "/v1/jobs/{id}",
       .formats = TABLE,
       .columns = "seq workload variant size dtype seed device runs_wanted:runs "
-                 "runs_answered:answered runs_failed:failed milliseconds:ms state",
+                 "runs_answered:answered runs_failed:failed milliseconds:ms state "
+                 "options",
       .handle = jobs_get_one,
       .help = "one job with its items and progress" },
     { .method = "DELETE",

@@ -48,6 +48,7 @@ static void identity(struct json_out *out, const struct run *run)
     }
     out_text(out, "outcome", run->finished ? outcome_name(run->outcome) : NULL);
     out_name(out, "cause", run->cause);
+    out_json(out, "circumstances", run->circumstances[0] ? run->circumstances : "null");
 }
 
 static void process(struct json_out *out, const struct run *run)

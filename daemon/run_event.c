@@ -148,6 +148,7 @@ enum err_code start_event_read(const json_t *event, struct start_event *ret_star
         s.threads = threads;
         s.environment = environment;
         s.libraries = libraries;
+        s.circumstances = json_object_get(event, "circumstances");
         s.telemetry = json_object_get(event, "telemetry");
         if (parse_seed(seed, &s.seed, err) != ERR_OK ||
             text_or_null("claim", claim, &s.claim, err) != ERR_OK) {

@@ -16,9 +16,10 @@ struct start_event {
     const char *input_digest;
     int64_t protocol, version, pid, iterations, threads;
     uint64_t seed;
-    const json_t *environment; /* object of strings and integers */
-    const json_t *libraries;   /* array of {"path", "build_id"} */
-    const json_t *telemetry;   /* object (run_telemetry.h), null, or NULL: none */
+    const json_t *environment;   /* object of strings and integers */
+    const json_t *libraries;     /* array of {"path", "build_id"} */
+    const json_t *circumstances; /* object (run_circumstances.h), null, or NULL: none */
+    const json_t *telemetry;     /* object (run_telemetry.h), null, or NULL: none */
 };
 
 struct iteration_event {

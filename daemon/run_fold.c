@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/run_circumstances.h"
 #include "daemon/run_environment.h"
 #include "daemon/run_event.h"
 #include "daemon/run_judge.h"
@@ -27,6 +28,11 @@ void run_fold_init(struct run_fold *fold, const struct case_key *key, const char
     fold->key = *key;
     copy_text(fold->device, sizeof fold->device, device);
     fold->asked = iterations;
+}
+
+void run_fold_options(struct run_fold *fold, const char *options)
+{
+    copy_text(fold->options, sizeof fold->options, options);
 }
 
 __attribute__((format(printf, 2, 3))) static void deviate(struct run_fold *fold,
@@ -101,6 +107,10 @@ static void fold_start(struct run_fold *fold, const json_t *event)
     }
     must_count(fold, "iterations", start.iterations, fold->asked);
     must_equal(fold, "device", start.device, fold->device);
+    if (run_circumstances_take(start.circumstances, fold->options,
+                               fold->run.circumstances, &err) != ERR_OK) {
+        deviate(fold, "start: %s", err.message);
+    }
     copy_text(fold->run.device_read_back, sizeof fold->run.device_read_back,
               start.device);
     wire_clean(fold->run.device_read_back);

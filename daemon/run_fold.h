@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "daemon/run_exit.h"
+#include "db/jobs.h"
 #include "db/runs.h"
 #include "workloads/evidence/case.h"
 #include "workloads/evidence/trace.h"
@@ -23,6 +24,7 @@ struct run_fold_iteration;
 struct run_fold {
     struct case_key key; /* what was asked for */
     char device[CASE_TITLE_SIZE];
+    char options[JOB_OPTIONS_SIZE];
     int64_t asked;
 
     bool started, ended;
@@ -43,6 +45,10 @@ struct run_fold {
 /* What was asked for: the case, the device and how many iterations.  Copied. */
 void run_fold_init(struct run_fold *fold, const struct case_key *key, const char *device,
                    int64_t iterations);
+
+/* The further arguments that were asked for (job_item.options), before the first event;
+ * none unless said.  Copied. */
+void run_fold_options(struct run_fold *fold, const char *options);
 
 /* One event, in the order in which the worker wrote it. */
 void run_fold_event(struct run_fold *fold, const json_t *event);

@@ -178,6 +178,7 @@ static void start(struct slot *slot)
     };
 
     run_fold_init(&slot->fold, &slot->key, slot->device, slot->iterations);
+    run_fold_options(&slot->fold, slot->options);
     slot->has_fold = true;
     slot->state = SLOT_RUNNING;
     slot->started_monotonic_ms = clock_monotonic_ms();

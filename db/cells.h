@@ -24,9 +24,10 @@ struct cell {
     char reason[VERDICT_REASON_SIZE];
     int64_t changed_ms;        /* when the verdict became what it is */
     int64_t first_ms, last_ms; /* of its runs */
-    int64_t min_ns, max_ns;    /* of iterations of completed runs; 0: none */
-    int64_t median_ns_sum;     /* sum of the runs' medians: mean = sum / completed runs */
-    struct quartiles times;    /* of the runs' medians */
+    /* Times, of completed runs that were not disturbed. */
+    int64_t min_ns, max_ns;        /* of iterations; 0: none */
+    int64_t median_ns_sum;         /* sum of the runs' medians: mean = sum / runs */
+    struct quartiles times;        /* of the runs' medians */
     char digest[DIGEST_TEXT_SIZE]; /* the most frequent digest; ties: the smallest */
 };
 

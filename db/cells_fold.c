@@ -110,6 +110,19 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
     return query_end(&q, err);
 }
 
+static enum err_code fold_times(struct tx *tx, struct cell *cell, const struct run *run,
+                                struct err *err)
+{
+    if (run->min_ns && (!cell->min_ns || run->min_ns < cell->min_ns)) {
+        cell->min_ns = run->min_ns;
+    }
+    if (run->max_ns > cell->max_ns) {
+        cell->max_ns = run->max_ns;
+    }
+    cell->median_ns_sum += run->median_ns;
+    return cells_times_add(tx, cell->id, run->median_ns, err);
+}
+
 static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
                                     const struct run *run,
                                     const struct run_digest *digests, int digest_count,
@@ -123,14 +136,9 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
     if (run->finished_ms > e->last_completed_ms) {
         e->last_completed_ms = run->finished_ms;
     }
-    if (run->min_ns && (!cell->min_ns || run->min_ns < cell->min_ns)) {
-        cell->min_ns = run->min_ns;
-    }
-    if (run->max_ns > cell->max_ns) {
-        cell->max_ns = run->max_ns;
-    }
-    cell->median_ns_sum += run->median_ns;
-    if (cells_times_add(tx, cell->id, run->median_ns, err) != ERR_OK) {
+    e->disturbed += run->circumstances[0] != '\0';
+    e->contended += run_is_contended(run);
+    if (!run->circumstances[0] && fold_times(tx, cell, run, err) != ERR_OK) {
         return err->code;
     }
     for (int i = 0; i < digest_count; i++) {
@@ -175,7 +183,8 @@ static enum err_code store_row(struct tx *tx, const struct cell_row *row,
         &q, tx,
         "UPDATE cell SET completed = ?, unsupported = ?, timeout = ?, crashed = ?,"
         " out_of_memory = ?, lost = ?, infra = ?, cancelled = ?, invalid = ?,"
-        " iterations = ?, distinct_digests = ?, devices = ?,"
+        " iterations = ?, distinct_digests = ?, devices = ?, disturbed = ?,"
+        " contended = ?,"
         " completed_since_failure = ?, last_failed_run = ?, last_completed_ms = ?,"
         " first_ms = ?, last_ms = ?, min_ns = ?, max_ns = ?, median_ns_sum = ?,"
         " digest = ?, digest_runs = ?, digest_iterations = ?, verdict = ?,"
@@ -192,6 +201,8 @@ static enum err_code store_row(struct tx *tx, const struct cell_row *row,
     query_bind_int(&q, e->iterations);
     query_bind_int(&q, e->distinct_digests);
     query_bind_int(&q, e->devices);
+    query_bind_int(&q, e->disturbed);
+    query_bind_int(&q, e->contended);
     query_bind_int(&q, e->completed_since_failure);
     query_bind_text_or_null(&q, row->last_failed_run);
     query_bind_int(&q, e->last_completed_ms);

@@ -63,6 +63,8 @@ static enum err_code count_outcomes(struct recompute *r, struct err *err)
     return query_end(&q, err);
 }
 
+#define TIMED "outcome = 'completed' AND circumstances IS NULL"
+
 static enum err_code sum_runs(struct recompute *r, struct err *err)
 {
     struct cell_row *f = &r->fresh;
@@ -75,9 +77,12 @@ static enum err_code sum_runs(struct recompute *r, struct err *err)
                 " sum(iterations) FILTER (WHERE outcome = 'completed'),"
                 " count(DISTINCT device) FILTER (WHERE outcome = 'completed'),"
                 " max(finished_ms) FILTER (WHERE outcome = 'completed'),"
-                " min(min_ns) FILTER (WHERE outcome = 'completed'),"
-                " max(max_ns) FILTER (WHERE outcome = 'completed'),"
-                " sum(median_ns) FILTER (WHERE outcome = 'completed')"
+                " min(min_ns) FILTER (WHERE " TIMED "), max(max_ns) FILTER (WHERE " TIMED
+                "), sum(median_ns) FILTER (WHERE " TIMED
+                "),"
+                " count(circumstances) FILTER (WHERE outcome = 'completed'),"
+                " count(json_extract(circumstances, '$.contention'))"
+                " FILTER (WHERE outcome = 'completed')"
                 " FROM run WHERE cell = ? AND outcome IS NOT NULL");
     query_bind_int(&q, r->stored.cell.id);
     if (query_step(&q)) {
@@ -90,6 +95,8 @@ static enum err_code sum_runs(struct recompute *r, struct err *err)
         f->cell.min_ns = query_take_int(&q);
         f->cell.max_ns = query_take_int(&q);
         f->cell.median_ns_sum = query_take_int(&q);
+        f->cell.evidence.disturbed = query_take_int(&q);
+        f->cell.evidence.contended = query_take_int(&q);
     }
     return query_end(&q, err);
 }
@@ -205,6 +212,8 @@ static void compare(struct recompute *r, const struct judgement *judgement)
     report(r, "distinct digests", s->evidence.distinct_digests,
            f->evidence.distinct_digests);
     report(r, "devices", s->evidence.devices, f->evidence.devices);
+    report(r, "runs under circumstances", s->evidence.disturbed, f->evidence.disturbed);
+    report(r, "runs under contention", s->evidence.contended, f->evidence.contended);
     report(r, "completed since the last failure", s->evidence.completed_since_failure,
            f->evidence.completed_since_failure);
     report(r, "last completed", s->evidence.last_completed_ms,

@@ -46,7 +46,7 @@ enum err_code cells_times_recount(struct tx *tx, int64_t cell, int64_t *ret_coun
     memset(ret_counts, 0, TIMES_BUCKETS * sizeof *ret_counts);
     query_begin(&q, tx,
                 "SELECT median_ns FROM run WHERE cell = ? AND outcome = 'completed'"
-                " AND median_ns > 0");
+                " AND median_ns > 0 AND circumstances IS NULL");
     query_bind_int(&q, cell);
     while (query_step(&q)) {
         ret_counts[times_bucket(query_take_int(&q))]++;

@@ -9,7 +9,9 @@
 
 struct tx;
 
-/* Counts one more completed run; MEDIAN_NS 0: it has no time, and nothing is counted. */
+/* Counts one more completed run, which computed under no circumstances (load beside it
+ * would enter the cost of determinism); MEDIAN_NS 0: it has no time, and nothing is
+ * counted. */
 enum err_code cells_times_add(struct tx *tx, int64_t cell, int64_t median_ns,
                               struct err *err);
 

@@ -8,6 +8,11 @@
 #include "db/jobs_progress.h"
 #include "db/tx.h"
 
+bool run_is_contended(const struct run *run)
+{
+    return strstr(run->circumstances, "\"contention\":") != NULL;
+}
+
 static enum err_code set_running(struct tx *tx, int64_t job, int64_t now_ms,
                                  struct err *err)
 {

@@ -22,6 +22,8 @@ struct run_intent {
     int64_t intent_ms;
 };
 
+enum { RUN_CIRCUMSTANCES_SIZE = 128 };
+
 /* A run as stored.  Texts are "" and numbers 0 where the run never got so far; `finished`
  * tells whether `outcome` counts. */
 struct run {
@@ -54,9 +56,13 @@ struct run {
     int64_t max_rss_kb;
     int64_t trace_records; /* kept; 0: it has no trace (db/runs_trace.h) */
     int64_t trace_dropped; /* not kept, beyond the bound */
+    char circumstances[RUN_CIRCUMSTANCES_SIZE]; /* canonical JSON object; "": none */
 };
 
 enum { RUN_TELEMETRY_MAX = 4096 }; /* bytes of one sample */
+
+/* Whether load computed beside RUN. */
+bool run_is_contended(const struct run *run);
 
 /* A finished run: `run` with everything the store does not know yet filled in, its
  * distinct digests, its environment and its log tail.  All borrowed. */

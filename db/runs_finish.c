@@ -135,7 +135,7 @@ static enum err_code store_run(struct finishing *f, struct err *err)
                 " distinct_digests = ?, digest = ?, input_digest = ?, weight_sum = ?,"
                 " loss = ?, algorithm = ?, claim = ?, min_ns = ?, median_ns = ?,"
                 " max_ns = ?, elements = ?, bytes_hashed = ?, device_read_back = ?,"
-                " wall_ns = ?, max_rss_kb = ? WHERE id = ?");
+                " wall_ns = ?, max_rss_kb = ?, circumstances = ? WHERE id = ?");
     query_bind_int_or_null(&q, run->started_ms);
     query_bind_int(&q, run->finished_ms);
     query_bind_int_or_null(&q, f->environment);
@@ -159,6 +159,7 @@ static enum err_code store_run(struct finishing *f, struct err *err)
     query_bind_text_or_null(&q, run->device_read_back);
     query_bind_int_or_null(&q, run->wall_ns);
     query_bind_int_or_null(&q, run->max_rss_kb);
+    query_bind_text_or_null(&q, run->circumstances);
     query_bind_text(&q, run->id);
     return query_run(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "run %s", run->id);
 }

@@ -9,7 +9,7 @@
     " r.process_start, r.boot_id, r.iterations, r.distinct_digests, r.digest,"           \
     " r.input_digest, r.weight_sum, r.loss, r.algorithm, r.claim, r.min_ns,"             \
     " r.median_ns, r.max_ns, r.elements, r.bytes_hashed, r.device_read_back, r.wall_ns," \
-    " r.max_rss_kb, t.records, t.dropped"
+    " r.max_rss_kb, t.records, t.dropped, r.circumstances"
 
 #define RUN_JOINS                                                                        \
     " CROSS JOIN job j ON j.number = r.job"                                              \
@@ -106,6 +106,7 @@ static void take_results(struct query *q, struct run *ret_run)
     ret_run->max_rss_kb = query_take_int(q);
     ret_run->trace_records = query_take_int(q);
     ret_run->trace_dropped = query_take_int(q);
+    query_take_text(q, ret_run->circumstances, sizeof ret_run->circumstances);
 }
 
 static void take_run(struct query *q, struct run *ret_run)

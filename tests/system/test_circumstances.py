@@ -2,15 +2,18 @@
 allocations.  They show defects and stir races, never change what is computed, and leave
 nothing behind.
 """
+import contextlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
 
 import pytest
 
-from test_processes import Run, children_of, wait_until_gone
-from test_worker import BUILD, WORKER, digests, run, worker
+from service import Service
+from test_processes import Run, children_of, stat_of, wait_until_gone
+from test_worker import BUILD, SELFTEST, WORKER, digests, run, worker
 
 pytestmark = pytest.mark.flavour
 SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
@@ -143,3 +146,56 @@ def test_check_under_circumstances():
     ended = worker("--check", "--workload", "attention_bwd", "--variant", "ordered",
                    *arguments, binary=WORKER)
     assert ended.status == 0 and json.loads(ended.stdout)["ok"], ended.stdout
+
+
+@pytest.fixture
+def service(tmp_path):
+    with contextlib.ExitStack() as stack:
+        started = Service(tmp_path, worker=SELFTEST, options=["--no-survey"]).start()
+        stack.callback(started.stop)
+        yield started
+
+
+def children_named(pid, name):
+    found = [pid]
+    for parent in found:
+        found += children_of(parent)
+    return [p for p in found[1:] if pathlib.Path(f"/proc/{p}/comm").read_text().strip() == name]
+
+
+def test_a_job_under_circumstances(service):
+    """Asked for over HTTP, said by each run, counted in the cell, left out of its times."""
+    case = {"workloads": ["selftest_memory"], "runs": 2, "iterations": 2}
+    service.finish_job(service.post_job(**case))
+    job = service.post_job(**case, contention=1, memory_poison=True, allocation_jitter="7")
+    assert {json.dumps(i["options"], sort_keys=True)
+            for i in service.finish_job(job)["items"]} == {
+        '{"allocation-jitter": "7", "contention": 1, "memory-poison": "random"}'}
+    runs = [r for r in service.items(f"/v1/runs?job={job}") if r["variant"] == "scratch"]
+    assert [r["outcome"] for r in runs] == ["completed"] * 2, runs
+    said = [r["circumstances"] for r in runs]
+    assert said[0].pop("memory_poison") != said[1].pop("memory_poison")
+    assert said == [{"allocation_jitter": "7", "contention": 1}] * 2
+    assert "contention" in service.get(f"/v1/runs/{runs[0]['id']}.txt")
+    assert "contention" in service.get(f"/v1/jobs/{job}.txt")
+    heading = "seed 1, allocation-jitter 7, contention 1, memory-poison random) on"
+    assert heading in service.get(f"/v1/jobs/{job}/digests.txt")
+    cell = service.get(f"/v1/cells/{runs[0]['cell']}")
+    assert cell["verdict"] == "varies" and "2 of the runs under contention" in cell["reason"]
+    assert cell["evidence"]["runs"] == 4
+    assert cell["evidence"]["disturbed_runs"] == cell["evidence"]["contended_runs"] == 2
+    assert service.stop() == 0
+    assert service.fsck()[0] == 0
+
+
+@pytest.mark.parametrize("killed", ["reprod", "agent", "reprod-worker"])
+def test_no_load_outlives_what_is_killed(service, killed):
+    service.post_job(workloads=["selftest_hang"], variants=["ordered"], runs=1, contention=2)
+    service.wait(lambda: len(children_named(service.process.pid, "reprod-load")) == 2,
+                 "two load processes")
+    load = children_named(service.process.pid, "reprod-load")
+    victims = {"reprod": [service.process.pid], "agent": children_of(service.process.pid),
+               "reprod-worker": [int(stat_of(load[0])[1])]}[killed]
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    wait_until_gone(load)

@@ -156,6 +156,7 @@ struct fixture_run {
     int input;       /* its input digest */
     const char *telemetry_start, *telemetry_end;
     const struct trace *trace; /* NULL: none */
+    const char *circumstances; /* NULL: none */
     struct run_effect effect;
 };
 
@@ -187,6 +188,8 @@ static inline struct run fixture_result(const struct fixture_run *r, const char 
     int distinct = r->distinct ? r->distinct : 1;
 
     fixture_id('R', r->n, run.id);
+    snprintf(run.circumstances, sizeof run.circumstances, "%s",
+             r->circumstances ? r->circumstances : "");
     if (r->environment) {
         snprintf(run.environment, sizeof run.environment, "%032x", r->environment);
     }

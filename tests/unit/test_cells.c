@@ -233,6 +233,39 @@ static void test_what_a_cell_adds_up_to(void **state)
     fixture_check_cells(f);
 }
 
+static const char contention[] = "{\"contention\":4,\"memory_poison\":\"0badcafe\"}";
+static const char poison[] = "{\"memory_poison\":\"0badcafe\"}";
+
+static void test_circumstances_are_counted_and_their_times_are_not(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run first = completed(1, ORDERED);
+    struct fixture_run second = completed(9, ORDERED);
+    struct cell cell;
+
+    insert_job(f);
+    first.circumstances = contention;
+    second.circumstances = poison;
+    store(f, first);
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.min_ns + cell.max_ns + cell.median_ns_sum, 0);
+    store(f, completed(2, ORDERED));
+    store(f, second);
+    store(f, varying(4));
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.evidence.runs[OUTCOME_COMPLETED], 3);
+    assert_int_equal(cell.evidence.iterations, 30);
+    assert_int_equal(cell.evidence.disturbed, 2);
+    assert_int_equal(cell.evidence.contended, 1);
+    assert_int_equal(cell.min_ns, 1002);
+    assert_int_equal(cell.max_ns, 3002);
+    assert_int_equal(cell.median_ns_sum, 2002);
+    assert_int_equal(cell.times.runs, 1);
+    assert_int_equal(cell.verdict, VERDICT_REPRODUCIBLE);
+    assert_non_null(strstr(cell.reason, "on 1 device, 1 of the runs under contention;"));
+    fixture_check_cells(f);
+}
+
 struct pair {
     const char *variant;
     struct cell control;
@@ -456,6 +489,7 @@ static void print_cell(void *arg, const struct cell *c)
                (long)e->completed_since_failure, (long)e->last_completed_ms,
                verdict_name(c->verdict), c->reason, (long)c->first_ms, (long)c->last_ms,
                (long)c->min_ns, (long)c->max_ns, (long)c->median_ns_sum, c->digest);
+    buf_printf(out, "  %ld %ld\n", (long)e->disturbed, (long)e->contended);
     buf_printf(out, "  %ld: %ld %ld %ld\n", (long)c->times.runs, (long)c->times.lower_ns,
                (long)c->times.median_ns, (long)c->times.upper_ns);
 }
@@ -527,6 +561,7 @@ static struct fixture_run mixed_run(int n)
         r.digest = (int)(next_random(&state) % 3);
     }
     r.environment = r.item == ORDERED_B ? 2 : 1;
+    r.circumstances = n % 5 == 0 ? contention : n % 7 == 0 ? poison : NULL;
     if (outcome_is_failure(r.outcome) && n % 3 == 0) {
         r.environment = 0; /* died before it said */
     }
@@ -597,6 +632,9 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell SET completed = completed + 1 WHERE id = 1",
         "UPDATE cell SET iterations = iterations + 1 WHERE id = 1",
         "UPDATE cell SET min_ns = 1 WHERE id = 1",
+        "UPDATE cell SET disturbed = 1 WHERE id = 1",
+        "UPDATE cell SET contended = 1 WHERE id = 1",
+        "UPDATE run SET circumstances = '{}' WHERE cell = 1",
         "UPDATE cell SET verdict = 'inconclusive' WHERE verdict = 'reproducible'",
         "UPDATE cell SET reason = 'because' WHERE id = 2",
         "UPDATE cell_digest SET runs = runs + 1 WHERE cell = 1",
@@ -769,6 +807,7 @@ int main(void)
         STORE_TEST(test_a_crash_before_start_counts_where_the_device_was_last),
         STORE_TEST(test_a_changed_declaration_is_judged_anew),
         STORE_TEST(test_what_a_cell_adds_up_to),
+        STORE_TEST(test_circumstances_are_counted_and_their_times_are_not),
         STORE_TEST(test_the_control_of_a_cost),
         STORE_TEST(test_of_equally_frequent_digests_the_smallest_is_shown),
         STORE_TEST(test_the_matrix_as_of_then),

@@ -309,6 +309,44 @@ static void test_seeds_keep_all_bits(void **state)
     job_release(&job);
 }
 
+static void expect_options(const char *request, const char *options)
+{
+    struct job job = expand(request);
+
+    for (int i = 0; i < job.item_count; i++) {
+        assert_string_equal(job.items[i].options, options);
+    }
+    job_release(&job);
+}
+
+static void test_circumstances(void **state)
+{
+    static const char *const wrong[] = { "0", "-1", "65", "1.5", "'4'", "null", "true" };
+
+    (void)state;
+    expect_options("{'memory_poison':false,'allocation_jitter':false}", "");
+    expect_options("{'memory_poison':true,'contention':64,'allocation_jitter':true}",
+                   "{\"allocation-jitter\":\"random\",\"contention\":64,"
+                   "\"memory-poison\":\"random\"}");
+    expect_options(
+        "{'memory_poison':'0badcafe','allocation_jitter':'18446744073709551615'}",
+        "{\"allocation-jitter\":\"18446744073709551615\","
+        "\"memory-poison\":\"0badcafe\"}");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[64];
+
+        snprintf(text, sizeof text, "{'contention':%s}", wrong[i]);
+        refuse(text, PROBLEM_INVALID, "/contention", "from 1 to 64");
+    }
+    refuse("{'memory_poison':'0BADCAFE'}", PROBLEM_INVALID, "/memory_poison", "8 hex");
+    refuse("{'memory_poison':'random'}", PROBLEM_INVALID, "/memory_poison", "8 hex");
+    refuse("{'memory_poison':1}", PROBLEM_INVALID, "/memory_poison", "true, false or");
+    refuse("{'allocation_jitter':7}", PROBLEM_INVALID, "/allocation_jitter", "a seed");
+    refuse("{'allocation_jitter':'18446744073709551616'}", PROBLEM_INVALID,
+           "/allocation_jitter", "a seed");
+    refuse("{'contentions':4}", PROBLEM_UNKNOWN_MEMBER, "/contentions", "'contention'?");
+}
+
 static void test_unknown_names_get_the_nearest(void **state)
 {
     (void)state;
@@ -432,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_a_stack_runs_what_its_worker_has),
         cmocka_unit_test(test_survey_changes_defaults_only),
         cmocka_unit_test(test_seeds_keep_all_bits),
+        cmocka_unit_test(test_circumstances),
         cmocka_unit_test(test_unknown_names_get_the_nearest),
         cmocka_unit_test(test_values_out_of_bounds),
         cmocka_unit_test(test_all_problems_at_once),

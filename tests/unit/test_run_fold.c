@@ -146,6 +146,65 @@ static void test_completed(void **state)
     run_fold_release(&fold);
 }
 
+/* A run that was asked for OPTIONS and says SAID, JSON or NULL for nothing. */
+static struct run under(const char *options, const char *said)
+{
+    json_t *events[EVENTS];
+    struct run_fold fold;
+    struct run_result result;
+    struct run run;
+
+    init(&fold);
+    run_fold_options(&fold, options);
+    good_events(events);
+    if (said) {
+        json_object_set_new(events[0], "circumstances", parse(said));
+    }
+    run = finish(&fold, events, EVENTS, &good_exit, &result);
+    run_fold_release(&fold);
+    return run;
+}
+
+static void refuse_circumstances(const char *options, const char *said, const char *cause)
+{
+    struct run run = under(options, said);
+
+    assert_int_equal(run.outcome, OUTCOME_INVALID);
+    if (!strstr(run.cause, cause)) {
+        fail_msg("wanted '%s' in '%s'", cause, run.cause);
+    }
+}
+
+static void test_circumstances_are_those_that_were_asked_for(void **state)
+{
+    static const char all[] =
+        "{\"allocation-jitter\":\"random\",\"contention\":4,"
+        "\"memory-poison\":\"0badcafe\"}";
+    struct run run;
+
+    (void)state;
+    run = under(all,
+                "{\"memory_poison\":\"0badcafe\",\"contention\":4,"
+                "\"allocation_jitter\":\"7\",\"other\":1}");
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_string_equal(run.circumstances,
+                        "{\"allocation_jitter\":\"7\",\"contention\":4,"
+                        "\"memory_poison\":\"0badcafe\"}");
+    assert_string_equal(under("", NULL).circumstances, "");
+    assert_int_equal(under("{\"probes\":1}", "{}").outcome, OUTCOME_COMPLETED);
+    refuse_circumstances(all, NULL, "contention is 0, 4 was asked for");
+    refuse_circumstances("{\"contention\":4}", "{\"contention\":3}", "is 3, 4 was");
+    refuse_circumstances("", "{\"contention\":3}", "is 3, 0 was asked for");
+    refuse_circumstances("", "{\"contention\":0}", "no number of load processes");
+    refuse_circumstances("", "{\"contention\":\"3\"}", "no number of load processes");
+    refuse_circumstances("", "[]", "circumstances is not an object");
+    refuse_circumstances("{\"memory-poison\":\"random\"}", "{}", "is none, random was");
+    refuse_circumstances("{\"memory-poison\":\"00000001\"}",
+                         "{\"memory_poison\":\"00000002\"}", "00000001 was asked for");
+    refuse_circumstances("", "{\"allocation_jitter\":\"1\"}", "none was asked for");
+    refuse_circumstances("", "{\"allocation_jitter\":1}", "is not text");
+}
+
 static void test_digests_are_counted(void **state)
 {
     json_t *events[EVENTS];
@@ -725,6 +784,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_completed),
+        cmocka_unit_test(test_circumstances_are_those_that_were_asked_for),
         cmocka_unit_test(test_digests_are_counted),
         cmocka_unit_test(test_every_wrong_value),
         cmocka_unit_test(test_the_last_libraries_count),

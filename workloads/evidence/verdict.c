@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { CONTENTION_TEXT_SIZE = 64 };
+
 static const char *const names[VERDICT_COUNT] = {
     [VERDICT_UNMEASURED] = "unmeasured",
     [VERDICT_REPRODUCIBLE] = "reproducible",
@@ -70,11 +72,24 @@ static struct judgement judge_failing(const struct evidence *e)
                      e->completed_since_failure, VERDICT_HEALING_RUNS);
 }
 
+/* ", 5 of the runs under contention"; "" when none was. */
+static const char *contention_text(const struct evidence *e,
+                                   char ret_text[CONTENTION_TEXT_SIZE])
+{
+    ret_text[0] = '\0';
+    if (e->contended > 0) {
+        snprintf(ret_text, CONTENTION_TEXT_SIZE,
+                 ", %" PRId64 " of the runs under contention", e->contended);
+    }
+    return ret_text;
+}
+
 /* One digest in all completed runs, of which there is at least one. */
 static struct judgement judge_one_digest(const struct evidence *e,
                                          const struct control *c)
 {
     int64_t runs = e->runs[OUTCOME_COMPLETED];
+    char text[CONTENTION_TEXT_SIZE];
 
     if (c->is_control) {
         return judgement(VERDICT_INCONCLUSIVE,
@@ -96,23 +111,25 @@ static struct judgement judge_one_digest(const struct evidence *e,
     return judgement(
         VERDICT_REPRODUCIBLE,
         "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
-        " device%s; per-run difference probability < %.2g %% (95 %%)%s%.100s",
+        " device%s%s; per-run difference probability < %.2g %% (95 %%)%s%.100s",
         runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
-        plural(e->devices), 100 * verdict_difference_bound(runs),
-        c->no_control ? "; no control: " : "", c->no_control ? c->no_control : "");
+        plural(e->devices), contention_text(e, text),
+        100 * verdict_difference_bound(runs), c->no_control ? "; no control: " : "",
+        c->no_control ? c->no_control : "");
 }
 
 struct judgement verdict_judge(const struct evidence *e, const struct control *c)
 {
     int64_t runs = e->runs[OUTCOME_COMPLETED];
     int64_t failed = failures(e);
+    char text[CONTENTION_TEXT_SIZE];
 
     if (e->distinct_digests > 1) {
         return judgement(VERDICT_VARIES,
                          "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64
-                         " iteration%s",
+                         " iteration%s%s",
                          e->distinct_digests, runs, plural(runs), e->iterations,
-                         plural(e->iterations));
+                         plural(e->iterations), contention_text(e, text));
     }
     if (failed > 0 && e->completed_since_failure < VERDICT_HEALING_RUNS) {
         return judge_failing(e);
