@@ -72,9 +72,9 @@ static void check_same(const struct trace *a, const struct trace *b)
         assert_string_equal(a->places[i], b->places[i]);
         assert_int_equal(trace_find_place(b, a->places[i]), i);
     }
-    for (int64_t i = 0; i < a->count; i++) {
-        assert_memory_equal(&a->records[i], &b->records[i], sizeof a->records[i]);
-    }
+    assert_int_equal(memcmp(a->records ? a->records : b->records, b->records,
+                            (size_t)a->count * sizeof *a->records),
+                     0);
 }
 
 /* Packs, unpacks, compares; returns the length. */
@@ -143,6 +143,31 @@ static void test_a_regular_trace_is_small(void **state)
         t.records[i].out = t.records[i].in = digest_of((uint64_t)i % 60);
     }
     assert_true(check_round_trip(&t) < 4000); /* nothing new after the first step */
+    trace_release(&t);
+}
+
+/* Digests of other programs may be anything: packing them takes no longer. */
+static void test_digests_that_look_alike(void **state)
+{
+    struct trace t;
+
+    (void)state;
+    trace_init(&t);
+    for (uint64_t i = 1; i < TRACE_RECORDS_MAX / 4; i++) {
+        /* halves that cancel, and halves that are equal */
+        trace_add(&t, 0, (int64_t)i, "p", (struct digest){ i, i ^ 7 },
+                  (struct digest){ i << 32, i << 32 });
+    }
+    check_round_trip(&t);
+    /* the same value in what hash_of of trace_pack.c keeps: slower only if it is searched
+     */
+    for (int64_t i = 0; i < t.count; i++) {
+        uint64_t hi = (uint64_t)i;
+
+        t.records[i].in = (struct digest){ hi, 0 - hi * 0x9e3779b97f4a7c15u };
+        t.records[i].out = t.records[i].in;
+    }
+    check_round_trip(&t);
     trace_release(&t);
 }
 
@@ -357,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_a_full_trace_comes_back),
         cmocka_unit_test(test_a_regular_trace_is_small),
+        cmocka_unit_test(test_digests_that_look_alike),
         cmocka_unit_test(test_equal_traces_are_equal_bytes),
         cmocka_unit_test(test_damage_is_refused),
         cmocka_unit_test(test_hostile_columns_are_refused),

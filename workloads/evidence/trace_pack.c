@@ -75,6 +75,8 @@ static void put_structure(struct buf *buf, const struct trace *trace)
     free(guess.last);
 }
 
+enum { PROBES_MAX = 64 };
+
 /* Where each digest was met last. */
 struct memory {
     const struct trace *trace;
@@ -94,19 +96,32 @@ static void memory_init(struct memory *memory, const struct trace *trace)
     memory->mask = slots - 1;
 }
 
-/* The slot that holds a digest equal to the Nth, or the empty one where it belongs. */
-static int32_t *memory_slot(const struct memory *memory, int64_t n)
+static uint32_t hash_of(struct digest digest)
+{
+    uint64_t x = digest.hi * 0x9e3779b97f4a7c15u + digest.lo;
+
+    x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+    return (uint32_t)(x >> 32);
+}
+
+/* The slot that holds a digest equal to the Nth, or one where it may be put: an empty
+ * one, or, where too many stand together, that of a digest which is forgotten.  So the
+ * time is bounded, whatever the digests are. */
+static int32_t *memory_slot(const struct memory *memory, int64_t n, bool *ret_found)
 {
     struct trace_record *records = memory->trace->records;
     struct digest digest = *trace_digest_at(records, n);
-    uint32_t i = (uint32_t)((digest.lo ^ digest.hi) * 0x9e3779b97f4a7c15u >> 32);
+    uint32_t first = hash_of(digest) & memory->mask;
 
-    for (i &= memory->mask; memory->slots[i]; i = (i + 1) & memory->mask) {
-        if (digest_equal(*trace_digest_at(records, memory->slots[i] - 1), digest)) {
-            break;
+    for (uint32_t i = 0; i < PROBES_MAX; i++) {
+        int32_t *slot = &memory->slots[(first + i) & memory->mask];
+
+        *ret_found = *slot && digest_equal(*trace_digest_at(records, *slot - 1), digest);
+        if (*ret_found || !*slot) {
+            return slot;
         }
     }
-    return &memory->slots[i];
+    return &memory->slots[first];
 }
 
 /* To `distances`, for each digest, how far back it stands, or 0 and the digest to
@@ -118,10 +133,11 @@ static void put_digests(struct buf *distances, struct buf *fresh,
 
     memory_init(&memory, trace);
     for (int64_t n = 0; n < 2 * trace->count; n++) {
-        int32_t *slot = memory_slot(&memory, n);
+        bool found = false;
+        int32_t *slot = memory_slot(&memory, n, &found);
 
-        put_number(distances, *slot ? (uint64_t)(n + 1 - *slot) : 0);
-        if (!*slot) {
+        put_number(distances, found ? (uint64_t)(n + 1 - *slot) : 0);
+        if (!found) {
             put_digest(fresh, *trace_digest_at(trace->records, n));
         }
         *slot = (int32_t)(n + 1);
