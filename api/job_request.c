@@ -301,7 +301,8 @@ static enum err_code check_result(const struct expansion *x, int devices_chosen,
                            "of variant, size and dtype on the chosen devices");
     } else if (x->wanted > JOB_ITEMS_MAX) {
         problems_add(problems, PROBLEM_INVALID, "",
-                     "the job would have %lld items; at most %d are allowed",
+                     "the job would have %lld items; at most %d are allowed: name some "
+                     "of the devices or workloads, and submit more jobs",
                      (long long)x->wanted, JOB_ITEMS_MAX);
     } else if (runs > JOB_RUNS_TOTAL_MAX) {
         problems_add(problems, PROBLEM_INVALID, "/runs",

@@ -9,20 +9,28 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/survey_jobs.h"
 
 struct survey {
-    struct job job;
-    char key[128]; /* idempotency key: one survey a fingerprint */
+    struct survey_jobs jobs;
+    char key[128]; /* idempotency key of the first: one survey a fingerprint */
     char existing[ID_SIZE];
     void (*accepted)(void *arg, const struct job *job);
     void *arg;
 };
 
+/* All in this transaction, so the first speaks for all. */
 static enum err_code store_survey(struct tx *tx, void *arg, struct err *err)
 {
     struct survey *s = arg;
+    enum err_code code = jobs_insert(tx, &s->jobs.jobs[0], s->key, s->existing, err);
 
-    return jobs_insert(tx, &s->job, s->key, s->existing, err);
+    for (int i = 1; i < s->jobs.count && code == ERR_OK && !s->existing[0]; i++) {
+        char existing[ID_SIZE];
+
+        code = jobs_insert(tx, &s->jobs.jobs[i], NULL, existing, err);
+    }
+    return code;
 }
 
 static void survey_stored(void *arg, const struct err *err)
@@ -34,10 +42,13 @@ static void survey_stored(void *arg, const struct err *err)
     } else if (s->existing[0]) {
         s->accepted(s->arg, NULL);
     } else {
-        log_info("survey: job %s, %d runs", s->job.id, s->job.runs_total);
-        s->accepted(s->arg, &s->job);
+        for (int i = 0; i < s->jobs.count; i++) {
+            log_info("survey: job %s, %d runs", s->jobs.jobs[i].id,
+                     s->jobs.jobs[i].runs_total);
+            s->accepted(s->arg, &s->jobs.jobs[i]);
+        }
     }
-    job_release(&s->job);
+    survey_jobs_release(&s->jobs);
     free(s);
 }
 
@@ -48,11 +59,9 @@ void survey_start(struct store *store, const struct catalogue *catalogue,
 {
     struct survey *s = xcalloc(1, sizeof *s);
     struct problems problems = { 0 };
-    json_t *request = json_pack("{s:b}", "survey", 1);
     enum err_code code =
-        job_request_expand(request, catalogue, devices, device_count, &s->job, &problems);
+        survey_jobs_make(catalogue, devices, device_count, &s->jobs, &problems);
 
-    json_decref(request);
     if (code != ERR_OK) {
         log_warning("survey: %s",
                     problems.count ? problems.items[0].detail : err_name(code));
@@ -61,8 +70,10 @@ void survey_start(struct store *store, const struct catalogue *catalogue,
         return;
     }
     problems_release(&problems);
-    s->job.created_ms = clock_wall_ms();
-    id_new(s->job.created_ms, s->job.id);
+    for (int i = 0; i < s->jobs.count; i++) {
+        s->jobs.jobs[i].created_ms = clock_wall_ms();
+        id_new(s->jobs.jobs[i].created_ms, s->jobs.jobs[i].id);
+    }
     snprintf(s->key, sizeof s->key, "survey:%s", fingerprint);
     s->accepted = accepted;
     s->arg = arg;

@@ -13,6 +13,11 @@
 #include "db/cells.h"
 #include "db/fleet.h"
 
+struct watched {
+    char id[ID_SIZE];
+    struct scheduler_progress last;
+};
+
 struct survey_watch {
     struct store *store;
     const struct scheduler *scheduler;
@@ -21,7 +26,9 @@ struct survey_watch {
     const char *address;
     int port;
     struct matrix_subject subject;
-    char job[ID_SIZE]; /* the survey that is shown; "": none */
+    struct watched *jobs; /* of the surveys that are shown, as far as they are open */
+    int job_count;
+    struct scheduler_progress ended; /* what those add up to that are not */
     bool stopped;
     bool reading; /* the matrix is being read */
     struct matrix matrix;
@@ -46,6 +53,7 @@ void survey_watch_free(struct survey_watch *w)
 {
     if (w) {
         terminal_close();
+        free(w->jobs);
         free(w);
     }
 }
@@ -63,7 +71,12 @@ void survey_watch_subject(struct survey_watch *w, const struct matrix_subject *s
 
 void survey_watch_job(struct survey_watch *w, const char *job)
 {
-    copy_text(w->job, sizeof w->job, job);
+    struct watched *watched;
+
+    w->jobs = xrealloc(w->jobs, (size_t)(w->job_count + 1) * sizeof *w->jobs);
+    watched = &w->jobs[w->job_count++];
+    *watched = (struct watched){ .last = { .eta_ms = -1 } };
+    copy_text(watched->id, sizeof watched->id, job);
 }
 
 static void add_cell(void *arg, const struct cell *cell)
@@ -124,19 +137,53 @@ void survey_watch_print(struct survey_watch *w)
     }
 }
 
+static void add(struct scheduler_progress *sum, const struct scheduler_progress *p)
+{
+    sum->runs_done += p->runs_done;
+    sum->runs_total += p->runs_total;
+    sum->runs_failed += p->runs_failed;
+}
+
+/* What the open jobs add up to; those that ended since leave the list.  Devices work
+ * beside each other: it takes as long as the slowest job, if all are known. */
+static struct scheduler_progress add_open(struct survey_watch *w)
+{
+    struct scheduler_progress sum = { .eta_ms = 0 };
+    int open = 0;
+
+    for (int i = 0; i < w->job_count; i++) {
+        struct watched *job = &w->jobs[i];
+
+        if (!scheduler_progress(w->scheduler, job->id, &job->last)) {
+            job->last.runs_done = job->last.runs_total;
+            add(&w->ended, &job->last);
+            continue;
+        }
+        add(&sum, &job->last);
+        sum.eta_ms = sum.eta_ms < 0 || job->last.eta_ms < 0 ? -1
+                     : job->last.eta_ms > sum.eta_ms        ? job->last.eta_ms
+                                                            : sum.eta_ms;
+        w->jobs[open++] = *job;
+    }
+    w->job_count = open;
+    add(&sum, &w->ended);
+    return sum;
+}
+
 void survey_watch_update(struct survey_watch *w)
 {
     struct scheduler_progress p;
 
-    if (w->stopped || !w->job[0]) {
+    if (w->stopped || w->job_count == 0) {
         return;
     }
-    if (scheduler_progress(w->scheduler, w->job, &p)) {
+    p = add_open(w);
+    if (w->job_count > 0) {
         terminal_progress("survey", p.runs_done, p.runs_total, p.runs_failed, p.eta_ms);
         return;
     }
+    w->ended = (struct scheduler_progress){ 0 };
     terminal_clear();
-    w->job[0] = '\0';
     survey_watch_print(w);
 }
 

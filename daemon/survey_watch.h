@@ -26,7 +26,7 @@ void survey_watch_address(struct survey_watch *watch, const char *address, int p
 void survey_watch_subject(struct survey_watch *watch,
                           const struct matrix_subject *subject);
 
-/* JOB is a survey that is open: shows it from now on. */
+/* JOB is a survey, or one of its jobs, that is open: shows it from now on. */
 void survey_watch_job(struct survey_watch *watch, const char *job);
 
 /* Something changed: draws the progress, or prints the matrix once the survey is over. */

@@ -1,0 +1,114 @@
+#include "daemon/survey_jobs.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/job_request.h"
+#include "daemon/base/mem.h"
+
+/* What the jobs are made of. */
+struct fleet_part {
+    const struct catalogue *catalogue;
+    const struct api_device *devices;
+    int device_count;
+};
+
+void survey_jobs_release(struct survey_jobs *jobs)
+{
+    for (int i = 0; i < jobs->count; i++) {
+        job_release(&jobs->jobs[i]);
+    }
+    free(jobs->jobs);
+    *jobs = (struct survey_jobs){ 0 };
+}
+
+/* One more job, for all that is online where DEVICE and STACK are NULL. */
+static enum err_code add_job(const struct fleet_part *fleet, const char *device,
+                             const char *stack, struct survey_jobs *jobs,
+                             struct problems *problems)
+{
+    json_t *request = json_pack("{s:b}", "survey", 1);
+    struct job job;
+    enum err_code code;
+
+    if (device) {
+        json_object_set_new(request, "devices", json_pack("[s]", device));
+    }
+    if (stack) {
+        json_object_set_new(request, "stacks", json_pack("[s]", stack));
+    }
+    code = job_request_expand(request, fleet->catalogue, fleet->devices,
+                              fleet->device_count, &job, problems);
+    json_decref(request);
+    if (code == ERR_OK) {
+        jobs->jobs = xrealloc(jobs->jobs, (size_t)(jobs->count + 1) * sizeof *jobs->jobs);
+        jobs->jobs[jobs->count++] = job;
+    }
+    return code;
+}
+
+/* A device is there once with each of its stacks. */
+static bool is_first(const struct fleet_part *fleet, int index)
+{
+    for (int i = 0; i < index; i++) {
+        if (strcmp(fleet->devices[i].id, fleet->devices[index].id) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum err_code add_stacks(const struct fleet_part *fleet, const char *device,
+                                struct survey_jobs *jobs, struct problems *problems)
+{
+    enum err_code code = ERR_OK;
+
+    for (int i = 0; i < fleet->device_count && code == ERR_OK; i++) {
+        if (strcmp(fleet->devices[i].id, device) == 0) {
+            code = add_job(fleet, device, fleet->devices[i].stack, jobs, problems);
+        }
+    }
+    return code;
+}
+
+static enum err_code add_devices(const struct fleet_part *fleet, struct survey_jobs *jobs,
+                                 struct problems *problems)
+{
+    enum err_code code = ERR_OK;
+
+    for (int i = 0; i < fleet->device_count && code == ERR_OK; i++) {
+        const struct api_device *device = &fleet->devices[i];
+
+        if (!device->online || !is_first(fleet, i)) {
+            continue;
+        }
+        code = add_job(fleet, device->id, NULL, jobs, problems);
+        if (code == ERR_INVALID) {
+            problems_release(problems);
+            code = add_stacks(fleet, device->id, jobs, problems);
+        }
+    }
+    return code;
+}
+
+/* Of a survey's request nothing can be wrong but its size. */
+enum err_code survey_jobs_make(const struct catalogue *catalogue,
+                               const struct api_device *devices, int device_count,
+                               struct survey_jobs *ret_jobs,
+                               struct problems *ret_problems)
+{
+    const struct fleet_part fleet = { catalogue, devices, device_count };
+    enum err_code code;
+
+    *ret_jobs = (struct survey_jobs){ 0 };
+    code = add_job(&fleet, NULL, NULL, ret_jobs, ret_problems);
+    if (code == ERR_INVALID) {
+        problems_release(ret_problems);
+        code = add_devices(&fleet, ret_jobs, ret_problems);
+    }
+    if (code != ERR_OK) {
+        survey_jobs_release(ret_jobs);
+    }
+    return code;
+}
