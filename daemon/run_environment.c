@@ -50,7 +50,8 @@ char *run_environment_canonical(const json_t *environment)
     return json_dumps(environment, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
-/* What is named in a title, where the environment has it, with the words around it. */
+/* What is named in a title, where the environment has it, with the words around it.  Of
+ * cuBLAS "13 build 0a1b2c3d", as of the worker: enough to tell two apart. */
 static const struct {
     const char *key, *before, *after;
     int most; /* characters of it; 0: all */
@@ -58,6 +59,7 @@ static const struct {
     { "backend", "", "", 0 },           { "model", "", "", 0 },
     { "threads", "", " threads", 0 },   { "driver", "driver ", "", 0 },
     { "cuda_runtime", "CUDA ", "", 0 }, { "cudnn", "cuDNN ", "", 0 },
+    { "cublas", "cuBLAS ", "", 17 },    { "nccl", "NCCL ", "", 0 },
     { "onednn", "oneDNN ", "", 0 },     { "worker_build", "worker ", "", 8 },
 };
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/run_environment.h"
 #include "workloads/instruments/digest.h"
 
 #define INPUTS   "00112233445566778899aabbccddeeff"
@@ -144,6 +145,23 @@ static void test_completed(void **state)
     assert_string_equal(result.log, "hello\n");
     assert_int_equal(result.log_length, 6);
     run_fold_release(&fold);
+}
+
+static void test_a_title_names_the_libraries(void **state)
+{
+    json_t *environment = parse(
+        "{\"worker_build\":\"3f2a91c0dd\",\"backend\":\"cuda\",\"model\":\"H\","
+        "\"cublas\":\"13 build 0a1b2c3d4e5f\",\"nccl\":\"2.28.3\","
+        "\"cudnn\":\"9.19.0\",\"cuda_runtime\":\"13.0\",\"driver\":\"580.1\"}");
+    char *title = run_environment_title(environment);
+
+    (void)state;
+    assert_string_equal(title,
+                        "cuda \xc2\xb7 H \xc2\xb7 driver 580.1 \xc2\xb7 CUDA 13.0 "
+                        "\xc2\xb7 cuDNN 9.19.0 \xc2\xb7 cuBLAS 13 build 0a1b2c3d "
+                        "\xc2\xb7 NCCL 2.28.3 \xc2\xb7 worker 3f2a91c0");
+    free(title);
+    json_decref(environment);
 }
 
 /* A run that was asked for OPTIONS and says SAID, JSON or NULL for nothing. */
@@ -784,6 +802,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_completed),
+        cmocka_unit_test(test_a_title_names_the_libraries),
         cmocka_unit_test(test_circumstances_are_those_that_were_asked_for),
         cmocka_unit_test(test_digests_are_counted),
         cmocka_unit_test(test_every_wrong_value),
