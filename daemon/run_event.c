@@ -13,19 +13,55 @@ enum { DIGEST_DIGITS = DIGEST_TEXT_SIZE - 1, BITS_DIGITS = BITS_TEXT_SIZE - 1 };
 static const int64_t PROBES_DROPPED_MAX = INT64_C(1) << 53;
 static const double MS_MAX = 7.0 * 24 * 3600 * 1000; /* no run may last longer */
 
+/* What a member of that KIND, as json_unpack has it, must be; NULL: VALUE is that. */
+static const char *missed(char kind, const json_t *value)
+{
+    switch (kind) {
+    case 's':
+        return json_is_string(value) ? NULL : "a text";
+    case 'I':
+        return json_is_integer(value) ? NULL : "a whole number";
+    case 'F':
+        return json_is_number(value) ? NULL : "a number";
+    default:
+        return NULL;
+    }
+}
+
+/* Says which member json_unpack did not find, or not so. */
+static enum err_code name_member(const json_t *event, struct err *err, const char *format,
+                                 va_list args)
+{
+    for (; (format = strchr(format, ':')) != NULL; format++) {
+        const char *key = va_arg(args, const char *);
+        const json_t *value = json_object_get(event, key);
+        const char *kind = missed(format[1], value);
+
+        (void)va_arg(args, void *);
+        if (!value) {
+            return err_set(err, ERR_PROTOCOL, "%s is missing", key);
+        }
+        if (kind) {
+            return err_set(err, ERR_PROTOCOL, "%s is not %s", key, kind);
+        }
+    }
+    return err_set(err, ERR_PROTOCOL, "it is not an object");
+}
+
 static enum err_code unpack(const json_t *event, struct err *err, const char *format, ...)
 {
+    enum err_code code = ERR_OK;
     json_error_t error;
-    va_list args;
-    int rc;
+    va_list args, again;
 
     va_start(args, format);
-    rc = json_vunpack_ex((json_t *)event, &error, 0, format, args);
-    va_end(args);
-    if (rc != 0) {
-        return err_set(err, ERR_PROTOCOL, "%s", error.text);
+    va_copy(again, args);
+    if (json_vunpack_ex((json_t *)event, &error, 0, format, args) != 0) {
+        code = name_member(event, err, format, again);
     }
-    return ERR_OK;
+    va_end(again);
+    va_end(args);
+    return code;
 }
 
 /* Equal values are equal texts: lower case, all digits. */

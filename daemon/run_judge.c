@@ -37,6 +37,15 @@ static enum outcome judge_reason(const struct run_fold *fold, enum exit_reason r
     }
 }
 
+/* Whether it wrote its events into its log instead. */
+static bool said_elsewhere(const struct run_fold *fold, const struct run_exit *exit)
+{
+    static const char sign[] = "{\"event\":";
+
+    return !fold->started && exit->log &&
+           memmem(exit->log, exit->log_length, sign, strlen(sign));
+}
+
 /* Of a process that ended by itself. */
 static enum outcome judge_exit(const struct run_fold *fold, const struct run_exit *exit,
                                char *ret_cause)
@@ -57,8 +66,11 @@ static enum outcome judge_exit(const struct run_fold *fold, const struct run_exi
         return conclude(ret_cause, OUTCOME_INVALID, "%s", fold->deviation);
     }
     if (!fold->ended) {
-        return conclude(ret_cause, OUTCOME_CRASHED, "exit status %d without an end event",
-                        exit->exit_code);
+        return conclude(ret_cause, OUTCOME_CRASHED,
+                        "exit status %d without an end event%s", exit->exit_code,
+                        said_elsewhere(fold, exit)
+                            ? ": events belong on descriptor 3, not on standard output"
+                            : "");
     }
     if (exit->exit_code != 0) {
         return conclude(ret_cause, OUTCOME_INVALID, "exit status %d after the end event",

@@ -447,7 +447,13 @@ static void test_every_field_is_required(void **state)
 
         json_object_foreach(events[kinds[k]], field, value)
         {
-            struct change change = { kinds[k], field, NULL, "" };
+            char missing[64];
+            struct change change = { kinds[k], field, NULL, missing };
+
+            snprintf(missing, sizeof missing, "%s is missing", field);
+            if (strcmp(field, "event") == 0) {
+                change.cause = "a line without an event";
+            }
 
             if (strcmp(field, "of_the_future") != 0) {
                 check_change(&change);
@@ -594,6 +600,7 @@ static void test_trace_of_a_run_that_fails(void **state)
 
 static void test_exits(void **state)
 {
+    static const char said[] = "loading\n{\"event\": \"start\"}\n";
     static const struct {
         struct run_exit exit;
         const char *what; /* 'g': a good run; 'n': nothing; 's': start only */
@@ -612,6 +619,14 @@ static void test_exits(void **state)
         { { .signal = SIGABRT, .exit_code = -1 }, "n", OUTCOME_CRASHED, "SIGABRT" },
         { { .exit_code = 0 }, "n", OUTCOME_CRASHED, "exit status 0 without an end" },
         { { .exit_code = 3 }, "s", OUTCOME_CRASHED, "exit status 3 without an end" },
+        { { .exit_code = 0, .log = said, .log_length = sizeof said - 1 },
+          "n",
+          OUTCOME_CRASHED,
+          "belong on descriptor 3" },
+        { { .exit_code = 0, .log = said, .log_length = sizeof said - 1 },
+          "s",
+          OUTCOME_CRASHED,
+          "exit status 0 without an end event" },
         { { .exit_code = 3 }, "g", OUTCOME_INVALID, "exit status 3 after the end" },
         { { .exit_code = -1 }, "g", OUTCOME_INVALID, "exit status -1 after the end" },
         { { .exit_code = 127 }, "n", OUTCOME_INFRA, "could not be started" },
