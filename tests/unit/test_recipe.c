@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -101,9 +102,41 @@ static void test_every_row(void **state)
     }
 }
 
+/* What a recipe sets, recipe_read understands and does not refuse. */
+static void test_settings_are_what_is_read(void **state)
+{
+    int count;
+    const struct recipe_setting *settings = recipe_settings(&count);
+
+    (void)state;
+    for (int i = 0; i < count; i++) {
+        const char *recipe = settings[i].recipe;
+        char texts[RECIPE_VARIABLES_MAX][64];
+        const char *pairs[RECIPE_VARIABLES_MAX + 1] = { NULL };
+        struct recipes read;
+        struct recipe_refusal refusal;
+
+        for (int k = 0; settings[i].variables[k].name; k++) {
+            snprintf(texts[k], sizeof texts[k], "%s=%s", settings[i].variables[k].name,
+                     settings[i].variables[k].value);
+            pairs[k] = texts[k];
+        }
+        assert_true(recipe_read(lookup, pairs, &read, &refusal));
+        assert_int_equal(read.tcd,
+                         strcmp(recipe, "TCD") == 0 || strcmp(recipe, "TDP") == 0);
+        assert_int_equal(read.tdo, strncmp(recipe, "TDO", 3) == 0);
+        assert_int_equal(read.frontend, strcmp(recipe, "TDO+FE") == 0);
+        assert_ptr_equal(recipe_setting(recipe), &settings[i]);
+    }
+    assert_null(recipe_setting("TD"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_row) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_row),
+        cmocka_unit_test(test_settings_are_what_is_read),
+    };
 
     return cmocka_run_group_tests_name("recipe", tests, NULL, NULL);
 }

@@ -43,3 +43,36 @@ bool recipe_read(recipe_lookup_cb *lookup, void *arg, struct recipes *ret_recipe
     }
     return true;
 }
+
+/* TCD, TDO: README of the framework determinism project; TDO+FE: tensorflow issue 53771;
+ * UDA+CWC: documentation of torch.use_deterministic_algorithms, which compares the value
+ * with :4096:8 and :16:8 as text. */
+static const struct recipe_setting settings[] = {
+    { "none", { { 0 } } },
+    { "TCD", { { "TF_CUDNN_DETERMINISTIC", "1" } } },
+    { "TDP", { { "TF_CUDNN_DETERMINISTIC", "1" } } },
+    { "TDO", { { "TF_DETERMINISTIC_OPS", "1" } } },
+    { "TDO+FE", { { "TF_DETERMINISTIC_OPS", "1" }, { "TF_CUDNN_USE_FRONTEND", "1" } } },
+    { "EOD", { { 0 } } },
+    { "CD", { { 0 } } },
+    { "SD", { { 0 } } },
+    { "UDA", { { 0 } } },
+    { "UDA+CD", { { 0 } } },
+    { "UDA+CWC", { { "CUBLAS_WORKSPACE_CONFIG", ":4096:8" } } },
+};
+
+const struct recipe_setting *recipe_settings(int *ret_count)
+{
+    *ret_count = sizeof settings / sizeof *settings;
+    return settings;
+}
+
+const struct recipe_setting *recipe_setting(const char *recipe)
+{
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        if (strcmp(settings[i].recipe, recipe) == 0) {
+            return &settings[i];
+        }
+    }
+    return NULL;
+}

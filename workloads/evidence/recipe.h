@@ -30,4 +30,22 @@ struct recipe_refusal {
 bool recipe_read(recipe_lookup_cb *lookup, void *arg, struct recipes *ret_recipes,
                  struct recipe_refusal *ret_refusal);
 
+enum { RECIPE_VARIABLES_MAX = 2 };
+
+/* A recipe of the tables in workloads/profiles, and the environment variables that bring
+ * it about before a process starts.  Most of them want a call in the program as well, or
+ * nothing else (EOD, UDA: no variable stands for them). */
+struct recipe_setting {
+    const char *recipe;
+    struct {
+        const char *name, *value; /* NULL at the end */
+    } variables[RECIPE_VARIABLES_MAX + 1];
+};
+
+/* The settings of every recipe; RET_COUNT of them. */
+const struct recipe_setting *recipe_settings(int *ret_count);
+
+/* NULL if there is no recipe of that name. */
+const struct recipe_setting *recipe_setting(const char *recipe);
+
 #endif
