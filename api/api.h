@@ -27,7 +27,7 @@ struct api_device {
     const char *backend; /* "cpu" */
     const char *stack;
     const char *host;
-    bool is_default;         /* its first stack: that of jobs that name none */
+    bool is_default;         /* its first stack */
     bool online;             /* its agent is connected */
     const json_t *catalogue; /* what the stack's worker computes, as --catalogue prints
                                 it; NULL: all there is for the backend */

@@ -125,18 +125,10 @@ static void check_devices(const struct expansion *x, struct problems *problems)
     free(stacks.names);
 }
 
-static bool stack_chosen(const struct job_wishes *w, const struct api_device *d)
-{
-    if (w->stacks.given) {
-        return name_list_allows(&w->stacks, d->stack);
-    }
-    return w->all_stacks || w->survey || d->is_default;
-}
-
 /* A device named explicitly may be offline: its items wait for it. */
 static bool device_chosen(const struct expansion *x, const struct api_device *d)
 {
-    return stack_chosen(x->wishes, d) &&
+    return name_list_allows(&x->wishes->stacks, d->stack) &&
            (x->wishes->devices.given ? name_list_allows(&x->wishes->devices, d->id)
                                      : d->online);
 }
@@ -159,6 +151,31 @@ static bool device_has(const struct api_device *d, const struct catalogue_worklo
         }
     }
     return d->catalogue == NULL;
+}
+
+/* Whether W is to run on D with its stack: all that were asked for, or the first of the
+ * device that has it. */
+static bool stack_chosen(const struct expansion *x, const struct api_device *d,
+                         const struct catalogue_workload *w)
+{
+    if (!device_has(d, w)) {
+        return false;
+    }
+    if (x->wishes->stacks.given || x->wishes->all_stacks || x->wishes->survey) {
+        return true;
+    }
+    for (const struct api_device *other = x->devices; other < d; other++) {
+        if (strcmp(other->id, d->id) == 0 && device_has(other, w)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool workload_chosen(const struct expansion *x, const struct catalogue_workload *w)
+{
+    return x->wishes->workloads.given ? name_list_allows(&x->wishes->workloads, w->name)
+                                      : w->surveyed;
 }
 
 /* Returns the new item, NULL beyond the limit. */
@@ -248,8 +265,7 @@ static int expand_devices(struct expansion *x)
         for (int w = 0; w < catalogue_count(x->catalogue); w++) {
             const struct catalogue_workload *workload = catalogue_at(x->catalogue, w);
 
-            if (name_list_allows(&x->wishes->workloads, workload->name) &&
-                device_has(device, workload)) {
+            if (workload_chosen(x, workload) && stack_chosen(x, device, workload)) {
                 expand_workload(x, workload, device);
             }
         }
@@ -322,14 +338,31 @@ static void write_options(struct expansion *x)
     free(text);
 }
 
-static void fill_job(struct job *job, const struct job_wishes *w, const json_t *request)
+/* The longest that one of its workloads wants, where the job does not say. */
+static int64_t timeout_ms(const struct expansion *x)
 {
+    int64_t longest = x->wishes->timeout_ms;
+
+    for (int i = 0; i < catalogue_count(x->catalogue) && !x->wishes->timeout_given; i++) {
+        const struct catalogue_workload *w = catalogue_at(x->catalogue, i);
+
+        if (workload_chosen(x, w) && longest < 1000LL * w->timeout_seconds) {
+            longest = 1000LL * w->timeout_seconds;
+        }
+    }
+    return longest;
+}
+
+static void fill_job(struct job *job, const struct expansion *x, const json_t *request)
+{
+    const struct job_wishes *w = x->wishes;
+
     job->state = JOB_QUEUED;
     job->priority = w->priority;
     job->survey = w->survey;
     job->stop_when_varies = w->stop_when_varies;
     job->iterations = w->iterations;
-    job->timeout_ms = w->timeout_ms;
+    job->timeout_ms = timeout_ms(x);
     job->runs_total = job->item_count * w->runs;
     job->request = json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS);
 }
@@ -361,7 +394,7 @@ enum err_code job_request_expand(const json_t *request, const struct catalogue *
     code = ret_problems->count > 0 ? ERR_INVALID
                                    : check_result(&x, expand_devices(&x), ret_problems);
     if (code == ERR_OK) {
-        fill_job(&job, &wishes, request);
+        fill_job(&job, &x, request);
         *ret_job = job;
     } else {
         free(job.items);

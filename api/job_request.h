@@ -8,12 +8,14 @@
  *    "contention":4, "memory_poison":true, "allocation_jitter":true}
  *
  * Every member may be left out; the last three (api/job_circumstances.h) then mean none.
- * Workloads, variants and devices left out mean all (all that are online, for devices);
- * sizes and dtypes mean each workload's default; the seed is 1; stacks left out mean the
- * first that serves each device, "all" (instead of a list) every one.  "survey":true
- * changes the defaults: stop_when_varies true, priority background, stacks "all".  A
- * variant, size or dtype that only some of the workloads have applies to those, and a
- * workload that a stack's worker lacks is left out there. */
+ * Workloads, variants and devices left out mean all (all that are online, for devices; of
+ * external workloads those whose configuration says "survey"); sizes and dtypes mean each
+ * workload's default; the seed is 1; stacks left out mean, for each workload, the first
+ * of a device that has it, "all" (instead of a list) every one; the timeout is that of
+ * its slowest workload, at least 60 s. "survey":true changes the defaults:
+ * stop_when_varies true, priority background, stacks "all".  A variant, size or dtype
+ * that only some of the workloads have applies to those, and a workload that a stack's
+ * worker lacks is left out there. */
 #ifndef API_JOB_REQUEST_H
 #define API_JOB_REQUEST_H
 

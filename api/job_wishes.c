@@ -279,6 +279,7 @@ void job_wishes_read(const json_t *request, struct job_wishes *ret_wishes,
     w->iterations = read_count(request, "iterations", JOB_ITERATIONS_DEFAULT,
                                JOB_ITERATIONS_MAX, problems);
     w->timeout_ms = read_timeout_ms(request, problems);
+    w->timeout_given = json_object_get(request, "timeout_seconds") != NULL;
     w->survey = read_bool(request, "survey", false, problems);
     w->stop_when_varies = read_bool(request, "stop_when_varies", w->survey, problems);
     read_priority(request, w, problems);

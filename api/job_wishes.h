@@ -24,6 +24,7 @@ struct job_wishes {
     int seed_count;
     int runs, iterations;
     int64_t timeout_ms;
+    bool timeout_given;
     bool stop_when_varies, survey;
     enum job_priority priority;
     json_t *options; /* the worker's further arguments (job_item.options), an object */

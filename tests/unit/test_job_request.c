@@ -277,6 +277,67 @@ static void test_a_stack_runs_what_its_worker_has(void **state)
     json_decref(lacking);
 }
 
+/* An external workload: in a stack that is not the device's first, slow, and not for
+ * surveys. */
+static void test_a_workload_finds_its_stack(void **state)
+{
+    static const char entry[] =
+        "[{'workload':'own','version':1,'backend':'cpu','title':'t','summary':'s',"
+        " 'variants':[{'name':'plain','summary':'s','models':'m','algorithm':'a',"
+        "              'claim':null,'control':false}],"
+        " 'sizes':[{'name':'small','description':'d'}],'dtypes':['float32'],"
+        " 'weight_sum':'w','loss':null,'no_control':'n','external':true,"
+        " 'timeout_seconds':600,'survey':false}]";
+    static const struct {
+        const char *request;
+        int items, own, timeout_ms;
+    } rows[] = {
+        { "{}", 2, 0, 60000 },
+        { "{'survey':true}", 2, 0, 60000 },
+        { "{'stacks':['external','cpu']}", 2, 0, 60000 },
+        { "{'workloads':['own']}", 1, 1, 600000 },
+        { "{'workloads':['own','wgrad'],'devices':['cpu:a']}", 3, 1, 600000 },
+        { "{'workloads':['own'],'stacks':['external']}", 1, 1, 600000 },
+        { "{'workloads':['own'],'survey':true}", 1, 1, 600000 },
+        { "{'workloads':['own'],'timeout_seconds':5}", 1, 1, 5000 },
+    };
+    json_t *has = json_of(entry), *wgrad = json_of("[{'workload':'wgrad'}]");
+    struct api_device some[] = {
+        { .id = "cpu:a", .backend = "cpu", .stack = "cpu", .is_default = true },
+        { .id = "cpu:a", .backend = "cpu", .stack = "external" },
+    };
+    struct err err;
+
+    (void)state;
+    assert_int_equal(catalogue_add(catalogue, has, &err), ERR_OK);
+    some[0].host = some[1].host = "a";
+    some[0].online = some[1].online = true;
+    some[0].catalogue = wgrad;
+    some[1].catalogue = has;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *request = json_of(rows[i].request);
+        struct problems problems = { .count = 0 };
+        struct job job;
+        int own = 0;
+
+        assert_int_equal(job_request_expand(request, catalogue, some, 2, &job, &problems),
+                         ERR_OK);
+        for (int k = 0; k < job.item_count; k++) {
+            bool external = strcmp(job.items[k].key.workload, "own") == 0;
+
+            own += external;
+            assert_string_equal(job.items[k].stack, external ? "external" : "cpu");
+        }
+        assert_int_equal(job.item_count, rows[i].items);
+        assert_int_equal(own, rows[i].own);
+        assert_int_equal(job.timeout_ms, rows[i].timeout_ms);
+        job_release(&job);
+        json_decref(request);
+    }
+    json_decref(has);
+    json_decref(wgrad);
+}
+
 static void test_survey_changes_defaults_only(void **state)
 {
     struct job job = expand("{'survey':true}");
@@ -468,6 +529,7 @@ int main(void)
         cmocka_unit_test(test_stacks_of_a_device),
         cmocka_unit_test(test_named_stacks_narrow_the_devices),
         cmocka_unit_test(test_a_stack_runs_what_its_worker_has),
+        cmocka_unit_test(test_a_workload_finds_its_stack),
         cmocka_unit_test(test_survey_changes_defaults_only),
         cmocka_unit_test(test_seeds_keep_all_bits),
         cmocka_unit_test(test_circumstances),

@@ -118,6 +118,9 @@ static enum err_code parse_workload(json_t *object, size_t index,
     }
     w->loss = json_string_value(json_object_get(object, "loss"));
     w->no_control = json_string_value(json_object_get(object, "no_control"));
+    w->surveyed = !json_is_false(json_object_get(object, "survey"));
+    w->timeout_seconds =
+        (int)json_integer_value(json_object_get(object, "timeout_seconds"));
     w->json = object;
     if (parse_variants(variants, w) != 0) {
         return err_set(err, ERR_PROTOCOL, "catalogue: /%zu/variants of %s is malformed",

@@ -34,6 +34,9 @@ struct catalogue_workload {
     const char *weight_sum;
     const char *loss;       /* NULL: none */
     const char *no_control; /* NULL: a variant is the control */
+    bool surveyed;          /* part of what a job runs that names no workloads; external
+                               ones are if their configuration says so */
+    int timeout_seconds;    /* where a job names none; 0: the job's default */
     const json_t *json;     /* as the worker printed it; borrowed from the catalogue */
 };
 
