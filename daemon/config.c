@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/config_workloads.h"
+#include "daemon/external.h"
 #include "workloads/evidence/catalogue.h"
 #include "workloads/evidence/recipe.h"
 
@@ -21,7 +23,8 @@ enum kind {
     KIND_INT,
     KIND_STACKS,
     KIND_HOSTS,
-    KIND_PATHS
+    KIND_PATHS,
+    KIND_WORKLOADS
 };
 
 /* One row a setting: its key, what it holds, its bounds, where it goes. */
@@ -44,6 +47,7 @@ static const struct setting settings[] = {
     { "hosts", KIND_HOSTS, 0, 0, TARGET(hosts) },
     { "profiles", KIND_PATHS, 0, 0, TARGET(profiles) },
     { "gpu_reports", KIND_PATHS, 0, 0, TARGET(gpu_reports) },
+    { "workloads", KIND_WORKLOADS, 0, 0, TARGET(workloads) },
 };
 enum { SETTING_COUNT = sizeof settings / sizeof settings[0] };
 
@@ -61,6 +65,7 @@ void config_init(struct config *config)
         .hosts = json_array(),
         .profiles = json_array(),
         .gpu_reports = json_array(),
+        .workloads = json_array(),
     };
 }
 
@@ -72,6 +77,7 @@ void config_release(struct config *config)
     json_decref(config->hosts);
     json_decref(config->profiles);
     json_decref(config->gpu_reports);
+    json_decref(config->workloads);
 }
 
 enum err_code config_set_listen(struct config *config, const char *text, struct err *err)
@@ -170,6 +176,10 @@ static enum err_code check_stack(struct reader *r, size_t index, json_t *stack)
                 "expected name, worker, library_path (texts), env (object) or threads "
                 "(1..256)");
         }
+    }
+    if (external_stack_is(json_string_value(json_object_get(stack, "name")))) {
+        snprintf(pointer, sizeof pointer, "stacks/%zu/name", index);
+        return fail(r, pointer, "is the name of the stack of external workloads");
     }
     return check_env(r, index, json_object_get(stack, "env"));
 }
@@ -283,6 +293,8 @@ static enum err_code read_setting(struct reader *r, const struct setting *s,
     case KIND_HOSTS:
     case KIND_PATHS:
         break;
+    case KIND_WORKLOADS:
+        return config_read_workloads(r->file, value, &r->config->workloads, r->err);
     }
     return read_array(r, s, value);
 }

@@ -21,6 +21,7 @@ struct config {
     json_t *profiles; /* array of paths of further profile tables */
     json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */
     json_t *hosts;       /* array of {"name","launch":[argv]}; empty: this host */
+    json_t *workloads;   /* array of complete external workloads (daemon/external.h) */
 };
 
 void config_init(struct config *config); /* the defaults */

@@ -193,11 +193,12 @@ void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms)
 static char **local_argv(const struct config *config)
 {
     char directory[PROC_PATH_SIZE];
-    size_t stacks = json_array_size(config->stacks);
-    char **argv = xcalloc(stacks * 2 + 5, sizeof *argv);
+    size_t pairs = json_array_size(config->stacks) + json_array_size(config->workloads);
+    char **argv = xcalloc(pairs * 2 + 5, sizeof *argv);
     int n = 0;
     size_t i;
     json_t *stack;
+    json_t *workload;
 
     proc_directory(directory);
     argv[n++] = xasprintf("%s/reprod", directory);
@@ -208,6 +209,11 @@ static char **local_argv(const struct config *config)
     {
         argv[n++] = xstrdup("--stack-json");
         argv[n++] = json_dumps(stack, JSON_COMPACT);
+    }
+    json_array_foreach(config->workloads, i, workload)
+    {
+        argv[n++] = xstrdup("--workload-json");
+        argv[n++] = json_dumps(workload, JSON_COMPACT);
     }
     return argv;
 }

@@ -129,18 +129,42 @@ json_t *fleet_stacks(const struct fleet *fleet)
     return list;
 }
 
-/* STACKS of a host without what changes by itself (workloads/PROTOCOL.md: "health"). */
+/* Takes out of STACK the workloads that no survey measures.  Whether it had but those. */
+static bool forget_unsurveyed(json_t *stack)
+{
+    json_t *catalogue = json_object_get(stack, "catalogue");
+    json_t *probe = json_object_get(stack, "probe");
+    size_t before = json_array_size(catalogue);
+
+    for (size_t i = before; i-- > 0;) {
+        json_t *entry = json_array_get(catalogue, i);
+        const char *name = fleet_text(entry, "workload");
+
+        if (json_is_false(json_object_get(entry, "survey"))) {
+            json_object_del(json_object_get(probe, "versions"), name);
+            json_object_del(json_object_get(probe, "problems"), name);
+            json_array_remove(catalogue, i);
+        }
+    }
+    return before > 0 && json_array_size(catalogue) == 0;
+}
+
+/* STACKS of a host without what a survey does not measure, and without what changes by
+ * itself (workloads/PROTOCOL.md: "health"). */
 static json_t *lasting_facts(const json_t *stacks)
 {
     json_t *copy = json_deep_copy(stacks);
-    size_t s;
     size_t d;
-    json_t *stack;
     json_t *device;
 
-    json_array_foreach(copy, s, stack)
-    {
+    for (size_t s = json_array_size(copy); s-- > 0;) {
+        json_t *stack = json_array_get(copy, s);
         json_t *probe = json_object_get(stack, "probe");
+
+        if (forget_unsurveyed(stack)) {
+            json_array_remove(copy, s);
+            continue;
+        }
 
         json_array_foreach(json_object_get(probe, "devices"), d, device)
         {

@@ -100,6 +100,29 @@ static bool profiles_fit(struct service *s)
     return false;
 }
 
+/* Likewise for names: the built-in workloads are known only now. */
+static bool workloads_fit(struct service *s)
+{
+    size_t i;
+    json_t *workload;
+
+    json_array_foreach(s->config.workloads, i, workload)
+    {
+        const char *name = json_string_value(json_object_get(workload, "name"));
+        const struct catalogue_workload *known =
+            catalogue_find(fleet_catalogue(s->fleet), name, NULL);
+
+        if (known && !json_is_true(json_object_get(known->json, "external"))) {
+            err_set(&s->refusal, ERR_INVALID,
+                    "configuration: /workloads/%zu/name: '%s' is a workload of reprod", i,
+                    name);
+            stop(s);
+            return false;
+        }
+    }
+    return true;
+}
+
 static void show_first_stack(struct service *s)
 {
     const struct api_device *devices;
@@ -114,7 +137,7 @@ static void host_said_hello(void *arg)
 {
     struct service *s = arg;
 
-    if (!profiles_fit(s)) {
+    if (!profiles_fit(s) || !workloads_fit(s)) {
         return;
     }
     show_first_stack(s);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "daemon/agent/external.h"
 #include "daemon/agent/options.h"
 #include "daemon/agent/probe.h"
 #include "daemon/agent/runs.h"
@@ -218,6 +219,9 @@ static void probed(void *arg)
     if (--agent->probing > 0 || agent->phase == STOPPING) {
         return;
     }
+    agent->options.stack_count = external_stacks_add(
+        agent->options.stacks, agent->options.stack_count, agent->options.workloads);
+    agent->runs.stack_count = agent->options.stack_count;
     say_hello(agent);
     if (agent->phase == PROBING) {
         agent->phase = SERVING;

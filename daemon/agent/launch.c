@@ -15,9 +15,18 @@ static char **launch_argv(const char *launch, const struct supervise *supervise,
                           const char *parent)
 {
     static const char file_size[] = "68719476736"; /* 64 GiB: a bound on a runaway */
-    const char *const head[] = { launch,    "--parent", parent,
-                                 "--core",  "0",        "--file-size",
-                                 file_size, "--",       supervise->program };
+    const char *directory = supervise->directory ? supervise->directory : ".";
+    const char *const head[] = { launch,
+                                 "--parent",
+                                 parent,
+                                 "--core",
+                                 "0",
+                                 "--file-size",
+                                 file_size,
+                                 "--directory",
+                                 directory,
+                                 "--",
+                                 supervise->program };
     size_t head_count = sizeof head / sizeof *head, count = 0;
     char **argv;
 

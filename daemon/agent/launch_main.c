@@ -1,7 +1,8 @@
 /* reprod-launch: the last step before a worker.
  *
  *     reprod-launch [--parent PID] [--nproc N] [--core BYTES] [--address-space BYTES]
- *                   [--files N] [--file-size BYTES] -- PROGRAM ARGS…
+ *                   [--files N] [--file-size BYTES] [--directory DIRECTORY]
+ *                   -- PROGRAM ARGS…
  *
  * posix_spawn can set neither a parent-death signal nor limits, so this small static
  * program does, and then becomes PROGRAM.  PROGRAM dies with the process that started it
@@ -74,6 +75,13 @@ static void set_limit(const char *option, const char *text)
     fail(option, "unknown option");
 }
 
+static void enter(const char *directory)
+{
+    if (!directory || chdir(directory) != 0) {
+        fail(directory ? directory : "--directory", strerror(directory ? errno : EINVAL));
+    }
+}
+
 static void die_with_parent(unsigned long long parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
@@ -115,6 +123,8 @@ int main(int argc, char **argv)
     for (; i < argc && strcmp(argv[i], "--") != 0; i += 2) {
         if (strcmp(argv[i], "--parent") == 0) {
             parent = parse_number(argv[i], argv[i + 1]);
+        } else if (strcmp(argv[i], "--directory") == 0) {
+            enter(argv[i + 1]);
         } else {
             set_limit(argv[i], argv[i + 1]);
         }

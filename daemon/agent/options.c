@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/config.h"
+#include "daemon/external.h"
 
 const char agent_usage[] =
     "usage: reprod agent [OPTION ...]\n"
@@ -17,6 +19,9 @@ const char agent_usage[] =
     "  --stack-json JSON    {\"name\":..., \"worker\":..., \"library_path\":..., "
     "\"env\":{...},\n"
     "                       \"threads\":...}; all but the name may be missing\n"
+    "  --workload-json JSON an external workload, as in a configuration's \"workloads\"\n"
+    "                       (repeatable)\n"
+    "  --config FILE        stacks and workloads of that configuration\n"
     "  --threads N          of a CPU run (default: the CPUs this process may use, 2..8)\n"
     "  --grace-ms N         between SIGTERM and SIGKILL (default 2000)\n"
     "  --probe-ms N         deadline of a probe (default 10000)\n";
@@ -86,11 +91,79 @@ static enum err_code set_library_path(struct agent_options *options, const char 
     return ERR_OK;
 }
 
+static enum err_code add_workload(struct agent_options *options, json_t *workload,
+                                  struct err *err)
+{
+    const char *name;
+    const char *backend;
+
+    if (external_complete(workload, "--workload-json: ", NULL, err) != ERR_OK) {
+        return err->code;
+    }
+    name = json_string_value(json_object_get(workload, "name"));
+    backend = json_string_value(json_object_get(workload, "backend"));
+    if (external_find(options->workloads, name, backend)) {
+        return err_set(err, ERR_CONFLICT, "two external workloads are named '%s'", name);
+    }
+    json_array_append(options->workloads, workload);
+    return ERR_OK;
+}
+
+static enum err_code parse_workload(struct agent_options *options, const char *text,
+                                    struct err *err)
+{
+    json_error_t error;
+    json_t *workload = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    enum err_code rc;
+
+    if (!workload) {
+        return err_set(err, ERR_INVALID, "--workload-json: %s", error.text);
+    }
+    rc = add_workload(options, workload, err);
+    json_decref(workload);
+    return rc;
+}
+
+/* What concerns an agent of it. */
+static enum err_code read_config(struct agent_options *options, const char *file,
+                                 struct err *err)
+{
+    struct config config;
+    size_t i;
+    json_t *item;
+
+    config_init(&config);
+    config_read(&config, file, err);
+    json_array_foreach(config.stacks, i, item)
+    {
+        char *text = json_dumps(item, JSON_COMPACT);
+
+        if (err->code == ERR_OK) {
+            add_stack(options, "--stack-json", text, err);
+        }
+        free(text);
+    }
+    json_array_foreach(config.workloads, i, item)
+    {
+        if (err->code == ERR_OK) {
+            add_workload(options, item, err);
+        }
+    }
+    config_release(&config);
+    return err->code;
+}
+
 static enum err_code set_option(struct agent_options *options, const char *option,
                                 const char *value, struct err *err)
 {
     if (strcmp(option, "--stack") == 0 || strcmp(option, "--stack-json") == 0) {
         return add_stack(options, option, value, err);
+    }
+    if (strcmp(option, "--workload-json") == 0) {
+        return parse_workload(options, value, err);
+    }
+    if (strcmp(option, "--config") == 0) {
+        return read_config(options, value, err);
     }
     if (strcmp(option, "--library-path") == 0) {
         return set_library_path(options, value, err);
@@ -114,6 +187,7 @@ enum err_code agent_options_parse(struct agent_options *ret_options, int argc,
     ret_options->threads = default_threads();
     ret_options->grace_ms = 2000;
     ret_options->probe_ms = 10000;
+    ret_options->workloads = json_array();
     for (int i = 1; i < argc; i += 2) {
         if (strcmp(argv[i], "--help") == 0) {
             ret_options->help = true;
@@ -138,4 +212,6 @@ void agent_options_release(struct agent_options *options)
         stack_release(&options->stacks[i]);
     }
     options->stack_count = 0;
+    json_decref(options->workloads);
+    options->workloads = NULL;
 }

@@ -2,19 +2,22 @@
 #ifndef DAEMON_AGENT_OPTIONS_H
 #define DAEMON_AGENT_OPTIONS_H
 
+#include <jansson.h>
 #include <stdint.h>
 
+#include "daemon/agent/external.h"
 #include "daemon/agent/stack.h"
 #include "daemon/base/err.h"
 
 enum { OPTIONS_STACKS_MAX = 64 };
 
 struct agent_options {
-    struct stack stacks[OPTIONS_STACKS_MAX];
+    struct stack stacks[OPTIONS_STACKS_MAX + EXTERNAL_STACKS_MAX];
     int stack_count;
-    int64_t threads;  /* of a CPU run */
-    int64_t grace_ms; /* between the steps of the kill ladder */
-    int64_t probe_ms; /* deadline of each probe */
+    json_t *workloads; /* array of complete external workloads (daemon/external.h) */
+    int64_t threads;   /* of a CPU run */
+    int64_t grace_ms;  /* between the steps of the kill ladder */
+    int64_t probe_ms;  /* deadline of each probe */
     bool help;
 };
 

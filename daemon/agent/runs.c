@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/agent/external_run.h"
 #include "daemon/base/mem.h"
 #include "daemon/proc.h"
 #include "daemon/wire.h"
@@ -22,6 +23,7 @@ struct agent_run {
     struct runs *runs;
     struct supervised *supervised;
     char *id, *device;
+    struct external_run external; /* all zero where a worker computes */
 };
 
 /* A command that was understood; texts borrowed from its JSON. */
@@ -31,6 +33,7 @@ struct request {
     json_int_t timeout_ms, iterations;
     char **args; /* NULL-terminated; the texts are owned */
     int arg_count;
+    struct external_run external; /* all zero where a worker computes */
 };
 
 static struct agent_run *find_run(const struct runs *runs, const char *id)
@@ -56,9 +59,17 @@ static void forget(struct agent_run *run)
         at = &(*at)->next;
     }
     *at = run->next;
+    external_run_release(&run->external);
     free(run->id);
     free(run->device);
     free(run);
+}
+
+static void send_garbage(struct agent_run *run, const char *cause)
+{
+    run->runs->send(run->runs->arg,
+                    json_pack("{s:s,s:s,s:o}", "event", "garbage", "run", run->id,
+                              "cause", wire_string(cause, strlen(cause))));
 }
 
 static void worker_line(void *arg, int64_t number, const char *text, size_t length,
@@ -69,14 +80,16 @@ static void worker_line(void *arg, int64_t number, const char *text, size_t leng
     json_t *data = complete ? wire_parse(text, length, &err) : NULL;
     char *cause;
 
+    if (data && run->external.workload) {
+        external_run_amend(&run->external, data);
+    }
     if (data) {
         run->runs->send(run->runs->arg, json_pack("{s:s,s:s,s:o}", "event", "worker",
                                                   "run", run->id, "data", data));
         return;
     }
     cause = xasprintf("line %lld: %s", (long long)number, err.message);
-    run->runs->send(run->runs->arg, json_pack("{s:s,s:s,s:s}", "event", "garbage", "run",
-                                              run->id, "cause", cause));
+    send_garbage(run, cause);
     free(cause);
 }
 
@@ -89,7 +102,11 @@ static void worker_finished(void *arg, const struct run_exit *exit)
 {
     struct agent_run *run = arg;
     struct runs *runs = run->runs;
+    struct err err;
 
+    if (run->external.workload && !external_run_unchanged(&run->external, &err)) {
+        send_garbage(run, err.message);
+    }
     runs->send(runs->arg,
                json_pack("{s:s,s:s,s:o,s:o,s:s,s:f,s:I,s:o,s:I}", "event", "exited",
                          "run", run->id, "exit_code",
@@ -108,15 +125,14 @@ static void add_arg(struct request *request, char *text)
     request->args[request->arg_count++] = text;
 }
 
-/* {"workload":"conv_wgrad","iterations":10} becomes --workload conv_wgrad
- * --iterations 10.
- */
-static enum err_code add_arguments(struct request *request, const json_t *arguments,
-                                   struct err *err)
+static enum err_code check_arguments(const json_t *arguments, struct err *err)
 {
     const char *key;
     json_t *value;
 
+    if (json_object_size(arguments) > ARGUMENTS_MAX) {
+        return err_set(err, ERR_INVALID, "more than %d arguments", ARGUMENTS_MAX);
+    }
     json_object_foreach((json_t *)arguments, key, value)
     {
         const char *text = json_string_value(value);
@@ -126,33 +142,42 @@ static enum err_code add_arguments(struct request *request, const json_t *argume
             (text && (text[0] == '\0' || text[0] == '-'))) {
             return err_set(err, ERR_INVALID, "arguments: '%s' cannot be passed on", key);
         }
-        add_arg(request, xasprintf("--%s", key));
-        add_arg(request, text ? xstrdup(text)
-                              : xasprintf("%lld", (long long)json_integer_value(value)));
     }
     return ERR_OK;
 }
 
-static enum err_code make_args(struct request *request, const struct runs *runs,
-                               const json_t *arguments, struct err *err)
+/* {"workload":"conv_wgrad","iterations":10} becomes --workload conv_wgrad
+ * --iterations 10.
+ */
+static void add_arguments(struct request *request, const json_t *arguments)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)arguments, key, value)
+    {
+        const char *text = json_string_value(value);
+
+        add_arg(request, xasprintf("--%s", key));
+        add_arg(request, text ? xstrdup(text)
+                              : xasprintf("%lld", (long long)json_integer_value(value)));
+    }
+}
+
+static void make_args(struct request *request, const struct runs *runs,
+                      const json_t *arguments)
 {
     int threads = request->stack->threads ? request->stack->threads : runs->threads;
 
-    if (json_object_size(arguments) > ARGUMENTS_MAX) {
-        return err_set(err, ERR_INVALID, "more than %d arguments", ARGUMENTS_MAX);
-    }
     request->args = xcalloc(2 * json_object_size(arguments) + 6, sizeof *request->args);
     add_arg(request, xstrdup("--run"));
-    if (add_arguments(request, arguments, err) != ERR_OK) {
-        return err->code;
-    }
+    add_arguments(request, arguments);
     if (!json_object_get(arguments, "threads")) {
         add_arg(request, xstrdup("--threads"));
         add_arg(request, xasprintf("%d", threads));
     }
     add_arg(request, xstrdup("--device"));
     add_arg(request, xstrdup(request->device));
-    return ERR_OK;
 }
 
 static enum err_code check_device(const struct runs *runs, const struct request *request,
@@ -217,15 +242,24 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
         check_device(runs, request, err) != ERR_OK) {
         return err->code;
     }
-    return make_args(request, runs, arguments, err);
+    if (check_arguments(arguments, err) != ERR_OK) {
+        return err->code;
+    }
+    if (request->stack->externals) {
+        return external_run_init(&request->external, request->stack, arguments,
+                                 request->device, runs->threads, err);
+    }
+    make_args(request, runs, arguments);
+    return ERR_OK;
 }
 
-static enum err_code start(struct runs *runs, const struct request *request,
-                           struct err *err)
+/* Takes over the external run of REQUEST. */
+static enum err_code start(struct runs *runs, struct request *request, struct err *err)
 {
     static const struct supervised_events events = { worker_line, worker_finished };
     struct agent_run *run = xcalloc(1, sizeof *run);
-    char **environment = stack_environment(request->stack);
+    const struct external_run *external = &request->external;
+    char **environment = external->workload ? NULL : stack_environment(request->stack);
     struct supervise supervise = { .program = request->stack->worker,
                                    .args = request->args,
                                    .env = environment,
@@ -237,13 +271,26 @@ static enum err_code start(struct runs *runs, const struct request *request,
     struct proc_stat stat = { 0 };
     enum err_code rc;
 
+    if (external->workload) {
+        supervise.program = external->build.program;
+        supervise.args = external->args;
+        supervise.env = external->env;
+        supervise.directory = external->directory;
+        if (supervise.timeout_ms > external->timeout_ms) {
+            supervise.timeout_ms = external->timeout_ms;
+        }
+    }
     rc = supervisor_start(runs->supervisor, &supervise, &events, run, &run->supervised,
                           err);
-    stack_environment_free(environment);
+    if (environment) {
+        stack_environment_free(environment);
+    }
     if (rc != ERR_OK) {
         free(run);
         return rc;
     }
+    run->external = request->external;
+    request->external = (struct external_run){ 0 };
     run->runs = runs;
     run->id = xstrdup(request->id);
     run->device = xstrdup(request->device);
@@ -288,6 +335,7 @@ enum err_code runs_command(struct runs *runs, const json_t *command, struct err 
         free(request.args[i]);
     }
     free(request.args);
+    external_run_release(&request.external);
     return ERR_OK;
 }
 

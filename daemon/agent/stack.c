@@ -120,6 +120,7 @@ void stack_release(struct stack *stack)
     free(stack->library_path);
     free(stack->cause);
     json_decref(stack->variables);
+    json_decref(stack->externals);
     json_decref(stack->probe);
     json_decref(stack->catalogue);
 }
@@ -132,31 +133,40 @@ static const char *const inherited[] = {
 };
 enum { INHERITED_COUNT = sizeof inherited / sizeof *inherited };
 
+struct environment {
+    const struct stack *stack;
+    char **list;
+    size_t count;
+};
+
+static void add_default(struct environment *e, const char *name, const char *text)
+{
+    if (text && !json_object_get(e->stack->variables, name)) {
+        e->list[e->count++] = xasprintf("%s=%s", name, text);
+    }
+}
+
 char **stack_environment(const struct stack *stack)
 {
-    size_t count = 0, room = 5 + INHERITED_COUNT + json_object_size(stack->variables);
-    char **list = xcalloc(room, sizeof *list);
+    size_t room = 5 + INHERITED_COUNT + json_object_size(stack->variables);
+    struct environment e = { stack, xcalloc(room, sizeof(char *)), 0 };
     const char *key;
     json_t *value;
 
-    list[count++] = xstrdup("PATH=/usr/local/bin:/usr/bin:/bin");
-    list[count++] = xstrdup("LANG=C.UTF-8");
-    list[count++] = xstrdup("REPROD_RESULT_FD=3");
-    if (stack->library_path) {
-        list[count++] = xasprintf("LD_LIBRARY_PATH=%s", stack->library_path);
-    }
+    add_default(&e, "PATH", STACK_PATH);
+    add_default(&e, "LANG", "C.UTF-8");
+    add_default(&e, "REPROD_RESULT_FD", "3");
+    add_default(&e, "LD_LIBRARY_PATH", stack->library_path);
     for (int i = 0; i < INHERITED_COUNT; i++) {
-        const char *text = getenv(inherited[i]);
-
-        if (text && !json_object_get(stack->variables, inherited[i])) {
-            list[count++] = xasprintf("%s=%s", inherited[i], text);
-        }
+        add_default(&e, inherited[i], getenv(inherited[i]));
     }
     json_object_foreach(stack->variables, key, value)
     {
-        list[count++] = xasprintf("%s=%s", key, json_string_value(value));
+        if (json_is_string(value)) {
+            e.list[e.count++] = xasprintf("%s=%s", key, json_string_value(value));
+        }
     }
-    return list;
+    return e.list;
 }
 
 void stack_environment_free(char **environment)

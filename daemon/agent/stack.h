@@ -10,10 +10,12 @@
 
 struct stack {
     char *name;
-    char *worker;       /* path */
+    char *worker;       /* path; NULL: its workloads are external */
     char *library_path; /* NULL: the system's */
     int threads;        /* 0: as the agent's --threads says */
-    json_t *variables;  /* object of strings; NULL: none */
+    json_t *variables;  /* object of strings, and nulls: not set; NULL: none */
+    json_t *externals;  /* array of complete workloads (daemon/external.h); NULL: a worker
+                           computes */
 
     json_t *probe;     /* object; NULL until probed, or if that failed */
     json_t *catalogue; /* array; likewise */
@@ -37,9 +39,12 @@ int stack_init_defaults(struct stack ret_stacks[STACK_DEFAULTS_MAX]);
 
 void stack_release(struct stack *stack);
 
-/* The whole environment of its workers: fixed values, what the stack sets, and nothing
- * inherited that changes what is computed.  NULL-terminated; caller frees with
- * stack_environment_free. */
+/* Where programs are looked for. */
+#define STACK_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* The whole environment of its workers: fixed values, what the stack sets instead or
+ * besides, and nothing inherited that changes what is computed.  NULL-terminated; caller
+ * frees with stack_environment_free. */
 char **stack_environment(const struct stack *stack);
 void stack_environment_free(char **environment);
 

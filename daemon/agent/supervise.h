@@ -67,8 +67,9 @@ struct supervise {
     const char *program; /* absolute; all texts are borrowed for the call */
     char *const *args;   /* what follows the program, NULL-terminated */
     char *const *env;
-    int data_fd; /* the descriptor that carries the lines: 3, or 1 (then
-                    standard error alone is the log) */
+    const char *directory; /* where it runs; NULL: where this process does */
+    int data_fd;           /* the descriptor that carries the lines: 3, or 1 (then
+                              standard error alone is the log) */
     int64_t timeout_ms;
     int64_t max_lines, max_bytes; /* on the data pipe; more is a flood */
     bool patient;                 /* TERM and grace before KILL */

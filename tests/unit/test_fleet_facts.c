@@ -62,11 +62,35 @@ static void test_everything_else_does(void **state)
     }
 }
 
+#define OTHER_STACK                                                                      \
+    "{\"name\":\"external\",\"catalogue\":[{\"workload\":\"own\",\"survey\":%s}],"       \
+    "\"probe\":{\"versions\":{\"own\":\"%s\"}}},"
+
+/* An external workload does, and an edit of it, where a survey measures it. */
+static void test_what_no_survey_measures_makes_no_other_fleet(void **state)
+{
+    static const char *const surveyed[] = { "false", "true" };
+    char first[DIGEST_TEXT_SIZE], with[DIGEST_TEXT_SIZE], edited[DIGEST_TEXT_SIZE];
+    char text[256];
+
+    (void)state;
+    fingerprint("580", "580", first);
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, "[" OTHER_STACK, surveyed[i], "1");
+        fingerprint("[", text, with);
+        snprintf(text, sizeof text, "[" OTHER_STACK, surveyed[i], "2");
+        fingerprint("[", text, edited);
+        assert_int_equal(strcmp(first, with) == 0, i == 0);
+        assert_int_equal(strcmp(with, edited) == 0, i == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error_counters_make_no_other_fleet),
         cmocka_unit_test(test_everything_else_does),
+        cmocka_unit_test(test_what_no_survey_measures_makes_no_other_fleet),
     };
 
     return cmocka_run_group_tests_name("fleet_facts", tests, NULL, NULL);

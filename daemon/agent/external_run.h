@@ -1,0 +1,39 @@
+/* One run of an external workload: what is executed, with which environment, and what the
+ * agent adds to what the command says. */
+#ifndef DAEMON_AGENT_EXTERNAL_RUN_H
+#define DAEMON_AGENT_EXTERNAL_RUN_H
+
+#include <jansson.h>
+
+#include "daemon/agent/external_build.h"
+#include "daemon/agent/stack.h"
+#include "daemon/base/err.h"
+
+struct external_run {
+    const json_t *workload; /* borrowed from its stack */
+    const char *directory;  /* likewise */
+    const json_t *device;   /* as probed; borrowed from its stack */
+    struct external_build build;
+    char **args; /* what follows the program; NULL-terminated */
+    char **env;
+    int64_t timeout_ms; /* the most that the configuration allows */
+};
+
+/* ARGUMENTS as a worker of STACK would get them, strings and integers; THREADS where
+ * neither they nor the configuration say how many.  ERR_NOT_FOUND or ERR_IO: it cannot
+ * run on this host, or not so.  Caller releases. */
+enum err_code external_run_init(struct external_run *ret_run, const struct stack *stack,
+                                const json_t *arguments, const char *device, int threads,
+                                struct err *err);
+void external_run_release(struct external_run *run);
+
+/* Of a start event: worker_build becomes the digest of the command (what the program said
+ * of itself moves to program_build), backend and model are filled in where it says
+ * nothing, and variables that its variant or seed decides are taken out: they belong to
+ * the case.  Any other event is left as it is. */
+void external_run_amend(const struct external_run *run, json_t *event);
+
+/* Whether command and files still are what was executed; ERR says what is not. */
+bool external_run_unchanged(const struct external_run *run, struct err *err);
+
+#endif
