@@ -20,6 +20,8 @@ void digests_get(struct request *r);
 void runs_get_list(struct request *r);
 void runs_get_one(struct request *r);
 void runs_get_log(struct request *r);
+void traces_get_one(struct request *r);
+void compare_get(struct request *r);
 void matrix_get(struct request *r);
 void cells_get_one(struct request *r);
 void cells_get_history(struct request *r);

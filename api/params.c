@@ -6,6 +6,7 @@
 
 #include "api/request.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/id.h"
 #include "daemon/base/mem.h"
 
 int64_t parse_id(const char *text)
@@ -23,12 +24,17 @@ int64_t parse_id(const char *text)
 
 int param_limit(struct request *r)
 {
+    return param_limit_up_to(r, PARAM_LIMIT_MAX);
+}
+
+int param_limit_up_to(struct request *r, int max)
+{
     const char *text = request_parameter(r, "limit");
     int64_t limit = text ? parse_id(text) : PARAM_LIMIT_DEFAULT;
 
-    if (limit < 1 || limit > PARAM_LIMIT_MAX) {
+    if (limit < 1 || limit > max) {
         problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "limit",
-                               "must be a number from 1 to %d", PARAM_LIMIT_MAX);
+                               "must be a number from 1 to %d", max);
         return PARAM_LIMIT_DEFAULT;
     }
     return (int)limit;
@@ -71,6 +77,53 @@ int64_t param_id(struct request *r, const char *name)
         return 0;
     }
     return id;
+}
+
+/* Digits only, from 0; -1 for any other text.  *RET_END is behind them. */
+static int64_t read_number(const char *text, const char **ret_end)
+{
+    size_t digits = strspn(text, "0123456789");
+    long long value;
+
+    *ret_end = text + digits;
+    errno = 0;
+    value = strtoll(text, NULL, 10);
+    return digits == 0 || errno ? -1 : value;
+}
+
+void param_range(struct request *r, const char *name, int64_t *ret_first,
+                 int64_t *ret_last)
+{
+    const char *text = request_parameter(r, name);
+    const char *end;
+
+    *ret_first = 0;
+    *ret_last = INT64_MAX;
+    if (!text) {
+        return;
+    }
+    *ret_first = *ret_last = read_number(text, &end);
+    if (*end == '-') {
+        *ret_last = read_number(end + 1, &end);
+    }
+    if (*end || *ret_first < 0 || *ret_last < *ret_first) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
+                               "must be a number, or a range like 30-40");
+    }
+}
+
+void param_run(struct request *r, const char *name, char *ret_id, size_t size)
+{
+    const char *text = request_parameter(r, name);
+
+    if (!text) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
+                               "must be given: the id of a run");
+    } else if (!id_valid(text)) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
+                               "'%.64s' is not the id of a run", text);
+    }
+    copy_text(ret_id, size, text ? text : "");
 }
 
 void param_text(struct request *r, const char *name, char *ret_text, size_t size)

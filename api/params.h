@@ -13,8 +13,9 @@ struct request;
 
 enum { PARAM_LIMIT_DEFAULT = 100, PARAM_LIMIT_MAX = 1000 };
 
-/* "limit"; PARAM_LIMIT_DEFAULT if it is not given. */
+/* "limit", at most PARAM_LIMIT_MAX, or MAX; PARAM_LIMIT_DEFAULT if it is not given. */
 int param_limit(struct request *r);
+int param_limit_up_to(struct request *r, int max);
 
 /* "cursor" of a list of KIND; "" if it is not given. */
 void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE]);
@@ -24,6 +25,13 @@ int64_t param_time(struct request *r, const char *name);
 
 /* A positive number; 0 if it is not given. */
 int64_t param_id(struct request *r, const char *name);
+
+/* "7" or "30-40": numbers from 0; 0 and INT64_MAX if it is not given. */
+void param_range(struct request *r, const char *name, int64_t *ret_first,
+                 int64_t *ret_last);
+
+/* The id of a run, which must be given. */
+void param_run(struct request *r, const char *name, char *ret_id, size_t size);
 
 /* Text of at most SIZE - 1 bytes; "" if it is not given. */
 void param_text(struct request *r, const char *name, char *ret_text, size_t size);

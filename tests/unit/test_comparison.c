@@ -103,15 +103,18 @@ static void test_different(void **state)
     (void)state;
     setup(&p);
     p.traces[1].records[4].out.lo = 9;
-    check(&p, COMPARISON_DIFFERENT,
-          "root cause: conv/forward in step 2 of iteration 0: equal inputs");
+    check(&p, COMPARISON_DIFFERENT, "root cause: conv/forward, step 2: equal inputs");
     setup(&p);
     p.traces[1].records[3].in.lo = 9;
-    check(&p, COMPARISON_DIFFERENT, "first difference: loss in step 1");
+    check(&p, COMPARISON_DIFFERENT, "first difference: loss, step 1: its inputs differ");
     setup(&p);
     p.traces[0].records[0].in.lo = p.traces[1].records[0].in.lo = 0;
     p.traces[1].records[0].out.lo = 9;
-    check(&p, COMPARISON_DIFFERENT, "reads nothing");
+    check(&p, COMPARISON_DIFFERENT, "is not recorded");
+    setup(&p);
+    p.traces[1].records[4].out.lo = 9;
+    p.a.iterations = 2;
+    check(&p, COMPARISON_DIFFERENT, "conv/forward, step 2 of iteration 0: equal");
     setup(&p);
     p.b.digest = "bb";
     check(&p, COMPARISON_DIFFERENT, "where there is no probe");
@@ -126,6 +129,29 @@ static void test_different(void **state)
     p.a.outcome = p.b.outcome = OUTCOME_CRASHED;
     p.b.probes = "";
     check(&p, COMPARISON_DIFFERENT, "root cause");
+}
+
+/* Where it begins by itself, it is said in words. */
+static void test_what_nothing_computes(void **state)
+{
+    static const struct {
+        const char *place, *reason;
+    } cases[] = { { "data/batch", "root cause: data/batch, step 0: the data differ" },
+                  { "rng/dropout", "the generator differs" },
+                  { "variable/w/before", "before anything was computed" } };
+    struct pair p;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        memset(&p, 0, sizeof p);
+        for (int k = 0; k < 2; k++) {
+            p.keys[k] = some_case;
+            add(&p.traces[k], 0, cases[i].place, 0, (uint64_t)k);
+        }
+        p.a = side_of(&p.keys[0], &p.traces[0]);
+        p.b = side_of(&p.keys[1], &p.traces[1]);
+        check(&p, COMPARISON_DIFFERENT, cases[i].reason);
+    }
 }
 
 static void test_structure(void **state)
@@ -251,9 +277,13 @@ static void test_results(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal),     cmocka_unit_test(test_different),
-        cmocka_unit_test(test_structure), cmocka_unit_test(test_cut_traces),
-        cmocka_unit_test(test_unfit),     cmocka_unit_test(test_results),
+        cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_different),
+        cmocka_unit_test(test_what_nothing_computes),
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_cut_traces),
+        cmocka_unit_test(test_unfit),
+        cmocka_unit_test(test_results),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,22 +97,41 @@ bool comparison_fit(const struct comparison_side *a, const struct comparison_sid
     return true;
 }
 
+/* What a record says that differs although it read the same. */
+static const char *cause_of(const struct trace *trace, int64_t position)
+{
+    if (!trace_reads_nothing(&trace->records[position])) {
+        return "equal inputs, another output";
+    }
+    switch (trace_place_role(trace_place_at(trace, position))) {
+    case TRACE_ROLE_DATA:
+        return "the data differ";
+    case TRACE_ROLE_RNG:
+        return "the generator differs";
+    case TRACE_ROLE_VARIABLE:
+        return "the variable differs before anything was computed";
+    case TRACE_ROLE_OTHER:
+        break;
+    }
+    return "what it reads is not recorded, so it is here or just before";
+}
+
 static enum comparison_verdict judge_difference(const struct comparison_side *a,
                                                 const struct trace_comparison *c,
                                                 char *ret_reason)
 {
     int64_t at = c->root >= 0 ? c->root : c->first;
     const struct trace_record *r = &a->trace->records[at];
-    const char *place = trace_place_at(a->trace, at);
-    const char *what = c->root < 0
-                           ? "inputs differ first, and no probed place is the cause"
-                       : trace_reads_nothing(r) ? "it reads nothing that is recorded"
-                                                : "equal inputs, another output";
+    char iteration[32] = "";
 
-    return conclude(ret_reason, COMPARISON_DIFFERENT,
-                    "%s %s in step %" PRId64 " of iteration %" PRId32 ": %s",
-                    c->root < 0 ? "first difference:" : "root cause:", place, r->step,
-                    r->iteration, what);
+    if (a->iterations > 1) {
+        snprintf(iteration, sizeof iteration, " of iteration %" PRId32, r->iteration);
+    }
+    return conclude(ret_reason, COMPARISON_DIFFERENT, "%s: %s, step %" PRId64 "%s: %s",
+                    c->root < 0 ? "first difference" : "root cause",
+                    trace_place_at(a->trace, at), r->step, iteration,
+                    c->root < 0 ? "its inputs differ, and no place is seen to cause that"
+                                : cause_of(a->trace, at));
 }
 
 /* One trace ends where the other goes on: nothing follows from that if it was cut. */
