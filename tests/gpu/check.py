@@ -12,6 +12,7 @@ import tempfile
 import time
 import traceback
 
+import circumstances
 import machine
 import report as reports
 import sanitize
@@ -89,6 +90,8 @@ def run_stages(session, records, options):
         run_timings(session, records)
     with Stage(session, "bits of the CPU at the size of the survey"):
         stages.compare_large(session, records, session.until(0.90), threads)
+    with Stage(session, "load, poison and jitter"):
+        circumstances.stir(session, records, session.until(0.94))
     with Stage(session, "compute-sanitizer"):
         run_sanitizer(session, records, options)
 

@@ -17,6 +17,7 @@ def new_record(entry, variant):
             "bits": None,       # "equal", "not promised", or the difference from the CPU's
             "large_bits": None, # the same at the size of the survey; no part of `passed`
             "survey": None,     # judge.judge_runs, with "size" and "iterations"
+            "circumstances": None,  # circumstances.judge_run; no part of `passed`
             "sanitizers": {},   # tool: "passed", or what it found; no part of `passed`
             "timing": None}
 
@@ -43,6 +44,8 @@ def failures_of(record, control_varied):
     for name in ("inputs", "bits", "large_bits"):
         if record[name] not in (None, "equal", "not promised"):
             failures.append(record[name])
+    if record["circumstances"] not in (None, "equal", "no promise"):
+        failures.append(record["circumstances"])
     failures += [f"{tool}: {found}" for tool, found in sorted(record["sanitizers"].items())
                  if found != "passed"]
     return failures

@@ -95,16 +95,17 @@ def row_of(record):
             f"{worst:.3g}" if worst is not None else dash(check.get("outcome")),
             "equal" if record["inputs"] == "equal" else dash(record["inputs"] and "different"),
             dash(short(record["bits"])), dash(short(record["large_bits"])),
+            dash(short(record["circumstances"])),
             dash(record["claim"]), dash(", ".join(f"{tool} {'passed' if found == 'passed' else 'FAILED'}"
                                                   for tool, found in sorted(record["sanitizers"].items()))))
 
 
 def short(bits):
-    return bits if bits in (None, "equal", "not promised") else "DIFFERENT"
+    return bits if bits in (None, "equal", "not promised", "no promise") else "DIFFERENT"
 
 
 VARIANTS = ("workload", "variant", "outcome", "size", "digests in runs × iterations",
-            "error ÷ bound", "inputs", "bits of the CPU", "at that size", "claim", "sanitizer")
+            "error ÷ bound", "inputs", "bits of the CPU", "at that size", "under load and poison", "claim", "sanitizer")
 
 
 def range_of(spread, unit="", digits=3):

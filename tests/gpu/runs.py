@@ -19,7 +19,7 @@ LOG_KEPT = 2000  # the last bytes of standard output and standard error
 @dataclasses.dataclass
 class Run:
     """A run that has ended.  Times are seconds of one clock, None where it never happened."""
-    asked: dict  # workload, variant, size, iterations, device
+    asked: dict  # workload, variant, size, iterations, device, circumstances
     events: list  # JSON objects, in order
     garbage: str = None  # what was no event: one sentence
     exit_code: int = None
@@ -120,6 +120,8 @@ def run(worker, asked, timeout, env=None):
     for name in ("device", "threads"):
         if asked.get(name):
             arguments += [f"--{name}", str(asked[name])]
+    for name, value in (asked.get("circumstances") or {}).items():
+        arguments += [f"--{name}", str(value)]
     with tempfile.TemporaryFile() as log:
         spawned = time.monotonic()
         try:

@@ -48,9 +48,10 @@ class Session:
     def ask(self, arguments, limit=CHECK_LIMIT, env=None):
         return runs.ask(arguments, max(0.1, min(limit, self.left())), {**self.env, **(env or {})})
 
-    def run(self, record, size, iterations, seed=1):
+    def run(self, record, size, iterations, seed=1, circumstances=None):
         asked = {"workload": record["workload"], "variant": record["variant"], "size": size,
-                 "iterations": iterations, "device": self.device}
+                 "iterations": iterations, "device": self.device,
+                 "circumstances": circumstances}
         env = {**self.env, **({"REPROD_CUDASIM_SEED": seed} if self.rehearsal else {})}
         return self.cut(runs.run, self.worker, asked, env)
 

@@ -13,6 +13,7 @@ from service import BUILD, ROOT, Service
 
 sys.path.insert(0, str(ROOT / "tests" / "gpu"))
 import check  # noqa: E402
+import circumstances  # noqa: E402
 import conclude  # noqa: E402
 import judge  # noqa: E402
 import machine  # noqa: E402
@@ -213,6 +214,7 @@ def test_what_the_deadline_cut_shows_nothing():
     ({"bits": "different"}, "failed", "different"),
     ({"large_bits": "different"}, "failed", "different"),
     ({"sanitizers": {"memcheck": "2 errors"}}, "failed", "memcheck: 2 errors"),
+    ({"circumstances": "other bits under load"}, "failed", "other bits under load"),
 ])
 def test_every_comparison_counts(changes, outcome, cause):
     assert concluded(variant("unordered", VARYING), variant("ordered", STEADY, **changes))[1] == \
@@ -293,6 +295,31 @@ def test_libraries_of_python_packages_are_found(tmp_path, monkeypatch):
     assert library in machine.wheel_files("lib/libcudnn.so.*")
 
 
+# ---- load, poison and jitter
+
+SAID = {"contention": 1, "memory_poison": "0badcafe", "allocation_jitter": "7"}
+
+
+@pytest.mark.parametrize("run, found", [
+    (recorded((0, "circumstances", SAID)), "equal"),
+    (recorded((0, "circumstances", SAID), digests=("a", "b")), "digests aaaa"),
+    (recorded((0, "circumstances", SAID), digests=("b", "b")), "digests bbbb"),
+    (recorded(), "the run says no circumstances"),
+    (recorded((0, "circumstances", {**SAID, "contention": 2})), "was asked for"),
+    (recorded((0, "circumstances", SAID), exit_code=None, signal=11), "crashed: killed by SIGSEGV"),
+    (recorded((0, "circumstances", SAID), timed_out=True), None),
+    (recorded((3, "outcome", "infra"), (3, "cause", "load process 1 of 1 does not compute")), None),
+])
+def test_runs_under_circumstances(run, found):
+    record = variant("ordered", STEADY)
+    seen = circumstances.judge_run(record, run)
+    assert seen == found if found in (None, "equal") else found in seen
+    assert conclude.failures_of({**record, "circumstances": seen}, True) == \
+        ([] if found in (None, "equal") else [seen])
+    if found and found != "equal" and "digests" in found:
+        assert circumstances.judge_run(variant("unordered", VARYING), run) == "no promise"
+
+
 # ---- all of it, with workers that misbehave
 
 def install(folder, fake):
@@ -337,6 +364,8 @@ OUTCOMES = {
     "other_inputs": ["failed", "failed"],
     "wrong": ["passed", "failed"],
     "bad_digest": ["passed", "failed"],
+    "fragile": ["passed", "failed"],
+    "deaf": ["failed", "failed"],
 }
 
 
@@ -364,6 +393,10 @@ def report_is_complete(report):
     good, big = record_of(report, "good"), record_of(report, "big")
     assert (good["version"], good["survey"]["size"], good["survey"]["completed"]) == (3, "large", 5)
     assert (good["bits"], good["large_bits"], good["inputs"]) == ("equal", "equal", "equal")
+    assert good["circumstances"] == "equal"
+    assert record_of(report, "good", "unordered")["circumstances"] == "no promise"
+    assert "(pattern 0badcafe, seed 7)" in record_of(report, "fragile")["causes"][0]
+    assert "the run says no circumstances" in record_of(report, "deaf")["causes"][0]
     assert good["timing"]["ratio"]["count"] == 3 and good["timing"]["baseline"] == "unordered"
     assert big["survey"]["size"] == "medium" and "no 99 bytes" in big["notes"][0]
     assert record_of(report, "crash")["causes"] == ["crashed: killed by SIGABRT; planted crash"]
@@ -379,7 +412,7 @@ def report_is_readable(text):
     assert "failures.** Variants:" in text
     for words in ("## Failures", "## Findings", "## Not run", "## Variants", "## Time", "## Stages",
                   "crash ordered: crashed: killed by SIGABRT; planted crash",
-                  "| good | ordered | passed | large | 1 in 5 × 5 | 0.25 | equal | equal | equal |"):
+                  "| good | ordered | passed | large | 1 in 5 × 5 | 0.25 | equal | equal | equal | equal |"):
         assert words in text, words
 
 
@@ -406,7 +439,7 @@ def test_exit_status_0_when_nothing_failed(build):
     status, report = main(build, "--workload", "good", "--workload", "alone")
     assert status == 0 and report["failed"] == []
     assert report["counts"]["passed"] == 3 == len(report["variants"])
-    assert "22 variants of other workloads" in [item["what"] for item in report["not_run"]]
+    assert "26 variants of other workloads" in [item["what"] for item in report["not_run"]]
 
 
 def test_an_older_report_of_the_day_stays(build):
@@ -485,6 +518,7 @@ def test_rehearsal_on_the_simulator(tmp_path):
     assert {record["variant"]: record["outcome"] for record in report["variants"]} == \
         {"unordered": "passed", "ordered": "passed", "patched": "passed"}
     assert record_of(report, "bias_add_bwd")["bits"] == "equal"
+    assert record_of(report, "bias_add_bwd")["circumstances"] == "equal"
     assert report["timings"]["bandwidth_gb_per_s"]["digest_to_copy"] > 0
     lines = path.with_suffix(".md").read_text().split("## ")[0].splitlines()
     assert len(lines) > 5
