@@ -125,7 +125,7 @@ static double mean_loss(const struct training_data *data)
 }
 
 /* The outputs hold the state while it is on the device. */
-static double train(const struct run *run, int steps)
+static double train(struct run *run, int first, int end)
 {
     const struct halves *halves = (const struct halves *)run->state;
     struct training *now = halves->now;
@@ -137,7 +137,7 @@ static double train(const struct run *run, int steps)
     halves->write(step.weights, now->weights, sizeof(now->weights));
     halves->write(step.velocity, now->velocity, sizeof(now->velocity));
     CUDA_TRY(cudaMemsetAsync(step.data.gradient, 0, WEIGHTS * sizeof(float)));
-    for (int i = 0; i < steps; i++) {
+    for (int i = first; i < end; i++) {
         step.position = now->position;
         step.generator = now->generator;
         step.rate = now->rate;
