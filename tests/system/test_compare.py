@@ -18,9 +18,9 @@ def compare(service, a, b, suffix=""):
     return service.get(f"/v1/compare{suffix}?a={a['id']}&b={b['id']}")
 
 
-def compare_workload(service, workload):
+def compare_workload(service, workload, iterations=1):
     """(the comparison, its text)"""
-    a, b = run_pair(service, workload)
+    a, b = run_pair(service, workload, iterations)
     result = compare(service, a, b)
     matches(result, SCHEMA)
     assert (result["a"], result["b"]) == (a["id"], b["id"])
@@ -67,6 +67,31 @@ def test_root_cause(service):
     rows = dict(line.split() for line in lines if line.startswith("  ") and len(line.split()) == 2)
     assert rows["gradient/conv2"] == "··R##" and rows["conv1/forward"] == "····#"
     assert "Before it      38 records agree" in lines
+
+
+def test_a_difference_from_outside(service):
+    """Its inputs differ first, and nothing that is probed wrote them."""
+    result, text = compare_workload(service, "trace_outside")
+    first = result["first_difference"]
+    assert result["verdict"] == "different" and result["root_cause"] is None
+    assert moment(first) == (1, "conv1/forward", 0)
+    assert first["kind"] == "infected" and not first["inputs_equal"]
+    assert "Differs first  conv1/forward, step 1" in text
+    assert "Root cause     none found" in text
+
+
+def test_iterations(tmp_path):
+    service = trace_service(tmp_path / "iterations").start()
+    result, text = compare_workload(service, "trace_root", iterations=2)
+    assert service.stop() == 0
+    assert (result["probes_compared"], result["steps_compared"]) == (140, 10)
+    assert [(root["iteration"], root["step"]) for root in result["roots"]] == [(0, 2)]
+    assert result["records"]["roots"] == 2
+    assert "root cause: gradient/conv2, step 2 of iteration 0:" in text
+    assert "gradient/conv2, step 2 of iteration 0: 1 of them behind it" in text
+    rows = dict(line.split() for line in text.splitlines() if "·" in line and len(line.split()) == 2)
+    assert rows["gradient/conv2"] == "··R##··R##"
+    assert "  iteration:step         0:0    1:4" in text.splitlines()
 
 
 def test_it_does_not_matter_which_is_a(service):

@@ -12,9 +12,9 @@ def trace_service(folder, **arguments):
         {"name": "traces", "worker": str(WORKER), "env": {"TRACE_FOLDER": str(folder)}}]})
 
 
-def run_pair(service, workload, **request):
-    """A and B, as /v1/runs/{id} has them."""
-    job = service.post_job(workloads=[workload], runs=2, iterations=1, **request)
+def run_pair(service, workload, iterations=1):
+    """A and B, as /v1/runs/{id} has them.  Every iteration records the same."""
+    job = service.post_job(workloads=[workload], runs=2, iterations=iterations)
     service.finish_job(job)
     b, a = service.items(f"/v1/runs?job={job}")
     return service.get(f"/v1/runs/{a['id']}"), service.get(f"/v1/runs/{b['id']}")
