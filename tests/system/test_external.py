@@ -281,6 +281,36 @@ def test_a_survey_has_what_asks_for_it(start_service, tmp_path):
         {"varies", "steady"}
 
 
+def test_the_agent_of_another_host_has_its_own_configuration(start_service, tmp_path):
+    shutil.copy(FIXTURE, tmp_path / "broken.py")
+    own = {"name": "own", "command": ["python3", "broken.py"],
+           "variants": variants(["varies", "steady"])}
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({
+        "stacks": [{"name": "theirs", "worker": str(SELFTEST_WORKER)}],
+        "workloads": [own, {**own, "name": "conv_wgrad"}]}))
+    service = start_service(worker=None, config={"hosts": [
+        {"name": "there", "launch": [str(BUILD / "reprod"), "agent", "--config", str(other)]}]})
+    stacks = {stack["name"]: stack for stack in service.get("/v1/stacks")["items"]}
+    assert set(stacks) == {"theirs", "external"} and stacks["external"]["host"] == "there"
+    assert stacks["external"]["problems"] == {
+        "conv_wgrad": "the worker of stack 'theirs' has a workload of that name"}
+    runs = runs_of(service, workloads=["own"], variants=["steady"])
+    assert [run["outcome"] for run in runs] == ["completed"]
+
+
+def test_an_agent_refuses_a_wrong_configuration(tmp_path):
+    for options, words in (
+            (["--workload-json", "{"], "--workload-json: "),
+            (["--workload-json", json.dumps({**GOOD_WORKLOAD, "name": "X"})],
+             "--workload-json: /name: must be a name"),
+            (["--workload-json", json.dumps(GOOD_WORKLOAD)], "/directory: must be an absolute"),
+            (["--config", str(tmp_path / "none")], "none")):
+        done = subprocess.run([BUILD / "reprod", "agent", *options], capture_output=True,
+                              text=True, timeout=60)
+        assert done.returncode == 2 and words in done.stderr, done.stderr
+
+
 # ---- environments ----------------------------------------------------------------------
 
 def test_an_edited_script_is_another_environment(start_service, tmp_path):
