@@ -31,9 +31,17 @@ export async function getJson(path) {
   return data;
 }
 
-async function request(path, headers) {
+/** The JSON that answers a POST of DATA to PATH. */
+export async function postJson(path, data) {
+  const headers = { Accept: "application/json", "Content-Type": "application/json" };
+  const response = await request(path, headers, { method: "POST", body: JSON.stringify(data) });
+  if (!response.ok) throw new ApiError(response.status, await problemText(response));
+  return response.json();
+}
+
+async function request(path, headers, how = {}) {
   try {
-    return await fetch(path, { headers, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return await fetch(path, { ...how, headers, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     const slow = error.name === "TimeoutError";
     throw new ApiError(0, slow ? `No answer within ${TIMEOUT_MS / 1000} s.` : "The daemon does not answer.");

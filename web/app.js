@@ -2,20 +2,20 @@
 // part is told when either changes.
 
 import { ApiError, coalesce, getJson, withQuery } from "./api.js";
-import { commandLine, copyButton, fillSelect, setAttribute, setNotice, setText } from "./dom.js";
+import { copyButton, fillSelect, setAttribute, setNotice, setText } from "./dom.js";
 import { createDetail, createLegend } from "./detail.js";
 import { createFacts } from "./facts.js";
-import { clock, curl, recipesOf, shellQuote } from "./format.js";
+import { clock, curl, recipesOf } from "./format.js";
 import { createJobs } from "./jobs.js";
 import { createMatrix, matrixSummary } from "./matrix.js";
 import { openStream } from "./stream.js";
+import { createSubmit } from "./submit.js";
 
 const MATRIX_MS = 1000;
 const JOBS_MS = 2000;
 const LISTS_MS = 30000;
 const RETRY_MS = 5000;
 const JOBS_SHOWN = 10;
-const EXAMPLE = { workloads: ["conv_wgrad"], variants: ["unordered", "ordered"], runs: 5, iterations: 10 };
 
 const byId = (id) => document.getElementById(id);
 let matrix = null;
@@ -213,8 +213,7 @@ showSigns({});
 byId("matrix-copy").append(
   copyButton("copy curl", "Copy the curl command for this table", () => curl(matrixPath(".txt"))),
 );
-const submit = `curl -d ${shellQuote(JSON.stringify(EXAMPLE))} ${location.origin}/v1/jobs`;
-byId("submit").append(...commandLine("curl command that submits a job", submit));
+createSubmit(byId("submit"), () => loadJobs(true));
 openStream("/v1/events", ["job", "run", "cell"], {
   state: showConnection,
   refresh,

@@ -118,7 +118,16 @@ export function jobTitle(job) {
   if (workloads.length === 0) return "Job";
   const variants = Array.isArray(request.variants) ? ` (${request.variants.join(", ")})` : "";
   const more = workloads.length > 3 ? ` and ${workloads.length - 3} more` : "";
-  return workloads.slice(0, 3).join(", ") + more + variants;
+  return workloads.slice(0, 3).join(", ") + more + variants + circumstancesOf(request);
+}
+
+// What stirs the runs of a job, beside its cases.
+function circumstancesOf(request) {
+  const words = [];
+  if (request.contention) words.push(counted(request.contention, "load process", "load processes"));
+  if (request.memory_poison) words.push("poisoned memory");
+  if (request.allocation_jitter) words.push("moved allocations");
+  return words.length ? `, under ${words.join(", ")}` : "";
 }
 
 /** What the recipes of TABLE mean: {name: title}.  PROFILES: the tables as the API lists

@@ -94,8 +94,20 @@ def profiles():
     return [{"id": key, "title": title, "recipes": recipes} for key, title in TABLES]
 
 
+def workloads():
+    return [{"workload": row["workload"], "backend": backend,
+             "variants": [{"name": name} for name in VARIANTS.get(row["workload"], ["unordered", "ordered"])]}
+            for row in matrix()["rows"] for backend in ("cpu", "cuda")]
+
+
+def stacks():
+    return [{"name": "cpu", "cause": None}, {"name": "cudnn-9.12", "cause": None},
+            {"name": "cudnn-8.9", "cause": "libcudnn.so.8 is cut off"}]
+
+
 def filled():
-    return {"matrix": matrix(), "jobs": [job(1)], "environments": [ENVIRONMENT, OTHER], "profiles": profiles()}
+    return {"matrix": matrix(), "jobs": [job(1)], "environments": [ENVIRONMENT, OTHER], "profiles": profiles(),
+            "workloads": workloads(), "stacks": stacks()}
 
 
 def empty():

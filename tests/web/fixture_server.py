@@ -26,6 +26,7 @@ class Fixture:
     def __init__(self, scenario="filled", port=0):
         self.state = fixture_data.SCENARIOS[scenario]()
         self.requests, self.not_modified = {}, 0
+        self.posted = []  # (path, content type, body)
         self.events, self.changed = [], threading.Condition()
         self.streams_allowed = self.answering = True
         self.streams_open = 0
@@ -87,6 +88,16 @@ class Fixture:
                     status, body = fixture.answer(url.path, parse_qs(url.query))
                     kind = "application/json" if status == 200 else "application/problem+json"
                     self.reply(status, kind, json.dumps(body).encode())
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                fixture.posted.append((self.path, self.headers["Content-Type"], body))
+                if fixture.problem and self.path.startswith(fixture.problem[0]):
+                    status, answer = fixture.answer(self.path, {})
+                    return self.reply(status, "application/problem+json", json.dumps(answer).encode())
+                job = fixture_data.job(99, "queued", done=0, request=body)
+                fixture.state["jobs"].insert(0, job)
+                self.reply(201, "application/json", json.dumps(job).encode())
 
             def static(self, name):
                 path = WEB / name
