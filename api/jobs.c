@@ -38,6 +38,7 @@ static void take_job(void *arg, const struct job *job)
 
     *copy = *job;
     copy->request = job->request ? xstrdup(job->request) : NULL;
+    copy->localisation = job->localisation ? xstrdup(job->localisation) : NULL;
     copy->items = NULL;
     copy->item_count = 0;
 }

@@ -57,17 +57,25 @@ static enum job_state parse_state(const char *name)
 void job_release(struct job *job)
 {
     free(job->request);
+    free(job->localisation);
     free(job->items);
     job->request = NULL;
+    job->localisation = NULL;
     job->items = NULL;
     job->item_count = 0;
 }
 
 #define JOB_COLUMNS                                                                      \
     "number, id, state, priority, survey, stop_when_varies, iterations, timeout_ms,"     \
-    " created_ms, finished_ms, runs_total, runs_done, runs_failed, request"
+    " created_ms, finished_ms, runs_total, runs_done, runs_failed, request,"             \
+    " (SELECT l.runs_min FROM localisation l WHERE l.job = number),"                     \
+    " (SELECT json_object('state', CASE WHEN job.state = 'cancelled' AND l.ended_ms"     \
+    " IS NULL THEN 'cancelled' ELSE l.state END, 'root', json_extract(l.search, "        \
+    "'$.root'),"                                                                         \
+    " 'href', '/v1/jobs/' || id || '/localisation') FROM localisation l"                 \
+    " WHERE l.job = number)"
 
-/* Without items; RET_JOB->request is borrowed from Q. */
+/* Without items; RET_JOB->request and ->localisation are borrowed from Q. */
 static void take_job(struct query *q, struct job *ret_job, int64_t *ret_number)
 {
     *ret_job = (struct job){ 0 };
@@ -87,6 +95,8 @@ static void take_job(struct query *q, struct job *ret_job, int64_t *ret_number)
     ret_job->runs_done = (int)query_take_int(q);
     ret_job->runs_failed = (int)query_take_int(q);
     ret_job->request = (char *)query_borrow_text(q);
+    ret_job->localise_runs = (int)query_take_int(q);
+    ret_job->localisation = query_next_is_null(q) ? NULL : (char *)query_borrow_text(q);
 }
 
 static void take_item(struct query *q, struct job_item *ret_item)
@@ -144,6 +154,8 @@ enum err_code jobs_get(struct tx *tx, const char *id, struct job *ret_job,
     if (query_step(&q)) {
         take_job(&q, ret_job, &number);
         ret_job->request = xstrdup(ret_job->request);
+        ret_job->localisation =
+            ret_job->localisation ? xstrdup(ret_job->localisation) : NULL;
     }
     if (query_end(&q, err) != ERR_OK) {
         goto failed;

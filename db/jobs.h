@@ -13,7 +13,7 @@ struct tx;
 
 /* Answered runs of an item before stop_when_varies may end it: as many as a cost needs.
  */
-enum { JOBS_STOP_RUNS = 3, JOB_OPTIONS_SIZE = 256 };
+enum { JOBS_STOP_RUNS = 3, JOB_OPTIONS_SIZE = 512 };
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_FINISHED, JOB_CANCELLED };
 const char *job_state_name(enum job_state state);
@@ -49,6 +49,8 @@ struct job {
     enum job_priority priority;
     bool survey;
     bool stop_when_varies; /* an item ends as soon as its cell varies */
+    int localise_runs;     /* 0; or it looks for the place where its runs part, after at
+                              least so many, and has the items of db/localisations.h */
     int iterations;        /* of each run */
     int64_t timeout_ms;    /* of each run */
     int64_t created_ms;
@@ -58,6 +60,8 @@ struct job {
     int runs_failed;
     char
         *request; /* the JSON that was posted, canonical; caller frees with job_release */
+    char *localisation; /* JSON object, its state and place; NULL: it localises nothing.
+                           Likewise */
     struct job_item *items; /* only where the function says so; freed by job_release */
     int item_count;
 };

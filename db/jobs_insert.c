@@ -2,6 +2,7 @@
 #include "db/cells_fold.h"
 #include "db/jobs.h"
 #include "db/jobs_progress.h"
+#include "db/localisations.h"
 #include "db/tx.h"
 
 /* What the key was used for before, if it was. */
@@ -108,6 +109,10 @@ enum err_code jobs_insert(struct tx *tx, const struct job *job,
         if (insert_item(tx, number, i, job->created_ms, &job->items[i], err) != ERR_OK) {
             return err_wrap(err, "item %d", i);
         }
+    }
+    if (job->localise_runs &&
+        localisations_insert(tx, number, job->localise_runs, err) != ERR_OK) {
+        return err->code;
     }
     return jobs_add_event(tx, number, job->created_ms, err);
 }

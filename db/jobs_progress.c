@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "daemon/base/mem.h"
 #include "db/jobs.h"
 #include "db/runs.h"
 #include "db/tx.h"
@@ -12,6 +13,7 @@ struct item {
     bool given_up;
     char given_up_reason[CASE_TITLE_SIZE];
     bool stop_when_varies; /* the job's */
+    bool ends_job;         /* the job ends with its last item */
 };
 
 static enum err_code item_load(struct tx *tx, int64_t job, int seq, struct item *ret_item,
@@ -21,7 +23,9 @@ static enum err_code item_load(struct tx *tx, int64_t job, int seq, struct item 
 
     query_begin(&q, tx,
                 "SELECT i.runs_wanted, i.runs_answered, i.runs_failed, i.runs_unanswered,"
-                " i.given_up_reason IS NOT NULL, j.stop_when_varies"
+                " i.given_up_reason IS NOT NULL, j.stop_when_varies, NOT EXISTS"
+                " (SELECT 1 FROM localisation l WHERE l.job = j.number"
+                " AND l.ended_ms IS NULL)"
                 " FROM job_item i JOIN job j ON j.number = i.job"
                 " WHERE i.job = ? AND i.seq = ?");
     query_bind_int(&q, job);
@@ -33,6 +37,7 @@ static enum err_code item_load(struct tx *tx, int64_t job, int seq, struct item 
         ret_item->unanswered = query_take_int(&q);
         ret_item->given_up = query_take_int(&q);
         ret_item->stop_when_varies = query_take_int(&q);
+        ret_item->ends_job = query_take_int(&q);
     }
     ret_item->given_up_reason[0] = '\0';
     return query_end(&q, err);
@@ -100,18 +105,19 @@ static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
     query_begin(&q, tx,
                 "UPDATE job SET runs_total = runs_total + ?1, runs_done = runs_done + ?2,"
                 " runs_failed = runs_failed + ?3, items_open = items_open - ?4,"
-                " state = CASE WHEN ?4 AND items_open = 1 AND state IN ('queued',"
+                " state = CASE WHEN ?7 AND items_open = 1 AND state IN ('queued',"
                 " 'running') THEN 'finished' ELSE state END,"
-                " finished_ms = CASE WHEN ?4 AND items_open = 1 AND state IN ('queued',"
+                " finished_ms = CASE WHEN ?7 AND items_open = 1 AND state IN ('queued',"
                 " 'running') THEN ?5 ELSE finished_ms END"
                 " WHERE number = ?6"
-                " RETURNING ?4 AND items_open = 0 AND state = 'finished'");
+                " RETURNING ?7 AND items_open = 0 AND state = 'finished'");
     query_bind_int(&q, item_total(after) - item_total(before));
     query_bind_int(&q, after->answered - before->answered);
     query_bind_int(&q, after->failed - before->failed);
     query_bind_int(&q, closed);
     query_bind_int(&q, answer->now_ms);
     query_bind_int(&q, answer->job);
+    query_bind_int(&q, closed && after->ends_job);
     while (query_step(&q)) {
         *ret_finished = query_take_int(&q);
     }
@@ -155,4 +161,39 @@ enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
         return err->code;
     }
     return jobs_add_event(tx, answer->job, answer->now_ms, err);
+}
+
+enum err_code jobs_give_up(struct tx *tx, int64_t number, int seq, const char *reason,
+                           int64_t now_ms, struct err *err)
+{
+    const struct jobs_answer none = { .job = number, .item = seq, .now_ms = now_ms };
+    struct item before = { 0 };
+    struct item after;
+    bool finished = false;
+
+    if (item_load(tx, number, seq, &before, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!item_is_open(&before)) {
+        return ERR_OK;
+    }
+    after = before;
+    after.given_up = true;
+    copy_text(after.given_up_reason, sizeof after.given_up_reason, reason);
+    return item_store(tx, &none, &after, err) == ERR_OK
+               ? job_store(tx, &none, &before, &after, &finished, err)
+               : err->code;
+}
+
+enum err_code jobs_finish_if_done(struct tx *tx, int64_t number, int64_t now_ms,
+                                  struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "UPDATE job SET state = 'finished', finished_ms = ? WHERE number = ?"
+                " AND items_open = 0 AND state IN ('queued', 'running')");
+    query_bind_int(&q, now_ms);
+    query_bind_int(&q, number);
+    return query_run(&q, err);
 }

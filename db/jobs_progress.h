@@ -1,7 +1,8 @@
 /* How far a job is: what a finished run adds to its item and job.  Private to db/.
  *
  * An item is open until it has as many answers as were wanted or is given up; a job ends
- * with its last open item.  runs_total counts, for each item, the runs wanted, or the
+ * with its last open item, but one that localises not before that is concluded
+ * (db/localisations.h).  runs_total counts, for each item, the runs wanted, or the
  * answers of an item that was given up; so runs_done = runs_total when a job is finished.
  */
 #ifndef DB_JOBS_PROGRESS_H
@@ -31,6 +32,14 @@ struct jobs_answer {
 enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
                                 bool *ret_item_given_up, bool *ret_job_finished,
                                 struct err *err);
+
+/* Item SEQ of job NUMBER gets no more runs, if it is open yet. */
+enum err_code jobs_give_up(struct tx *tx, int64_t number, int seq, const char *reason,
+                           int64_t now_ms, struct err *err);
+
+/* Ends job NUMBER if it is open and none of its items is. */
+enum err_code jobs_finish_if_done(struct tx *tx, int64_t number, int64_t now_ms,
+                                  struct err *err);
 
 /* Adds the event of job NUMBER as it is now. */
 enum err_code jobs_add_event(struct tx *tx, int64_t number, int64_t now_ms,

@@ -12,6 +12,7 @@
 #include "workloads/evidence/verdict.h"
 
 struct trace;
+struct run_tensor;
 struct tx;
 
 /* What is stored before the agent is told to start a run. */
@@ -70,12 +71,14 @@ struct run_result {
     const struct run *run; /* id, outcome and results; job, item, key, … are looked up */
     const struct run_digest *digests;
     int digest_count;
-    const char *environment_json;  /* canonical; NULL if the run never said */
-    const char *environment_title; /* for people */
-    const char *libraries_json;    /* array as reported, or NULL */
-    const char *telemetry_start;   /* object as reported, or NULL */
-    const char *telemetry_end;     /* likewise */
-    const struct trace *trace;     /* NULL: none */
+    const char *environment_json;     /* canonical; NULL if the run never said */
+    const char *environment_title;    /* for people */
+    const char *libraries_json;       /* array as reported, or NULL */
+    const char *telemetry_start;      /* object as reported, or NULL */
+    const char *telemetry_end;        /* likewise */
+    const struct trace *trace;        /* NULL: none */
+    const struct run_tensor *tensors; /* captured; db/runs_tensor.h */
+    int tensor_count;
     const char *log;               /* tail of stdout and stderr */
     int64_t log_length, log_bytes; /* kept and written */
 };

@@ -10,6 +10,7 @@
 #include "db/runs_environment.h"
 #include "db/runs_input.h"
 #include "db/runs_telemetry.h"
+#include "db/runs_tensor.h"
 #include "db/runs_trace.h"
 #include "db/tx.h"
 
@@ -226,6 +227,7 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
         store_log(&f, err) != ERR_OK ||
         runs_store_telemetry(tx, f.run.id, result, err) != ERR_OK ||
         runs_store_trace(tx, f.run.id, result->trace, err) != ERR_OK ||
+        runs_store_tensors(tx, &f.run, result, err) != ERR_OK ||
         add_event(&f, err) != ERR_OK) {
         return err->code;
     }

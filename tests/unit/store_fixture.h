@@ -157,6 +157,8 @@ struct fixture_run {
     const char *telemetry_start, *telemetry_end;
     const struct trace *trace; /* NULL: none */
     const char *circumstances; /* NULL: none */
+    const struct run_tensor *tensors;
+    int tensor_count;
     struct run_effect effect;
 };
 
@@ -234,6 +236,8 @@ static inline enum err_code fixture_finish(struct tx *tx, void *arg, struct err 
                                  .telemetry_start = r->telemetry_start,
                                  .telemetry_end = r->telemetry_end,
                                  .trace = r->trace,
+                                 .tensors = r->tensors,
+                                 .tensor_count = r->tensor_count,
                                  .log = "hello",
                                  .log_length = 5,
                                  .log_bytes = 5 };

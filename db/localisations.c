@@ -1,0 +1,212 @@
+#include "db/localisations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "db/jobs.h"
+#include "db/jobs_progress.h"
+#include "db/runs_tensor.h"
+#include "db/tx.h"
+
+static const char *const states[] = {
+    [LOCALISATION_SEARCHING] = "searching", [LOCALISATION_CAPTURING] = "capturing",
+    [LOCALISATION_LOCALISED] = "localised", [LOCALISATION_NOT_FOUND] = "not_found",
+    [LOCALISATION_FAILED] = "failed",
+};
+
+const char *localisation_state_name(enum localisation_state state)
+{
+    return states[state];
+}
+
+/* The table's CHECK keeps other names out. */
+static enum localisation_state parse_state(const char *name)
+{
+    enum localisation_state state = LOCALISATION_SEARCHING;
+
+    while (state < LOCALISATION_FAILED && strcmp(name, states[state]) != 0) {
+        state++;
+    }
+    return state;
+}
+
+void localisation_release(struct localisation *localisation)
+{
+    free(localisation->search);
+    free(localisation->difference);
+    localisation->search = NULL;
+    localisation->difference = NULL;
+}
+
+enum err_code localisations_insert(struct tx *tx, int64_t number, int runs_min,
+                                   struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx, "INSERT INTO localisation (job, runs_min) VALUES (?, ?)");
+    query_bind_int(&q, number);
+    query_bind_int(&q, runs_min);
+    return query_run(&q, err);
+}
+
+static char *take_json(struct query *q)
+{
+    const char *text = query_borrow_text(q);
+
+    return *text ? xstrdup(text) : NULL;
+}
+
+enum err_code localisations_get(struct tx *tx, const char *job,
+                                struct localisation *ret_localisation, struct err *err)
+{
+    struct localisation *l = ret_localisation;
+    struct query q;
+    bool found;
+
+    *l = (struct localisation){ 0 };
+    query_begin(&q, tx,
+                "SELECT l.state, l.runs_min, l.reason, l.ended_ms, l.search, l.difference"
+                " FROM localisation l JOIN job j ON j.number = l.job WHERE j.id = ?");
+    query_bind_text(&q, job);
+    found = query_step(&q);
+    if (found) {
+        l->state = parse_state(query_borrow_text(&q));
+        l->runs_min = (int)query_take_int(&q);
+        query_take_text(&q, l->reason, sizeof l->reason);
+        l->ended_ms = query_take_int(&q);
+        l->search = take_json(&q);
+        l->difference = take_json(&q);
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        localisation_release(l);
+        return err->code;
+    }
+    return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "job %s localises nothing", job);
+}
+
+enum err_code localisations_each_run(struct tx *tx, const char *job, int item,
+                                     const char *after, int limit,
+                                     void (*visit)(void *arg, const char *run), void *arg,
+                                     struct err *err)
+{
+    struct query q;
+    char id[ID_SIZE];
+
+    query_begin(&q, tx,
+                "SELECT r.id FROM run r JOIN job j ON j.number = r.job WHERE j.id = ?"
+                " AND r.item = ? AND r.id > ? AND r.outcome = 'completed'"
+                " ORDER BY r.id LIMIT ?");
+    query_bind_text(&q, job);
+    query_bind_int(&q, item);
+    query_bind_text(&q, after);
+    query_bind_int(&q, limit);
+    while (query_step(&q)) {
+        query_take_text(&q, id, sizeof id);
+        visit(arg, id);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code localisations_count_digests(struct tx *tx, const char *job, int item,
+                                          int64_t *ret_digests, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT count(DISTINCT r.digest) FROM run r"
+                " JOIN job j ON j.number = r.job WHERE j.id = ? AND r.item = ?"
+                " AND r.outcome = 'completed'");
+    query_bind_text(&q, job);
+    query_bind_int(&q, item);
+    if (query_step(&q)) {
+        *ret_digests = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+/* The number of JOB, which localises and is open.  ERR_CONFLICT: it is not. */
+static enum err_code find_open(struct tx *tx, const char *job, int64_t *ret_number,
+                               struct err *err)
+{
+    struct query q;
+
+    *ret_number = 0;
+    query_begin(&q, tx,
+                "SELECT j.number FROM job j JOIN localisation l ON l.job = j.number"
+                " WHERE j.id = ? AND l.ended_ms IS NULL"
+                " AND j.state IN ('queued', 'running')");
+    query_bind_text(&q, job);
+    if (query_step(&q)) {
+        *ret_number = query_take_int(&q);
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    return *ret_number ? ERR_OK
+                       : err_set(err, ERR_CONFLICT, "job %s does not localise now", job);
+}
+
+enum err_code localisations_capture(struct tx *tx,
+                                    const struct localisations_found *found,
+                                    struct err *err)
+{
+    int64_t number;
+    struct query q;
+
+    if (find_open(tx, found->job, &number, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx,
+                "UPDATE localisation SET state = 'capturing', reason = ?, search = ?"
+                " WHERE job = ?");
+    query_bind_text(&q, found->reason);
+    query_bind_text(&q, found->search);
+    query_bind_int(&q, number);
+    if (query_run(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx, "UPDATE job_item SET options = ? WHERE job = ? AND seq = ?");
+    query_bind_text(&q, found->options);
+    query_bind_int(&q, number);
+    query_bind_int(&q, LOCALISATION_CAPTURE);
+    if (query_run(&q, err) != ERR_OK ||
+        jobs_give_up(tx, number, LOCALISATION_SEARCH, found->reason, found->now_ms,
+                     err) != ERR_OK) {
+        return err->code;
+    }
+    return jobs_add_event(tx, number, found->now_ms, err);
+}
+
+enum err_code localisations_conclude(struct tx *tx, const struct localisations_end *end,
+                                     struct err *err)
+{
+    int64_t number;
+    struct query q;
+
+    if (find_open(tx, end->job, &number, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx,
+                "UPDATE localisation SET state = ?, reason = ?, ended_ms = ?,"
+                " search = ifnull(?, search), difference = ? WHERE job = ?");
+    query_bind_text(&q, states[end->state]);
+    query_bind_text(&q, end->reason);
+    query_bind_int(&q, end->now_ms);
+    query_bind_text(&q, end->search);
+    query_bind_text(&q, end->difference);
+    query_bind_int(&q, number);
+    if (query_run(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    for (int seq = 0; seq < LOCALISATION_ITEMS; seq++) {
+        if (jobs_give_up(tx, number, seq, end->reason, end->now_ms, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    if (jobs_finish_if_done(tx, number, end->now_ms, err) != ERR_OK ||
+        runs_drop_tensors(tx, number, end->runs, err) != ERR_OK) {
+        return err->code;
+    }
+    return jobs_add_event(tx, number, end->now_ms, err);
+}

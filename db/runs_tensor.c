@@ -1,0 +1,159 @@
+#include "db/runs_tensor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "db/runs.h"
+#include "db/tx.h"
+#include "workloads/instruments/digest.h"
+
+void run_tensor_release(struct run_tensor *tensor)
+{
+    free(tensor->shape);
+    free(tensor->data);
+    tensor->shape = NULL;
+    tensor->data = NULL;
+}
+
+static const char *role_name(bool is_out)
+{
+    return is_out ? "out" : "in";
+}
+
+static void tensor_digest(const struct run_tensor *tensor, char ret_hex[DIGEST_HEX_SIZE])
+{
+    char *what = xasprintf("%s %s %" PRId64, tensor->dtype, tensor->shape, tensor->total);
+    const struct digest parts[] = {
+        digest_bytes(what, strlen(what)),
+        digest_bytes(tensor->data, (uint64_t)tensor->bytes),
+    };
+
+    digest_hex(digest_combine(parts, 2), ret_hex);
+    free(what);
+}
+
+static enum err_code store_blob(struct tx *tx, const struct run_tensor *tensor,
+                                const char *digest, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO tensor_blob (digest, dtype, shape, total, bytes, data)"
+                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
+    query_bind_text(&q, digest);
+    query_bind_text(&q, tensor->dtype);
+    query_bind_text(&q, tensor->shape);
+    query_bind_int(&q, tensor->total);
+    query_bind_int(&q, tensor->bytes);
+    query_bind_blob(&q, tensor->bytes ? tensor->data : "", tensor->bytes);
+    return query_run(&q, err);
+}
+
+static enum err_code store_tensor(struct tx *tx, const char *run,
+                                  const struct run_tensor *tensor, struct err *err)
+{
+    char digest[DIGEST_HEX_SIZE];
+    struct query q;
+
+    tensor_digest(tensor, digest);
+    if (store_blob(tx, tensor, digest, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx,
+                "INSERT INTO run_tensor (run, role, seq, name, blob)"
+                " SELECT ?, ?, ?, ?, number FROM tensor_blob WHERE digest = ?");
+    query_bind_text(&q, run);
+    query_bind_text(&q, role_name(tensor->is_out));
+    query_bind_int(&q, tensor->index);
+    query_bind_text(&q, tensor->name);
+    query_bind_text(&q, digest);
+    return query_run(&q, err);
+}
+
+/* Whether RUN was asked to capture, and there is room for more. */
+static enum err_code may_store(struct tx *tx, const struct run *run, bool *ret_may,
+                               struct err *err)
+{
+    struct query q;
+
+    *ret_may = false;
+    query_begin(&q, tx,
+                "SELECT json_extract(nullif(i.options, ''), '$.capture') IS NOT NULL"
+                " AND (SELECT ifnull(sum(bytes), 0) FROM tensor_blob) < ?"
+                " FROM run r JOIN job_item i ON i.job = r.job AND i.seq = r.item"
+                " WHERE r.id = ?");
+    query_bind_int(&q, RUNS_TENSOR_BYTES_MAX);
+    query_bind_text(&q, run->id);
+    if (query_step(&q)) {
+        *ret_may = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code runs_store_tensors(struct tx *tx, const struct run *run,
+                                 const struct run_result *result, struct err *err)
+{
+    bool may = false;
+
+    if (result->tensor_count == 0 || run->outcome != OUTCOME_COMPLETED) {
+        return ERR_OK;
+    }
+    if (may_store(tx, run, &may, err) != ERR_OK) {
+        return err->code;
+    }
+    for (int i = 0; i < result->tensor_count && may; i++) {
+        if (store_tensor(tx, run->id, &result->tensors[i], err) != ERR_OK) {
+            return err_wrap(err, "tensor %d of run %s", i, run->id);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err_code runs_each_tensor(struct tx *tx, const char *id,
+                               void (*visit)(void *arg, const struct run_tensor *tensor),
+                               void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT t.role = 'out', t.seq, t.name, b.dtype, b.total, b.bytes,"
+                " b.shape, b.data FROM run_tensor t JOIN tensor_blob b"
+                " ON b.number = t.blob WHERE t.run = ? ORDER BY t.role, t.seq");
+    query_bind_text(&q, id);
+    while (query_step(&q)) {
+        struct run_tensor tensor = { .is_out = query_take_int(&q) };
+
+        tensor.index = (int)query_take_int(&q);
+        query_take_text(&q, tensor.name, sizeof tensor.name);
+        query_take_text(&q, tensor.dtype, sizeof tensor.dtype);
+        tensor.total = query_take_int(&q);
+        tensor.bytes = query_take_int(&q);
+        tensor.shape = (char *)query_borrow_text(&q);
+        tensor.data = (void *)query_borrow_blob(&q);
+        visit(arg, &tensor);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code runs_drop_tensors(struct tx *tx, int64_t job, const char *const keep[2],
+                                struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "DELETE FROM run_tensor WHERE run NOT IN (?, ?)"
+                " AND run IN (SELECT id FROM run WHERE job = ?)");
+    query_bind_text(&q, keep[0]);
+    query_bind_text(&q, keep[1]);
+    query_bind_int(&q, job);
+    if (query_run(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx,
+                "DELETE FROM tensor_blob WHERE NOT EXISTS"
+                " (SELECT 1 FROM run_tensor WHERE blob = number)");
+    return query_run(&q, err);
+}

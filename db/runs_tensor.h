@@ -1,0 +1,48 @@
+/* What runs captured: the tensors that a place read and wrote.  Contents are stored once,
+ * whichever runs they come from. */
+#ifndef DB_RUNS_TENSOR_H
+#define DB_RUNS_TENSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "workloads/evidence/case.h"
+
+struct run;
+struct run_result;
+struct tx;
+
+struct run_tensor {
+    bool is_out;                /* written; else read */
+    int index;                  /* among those that are read, or written */
+    char name[CASE_TITLE_SIZE]; /* "": none */
+    char dtype[CASE_NAME_SIZE];
+    char *shape;   /* JSON array */
+    int64_t total; /* bytes of the tensor */
+    void *data;    /* its first `bytes`, little-endian */
+    int64_t bytes;
+};
+
+/* Frees what TENSOR points to. */
+void run_tensor_release(struct run_tensor *tensor);
+
+/* All tensors together take no more than this; those beyond it are not stored. */
+enum { RUNS_TENSOR_BYTES_MAX = 1 << 30 };
+
+/* Stores the tensors of RESULT with RUN if it completed and was asked to capture. Private
+ * to db/: runs_finish calls it. */
+enum err_code runs_store_tensors(struct tx *tx, const struct run *run,
+                                 const struct run_result *result, struct err *err);
+
+/* What run ID captured, those read first, in order.  TENSOR is borrowed for the call. */
+enum err_code runs_each_tensor(struct tx *tx, const char *id,
+                               void (*visit)(void *arg, const struct run_tensor *tensor),
+                               void *arg, struct err *err);
+
+/* Drops what the runs of job NUMBER captured, but for the runs KEEP ("": none), and the
+ * contents that no run has any more. */
+enum err_code runs_drop_tensors(struct tx *tx, int64_t job, const char *const keep[2],
+                                struct err *err);
+
+#endif
