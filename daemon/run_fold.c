@@ -204,6 +204,9 @@ static void fold_end(struct run_fold *fold, const json_t *event)
         deviate(fold, "end: '%.64s' is no outcome that a worker can claim", end.outcome);
         return;
     }
+    if (run_tensors_finish(&fold->tensors, &err) != ERR_OK) {
+        deviate(fold, "tensor: %s", err.message);
+    }
     fold->telemetry_end = run_telemetry_text(end.telemetry);
     fold->trace.dropped += end.probes_dropped;
     if (end.libraries && fold->libraries) {
@@ -264,7 +267,8 @@ static void fold_tensor(struct run_fold *fold, const json_t *event)
     struct tensor_event tensor;
     struct err err;
 
-    if (tensor_event_read(event, &tensor, &err) != ERR_OK) {
+    if (tensor_event_read(event, &tensor, &err) != ERR_OK ||
+        run_tensors_add(&fold->tensors, &tensor, &err) != ERR_OK) {
         deviate(fold, "tensor: %s", err.message);
     }
 }
@@ -390,6 +394,8 @@ void run_fold_finish(struct run_fold *fold, const struct run_exit *exit,
                                        .telemetry_start = fold->telemetry_start,
                                        .telemetry_end = fold->telemetry_end,
                                        .trace = fold->trace.count ? &fold->trace : NULL,
+                                       .tensors = fold->tensors.items,
+                                       .tensor_count = fold->tensors.count,
                                        .log = fold->log,
                                        .log_length = (int64_t)exit->log_length,
                                        .log_bytes = exit->log_bytes };
@@ -406,5 +412,6 @@ void run_fold_release(struct run_fold *fold)
     free(fold->log);
     free(fold->digests);
     trace_release(&fold->trace);
+    run_tensors_release(&fold->tensors);
     memset(fold, 0, sizeof *fold);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "daemon/run_exit.h"
+#include "daemon/run_tensors.h"
 #include "db/jobs.h"
 #include "db/runs.h"
 #include "workloads/evidence/case.h"
@@ -36,6 +37,7 @@ struct run_fold {
     int64_t seen, capacity;
     int64_t unknown_events;
     struct trace trace;
+    struct run_tensors tensors; /* captured */
     char *environment, *environment_title, *libraries, *log;
     char *telemetry_start, *telemetry_end; /* NULL: none */
     struct run_digest *digests;
