@@ -12,6 +12,9 @@ struct open_job {
     int64_t timeout_ms;
     struct job_item *items;
     bool *in_flight; /* one an item */
+    bool *waits;     /* likewise: not before it is released */
+    bool localises;
+    bool asks; /* whether to go on is being found out */
     int count;
     int first_open;  /* items before it are done */
     uint64_t served; /* serial of the last service; 0: never */
@@ -32,6 +35,7 @@ static void open_job_free(struct open_job *job)
 {
     free(job->items);
     free(job->in_flight);
+    free(job->waits);
     free(job);
 }
 
@@ -59,6 +63,9 @@ void scheduler_add(struct scheduler *s, const struct job *job)
     open->items = xcalloc((size_t)job->item_count, sizeof *open->items);
     memcpy(open->items, job->items, (size_t)job->item_count * sizeof *open->items);
     open->in_flight = xcalloc((size_t)job->item_count, sizeof *open->in_flight);
+    open->waits = xcalloc((size_t)job->item_count, sizeof *open->waits);
+    open->localises = open->asks = job->localise_runs > 0;
+    memset(open->waits, open->localises, (size_t)job->item_count * sizeof *open->waits);
     s->jobs = xrealloc(s->jobs, (size_t)(s->count + 1) * sizeof(struct open_job *));
     s->jobs[s->count++] = open;
 }
@@ -83,7 +90,7 @@ static int attempts(const struct job_item *item)
 
 static bool runnable(const struct open_job *job, int i, const char *device)
 {
-    return !item_done(&job->items[i]) && !job->in_flight[i] &&
+    return !item_done(&job->items[i]) && !job->in_flight[i] && !job->waits[i] &&
            strcmp(job->items[i].device, device) == 0;
 }
 
@@ -122,12 +129,12 @@ bool scheduler_next(struct scheduler *s, const char *device,
             continue;
         }
         item = next_item(job, device);
-        if (item >= 0) {
+        if (item >= 0 || (job->asks && strcmp(job->items[0].device, device) == 0)) {
             best = job;
             best_item = item;
         }
     }
-    if (!best) {
+    if (!best || best_item < 0) {
         return false;
     }
     best->served = ++s->serial;
@@ -167,6 +174,16 @@ static void advance(struct open_job *job)
     }
 }
 
+static void remove_if_done(struct scheduler *s, int index)
+{
+    struct open_job *job = s->jobs[index];
+
+    advance(job);
+    if (job->first_open == job->count) {
+        remove_job(s, index);
+    }
+}
+
 void scheduler_finished(struct scheduler *s, const char *id, int seq,
                         enum outcome outcome, int64_t ms, bool given_up)
 {
@@ -179,23 +196,53 @@ void scheduler_finished(struct scheduler *s, const char *id, int seq,
     }
     item = &job->items[seq];
     job->in_flight[seq] = false;
+    job->waits[seq] = job->asks = job->localises;
     item->runs_answered += outcome_is_answer(outcome);
     item->runs_failed += outcome_is_failure(outcome);
     item->runs_unanswered += !outcome_is_answer(outcome);
     item->milliseconds += ms;
     item->given_up |= given_up;
-    advance(job);
-    if (job->first_open == job->count) {
-        remove_job(s, index);
+    remove_if_done(s, index);
+}
+
+/* The open job ID if it has an item SEQ, or NULL. */
+static struct open_job *find_item(const struct scheduler *s, const char *id, int seq)
+{
+    int index = find_job(s, id);
+
+    return index >= 0 && seq >= 0 && seq < s->jobs[index]->count ? s->jobs[index] : NULL;
+}
+
+void scheduler_release(struct scheduler *s, const char *id, int seq, const char *options)
+{
+    struct open_job *job = find_item(s, id, seq);
+
+    if (job) {
+        struct job_item *item = &job->items[seq];
+
+        job->waits[seq] = job->asks = false;
+        if (options) {
+            copy_text(item->options, sizeof item->options, options);
+        }
+    }
+}
+
+void scheduler_give_up(struct scheduler *s, const char *id, int seq)
+{
+    struct open_job *job = find_item(s, id, seq);
+
+    if (job) {
+        job->items[seq].given_up = true;
+        remove_if_done(s, find_job(s, id));
     }
 }
 
 void scheduler_put_back(struct scheduler *s, const char *id, int seq)
 {
-    int index = find_job(s, id);
+    struct open_job *job = find_item(s, id, seq);
 
-    if (index >= 0 && seq >= 0 && seq < s->jobs[index]->count) {
-        s->jobs[index]->in_flight[seq] = false;
+    if (job) {
+        job->in_flight[seq] = false;
     }
 }
 

@@ -5,7 +5,11 @@
  * priority share a device run by run.  Within a job the items of one workload, size,
  * dtype, seed and device form a group; groups are finished one after another, and within
  * a group the variants alternate, so that a workload's control and its ordered variants
- * are compared under the same conditions and its cells settle together. */
+ * are compared under the same conditions and its cells settle together.
+ *
+ * The items of a job that localises wait: one of them is picked once each time that
+ * scheduler_release says so, when what its runs have shown was looked at.  Until then no
+ * job of lower priority gets the device: looking takes milliseconds. */
 #ifndef DAEMON_SCHEDULER_H
 #define DAEMON_SCHEDULER_H
 
@@ -49,6 +53,14 @@ void scheduler_finished(struct scheduler *scheduler, const char *job, int item,
 
 /* The run in flight of ITEM was not started after all: it is to be picked again. */
 void scheduler_put_back(struct scheduler *scheduler, const char *job, int item);
+
+/* ITEM of a job that localises may have one more run, with OPTIONS (struct job_item;
+ * NULL: those it has). */
+void scheduler_release(struct scheduler *scheduler, const char *job, int item,
+                       const char *options);
+
+/* ITEM, which has no run in flight, is to have no more. */
+void scheduler_give_up(struct scheduler *scheduler, const char *job, int item);
 
 /* Forgets the job; its run in flight may still finish. */
 void scheduler_cancel(struct scheduler *scheduler, const char *job);

@@ -212,6 +212,61 @@ static void test_cancel_forgets(void **state)
     scheduler_free(s);
 }
 
+/* A job that localises runs its items one run at a time, each when it is told to. */
+static void test_items_that_wait(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 2), item(1, "a", "u", "d", 1) };
+    struct job_item other[] = { item(0, "b", "x", "d", 9) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 2);
+    struct job background = make_job("B", JOB_BACKGROUND, other, 1);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+
+    (void)state;
+    job.localise_runs = 2;
+    scheduler_add(s, &background);
+    scheduler_add(s, &job);
+    assert_string_equal(serve(s, "d"), ""); /* the device waits, too */
+    scheduler_release(s, "J", 0, NULL);
+    assert_string_equal(serve(s, "d"), "J/u");
+    assert_string_equal(serve(s, "d"), "");
+    scheduler_give_up(s, "J", 0);
+    scheduler_release(s, "J", 1, "{\"capture\":\"0:1:p\"}");
+    assert_true(scheduler_next(s, "d", &pick));
+    assert_string_equal(pick.job, "J");
+    assert_int_equal(pick.item->seq, 1);
+    assert_string_equal(pick.item->options, "{\"capture\":\"0:1:p\"}");
+    scheduler_put_back(s, "J", 1);
+    assert_string_equal(serve(s, "d"), "J/u"); /* put back: it need not ask again */
+    assert_string_equal(serve(s, "d"), "B/x");
+    assert_int_equal(scheduler_open_jobs(s), 1);
+    scheduler_release(s, "J", 0, NULL); /* it is gone */
+    scheduler_give_up(s, "J", 7);
+    scheduler_free(s);
+}
+
+/* Jobs of equal priority do not wait for the look of another. */
+static void test_looking_holds_no_equals(void **state)
+{
+    struct job_item a[] = { item(0, "a", "u", "d", 5) };
+    struct job_item b[] = { item(0, "b", "x", "d", 5) };
+    struct job localises = make_job("J", JOB_INTERACTIVE, a, 1);
+    struct job equal = make_job("E", JOB_INTERACTIVE, b, 1);
+    struct scheduler *s = scheduler_new();
+
+    (void)state;
+    localises.localise_runs = 2;
+    scheduler_add(s, &localises);
+    scheduler_add(s, &equal);
+    scheduler_release(s, "J", 0, NULL);
+    assert_string_equal(serve(s, "d"), "J/u");
+    assert_string_equal(serve(s, "d"), "E/x");
+    assert_string_equal(serve(s, "other"), "");
+    scheduler_release(s, "J", 0, NULL);
+    assert_string_equal(serve(s, "d"), "J/u");
+    scheduler_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +279,8 @@ int main(void)
         cmocka_unit_test(test_eta_counts_higher_priority_work),
         cmocka_unit_test(test_restart_counts_are_kept),
         cmocka_unit_test(test_cancel_forgets),
+        cmocka_unit_test(test_items_that_wait),
+        cmocka_unit_test(test_looking_holds_no_equals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
