@@ -17,6 +17,7 @@ void jobs_get_one(struct request *r);
 void jobs_delete(struct request *r);
 void jobs_rerun(struct request *r);
 void digests_get(struct request *r);
+void localisation_get(struct request *r);
 void runs_get_list(struct request *r);
 void runs_get_one(struct request *r);
 void runs_get_log(struct request *r);

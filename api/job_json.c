@@ -12,6 +12,20 @@ void case_json(struct json_out *out, const struct case_key *key)
     out_format(out, "seed", "%" PRIu64, key->seed);
 }
 
+/* As it is in the database; a job that was accepted right now has none there yet. */
+static void localisation_json(struct json_out *out, const struct job *job)
+{
+    if (!job->localise_runs || job->localisation) {
+        out_json(out, "localisation", job->localisation);
+        return;
+    }
+    out_open(out, "localisation", '{');
+    out_text(out, "state", "searching");
+    out_null(out, "root");
+    out_format(out, "href", "/v1/jobs/%s/localisation", job->id);
+    out_close(out, '}');
+}
+
 static void members(struct json_out *out, const struct job *job, int64_t eta_ms)
 {
     bool open = job->state == JOB_QUEUED || job->state == JOB_RUNNING;
@@ -35,6 +49,7 @@ static void members(struct json_out *out, const struct job *job, int64_t eta_ms)
     out_int(out, "iterations", job->iterations);
     out_real(out, "timeout_seconds", (double)job->timeout_ms / 1000);
     out_bool(out, "stop_when_varies", job->stop_when_varies);
+    localisation_json(out, job);
     out_json(out, "request", job->request);
     out_format(out, "href", "/v1/jobs/%s", job->id);
 }

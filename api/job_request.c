@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/job_localise.h"
 #include "api/job_wishes.h"
 #include "daemon/base/mem.h"
 
@@ -309,6 +310,9 @@ static enum err_code check_result(const struct expansion *x, int devices_chosen,
         return ERR_BUSY;
     }
     check_backends(x, problems);
+    if (x->wishes->localise && x->wanted > 1) {
+        job_localise_check(x->job, problems);
+    }
     if (x->wanted == 0 && problems->count == 0) {
         problems_add(problems, PROBLEM_INVALID, "",
                      devices_chosen == 0
@@ -357,13 +361,17 @@ static void fill_job(struct job *job, const struct expansion *x, const json_t *r
 {
     const struct job_wishes *w = x->wishes;
 
+    if (w->localise) {
+        job_localise_items(job, w);
+    }
     job->state = JOB_QUEUED;
     job->priority = w->priority;
     job->survey = w->survey;
     job->stop_when_varies = w->stop_when_varies;
     job->iterations = w->iterations;
     job->timeout_ms = timeout_ms(x);
-    job->runs_total = job->item_count * w->runs;
+    job->localise_runs = w->localise ? w->runs : 0;
+    job->runs_total = job->item_count * (w->localise ? w->runs_max : w->runs);
     job->request = json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS);
 }
 

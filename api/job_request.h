@@ -5,9 +5,10 @@
  *   {"workloads":[…], "variants":[…], "sizes":[…], "dtypes":[…], "seeds":[…] or "seed",
  *    "devices":[…], "stacks":[…], "runs":5, "iterations":10, "timeout_seconds":60,
  *    "stop_when_varies":false, "priority":"interactive", "survey":false, "note":"",
- *    "contention":4, "memory_poison":true, "allocation_jitter":true}
+ *    "contention":4, "memory_poison":true, "allocation_jitter":true,
+ *    "localise":false, "runs_max":200}
  *
- * Every member may be left out; the last three (api/job_circumstances.h) then mean none.
+ * Every member may be left out; those of api/job_circumstances.h then mean none.
  * Workloads, variants and devices left out mean all (all that are online, for devices; of
  * external workloads those whose configuration says "survey"); sizes and dtypes mean each
  * workload's default; the seed is 1; stacks left out mean, for each workload, the first
@@ -15,7 +16,11 @@
  * its slowest workload, at least 60 s. "survey":true changes the defaults:
  * stop_when_varies true, priority background, stacks "all".  A variant, size or dtype
  * that only some of the workloads have applies to those, and a workload that a stack's
- * worker lacks is left out there. */
+ * worker lacks is left out there.
+ *
+ * "localise":true asks for the place where runs of one case part (db/localisations.h):
+ * the request must come to exactly one line, which is run with probes at least `runs`
+ * times and at most `runs_max` times; iterations default to 1. */
 #ifndef API_JOB_REQUEST_H
 #define API_JOB_REQUEST_H
 
@@ -31,7 +36,9 @@ enum {
     JOB_RUNS_DEFAULT = 5,
     JOB_ITERATIONS_DEFAULT = 10,
     JOB_TIMEOUT_SECONDS_DEFAULT = 60,
-    JOB_RUNS_MAX = 100000, /* of one item */
+    JOB_RUNS_MAX = 100000,           /* of one item */
+    JOB_LOCALISE_RUNS_DEFAULT = 200, /* runs_max */
+    JOB_LOCALISE_RUNS_MAX = 10000,
     JOB_ITERATIONS_MAX = 1000,
     JOB_TIMEOUT_SECONDS_MAX = 86400,
     JOB_ITEMS_MAX = 10000,

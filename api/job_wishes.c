@@ -18,6 +18,7 @@ static const char *const members[] = {
     "iterations",       "priority",      "timeout_seconds",
     "stop_when_varies", "survey",        "note",
     "contention",       "memory_poison", "allocation_jitter",
+    "localise",         "runs_max",
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 
@@ -260,6 +261,39 @@ static void read_priority(const json_t *request, struct job_wishes *wishes,
     }
 }
 
+/* After everything else: what does not go together. */
+static void read_localise(const json_t *request, struct job_wishes *w,
+                          struct problems *problems)
+{
+    w->localise = read_bool(request, "localise", false, problems);
+    if (!w->localise) {
+        if (json_object_get(request, "runs_max")) {
+            problems_add(problems, PROBLEM_INVALID, "/runs_max",
+                         "only a job with \"localise\":true goes on beyond its runs");
+        }
+        return;
+    }
+    if (!json_object_get(request, "iterations")) {
+        w->iterations = 1;
+    }
+    w->runs_max = read_count(
+        request, "runs_max",
+        w->runs > JOB_LOCALISE_RUNS_DEFAULT ? w->runs : JOB_LOCALISE_RUNS_DEFAULT,
+        JOB_LOCALISE_RUNS_MAX, problems);
+    if (w->runs < 2 || w->runs > w->runs_max) {
+        problems_add(problems, PROBLEM_INVALID, "/runs",
+                     "must be an integer from 2 to runs_max (%d): runs are compared in "
+                     "pairs",
+                     w->runs_max);
+    }
+    if (w->survey || w->stop_when_varies) {
+        problems_add(
+            problems, PROBLEM_INVALID, w->survey ? "/survey" : "/stop_when_varies",
+            "does not go together with \"localise\":true, which looks at one case "
+            "and ends when its place is known");
+    }
+}
+
 void job_wishes_read(const json_t *request, struct job_wishes *ret_wishes,
                      struct problems *problems)
 {
@@ -285,6 +319,7 @@ void job_wishes_read(const json_t *request, struct job_wishes *ret_wishes,
     read_priority(request, w, problems);
     w->options = json_object();
     job_circumstances_read(request, w->options, problems);
+    read_localise(request, w, problems);
     if (note && (!json_is_string(note) || json_string_length(note) > JOB_NOTE_MAX)) {
         problems_add(problems, PROBLEM_INVALID, "/note",
                      "must be text of at most %d bytes", JOB_NOTE_MAX);

@@ -25,7 +25,8 @@ struct job_wishes {
     int runs, iterations;
     int64_t timeout_ms;
     bool timeout_given;
-    bool stop_when_varies, survey;
+    bool stop_when_varies, survey, localise;
+    int runs_max; /* if localise: `runs` are the least, these the most */
     enum job_priority priority;
     json_t *options; /* the worker's further arguments (job_item.options), an object */
 };

@@ -47,7 +47,7 @@ static void run_stored(void *arg, const struct run_effect *effect)
 {
     struct service *s = arg;
 
-    (void)effect;
+    localiser_run_stored(s->localiser, effect->job);
     survey_watch_update(s->watch);
 }
 
@@ -180,6 +180,7 @@ static void on_tick(uv_timer_t *timer)
         return;
     }
     fleet_tick(s->fleet, clock_monotonic_ms());
+    localiser_tick(s->localiser);
     runner_kick(s->runner);
     survey_watch_update(s->watch);
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
@@ -199,6 +200,9 @@ static void resume_job(void *arg, const struct job *job)
     struct service *s = arg;
 
     scheduler_add(s->scheduler, job);
+    if (job->localise_runs) {
+        localiser_add(s->localiser, job->id);
+    }
     if (job->survey) {
         survey_watch_job(s->watch, job->id);
     }
@@ -291,8 +295,16 @@ static void run_loop(struct service *s)
     uv_run(&s->loop, UV_RUN_DEFAULT);
 }
 
+static void start_runs(void *arg)
+{
+    struct service *s = arg;
+
+    runner_kick(s->runner);
+}
+
 static int serve(struct service *s, struct err *err)
 {
+    const struct localiser_hooks localiser_hooks = { .arg = s, .kick = start_runs };
     int code;
 
     if (profile_set_load(s->config.profiles, &s->profiles, err) != ERR_OK ||
@@ -304,6 +316,7 @@ static int serve(struct service *s, struct err *err)
         return code;
     }
     s->scheduler = scheduler_new();
+    s->localiser = localiser_new(s->store, s->scheduler, &localiser_hooks);
     s->watch = survey_watch_new(s->store, s->scheduler, s->profiles,
                                 (int64_t)s->config.stale_after_hours * 3600 * 1000);
     if (resume(s, err) != ERR_OK) {
@@ -315,6 +328,7 @@ static int serve(struct service *s, struct err *err)
     }
     survey_watch_address(s->watch, s->config.address, api_port(s->api));
     open_fleet(s);
+    localiser_tick(s->localiser);
     run_loop(s);
     *err = s->refusal;
     return err->code == ERR_OK ? EXIT_CODE_OK : EXIT_CODE_USAGE;
@@ -327,6 +341,7 @@ static void release(struct service *s)
     fleet_free(s->fleet);
     runner_free(s->runner);
     survey_watch_free(s->watch);
+    localiser_free(s->localiser);
     scheduler_free(s->scheduler);
     profile_set_free(s->profiles);
     verified_set_free(s->verified);

@@ -11,6 +11,7 @@
 #include "daemon/base/err.h"
 #include "daemon/config.h"
 #include "daemon/fleet.h"
+#include "daemon/localise.h"
 #include "daemon/pump.h"
 #include "daemon/runner.h"
 #include "daemon/scheduler.h"
@@ -27,6 +28,7 @@ struct service {
     struct verified_set *verified;
     struct store *store;
     struct scheduler *scheduler;
+    struct localiser *localiser;
     struct runner *runner;
     struct fleet *fleet;
     struct api *api;

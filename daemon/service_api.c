@@ -34,6 +34,10 @@ void service_job_accepted(void *arg, const struct job *job)
     struct service *s = arg;
 
     scheduler_add(s->scheduler, job);
+    if (job->localise_runs) {
+        localiser_add(s->localiser, job->id);
+        localiser_tick(s->localiser);
+    }
     if (job->survey) {
         survey_watch_job(s->watch, job->id);
     }
@@ -45,6 +49,7 @@ static void hook_job_cancelled(void *arg, const char *id)
     struct service *s = arg;
 
     scheduler_cancel(s->scheduler, id);
+    localiser_cancel(s->localiser, id);
     runner_cancel_job(s->runner, id);
     survey_watch_update(s->watch);
 }

@@ -19,8 +19,11 @@ TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 @pytest.fixture(scope="module")
 def done(service):
     """A finished job: selftest_pass, both variants, three runs of four iterations."""
+    found = service.post_job(workloads=["selftest_pass"], variants=["unordered"], localise=True,
+                             runs=2, runs_max=4)
     job = service.post_job(workloads=["selftest_pass"], runs=3, iterations=4)
-    return service.finish_job(job)
+    service.finish_job(found)
+    return {**service.finish_job(job), "localised": found}
 
 
 # --- the description is true ---------------------------------------------------------------
@@ -76,7 +79,7 @@ def matches(value, schema, where="$"):
 def paths_of(service, done):
     """Every path of the description that GET can read, with real ids."""
     run = service.get(f"/v1/runs?job={done['id']}&limit=1")["items"][0]
-    names = {"/v1/jobs/{id}": done["id"], "/v1/runs/{id}": run["id"],
+    names = {"/v1/jobs/{id}": done["id"], "/v1/jobs/{id}/localisation": done["localised"], "/v1/runs/{id}": run["id"],
              "/v1/cells/{id}": str(run["cell"]), "/v1/workloads/{name}": "selftest_pass",
              "/v1/environments/{id}": run["environment"], "/v1/devices/{id}": run["device"], "/problems/{name}": "not-found",
              "/{asset}": "index.html"}

@@ -519,6 +519,55 @@ static void test_no_device_online(void **state)
     json_decref(request);
 }
 
+static void test_localise(void **state)
+{
+    static const char one[] =
+        "{'workloads':['wgrad'],'variants':['unordered'],'devices':['cpu:a'],"
+        "'localise':true%s}";
+    char text[512];
+    struct job job;
+
+    (void)state;
+    snprintf(text, sizeof text, one, "");
+    job = expand(text);
+    assert_int_equal(job.localise_runs, 5);
+    assert_int_equal(job.item_count, 2);
+    assert_int_equal(job.iterations, 1);
+    assert_int_equal(job.runs_total, 400);
+    assert_string_equal(job.items[0].options, "{\"probes\":1}");
+    assert_string_equal(job.items[1].options, "");
+    assert_int_equal(job.items[1].seq, 1);
+    assert_string_equal(job.items[1].key.variant, "unordered");
+    job_release(&job);
+    snprintf(text, sizeof text, one, ",'runs':2,'runs_max':7,'iterations':3");
+    job = expand(text);
+    assert_int_equal(job.localise_runs, 2);
+    assert_int_equal(job.iterations, 3);
+    assert_int_equal(job.items[1].runs_wanted, 7);
+    job_release(&job);
+    snprintf(text, sizeof text, one, ",'contention':2");
+    job = expand(text);
+    assert_string_equal(job.items[0].options, "{\"contention\":2,\"probes\":1}");
+    assert_string_equal(job.items[1].options, "{\"contention\":2}");
+    job_release(&job);
+    snprintf(text, sizeof text, one, ",'runs':1");
+    refuse(text, PROBLEM_INVALID, "/runs", "2 to runs_max");
+    snprintf(text, sizeof text, one, ",'runs':9,'runs_max':8");
+    refuse(text, PROBLEM_INVALID, "/runs", "runs_max (8)");
+    snprintf(text, sizeof text, one, ",'stop_when_varies':true");
+    refuse(text, PROBLEM_INVALID, "/stop_when_varies", "localise");
+    snprintf(text, sizeof text, one, ",'seeds':[1,2,3]");
+    refuse(text, PROBLEM_INVALID, "/seeds", "name one of '1', '2', '3'");
+    refuse("{'workloads':['wgrad'],'devices':['cpu:a'],'localise':true}", PROBLEM_INVALID,
+           "/variants", "'unordered', 'ordered'");
+    refuse(
+        "{'workloads':['wgrad'],'variants':['unordered'],'devices':['GPU-1'],"
+        "'stacks':'all','localise':true}",
+        PROBLEM_INVALID, "/stacks", "'cudnn9', 'cudnn8'");
+    refuse("{'runs_max':7}", PROBLEM_INVALID, "/runs_max", "localise");
+    refuse("{'localise':1}", PROBLEM_INVALID, "/localise", "true or false");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_limits_of_the_whole),
         cmocka_unit_test(test_backend_without_the_workload),
         cmocka_unit_test(test_no_device_online),
+        cmocka_unit_test(test_localise),
     };
 
     return cmocka_run_group_tests(tests, make_catalogue, free_catalogue);

@@ -78,7 +78,8 @@ static int32_t *table_slot(const struct divergence *d, const char *name)
     uint64_t hash = digest_bytes(name, strlen(name)).lo;
     int at = (int)(hash & (uint64_t)(d->table_size - 1));
 
-    while (d->place_table[at] != NONE && strcmp(d->places[d->place_table[at]], name)) {
+    while (d->place_table[at] != NONE &&
+           strcmp(d->places[d->place_table[at]], name) != 0) {
         at = (at + 1) & (d->table_size - 1);
     }
     return &d->place_table[at];
@@ -199,7 +200,8 @@ static struct position *find_position(struct divergence *d, struct walk *w, int6
                                       const struct position *here)
 {
     struct segment *s = &d->segments[w->segment];
-    struct position *known = at - s->from < s->count ? &s->positions[at - s->from] : NULL;
+    struct position *known =
+        s->positions && at - s->from < s->count ? &s->positions[at - s->from] : NULL;
     int branch;
 
     if (known && same_record(known, here)) {
