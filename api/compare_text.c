@@ -109,8 +109,8 @@ static void result_line(struct buf *buf, const char *name, const struct run *run
 
     decimal_from_bits(run->weight_sum, sum);
     decimal_from_bits(run->loss, loss);
-    compare_line_format(buf, "", "%s  %s  weight sum %s%s%s", name, run->digest,
-                        sum[0] ? sum : "-", loss[0] ? ", loss " : "", loss);
+    compare_line_format(buf, "", "%s  %s  %s%s%s", name, run->digest, sum[0] ? sum : "-",
+                        loss[0] ? " | " : "", loss);
 }
 
 static void results(const struct compare *c, struct buf *buf)
@@ -119,7 +119,8 @@ static void results(const struct compare *c, struct buf *buf)
                                          [COMPARISON_RESULTS_DIFFERENT] = "different",
                                          [COMPARISON_RESULTS_UNKNOWN] = "not known" };
 
-    compare_line(buf, "Results", words[comparison_results(&c->a.side, &c->b.side)]);
+    compare_line_format(buf, "Results", "%s (digest, sum of weights | final loss)",
+                        words[comparison_results(&c->a.side, &c->b.side)]);
     if (c->a.run.digest[0]) {
         result_line(buf, "A", &c->a.run);
     }

@@ -194,6 +194,7 @@ static void test_roles(void **state)
     assert_int_equal(trace_place_role("variable/conv/w/before"), TRACE_ROLE_VARIABLE);
     assert_int_equal(trace_place_role("variable/w/after"), TRACE_ROLE_OTHER);
     assert_int_equal(trace_place_role("variable/before"), TRACE_ROLE_OTHER);
+    assert_int_equal(trace_place_role("output/y"), TRACE_ROLE_OUTPUT);
     assert_int_equal(trace_place_role("data"), TRACE_ROLE_OTHER);
     assert_int_equal(trace_place_role("loss"), TRACE_ROLE_OTHER);
 }

@@ -177,6 +177,23 @@ static void test_places_that_read_nothing(void **state)
     release(&x);
 }
 
+/* An output reads all inputs of the iteration, so what is in between may be the cause. */
+static void test_outputs_of_an_iteration(void **state)
+{
+    struct both x;
+
+    (void)state;
+    setup(
+        &x,
+        "0.0 p a>b, 0.1 q b>c, 0.1 output/y a>c, 1.0 p a>b, 1.1 q b>c, 1.1 output/y a>c",
+        "0.0 p a>X, 0.1 q X>Y, 0.1 output/y a>Y, 1.0 p a>b, 1.1 q b>c, 1.1 output/y a>Z");
+    check_kinds(&x, "Rii==R");
+    release(&x);
+    setup(&x, "0.0 output/y a>b, 1.0 output/y a>b", "0.0 output/y a>X, 1.0 output/y a>Y");
+    check_kinds(&x, "RR");
+    release(&x);
+}
+
 static void test_structure_parts(void **state)
 {
     static const struct {
@@ -322,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_first_difference_that_is_no_root),
         cmocka_unit_test(test_other_roots),
         cmocka_unit_test(test_places_that_read_nothing),
+        cmocka_unit_test(test_outputs_of_an_iteration),
         cmocka_unit_test(test_structure_parts),
         cmocka_unit_test(test_what_lies_before_a_parting_counts),
         cmocka_unit_test(test_a_place_twice_in_a_step),

@@ -38,14 +38,17 @@ static bool begins_here(const struct trace_comparison *c, const struct trace *a,
         return p->first < 0;
     case TRACE_ROLE_VARIABLE:
         return p->compared == 0;
+    case TRACE_ROLE_OUTPUT:
     case TRACE_ROLE_OTHER:
         break;
     }
     return false;
 }
 
+/* DIFFERS: something before it in the iteration does. */
 static enum trace_kind kind_of(const struct trace_comparison *c, const struct trace *a,
-                               const struct trace_record *x, const struct trace_record *y)
+                               const struct trace_record *x, const struct trace_record *y,
+                               bool differs)
 {
     bool in = digest_equal(x->in, y->in);
     bool out = digest_equal(x->out, y->out);
@@ -55,6 +58,9 @@ static enum trace_kind kind_of(const struct trace_comparison *c, const struct tr
     }
     if (in && trace_reads_nothing(x) && c->first >= 0) {
         return begins_here(c, a, x->place) ? TRACE_ROOT : TRACE_INFECTED;
+    }
+    if (in && differs && trace_place_role(a->places[x->place]) == TRACE_ROLE_OUTPUT) {
+        return TRACE_INFECTED;
     }
     return in ? TRACE_ROOT : TRACE_INFECTED;
 }
@@ -93,6 +99,7 @@ void trace_compare(const struct trace *a, const struct trace *b,
     struct trace_comparison c = { .first = -1, .root = -1 };
     int64_t both = a->count < b->count ? a->count : b->count;
     int32_t *map = map_places(a, b);
+    bool differs = false; /* in this iteration */
 
     c.kinds = xcalloc((size_t)both + 1, sizeof *c.kinds);
     c.places = xcalloc((size_t)a->place_count + 1, sizeof *c.places);
@@ -102,13 +109,17 @@ void trace_compare(const struct trace *a, const struct trace *b,
     for (int64_t i = 0; i < both; i++) {
         const struct trace_record *x = &a->records[i];
         const struct trace_record *y = &b->records[i];
+        enum trace_kind kind;
 
         if (!same_step(x, y) || x->place != map[y->place]) {
             c.parting = TRACE_PARTS_IN_RECORDS;
             break;
         }
         c.steps += i == 0 || !same_step(x, x - 1);
-        count(&c, x->place, kind_of(&c, a, x, y));
+        differs = differs && x->iteration == (x - 1)->iteration;
+        kind = kind_of(&c, a, x, y, differs);
+        differs = differs || kind != TRACE_SAME;
+        count(&c, x->place, kind);
     }
     if (c.parting == TRACE_PARTS_NOWHERE && a->count != b->count) {
         c.parting = TRACE_PARTS_IN_LENGTH;

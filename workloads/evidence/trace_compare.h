@@ -49,6 +49,8 @@ struct trace_comparison {
  * nothing differs before it, or if it is one of those that by convention nothing in the
  * computation writes, and this is where it begins to differ: data and generators at their
  * first difference, variables at their first record.  Otherwise it counts as infected.
+ * So does what a whole iteration computed ("output/…", all of whose inputs it reads),
+ * unless nothing before it in the iteration differs.
  *
  * A and B are borrowed for the call.  ret_comparison: caller releases. */
 void trace_compare(const struct trace *a, const struct trace *b,

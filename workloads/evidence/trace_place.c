@@ -103,6 +103,9 @@ enum trace_role trace_place_role(const char *place)
     if (strncmp(place, "rng/", 4) == 0) {
         return TRACE_ROLE_RNG;
     }
+    if (strncmp(place, "output/", 7) == 0) {
+        return TRACE_ROLE_OUTPUT;
+    }
     if (length > sizeof variable + sizeof before - 2 &&
         strncmp(place, variable, sizeof variable - 1) == 0 &&
         strcmp(place + length - (sizeof before - 1), before) == 0) {

@@ -1,7 +1,8 @@
 /* Names of places: where in a computation a probe is.  Pure.
  *
  * By convention (workloads/PROTOCOL.md) "data/…" is what a step is fed with, "rng/…" the
- * state of a generator, and "variable/NAME/before" a variable before its update. */
+ * state of a generator, "variable/NAME/before" a variable before its update, and
+ * "output/NAME" what a whole iteration computed from all its inputs. */
 #ifndef WORKLOADS_EVIDENCE_TRACE_PLACE_H
 #define WORKLOADS_EVIDENCE_TRACE_PLACE_H
 
@@ -22,7 +23,8 @@ enum trace_role {
     TRACE_ROLE_OTHER,
     TRACE_ROLE_DATA,
     TRACE_ROLE_RNG,
-    TRACE_ROLE_VARIABLE /* before its update */
+    TRACE_ROLE_VARIABLE, /* before its update */
+    TRACE_ROLE_OUTPUT
 };
 
 enum trace_role trace_place_role(const char *place);
