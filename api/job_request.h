@@ -5,10 +5,11 @@
  *   {"workloads":[…], "variants":[…], "sizes":[…], "dtypes":[…], "seeds":[…] or "seed",
  *    "devices":[…], "stacks":[…], "runs":5, "iterations":10, "timeout_seconds":60,
  *    "stop_when_varies":false, "priority":"interactive", "survey":false, "note":"",
- *    "contention":4, "memory_poison":true, "allocation_jitter":true,
+ *    "contention":4, "memory_poison":true, "allocation_jitter":true, "probes":true,
  *    "localise":false, "runs_max":200}
  *
- * Every member may be left out; those of api/job_circumstances.h then mean none.
+ * Every member may be left out; those of api/job_circumstances.h and api/job_probes.h then
+ * mean none.
  * Workloads, variants and devices left out mean all (all that are online, for devices; of
  * external workloads those whose configuration says "survey"); sizes and dtypes mean each
  * workload's default; the seed is 1; stacks left out mean, for each workload, the first

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/job_circumstances.h"
+#include "api/job_probes.h"
 #include "api/job_request.h"
 #include "daemon/base/mem.h"
 #include "workloads/evidence/catalogue.h"
@@ -18,7 +19,7 @@ static const char *const members[] = {
     "iterations",       "priority",      "timeout_seconds",
     "stop_when_varies", "survey",        "note",
     "contention",       "memory_poison", "allocation_jitter",
-    "localise",         "runs_max",
+    "localise",         "runs_max",      "probes",
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 
@@ -319,6 +320,7 @@ void job_wishes_read(const json_t *request, struct job_wishes *ret_wishes,
     read_priority(request, w, problems);
     w->options = json_object();
     job_circumstances_read(request, w->options, problems);
+    job_probes_read(request, w->options, problems);
     read_localise(request, w, problems);
     if (note && (!json_is_string(note) || json_string_length(note) > JOB_NOTE_MAX)) {
         problems_add(problems, PROBLEM_INVALID, "/note",
