@@ -5,9 +5,14 @@
 
 #include "workloads/workload.h"
 
-enum { PLACE_VALUES_MAX = 8 };
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-/* IN and OUT are indices of values, ended by 0: value 0 is nothing. */
+enum { PLACE_VALUES_MAX = 8, PLACES_VALUES_MAX = 64 };
+
+/* IN and OUT are indices of values, below PLACES_VALUES_MAX and ended by 0: value 0 is
+ * nothing. */
 struct place {
     const char *name;
     int in[PLACE_VALUES_MAX], out[PLACE_VALUES_MAX];
@@ -31,28 +36,13 @@ static inline struct probe_value probe_bytes(const char *name, const void *data,
     return (struct probe_value){ DTYPE_UINT8, count, data, name };
 }
 
-static inline int place_values(const struct probe_value *values, const int *indices,
-                               struct probe_value ret_values[PLACE_VALUES_MAX])
-{
-    int count = 0;
+/* Records those of PLACES that are wanted, in their order, with all threads hashing what
+ * they need.  After run_probing. */
+void places_probe(struct run *run, int64_t step, const struct probe_value *values,
+                  const struct place *places, int count);
 
-    for (; count < PLACE_VALUES_MAX && indices[count]; count++)
-        ret_values[count] = values[indices[count]];
-    return count;
+#ifdef __cplusplus
 }
-
-/* Records PLACES in their order.  After run_probing. */
-static inline void places_probe(struct run *run, int64_t step,
-                                const struct probe_value *values,
-                                const struct place *places, int count)
-{
-    for (int i = 0; i < count; i++) {
-        struct probe_value in[PLACE_VALUES_MAX], out[PLACE_VALUES_MAX];
-        int in_count = place_values(values, places[i].in, in);
-        int out_count = place_values(values, places[i].out, out);
-
-        run_probe(run, step, places[i].name, in, in_count, out, out_count);
-    }
-}
+#endif
 
 #endif

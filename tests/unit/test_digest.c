@@ -145,6 +145,27 @@ static void test_description(void **state)
     assert_all_distinct(digests, count);
 }
 
+static void test_many_at_once(void **state)
+{
+    (void)state;
+    enum { MANY = 150 };
+    static int64_t sizes[MANY];
+    struct digest_source sources[MANY];
+    struct digest digests[MANY];
+    unsigned char *data = random_bytes(3 * MEBIBYTE);
+    for (int i = 0; i < MANY; i++) {
+        sizes[i] = i % 7 == 0 ? 0 : (int64_t)i * i * 130 + i;
+        sources[i] = (struct digest_source){ data, DTYPE_UINT8, 1, 1, &sizes[i] };
+    }
+    for (int threads = 1; threads <= 3; threads++) {
+        digest_tensors(sources, MANY, threads, digests);
+        for (int i = 0; i < MANY; i++)
+            assert_true(digest_equal(
+                digests[i], digest_tensor(data, DTYPE_UINT8, 1, 1, &sizes[i], 1)));
+    }
+    free(data);
+}
+
 static void test_threads_and_chunks(void **state)
 {
     (void)state;
@@ -286,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_flips_from_scratch),
         cmocka_unit_test(test_exchanges),
         cmocka_unit_test(test_description),
+        cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_threads_and_chunks),
         cmocka_unit_test(test_ranges_beyond_the_end),
         cmocka_unit_test(test_every_tail),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "workloads/probing.h"
 #include "workloads/worker/backend.h"
 #include "workloads/worker/run.h"
 
@@ -181,6 +182,56 @@ static void test_a_buffer_is_hashed_once_in_a_stretch(void **state)
     json_t *lines = written();
     assert_string_not_equal(field(lines, 0, 0, 2), field(lines, 1, 0, 2));
     assert_digest(field(lines, 1, 0, 2), digest_of(x));
+    json_decref(lines);
+}
+
+static int hashed_at_once;
+
+static void counting_digests(struct run *r, const struct tensor *tensors, int count,
+                             struct digest *ret_digests)
+{
+    hashed_at_once += count;
+    backend_linked(stderr)->digests(r, tensors, count, ret_digests);
+}
+
+static void table_record(int64_t step)
+{
+    enum { X = 1, Y };
+    const struct probe_value values[] = { [X] = value_x, [Y] = value_y };
+    static const struct place places[] = {
+        { "data/batch", { 0 }, { X } },
+        { "conv/forward", { X }, { Y } },
+    };
+    if (run_probing(&run, step)) {
+        places_probe(&run, step, values, places, 2);
+    }
+}
+
+static void test_tables(void **state)
+{
+    (void)state;
+    hashed_at_once = 0;
+    ask((struct probes_request){ .every = 1, .names = "data/*" });
+    counting.digests = counting_digests;
+    table_record(0);
+    assert_int_equal(hashed_at_once, 1); /* y is not needed */
+    probes.request.names = NULL;
+    table_record(1);
+    assert_int_equal(hashed_at_once, 3);
+    assert_int_equal(hashed, 0);
+    counting.digests = NULL;
+    table_record(1);
+    assert_int_equal(hashed, 2);
+    json_t *lines = written();
+    assert_int_equal(json_array_size(lines), 2);
+    assert_int_equal(record_count(lines), 5);
+    assert_digest(field(lines, 0, 0, 2), digest_of(x));
+    for (size_t i = 0; i < 4; i += 2) {
+        assert_string_equal(field(lines, 1, i, 0), "data/batch");
+        assert_digest(field(lines, 1, i, 2), digest_of(x));
+        assert_digest(field(lines, 1, i + 1, 1), digest_of(x));
+        assert_digest(field(lines, 1, i + 1, 2), digest_of(y));
+    }
     json_decref(lines);
 }
 
@@ -364,6 +415,7 @@ int main(void)
         TEST(test_nothing_is_wanted),
         TEST(test_records_of_a_step_are_a_line),
         TEST(test_a_buffer_is_hashed_once_in_a_stretch),
+        TEST(test_tables),
         TEST(test_density_names_and_steps),
         TEST(test_time_stands_still),
         TEST(test_outputs_are_the_last_places),

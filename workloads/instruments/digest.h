@@ -53,6 +53,20 @@ struct digest digest_finish(struct digest_partial total, uint64_t bytes, int dty
 struct digest digest_tensor(const void *data, int dtype, size_t dtype_bytes, int rank,
                             const int64_t *shape, int threads);
 
+/* A tensor to digest; as the parameters of digest_tensor. */
+struct digest_source {
+    const void *data;
+    int dtype;
+    size_t dtype_bytes;
+    int rank;
+    const int64_t *shape;
+};
+
+/* The digests of COUNT tensors at once, as digest_tensor has them: for many that are each
+ * too small to be worth a team of threads.  Also in digest_parallel.c. */
+void digest_tensors(const struct digest_source *sources, int count, int threads,
+                    struct digest *ret_digests);
+
 /* The digest of plain bytes, e.g. of a text: dtype DIGEST_DTYPE_BYTES, shape {BYTES}. */
 struct digest digest_bytes(const void *data, uint64_t bytes);
 

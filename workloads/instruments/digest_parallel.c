@@ -1,7 +1,12 @@
 #include "workloads/instruments/digest.h"
 
-/* Below this many blocks a thread (1 MiB) handing out work costs more than it saves. */
-enum { BLOCKS_WORTH_A_THREAD = 128 };
+enum {
+    /* Below this many blocks a thread (1 MiB) handing out work costs more than it saves;
+     * where threads take pieces of many tensors themselves, (128 KiB). */
+    BLOCKS_WORTH_A_THREAD = 128,
+    BLOCKS_WORTH_A_PIECE = 16,
+    BATCH = 64 /* tensors whose sums are in work at once */
+};
 
 static struct digest_partial blocks_parallel(const void *data, uint64_t bytes,
                                              int threads)
@@ -29,4 +34,70 @@ struct digest digest_tensor(const void *data, int dtype, size_t dtype_bytes, int
         bytes *= (uint64_t)shape[i];
     return digest_finish(blocks_parallel(data, bytes, threads), bytes, dtype, rank,
                          shape);
+}
+
+static uint64_t source_bytes(const struct digest_source *source)
+{
+    uint64_t bytes = source->dtype_bytes;
+    for (int i = 0; i < source->rank; i++)
+        bytes *= (uint64_t)source->shape[i];
+    return bytes;
+}
+
+static uint64_t pieces(uint64_t bytes)
+{
+    uint64_t piece = (uint64_t)BLOCKS_WORTH_A_PIECE * DIGEST_BLOCK_BYTES;
+    return bytes / piece + (bytes % piece != 0);
+}
+
+/* Tensors of a batch, cut into pieces that threads take as they come: sums of blocks are
+ * the same in any order. */
+struct batch {
+    const struct digest_source *sources;
+    int count;
+    uint64_t end[BATCH]; /* of each tensor's pieces */
+    uint64_t a[BATCH], b[BATCH];
+    uint64_t next;
+};
+
+/* For each thread. */
+static void pieces_take(struct batch *batch)
+{
+    for (int i = 0;;) {
+        uint64_t piece = __atomic_fetch_add(&batch->next, 1, __ATOMIC_RELAXED);
+        while (i < batch->count && piece >= batch->end[i])
+            i++;
+        if (i == batch->count)
+            return;
+        uint64_t first = (piece - (i ? batch->end[i - 1] : 0)) * BLOCKS_WORTH_A_PIECE;
+        struct digest_partial part =
+            digest_blocks(batch->sources[i].data, source_bytes(&batch->sources[i]), first,
+                          BLOCKS_WORTH_A_PIECE);
+        __atomic_fetch_add(&batch->a[i], part.a, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&batch->b[i], part.b, __ATOMIC_RELAXED);
+    }
+}
+
+static void batch_digest(const struct digest_source *sources, int count, int threads,
+                         struct digest *ret_digests)
+{
+    struct batch batch = { .sources = sources, .count = count };
+    uint64_t total = 0;
+    for (int i = 0; i < count; i++)
+        batch.end[i] = total += pieces(source_bytes(&sources[i]));
+#pragma omp parallel num_threads(threads) if (total > 1)
+    pieces_take(&batch);
+    for (int i = 0; i < count; i++) {
+        struct digest_partial sum = { batch.a[i], batch.b[i] };
+        ret_digests[i] = digest_finish(sum, source_bytes(&sources[i]), sources[i].dtype,
+                                       sources[i].rank, sources[i].shape);
+    }
+}
+
+void digest_tensors(const struct digest_source *sources, int count, int threads,
+                    struct digest *ret_digests)
+{
+    for (int first = 0; first < count; first += BATCH)
+        batch_digest(sources + first, count - first < BATCH ? count - first : BATCH,
+                     threads, ret_digests + first);
 }

@@ -59,6 +59,9 @@ struct backend {
     void (*poison)(struct run *run, void *device, size_t bytes, uint32_t pattern);
 
     struct digest (*digest)(struct run *run, const struct tensor *tensor);
+    /* The same of COUNT tensors at once.  NULL: one after the other. */
+    void (*digests)(struct run *run, const struct tensor *tensors, int count,
+                    struct digest *ret_digests);
 
     /* The exact sum of all elements, rounded once (instruments/exact_sum.h). */
     double (*exact_sum)(struct run *run, const struct tensor *tensor);

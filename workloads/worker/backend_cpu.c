@@ -72,6 +72,19 @@ static struct digest cpu_digest(struct run *run, const struct tensor *tensor)
                          tensor->rank, tensor->shape, run->threads);
 }
 
+static void cpu_digests(struct run *run, const struct tensor *tensors, int count,
+                        struct digest *ret_digests)
+{
+    struct digest_source *sources = run_host_alloc((size_t)count * sizeof(*sources));
+    for (int i = 0; i < count; i++) {
+        const struct tensor *t = &tensors[i];
+        sources[i] = (struct digest_source){ t->data, (int)t->dtype,
+                                             dtype_bytes(t->dtype), t->rank, t->shape };
+    }
+    digest_tensors(sources, count, run->threads, ret_digests);
+    free(sources);
+}
+
 static double cpu_exact_sum(struct run *run, const struct tensor *tensor)
 {
     enum { CHUNK = 1 << 16 };
@@ -144,6 +157,7 @@ static const struct backend cpu_backend = {
     .download = cpu_copy,
     .poison = cpu_poison,
     .digest = cpu_digest,
+    .digests = cpu_digests,
     .exact_sum = cpu_exact_sum,
     .warm = cpu_warm,
     .timer_start = cpu_timer_start,

@@ -216,7 +216,10 @@ void emit_digest(struct emit *emit, const char *key, struct digest digest)
 {
     char hex[DIGEST_HEX_SIZE];
     digest_hex(digest, hex);
-    emit_string(emit, key, hex);
+    put_key(emit, key);
+    put(emit, "\"", 1);
+    put(emit, hex, DIGEST_HEX_SIZE - 1);
+    put(emit, "\"", 1);
 }
 
 void emit_base64(struct emit *emit, const char *key, const void *bytes, size_t count)

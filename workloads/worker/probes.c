@@ -9,7 +9,6 @@
 #include "workloads/worker/run.h"
 
 enum {
-    VALUES_MAX = RUN_TENSORS_MAX, /* in one list */
     /* What a record may add to a line: a place of which each byte is escaped, two digests
      * and their punctuation; and the end of the line. */
     RECORD_MAX = 6 * PROBES_PLACE_MAX + 2 * DIGEST_HEX_SIZE + 32
@@ -68,78 +67,6 @@ struct tensor probes_tensor(const struct probe_value *value)
                             .data = (void *)value->data };
 }
 
-/* The digest of an input, which does not change as long as the run lasts; NULL when VALUE
- * is none. */
-static struct probes_input *input_of(struct run *run, const struct probe_value *value)
-{
-    for (int i = 0; i < run->input_count; i++) {
-        const struct tensor *input = &run->inputs[i];
-        if (input->data == value->data && input->dtype == value->dtype &&
-            tensor_elements(input) == value->elements) {
-            return &run->probes->inputs[i];
-        }
-    }
-    return NULL;
-}
-
-static struct digest value_hash(struct run *run, const struct probe_value *value)
-{
-    struct tensor tensor = probes_tensor(value);
-    return run->backend->digest(run, &tensor);
-}
-
-static struct digest input_digest(struct run *run, struct probes_input *input,
-                                  const struct probe_value *value)
-{
-    if (!input->hashed) {
-        input->digest = value_hash(run, value);
-        input->hashed = true;
-    }
-    return input->digest;
-}
-
-static struct digest value_digest(struct run *run, const struct probe_value *value)
-{
-    struct probes *probes = run->probes;
-    struct probes_input *input = input_of(run, value);
-    if (input) {
-        return input_digest(run, input, value);
-    }
-    for (int i = 0; i < probes->hashed_count; i++) {
-        const struct probes_hashed *h = &probes->hashed[i];
-        if (h->data == value->data && h->elements == value->elements &&
-            h->dtype == value->dtype) {
-            return h->digest;
-        }
-    }
-    struct digest digest = value_hash(run, value);
-    if (probes->hashed_count < PROBES_HASHED_MAX) {
-        probes->hashed[probes->hashed_count++] = (struct probes_hashed){
-            .data = value->data,
-            .elements = value->elements,
-            .dtype = value->dtype,
-            .digest = digest,
-        };
-    }
-    return digest;
-}
-
-static struct digest list_digest(struct run *run, const struct probe_value *values,
-                                 int count)
-{
-    struct digest parts[VALUES_MAX];
-    if (count < 0 || count > VALUES_MAX) {
-        run_defect(run, "a probe of %d values, more than %d", count, VALUES_MAX);
-    }
-    if (count == 0) {
-        return (struct digest){ 0 };
-    }
-    for (int i = 0; i < count; i++) {
-        parts[i] = value_digest(run, &values[i]);
-    }
-    return count == 1 ? parts[0] : digest_combine(parts, count);
-}
-
 static void line_begin(struct probes *probes, int iteration, int64_t step)
 {
     if (probes->line_open && probes->line_iteration == iteration &&
@@ -191,6 +118,12 @@ static bool place_captured(const struct run *run, int64_t step, const char *plac
            strcmp(place, run->probes->request.capture_place) == 0;
 }
 
+bool probes_want(const struct run *run, int64_t step, const char *place)
+{
+    return place_captured(run, step, place) ||
+           (run->probes->records < PROBES_RECORDS_MAX && place_wanted(run, step, place));
+}
+
 void run_probe(struct run *run, int64_t step, const char *place,
                const struct probe_value *in, int in_count, const struct probe_value *out,
                int out_count)
@@ -212,8 +145,8 @@ void run_probe(struct run *run, int64_t step, const char *place,
                    (long long)step);
     }
     probes->computed_ms += run->backend->timer_stop(run);
-    struct digest read = list_digest(run, in, in_count);
-    record_add(run, step, place, read, list_digest(run, out, out_count));
+    struct digest read = probes_list_digest(run, in, in_count);
+    record_add(run, step, place, read, probes_list_digest(run, out, out_count));
     if (captured) {
         struct capture capture = { .step = step, .place = place, .role = "in" };
         probes_flush(probes);
