@@ -98,7 +98,8 @@ __global__ static void update_kernel(struct step step)
 {
     KERNEL_FOR(i, WEIGHTS)
     {
-        step.velocity[i] = TRAINING_MOMENTUM * step.velocity[i] + step.data.gradient[i];
+        step.data.applied[i] = step.data.gradient[i];
+        step.velocity[i] = TRAINING_MOMENTUM * step.velocity[i] + step.data.applied[i];
         step.weights[i] -= step.rate * step.velocity[i];
         step.data.gradient[i] = 0;
     }
@@ -124,6 +125,18 @@ static double mean_loss(const struct training_data *data)
     return loss / (double)BATCH;
 }
 
+/* The state before a step, for its probes. */
+static void before_keep(const struct halves *halves, const struct step *step)
+{
+    struct training *before = halves->before;
+    size_t bytes = sizeof(before->weights);
+
+    halves->write(before, halves->now, sizeof(*before));
+    CUDA_TRY(cudaMemcpy(before->weights, step->weights, bytes, cudaMemcpyDeviceToDevice));
+    CUDA_TRY(
+        cudaMemcpy(before->velocity, step->velocity, bytes, cudaMemcpyDeviceToDevice));
+}
+
 /* The outputs hold the state while it is on the device. */
 static double train(struct run *run, int first, int end)
 {
@@ -138,11 +151,15 @@ static double train(struct run *run, int first, int end)
     halves->write(step.velocity, now->velocity, sizeof(now->velocity));
     CUDA_TRY(cudaMemsetAsync(step.data.gradient, 0, WEIGHTS * sizeof(float)));
     for (int i = first; i < end; i++) {
+        if (run_probing(run, i))
+            before_keep(halves, &step);
         step.position = now->position;
         step.generator = now->generator;
         step.rate = now->rate;
         step_compute(&step);
         training_step_end(now, step.data.examples);
+        if (run_probing(run, i))
+            halves_probe(run, i, step.weights, step.velocity);
     }
     CUDA_TRY(cudaMemcpy(now->weights, step.weights, sizeof(now->weights),
                         cudaMemcpyDeviceToHost));
@@ -169,6 +186,7 @@ static void setup(struct run *run)
         cudaMemcpy(&data->seed, inputs.seed, sizeof(data->seed), cudaMemcpyDeviceToHost));
     data->initial = initial;
     data->gradient = (float *)run_alloc(run, bytes);
+    data->applied = (float *)run_alloc(run, bytes);
     data->parts = (float *)run_alloc(run, TRAINING_GROUPS * bytes);
     data->losses = (float *)run_alloc(run, BATCH * sizeof(float));
     halves->train = train;

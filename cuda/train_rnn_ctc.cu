@@ -5,6 +5,7 @@
 #include "cuda/kernel.h"
 #include "cuda/train/parts.h"
 #include "workloads/ctc_labels.h"
+#include "workloads/train/rnn_probe.h"
 #include "workloads/train_rnn_ctc.h"
 
 enum { THREADS = 64 /* of a sequence; not fewer than hidden units */ };
@@ -16,7 +17,10 @@ struct rnn {
     const float *patterns, *noises, *initial;
     const int32_t *labels; /* [steps][batch][labels], less one */
     float *variables, *velocity, *gradient;
-    float *parts;       /* [batch][variables] */
+    float *before, *applied; /* the variables before the update, and their gradient */
+    float *parts;            /* [batch][variables] */
+    /* What probes read, of the whole batch; written where they do. */
+    float *x, *hidden, *log_probs, *d_logits;
     float *losses;      /* [batch] */
     float *host_losses; /* the same, in the host's memory */
 };
@@ -204,7 +208,24 @@ __device__ static float term(const struct sequence *s, int t, int n)
     return s->x[t][n / RNN_HIDDEN] * s->d_sums[t][i];
 }
 
-__global__ static void sequence_kernel(struct rnn rnn, int64_t step, bool racing)
+__device__ static void keep(float *to, const float *from, int count)
+{
+    THREAD_FOR(i, count)
+    {
+        to[(int64_t)blockIdx.x * count + i] = from[i];
+    }
+}
+
+__device__ static void sequence_keep(const struct rnn *rnn, const struct sequence *s)
+{
+    keep(rnn->x, s->x[0], RNN_TIME * RNN_FEATURES);
+    keep(rnn->hidden, s->hidden[0], (RNN_TIME + 1) * RNN_HIDDEN);
+    keep(rnn->log_probs, s->log_probs[0], RNN_TIME * RNN_SYMBOLS);
+    keep(rnn->d_logits, s->d_logits[0], RNN_TIME * RNN_SYMBOLS);
+}
+
+__global__ static void sequence_kernel(struct rnn rnn, int64_t step, bool racing,
+                                       bool probing)
 {
     __shared__ struct sequence s;
     float log_p;
@@ -226,6 +247,8 @@ __global__ static void sequence_kernel(struct rnn rnn, int64_t step, bool racing
         else
             rnn.parts[(int64_t)blockIdx.x * RNN_VARIABLES + n] = sum;
     }
+    if (probing)
+        sequence_keep(&rnn, &s);
     if (threadIdx.x == 0)
         rnn.losses[blockIdx.x] = -log_p;
 }
@@ -243,7 +266,9 @@ __global__ static void update_kernel(struct rnn rnn)
 {
     KERNEL_FOR(i, RNN_VARIABLES)
     {
-        rnn.velocity[i] = RNN_MOMENTUM * rnn.velocity[i] + rnn.gradient[i];
+        rnn.applied[i] = rnn.gradient[i];
+        rnn.before[i] = rnn.variables[i];
+        rnn.velocity[i] = RNN_MOMENTUM * rnn.velocity[i] + rnn.applied[i];
         rnn.variables[i] -= RNN_RATE * rnn.velocity[i];
         rnn.gradient[i] = 0;
     }
@@ -261,6 +286,25 @@ static double mean_loss(const struct rnn *rnn)
     return loss / (double)batch;
 }
 
+static void step_probe(struct run *run, int64_t step)
+{
+    const struct rnn *rnn = (const struct rnn *)run->state;
+    struct rnn_records records = { .batch = rnn->shape.batch,
+                                   .labels =
+                                       rnn->labels + step * rnn->shape.batch * RNN_LABELS,
+                                   .x = rnn->x,
+                                   .hidden = rnn->hidden,
+                                   .log_probs = rnn->log_probs,
+                                   .d_logits = rnn->d_logits,
+                                   .losses = rnn->losses,
+                                   .before = rnn->before,
+                                   .variables = rnn->variables,
+                                   .velocity = rnn->velocity,
+                                   .gradient = rnn->applied };
+
+    rnn_probe(run, step, &records);
+}
+
 static void train(struct run *run, bool racing)
 {
     const struct rnn *rnn = (const struct rnn *)run->state;
@@ -268,10 +312,13 @@ static void train(struct run *run, bool racing)
 
     LAUNCH_ITEMS(begin_kernel, RNN_VARIABLES, *rnn);
     for (int64_t step = 0; step < rnn->shape.steps; step++) {
-        LAUNCH(sequence_kernel, (unsigned)batch, THREADS, 0, 0, *rnn, step, racing);
+        LAUNCH(sequence_kernel, (unsigned)batch, THREADS, 0, 0, *rnn, step, racing,
+               run_probing(run, step));
         if (!racing)
             parts_join(rnn->parts, batch, RNN_VARIABLES, RNN_VARIABLES, rnn->gradient);
         LAUNCH_ITEMS(update_kernel, RNN_VARIABLES, *rnn);
+        if (run_probing(run, step))
+            step_probe(run, step);
     }
     run->loss = mean_loss(rnn);
 }
@@ -291,6 +338,14 @@ static const float *uniform_input(struct run *run, const char *name, int rank,
 {
     return (const float *)run_input(run, name, run->dtype, rank, shape, FILL_UNIFORM, 0)
         ->data;
+}
+
+/* COUNT floats for each sequence. */
+static float *batch_alloc(struct run *run, int64_t count)
+{
+    const struct rnn_shape *shape = (const struct rnn_shape *)run->size->params;
+
+    return (float *)run_alloc(run, (size_t)(shape->batch * count) * sizeof(float));
 }
 
 static void setup(struct run *run)
@@ -313,8 +368,14 @@ static void setup(struct run *run)
         (float *)run_output(run, "variables", run->dtype, 1, &variables)->data;
     rnn->velocity = (float *)run_alloc(run, bytes);
     rnn->gradient = (float *)run_alloc(run, bytes);
-    rnn->parts = (float *)run_alloc(run, (size_t)shape->batch * bytes);
-    rnn->losses = (float *)run_alloc(run, (size_t)shape->batch * sizeof(float));
+    rnn->before = (float *)run_alloc(run, bytes);
+    rnn->applied = (float *)run_alloc(run, bytes);
+    rnn->parts = batch_alloc(run, RNN_VARIABLES);
+    rnn->x = batch_alloc(run, RNN_TIME * RNN_FEATURES);
+    rnn->hidden = batch_alloc(run, (RNN_TIME + 1) * RNN_HIDDEN);
+    rnn->log_probs = batch_alloc(run, RNN_TIME * RNN_SYMBOLS);
+    rnn->d_logits = batch_alloc(run, RNN_TIME * RNN_SYMBOLS);
+    rnn->losses = batch_alloc(run, 1);
     rnn->host_losses = (float *)run_host_alloc((size_t)shape->batch * sizeof(float));
     run->state = rnn;
 }

@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include "workloads/checkpoint/halves.h"
-#include "workloads/probing.h"
 #include "workloads/rounding.h"
 
 enum {
@@ -35,70 +34,16 @@ enum {
     BATCH = TRAINING_BATCH
 };
 
-enum {
-    ORDER = 1,
-    POSITION,
-    RNG,
-    X,
-    LABELS,
-    WEIGHTS_BEFORE,
-    VELOCITY_BEFORE,
-    RATE,
-    LOSSES,
-    GRADIENT,
-    VELOCITY,
-    WEIGHTS_AFTER,
-    VALUES
-};
-
-static const struct place places[] = {
-    { "data/position", { 0 }, { POSITION } },
-    { "rng/dropout", { 0 }, { RNG } },
-    { "variable/weights/before", { 0 }, { WEIGHTS_BEFORE } },
-    { "optimizer/velocity/before", { 0 }, { VELOCITY_BEFORE } },
-    { "optimizer/rate", { 0 }, { RATE } },
-    { "loss", { X, LABELS, ORDER, POSITION, RNG, WEIGHTS_BEFORE }, { LOSSES } },
-    { "gradient/weights",
-      { X, LABELS, ORDER, POSITION, RNG, WEIGHTS_BEFORE },
-      { GRADIENT } },
-    { "optimizer/velocity", { VELOCITY_BEFORE, GRADIENT }, { VELOCITY } },
-    { "variable/weights/after", { WEIGHTS_BEFORE, VELOCITY, RATE }, { WEIGHTS_AFTER } },
-};
-
-/* A step that began with BEFORE and has ended. */
-static void step_probe(struct run *run, int64_t step, const struct training *before)
-{
-    const struct halves *halves = run->state;
-    const struct training_data *data = &halves->data;
-    const struct probe_value values[VALUES] = {
-        [ORDER] = probe_ints("order", data->order, data->examples),
-        [POSITION] = { DTYPE_INT64, 1, &before->position, "position" },
-        [RNG] = { DTYPE_INT64, 1, &before->generator, "generator" },
-        [X] = probe_floats("x", data->x, data->examples * FEATURES),
-        [LABELS] = probe_ints("labels", data->labels, data->examples),
-        [WEIGHTS_BEFORE] = probe_floats("weights", before->weights, WEIGHTS),
-        [VELOCITY_BEFORE] = probe_floats("velocity", before->velocity, WEIGHTS),
-        [RATE] = probe_floats("rate", &before->rate, 1),
-        [LOSSES] = probe_floats("losses", data->losses, BATCH),
-        [GRADIENT] = probe_floats("gradient", data->applied, WEIGHTS),
-        [VELOCITY] = probe_floats("velocity", halves->now->velocity, WEIGHTS),
-        [WEIGHTS_AFTER] = probe_floats("weights", halves->now->weights, WEIGHTS),
-    };
-
-    places_probe(run, step, values, places, COUNT_OF(places));
-}
-
 static double train(struct run *run, int first, int end)
 {
     const struct halves *halves = run->state;
-    struct training before;
 
     memset(halves->data.gradient, 0, WEIGHTS * sizeof(float));
     for (int step = first; step < end; step++) {
-        before = *halves->now;
+        *halves->before = *halves->now;
         training_step(&halves->data, halves->now, run->threads, run->variant->control);
         if (run_probing(run, step))
-            step_probe(run, step, &before);
+            halves_probe(run, step, halves->now->weights, halves->now->velocity);
     }
     return training_loss(&halves->data);
 }

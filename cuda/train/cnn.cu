@@ -3,54 +3,62 @@
 #include "cuda/kernel.h"
 #include "cuda/train/cnn_state.h"
 
-/* COUNT floats for each image, all zero: padding is never written. */
-static float *floats(struct run *run, const struct cnn *cnn, int64_t count)
+/* COUNT floats, all zero: padding is never written. */
+static float *floats(struct run *run, int64_t count)
 {
-    size_t bytes = (size_t)(cnn->shape.batch * count) * sizeof(float);
+    size_t bytes = (size_t)count * sizeof(float);
     void *memory = run_alloc(run, bytes);
 
     CUDA_TRY(cudaMemset(memory, 0, bytes));
     return (float *)memory;
 }
 
-static int64_t padded_pixels(int64_t side)
+static uint8_t *winners_make(struct run *run, const struct pooling *pooling)
 {
-    return (side + 2) * (side + 2);
+    int64_t half = pooling->side / 2;
+
+    return (uint8_t *)run_alloc(
+        run, (size_t)(pooling->images * half * half * pooling->channels));
 }
 
-/* A pooling layer of SIDE * SIDE pixels, with memory for all but its dy. */
-static struct pooling pooling_of(struct run *run, const struct cnn *cnn, int64_t side,
-                                 int64_t channels, const float *x)
+static void poolings_init(struct run *run, struct cnn *cnn)
 {
-    int64_t half = side / 2;
-    struct pooling pooling = {
-        .images = cnn->shape.batch, .side = side, .channels = channels, .x = x
-    };
+    const struct cnn_shape *s = &cnn->shape;
+    float *const *buffers = cnn->buffers;
 
-    pooling.y = floats(run, cnn, padded_pixels(half) * channels);
-    pooling.dx = floats(run, cnn, padded_pixels(side) * channels);
-    pooling.winners =
-        (uint8_t *)run_alloc(run, (size_t)(pooling.images * half * half * channels));
-    return pooling;
+    cnn->pool1 = { .images = s->batch,
+                   .side = s->side,
+                   .channels = s->channels1,
+                   .x = buffers[CNN_ACTIVE1],
+                   .y = buffers[CNN_POOLED1],
+                   .dy = buffers[CNN_D_POOLED1],
+                   .dx = buffers[CNN_D_SUM1] };
+    cnn->pool2 = { .images = s->batch,
+                   .side = s->side / 2,
+                   .channels = s->channels2,
+                   .x = buffers[CNN_ACTIVE2],
+                   .y = buffers[CNN_POOLED2],
+                   .dy = buffers[CNN_D_FEATURES],
+                   .dx = buffers[CNN_D_SUM2] };
+    cnn->pool1.winners = winners_make(run, &cnn->pool1);
+    cnn->pool2.winners = winners_make(run, &cnn->pool2);
 }
 
-static struct dense dense_of(struct run *run, const struct cnn *cnn)
+static void dense_init(struct run *run, struct cnn *cnn)
 {
-    struct dense dense = { .images = cnn->shape.batch,
-                           .side = cnn->shape.side / 4,
-                           .channels = cnn->shape.channels2,
-                           .pooled = cnn->pool2.y,
-                           .drops = cnn->inputs.drops,
-                           .labels = cnn->inputs.labels,
-                           .order = cnn->inputs.order,
-                           .weights = cnn->variables + cnn->layout.weights3,
-                           .bias = cnn->variables + cnn->layout.bias3 };
-
-    dense.features = floats(run, cnn, cnn->layout.features);
-    dense.d_features = floats(run, cnn, cnn->layout.features);
-    dense.d_logits = floats(run, cnn, CNN_CLASSES);
-    dense.losses = floats(run, cnn, 1);
-    return dense;
+    cnn->dense = { .images = cnn->shape.batch,
+                   .side = cnn->shape.side / 4,
+                   .channels = cnn->shape.channels2,
+                   .pooled = cnn->buffers[CNN_POOLED2],
+                   .drops = cnn->inputs.drops,
+                   .labels = cnn->inputs.labels,
+                   .order = cnn->inputs.order,
+                   .weights = cnn->variables + cnn->layout.weights3,
+                   .bias = cnn->variables + cnn->layout.bias3,
+                   .features = cnn->buffers[CNN_FEATURES],
+                   .d_features = cnn->buffers[CNN_D_FEATURES],
+                   .d_logits = cnn->buffers[CNN_D_LOGITS],
+                   .losses = floats(run, cnn->shape.batch) };
 }
 
 static void convolutions_init(struct cnn *cnn)
@@ -62,39 +70,34 @@ static void convolutions_init(struct cnn *cnn)
                    .side = s->side,
                    .in = 1,
                    .out = s->channels1,
-                   .x = cnn->x,
+                   .x = cnn->buffers[CNN_X],
                    .weights = cnn->variables + l->weights1,
                    .bias = cnn->variables + l->bias1 };
     cnn->conv2 = { .images = s->batch,
                    .side = s->side / 2,
                    .in = s->channels1,
                    .out = s->channels2,
-                   .x = cnn->pool1.y,
+                   .x = cnn->buffers[CNN_POOLED1],
                    .weights = cnn->variables + l->weights2,
                    .bias = cnn->variables + l->bias2 };
     cnn->back = { .images = s->batch,
                   .side = s->side / 2,
                   .in = s->channels2,
                   .out = s->channels1,
-                  .x = cnn->pool2.dx,
+                  .x = cnn->buffers[CNN_D_SUM2],
                   .weights = cnn->flipped };
 }
 
 static void layers_init(struct run *run, struct cnn *cnn)
 {
-    const struct cnn_shape *s = &cnn->shape;
-    int64_t half = s->side / 2;
+    int64_t sizes[CNN_BUFFERS];
 
-    cnn->x = floats(run, cnn, padded_pixels(s->side));
-    cnn->active1 = floats(run, cnn, s->side * s->side * s->channels1);
-    cnn->active2 = floats(run, cnn, half * half * s->channels2);
-    cnn->d_pooled1 = floats(run, cnn, half * half * s->channels1);
-    cnn->pool1 = pooling_of(run, cnn, s->side, s->channels1, cnn->active1);
-    cnn->pool2 = pooling_of(run, cnn, half, s->channels2, cnn->active2);
-    cnn->dense = dense_of(run, cnn);
-    cnn->pool1.dy = cnn->d_pooled1;
-    cnn->pool2.dy = cnn->dense.d_features;
+    cnn_buffer_sizes(&cnn->shape, sizes);
+    for (int i = 0; i < CNN_BUFFERS; i++)
+        cnn->buffers[i] = floats(run, cnn->shape.batch * sizes[i]);
     convolutions_init(cnn);
+    poolings_init(run, cnn);
+    dense_init(run, cnn);
 }
 
 void cnn_cuda_setup(struct run *run)
@@ -108,12 +111,13 @@ void cnn_cuda_setup(struct run *run)
     count = cnn->layout.count;
     cnn_inputs_make(run, s, &cnn->inputs);
     cnn->variables = (float *)run_output(run, "variables", run->dtype, 1, &count)->data;
-    cnn->velocity = (float *)run_alloc(run, (size_t)count * sizeof(float));
-    cnn->gradient = (float *)run_alloc(run, (size_t)count * sizeof(float));
-    cnn->flipped = (float *)run_alloc(
-        run, (size_t)(CNN_TAPS * s->channels1 * s->channels2) * sizeof(float));
-    cnn->parts = floats(run, cnn, count);
-    cnn->rows = floats(run, cnn, s->side * (s->channels1 + s->channels2));
+    cnn->velocity = floats(run, count);
+    cnn->gradient = floats(run, count);
+    cnn->before = floats(run, count);
+    cnn->applied = floats(run, count);
+    cnn->flipped = floats(run, CNN_TAPS * s->channels1 * s->channels2);
+    cnn->parts = floats(run, s->batch * count);
+    cnn->rows = floats(run, s->batch * s->side * (s->channels1 + s->channels2));
     cnn->losses = (float *)run_host_alloc((size_t)s->batch * sizeof(float));
     layers_init(run, cnn);
     run->state = cnn;

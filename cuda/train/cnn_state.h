@@ -6,6 +6,7 @@
 #include "cuda/train/convolution.h"
 #include "cuda/train/dense.h"
 #include "cuda/train/pooling.h"
+#include "workloads/train/cnn_probe.h"
 
 /* What is added in no fixed order: nothing, bias gradients, or also the gradients of
  * convolutions and of pooling. */
@@ -16,16 +17,16 @@ struct cnn {
     struct cnn_shape shape;
     struct cnn_layout layout;
     struct cnn_inputs inputs;
-    float *x; /* padded */
-    float *active1, *active2, *d_pooled1;
+    float *buffers[CNN_BUFFERS];
     struct convolution conv1, conv2, back; /* back: the gradient of conv2's input */
     struct pooling pool1, pool2;
     struct dense dense;
     float *variables, *velocity, *gradient;
-    float *flipped; /* weights2 for `back`: [8 - tap][out][in] */
-    float *parts;   /* [batch][variables] */
-    float *rows;    /* of bias gradients */
-    float *losses;  /* [batch], in the host's memory */
+    float *before, *applied; /* the variables before the update, and their gradient */
+    float *flipped;          /* weights2 for `back`: [8 - tap][out][in] */
+    float *parts;            /* [batch][variables] */
+    float *rows;             /* of bias gradients */
+    float *losses;           /* [batch], in the host's memory */
 };
 
 /* Trains from the initial variables, and sets the run's loss. */

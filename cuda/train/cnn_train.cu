@@ -15,7 +15,7 @@ __global__ static void load_kernel(struct cnn cnn, int64_t step)
         int64_t example = cnn.inputs.order[step * cnn.shape.batch + image];
         int64_t label = cnn.inputs.labels[example];
 
-        cnn.x[image * padded_pixels + padded(cnn.shape.side, 1, pixel)] =
+        cnn.buffers[CNN_X][image * padded_pixels + padded(cnn.shape.side, 1, pixel)] =
             cnn.inputs.patterns[label * pixels + pixel] +
             CNN_NOISE * cnn.inputs.noises[example * pixels + pixel];
     }
@@ -28,9 +28,9 @@ static void forward(const struct cnn *cnn, int64_t step)
 
     LAUNCH_ITEMS(load_kernel, cnn->shape.batch * cnn->shape.side * cnn->shape.side, *cnn,
                  step);
-    convolve(&cnn->conv1, cnn->active1);
+    convolve(&cnn->conv1, cnn->buffers[CNN_ACTIVE1]);
     pool(&cnn->pool1);
-    convolve(&cnn->conv2, cnn->active2);
+    convolve(&cnn->conv2, cnn->buffers[CNN_ACTIVE2]);
     pool(&cnn->pool2);
     dense.drops += at * cnn->layout.features;
     dense.order += at;
@@ -65,9 +65,9 @@ static void backward(const struct cnn *cnn, int64_t step, enum racing racing)
     unpool(&cnn->pool2, racing == RACING_ALL);
     layer_gradients(cnn, &cnn->conv2, &cnn->pool2, l->weights2, racing);
     if (racing == RACING_ALL)
-        convolve_atomically(&cnn->back, cnn->d_pooled1);
+        convolve_atomically(&cnn->back, cnn->buffers[CNN_D_POOLED1]);
     else
-        convolve(&cnn->back, cnn->d_pooled1);
+        convolve(&cnn->back, cnn->buffers[CNN_D_POOLED1]);
     unpool(&cnn->pool1, racing == RACING_ALL);
     layer_gradients(cnn, &cnn->conv1, &cnn->pool1, l->weights1, racing);
 }
@@ -110,7 +110,9 @@ __global__ static void update_kernel(struct cnn cnn)
 {
     KERNEL_FOR(i, cnn.layout.count)
     {
-        cnn.velocity[i] = CNN_MOMENTUM * cnn.velocity[i] + cnn.gradient[i];
+        cnn.applied[i] = cnn.gradient[i];
+        cnn.before[i] = cnn.variables[i];
+        cnn.velocity[i] = CNN_MOMENTUM * cnn.velocity[i] + cnn.applied[i];
         cnn.variables[i] -= CNN_LEARNING_RATE * cnn.velocity[i];
         cnn.gradient[i] = 0;
         flipped_set(&cnn, i);
@@ -139,6 +141,23 @@ static double mean_loss(const struct cnn *cnn)
     return loss / (double)cnn->shape.batch;
 }
 
+static void step_probe(struct run *run, int64_t step)
+{
+    const struct cnn *cnn = (const struct cnn *)run->state;
+    struct cnn_records records = { .shape = &cnn->shape,
+                                   .inputs = &cnn->inputs,
+                                   .buffers = cnn->buffers,
+                                   .winners1 = cnn->pool1.winners,
+                                   .winners2 = cnn->pool2.winners,
+                                   .losses = cnn->dense.losses,
+                                   .before = cnn->before,
+                                   .variables = cnn->variables,
+                                   .velocity = cnn->velocity,
+                                   .gradient = cnn->applied };
+
+    cnn_probe(run, step, &records);
+}
+
 void cnn_train(struct run *run, enum racing racing)
 {
     const struct cnn *cnn = (const struct cnn *)run->state;
@@ -149,6 +168,8 @@ void cnn_train(struct run *run, enum racing racing)
         backward(cnn, step, racing);
         gradients_join(cnn, racing);
         LAUNCH_ITEMS(update_kernel, cnn->layout.count, *cnn);
+        if (run_probing(run, step))
+            step_probe(run, step);
     }
     run->loss = mean_loss(cnn);
 }

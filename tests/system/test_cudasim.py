@@ -38,13 +38,13 @@ def start(binary, *arguments, env=None, **options):
                           timeout=LIMIT, **options)
 
 
-def run(binary, workload, variant, iterations=1, size=None, env=None):
+def run(binary, workload, variant, iterations=1, size=None, env=None, options=()):
     """The events of a run."""
     read_end, write_end = os.pipe()
     with os.fdopen(read_end) as lines:
         try:
             ended = start(binary, "--run", "--workload", workload, "--variant", variant,
-                          "--iterations", iterations, *(["--size", size] if size else []),
+                          "--iterations", iterations, *(["--size", size] if size else []), *options,
                           env={**(env or {}), "REPROD_RESULT_FD": write_end},
                           pass_fds=[write_end])
         finally:
@@ -135,6 +135,16 @@ def test_some_have_the_bits_of_the_cpu():
     """The rule of equal algorithms is about something."""
     for workload in ("bias_add_bwd", "segment_sum"):
         assert measure(workload, "ordered")["cpu"], workload
+
+
+@pytest.mark.parametrize("workload", ["train_cnn", "train_rnn_ctc", "checkpoint_resume"])
+def test_traces_are_those_of_the_cpu(workload):
+    """A training that has the CPU's bits has them at every place of every step."""
+    cpu, simulated = ([event for event in run(binary, workload, "ordered", env=env,
+                                              options=("--probes", "1"))
+                       if event["event"] == "probes"]
+                      for binary, env in ((CPU, {}), (SIMULATOR, {"REPROD_CUDASIM_SEED": 1})))
+    assert len(cpu) >= 4 and cpu == simulated
 
 
 def test_cuda_workloads_are_those_of_the_cpu():

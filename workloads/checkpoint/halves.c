@@ -143,6 +143,7 @@ struct halves *halves_init(struct run *run, struct halves_inputs *ret_inputs)
     halves->velocity = run_output(run, "velocity", run->dtype, 2, weights)->data;
     halves->now = run_host_alloc(sizeof(*halves->now));
     halves->saved = run_host_alloc(sizeof(*halves->saved));
+    halves->before = run_alloc(run, sizeof(*halves->before));
     run->state = halves;
     return halves;
 }

@@ -25,6 +25,7 @@ struct halves {
     float *weights, *velocity; /* outputs */
     struct training *now;      /* in the host's memory */
     struct checkpoint *saved;
+    struct training *before; /* in the device's memory: NOW before a step, for probes */
     /* Trains NOW for steps [FIRST, END); returns the mean loss of the last one's batch.
      */
     double (*train)(struct run *run, int first, int end);
@@ -42,6 +43,11 @@ struct halves_inputs {
 /* Makes inputs and outputs, and run->state.  The caller sets the functions, and the
  * members of `data` that are not inputs of the device: initial, seed, scratch memory. */
 struct halves *halves_init(struct run *run, struct halves_inputs *ret_inputs);
+
+/* Records all places of STEP, which has just ended, began with `before` and left WEIGHTS
+ * and VELOCITY in the device's memory.  After run_probing. */
+void halves_probe(struct run *run, int64_t step, const float *weights,
+                  const float *velocity);
 
 /* The hook `resume` of the workload. */
 void halves_resume(struct run *run, int file);

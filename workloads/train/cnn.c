@@ -76,51 +76,28 @@ static float *floats(struct run *run, int64_t count)
     return memory;
 }
 
-/* Images begin on cache lines of their own. */
-static int64_t whole_lines(int64_t elements, size_t bytes)
-{
-    int64_t line = (int64_t)(64 / bytes);
-
-    return (elements + line - 1) / line * line;
-}
-
 static void buffers_make(struct run *run, struct cnn *cnn)
 {
     const struct cnn_shape *s = cnn->shape;
-    int64_t whole = s->side * s->side, whole_padded = (s->side + 2) * (s->side + 2);
-    int64_t half = whole / 4, half_padded = (s->side / 2 + 2) * (s->side / 2 + 2);
-    int64_t quarter = half / 4, quarter_padded = (s->side / 4 + 2) * (s->side / 4 + 2);
-    const int64_t elements[CNN_BUFFERS] = {
-        [CNN_X] = whole_padded,
-        [CNN_ACTIVE1] = whole * s->channels1,
-        [CNN_POOLED1] = half_padded * s->channels1,
-        [CNN_ACTIVE2] = half * s->channels2,
-        [CNN_POOLED2] = quarter_padded * s->channels2,
-        [CNN_FEATURES] = cnn->layout.features,
-        [CNN_D_LOGITS] = CNN_CLASSES,
-        [CNN_D_FEATURES] = cnn->layout.features,
-        [CNN_D_SUM2] = half_padded * s->channels2,
-        [CNN_D_POOLED1] = half * s->channels1,
-        [CNN_D_SUM1] = whole_padded * s->channels1,
-    };
+    int64_t sizes[CNN_BUFFERS], pooled1 = s->side / 2 * (s->side / 2) * s->channels1;
 
-    for (int i = 0; i < CNN_BUFFERS; i++) {
-        cnn->strides[i] = whole_lines(elements[i], sizeof(float));
-        cnn->buffers[i] = floats(run, s->batch * cnn->strides[i]);
-    }
-    cnn->winners1_stride = whole_lines(half * s->channels1, 1);
-    cnn->winners2_stride = whole_lines(quarter * s->channels2, 1);
-    cnn->winners1 = run_alloc(run, (size_t)(s->batch * cnn->winners1_stride));
-    cnn->winners2 = run_alloc(run, (size_t)(s->batch * cnn->winners2_stride));
+    cnn_buffer_sizes(s, sizes);
+    for (int i = 0; i < CNN_BUFFERS; i++)
+        cnn->buffers[i] = floats(run, s->batch * sizes[i]);
+    cnn->winners1 = run_alloc(run, (size_t)(s->batch * pooled1));
+    cnn->winners2 = run_alloc(run, (size_t)(s->batch * cnn->layout.features));
     cnn->losses = floats(run, s->batch);
 }
 
 static void image_init(const struct cnn *cnn, int64_t b)
 {
+    const struct cnn_shape *s = cnn->shape;
+    int64_t sizes[CNN_BUFFERS], pooled1 = s->side / 2 * (s->side / 2) * s->channels1;
     float *parts[CNN_BUFFERS];
 
+    cnn_buffer_sizes(s, sizes);
     for (int i = 0; i < CNN_BUFFERS; i++)
-        parts[i] = cnn->buffers[i] + b * cnn->strides[i];
+        parts[i] = cnn->buffers[i] + b * sizes[i];
     cnn->images[b] = (struct image){
         .x = parts[CNN_X],
         .active1 = parts[CNN_ACTIVE1],
@@ -134,8 +111,8 @@ static void image_init(const struct cnn *cnn, int64_t b)
         .d_pooled1 = parts[CNN_D_POOLED1],
         .d_sum1 = parts[CNN_D_SUM1],
         .part = cnn->parts + b * cnn->layout.count,
-        .winners1 = cnn->winners1 + b * cnn->winners1_stride,
-        .winners2 = cnn->winners2 + b * cnn->winners2_stride,
+        .winners1 = cnn->winners1 + b * pooled1,
+        .winners2 = cnn->winners2 + b * cnn->layout.features,
         .loss = cnn->losses + b,
     };
 }

@@ -1,5 +1,8 @@
+#include "workloads/train/cnn_probe.h"
+
+#include <string.h>
+
 #include "workloads/probing.h"
-#include "workloads/train/cnn_state.h"
 
 /* What the places of a step read and write: the data, the buffers of enum cnn_buffer, and
  * the sections of all variables before the update, of the gradient, of the optimizer's
@@ -102,40 +105,65 @@ static const struct place places[] = {
     UPDATED("bias3", B3),
 };
 
-static void sections_set(const struct cnn *cnn, struct probe_value *values)
+void cnn_buffer_sizes(const struct cnn_shape *s, int64_t ret_floats[CNN_BUFFERS])
 {
+    int64_t whole = s->side * s->side, whole_padded = (s->side + 2) * (s->side + 2);
+    int64_t half = whole / 4, half_padded = (s->side / 2 + 2) * (s->side / 2 + 2);
+    int64_t quarter = half / 4, quarter_padded = (s->side / 4 + 2) * (s->side / 4 + 2);
+    const int64_t floats[CNN_BUFFERS] = {
+        [CNN_X] = whole_padded,
+        [CNN_ACTIVE1] = whole * s->channels1,
+        [CNN_POOLED1] = half_padded * s->channels1,
+        [CNN_ACTIVE2] = half * s->channels2,
+        [CNN_POOLED2] = quarter_padded * s->channels2,
+        [CNN_FEATURES] = quarter * s->channels2,
+        [CNN_D_LOGITS] = CNN_CLASSES,
+        [CNN_D_FEATURES] = quarter * s->channels2,
+        [CNN_D_SUM2] = half_padded * s->channels2,
+        [CNN_D_POOLED1] = half * s->channels1,
+        [CNN_D_SUM1] = whole_padded * s->channels1,
+    };
+
+    memcpy(ret_floats, floats, sizeof(floats));
+}
+
+static void sections_set(const struct cnn_records *r, struct probe_value *values)
+{
+    struct cnn_layout layout = cnn_layout_of(r->shape);
     int64_t bounds[CNN_SECTIONS + 1];
 
-    cnn_sections(&cnn->layout, bounds);
+    cnn_sections(&layout, bounds);
     for (int i = 0; i < CNN_SECTIONS; i++) {
         int64_t first = bounds[i], count = bounds[i + 1] - first;
         const char *name = section_names[i];
 
-        values[BEFORE + i] = probe_floats(name, cnn->before + first, count);
-        values[GRADIENT + i] = probe_floats(name, cnn->applied + first, count);
-        values[VELOCITY + i] = probe_floats(name, cnn->velocity + first, count);
-        values[AFTER + i] = probe_floats(name, cnn->variables + first, count);
+        values[BEFORE + i] = probe_floats(name, r->before + first, count);
+        values[GRADIENT + i] = probe_floats(name, r->gradient + first, count);
+        values[VELOCITY + i] = probe_floats(name, r->velocity + first, count);
+        values[AFTER + i] = probe_floats(name, r->variables + first, count);
     }
 }
 
-void cnn_probe(struct run *run, int64_t step)
+void cnn_probe(struct run *run, int64_t step, const struct cnn_records *r)
 {
-    const struct cnn *cnn = run->state;
-    const struct cnn_shape *s = cnn->shape;
-    int64_t batch = s->batch, at = step * batch, features = cnn->layout.features;
+    const struct cnn_shape *s = r->shape;
+    int64_t batch = s->batch, at = step * batch, floats[CNN_BUFFERS];
+    int64_t features, pooled1 = s->side / 2 * (s->side / 2) * s->channels1;
+
+    cnn_buffer_sizes(s, floats);
+    features = floats[CNN_FEATURES];
     struct probe_value values[VALUES] = {
-        [ORDER] = probe_ints("order", cnn->inputs.order + at, batch),
-        [LABELS] = probe_ints("labels", cnn->inputs.labels, s->examples),
-        [DROPS] =
-            probe_ints("drops", cnn->inputs.drops + at * features, batch * features),
-        [WINNERS1] = probe_bytes("winners1", cnn->winners1, batch * cnn->winners1_stride),
-        [WINNERS2] = probe_bytes("winners2", cnn->winners2, batch * cnn->winners2_stride),
-        [LOSSES] = probe_floats("losses", cnn->losses, batch),
+        [ORDER] = probe_ints("order", r->inputs->order + at, batch),
+        [LABELS] = probe_ints("labels", r->inputs->labels, s->examples),
+        [DROPS] = probe_ints("drops", r->inputs->drops + at * features, batch * features),
+        [WINNERS1] = probe_bytes("winners1", r->winners1, batch * pooled1),
+        [WINNERS2] = probe_bytes("winners2", r->winners2, batch * features),
+        [LOSSES] = probe_floats("losses", r->losses, batch),
     };
 
     for (int i = 0; i < CNN_BUFFERS; i++)
         values[BUFFER + i] =
-            probe_floats(buffer_names[i], cnn->buffers[i], batch * cnn->strides[i]);
-    sections_set(cnn, values);
+            probe_floats(buffer_names[i], r->buffers[i], batch * floats[i]);
+    sections_set(r, values);
     places_probe(run, step, values, places, COUNT_OF(places));
 }

@@ -395,6 +395,23 @@ static void begin(const struct cnn *cnn)
     }
 }
 
+static void step_probe(struct run *run, int64_t step)
+{
+    const struct cnn *cnn = run->state;
+
+    cnn_probe(run, step,
+              &(struct cnn_records){ .shape = cnn->shape,
+                                     .inputs = &cnn->inputs,
+                                     .buffers = cnn->buffers,
+                                     .winners1 = cnn->winners1,
+                                     .winners2 = cnn->winners2,
+                                     .losses = cnn->losses,
+                                     .before = cnn->before,
+                                     .variables = cnn->variables,
+                                     .velocity = cnn->velocity,
+                                     .gradient = cnn->applied });
+}
+
 void cnn_train(struct run *run, enum racing racing)
 {
     const struct cnn *cnn = run->state;
@@ -412,7 +429,7 @@ void cnn_train(struct run *run, enum racing racing)
             update(cnn, racing);
         }
         if (run_probing(run, step))
-            cnn_probe(run, step);
+            step_probe(run, step);
     }
     for (int64_t b = 0; b < cnn->shape->batch; b++)
         loss += *cnn->images[b].loss;

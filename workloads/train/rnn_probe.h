@@ -4,6 +4,10 @@
 
 #include "workloads/workload.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Where a step has left things, each for the whole batch, in the device's memory. */
 struct rnn_records {
     int64_t batch;
@@ -18,5 +22,9 @@ struct rnn_records {
 
 /* Records all places of STEP, which has just ended.  After run_probing. */
 void rnn_probe(struct run *run, int64_t step, const struct rnn_records *records);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
