@@ -103,7 +103,7 @@ static int spawn_one(const struct run *run, int program, int input)
 /* Waits until the process numbered INDEX computes, or says why it cannot. */
 static void await(struct run *run, int index)
 {
-    char line[LINE_SIZE];
+    char line[LINE_SIZE] = "";
     size_t length = 0;
     ssize_t got = 1;
     while (got > 0 && length < sizeof(line) - 1 && !memchr(line, '\n', length)) {
