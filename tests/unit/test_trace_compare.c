@@ -194,6 +194,22 @@ static void test_outputs_of_an_iteration(void **state)
     release(&x);
 }
 
+/* A momentum that is different stays so, whatever the gradient is. */
+static void test_state_goes_on(void **state)
+{
+    struct both x;
+
+    (void)state;
+    setup(&x, "0.0 g a>b, 0.0 optimizer/w b>c, 0.1 g c>d, 0.1 optimizer/w d>e",
+          "0.0 g a>X, 0.0 optimizer/w X>Y, 0.1 g c>d, 0.1 optimizer/w d>Z");
+    check_kinds(&x, "Ri=i");
+    release(&x);
+    setup(&x, "0.0 optimizer/w a>b, 0.1 optimizer/w a>b",
+          "0.0 optimizer/w a>b, 0.1 optimizer/w a>X");
+    check_kinds(&x, "=R");
+    release(&x);
+}
+
 static void test_structure_parts(void **state)
 {
     static const struct {
@@ -340,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_other_roots),
         cmocka_unit_test(test_places_that_read_nothing),
         cmocka_unit_test(test_outputs_of_an_iteration),
+        cmocka_unit_test(test_state_goes_on),
         cmocka_unit_test(test_structure_parts),
         cmocka_unit_test(test_what_lies_before_a_parting_counts),
         cmocka_unit_test(test_a_place_twice_in_a_step),

@@ -110,6 +110,7 @@ static const char *cause_of(const struct trace *trace, int64_t position)
         return "the generator differs";
     case TRACE_ROLE_VARIABLE:
         return "the variable differs before anything was computed";
+    case TRACE_ROLE_STATE:
     case TRACE_ROLE_OUTPUT:
     case TRACE_ROLE_OTHER:
         break;

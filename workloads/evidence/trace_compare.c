@@ -38,6 +38,7 @@ static bool begins_here(const struct trace_comparison *c, const struct trace *a,
         return p->first < 0;
     case TRACE_ROLE_VARIABLE:
         return p->compared == 0;
+    case TRACE_ROLE_STATE:
     case TRACE_ROLE_OUTPUT:
     case TRACE_ROLE_OTHER:
         break;
@@ -45,7 +46,17 @@ static bool begins_here(const struct trace_comparison *c, const struct trace *a,
     return false;
 }
 
-/* DIFFERS: something before it in the iteration does. */
+/* Whether a record reads, beside what it says, something that differs.  DIFFERS:
+ * something before it in the iteration does. */
+static bool reads_more(const struct trace_comparison *c, const struct trace *a,
+                       int32_t place, bool differs)
+{
+    enum trace_role role = trace_place_role(a->places[place]);
+
+    return (role == TRACE_ROLE_OUTPUT && differs) ||
+           (role == TRACE_ROLE_STATE && c->places[place].first >= 0);
+}
+
 static enum trace_kind kind_of(const struct trace_comparison *c, const struct trace *a,
                                const struct trace_record *x, const struct trace_record *y,
                                bool differs)
@@ -59,10 +70,7 @@ static enum trace_kind kind_of(const struct trace_comparison *c, const struct tr
     if (in && trace_reads_nothing(x) && c->first >= 0) {
         return begins_here(c, a, x->place) ? TRACE_ROOT : TRACE_INFECTED;
     }
-    if (in && differs && trace_place_role(a->places[x->place]) == TRACE_ROLE_OUTPUT) {
-        return TRACE_INFECTED;
-    }
-    return in ? TRACE_ROOT : TRACE_INFECTED;
+    return in && !reads_more(c, a, x->place, differs) ? TRACE_ROOT : TRACE_INFECTED;
 }
 
 static void count(struct trace_comparison *c, int32_t place, enum trace_kind kind)

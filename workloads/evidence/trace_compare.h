@@ -50,7 +50,8 @@ struct trace_comparison {
  * computation writes, and this is where it begins to differ: data and generators at their
  * first difference, variables at their first record.  Otherwise it counts as infected.
  * So does what a whole iteration computed ("output/…", all of whose inputs it reads),
- * unless nothing before it in the iteration differs.
+ * unless nothing before it in the iteration differs, and a state that goes on from step
+ * to step ("optimizer/…"), once it was different: it reads itself.
  *
  * A and B are borrowed for the call.  ret_comparison: caller releases. */
 void trace_compare(const struct trace *a, const struct trace *b,

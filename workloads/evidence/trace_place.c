@@ -103,6 +103,9 @@ enum trace_role trace_place_role(const char *place)
     if (strncmp(place, "rng/", 4) == 0) {
         return TRACE_ROLE_RNG;
     }
+    if (strncmp(place, "optimizer/", 10) == 0) {
+        return TRACE_ROLE_STATE;
+    }
     if (strncmp(place, "output/", 7) == 0) {
         return TRACE_ROLE_OUTPUT;
     }

@@ -1,8 +1,9 @@
 /* Names of places: where in a computation a probe is.  Pure.
  *
  * By convention (workloads/PROTOCOL.md) "data/…" is what a step is fed with, "rng/…" the
- * state of a generator, "variable/NAME/before" a variable before its update, and
- * "output/NAME" what a whole iteration computed from all its inputs. */
+ * state of a generator, "variable/NAME/before" a variable before its update,
+ * "optimizer/NAME" a state that goes on from step to step, and "output/NAME" what a whole
+ * iteration computed from all its inputs. */
 #ifndef WORKLOADS_EVIDENCE_TRACE_PLACE_H
 #define WORKLOADS_EVIDENCE_TRACE_PLACE_H
 
@@ -24,6 +25,7 @@ enum trace_role {
     TRACE_ROLE_DATA,
     TRACE_ROLE_RNG,
     TRACE_ROLE_VARIABLE, /* before its update */
+    TRACE_ROLE_STATE,
     TRACE_ROLE_OUTPUT
 };
 
