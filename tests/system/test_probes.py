@@ -67,7 +67,7 @@ def test_every_run_has_its_outputs():
 UNORDERED = [
     ("attention_bwd", "unordered", "gradient/q"),
     ("batchnorm_bwd", "unordered", "gradient/"),
-    ("checkpoint_resume", "unordered", ("gradient/weights", "output/")),
+    ("checkpoint_resume", "unordered", "gradient/weights"),
     ("data_loader", "unordered", "rng/parameters"),
     ("dropout", "unseeded", "rng/state"),
     ("gradient_gating", "unordered", "variable/all/after"),
@@ -90,6 +90,21 @@ def test_probes_cure_no_race_and_find_it(workload, variant, places):
     a, b = next((a, b) for a, b in zip(first, other) if a != b)
     assert a[2].startswith(places), a
     assert a[3] == b[3], "the inputs of the first difference agree"
+
+
+def test_both_processes_of_a_resumed_training_are_recorded():
+    straight = trace(run("checkpoint_resume", "ordered", "--probes", "1"))
+    assert {record[:2] for record in straight} == {(i, step) for i in (0, 1) for step in range(4)}
+    assert trace(run("checkpoint_resume", "resumed", "--probes", "1")) == straight
+    for variant, place in (("no_rng", "rng/dropout"), ("no_data_loader", "data/position"),
+                           ("no_optimizer", "optimizer/velocity/before"),
+                           ("no_schedule", "optimizer/rate")):
+        other = trace(run("checkpoint_resume", variant, "--probes", "1", iterations=1))
+        a, b = next((a, b) for a, b in zip(straight, other) if a != b)
+        assert a[:4] == b[:4] == (0, 2, place, NOTHING)
+    (_, step, place, _, _), = trace(run("checkpoint_resume", "resumed", "--capture",
+                                        "1:3:gradient/weights"))
+    assert (step, place) == (3, "gradient/weights")
 
 
 def test_density_names_and_steps():

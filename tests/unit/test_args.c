@@ -138,8 +138,9 @@ static void test_probes(void **state)
     refuse("--run --workload conv_wgrad --iterations 1 --capture 5:0:a", "below 1");
     refuse("--run --workload conv_wgrad --capture 0:0:", "ITERATION:STEP:PLACE");
     refuse("--run --workload conv_wgrad --capture 0:a", "ITERATION:STEP:PLACE");
-    refuse("--check --workload conv_wgrad --probes 1", "for --run only");
-    refuse("--resume --workload resumable --capture 0:0:a", "for --run only");
+    refuse("--check --workload conv_wgrad --probes 1", "for --run and --resume only");
+    accept("--resume --workload resumable --probes 1 --iterations 3", &a);
+    assert_int_equal(a.probes.every, 1);
 }
 
 static void test_defaults(void **state)

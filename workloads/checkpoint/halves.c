@@ -91,6 +91,8 @@ static void compute_resumed(struct run *run)
     run_resume(run, file);
     load(run, file);
     close(file);
+    /* It is the last step that puts out what the run puts out. */
+    run_probing(run, HALVES_STEPS - 1);
     results_write(run, halves->saved->loss);
 }
 

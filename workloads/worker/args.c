@@ -276,7 +276,8 @@ static bool refuse_probes(struct reading *reading)
 {
     for (int i = OPTION_PROBES; i <= OPTION_CAPTURE; i++) {
         if (reading->values[i]) {
-            return refuse(reading, "option '%s' is for --run only", option_names[i]);
+            return refuse(reading, "option '%s' is for --run and --resume only",
+                          option_names[i]);
         }
     }
     return true;
@@ -324,8 +325,8 @@ bool worker_args_parse(const struct registry *registry, const struct backend *ba
     case ARGS_CHECK:
         return refuse_probes(&reading) && read_request(&reading);
     case ARGS_RESUME:
-        return refuse_probes(&reading) && read_request(&reading) &&
-               check_resumable(&reading);
+        return read_request(&reading) && check_resumable(&reading) &&
+               read_probes(&reading);
     case ARGS_LOAD:
         return refuse_options(&reading, OPTION_COUNT - OPTION_THREADS) &&
                read_place(&reading);

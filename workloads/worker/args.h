@@ -40,7 +40,7 @@ struct args {
     struct circumstances circumstances; /* a random pattern or seed is drawn already */
     int threads;                        /* 1 .. backend->threads_max */
     const char *device; /* NULL: the first.  Borrowed from argv; not yet looked up */
-    struct probes_request probes; /* ARGS_RUN only; borrowed from argv */
+    struct probes_request probes; /* not for ARGS_CHECK; borrowed from argv */
 };
 
 /* Reads argv[1 …].  False, with one line in ret_message, when anything is wrong. */
