@@ -256,10 +256,11 @@ soak: all $(SELFTEST)
 check-stacks: all $(TRY_LIBRARIES)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -s -c tests/pytest.ini \
 	    -p no:cacheprovider tests/stacks
-detection: all $(SIMULATORS)
+detection: all $(SIMULATORS) $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_SURVEYS=20 REPROD_PROCESSES=200 REPROD_SCHEDULES=50 \
-	    $(PYTHON) -m pytest -v -c tests/pytest.ini -p no:cacheprovider \
-	    tests/system/test_detection.py tests/system/test_cudasim.py
+	    REPROD_LOCALISATIONS=20 $(PYTHON) -m pytest -v -c tests/pytest.ini -p no:cacheprovider \
+	    tests/system/test_detection.py tests/system/test_cudasim.py \
+	    tests/system/test_localise.py
 build-tests: all $(TESTS) $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS) $(BANDWIDTH)
 
 # On a machine with a GPU: needs gcc, g++, nvcc and Python, and none of the daemon's libraries.

@@ -277,6 +277,11 @@ static void read_localise(const json_t *request, struct job_wishes *w,
     if (!json_object_get(request, "iterations")) {
         w->iterations = 1;
     }
+    if (json_is_false(json_object_get(request, "probes"))) {
+        problems_add(
+            problems, PROBLEM_INVALID, "/probes",
+            "a job with \"localise\":true has probes; leave the member out for all");
+    }
     w->runs_max = read_count(
         request, "runs_max",
         w->runs > JOB_LOCALISE_RUNS_DEFAULT ? w->runs : JOB_LOCALISE_RUNS_DEFAULT,

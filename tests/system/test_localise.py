@@ -44,6 +44,7 @@ def test_one_operation_of_forty_at_one_step_in_one_of_twenty_runs(service, numbe
     assert "op23/forward" in text and "units in the last place" in text
 
 
+@pytest.mark.flavour
 def test_what_differs_in_every_run(service):
     _, found = localise(service, "selftest_pass", "unordered", runs=3, runs_max=9)
     assert found["state"] == "localised"

@@ -617,6 +617,14 @@ static void test_localise(void **state)
     refuse(text, PROBLEM_INVALID, "/runs", "runs_max (8)");
     snprintf(text, sizeof text, one, ",'stop_when_varies':true");
     refuse(text, PROBLEM_INVALID, "/stop_when_varies", "localise");
+    snprintf(text, sizeof text, one, ",'probes':false");
+    refuse(text, PROBLEM_INVALID, "/probes", "has probes");
+    snprintf(text, sizeof text, one, ",'probes':{'every':10,'names':'conv*'}");
+    job = expand(text);
+    assert_string_equal(job.items[0].options,
+                        "{\"probe-names\":\"conv*\",\"probes\":10}");
+    assert_string_equal(job.items[1].options, "");
+    job_release(&job);
     snprintf(text, sizeof text, one, ",'seeds':[1,2,3]");
     refuse(text, PROBLEM_INVALID, "/seeds", "name one of '1', '2', '3'");
     refuse("{'workloads':['wgrad'],'devices':['cpu:a'],'localise':true}", PROBLEM_INVALID,

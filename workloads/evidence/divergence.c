@@ -151,9 +151,17 @@ static int add_segment(struct divergence *d, int parent, int64_t from)
     return index;
 }
 
+/* NULL where it has no record at that position. */
+static struct position *segment_at(const struct segment *s, int64_t at)
+{
+    int64_t i = at - s->from;
+
+    return s->positions && i >= 0 && i < s->count ? &s->positions[i] : NULL;
+}
+
 static void append(struct segment *s, const struct position *position)
 {
-    if (s->count == s->capacity) {
+    if (!s->positions || s->count == s->capacity) {
         s->capacity = s->capacity ? 2 * s->capacity : 64;
         s->positions = xrealloc(s->positions, (size_t)s->capacity * sizeof *s->positions);
     }
@@ -185,9 +193,9 @@ static int find_branch(const struct divergence *d, const struct walk *w, int64_t
 {
     for (int i = 0; i < d->segment_count; i++) {
         const struct segment *s = &d->segments[i];
+        const struct position *first = s->from == at ? segment_at(s, at) : NULL;
 
-        if (s->parent == w->segment && s->from == at && s->count > 0 &&
-            same_record(&s->positions[0], here)) {
+        if (first && s->parent == w->segment && same_record(first, here)) {
             return i;
         }
     }
@@ -200,8 +208,7 @@ static struct position *find_position(struct divergence *d, struct walk *w, int6
                                       const struct position *here)
 {
     struct segment *s = &d->segments[w->segment];
-    struct position *known =
-        s->positions && at - s->from < s->count ? &s->positions[at - s->from] : NULL;
+    struct position *known = segment_at(s, at);
     int branch;
 
     if (known && same_record(known, here)) {
@@ -244,7 +251,7 @@ static bool add_value(struct divergence *d, struct value *head, const struct val
     if (d->value_count == DIVERGENCE_VALUES_MAX) {
         return false;
     }
-    if (d->value_count == d->value_capacity) {
+    if (!d->values || d->value_count == d->value_capacity) {
         d->value_capacity = d->value_capacity ? 2 * d->value_capacity : 64;
         d->values = xrealloc(d->values, (size_t)d->value_capacity * sizeof *d->values);
     }
@@ -324,14 +331,14 @@ static void end_walk(struct divergence *d, const struct trace *trace,
                      const struct walk *w)
 {
     const struct segment *s = &d->segments[w->segment];
-    int64_t next = trace->count - s->from;
+    const struct position *next = segment_at(s, trace->count);
 
     if (d->root != NONE && trace->count > d->root) {
         d->apart += w->segment != 0;
         return;
     }
-    if (!w->alone && next < s->count) {
-        note_parting(d, trace->count, &s->positions[next], NULL);
+    if (!w->alone && next) {
+        note_parting(d, trace->count, next, NULL);
     }
     d->apart += w->segment != 0 || trace->count != d->first_length;
 }
