@@ -45,6 +45,7 @@ def test_equal(service):
     assert text.startswith("EQUAL ") and "70 records of 5 steps" in text.splitlines()[0]
 
 
+@pytest.mark.flavour
 def test_root_cause(service):
     result, text = compare_workload(service, "trace_root")
     root = result["root_cause"]
@@ -102,6 +103,7 @@ def test_it_does_not_matter_which_is_a(service):
     assert compare(service, a, a)["verdict"] == "equal"
 
 
+@pytest.mark.flavour
 def test_structure_is_not_guessed_over(service):
     result, text = compare_workload(service, "trace_parts")
     parts = result["structure_parts"]
@@ -150,6 +152,7 @@ def test_environments(service):
     assert "driver: A 1.0, B 2.0" in text
 
 
+@pytest.mark.flavour
 def test_what_is_cut_is_not_comparable(service):
     result, text = compare_workload(service, "trace_crash")
     assert result["verdict"] == "not_comparable" and not result["equal"]

@@ -55,6 +55,7 @@ def test_records_are_in_program_order(whole):
     assert forward["in"] and forward["out"]
 
 
+@pytest.mark.flavour
 def test_pages_make_up_the_whole(service, path, whole):
     items, cursor, pages = [], "", 0
     while cursor is not None:
@@ -124,6 +125,7 @@ def test_without_a_trace(service):
         assert headers["Content-Type"] == "application/problem+json"
 
 
+@pytest.mark.flavour
 def test_of_runs_that_fail(service):
     _, crashed = run_pair(service, "trace_crash")
     assert crashed["outcome"] == "crashed" and crashed["trace"]["records"] == 20
