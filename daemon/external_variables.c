@@ -54,6 +54,31 @@ static bool is_variable(const char *name)
     return *name == '\0';
 }
 
+/* What a run is asked for with, or is told. */
+static bool is_request(const char *name)
+{
+    static const char prefix[] = "REPROD_";
+    static const char *const names[] = {
+        "RESULT_FD",    "WORKLOAD",      "VERSION",
+        "VARIANT",      "SIZE",          "DTYPE",
+        "SEED",         "ITERATIONS",    "DEVICE",
+        "BACKEND",      "MODEL",         "THREADS",
+        "RECIPE",       "PROBES",        "PROBE_NAMES",
+        "PROBE_STEPS",  "CAPTURE",       "CONTENTION",
+        "WORKER_BUILD", "MEMORY_POISON", "ALLOCATION_JITTER",
+    };
+
+    if (strncmp(name, prefix, strlen(prefix)) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name + strlen(prefix), names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Python does not start with anything else. */
 static bool is_hash_seed(const char *text)
 {
@@ -90,9 +115,9 @@ static enum err_code check_variable(const char *name, const json_t *value,
         return err_set(err, ERR_INVALID, "%.64s must be a text, or null for not set",
                        name);
     }
-    if (strncmp(name, "REPROD_", strlen("REPROD_")) == 0) {
+    if (is_request(name)) {
         return err_set(err, ERR_INVALID,
-                       "%.64s is not for the configuration: the agent sets REPROD_…",
+                       "%s is not for the configuration: the agent sets it, or leaves it",
                        name);
     }
     if (text && strcmp(name, "PYTHONHASHSEED") == 0 && !is_hash_seed(text)) {

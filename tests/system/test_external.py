@@ -64,7 +64,7 @@ def recipes():
 def configuration(folder):
     show = {
         "name": "show", "command": ["python3", "-c", SHOW], "no_control": "computes nothing",
-        "environment": {"GREETING": "hello", "LANG": "C"}, "version": 7,
+        "environment": {"GREETING": "hello", "LANG": "C", "REPROD_DIGEST": "python"}, "version": 7,
         "sizes": {"small": ["--epochs", "1"], "large": ["--epochs", "90"]},
         "variants": [{"name": "plain"},
                      {"name": "set", "recipe": "TDO", "arguments": ["--more"],
@@ -181,7 +181,7 @@ def test_what_a_command_gets(service):
     expected = {"RESULT_FD": "3", "WORKLOAD": "show", "VERSION": "7", "VARIANT": "plain",
                 "SIZE": "large", "DTYPE": "float32", "SEED": str(2**32 + 5), "ITERATIONS": "2",
                 "DEVICE": device["id"], "BACKEND": "cpu", "MODEL": device["model"],
-                "RECIPE": "none"}
+                "RECIPE": "none", "DIGEST": "python"}
     given = {name.removeprefix("REPROD_"): value for name, value in environment.items()
              if name.startswith("REPROD_")}
     threads, build = given.pop("THREADS"), given.pop("WORKER_BUILD")
@@ -413,6 +413,7 @@ def variant(**members):
     (variant(environment={"A": 1}), "/variants/1/environment", "A must be a text, or null"),
     (variant(environment={"A=B": "1"}), "/variants/1/environment", "'A=B' is no name"),
     (variant(environment={"REPROD_SEED": "1"}), "/variants/1/environment", "agent sets"),
+    (changed(environment={"REPROD_PROBES": None}), "/environment", "agent sets"),
     (variant(environment={"TF_DETERMINISTIC_OPS": "yes"}), "/variants/1/environment",
      "neither 1 nor true"),
     (variant(environment={"PYTHONHASHSEED": "4294967296"}), "/variants/1/environment",
