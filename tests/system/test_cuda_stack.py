@@ -64,3 +64,14 @@ def test_a_cuda_device_from_request_to_matrix(simulated):
     matrix = simulated.get(f"/v1/matrix?environment={environment}")
     [row] = [row for row in matrix["rows"] if row["workload"] == "bias_add_bwd"]
     assert row["cells"]
+
+
+def test_a_training_has_one_line_on_both_backends(simulated):
+    job = simulated.post_job(workloads=["train_cnn"], variants=["ordered"], runs=2, iterations=1)
+    assert simulated.finish_job(job)["state"] == "finished"
+    groups = simulated.get(f"/v1/jobs/{job}/digests")["groups"]
+    assert sorted(len(group["runs"]) for group in groups) == [2, 2]
+    lines = {(run["weight_sum"], run["loss"]) for group in groups for run in group["runs"]}
+    [(weight_sum, loss)] = lines
+    text = simulated.request("GET", f"/v1/jobs/{job}/digests.txt")[2]
+    assert text.count(f"  {weight_sum} | {loss} (") == 4
