@@ -110,7 +110,8 @@ enum err_code cells_get_control(struct tx *tx, const struct cell *cell,
                 "SELECT c.id FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
                 " WHERE e.id = ? AND k.workload = ? AND k.version = ? AND k.size = ?"
-                " AND k.dtype = ? AND k.seed = ? AND k.is_control AND c.completed >= ?"
+                " AND k.dtype = ? AND k.seed = ? AND k.is_control"
+                " AND c.completed - c.disturbed >= ?"
                 " ORDER BY k.variant LIMIT 1");
     query_bind_text(&q, cell->environment);
     query_bind_text(&q, cell->key.workload);

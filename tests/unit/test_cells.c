@@ -287,13 +287,17 @@ static void test_the_control_of_a_cost(void **state)
 {
     struct fixture *f = *state;
     struct pair p = { .variant = "ordered" };
+    struct fixture_run loaded = varying(5);
 
     insert_job(f);
+    loaded.circumstances = contention;
     store(f, completed(1, ORDERED));
     store(f, varying(2));
     store(f, varying(3));
+    store(f, loaded);
     fixture_read(f, read_control, &p);
-    assert_int_equal(p.code, ERR_NOT_FOUND); /* two runs are not enough */
+    assert_int_equal(p.code,
+                     ERR_NOT_FOUND); /* two runs are not enough, nor a loaded one */
     store(f, varying(4));
     fixture_read(f, read_control, &p);
     assert_int_equal(p.code, ERR_OK);
