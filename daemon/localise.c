@@ -203,7 +203,8 @@ static void end_stored(void *arg, const struct err *err)
         fail(search, "the end cannot be stored", err);
         return;
     }
-    log_info("localise: job %s: %s", search->job, search->look.reason);
+    log_info("localise: job %s: %s: %s", search->job,
+             localisation_state_name(search->look.state), search->look.reason);
     scheduler_cancel(l->scheduler, search->job);
     forget(search);
     l->hooks.kick(l->hooks.arg);

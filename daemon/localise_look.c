@@ -303,9 +303,14 @@ static enum err_code decide_capture(struct tx *tx, const struct job *job,
         return ERR_OK;
     }
     conclude(look, LOCALISATION_LOCALISED);
-    snprintf(look->reason, sizeof look->reason,
-             "%.350s; none of %d runs that captured it parted there again", l->reason,
-             count_there(state));
+    if (count_there(state) > 0) {
+        snprintf(look->reason, sizeof look->reason,
+                 "%.350s; none of %d runs that captured it parted there again", l->reason,
+                 count_there(state));
+    } else {
+        snprintf(look->reason, sizeof look->reason, "%.350s; none of %d runs captured it",
+                 l->reason, item->runs_answered);
+    }
     return ERR_OK;
 }
 

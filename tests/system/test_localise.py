@@ -3,8 +3,27 @@ import os
 
 import pytest
 
-from service import SELFTEST_WORKER, Service
+from service import ROOT, SELFTEST_WORKER, Service
 
+# A training in Python: "mix" of step 2 adds a number that no two processes share.
+TRAINING = """
+import array, os, sys
+sys.path.insert(0, sys.argv[1])
+import reprod_probe as probe
+
+for _ in probe.iterations(inputs={"x": array.array("f", range(8))}):
+    values = array.array("f", range(8))
+    for step in range(4):
+        scaled = array.array("f", [v * 0.5 for v in values])
+        probe.monitor(scaled, "scale", inputs=[values])
+        mixed = array.array("f", scaled)
+        if step == 2:
+            mixed[5] += int.from_bytes(os.urandom(2), "little") / 1024
+        probe.monitor(mixed, "mix", inputs=[scaled])
+        values = mixed
+        probe.step()
+    probe.finish(values, sum(values))
+"""
 LOCALISATIONS = int(os.environ.get("REPROD_LOCALISATIONS", "2"))
 
 
@@ -122,6 +141,18 @@ def test_killed_in_the_middle(tmp_path, variant, state):
     assert service.stop() == 0
     code, text = service.fsck()
     assert code == 0, text
+
+
+def test_a_training_of_somebody_else(tmp_path):
+    (tmp_path / "train.py").write_text(TRAINING)
+    service = Service(tmp_path, options=["--no-survey"], config={"workloads": [
+        {"name": "theirs", "command": ["python3", "train.py", str(ROOT / "workloads" / "python")],
+         "variants": [{"name": "plain", "control": True}]}]}).start()
+    _, found = localise(service, "theirs", "plain", runs=3, runs_max=9)
+    assert (found["state"], found["place"], found["step"]) == ("localised", "mix", 2), found
+    signature = found["difference"]["tensors"][0]["signature"]
+    assert (signature["elements"], signature["differ"], signature["first"]) == (8, 1, 5)
+    assert service.stop() == 0
 
 
 def test_a_real_training(tmp_path):
