@@ -15,7 +15,7 @@
  * ranks then pack, reduce and unpack.  With one thread a rank there is one such order;
  * with more only the machine decides.  The cycle in which Horovod collects tensors is
  * taken to be as long as the backward pass: what is fused becomes one buffer. */
-#include "workloads/workload.h"
+#include "workloads/ring_allreduce.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -25,18 +25,15 @@
 #include "workloads/ranks/collective.h"
 #include "workloads/ranks/ranks.h"
 #include "workloads/rounding.h"
+#include "workloads/workload.h"
 
-enum { RANKS = 4, WIDTH = 32, LEAST_ROWS = 4, ROWS_STEP = 7, ROWS_RANGE = 25 };
+enum { RANKS = RING_RANKS, WIDTH = RING_WIDTH };
 
 /* What the coordinator tells: compute gradients, then one of the ways to reduce them. */
 enum order { COMPUTE, REDUCE_FUSED, REDUCE_EACH, REDUCE_TO_ROOT };
 
 /* What a rank tells after reducing; before, the tensors that are ready. */
 enum { REDUCED = -1 };
-
-struct ring_shape {
-    int64_t tensors, batch;
-};
 
 struct ring {
     int64_t tensors, batch, total_rows;
@@ -54,11 +51,6 @@ struct ring {
     int *ranks_ready; /* of each tensor */
     float *sum;       /* [total rows][WIDTH] */
 };
-
-static int64_t layer_rows(int64_t tensor)
-{
-    return LEAST_ROWS + tensor * ROWS_STEP % ROWS_RANGE;
-}
 
 static int64_t elements(const struct ring *ring)
 {
@@ -229,18 +221,13 @@ static void compute_fixed_root(struct run *run)
     gradients_reduce(run, REDUCE_TO_ROOT);
 }
 
-static int variant_ranks(const struct run *run)
-{
-    return strcmp(run->variant->name, "two_ranks") == 0 ? 2 : RANKS;
-}
-
 static void layers_make(struct ring *ring)
 {
     struct span *layers = run_host_alloc((size_t)ring->tensors * sizeof(*layers));
 
     for (int64_t t = 0; t < ring->tensors; t++) {
-        layers[t] = (struct span){ ring->total_rows * WIDTH, layer_rows(t) * WIDTH };
-        ring->total_rows += layer_rows(t);
+        layers[t] = (struct span){ ring->total_rows * WIDTH, ring_rows(t) * WIDTH };
+        ring->total_rows += ring_rows(t);
     }
     ring->layers = layers;
 }
@@ -265,7 +252,7 @@ static void setup(struct run *run)
 
     *ring = (struct ring){ .tensors = shape->tensors,
                            .batch = shape->batch,
-                           .ranks = variant_ranks(run),
+                           .ranks = ring_ranks_of(run->variant->name),
                            .threads = run->threads };
     run->state = ring;
     layers_make(ring);
@@ -300,7 +287,8 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       double *ret_bound)
 {
     const float *x = inputs[0].data, *dy = inputs[1].data;
-    int64_t rows = output->shape[0], examples = inputs[0].shape[1] * variant_ranks(run);
+    int64_t rows = output->shape[0],
+            examples = inputs[0].shape[1] * ring_ranks_of(run->variant->name);
     double gamma = rounding_gamma(run->dtype, examples);
 
     for (int64_t i = 0; i < rows * WIDTH; i++) {

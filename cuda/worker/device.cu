@@ -87,9 +87,9 @@ bool device_read(int index, cudaDeviceProp *ret_properties)
 }
 
 #ifdef REPROD_CUDASIM
-void device_id(const cudaDeviceProp *, char ret_id[DEVICE_ID_SIZE])
+void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE])
 {
-    snprintf(ret_id, DEVICE_ID_SIZE, DEVICE_ID_PREFIX "0");
+    snprintf(ret_id, DEVICE_ID_SIZE, DEVICE_ID_PREFIX "%d", properties->pciDeviceID);
 }
 #else
 /* The runtime gives a MIG slice the UUID of the slice, which nvidia-smi prints with

@@ -84,28 +84,40 @@ cudaError_t cudaRuntimeGetVersion(int *ret_version)
     return cudaSuccess;
 }
 
+static int device_count()
+{
+    const char *number = getenv("REPROD_CUDASIM_DEVICES");
+    return number ? atoi(number) : 1;
+}
+
+static int current_device;
+
 cudaError_t cudaGetDeviceCount(int *ret_count)
 {
-    *ret_count = 1;
+    *ret_count = device_count();
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-    return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+    if (device < 0 || device >= device_count())
+        return cudaErrorInvalidDevice;
+    current_device = device;
+    return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int *ret_device)
 {
-    *ret_device = 0;
+    *ret_device = current_device;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device)
 {
     *ret_properties = cudaDeviceProp();
-    if (device != 0)
+    if (device < 0 || device >= device_count())
         return cudaErrorInvalidDevice;
+    ret_properties->pciDeviceID = device;
     snprintf(ret_properties->name, sizeof ret_properties->name, "simulator, no GPU");
     ret_properties->totalGlobalMem = DEVICE_BYTES;
     ret_properties->sharedMemPerBlock = 48 * 1024;

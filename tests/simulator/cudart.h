@@ -1,4 +1,5 @@
-/* The part of the CUDA runtime API that reprod uses, for one simulated device: device
+/* The part of the CUDA runtime API that reprod uses, for simulated devices, one or, with
+ * REPROD_CUDASIM_DEVICES=N, several, which do not check whose memory they read: device
  * memory is host memory, filled with 0xCD when it is allocated, and everything has
  * happened when a call returns.  Semantics: the CUDA Runtime API reference.
  *

@@ -20,6 +20,13 @@ def cublas(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def nccl(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("nccl")
+    compile_library(folder / "libnccl.so.2", [ROOT / "tests/fixtures/nccl/fake_nccl.c"], "-O2")
+    return folder
+
+
 def with_library(folder, **more):
     return {"REPROD_CUDASIM_LIBRARIES": 1, "LD_LIBRARY_PATH": folder, **more}
 
@@ -92,3 +99,73 @@ def test_one_order_of_additions(cublas):
     seen = {digests(run(SIMULATOR, "matmul_batched", variant, env=with_library(cublas)))[0]
             for variant in ("cublas", "cublas_workspaces", "cublas_atomics")}
     assert len(seen) == 1
+
+
+NCCL = [("nccl_ring_fused", "Ring", 4, 1), ("nccl_ring", "Ring", 4, 96),
+        ("nccl_tree_fused", "Tree", 4, 1), ("nccl_tree", "Tree", 4, 96),
+        ("nccl_ring_two_ranks", "Ring", 2, 1)]
+
+
+def gpus(count, **more):
+    return {"REPROD_CUDASIM_DEVICES": count, "REPROD_CUDASIM_SEED": 1, **more}
+
+
+@pytest.mark.parametrize("variant, algorithm, ranks, calls", NCCL)
+def test_sums_of_nccl(nccl, variant, algorithm, ranks, calls):
+    said, log = check("ring_allreduce", variant, with_library(nccl, **gpus(5)))
+    assert said["ok"], said
+    reduced = [line for line in log if line.startswith("ncclAllReduce ")]
+    assert len(reduced) == calls
+    devices = ",".join(map(str, range(ranks)))
+    for line in reduced:
+        assert line.startswith(f"ncclAllReduce ranks={ranks} ")
+        assert line.endswith(f" algorithm={algorithm} devices={devices}")
+    assert sum(line.startswith("ncclCommDestroy") for line in log) == ranks
+
+
+def test_the_ring_of_nccl_has_the_bits_of_ours(nccl):
+    """Where each tensor goes round by itself, and the imitation's ring begins where ours does."""
+    env = with_library(nccl, **gpus(4))
+    ours, theirs = (digests(run(SIMULATOR, "ring_allreduce", variant, 2, env=env))
+                    for variant in ("ordered", "nccl_ring"))
+    assert ours == theirs and len(set(ours)) == 1
+
+
+def test_fusion_by_arrival_moves_what_a_ring_begins_with(nccl):
+    env = with_library(nccl, **gpus(4))
+    assert len(set(digests(run(SIMULATOR, "ring_allreduce", "nccl_ring_fused", 2, env=env)))) == 2
+    assert len(set(digests(run(SIMULATOR, "ring_allreduce", "nccl_tree_fused", 2, env=env)))) == 1
+
+
+@pytest.mark.parametrize("variant, seen, cause", [
+    ("nccl_ring", 1, "4 ranks, and this process sees 1 GPU"),
+    ("nccl_tree_fused", 3, "4 ranks, and this process sees 3 GPUs"),
+    ("nccl_ring_two_ranks", 1, "2 ranks, and this process sees 1 GPU"),
+])
+def test_too_few_gpus_are_unsupported(nccl, variant, seen, cause):
+    end = run(SIMULATOR, "ring_allreduce", variant, env=with_library(nccl, **gpus(seen)))[-1]
+    assert (end["outcome"], end["cause"]) == ("unsupported",
+                                              f"NCCL takes one GPU for each rank: {cause}")
+
+
+def test_what_is_asked_of_nccl_is_reported(nccl):
+    env = with_library(nccl, NCCL_ALGO="Tree", **gpus(4))
+    start_event = run(SIMULATOR, "ring_allreduce", "nccl_ring", env=env)[0]
+    assert start_event["algorithm"] == (
+        "ncclAllReduce, NCCL_ALGO=Ring, 4 GPUs of one process, each tensor by itself")
+    assert start_event["environment"]["nccl"] == "2.28.9"
+    assert start_event["environment"]["env.NCCL_ALGO"] == "Tree"
+
+
+def test_a_failure_of_nccl_is_infra(nccl):
+    end = run(SIMULATOR, "ring_allreduce", "nccl_tree",
+              env=with_library(nccl, FAKE_NCCL_FAILS="1", **gpus(4)))[-1]
+    assert (end["outcome"], end["cause"]) == ("infra", "NCCL 2.28.9: ncclCommInitAll: FAKE_FAILED")
+
+
+def test_the_other_ranks_are_on_the_devices_behind_this_one(nccl):
+    env = with_library(nccl, **gpus(4))
+    ended = start(SIMULATOR, "--check", "--workload", "ring_allreduce", "--variant",
+                  "nccl_ring_fused", "--device", "sim:2", env=env)
+    assert json.loads(ended.stdout)["ok"]
+    assert b"devices=2,3,0,1" in ended.stderr
