@@ -191,6 +191,17 @@ def test_what_a_command_gets(service):
     assert not {"LEAK", "TF_DETERMINISTIC_OPS", "OMP_SCHEDULE"} & set(environment)
 
 
+def test_what_is_to_be_recorded(service):
+    [run] = runs_of(service, workloads=["show"], variants=["plain"],
+                    probes={"every": 2, "names": "conv*", "steps": [0, 10]})
+    environment, _, _ = shown(run, service)
+    given = {name: value for name, value in environment.items() if "PROBE" in name}
+    assert given == {"REPROD_PROBES": "2", "REPROD_PROBE_NAMES": "conv*",
+                     "REPROD_PROBE_STEPS": "0-10"}
+    [run] = runs_of(service, workloads=["broken"], variants=["steady"], contention=2)
+    assert run["outcome"] == "invalid" and "contention" in run["cause"]
+
+
 def test_what_a_variant_sets(service):
     [run] = runs_of(service, workloads=["show"], variants=["set"])
     environment, arguments, _ = shown(run, service)
@@ -353,6 +364,15 @@ def write_examples(folder):
                    cwd=folder, check=True)
 
 
+def compare_words(service):
+    """A job with probes names the place where two runs of the example in Python part."""
+    runs = runs_of(service, workloads=["words_python"], variants=["random"], runs=4,
+                   iterations=1, probes=True)
+    other = next(run for run in runs if run["digest"] != runs[0]["digest"])
+    result = service.get(f"/v1/compare?a={runs[0]['id']}&b={other['id']}")
+    assert result["verdict"] == "different" and result["root_cause"]["probe"] == "sum/forward"
+
+
 def test_the_examples(tmp_path):
     """Each configured as PROTOCOL.md says, beside the configuration."""
     pair = [{"name": "unordered", "control": True}, {"name": "ordered"}]
@@ -371,6 +391,7 @@ def test_the_examples(tmp_path):
         [(run["workload"], run["cause"]) for run in runs]
     lines = [run for run in runs if run["workload"] == "lines_sh"]
     assert {run["weight_sum"] for run in lines} == {"1000.0000000000000000"}
+    compare_words(service)
     found = {}
     for environment in {run["environment"] for run in runs}:
         found.update(facts(service, environment))
