@@ -95,6 +95,20 @@ def test_iterations(tmp_path):
     assert "  iteration:step         0:0    1:4" in text.splitlines()
 
 
+def test_many_steps_and_places_fit_a_terminal(service):
+    result, text = compare_workload(service, "trace_long")
+    assert (result["steps_compared"], result["places_different"]) == (130, 49)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert "  a column is up to 3 steps, and shows the worst of them" in lines
+    rows = [line for line in lines if line.startswith("  …")]  # all but the loss
+    assert len(rows) == 39 and "  and 9 more that differ" in lines
+    assert "  and 1 in which every record agrees" in lines
+    name, picture = rows[0].split()
+    assert name.endswith("/a/name/that/is/not/short/3") and len(name) == 36
+    assert picture == "·" * 46 + "R" + "#" * 13
+
+
 def test_it_does_not_matter_which_is_a(service):
     a, b = run_pair(service, "trace_end")
     one, other = compare(service, a, b), compare(service, b, a)
