@@ -25,7 +25,7 @@ const char *args_decimal(const char *text, uint64_t maximum, uint64_t *ret_value
 
 static bool read_steps(const char *text, struct probes_request *request)
 {
-    uint64_t first, last;
+    uint64_t first = 0, last = 0;
     const char *end = args_decimal(text, STEP_MAX, &first);
     if (!end || *end != '-') {
         return false;
