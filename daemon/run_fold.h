@@ -19,7 +19,11 @@
 
 enum { RUN_FOLD_CAUSE_SIZE = CASE_TITLE_SIZE * 2 };
 
-struct run_fold_iteration;
+/* Private. */
+struct run_fold_iteration {
+    char digest[DIGEST_TEXT_SIZE];
+    int64_t index, ns;
+};
 
 /* Private, but for the caller's storage. */
 struct run_fold {
