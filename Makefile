@@ -5,6 +5,7 @@
 #   make           build everything into build/
 #   make check     unit and system tests of this flavour only
 #   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
+#   make check-pytorch the probes and the example with PyTorch; downloads 3 GB, once
 #   make soak      kill the service a thousand times during its jobs
 #   make gpu-check everything that only a GPU can show; exit status 77 where there is none
 #   make detection every control twenty times, every other variant in 200 processes
@@ -256,6 +257,15 @@ soak: all $(SELFTEST)
 check-stacks: all $(TRY_LIBRARIES)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -s -c tests/pytest.ini \
 	    -p no:cacheprovider tests/stacks
+# The probes with PyTorch, JAX and numpy, which are installed into a cache of the user's, once.
+PYTORCH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/pytorch
+check-pytorch: $(INSTRUMENTS) $(DIGEST_LIB) $(PYTORCH_CACHE)/installed
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTORCH_CACHE)/bin/python -m pytest -q -rs -c tests/pytest.ini \
+	    -p no:cacheprovider $(PYTEST) $(addprefix tests/system/test_python_,$(addsuffix .py,\
+	    instruments probe checkpoints pytorch jax))
+$(PYTORCH_CACHE)/installed:
+	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
 detection: all $(SIMULATORS) $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_SURVEYS=20 REPROD_PROCESSES=200 REPROD_SCHEDULES=50 \
 	    REPROD_LOCALISATIONS=20 $(PYTHON) -m pytest -v -c tests/pytest.ini -p no:cacheprovider \
@@ -317,6 +327,7 @@ clean:
 	rm -rf build
 
 .PHONY: all run test soak detection gpu-check gpu-programs check check-unit check-system check-stacks \
+        check-pytorch \
         build-tests lint format format-check \
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))

@@ -178,9 +178,11 @@ def test_containers_are_opened():
         loss: float
         logits: list
 
-    nested = {"a": [1.5, {"b": Point(1, "text")}], 7: None, "c": Output(0.5, [1, 2, 3]), "d": ()}
+    nested = {"a": [1.5, {"b": Point(1, "text")}], 7: None, "c": Output(0.5, [1, 2, 3]), "d": (),
+              "e": ["x", "y"]}
     found = dict(reprod_probe.flatten(nested, "top"))
-    assert list(found) == ["top/a/0", "top/a/1/b/x", "top/a/1/b/y", "top/c/loss", "top/c/logits"]
+    assert list(found) == ["top/a/0", "top/a/1/b/x", "top/a/1/b/y", "top/c/loss", "top/c/logits",
+                           "top/e"]
     assert found["top/c/logits"] == array.array("q", [1, 2, 3])
     assert reprod_probe.digest([[1, 2], [3, 4]]) == reprod_probe.combine(
         [reprod_probe.digest(array.array("q", pair)) for pair in ([1, 2], [3, 4])])

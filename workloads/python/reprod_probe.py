@@ -33,6 +33,7 @@ import ctypes
 import dataclasses
 import fnmatch
 import functools
+import itertools
 import json
 import mmap
 import operator
@@ -86,6 +87,13 @@ def _keys():
     return [([k & _M32 for k in lane], [k >> 32 for k in lane]) for lane in keys]
 
 
+@functools.lru_cache(maxsize=None)
+def _zeros():
+    """For lanes a and b: what zeros from a slot to the end of a block add to its sum."""
+    return [list(itertools.accumulate([0] + list(map(operator.mul, low, high))[::-1]))[::-1]
+            for low, high in _keys()]
+
+
 def _absorb(state, word):
     hi, lo = state
     hi = _mix(hi ^ (word * _K0 + _C0 & _M64)) + lo & _M64
@@ -122,10 +130,13 @@ class PythonEngine:
     def blocks(self, address, count):
         data, a, b = _memory(address, count), 0, 0
         for block, at in enumerate(range(0, count, _BLOCK)):
-            words = struct.unpack("<2048I", bytes(data[at:at + _BLOCK]).ljust(_BLOCK, b"\0"))
+            piece = bytes(data[at:at + _BLOCK])
+            slots = -(-len(piece) // 8)
+            words = struct.unpack("<%dI" % (2 * slots), piece.ljust(8 * slots, b"\0"))
             sums = [sum(map(operator.mul, [w + k & _M32 for w, k in zip(words[::2], low)],
-                            [w + k & _M32 for w, k in zip(words[1::2], high)])) & _M64
-                    for low, high in _keys()]
+                            [w + k & _M32 for w, k in zip(words[1::2], high)]),
+                        zeros[slots]) & _M64
+                    for (low, high), zeros in zip(_keys(), _zeros())]
             mixed = _close_block(sums[0], sums[1], block)
             a, b = a + mixed[0], b + mixed[1]
         return a & _M64, b & _M64
@@ -488,7 +499,7 @@ def _sparse_parts(tensor):
 
 def _children(value):
     """[(name, child), ...] of a container, in its order; None where VALUE is none.  A list
-    of plain numbers is one array."""
+    of plain numbers is one array, one of texts one text (JSON)."""
     if hasattr(value, "__array__"):
         parts = _sparse_parts(value)
         return None if parts is None else list(parts.items())
@@ -500,6 +511,8 @@ def _children(value):
             code = {bool: "b", int: "q", float: "d"}[kinds.pop()]
             with contextlib.suppress(OverflowError):
                 return [("", array.array(code, value))]
+        if kinds == {str} and len(value) > 1:
+            return [("", json.dumps(value))]
         return list(zip(getattr(value, "_fields", map(str, range(len(value)))), value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
@@ -771,6 +784,7 @@ class Run:
         self.pending, self.pending_bytes = [], 0
         self.depth = 0
         self.frames = threading.local()
+        self.seen, self.watched = {}, {}  # by id: tensors that were recorded, that have hooks
         self.traced = False
         self.begin_clock()
         if self.fd is not None:
@@ -781,7 +795,8 @@ class Run:
         return self.fd is not None and not self.ended and self.pid == os.getpid()
 
     def write(self, event):
-        line = json.dumps(event, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        line = json.dumps(event, separators=(",", ":"), ensure_ascii=False)
+        line = line.encode("utf-8", "replace") + b"\n"
         while line:
             line = line[os.write(self.fd, line):]
 
@@ -793,9 +808,9 @@ class Run:
         """What is done here is no part of the iteration's time."""
         with self.lock:
             if self.depth == 0:
-                cuda = _torch_cuda()
+                cuda = getattr(sys.modules.get("torch"), "cuda", None)
                 if cuda is not None and cuda.is_initialized():
-                    cuda.synchronize()
+                    cuda.synchronize()  # what a probe waits for is the computation's time
                 self.entered_ns = time.perf_counter_ns()
             self.depth += 1
             try:
@@ -907,6 +922,7 @@ class Run:
         with self.probe_time():
             self.flush()
             self.step += 1
+            self.seen = {key: known for key, known in self.seen.items() if known[0]() is not None}
 
     def next_iteration(self, weights, loss, algorithm):
         self.settle()
@@ -1109,12 +1125,11 @@ def _reads_of(run, name, inputs):
 def _watch_gradient(run, tensor, place):
     if not _is_torch(tensor) or not tensor.requires_grad:
         return
-    watched = run.__dict__.setdefault("watched", {})
-    known = watched.get((id(tensor), place))
+    known = run.watched.get((id(tensor), place))
     if known is not None and known() is tensor:
         return  # a variable, monitored in every step
     if tensor.is_leaf:
-        watched[id(tensor), place] = weakref.ref(tensor)
+        run.watched[id(tensor), place] = weakref.ref(tensor)
     tensor.register_hook(functools.partial(_record_gradient, run, place))
 
 
@@ -1124,15 +1139,20 @@ def _record_gradient(run, place, gradient):
             run.record("/".join(filter(None, (place, key))), leaf_of(part))
 
 
+def _version(tensor):
+    """Changes with every operation in place."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
 def _remember(run, value):
     """Notes that this tensor, as it is now, has been recorded."""
     if _is_torch(value):
-        run.__dict__.setdefault("seen", {})[id(value)] = (weakref.ref(value), value._version)
+        run.seen[id(value)] = weakref.ref(value), _version(value)
 
 
 def _is_remembered(run, value):
-    seen = run.__dict__.get("seen", {}).get(id(value))
-    return seen is not None and seen[0]() is value and seen[1] == value._version
+    known, version = run.seen.get(id(value), (None, None))
+    return known is not None and known() is value and version == _version(value)
 
 
 @functools.lru_cache(maxsize=None)
@@ -1159,15 +1179,21 @@ class _Frame:
 
 
 class _ModuleProbe:
-    """The hooks of one module."""
+    """The hooks of one module.  A copy of the module keeps them; one that is saved and
+    loaded has hooks without a run, which do nothing."""
 
-    def __init__(self, run, name, module):
-        self.run, self.name, self.module = run, name, module
-        self.place = _place_name(name + "/forward")
+    def __init__(self, run, name):
+        self.run, self.name, self.place = run, name, _place_name(name + "/forward")
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return _ModuleProbe, (None, self.name)
 
     def before(self, module, args, kwargs=None):
         run = self.run
-        if not run.probing():
+        if run is None or not run.probing():
             return
         frames = run.frames.__dict__.setdefault("open", [])
         if not frames:
@@ -1180,22 +1206,24 @@ class _ModuleProbe:
                     place = _place_name("%s/input/%s" % (self.name, key.split("/", 1)[1]))
                     if run.probing(place):
                         run.record(place, leaf)
+                    _remember(run, part)
                 frame.reads.append(leaf.digest())
                 frame.leaves.append((key, leaf))
-            self.read_variables(frame)
+            self.read_variables(module, frame)
             frames.append(frame)
 
-    def read_variables(self, frame):
-        """Each variable once in an outermost call: none changes during it."""
+    def read_variables(self, module, frame):
+        """Each variable once in an outermost call, unless it changes during it."""
         known = self.run.frames.variables
-        for tensor in list(self.module.parameters()) + list(self.module.buffers()):
-            if (id(tensor), tensor._version) not in known:
-                known[id(tensor), tensor._version] = digest(tensor)
-            frame.reads.append(known[id(tensor), tensor._version])
+        for tensor in list(module.parameters()) + list(module.buffers()):
+            key = id(tensor), _version(tensor)
+            if key not in known:
+                known[key] = digest(tensor)
+            frame.reads.append(known[key])
 
     def after(self, module, args, *rest):
         run, output = self.run, rest[-1]
-        frames = getattr(run.frames, "open", [])
+        frames = getattr(run.frames, "open", []) if run is not None else []
         while frames and frames[-1].owner is not self:
             frames.pop()  # left by an exception
         if not frames:
@@ -1219,7 +1247,7 @@ def monitor_model(module, name=""):
     if run is None or not (run.request.every or run.request.capture):
         return module
     for path, part in module.named_modules():
-        probe = _ModuleProbe(run, ".".join(filter(None, (name, path))) or "model", part)
+        probe = _ModuleProbe(run, ".".join(filter(None, (name, path))) or "model")
         try:
             part.register_forward_pre_hook(probe.before, with_kwargs=True)
             part.register_forward_hook(probe.after, with_kwargs=True)

@@ -1,0 +1,300 @@
+"""The probes with PyTorch, and the example's places found.  make check-pytorch installs it and
+runs this; make test does where pytest's own interpreter has it."""
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from service import BUILD, ROOT
+
+PYTHON = ROOT / "workloads" / "python"
+EXAMPLE = PYTHON / "examples" / "voxels_pytorch.py"
+ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PYTHON), "HOME": "/tmp",
+               "REPROD_DIGEST_LIBRARY": str(BUILD / "libreprod-digest.so")}
+
+
+@pytest.fixture(scope="module")
+def python():
+    """An interpreter that has PyTorch."""
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed: make check-pytorch installs it and runs this")
+    return sys.executable
+
+
+def trace(python, tmp_path, code, name="trace", **more):
+    """The events of a program by hand."""
+    script = tmp_path / "program.py"
+    script.write_text("import torch\nimport reprod_probe as probe\n" + textwrap.dedent(code))
+    done = subprocess.run([python, str(script)], capture_output=True, text=True,
+                          env={**ENVIRONMENT, "REPROD_TRACE": str(tmp_path / name), **more})
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
+
+
+def records_of(events):
+    return [(event["step"], *record) for event in events if event["event"] == "probes"
+            for record in event["records"]]
+
+
+def compare(*paths):
+    done = subprocess.run([sys.executable, str(PYTHON / "reprod_compare.py"), "--json",
+                           *map(str, paths)], capture_output=True, text=True)
+    report = json.loads(done.stdout)
+    assert done.returncode == {"equal": 0, "different": 1, "not_comparable": 2}[report["verdict"]]
+    return report
+
+
+def test_tensors_are_read_as_they_are(python, tmp_path):
+    trace(python, tmp_path, """
+        import ctypes, struct
+        def bytes_of(dtype, shape, data):
+            return probe._leaf_of_bytes(dtype, shape, data).digest()
+
+        for name in ("float32", "float64", "float16", "bfloat16", "int32", "int64", "uint8",
+                     "bool", "int8", "int16", "complex64", "float8_e4m3fn", "float8_e5m2"):
+            dtype, size = getattr(torch, name), probe.DTYPES[name][1]
+            for shape in ((), (0,), (3,), (2, 0), (4, 5), (9000,)):
+                count = torch.Size(shape).numel() * size
+                raw = torch.randint(0, 2 if name == "bool" else 256, (count,), dtype=torch.uint8)
+                data = bytes(raw.tolist())
+                tensor = raw.view(dtype).reshape(shape) if count else torch.empty(shape, dtype=dtype)
+                assert probe.digest(tensor) == bytes_of(name, shape, data), (name, shape)
+        x = torch.arange(12.0).reshape(3, 4)
+        assert probe.digest(x.t()) == probe.digest(x.t().contiguous()) != probe.digest(x)
+        assert probe.digest(x[:, ::2]) == probe.digest(x[:, ::2].clone())
+        assert probe.digest(x.expand(2, 3, 4)) == probe.digest(x.expand(2, 3, 4).clone())
+        z = torch.complex(x, x)
+        assert probe.digest(z.conj()) == probe.digest(z.conj().resolve_conj()) != probe.digest(z)
+        assert probe.digest(torch.nn.Parameter(x)) == probe.digest(x)
+        assert probe.digest(torch.tensor([-0.0])) != probe.digest(torch.tensor([0.0]))
+        assert list(dict(probe.flatten(x.to_sparse(), "s"))) == ["s/indices", "s/values"]
+        assert len(list(probe.flatten(x.to_sparse_csr()))) == 3
+        assert probe.exact_sum([x, torch.ones(2, dtype=torch.bfloat16)]) == struct.pack(">d", 68).hex()
+        for unreadable in (torch.empty(2, device="meta"), torch.quantize_per_tensor(x, 1, 0, torch.qint8)):
+            try:
+                probe.digest(unreadable)
+            except (TypeError, RuntimeError) as error:
+                print(error)
+            else:
+                raise AssertionError(unreadable)
+        probe.finish(x)
+    """)
+
+
+MODEL = """
+    import os
+    odd = lambda what: 1 + 2**-20 * (os.environ.get("ODD") == what)
+    torch.set_num_threads(1)
+
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.relu = torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True)
+            self.norm, self.last = torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 4)
+
+        def forward(self, x, scale=None):
+            y = self.relu(self.first(x)) + x
+            y = y * odd("code")                      # code between modules
+            y = self.last(self.norm(y))
+            return {"out": y * odd("end"), "none": None}
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block, self.out = Block(), torch.nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.out(self.block(x, scale=torch.ones(()))["out"])
+
+    for _ in probe.iterations():
+        probe.seed()
+        data = torch.randn(3, 5, 4)
+        model = probe.monitor_model(Model(), os.environ.get("NAME", ""))
+        optimizer = torch.optim.Adam(model.parameters())
+        probe.summarize_variables(model)
+        for step, x in enumerate(data):
+            probe.monitor(x, "data/x")
+            with torch.no_grad():
+                if step == 1:
+                    model.out.weight.mul_(odd("update"))
+            loss = model(x).square().mean()
+            probe.monitor(loss, "loss")
+            optimizer.zero_grad()
+            (loss * odd("gradient")).backward()
+            optimizer.step()
+            probe.summarize_variables(optimizer)
+            probe.summarize_variables(model, "after")
+            probe.step()
+        probe.finish(model, loss)
+"""
+
+
+def test_a_model_is_seen_from_its_hooks(python, tmp_path):
+    records = records_of(trace(python, tmp_path, MODEL))
+    names = [r[1] for r in records if r[0] == 1]
+    variables = ["block.first.weight", "block.first.bias", "block.norm.weight", "block.norm.bias",
+                 "block.norm.running_mean", "block.norm.running_var",
+                 "block.norm.num_batches_tracked", "block.last.weight", "block.last.bias",
+                 "out.weight", "out.bias"]
+    forward = ["data/x", "block/input/scale", "block.first/forward", "block.relu/forward",
+               "block.norm/input/0", "block.norm/forward", "block.last/forward",
+               "block/forward/out", "out/forward", "model/forward", "loss"]
+    assert names[:len(forward)] == forward
+    assert sorted(name for name in names if name.startswith("variable/")) == sorted(
+        f"variable/{name}/after" for name in variables)
+    gradients = [name for name in names if name.startswith("gradient/")]
+    assert gradients[:3] == ["gradient/loss", "gradient/out/forward", "gradient/model/forward"] or \
+        gradients[:2] == ["gradient/loss", "gradient/model/forward"]
+    assert {f"gradient/{name}" for name in variables if "running" not in name
+            and "tracked" not in name} <= set(gradients)
+    assert len(gradients) == len(set(gradients))
+    assert "optimizer/0/exp_avg" in names
+    assert [r[1] for r in records if r[0] == 0][:11] == [f"variable/{n}/before" for n in variables]
+
+
+# What is odd: the place that must be named, or what differs first where no place can be.
+ODD = {"code": ("block.norm/input/0", 0), "end": ("block/forward/out", 0),
+       "gradient": ("gradient/loss", 0), "update": (None, "out/forward", 1)}
+
+
+def test_the_place_where_a_difference_comes_in(python, tmp_path):
+    trace(python, tmp_path, MODEL, "even")
+    trace(python, tmp_path, MODEL, "again")
+    assert compare(tmp_path / "even", tmp_path / "again")["verdict"] == "equal"
+    for odd, (place, *rest) in ODD.items():
+        trace(python, tmp_path, MODEL, odd, ODD=odd)
+        report = compare(tmp_path / "even", tmp_path / odd)
+        found, first = report["root_cause"], report["first_difference"]
+        if place:
+            assert (found["place"], found["step"]) == (place, *rest), odd
+            assert found == first and report["other_roots"] == [], odd
+        else:
+            # The variables changed where nobody looked, so what reads them is no cause.
+            assert found is None and (first["place"], first["step"]) == tuple(rest), odd
+
+
+def test_names_filter_before_anything_is_read(python, tmp_path):
+    events = trace(python, tmp_path, MODEL, NAME="net", REPROD_PROBE_NAMES="net.block.l*",
+                   REPROD_PROBE_STEPS="1-1")
+    assert {r[:2] for r in records_of(events)} == {(1, "net.block.last/forward")}
+
+
+def test_calls_that_fail_and_calls_within_calls(python, tmp_path):
+    """Hooks survive exceptions, shared modules and recomputation (which may stop early)."""
+    records = records_of(trace(python, tmp_path, """
+        from torch.utils.checkpoint import checkpoint
+        class Fails(torch.nn.Module):
+            def forward(self, x):
+                raise ValueError
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fails, self.shared = Fails(), torch.nn.Linear(2, 2)
+            def forward(self, x):
+                try:
+                    self.fails(x)
+                except ValueError:
+                    pass
+                return self.shared(self.shared(x)).sum() + checkpoint(self.shared, x, use_reentrant=False).sum()
+        model = probe.monitor_model(Model())
+        for _ in range(2):
+            model(torch.ones(1, 2)).backward()
+            w = probe.monitor(model.shared.weight, "weight")
+            probe.step()
+        w.sum().backward()
+        x = torch.ones(2, requires_grad=True)
+        (probe.monitor([x, {"y": x * 2}], "list")[1]["y"] ** 2).sum().backward()
+        probe.finish(model)
+    """))
+    names = [r[1] for r in records if r[0] == 1]
+    assert names.count("shared/forward") in (3, 4) and names.count("model/forward") == 1
+    assert names.count("gradient/shared.weight") == 1 and not any("fails/f" in n for n in names)
+    last = [r[1] for r in records if r[0] == 2]
+    assert last == ["gradient/shared.weight", "gradient/weight", "list/0", "list/1/y",
+                    "gradient/list/1/y", "gradient/list/0"]
+
+
+def test_models_are_copied_saved_and_used_without_gradients(python, tmp_path):
+    records = records_of(trace(python, tmp_path, """
+        import copy, io
+        model = probe.monitor_model(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()))
+        x = torch.ones(1, 2)
+        model(x)
+        probe.step()
+        copied = copy.deepcopy(model)
+        with torch.no_grad():
+            copied[0].weight += 1
+        copied(x)
+        probe.step()
+        file = io.BytesIO()
+        torch.save(model, file)
+        torch.load(io.BytesIO(file.getvalue()), weights_only=False)(x)
+        probe.step()
+        with torch.inference_mode():
+            model(torch.ones(1, 2))
+        probe.finish(model)
+    """))
+    places = ["model/input/0", "0/forward", "1/forward", "model/forward"]
+    assert [r[1] for r in records if r[0] == 0] == places
+    assert [r[1] for r in records if r[0] == 1] == places[1:]  # x was recorded, as it is
+    first, second = ({r[1]: r[2:] for r in records if r[0] == step} for step in (0, 1))
+    assert first["0/forward"][0] != second["0/forward"][0]  # the copy's own variables
+    assert [r[1] for r in records if r[0] == 2] == []
+    assert [r[1] for r in records if r[0] == 3] == places
+    assert {r[1]: r[2:] for r in records if r[0] == 3}["1/forward"] == first["1/forward"]
+
+
+def test_the_run_says_what_pytorch_it_was(python, tmp_path):
+    events = trace(python, tmp_path, "torch.ones(1)\nprobe.start()\nprobe.finish(torch.ones(1))",
+                   REPROD_THREADS="2")
+    environment = events[0]["environment"]
+    assert environment["torch"] and environment["threads"] == events[0]["threads"] == 2
+    assert any("libtorch_cpu.so" in library["path"] for library in events[0]["libraries"])
+
+
+def test_probes_change_no_bit(python, tmp_path):
+    """The same training with and without, and with other engines: one result."""
+    results = set()
+    for more in ({}, {"REPROD_PROBES": "0"}, {"REPROD_DIGEST": "python"}):
+        events = trace(python, tmp_path, MODEL, **more)
+        results |= {(e["digest"], e["weight_sum"], e["loss"]) for e in events
+                    if e["event"] == "iteration"}
+    assert len(results) == 1
+
+
+# --- the example ------------------------------------------------------------------------------
+
+
+def example(python, tmp_path, variant, count):
+    path = tmp_path / f"{variant}{count}"
+    subprocess.run([python, str(EXAMPLE)], check=True, env={
+        **ENVIRONMENT, "REPROD_VARIANT": variant, "REPROD_TRACE": str(path), "REPROD_THREADS": "2"})
+    return path
+
+
+@pytest.mark.parametrize("variant, place", [("index_put", "voxels/forward"),
+                                            ("indexing", "gradient/kinds.table")])
+def test_the_example_names_its_place(python, tmp_path, variant, place):
+    """Two threads race; runs are added until two of them part."""
+    paths = [example(python, tmp_path, variant, 0)]
+    for count in range(1, 8):
+        paths.append(example(python, tmp_path, variant, count))
+        report = compare(*paths)
+        if report["verdict"] == "different":
+            break
+    assert report["verdict"] == "different", "eight runs agree"
+    print(f"{variant}: {report['pairs_parted']} of {report['pairs']} pairs of"
+          f" {report['traces']} runs parted, at {report['root_cause']}")
+    assert report["root_cause"]["place"] == place
+    assert report["root_cause"] == report["first_difference"]
+    assert report["pair"]["structure"] is None
+
+
+def test_the_deterministic_mode_cures_both(python, tmp_path):
+    paths = [example(python, tmp_path, "deterministic", count) for count in range(3)]
+    report = compare(*paths)
+    assert report["verdict"] == "equal" and report["records"] > 300
