@@ -231,6 +231,28 @@ static char **configured_argv(const json_t *launch)
     return argv;
 }
 
+/* The workloads of this configuration reach a launched agent only if it reads it. */
+static void warn_of_workloads(const struct config *config, const json_t *host)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach(json_object_get(host, "launch"), i, word)
+    {
+        const char *text = json_string_value(word);
+
+        if (strstr(text, "--config") || strstr(text, "--workload-json")) {
+            return;
+        }
+    }
+    if (json_array_size(config->workloads) > 0) {
+        log_warning(
+            "host %s: the configured workloads are not known there: its launch "
+            "command has no --config FILE",
+            fleet_text(host, "name"));
+    }
+}
+
 static void add_hosts(struct fleet *fleet)
 {
     const struct config *config = fleet->options.config;
@@ -250,6 +272,7 @@ static void add_hosts(struct fleet *fleet)
     {
         fleet->hosts[i].name = xstrdup(fleet_text(host, "name"));
         fleet->hosts[i].argv = configured_argv(json_object_get(host, "launch"));
+        warn_of_workloads(config, host);
     }
 }
 

@@ -308,6 +308,14 @@ def test_the_agent_of_another_host_has_its_own_configuration(start_service, tmp_
         "conv_wgrad": "the worker of stack 'theirs' has a workload of that name"}
     runs = runs_of(service, workloads=["own"], variants=["steady"])
     assert [run["outcome"] for run in runs] == ["completed"]
+    assert "are not known there" not in service.log.read_text()
+
+
+def test_a_host_that_reads_no_configuration(start_service):
+    service = start_service(worker=None, config={"workloads": [GOOD_WORKLOAD], "hosts": [
+        {"name": "there", "launch": [str(BUILD / "reprod"), "agent"]}]})
+    assert "host there: the configured workloads are not known there" in service.log.read_text()
+    assert "external" not in {stack["name"] for stack in service.get("/v1/stacks")["items"]}
 
 
 def test_an_agent_refuses_a_wrong_configuration(tmp_path):
