@@ -700,6 +700,7 @@ def _libraries(budget=40000):
 RECORDS_MAX = 262144  # a run's; the rest is dropped and counted
 LINE_MAX = 60000
 TENSOR_BYTES_MAX, CAPTURE_BYTES_MAX, CHUNK_BYTES = 4 << 20, 16 << 20, 32 << 10
+TENSORS_MAX, RANK_MAX = 128, 32
 PLACE_BYTES_MAX = 128
 
 
@@ -779,7 +780,7 @@ class Run:
         self.lock = threading.RLock()
         self.started = self.ended = False
         self.iteration = self.step = 0
-        self.bytes_hashed = self.records_made = self.dropped = self.captured = 0
+        self.bytes_hashed = self.records_made = self.dropped = 0
         self.chain, self.chained, self.capture_done = NOTHING, False, False
         self.pending, self.pending_bytes = [], 0
         self.depth = 0
@@ -880,8 +881,9 @@ class Run:
             if captured:
                 self.capture_done = True
                 self.flush()
-                self.capture(place, "in", read_leaves)
-                self.capture(place, "out", [("", leaf)])
+                room = CAPTURE_BYTES_MAX - min(leaf.nbytes, TENSOR_BYTES_MAX)
+                self.capture(place, "in", read_leaves[:TENSORS_MAX - 1], room)
+                self.capture(place, "out", [("", leaf)], TENSOR_BYTES_MAX)
 
     def write_record(self, record, always):
         if self.records_made >= RECORDS_MAX and not always:
@@ -899,16 +901,17 @@ class Run:
                         "records": self.pending})
             self.pending, self.pending_bytes = [], 0
 
-    def capture(self, place, role, leaves):
+    def capture(self, place, role, leaves, room):
         for index, (name, leaf) in enumerate(leaves):
-            end = min(leaf.nbytes, TENSOR_BYTES_MAX, CAPTURE_BYTES_MAX - self.captured)
-            self.captured += end
+            end = min(leaf.nbytes, TENSOR_BYTES_MAX, room)
+            room -= end
+            shape = leaf.shape if len(leaf.shape) <= RANK_MAX else [leaf.elements()]
             for offset in range(0, max(end, 1), CHUNK_BYTES):
                 data = leaf.data(offset, min(CHUNK_BYTES, end - offset))
                 self.write({"event": "tensor", "i": self.iteration, "step": self.step,
                             "place": place, "role": role, "index": index,
                             "name": _place_name(name) if name else "", "dtype": leaf.dtype,
-                            "shape": list(leaf.shape), "bytes_total": leaf.nbytes,
+                            "shape": list(shape), "bytes_total": leaf.nbytes,
                             "captured_bytes": end, "offset": offset,
                             "data": base64.b64encode(data).decode()})
 
