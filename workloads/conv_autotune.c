@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "workloads/probing.h"
 #include "workloads/rounding.h"
 #include "workloads/tuning/choice.h"
 #include "workloads/workload.h"
@@ -139,6 +140,25 @@ static void row_compute(const struct conv_autotune *conv, int algorithm, int64_t
                          y + w * s->out_channels + k);
 }
 
+static void conv_probe(struct run *run)
+{
+    const struct conv_autotune *conv = run->state;
+    const struct autotune_shape *s = conv->shape;
+    int64_t pixels = s->images * s->height * s->width;
+    int64_t channels = s->in_channels * s->out_channels;
+    const struct probe_value in[] = {
+        probe_floats("x", conv->x, pixels * s->in_channels),
+        probe_floats("w", conv->w, AUTOTUNE_TAPS * channels),
+        probe_ints("algorithms", conv->chosen, BRANCHES),
+    };
+    struct probe_value out = probe_floats("y", conv->y, pixels * s->out_channels);
+
+    if (run_probing(run, 0)) {
+        run_probe(run, 0, "algorithm/branches", NULL, 0, &in[2], 1);
+        run_probe(run, 0, "conv/forward", in, COUNT_OF(in), &out, 1);
+    }
+}
+
 static void compute(struct run *run)
 {
     const struct conv_autotune *conv = run->state;
@@ -149,6 +169,7 @@ static void compute(struct run *run)
         for (int64_t branch = 0; branch < BRANCHES; branch++)
             row_compute(conv, conv->chosen[branch], branch, row / s->height,
                         row % s->height, conv->y + row * s->width * s->out_channels);
+    conv_probe(run);
 }
 
 struct trial {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/probing.h"
 #include "workloads/rounding.h"
 #include "workloads/tuning/choice.h"
 #include "workloads/tuning/tactics.h"
@@ -46,6 +47,32 @@ static inline void network_row(const struct network *network, int layer, int tac
     }
 }
 
+/* What each layer was computed by, and what it made of what it read. */
+static inline void network_probe(struct run *run)
+{
+    static const char *const choices[] = { "algorithm/layer0", "algorithm/layer1",
+                                           "algorithm/layer2", "algorithm/layer3" };
+    static const char *const layers[] = { "layer0/forward", "layer1/forward",
+                                          "layer2/forward", "layer3/forward" };
+    const struct network *network = run->state;
+    int64_t features = network->shape->features;
+    int64_t elements = network->shape->batch * features;
+
+    if (!run_probing(run, 0))
+        return;
+    for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
+        const struct probe_value in[] = {
+            probe_floats("x", network->activations[layer], elements),
+            probe_floats("w", network->weights[layer], features * features),
+            probe_ints("tactic", &network->chosen[layer], 1),
+        };
+        struct probe_value out = probe_floats("y", network->results[layer], elements);
+
+        run_probe(run, 0, choices[layer], NULL, 0, &in[2], 1);
+        run_probe(run, 0, layers[layer], in, COUNT_OF(in), &out, 1);
+    }
+}
+
 /* The hook `compute`. */
 static inline void network_compute(struct run *run)
 {
@@ -59,6 +86,7 @@ static inline void network_compute(struct run *run)
             network_row(network, layer, network->chosen[layer], n,
                         network->results[layer] + n * features);
     }
+    network_probe(run);
 }
 
 struct network_trial {
