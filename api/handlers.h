@@ -31,6 +31,7 @@ void workloads_get_list(struct request *r);
 void workloads_get_one(struct request *r);
 void profiles_get(struct request *r);
 void stacks_get(struct request *r);
+void findings_get(struct request *r);
 void environments_get_list(struct request *r);
 void environments_get_one(struct request *r);
 void devices_get(struct request *r);

@@ -118,6 +118,14 @@ const struct route routes[] = {
       .handle = cells_get_evidence,
       .help = "the distinct digests of a cell with their counts" },
     { .method = "GET",
+      .pattern = "/v1/findings",
+      .formats = TABLE,
+      .parameters = "limit cursor",
+      .columns = "finding workload variant size dtype seed runs iterations "
+                 "distinct_digests:digests last_run_at cell environment",
+      .handle = findings_get,
+      .help = "what contradicts the promise of a library" },
+    { .method = "GET",
       .pattern = "/v1/workloads",
       .formats = TABLE,
       .columns =

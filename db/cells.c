@@ -132,6 +132,30 @@ enum err_code cells_get_control(struct tx *tx, const struct cell *cell,
     return cells_get(tx, id, ret_control, err);
 }
 
+enum err_code cells_each_broken_claim(struct tx *tx, int64_t before, int limit,
+                                      void (*visit)(void *arg, const struct cell *cell),
+                                      void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT " CELL_ROW_COLUMNS
+                " FROM cell c INDEXED BY cell_broken_claim CROSS JOIN case_key k"
+                " ON k.number = c.case_key CROSS JOIN environment e"
+                " ON e.number = c.environment"
+                " WHERE c.claimed > 0 AND c.claimed = c.completed"
+                " AND c.distinct_digests > 1 AND c.id < ? ORDER BY c.id DESC LIMIT ?");
+    query_bind_int(&q, before ? before : INT64_MAX);
+    query_bind_int(&q, limit);
+    while (query_step(&q)) {
+        struct cell_row row;
+
+        cell_rows_take(&q, &row);
+        visit(arg, &row.cell);
+    }
+    return query_end(&q, err);
+}
+
 enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
                                 void (*visit)(void *arg,
                                               const struct cell_digest *digest),

@@ -64,6 +64,13 @@ enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell,
 enum err_code cells_get_control(struct tx *tx, const struct cell *cell,
                                 struct cell *ret_control, struct err *err);
 
+/* The cells whose runs all claim to be deterministic and gave more than one digest:
+ * newest first, at most LIMIT, ids less than BEFORE (0: from the newest).  Without times.
+ */
+enum err_code cells_each_broken_claim(struct tx *tx, int64_t before, int limit,
+                                      void (*visit)(void *arg, const struct cell *cell),
+                                      void *arg, struct err *err);
+
 /* Most frequent first, at most LIMIT. */
 enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
                                 void (*visit)(void *arg,

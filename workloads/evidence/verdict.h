@@ -30,12 +30,13 @@ enum {
 
 /* What the runs of one cell (case x environment) add up to. */
 struct evidence {
-    int64_t runs[OUTCOME_COUNT];     /* how many ended in each outcome */
-    int64_t iterations;              /* of completed runs */
-    int64_t distinct_digests;        /* over all iterations of all completed runs */
-    int64_t devices;                 /* on which a run completed */
-    int64_t disturbed;               /* completed runs under circumstances */
-    int64_t contended;               /* of these, with load beside them */
+    int64_t runs[OUTCOME_COUNT]; /* how many ended in each outcome */
+    int64_t iterations;          /* of completed runs */
+    int64_t distinct_digests;    /* over all iterations of all completed runs */
+    int64_t devices;             /* on which a run completed */
+    int64_t disturbed;           /* completed runs under circumstances */
+    int64_t contended;           /* of these, with load beside them */
+    int64_t claimed; /* completed runs whose library promised to be deterministic */
     int64_t completed_since_failure; /* completed runs started after the last failure */
     int64_t last_completed_ms;       /* wall clock; 0: never */
 };

@@ -1,0 +1,17 @@
+#include "tests/selftest/selftest.h"
+
+static const struct workload_variant variants[] = {
+    SELFTEST_CONTROL,
+    { SELFTEST_VARIANT("broken", "claims to be deterministic, and varies"),
+      .claim = "deterministic", .compute = selftest_compute_varying },
+    { SELFTEST_VARIANT("kept", "claims to be deterministic, and is"),
+      .claim = "deterministic", .compute = selftest_compute },
+    { SELFTEST_VARIANT("honest", "claims not to be deterministic, and varies"),
+      .claim = "non-deterministic", .compute = selftest_compute_varying },
+};
+
+static const struct workload selftest_claims = {
+    SELFTEST_WORKLOAD(selftest_claims, "libraries that promise something", variants),
+    .setup = selftest_setup
+};
+WORKLOAD_REGISTER(selftest_claims);
