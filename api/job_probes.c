@@ -25,16 +25,17 @@ static void read_every(const json_t *value, const char *pointer, json_t *options
 }
 
 /* Quotes and backslashes would make the text longer where it is stored; '?' stands for
- * them. */
+ * them.  What begins with '-' is no value of an argument; '[-]' stands for that. */
 static void read_names(const json_t *value, json_t *options, struct problems *problems)
 {
     const char *names = json_string_value(value);
 
-    if (!names || !trace_place_valid(names) || strpbrk(names, "\"\\")) {
+    if (!names || !trace_place_valid(names) || strpbrk(names, "\"\\") ||
+        names[0] == '-') {
         problems_add(
             problems, PROBLEM_INVALID, "/probes/names",
             "must be a glob of 1 to %d bytes, without control characters, quotes "
-            "and backslashes: conv*/forward",
+            "and backslashes, that does not begin with '-': conv*/forward",
             JOB_PROBE_NAMES_MAX);
         return;
     }

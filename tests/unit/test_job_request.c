@@ -439,6 +439,7 @@ static void test_probes(void **state)
         refuse(text, PROBLEM_INVALID, "/probes/steps", "first and the last");
     }
     refuse("{'probes':{'names':''}}", PROBLEM_INVALID, "/probes/names", "glob");
+    refuse("{'probes':{'names':'-x'}}", PROBLEM_INVALID, "/probes/names", "begin with");
     refuse("{'probes':{'names':7}}", PROBLEM_INVALID, "/probes/names", "glob");
     snprintf(text, sizeof text, "{'probes':{'names':'%0*d'}}", TRACE_PLACE_MAX + 1, 0);
     refuse(text, PROBLEM_INVALID, "/probes/names", "1 to 128 bytes");
