@@ -1,24 +1,22 @@
 #include "daemon/agent/external_build.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/agent/external_files.h"
 #include "daemon/agent/stack.h"
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
 #include "workloads/instruments/digest.h"
 
-enum { CHUNK = 1024 * 1024, CONTENTS_MAX = 64 * CHUNK };
-
 struct builder {
     const json_t *workload;
     const char *directory;
-    struct buf text; /* what is digested */
+    struct external_files files; /* its text is what is digested */
     struct err *err;
 };
 
@@ -79,73 +77,10 @@ static char *find_program(const struct builder *b)
     return path;
 }
 
-/* Returns the bytes read, fewer than CHUNK only at the end; -1 on an error. */
-static ssize_t read_chunk(int fd, char *chunk)
-{
-    size_t have = 0;
-
-    while (have < CHUNK) {
-        ssize_t n = read(fd, chunk + have, CHUNK - have);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return n < 0 ? -1 : (ssize_t)have;
-        }
-        have += (size_t)n;
-    }
-    return (ssize_t)have;
-}
-
-static enum err_code add_contents(struct builder *b, int fd, const char *path)
-{
-    char *chunk = xmalloc(CHUNK);
-    struct digest parts[2] = { { 0, 0 }, { 0, 0 } };
-    char hex[DIGEST_HEX_SIZE];
-    ssize_t n;
-
-    while ((n = read_chunk(fd, chunk)) > 0) {
-        parts[1] = digest_bytes(chunk, (uint64_t)n);
-        parts[0] = digest_combine(parts, 2);
-    }
-    free(chunk);
-    if (n < 0) {
-        return err_set_errno(b->err, errno, "%s", path);
-    }
-    digest_hex(parts[0], hex);
-    buf_printf(&b->text, "%s\n", hex);
-    return ERR_OK;
-}
-
-/* NAME stands for the file: where it lies may differ from host to host. */
-static enum err_code add_file(struct builder *b, const char *name, const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat stat_of;
-    enum err_code code = ERR_OK;
-
-    if (fd < 0 || fstat(fd, &stat_of) != 0) {
-        err_set_errno(b->err, errno, "%s", path);
-        if (fd >= 0) {
-            close(fd);
-        }
-        return b->err->code;
-    }
-    buf_printf(&b->text, "\n%s\n%lld ", name, (long long)stat_of.st_size);
-    if (stat_of.st_size > CONTENTS_MAX) {
-        buf_printf(&b->text, "%lld.%09ld\n", (long long)stat_of.st_mtim.tv_sec,
-                   stat_of.st_mtim.tv_nsec);
-    } else {
-        code = add_contents(b, fd, path);
-    }
-    close(fd);
-    return code;
-}
-
-/* Those of WORDS from FIRST on that are paths of files; with MUST all have to be. */
+/* Those of WORDS from FIRST on that are paths of files; with ALL each has to be there,
+ * and may be a folder. */
 static enum err_code add_words(struct builder *b, const json_t *words, size_t first,
-                               bool must)
+                               bool all)
 {
     enum err_code code = ERR_OK;
 
@@ -154,10 +89,8 @@ static enum err_code add_words(struct builder *b, const json_t *words, size_t fi
         char *path = path_of(b, word);
         struct stat stat_of;
 
-        if (stat(path, &stat_of) == 0 && S_ISREG(stat_of.st_mode)) {
-            code = add_file(b, word, path);
-        } else if (must) {
-            code = err_set(b->err, ERR_NOT_FOUND, "there is no file %s", path);
+        if (all || (stat(path, &stat_of) == 0 && S_ISREG(stat_of.st_mode))) {
+            code = external_files_add(&b->files, word, path);
         }
         free(path);
     }
@@ -182,7 +115,7 @@ static void add_configuration(struct builder *b)
                   "environment", json_object_get(b->workload, "environment"), "sizes",
                   json_object_get(b->workload, "sizes"), "variants", variants);
     text = json_dumps(said, JSON_COMPACT | JSON_SORT_KEYS);
-    buf_puts(&b->text, text);
+    buf_printf(&b->files.text, "%s\n", text);
     free(text);
     json_decref(said);
 }
@@ -190,7 +123,7 @@ static void add_configuration(struct builder *b)
 static enum err_code add_files(struct builder *b, const char *program)
 {
     const json_t *list = b->workload;
-    enum err_code code = add_file(b, "program", program);
+    enum err_code code = external_files_add(&b->files, "the program", program);
     const char *name;
     size_t i;
     json_t *member;
@@ -236,7 +169,7 @@ enum err_code external_build_init(struct external_build *ret_build,
     struct builder b = {
         .workload = workload,
         .directory = json_string_value(json_object_get(workload, "directory")),
-        .text = BUF_INIT,
+        .files = { .err = err },
         .err = err,
     };
     char *program;
@@ -249,16 +182,19 @@ enum err_code external_build_init(struct external_build *ret_build,
     code = add_files(&b, program);
     if (code == ERR_OK) {
         ret_build->program = program;
-        digest_hex(digest_bytes(b.text.data, b.text.length), ret_build->digest);
+        digest_hex(digest_bytes(b.files.text.data, b.files.text.length),
+                   ret_build->digest);
+        ret_build->text = buf_detach(&b.files.text, NULL);
     } else {
         free(program);
+        buf_release(&b.files.text);
     }
-    buf_release(&b.text);
     return code;
 }
 
 void external_build_release(struct external_build *build)
 {
     free(build->program);
-    build->program = NULL;
+    free(build->text);
+    build->program = build->text = NULL;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/agent/external_files.h"
 #include "daemon/base/mem.h"
 #include "daemon/external.h"
 
@@ -217,18 +218,19 @@ void external_run_amend(const struct external_run *run, json_t *event)
 bool external_run_unchanged(const struct external_run *run, struct err *err)
 {
     struct external_build now;
+    char *name;
     bool same;
 
     if (external_build_init(&now, run->workload, err) != ERR_OK) {
         err_wrap(err, "the command changed while it ran");
         return false;
     }
-    same = strcmp(now.digest, run->build.digest) == 0;
+    name = external_files_differ(run->build.text, now.text);
+    same = name == NULL;
     if (!same) {
-        err_set(err, ERR_CONFLICT,
-                "the command changed while it ran: its build was %s and is %s",
-                run->build.digest, now.digest);
+        err_set(err, ERR_CONFLICT, "the command changed while it ran: %.200s", name);
     }
+    free(name);
     external_build_release(&now);
     return same;
 }

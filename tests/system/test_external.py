@@ -42,7 +42,7 @@ BROKEN = {
     "after_end": ("invalid", "an event after end"),
     "exit_one": ("invalid", "exit status 1 after the end event"),
     "other_inputs": ("invalid", "the inputs of run"),
-    "changes_itself": ("invalid", "the command changed while it ran"),
+    "changes_itself": ("invalid", "the command changed while it ran: state"),
     "hangs": ("timeout", "deadline"),
     "ignores_term": ("timeout", "deadline"),
 }

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/agent/external_files.h"
 #include "daemon/agent/external_run.h"
 #include "daemon/base/mem.h"
 
@@ -70,9 +71,24 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const names[] = { "train.sh", "model", "large", "" };
+    static const char *const names[] = {
+        "package/.hidden",
+        "package/__pycache__/a.pyc",
+        "package/__pycache__",
+        "package/inner/b.py",
+        "package/inner/c.py",
+        "package/inner",
+        "package/a.py",
+        "package/loop",
+        "package",
+        "train.sh",
+        "model",
+        "large",
+        "",
+    };
+
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = xasprintf("%s/%s", folder, names[i]);
 
         remove(path);
@@ -174,6 +190,71 @@ static void test_a_large_file_counts_by_size_and_time(void **state)
     free(path);
 }
 
+static void make_folder_in(const char *name)
+{
+    char *path = xasprintf("%s/%s", folder, name);
+
+    assert_int_equal(mkdir(path, 0755), 0);
+    free(path);
+}
+
+static void test_a_folder_counts_with_what_is_in_it(void **state)
+{
+    static const struct {
+        const char *name, *text;
+        bool another;
+    } writes[] = {
+        { "package/.hidden", "1", false },
+        { "package/__pycache__/a.pyc", "1", false },
+        { "package/inner/b.py", "other", true },
+        { "package/inner/c.py", "", true },
+        { "package/inner/c.py", "c", true },
+    };
+    char last[DIGEST_TEXT_SIZE], now[DIGEST_TEXT_SIZE];
+    char *link;
+
+    (void)state;
+    make_folder_in("package");
+    make_folder_in("package/inner");
+    make_folder_in("package/__pycache__");
+    write_file("package/a.py", "a");
+    write_file("package/inner/b.py", "b");
+    link = xasprintf("%s/package/loop", folder);
+    assert_int_equal(symlink(".", link), 0);
+    free(link);
+    build_with("files", "[\"package\"]", last);
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+        write_file(writes[i].name, writes[i].text);
+        build_with("files", "[\"package\"]", now);
+        if ((strcmp(last, now) != 0) != writes[i].another) {
+            fail_msg("%s", writes[i].name);
+        }
+        copy_text(last, sizeof last, now);
+    }
+}
+
+static void test_the_file_that_differs_is_named(void **state)
+{
+    static const char *const rows[][3] = {
+        { "{}\na\t1\tx\nb\t1\ty\n", "{}\na\t1\tx\nb\t1\ty\n", NULL },
+        { "{}\na\t1\tx\nb\t1\ty\n", "{}\na\t1\tx\nb\t2\ty\n", "b" },
+        { "{}\na\t1\tx\n", "{}\na\t1\tx\nb\t2\ty\n", "b" },
+        { "{}\na\t1\tx\nb\t1\ty\n", "{}\na\t1\tx\n", "b" },
+        { "", "", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *name = external_files_differ(rows[i][0], rows[i][1]);
+
+        assert_int_equal(name != NULL, rows[i][2] != NULL);
+        if (name) {
+            assert_string_equal(name, rows[i][2]);
+        }
+        free(name);
+    }
+}
+
 static void test_what_is_missing_is_said(void **state)
 {
     static const struct {
@@ -183,7 +264,7 @@ static void test_what_is_missing_is_said(void **state)
           "no program 'reprod-no-such' in /usr/local" },
         { "command", "[\"./train.sh\"]", "/train.sh is no program that can be executed" },
         { "environment", "{\"PATH\":\"/none::\"}", "no program 'sh' in /none::" },
-        { "files", "[\"none\"]", "there is no file /" },
+        { "files", "[\"none\"]", "/none: No such file" },
         { "directory", "\"/none\"", "directory /none: No such file" },
         { "directory", "\"/etc/passwd\"", "no folder that can be entered" },
     };
@@ -351,7 +432,7 @@ static void test_an_edit_during_a_run_is_seen(void **state)
     assert_true(external_run_unchanged(&f.run, &err));
     write_file("model", "2\n");
     assert_false(external_run_unchanged(&f.run, &err));
-    assert_non_null(strstr(err.message, "the command changed while it ran"));
+    assert_string_equal(err.message, "the command changed while it ran: model");
     write_file("model", "1\n");
     assert_true(external_run_unchanged(&f.run, &err));
     release(&f);
@@ -363,6 +444,8 @@ int main(void)
         cmocka_unit_test(test_a_complete_workload_stays_as_it_is),
         cmocka_unit_test(test_what_makes_another_build),
         cmocka_unit_test(test_a_large_file_counts_by_size_and_time),
+        cmocka_unit_test(test_a_folder_counts_with_what_is_in_it),
+        cmocka_unit_test(test_the_file_that_differs_is_named),
         cmocka_unit_test(test_what_is_missing_is_said),
         cmocka_unit_test(test_what_a_run_gets),
         cmocka_unit_test(test_a_run_that_cannot_be),
