@@ -466,13 +466,22 @@ static void test_every_field_is_required(void **state)
 }
 
 /* The events of a good run, as indices; 'p' a probe, 'P' a batch of
- * them, 'B' and 'T' malformed ones, 'u' one of unknown type, 'U' unknown
- * without its type. */
+ * them, 't' and 's' the pieces of a tensor, 'B' and 'T' malformed ones, 'u' one of
+ * unknown type, 'U' unknown without its type. */
 struct order {
     const char *events;
     enum outcome outcome;
     const char *cause;
 };
+
+/* Of six bytes. */
+static json_t *tensor_piece(int offset, const char *data)
+{
+    return json_pack("{s:s,s:i,s:i,s:s,s:s,s:i,s:s,s:s,s:[i],s:i,s:i,s:i,s:s}", "event",
+                     "tensor", "i", 0, "step", 3, "place", "conv1/dw", "role", "out",
+                     "index", 0, "name", "y", "dtype", "uint8", "shape", 6, "bytes_total",
+                     6, "captured_bytes", 6, "offset", offset, "data", data);
+}
 
 static void test_orders(void **state)
 {
@@ -482,6 +491,10 @@ static void test_orders(void **state)
         { "0PpP1P2P34", OUTCOME_COMPLETED, "" },
         { "0B1234", OUTCOME_INVALID, "probes: " },
         { "0T1234", OUTCOME_INVALID, "tensor: " },
+        { "0ts1234", OUTCOME_COMPLETED, "" },
+        { "0t1234", OUTCOME_INVALID, "tensor: tensor 0 of 1 ended early" },
+        { "0st1234", OUTCOME_INVALID, "tensor: not the next piece" },
+        { "0tsts1234", OUTCOME_INVALID, "tensor: not the next piece" },
         { "P01234", OUTCOME_INVALID, "probes before start" },
         { "u01u234", OUTCOME_COMPLETED, "" },
         { "", OUTCOME_CRASHED, "without an end event" },
@@ -522,11 +535,14 @@ static void test_orders(void **state)
                        : c == 'P' ? parse(probes_text)
                        : c == 'B' ? parse("{\"event\":\"probes\",\"i\":0}")
                        : c == 'T' ? parse("{\"event\":\"tensor\",\"i\":0}")
+                       : c == 't' ? tensor_piece(0, "AQID")
+                       : c == 's' ? tensor_piece(3, "BAUG")
                        : c == 'u' ? parse("{\"event\":\"weather\"}")
                        : c == 'U' ? parse("{\"weather\":\"fine\"}")
                                   : json_incref(events[c - '0']);
         }
         run = finish(&fold, order, count, &good_exit, &result);
+        assert_int_equal(result.tensor_count, strchr(orders[i].events, 't') != NULL);
         if (run.outcome != orders[i].outcome || !strstr(run.cause, orders[i].cause)) {
             fail_msg("%s: %s, '%s'", orders[i].events, outcome_name(run.outcome),
                      run.cause);
