@@ -46,13 +46,14 @@ static enum err_code load_run(struct tx *tx, const char *id, struct compare_run 
 {
     struct run *run = &side->run;
     char *options = NULL;
+    int64_t iterations = 0;
     enum err_code code;
 
     if (runs_get(tx, id, run, err) != ERR_OK ||
         load_environment(tx, side, err) != ERR_OK) {
         return err->code;
     }
-    code = runs_options(tx, id, &options, err);
+    code = runs_asked(tx, id, &options, &iterations, err);
     side->probes = probes_of(options);
     free(options);
     if (code == ERR_OK && run->trace_records) {
@@ -62,7 +63,7 @@ static enum err_code load_run(struct tx *tx, const char *id, struct compare_run 
         (struct comparison_side){ .key = &run->key,
                                   .finished = run->finished,
                                   .outcome = run->outcome,
-                                  .iterations = run->iterations,
+                                  .iterations = iterations,
                                   .probes = side->probes,
                                   .digest = run->digest,
                                   .distinct_digests = run->distinct_digests,

@@ -28,7 +28,7 @@ void compare_line_format(struct buf *buf, const char *name, const char *format, 
 /* Whether steps have to be told apart by their iteration. */
 static bool is_iterated(const struct compare *c)
 {
-    return c->a.run.iterations > 1 || c->b.run.iterations > 1;
+    return c->a.side.iterations > 1 || c->b.side.iterations > 1;
 }
 
 void compare_where(const struct compare *c, const struct trace *trace, int64_t position,

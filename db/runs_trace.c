@@ -152,15 +152,18 @@ enum err_code runs_each_trace(struct tx *tx, const char *job, int item,
     return query_end(&q, err);
 }
 
-enum err_code runs_options(struct tx *tx, const char *id, char **ret_options,
-                           struct err *err)
+enum err_code runs_asked(struct tx *tx, const char *id, char **ret_options,
+                         int64_t *ret_iterations, struct err *err)
 {
     struct query q;
+    bool found;
 
     query_begin(&q, tx,
-                "SELECT i.options FROM run r JOIN job_item i ON i.job = r.job"
-                " AND i.seq = r.item WHERE r.id = ?");
+                "SELECT j.iterations, i.options FROM run r JOIN job j ON j.number = r.job"
+                " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?");
     query_bind_text(&q, id);
-    *ret_options = xstrdup(query_step(&q) ? query_borrow_text(&q) : "");
+    found = query_step(&q);
+    *ret_iterations = found ? query_take_int(&q) : 0;
+    *ret_options = xstrdup(found ? query_borrow_text(&q) : "");
     return query_end(&q, err);
 }

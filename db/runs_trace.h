@@ -38,10 +38,10 @@ enum err_code runs_each_trace(struct tx *tx, const char *job, int item,
                               void (*visit)(void *arg, const struct run_trace *run),
                               void *arg, struct err *err);
 
-/* The further arguments with which run ID was asked for (struct job_item.options; "" for
- * none, and for unknown runs).  Caller frees. */
-enum err_code runs_options(struct tx *tx, const char *id, char **ret_options,
-                           struct err *err);
+/* How run ID was asked for: its further arguments (struct job_item.options) and how many
+ * iterations; "" and 0 for unknown runs.  Caller frees ret_options. */
+enum err_code runs_asked(struct tx *tx, const char *id, char **ret_options,
+                         int64_t *ret_iterations, struct err *err);
 
 /* Unpacks every trace and compares it with what its runs say of it.  REPORT(arg, line)
  * gets every fault. */

@@ -204,7 +204,7 @@ static void test_cut_traces(void **state)
     setup(&p);
     add(&p.traces[0], 3, "conv/forward", 1, 2);
     p.a.outcome = OUTCOME_TIMEOUT;
-    check(&p, COMPARISON_DIFFERENT, "A goes on");
+    check(&p, COMPARISON_DIFFERENT, "B ends there and A goes on");
     setup(&p);
     p.traces[0].dropped = p.traces[1].dropped = 2;
     check(&p, COMPARISON_NOT_COMPARABLE, "first 6 records agree; the rest");

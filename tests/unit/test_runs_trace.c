@@ -169,16 +169,18 @@ static enum err_code list_runs(struct tx *tx, void *arg, struct err *err)
     struct list *list = arg;
     char job[ID_SIZE];
     char run[ID_SIZE];
+    int64_t iterations;
     char *options;
 
     fixture_id('J', 1, job);
     fixture_id('R', 1, run);
     if (runs_each_trace(tx, job, 0, collect, list, err) != ERR_OK ||
-        runs_options(tx, run, &options, err) != ERR_OK) {
+        runs_asked(tx, run, &options, &iterations, err) != ERR_OK) {
         return err->code;
     }
     snprintf(list->options, sizeof list->options, "%s", options);
     free(options);
+    assert_int_equal(iterations, 10);
     return ERR_OK;
 }
 

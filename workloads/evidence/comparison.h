@@ -31,7 +31,7 @@ struct comparison_side {
     const struct case_key *key;
     bool finished;
     enum outcome outcome;      /* if finished */
-    int64_t iterations;        /* done */
+    int64_t iterations;        /* asked for */
     const char *probes;        /* what was to be recorded; equal texts mean the same */
     const char *digest;        /* of the first iteration; "" if there is none */
     int64_t distinct_digests;  /* of all iterations */
