@@ -31,9 +31,12 @@ static bool read_steps(const char *text, struct probes_request *request)
         return false;
     }
     end = args_decimal(end + 1, STEP_MAX, &last);
+    if (!end || *end != '\0' || first > last) {
+        return false;
+    }
     request->first_step = (int64_t)first;
     request->last_step = (int64_t)last;
-    return end && *end == '\0' && first <= last;
+    return true;
 }
 
 static bool place_allowed(const char *place)
