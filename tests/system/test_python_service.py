@@ -169,7 +169,7 @@ def test_the_tutorial(tmp_path):
     text = (PYTHON / "README.md").read_text()
     (tmp_path / "tags.py").write_text(re.search("```python\n(.*?)```", text, re.DOTALL).group(1))
     shutil.copy(PYTHON / "reprod_probe.py", tmp_path)
-    told = re.search(r"Root cause     (\w+), step 0 .*?\n", text).group(0)
+    told = re.search(r"Root cause     \w+, step ", text).group(0)  # at which one is chance
     runs = [trace(tmp_path / name, tmp_path / "tags.py") for name in "ab"]
     assert told in compare(*runs, code=1)
     runs = [trace(tmp_path / name, tmp_path / "tags.py", PYTHONHASHSEED="0") for name in "ab"]
