@@ -78,6 +78,8 @@ def configuration(folder):
                  "variants": variants([*GOOD, *(name for name in BROKEN if name not in SLOW)])},
                 {"name": "slow", "command": ["python3", "broken.py"], "directory": "broken",
                  "timeout_seconds": 1, "variants": variants(["varies", "steady", *SLOW])},
+                {"name": "quiet", "command": ["python3", "broken.py"], "directory": "broken",
+                 "variants": variants(["varies", "steady"])},
                 show,
                 {**show, "name": "no_program", "command": ["no-such-program"]},
                 {**show, "name": "no_directory", "directory": "/no/such/directory"},
@@ -127,7 +129,7 @@ def broken_runs(service):
     names = [name for name in BROKEN if name not in SLOW]
     runs = runs_of(service, workloads=["broken"], variants=GOOD, runs=2)
     runs += runs_of(service, workloads=["broken"], variants=names, runs=2)
-    return runs + runs_of(service, workloads=["slow"], variants=["varies", *SLOW], runs=2)
+    return runs + runs_of(service, workloads=["slow"], variants=SLOW, runs=2)
 
 
 def test_a_broken_command_earns_nothing_and_says_why(service):
@@ -144,7 +146,7 @@ def test_a_broken_command_earns_nothing_and_says_why(service):
                 for key, fact in facts(service, e).items()}
     assert {v for v in verdicts if v[2] not in ("failing", "unmeasured")} == {
         ("broken", "varies", "varies"), ("broken", "steady", "reproducible"),
-        ("broken", "child", "reproducible"), ("slow", "varies", "varies")}
+        ("broken", "child", "reproducible")}
     service.wait(lambda: not processes_in(service.folder / "broken"), "the end of every child", 30)
 
 
@@ -161,12 +163,9 @@ def processes_in(folder):
 
 
 def test_a_command_without_its_control_is_not_green(service):
-    [run] = runs_of(service, workloads=["slow"], variants=["steady"], seeds=[5])
-    assert run["outcome"] == "completed"
-    runs_of(service, workloads=["slow"], variants=["steady"], seeds=[5])
-    cells = [cell for cell in service.get("/v1/matrix?environment=" + run["environment"])
-             ["variants"] if (cell["workload"], cell["variant"]) == ("slow", "steady")]
-    assert [cell["verdict"] for cell in cells] == ["inconclusive"]
+    runs = runs_of(service, workloads=["quiet"], variants=["steady"], runs=2)
+    assert [run["outcome"] for run in runs] == ["completed"] * 2
+    assert facts(service, runs[0]["environment"])["quiet", "steady"]["verdict"] == "inconclusive"
 
 
 # ---- what a command gets, and what is shown --------------------------------------------
@@ -235,7 +234,7 @@ def test_its_stack(service):
     own, gpu = stacks["external"], stacks["external-cuda"]
     assert own["backend"] == "cpu" and own["cause"] is None and own["worker"] is None
     assert own["devices"] == stacks["cpu"]["devices"]
-    assert set(own["versions"]) == {"broken", "slow", "show"}
+    assert set(own["versions"]) == {"broken", "slow", "quiet", "show"}
     problems = own["problems"]
     assert "no program 'no-such-program' in /usr/local/bin:" in problems["no_program"]
     assert "/no/such/directory: No such file" in problems["no_directory"]
