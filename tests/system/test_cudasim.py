@@ -75,6 +75,11 @@ def description(binary, workload, variant):
     return next((v for v in entries if v["name"] == variant), None)
 
 
+def promises_the_bits_of_the_cpu(workload, own):
+    twin = description(CPU, workload, own["name"])
+    return twin and not own["control"] and twin["algorithm"] == own["algorithm"]
+
+
 def check(workload, variant):
     return start(SIMULATOR, "--check", "--workload", workload, "--variant", variant,
                  env={"REPROD_CUDASIM_SEED": SEEDS[0]})
@@ -82,13 +87,12 @@ def check(workload, variant):
 
 @functools.cache
 def measure(workload, variant):
-    twin = description(CPU, workload, variant)
     own = description(SIMULATOR, workload, variant)
     iterations = SCHEDULES or (2 if own["control"] else 1)  # each a schedule of its own
     runs = [run(SIMULATOR, workload, variant, iterations, env={"REPROD_CUDASIM_SEED": seed})
             for seed in SEEDS]
     cpu = None
-    if twin and not own["control"] and twin["algorithm"] == own["algorithm"]:
+    if promises_the_bits_of_the_cpu(workload, own):
         cpu = digests(run(CPU, workload, variant))[0]
     return {"runs": runs, "cpu": cpu}
 
@@ -155,6 +159,8 @@ def test_cuda_workloads_are_those_of_the_cpu():
         assert entry["variants"][0]["control"] == twin["variants"][0]["control"]
         for key in ("title", "summary", "weight_sum", "loss", "references"):
             assert entry[key] == twin[key], (name, key)
+        if any(promises_the_bits_of_the_cpu(name, variant) for variant in entry["variants"]):
+            assert entry["version"] == twin["version"], name
         sizes = {size["name"]: size for size in twin["sizes"]}
         for size in entry["sizes"]:
             assert sizes.get(size["name"], size) == size, name
