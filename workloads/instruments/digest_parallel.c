@@ -2,9 +2,9 @@
 
 enum {
     /* Below this many blocks a thread (1 MiB) handing out work costs more than it saves;
-     * where threads take pieces of many tensors themselves, (128 KiB). */
+     * and half of that where threads take pieces themselves. */
     BLOCKS_WORTH_A_THREAD = 128,
-    BLOCKS_WORTH_A_PIECE = 16,
+    PIECE_BLOCKS = 16,
     BATCH = 64 /* tensors whose sums are in work at once */
 };
 
@@ -46,7 +46,7 @@ static uint64_t source_bytes(const struct digest_source *source)
 
 static uint64_t pieces(uint64_t bytes)
 {
-    uint64_t piece = (uint64_t)BLOCKS_WORTH_A_PIECE * DIGEST_BLOCK_BYTES;
+    uint64_t piece = (uint64_t)PIECE_BLOCKS * DIGEST_BLOCK_BYTES;
     return bytes / piece + (bytes % piece != 0);
 }
 
@@ -69,10 +69,10 @@ static void pieces_take(struct batch *batch)
             i++;
         if (i == batch->count)
             return;
-        uint64_t first = (piece - (i ? batch->end[i - 1] : 0)) * BLOCKS_WORTH_A_PIECE;
+        uint64_t first = (piece - (i ? batch->end[i - 1] : 0)) * PIECE_BLOCKS;
         struct digest_partial part =
             digest_blocks(batch->sources[i].data, source_bytes(&batch->sources[i]), first,
-                          BLOCKS_WORTH_A_PIECE);
+                          PIECE_BLOCKS);
         __atomic_fetch_add(&batch->a[i], part.a, __ATOMIC_RELAXED);
         __atomic_fetch_add(&batch->b[i], part.b, __ATOMIC_RELAXED);
     }
@@ -82,10 +82,14 @@ static void batch_digest(const struct digest_source *sources, int count, int thr
                          struct digest *ret_digests)
 {
     struct batch batch = { .sources = sources, .count = count };
-    uint64_t total = 0;
-    for (int i = 0; i < count; i++)
+    uint64_t total = 0, bytes = 0;
+    for (int i = 0; i < count; i++) {
+        bytes += source_bytes(&sources[i]);
         batch.end[i] = total += pieces(source_bytes(&sources[i]));
-#pragma omp parallel num_threads(threads) if (total > 1)
+    }
+    uint64_t blocks_a_thread = bytes / DIGEST_BLOCK_BYTES / (uint64_t)threads;
+#pragma omp parallel num_threads(threads) if (blocks_a_thread >=                         \
+                                              BLOCKS_WORTH_A_THREAD / 2)
     pieces_take(&batch);
     for (int i = 0; i < count; i++) {
         struct digest_partial sum = { batch.a[i], batch.b[i] };
