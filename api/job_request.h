@@ -8,16 +8,15 @@
  *    "contention":4, "memory_poison":true, "allocation_jitter":true, "probes":true,
  *    "localise":false, "runs_max":200}
  *
- * Every member may be left out; those of api/job_circumstances.h and api/job_probes.h then
- * mean none.
- * Workloads, variants and devices left out mean all (all that are online, for devices; of
- * external workloads those whose configuration says "survey"); sizes and dtypes mean each
- * workload's default; the seed is 1; stacks left out mean, for each workload, the first
- * of a device that has it, "all" (instead of a list) every one; the timeout is that of
- * its slowest workload, at least 60 s. "survey":true changes the defaults:
- * stop_when_varies true, priority background, stacks "all".  A variant, size or dtype
- * that only some of the workloads have applies to those, and a workload that a stack's
- * worker lacks is left out there.
+ * Every member may be left out; those of api/job_circumstances.h and api/job_probes.h
+ * then mean none. Workloads, variants and devices left out mean all (all that are online,
+ * for devices; of external workloads those whose configuration says "survey"); sizes and
+ * dtypes mean each workload's default; the seed is 1; stacks left out mean, for each
+ * workload, the first of a device that has it, "all" (instead of a list) every one; the
+ * timeout is that of its slowest workload, at least 60 s. "survey":true changes the
+ * defaults: stop_when_varies true, priority background, stacks "all".  A variant, size or
+ * dtype that only some of the workloads have applies to those, and a workload that a
+ * stack's worker lacks is left out there.
  *
  * "localise":true asks for the place where runs of one case part (db/localisations.h):
  * the request must come to exactly one line, which is run with probes at least `runs`
