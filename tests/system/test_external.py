@@ -380,18 +380,18 @@ def compare_words(service):
     assert result["verdict"] == "different" and result["root_cause"]["probe"] == "sum/forward"
 
 
-def test_the_examples(tmp_path):
+def test_the_examples(start_service, tmp_path):
     """Each configured as PROTOCOL.md says, beside the configuration."""
     pair = [{"name": "unordered", "control": True}, {"name": "ordered"}]
-    service = Service(tmp_path, options=["--no-survey"], config={"workloads": [
+    (tmp_path / "service0").mkdir()
+    write_examples(tmp_path / "service0")
+    service = start_service(worker=None, config={"workloads": [
         {"name": "sum_c", "command": ["./sum"], "files": ["sum.c"], "variants": pair},
         {"name": "words_python", "command": ["python3", "words.py"], "variants": [
             {"name": "random", "control": True, "environment": {"PYTHONHASHSEED": "random"}},
             {"name": "seeded"}]},
         {"name": "lines_sh", "command": ["sh", "lines.sh"], "sizes": {"small": ["500"]},
          "variants": pair}]})
-    write_examples(tmp_path)
-    service.start()
     runs = runs_of(service, workloads=["sum_c", "words_python", "lines_sh"], runs=3,
                    iterations=4)
     assert len(runs) == 18 and {run["outcome"] for run in runs} == {"completed"}, \
@@ -402,7 +402,6 @@ def test_the_examples(tmp_path):
     found = {}
     for environment in {run["environment"] for run in runs}:
         found.update(facts(service, environment))
-    assert service.stop() == 0
     assert found["words_python", "random"]["verdict"] == "varies"
     assert found["words_python", "seeded"]["verdict"] == "reproducible"
     for name in "sum_c", "lines_sh":  # whether two threads race in so few runs is chance
