@@ -4,6 +4,7 @@
 #ifndef CUDA_TRAIN_POOLING_H
 #define CUDA_TRAIN_POOLING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* All memory is the device's, and borrowed.  SIDE is even. */
