@@ -1,6 +1,8 @@
 /* The gradient of a layer's weights as a CPU library computes it with threads: each
  * thread adds the examples it was handed to a gradient of its own, and the threads'
- * gradients are joined. dw[i,o] = sum over examples n of x[n,i] * dy[n,o]. */
+ * gradients are joined. dw[i,o] = sum over examples n of x[n,i] * dy[n,o].
+ *
+ * The threads of a CPU are the subject, so this has no twin on CUDA. */
 #include "workloads/workload.h"
 
 #include <omp.h>

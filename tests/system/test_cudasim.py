@@ -15,7 +15,7 @@ import subprocess
 
 import pytest
 
-from test_detection import LIMIT, NOT_A_RACE
+from test_detection import LIBRARIES, LIMIT, NOT_A_RACE
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REPROD_BUILD", REPO / "build"))
@@ -149,6 +149,12 @@ def test_traces_are_those_of_the_cpu(workload):
                        if event["event"] == "probes"]
                       for binary, env in ((CPU, {}), (SIMULATOR, {"REPROD_CUDASIM_SEED": 1})))
     assert len(cpu) >= 4 and cpu == simulated
+
+
+def test_every_workload_of_the_cpu_has_a_twin():
+    """But those whose subject is the CPU: its threads, or a library for it."""
+    alone = catalogue(CPU).keys() - catalogue(SIMULATOR).keys()
+    assert {name for name in alone if not name.startswith(LIBRARIES)} == {"cpu_reduction"}
 
 
 def test_cuda_workloads_are_those_of_the_cpu():
