@@ -1030,7 +1030,8 @@ def iterations(inputs=None, **arguments):
 
 def monitor(value, name, inputs=None):
     """Records VALUE as place NAME and returns it.  Of containers each array is a place of its
-    own, NAME/KEY.  The gradients that reach PyTorch tensors are recorded as gradient/NAME.
+    own, NAME/KEY.  The gradients that reach PyTorch tensors are recorded as gradient/NAME, of
+    LAYER/forward as LAYER/backward.
     INPUTS: all that the place reads; () for nothing; not given: see the top of this file."""
     run = _started()
     if run is None or not (run.request.every or run.request.capture):
@@ -1048,7 +1049,7 @@ def monitor(value, name, inputs=None):
             place = _place_name("/".join(filter(None, (name, key))))
             if run.probing(place):
                 run.record(place, leaf_of(part), reads, leaves)
-            _watch_gradient(run, part, "gradient/" + place)
+            _watch_gradient(run, part, _gradient_place(place))
             _remember(run, part)
     return value
 
@@ -1123,6 +1124,15 @@ def _reads_of(run, name, inputs):
 
 
 # --- PyTorch: gradients and modules ----------------------------------------------------------
+
+
+def _gradient_place(place):
+    """LAYER/forward has LAYER/backward, anything else gradient/NAME."""
+    parts = place.split("/")
+    if "forward" in parts[1:]:
+        parts[1 + parts[1:].index("forward")] = "backward"
+        return _place_name("/".join(parts))
+    return _place_name("gradient/" + place)
 
 
 def _watch_gradient(run, tensor, place):
@@ -1239,13 +1249,13 @@ class _ModuleProbe:
                 if run.probing(place):
                     run.record(place, leaf, reads, frame.leaves)
                 _remember(run, part)
-                _watch_gradient(run, part, _place_name("gradient/" + place))
+                _watch_gradient(run, part, _gradient_place(place))
 
 
 def monitor_model(module, name=""):
     """Hooks into every submodule of a torch.nn.Module and returns MODULE: NAME/forward with
-    its inputs and variables as what it reads, gradient/NAME/forward, and gradient/VARIABLE of
-    every parameter.  NAME/input is what reaches a module from code outside modules."""
+    its inputs and variables as what it reads, NAME/backward, and gradient/VARIABLE of every
+    parameter.  NAME/input is what reaches a module from code outside modules."""
     run = _started()
     if run is None or not (run.request.every or run.request.capture):
         return module
@@ -1290,7 +1300,7 @@ def _monitor_traced(run, value, name):
     def probe(part, place):
         tapped = jax.custom_vjp(lambda x: tap(x, place))
         tapped.defvjp(lambda x: (tap(x, place), None),
-                      lambda _, gradient: (tap(gradient, _place_name("gradient/" + place)),))
+                      lambda _, gradient: (tap(gradient, _gradient_place(place)),))
         return tapped(part)
 
     def key_of(entry):
