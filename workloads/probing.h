@@ -21,19 +21,25 @@ struct place {
 static inline struct probe_value probe_floats(const char *name, const float *data,
                                               int64_t count)
 {
-    return (struct probe_value){ DTYPE_FLOAT32, count, data, name };
+    struct probe_value value = { DTYPE_FLOAT32, count, data, name };
+
+    return value;
 }
 
 static inline struct probe_value probe_ints(const char *name, const int32_t *data,
                                             int64_t count)
 {
-    return (struct probe_value){ DTYPE_INT32, count, data, name };
+    struct probe_value value = { DTYPE_INT32, count, data, name };
+
+    return value;
 }
 
 static inline struct probe_value probe_bytes(const char *name, const void *data,
                                              int64_t count)
 {
-    return (struct probe_value){ DTYPE_UINT8, count, data, name };
+    struct probe_value value = { DTYPE_UINT8, count, data, name };
+
+    return value;
 }
 
 /* Records those of PLACES that are wanted, in their order, with all threads hashing what
