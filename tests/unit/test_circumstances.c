@@ -88,7 +88,9 @@ static void test_heap_keeps_its_promises(void **state)
         free(memory);
     }
     volatile size_t most = SIZE_MAX - 100;
-    assert_null(malloc(most));
+    void *volatile block =
+        malloc(most); /* an allocation that is not used may be left out */
+    assert_null(block);
     assert_int_not_equal(posix_memalign(&(void *){ NULL }, 3, 8), 0);
     circumstances_set(&none);
 }
