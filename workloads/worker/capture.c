@@ -2,6 +2,13 @@
 
 #include "workloads/worker/backend.h"
 
+/* Where a tensor belongs. */
+struct capture {
+    int64_t step;
+    const char *place, *role; /* role: "in" or "out" */
+    int index;
+};
+
 static void chunk_send(struct run *run, const struct capture *capture,
                        const struct tensor *tensor, int64_t offset, int64_t captured)
 {
@@ -32,21 +39,40 @@ static void chunk_send(struct run *run, const struct capture *capture,
     emit_send(emit);
 }
 
-void capture_list(struct run *run, struct capture capture,
-                  const struct probe_value *values, int count)
+/* The bytes of VALUE, or as many of them as one tensor may have. */
+static int64_t value_bytes(const struct probe_value *value)
 {
-    struct probes *probes = run->probes;
-    for (capture.index = 0; capture.index < count; capture.index++) {
-        struct tensor tensor = probes_tensor(&values[capture.index]);
-        int64_t captured = tensor_elements(&tensor) * (int64_t)dtype_bytes(tensor.dtype);
+    int64_t bytes = value->elements * (int64_t)dtype_bytes(value->dtype);
+    return bytes < PROBES_TENSOR_MAX ? bytes : PROBES_TENSOR_MAX;
+}
+
+static void list_send(struct run *run, struct capture capture, struct capture_list list,
+                      int64_t room)
+{
+    for (capture.index = 0; capture.index < list.count; capture.index++) {
+        const struct probe_value *value = &list.values[capture.index];
+        struct tensor tensor = probes_tensor(value);
+        int64_t wanted = value_bytes(value);
+        int64_t captured = wanted < room ? wanted : room;
         int64_t offset = 0;
-        int64_t room = PROBES_CAPTURED_MAX - probes->captured_bytes;
-        room = room < PROBES_TENSOR_MAX ? room : PROBES_TENSOR_MAX;
-        captured = captured < room ? captured : room;
-        probes->captured_bytes += captured;
+        room -= captured;
         do {
             chunk_send(run, &capture, &tensor, offset, captured);
             offset += PROBES_CHUNK;
         } while (offset < captured);
     }
+}
+
+void capture_place(struct run *run, int64_t step, const char *place,
+                   struct capture_list in, struct capture_list out)
+{
+    struct capture capture = { .step = step, .place = place, .role = "in" };
+    int64_t kept = 0; /* for OUT, without which nobody sees what differs */
+    for (int i = 0; i < out.count; i++) {
+        kept += value_bytes(&out.values[i]);
+    }
+    kept = kept < PROBES_CAPTURED_MAX ? kept : PROBES_CAPTURED_MAX;
+    list_send(run, capture, in, PROBES_CAPTURED_MAX - kept);
+    capture.role = "out";
+    list_send(run, capture, out, kept);
 }

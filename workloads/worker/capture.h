@@ -4,16 +4,15 @@
 
 #include "workloads/worker/probes.h"
 
-/* Where the tensors belong: one list of a record. */
-struct capture {
-    int64_t step;
-    const char *place, *role; /* role: "in" or "out" */
-    int index;                /* set by capture_list */
+/* The values of a place: one list of a record. */
+struct capture_list {
+    const struct probe_value *values; /* borrowed */
+    int count;
 };
 
-/* Writes the COUNT values of a list, as much of them as is still allowed, with the emit
- * of the run's probes, which has no open line. */
-void capture_list(struct run *run, struct capture capture,
-                  const struct probe_value *values, int count);
+/* Writes what PLACE of STEP read and wrote, with the emit of the run's probes, which has
+ * no open line.  What it read gets the room that what it wrote leaves. */
+void capture_place(struct run *run, int64_t step, const char *place,
+                   struct capture_list in, struct capture_list out);
 
 #endif

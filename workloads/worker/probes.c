@@ -148,12 +148,10 @@ void run_probe(struct run *run, int64_t step, const char *place,
     struct digest read = probes_list_digest(run, in, in_count);
     record_add(run, step, place, read, probes_list_digest(run, out, out_count));
     if (captured) {
-        struct capture capture = { .step = step, .place = place, .role = "in" };
         probes_flush(probes);
         probes->captured = true;
-        capture_list(run, capture, in, in_count);
-        capture.role = "out";
-        capture_list(run, capture, out, out_count);
+        capture_place(run, step, place, (struct capture_list){ in, in_count },
+                      (struct capture_list){ out, out_count });
     }
     run->backend->timer_start(run);
 }

@@ -61,7 +61,6 @@ struct probes {
     int64_t records, dropped;
     double computed_ms; /* of the iteration, before its latest record */
     bool captured;
-    int64_t captured_bytes;
     struct probes_hashed hashed[PROBES_HASHED_MAX]; /* since the latest run_probing */
     int hashed_count;
     struct probes_input inputs[RUN_TENSORS_MAX]; /* the run's */
