@@ -22,6 +22,7 @@ __global__ static void update_kernel(struct rnn rnn)
     {
         rnn.applied[i] = rnn.gradient[i];
         rnn.before[i] = rnn.variables[i];
+        rnn.velocity_before[i] = rnn.velocity[i];
         rnn.velocity[i] = RNN_MOMENTUM * rnn.velocity[i] + rnn.applied[i];
         rnn.variables[i] -= RNN_RATE * rnn.velocity[i];
         rnn.gradient[i] = 0;
@@ -53,6 +54,7 @@ static void step_probe(struct run *run, int64_t step)
                                    .losses = rnn->losses,
                                    .before = rnn->before,
                                    .variables = rnn->variables,
+                                   .velocity_before = rnn->velocity_before,
                                    .velocity = rnn->velocity,
                                    .gradient = rnn->applied };
 
@@ -122,6 +124,7 @@ static void setup(struct run *run)
     rnn->velocity = (float *)run_alloc(run, bytes);
     rnn->gradient = (float *)run_alloc(run, bytes);
     rnn->before = (float *)run_alloc(run, bytes);
+    rnn->velocity_before = (float *)run_alloc(run, bytes);
     rnn->applied = (float *)run_alloc(run, bytes);
     rnn->parts = batch_alloc(run, RNN_VARIABLES);
     rnn->x = batch_alloc(run, RNN_TIME * RNN_FEATURES);

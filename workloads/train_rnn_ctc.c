@@ -47,9 +47,10 @@ struct rnn {
     const float *patterns, *noises, *initial;
     const int32_t *labels; /* [steps][batch][LABELS], less one */
     float *variables, *velocity, *gradient;
-    float *before, *applied; /* the variables before the update, and their gradient */
-    float *parts;            /* [batch][VARIABLES] */
-    float *losses;           /* [batch] */
+    float *before, *velocity_before; /* variables and velocity before the update */
+    float *applied;                  /* the gradient that it used */
+    float *parts;                    /* [batch][VARIABLES] */
+    float *losses;                   /* [batch] */
     float (*x)[TIME][FEATURES], (*hidden)[TIME + 1][HIDDEN]; /* [batch], as the next */
     float (*log_probs)[TIME][SYMBOLS], (*d_logits)[TIME][SYMBOLS];
 };
@@ -210,6 +211,7 @@ static void variables_update(const struct rnn *rnn, bool racing)
         for (int64_t i = begin; i < end; i++) {
             rnn->applied[i] = racing ? rnn->gradient[i] : rnn->parts[i];
             rnn->before[i] = rnn->variables[i];
+            rnn->velocity_before[i] = rnn->velocity[i];
             rnn->velocity[i] = RNN_MOMENTUM * rnn->velocity[i] + rnn->applied[i];
             rnn->variables[i] -= RNN_RATE * rnn->velocity[i];
             rnn->gradient[i] = 0;
@@ -232,6 +234,7 @@ static void step_probe(struct run *run, int64_t step)
                                      .losses = rnn->losses,
                                      .before = rnn->before,
                                      .variables = rnn->variables,
+                                     .velocity_before = rnn->velocity_before,
                                      .velocity = rnn->velocity,
                                      .gradient = rnn->applied });
 }
@@ -290,6 +293,7 @@ static void setup(struct run *run)
     rnn->velocity = run_alloc(run, VARIABLES * sizeof(float));
     rnn->gradient = run_alloc(run, VARIABLES * sizeof(float));
     rnn->before = run_alloc(run, VARIABLES * sizeof(float));
+    rnn->velocity_before = run_alloc(run, VARIABLES * sizeof(float));
     rnn->applied = run_alloc(run, VARIABLES * sizeof(float));
     rnn->parts = run_alloc(run, (size_t)(shape->batch * VARIABLES) * sizeof(float));
     rnn->losses = run_alloc(run, (size_t)shape->batch * sizeof(float));

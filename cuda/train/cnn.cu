@@ -114,6 +114,7 @@ void cnn_cuda_setup(struct run *run)
     cnn->velocity = floats(run, count);
     cnn->gradient = floats(run, count);
     cnn->before = floats(run, count);
+    cnn->velocity_before = floats(run, count);
     cnn->applied = floats(run, count);
     cnn->flipped = floats(run, CNN_TAPS * s->channels1 * s->channels2);
     cnn->parts = floats(run, s->batch * count);

@@ -22,11 +22,12 @@ struct cnn {
     struct pooling pool1, pool2;
     struct dense dense;
     float *variables, *velocity, *gradient;
-    float *before, *applied; /* the variables before the update, and their gradient */
-    float *flipped;          /* weights2 for `back`: [8 - tap][out][in] */
-    float *parts;            /* [batch][variables] */
-    float *rows;             /* of bias gradients */
-    float *losses;           /* [batch], in the host's memory */
+    float *before, *velocity_before; /* variables and velocity before the update */
+    float *applied;                  /* the gradient that it used */
+    float *flipped;                  /* weights2 for `back`: [8 - tap][out][in] */
+    float *parts;                    /* [batch][variables] */
+    float *rows;                     /* of bias gradients */
+    float *losses;                   /* [batch], in the host's memory */
 };
 
 /* Trains from the initial variables, and sets the run's loss. */

@@ -112,6 +112,7 @@ __global__ static void update_kernel(struct cnn cnn)
     {
         cnn.applied[i] = cnn.gradient[i];
         cnn.before[i] = cnn.variables[i];
+        cnn.velocity_before[i] = cnn.velocity[i];
         cnn.velocity[i] = CNN_MOMENTUM * cnn.velocity[i] + cnn.applied[i];
         cnn.variables[i] -= CNN_LEARNING_RATE * cnn.velocity[i];
         cnn.gradient[i] = 0;
@@ -152,6 +153,7 @@ static void step_probe(struct run *run, int64_t step)
                                    .losses = cnn->dense.losses,
                                    .before = cnn->before,
                                    .variables = cnn->variables,
+                                   .velocity_before = cnn->velocity_before,
                                    .velocity = cnn->velocity,
                                    .gradient = cnn->applied };
 

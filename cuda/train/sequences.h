@@ -11,8 +11,9 @@ struct rnn {
     const float *patterns, *noises, *initial;
     const int32_t *labels; /* [steps][batch][labels], less one */
     float *variables, *velocity, *gradient;
-    float *before, *applied; /* the variables before the update, and their gradient */
-    float *parts;            /* [batch][variables] */
+    float *before, *velocity_before; /* variables and velocity before the update */
+    float *applied;                  /* the gradient that it used */
+    float *parts;                    /* [batch][variables] */
     /* What probes read, of the whole batch; written where they do. */
     float *x, *hidden, *log_probs, *d_logits;
     float *losses;      /* [batch] */

@@ -5,10 +5,14 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "workloads" / "python"))
+from reprod_probe import combine  # noqa: E402
+
 WORKER = pathlib.Path(os.environ.get("REPROD_BUILD", REPO / "build")) / "reprod-worker"
 NOTHING = 32 * "0"
 
@@ -56,6 +60,18 @@ def test_probes_change_no_bit(workload, variant, place):
     assert records == trace(run(workload, variant, "--probes", "1", threads=1))
     # The iterations compute the same from the same.
     assert [r[1:] for r in records if r[0] == 0] == [r[1:] for r in records if r[0] == 1]
+
+
+@pytest.mark.parametrize("workload, variable", [("train_cnn", "bias2"),
+                                                ("train_rnn_ctc", "bias")])
+def test_an_optimizer_reads_its_state(workload, variable):
+    """Where only some steps are recorded, a state that differs does not begin to differ there."""
+    records = {record[1:3]: record[3:]
+               for record in trace(run(workload, "ordered", "--probes", "1", iterations=1))}
+    for step in range(1, 4):
+        state = records[step - 1, f"optimizer/{variable}"][1]
+        gradient = records[step, f"gradient/{variable}"][1]
+        assert records[step, f"optimizer/{variable}"][0] == combine([state, gradient])
 
 
 def test_every_run_has_its_outputs():

@@ -6,7 +6,7 @@
 
 /* What the places of a step read and write: the data, the buffers of enum cnn_buffer, and
  * the sections of all variables before the update, of the gradient, of the optimizer's
- * state, and after the update. */
+ * state before and after the update, and of all variables after it. */
 enum value {
     ORDER = 1,
     LABELS,
@@ -17,7 +17,8 @@ enum value {
     BUFFER,
     BEFORE = BUFFER + CNN_BUFFERS,
     GRADIENT = BEFORE + CNN_SECTIONS,
-    VELOCITY = GRADIENT + CNN_SECTIONS,
+    VELOCITY_BEFORE = GRADIENT + CNN_SECTIONS,
+    VELOCITY = VELOCITY_BEFORE + CNN_SECTIONS,
     AFTER = VELOCITY + CNN_SECTIONS,
     VALUES = AFTER + CNN_SECTIONS
 };
@@ -63,7 +64,9 @@ static const char *const section_names[CNN_SECTIONS] = { "weights1", "bias1",
         }                                                                                \
     }
 #define UPDATED(name, i)                                                                 \
-    { "optimizer/" name, { GRADIENT + (i) }, { VELOCITY + (i) } },                       \
+    { "optimizer/" name,                                                                 \
+      { VELOCITY_BEFORE + (i), GRADIENT + (i) },                                         \
+      { VELOCITY + (i) } },                                                              \
     {                                                                                    \
         "variable/" name "/after", { BEFORE + (i), VELOCITY + (i) },                     \
         {                                                                                \
@@ -139,6 +142,8 @@ static void sections_set(const struct cnn_records *r, struct probe_value *values
 
         values[BEFORE + i] = probe_floats(name, r->before + first, count);
         values[GRADIENT + i] = probe_floats(name, r->gradient + first, count);
+        values[VELOCITY_BEFORE + i] =
+            probe_floats(name, r->velocity_before + first, count);
         values[VELOCITY + i] = probe_floats(name, r->velocity + first, count);
         values[AFTER + i] = probe_floats(name, r->variables + first, count);
     }

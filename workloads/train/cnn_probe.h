@@ -49,11 +49,12 @@ static inline void cnn_sections(const struct cnn_layout *layout,
 struct cnn_records {
     const struct cnn_shape *shape;
     const struct cnn_inputs *inputs;
-    float *const *buffers;                      /* [CNN_BUFFERS] */
-    const uint8_t *winners1, *winners2;         /* taps, one of each pooled element */
-    const float *losses;                        /* one of each image */
-    const float *before, *variables, *velocity; /* [variables], as the next */
-    const float *gradient;                      /* as the update used it */
+    float *const *buffers;              /* [CNN_BUFFERS] */
+    const uint8_t *winners1, *winners2; /* taps, one of each pooled element */
+    const float *losses;                /* one of each image */
+    const float *before, *variables;    /* [variables], as what follows */
+    const float *velocity_before, *velocity;
+    const float *gradient; /* as the update used it */
 };
 
 /* Records all places of STEP, which has just ended.  After run_probing. */

@@ -23,7 +23,8 @@ struct cnn {
     struct cnn_layout layout;
     struct cnn_inputs inputs;
     float *variables, *velocity, *gradient;
-    float *before, *applied; /* the variables before the update, and their gradient */
+    float *before, *velocity_before; /* variables and velocity before the update */
+    float *applied;                  /* the gradient that it used */
     float *flipped; /* weights2 for the gradient of its input: [8 - tap][out][in] */
     float *parts;   /* [batch][variables] */
     float *buffers[CNN_BUFFERS];

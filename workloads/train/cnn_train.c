@@ -359,6 +359,7 @@ static void update_chunk(const struct cnn *cnn, bool joined, int64_t begin, int6
     for (int64_t i = begin; i < end; i++) {
         cnn->applied[i] = joined ? cnn->parts[i] : cnn->gradient[i];
         cnn->before[i] = cnn->variables[i];
+        cnn->velocity_before[i] = cnn->velocity[i];
         cnn->velocity[i] = CNN_MOMENTUM * cnn->velocity[i] + cnn->applied[i];
         cnn->variables[i] -= CNN_LEARNING_RATE * cnn->velocity[i];
         cnn->gradient[i] = 0;
@@ -408,6 +409,7 @@ static void step_probe(struct run *run, int64_t step)
                                      .losses = cnn->losses,
                                      .before = cnn->before,
                                      .variables = cnn->variables,
+                                     .velocity_before = cnn->velocity_before,
                                      .velocity = cnn->velocity,
                                      .gradient = cnn->applied });
 }

@@ -25,7 +25,8 @@ enum value {
     LOSSES,
     BEFORE,
     GRADIENT = BEFORE + SECTIONS,
-    VELOCITY = GRADIENT + SECTIONS,
+    VELOCITY_BEFORE = GRADIENT + SECTIONS,
+    VELOCITY = VELOCITY_BEFORE + SECTIONS,
     AFTER = VELOCITY + SECTIONS,
     VALUES = AFTER + SECTIONS
 };
@@ -38,7 +39,9 @@ enum {
 };
 
 #define UPDATED(name, i)                                                                 \
-    { "optimizer/" name, { GRADIENT + (i) }, { VELOCITY + (i) } },                       \
+    { "optimizer/" name,                                                                 \
+      { VELOCITY_BEFORE + (i), GRADIENT + (i) },                                         \
+      { VELOCITY + (i) } },                                                              \
     {                                                                                    \
         "variable/" name "/after", { BEFORE + (i), VELOCITY + (i) },                     \
         {                                                                                \
@@ -89,6 +92,8 @@ void rnn_probe(struct run *run, int64_t step, const struct rnn_records *r)
 
         values[BEFORE + i] = probe_floats(name, r->before + first, count);
         values[GRADIENT + i] = probe_floats(name, r->gradient + first, count);
+        values[VELOCITY_BEFORE + i] =
+            probe_floats(name, r->velocity_before + first, count);
         values[VELOCITY + i] = probe_floats(name, r->velocity + first, count);
         values[AFTER + i] = probe_floats(name, r->variables + first, count);
     }

@@ -11,13 +11,14 @@ extern "C" {
 /* Where a step has left things, each for the whole batch, in the device's memory. */
 struct rnn_records {
     int64_t batch;
-    const int32_t *labels;                      /* [LABELS] of each sequence */
-    const float *x;                             /* [TIME][FEATURES] */
-    const float *hidden;                        /* [TIME + 1][HIDDEN] */
-    const float *log_probs, *d_logits;          /* [TIME][SYMBOLS] */
-    const float *losses;                        /* one of each sequence */
-    const float *before, *variables, *velocity; /* [VARIABLES], as the next */
-    const float *gradient;                      /* as the update used it */
+    const int32_t *labels;             /* [LABELS] of each sequence */
+    const float *x;                    /* [TIME][FEATURES] */
+    const float *hidden;               /* [TIME + 1][HIDDEN] */
+    const float *log_probs, *d_logits; /* [TIME][SYMBOLS] */
+    const float *losses;               /* one of each sequence */
+    const float *before, *variables;   /* [VARIABLES], as what follows */
+    const float *velocity_before, *velocity;
+    const float *gradient; /* as the update used it */
 };
 
 /* Records all places of STEP, which has just ended.  After run_probing. */
