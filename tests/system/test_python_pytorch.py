@@ -1,8 +1,10 @@
 """The probes with PyTorch, and the example's places found.  make check-pytorch installs it and
 runs this; make test does where pytest's own interpreter has it."""
+import base64
 import importlib.util
 import json
 import os
+import struct
 import subprocess
 import sys
 import textwrap
@@ -176,6 +178,17 @@ def test_the_place_where_a_difference_comes_in(python, tmp_path):
         else:
             # The variables changed where nobody looked, so what reads them is no cause.
             assert found is None and (first["place"], first["step"]) == tuple(rest), odd
+
+
+def test_what_a_module_overwrites_is_captured_as_it_was_read(python, tmp_path):
+    events = trace(python, tmp_path, """
+        for _ in probe.iterations():
+            model = probe.monitor_model(torch.nn.ReLU(inplace=True), "relu")
+            probe.finish(model(torch.tensor([-1.0, 2.0])))
+    """, REPROD_CAPTURE="0:0:relu/forward")
+    found = {event["role"]: struct.unpack("<2f", base64.b64decode(event["data"]))
+             for event in events if event["event"] == "tensor"}
+    assert found == {"in": (-1.0, 2.0), "out": (0.0, 2.0)}
 
 
 def test_names_filter_before_anything_is_read(python, tmp_path):

@@ -381,6 +381,9 @@ class Leaf:
     def data(self, start, count):
         return bytes(_memory(self.address + start, count))
 
+    def copy(self):
+        return _leaf_of_bytes(self.dtype, self.shape, self.data(0, self.nbytes))
+
     def add_to(self, total):
         if self.dtype in ExactSum.FORMATS or self.dtype in ExactSum.INTEGERS:
             total.add(self.dtype, self.address, self.elements())
@@ -864,6 +867,13 @@ class Run:
         return self.step_wanted() and (place is None
                                        or fnmatch.fnmatchcase(place, self.request.names))
 
+    def captures(self, place):
+        """Whether PLACE, or a part of it, is to be captured now."""
+        capture = self.request.capture
+        return (capture is not None and not self.capture_done
+                and capture[:2] == (self.iteration, self.step)
+                and (capture[2] + "/").startswith(place + "/"))
+
     def record(self, place, leaf, reads=None, read_leaves=()):
         """READS: the digest of what the place read; None: everything recorded before."""
         with self.probe_time():
@@ -1221,7 +1231,8 @@ class _ModuleProbe:
                         run.record(place, leaf)
                     _remember(run, part)
                 frame.reads.append(leaf.digest())
-                frame.leaves.append((key, leaf))
+                # A module may write into what it reads.
+                frame.leaves.append((key, leaf.copy() if run.captures(self.place) else leaf))
             self.read_variables(module, frame)
             frames.append(frame)
 
