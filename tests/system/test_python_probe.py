@@ -341,6 +341,33 @@ def test_child_processes_are_silent(tmp_path):
     assert [e["event"] for e in events] == ["start", "probes", "iteration", "iteration", "end"]
 
 
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_child_processes_that_begin_anew_are_silent(tmp_path, method):
+    """They import the program again, and find what the parent was asked for."""
+    script = tmp_path / "walk.py"
+    script.write_text(textwrap.dedent("""
+        import multiprocessing
+        import reprod_probe as probe
+
+        def work(n):
+            probe.monitor(n, "child")
+            probe.step()
+            return n
+
+        if __name__ == "__main__":
+            probe.start()
+            probe.monitor(1, "parent")
+            with multiprocessing.get_context("%s").Pool(1) as pool:
+                assert pool.map(work, range(2)) == [0, 1]
+            probe.finish(1)
+    """ % method))
+    subprocess.run([sys.executable, str(script)], check=True,
+                   env={**ENVIRONMENT, "REPROD_TRACE": str(tmp_path / "trace")})
+    events = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
+    assert [e["event"] for e in events] == ["start", "probes", "iteration", "end"]
+    assert [record[2] for record in records_of(events)] == ["parent"]
+
+
 def test_the_build_is_what_the_program_is_made_of(tmp_path):
     code = "import reprod_probe as probe, part\nprobe.start()\nprobe.finish(1)\nprobe.finish(1)\n"
 
