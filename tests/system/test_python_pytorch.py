@@ -191,6 +191,18 @@ def test_what_a_module_overwrites_is_captured_as_it_was_read(python, tmp_path):
     assert found == {"in": (-1.0, 2.0), "out": (0.0, 2.0)}
 
 
+def test_parts_of_a_gradient_have_names_that_are_allowed(python, tmp_path):
+    events = trace(python, tmp_path, """
+        for _ in probe.iterations():
+            table = torch.nn.Embedding(4, 2, sparse=True)
+            model = probe.monitor_model(table, 110 * "e")
+            model(torch.tensor([1, 1])).sum().backward()
+            probe.finish(1)
+    """)
+    parts = [place for _, place, _, _ in records_of(events) if place.startswith("gradient/")]
+    assert len(set(parts)) == 2 and max(len(place) for place in parts) <= 128
+
+
 def test_names_filter_before_anything_is_read(python, tmp_path):
     events = trace(python, tmp_path, MODEL, NAME="net", REPROD_PROBE_NAMES="net.block.l*",
                    REPROD_PROBE_STEPS="1-1")

@@ -1164,7 +1164,7 @@ def _watch_gradient(run, tensor, place):
 def _record_gradient(run, place, gradient):
     if run.probing(place):
         for key, part in flatten(gradient):
-            run.record("/".join(filter(None, (place, key))), leaf_of(part))
+            run.record(_place_name("/".join(filter(None, (place, key)))), leaf_of(part))
 
 
 def _version(tensor):
