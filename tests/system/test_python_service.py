@@ -142,6 +142,12 @@ def test_what_cannot_be_compared_says_why(tmp_path):
     assert "it has no start event" in compare(a, edited(a, lambda e: e[1:]), code=2)
     assert "lacks 3 records" in compare(
         a, edited(a, lambda e: e[:-1] + [{**e[-1], "probes_dropped": 3}]), code=2)
+    short = edited(a, lambda e: e[:-2] + e[-1:])
+    assert "has 0 of 1 iterations" in compare(short, short, code=2)
+    for edit in (lambda e: e[:1] + e, lambda e: [{**e[0], "environment": []}] + e[1:],
+                 lambda e: e[:-1] + [{"event": "end"}],
+                 lambda e: e[:1] + [{**e[1], "records": [[1, "0" * 32, "0" * 32]]}] + e[2:]):
+        assert "is not an event of the run protocol" in compare(a, edited(a, edit), code=2)
     bad = tmp_path / "bad"
     bad.write_text('{"event":"start"}\n{"event":"probes","i":0,"step":0,"records":[["x","1","2"]]}')
     assert "bad: line 2 is not an event of the run protocol" in compare(a, bad, code=2)

@@ -31,7 +31,7 @@ class Trace:
                 for number, line in enumerate(file, 1):
                     try:
                         self.take(json.loads(line))
-                    except (ValueError, KeyError, TypeError) as error:
+                    except (ValueError, KeyError, TypeError, RecursionError) as error:
                         raise Refused("%s: line %d is not an event of the run protocol: %s"
                                       % (path, number, error)) from None
         except (OSError, UnicodeDecodeError) as error:
@@ -44,16 +44,20 @@ class Trace:
     def take(self, event):
         kind = event["event"]
         if kind == "start":
+            if self.start is not None or not isinstance(event.get("environment", {}), dict):
+                raise ValueError("it is the second start, or its environment is no object")
             self.start = event
         elif kind == "probes":
             for place, reads, writes in event["records"]:
                 if not all(len(d) == 32 and HEX.issuperset(d) for d in (reads, writes)):
                     raise ValueError("a digest is not 32 hex digits")
+                if not isinstance(place, str):
+                    raise ValueError("a place is not a text")
                 self.records.append((event["i"], event["step"], place, reads, writes))
         elif kind == "iteration":
             self.results.append(tuple(event[k] for k in ("digest", "weight_sum", "loss")))
         elif kind == "end":
-            self.end = event
+            self.end = {**event, "outcome": event["outcome"], "cause": event["cause"]}
 
     def incomplete(self):
         """Why this trace may lack what would differ, or None."""
@@ -61,6 +65,9 @@ class Trace:
             return "%s has no end" % self.path
         if self.end["outcome"] != "completed":
             return "%s ended %s: %s" % (self.path, self.end["outcome"], self.end["cause"])
+        if len(self.results) != self.start.get("iterations"):
+            return "%s has %d of %s iterations" % (self.path, len(self.results),
+                                                   self.start.get("iterations"))
         if self.end.get("probes_dropped"):
             return "%s lacks %d records" % (self.path, self.end["probes_dropped"])
         return None
