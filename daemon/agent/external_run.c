@@ -162,6 +162,7 @@ enum err_code external_run_init(struct external_run *ret_run, const struct stack
     threads =
         json_is_integer(own_threads) ? (int)json_integer_value(own_threads) : threads;
     threads = json_is_integer(asked) ? (int)json_integer_value(asked) : threads;
+    run.threads = threads;
     make_args(&run, size, variant);
     make_environment(&run, variant, arguments, device, threads);
     *ret_run = run;
@@ -188,6 +189,19 @@ static void set_missing(json_t *environment, const char *key, const char *text)
     }
 }
 
+/* The host's to say, not the program's, and the order of a sum may hang on it. */
+static void set_given_threads(json_t *environment, int threads)
+{
+    const json_t *said = json_object_get(environment, "threads");
+
+    if (!json_is_integer(said) || json_integer_value(said) != threads) {
+        char text[16];
+
+        snprintf(text, sizeof text, "%d", threads);
+        json_object_set_new(environment, "env.REPROD_THREADS", json_string(text));
+    }
+}
+
 void external_run_amend(const struct external_run *run, json_t *event)
 {
     static const char prefix[] = "env.";
@@ -206,6 +220,7 @@ void external_run_amend(const struct external_run *run, json_t *event)
     json_object_set_new(environment, "worker_build", json_string(run->build.digest));
     set_missing(environment, "backend", text_of(run->workload, "backend"));
     set_missing(environment, "model", text_of(run->device, "model"));
+    set_given_threads(environment, run->threads);
     json_object_foreach_safe(environment, next, key, value)
     {
         if (strncmp(key, prefix, strlen(prefix)) == 0 &&

@@ -16,6 +16,7 @@ struct external_run {
     struct external_build build;
     char **args; /* what follows the program; NULL-terminated */
     char **env;
+    int threads;        /* that it is given */
     int64_t timeout_ms; /* the most that the configuration allows */
 };
 
@@ -29,8 +30,9 @@ void external_run_release(struct external_run *run);
 
 /* Of a start event: worker_build becomes the digest of the command (what the program said
  * of itself moves to program_build), backend and model are filled in where it says
- * nothing, and variables that its variant or seed decides are taken out: they belong to
- * the case.  Any other event is left as it is. */
+ * nothing, env.REPROD_THREADS where its threads are not as many as it was given, and
+ * variables that its variant or seed decides are taken out: they belong to the case.  Any
+ * other event is left as it is. */
 void external_run_amend(const struct external_run *run, json_t *event);
 
 /* Whether command and files still are what was executed; ERR says what is not. */

@@ -404,9 +404,10 @@ static void test_what_the_agent_makes_of_a_start(void **state)
 
     (void)state;
     assert_int_equal(start(&f, NULL, NULL, &err), ERR_OK);
-    expected = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "worker_build", f.run.build.digest,
-                         "program_build", "mine", "backend", "cpu", "model", "EPYC",
-                         "torch", "2", "env.A", "1");
+    expected =
+        json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "worker_build", f.run.build.digest,
+                  "program_build", "mine", "backend", "cpu", "model", "EPYC", "torch",
+                  "2", "env.A", "1", "env.REPROD_THREADS", "2");
     for (int i = 0; i < 2; i++) { /* once more changes nothing */
         external_run_amend(&f.run, event);
         assert_true(json_equal(json_object_get(event, "environment"), expected));
@@ -419,6 +420,34 @@ static void test_what_the_agent_makes_of_a_start(void **state)
     json_decref(event);
     json_decref(other);
     json_decref(copy);
+    release(&f);
+}
+
+/* Who says as many as were given has said it. */
+static void test_the_threads_that_were_given_are_a_fact(void **state)
+{
+    struct fixture f;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(start(&f, NULL, NULL, &err), ERR_OK);
+    for (int threads = 1; threads <= 3; threads++) {
+        json_t *event = json_pack("{s:s,s:{s:i}}", "event", "start", "environment",
+                                  "threads", threads);
+        const json_t *environment = json_object_get(event, "environment");
+        const json_t *given;
+
+        external_run_amend(&f.run, event);
+        given = json_object_get(environment, "env.REPROD_THREADS");
+        assert_int_equal(json_integer_value(json_object_get(environment, "threads")),
+                         threads);
+        if (threads == 2) {
+            assert_null(given);
+        } else {
+            assert_string_equal(json_string_value(given), "2");
+        }
+        json_decref(event);
+    }
     release(&f);
 }
 
@@ -450,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_what_a_run_gets),
         cmocka_unit_test(test_a_run_that_cannot_be),
         cmocka_unit_test(test_what_the_agent_makes_of_a_start),
+        cmocka_unit_test(test_the_threads_that_were_given_are_a_fact),
         cmocka_unit_test(test_an_edit_during_a_run_is_seen),
     };
 
