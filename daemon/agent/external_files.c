@@ -38,9 +38,9 @@ static enum err_code add_contents(struct external_files *files, int fd, const ch
     char *chunk = xmalloc(CHUNK);
     struct digest parts[2] = { { 0, 0 }, { 0, 0 } };
     char hex[DIGEST_HEX_SIZE];
-    ssize_t n;
+    ssize_t n = 0;
 
-    while ((n = read_chunk(fd, chunk)) > 0) {
+    while (files->bytes <= ALL_MAX && (n = read_chunk(fd, chunk)) > 0) {
         parts[1] = digest_bytes(chunk, (uint64_t)n);
         parts[0] = digest_combine(parts, 2);
         files->bytes += n;
@@ -48,6 +48,9 @@ static enum err_code add_contents(struct external_files *files, int fd, const ch
     free(chunk);
     if (n < 0) {
         return err_set_errno(files->err, errno, "%s", path);
+    }
+    if (files->bytes > ALL_MAX) {
+        return err_set(files->err, ERR_TOO_LARGE, "%s: grows while it is read", path);
     }
     digest_hex(parts[0], hex);
     buf_printf(&files->text, "%s\n", hex);
@@ -61,6 +64,9 @@ static enum err_code add_open(struct external_files *files, const char *name,
 
     if (fstat(fd, &stat_of) != 0) {
         return err_set_errno(files->err, errno, "%s", path);
+    }
+    if (!S_ISREG(stat_of.st_mode)) {
+        return err_set(files->err, ERR_IO, "%s: neither a file nor a folder", path);
     }
     buf_printf(&files->text, "%s\t%lld\t", name, (long long)stat_of.st_size);
     if (stat_of.st_size <= FILE_MAX && files->bytes + stat_of.st_size <= ALL_MAX) {
@@ -81,7 +87,8 @@ static enum err_code add_file(struct external_files *files, const char *name,
         return err_set(files->err, ERR_TOO_LARGE, "%s: more than %d files", path,
                        FILES_MAX);
     }
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* What a command puts in the place of a file must not keep the agent waiting. */
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         return err_set_errno(files->err, errno, "%s", path);
     }

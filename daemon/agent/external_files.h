@@ -19,7 +19,8 @@ struct external_files {
 /* Adds the file at PATH, or every file in the folder at PATH and below, in the order of
  * their names; left out there are names that begin with a dot, __pycache__, and links to
  * folders.  NAME stands for PATH: where it lies may differ from host to host.
- * ERR_TOO_LARGE beyond 4096 files, ERR_IO where one cannot be read. */
+ * ERR_TOO_LARGE beyond 4096 files, ERR_IO where one cannot be read, or is a pipe or a
+ * device. */
 enum err_code external_files_add(struct external_files *files, const char *name,
                                  const char *path);
 

@@ -84,6 +84,7 @@ static int remove_folder(void **state)
         "train.sh",
         "model",
         "large",
+        "pipe",
         "",
     };
 
@@ -265,11 +266,17 @@ static void test_what_is_missing_is_said(void **state)
         { "command", "[\"./train.sh\"]", "/train.sh is no program that can be executed" },
         { "environment", "{\"PATH\":\"/none::\"}", "no program 'sh' in /none::" },
         { "files", "[\"none\"]", "/none: No such file" },
+        { "files", "[\"pipe\"]", "/pipe: neither a file nor a folder" },
+        { "files", "[\"/dev/zero\"]", "/dev/zero: neither a file nor a folder" },
         { "directory", "\"/none\"", "directory /none: No such file" },
         { "directory", "\"/etc/passwd\"", "no folder that can be entered" },
     };
+    char *path = xasprintf("%s/pipe", folder);
 
     (void)state;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    free(path);
+    alarm(60); /* a pipe that is opened to be read waits for a writer */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_t *workload = workload_with(rows[i].key, rows[i].value);
         struct external_build build;
@@ -281,6 +288,7 @@ static void test_what_is_missing_is_said(void **state)
         }
         json_decref(workload);
     }
+    alarm(0);
 }
 
 struct fixture {
