@@ -9,33 +9,37 @@
 #include "daemon/base/mem.h"
 #include "daemon/spawn.h"
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static char **add_words(char **at, const char *const *words, size_t count)
+{
+    memcpy(at, words, count * sizeof *words);
+    return at + count;
+}
+
 /* reprod-launch with its options, then the program.  The array is the caller's, the texts
  * are borrowed. */
 static char **launch_argv(const char *launch, const struct supervise *supervise,
                           const char *parent)
 {
     static const char file_size[] = "68719476736"; /* 64 GiB: a bound on a runaway */
-    const char *directory = supervise->directory ? supervise->directory : ".";
-    const char *const head[] = { launch,
-                                 "--parent",
-                                 parent,
-                                 "--core",
-                                 "0",
-                                 "--file-size",
-                                 file_size,
-                                 "--directory",
-                                 directory,
-                                 "--",
-                                 supervise->program };
-    size_t head_count = sizeof head / sizeof *head, count = 0;
-    char **argv;
+    const char *const head[] = { launch, "--parent",    parent,   "--core",
+                                 "0",    "--file-size", file_size };
+    const char *const enter[] = { "--directory", supervise->directory };
+    const char *const program[] = { "--", supervise->program };
+    size_t count = 0;
+    char **argv, **at;
 
     while (supervise->args[count]) {
         count++;
     }
-    argv = xcalloc(head_count + count + 1, sizeof *argv);
-    memcpy(argv, head, sizeof head);
-    memcpy(argv + head_count, supervise->args, count * sizeof *argv);
+    argv = xcalloc(COUNT(head) + COUNT(enter) + COUNT(program) + count + 1, sizeof *argv);
+    at = add_words(argv, head, COUNT(head));
+    if (supervise->directory) {
+        at = add_words(at, enter, COUNT(enter));
+    }
+    at = add_words(at, program, COUNT(program));
+    memcpy(at, supervise->args, count * sizeof *at);
     return argv;
 }
 

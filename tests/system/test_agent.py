@@ -25,6 +25,7 @@ SELFTEST = BUILD / "tests" / "reprod-worker-selftest"
 LIMIT = 60
 GRACE_MS = 1000
 FOREVER_MS = 600_000
+NOBODY = 65534
 LIBC_SIGNALS = 0b11 << 31  # 32 and 33: posix_spawn ignores them, nothing can set them
 
 PROBE = {"v": 1, "backend": "cpu", "worker_build": "0123456789", "versions": {},
@@ -728,6 +729,37 @@ def test_the_agent_survives(workload, variant):
             assert (exited["exit_code"], exited["reason"]) == (0, "exited")
         agent.wait_gone()
         assert agent.close() == 0
+
+
+# Where it is
+
+
+def be_nowhere(folder):
+    """In a child: in FOLDER, which this user may not enter any more."""
+    os.chdir(folder)
+    os.chmod(folder, 0)
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+
+def test_a_folder_that_cannot_be_entered_again(tmp_path):
+    """Where a service is started on behalf of another user: its workers need no folder."""
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    arguments = [REPROD, "agent", "--stack", f"cpu={BUILD / 'reprod-worker'}"]
+    try:
+        with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL,
+                              preexec_fn=lambda: be_nowhere(folder)) as process:
+            hello = json.loads(process.stdout.readline())
+            process.stdin.close()
+    except PermissionError:
+        pytest.skip("another user cannot execute this build")
+    finally:
+        folder.chmod(0o700)
+    assert hello["stacks"][0]["cause"] is None
 
 
 # reprod-launch
