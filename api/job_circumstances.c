@@ -27,13 +27,15 @@ static bool is_pattern(const char *text)
            strspn(text, "0123456789abcdef") == PATTERN_DIGITS;
 }
 
+/* As a run says it back: without leading zeros, so never longer than its digits. */
 static bool is_seed(const char *text)
 {
     char *end;
 
     errno = 0;
     strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
+    return *text >= '0' && *text <= '9' && (*text != '0' || text[1] == '\0') &&
+           *end == '\0' && errno == 0;
 }
 
 /* VALUE: true asks for what is drawn in every process, false for nothing. */
@@ -69,6 +71,6 @@ void job_circumstances_read(const json_t *request, json_t *options,
     }
     if (jitter) {
         read_drawn(jitter, is_seed, "allocation-jitter", options, "/allocation_jitter",
-                   "a seed, as decimal text", problems);
+                   "a seed, as decimal text without leading zeros", problems);
     }
 }

@@ -407,6 +407,8 @@ static void test_circumstances(void **state)
     refuse("{'allocation_jitter':7}", PROBLEM_INVALID, "/allocation_jitter", "a seed");
     refuse("{'allocation_jitter':'18446744073709551616'}", PROBLEM_INVALID,
            "/allocation_jitter", "a seed");
+    refuse("{'allocation_jitter':'007'}", PROBLEM_INVALID, "/allocation_jitter",
+           "without leading zeros");
     refuse("{'contentions':4}", PROBLEM_UNKNOWN_MEMBER, "/contentions", "'contention'?");
 }
 
