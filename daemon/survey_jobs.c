@@ -59,13 +59,28 @@ static bool is_first(const struct fleet_part *fleet, int index)
     return true;
 }
 
+/* Whether a survey measures anything there; elsewhere a job would be refused as empty. */
+static bool has_work(const struct api_device *device)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach((json_t *)device->catalogue, i, entry)
+    {
+        if (!json_is_false(json_object_get(entry, "survey"))) {
+            return true;
+        }
+    }
+    return device->catalogue == NULL;
+}
+
 static enum err_code add_stacks(const struct fleet_part *fleet, const char *device,
                                 struct survey_jobs *jobs, struct problems *problems)
 {
     enum err_code code = ERR_OK;
 
     for (int i = 0; i < fleet->device_count && code == ERR_OK; i++) {
-        if (strcmp(fleet->devices[i].id, device) == 0) {
+        if (strcmp(fleet->devices[i].id, device) == 0 && has_work(&fleet->devices[i])) {
             code = add_job(fleet, device, fleet->devices[i].stack, jobs, problems);
         }
     }
@@ -92,7 +107,7 @@ static enum err_code add_devices(const struct fleet_part *fleet, struct survey_j
     return code;
 }
 
-/* Of a survey's request nothing can be wrong but its size. */
+/* Of a survey's request nothing can be wrong but its size, too large or nothing. */
 enum err_code survey_jobs_make(const struct catalogue *catalogue,
                                const struct api_device *devices, int device_count,
                                struct survey_jobs *ret_jobs,
@@ -106,6 +121,11 @@ enum err_code survey_jobs_make(const struct catalogue *catalogue,
     if (code == ERR_INVALID) {
         problems_release(ret_problems);
         code = add_devices(&fleet, ret_jobs, ret_problems);
+        if (code == ERR_OK && ret_jobs->count == 0) {
+            problems_add(ret_problems, PROBLEM_INVALID, "",
+                         "no device has a workload that a survey measures");
+            code = ERR_INVALID;
+        }
     }
     if (code != ERR_OK) {
         survey_jobs_release(ret_jobs);

@@ -118,6 +118,32 @@ static void test_many_stacks_are_a_job_each(void **state)
     check(make_devices(2, STACKS_MAX), 2 * STACKS_MAX, LINES, 1);
 }
 
+/* Where a configuration has workloads that no survey measures. */
+static void test_a_stack_without_work_has_no_job(void **state)
+{
+    json_t *unsurveyed = json_pack("[{s:s,s:b}]", "workload", "own", "survey", 0);
+    int count = make_devices(2, STACKS_MAX);
+    struct survey_jobs jobs;
+    struct problems problems = { .count = 0 };
+
+    (void)state;
+    devices[1].catalogue = unsurveyed;
+    assert_int_equal(survey_jobs_make(catalogue, devices, count, &jobs, &problems),
+                     ERR_OK);
+    assert_int_equal(problems.count, 0);
+    assert_int_equal(jobs.count, count - 1);
+    survey_jobs_release(&jobs);
+    for (int i = 0; i < count; i++) {
+        devices[i].catalogue = unsurveyed;
+    }
+    assert_int_equal(survey_jobs_make(catalogue, devices, count, &jobs, &problems),
+                     ERR_INVALID);
+    assert_int_equal(jobs.count, 0);
+    assert_int_equal(problems.count, 1);
+    problems_release(&problems);
+    json_decref(unsurveyed);
+}
+
 static void test_what_is_offline_is_left_out(void **state)
 {
     struct survey_jobs jobs;
@@ -145,6 +171,7 @@ int main(void)
         cmocka_unit_test(test_a_fleet_that_fits_is_one_job),
         cmocka_unit_test(test_a_hundred_gpus_are_a_hundred_jobs),
         cmocka_unit_test(test_many_stacks_are_a_job_each),
+        cmocka_unit_test(test_a_stack_without_work_has_no_job),
         cmocka_unit_test(test_what_is_offline_is_left_out),
     };
 
