@@ -71,6 +71,11 @@ static enum err_code add_stack(struct agent_options *options, const char *option
         return rc;
     }
     options->stack_count++;
+    if (external_stack_is(stack->name)) {
+        return err_set(err, ERR_INVALID,
+                       "%s: '%s' is the name of the stack of external workloads", option,
+                       stack->name);
+    }
     for (int i = 0; i + 1 < options->stack_count; i++) {
         if (strcmp(options->stacks[i].name, stack->name) == 0) {
             return err_set(err, ERR_CONFLICT, "two stacks are named '%s'", stack->name);

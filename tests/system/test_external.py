@@ -320,6 +320,7 @@ def test_a_host_that_reads_no_configuration(start_service):
 
 def test_an_agent_refuses_a_wrong_configuration(tmp_path):
     for options, words in (
+            (["--stack", "external=/bin/true"], "the stack of external workloads"),
             (["--workload-json", "{"], "--workload-json: "),
             (["--workload-json", json.dumps({**GOOD_WORKLOAD, "name": "X"})],
              "--workload-json: /name: must be a name"),
