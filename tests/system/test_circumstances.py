@@ -8,6 +8,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -52,7 +53,8 @@ def test_controls_vary_and_ordered_stays_under_contention():
     beside = {"contention": 4, "iterations": 3, "binary": WORKER}
     seen = digests(completed("conv_wgrad", "ordered", **{**EVERYTHING, **beside}))
     assert set(seen) == set(digests(completed("conv_wgrad", "ordered", binary=WORKER)))
-    assert len(set(digests(completed("conv_wgrad", "unordered", **beside)))) > 1
+    assert any(len(set(digests(completed("conv_wgrad", "unordered", **beside)))) > 1
+               for _ in range(10))  # that two threads race in so few iterations is chance
 
 
 @pytest.mark.parametrize("workload", ["checkpoint_resume", "ring_allreduce"])
@@ -116,9 +118,11 @@ def test_load_that_ends_early_spoils_the_run():
 
 
 def test_no_load_is_left_by_runs_that_end():
-    started = Run("bias_add_bwd", "ordered", 3, options=["--contention", "2"])
-    started.until("start")
-    pids = children_of(started.process.pid)
+    # More events than its pipe holds: it does not end before they are read.
+    started = Run("bias_add_bwd", "ordered", 24, options=["--contention", "2"], pipe_size=4096)
+    while len(pids := children_of(started.process.pid)) < 2:
+        assert started.process.poll() is None
+        time.sleep(0.01)
     assert started.until("end")["outcome"] == "completed"
     assert len(pids) == 2
     wait_until_gone(pids)
@@ -155,11 +159,18 @@ def service(tmp_path):
         yield started
 
 
+def name_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:  # it has ended
+        return None
+
+
 def children_named(pid, name):
     found = [pid]
     for parent in found:
         found += children_of(parent)
-    return [p for p in found[1:] if pathlib.Path(f"/proc/{p}/comm").read_text().strip() == name]
+    return [pid for pid in found[1:] if name_of(pid) == name]
 
 
 def test_a_job_under_circumstances(service):

@@ -2,6 +2,7 @@
 of the others when the worker itself ends.
 """
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -47,8 +48,10 @@ class Run:
     """A run in progress; iterating reads its events as they come."""
 
     def __init__(self, workload, variant, iterations, size="small", env=None, binary=WORKER,
-                 options=()):
+                 options=(), pipe_size=None):
         read_end, write_end = os.pipe()
+        if pipe_size:
+            fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, pipe_size)
         self.process = subprocess.Popen(
             [binary, "--run", "--workload", workload, "--variant", variant, "--size", size,
              "--iterations", str(iterations), *options],
