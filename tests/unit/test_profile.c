@@ -181,6 +181,32 @@ static void test_catalogue_conflict_and_nearest(void **state)
     catalogue_free(other);
 }
 
+/* No cell of one backend is green for what another says of its controls. */
+static void test_both_backends_have_the_same_controls(void **state)
+{
+    struct catalogue *c = catalogue_with("unordered");
+    json_t *twin = json_deep_copy(catalogue_at(c, 0)->json);
+    json_t *variant = json_array_get(json_object_get(twin, "variants"), 0);
+    json_t *list = json_pack("[O]", twin);
+    struct err err;
+
+    (void)state;
+    json_object_set_new(twin, "backend", json_string("cuda"));
+    json_object_set_new(variant, "control", json_false());
+    assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
+    json_object_set_new(variant, "control", json_true());
+    json_object_set_new(twin, "no_control", json_string("it cannot race"));
+    assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.message, "workload w has other controls"));
+    assert_int_equal(catalogue_count(c), 1);
+    json_object_set_new(twin, "version", json_integer(2)); /* another case */
+    assert_int_equal(catalogue_add(c, list, &err), ERR_OK);
+    assert_int_equal(catalogue_count(c), 2);
+    json_decref(list);
+    json_decref(twin);
+    catalogue_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +216,7 @@ int main(void)
         cmocka_unit_test(test_check_against_the_catalogue),
         cmocka_unit_test(test_built_in_tables),
         cmocka_unit_test(test_catalogue_conflict_and_nearest),
+        cmocka_unit_test(test_both_backends_have_the_same_controls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

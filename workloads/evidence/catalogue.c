@@ -153,6 +153,41 @@ static void insert(struct catalogue *c, const struct catalogue_workload *w)
     qsort(c->workloads, (size_t)c->count, sizeof *c->workloads, compare_workloads);
 }
 
+static bool controls_agree(const struct catalogue_workload *a,
+                           const struct catalogue_workload *b)
+{
+    if (strcmp(a->no_control ? a->no_control : "", b->no_control ? b->no_control : "") !=
+        0) {
+        return false;
+    }
+    for (int i = 0; i < a->variant_count; i++) {
+        const struct catalogue_variant *other = catalogue_variant(b, a->variants[i].name);
+
+        if (other && other->control != a->variants[i].control) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A case has no backend: what makes one reproducible would make it so on the other. */
+static enum err_code check_controls(const struct catalogue *c,
+                                    const struct catalogue_workload *w, struct err *err)
+{
+    for (int i = 0; i < c->count; i++) {
+        const struct catalogue_workload *other = &c->workloads[i];
+
+        if (strcmp(other->name, w->name) == 0 && other->version == w->version &&
+            !controls_agree(other, w)) {
+            return err_set(err, ERR_CONFLICT,
+                           "workload %s has other controls, or another reason for none, "
+                           "on %s than on %s",
+                           w->name, w->backend, other->backend);
+        }
+    }
+    return ERR_OK;
+}
+
 enum err_code catalogue_add(struct catalogue *c, const json_t *workloads, struct err *err)
 {
     size_t i;
@@ -174,6 +209,9 @@ enum err_code catalogue_add(struct catalogue *c, const json_t *workloads, struct
                         "two workers describe workload %s on %s differently: builds of "
                         "different versions in one installation",
                         w.name, w.backend);
+        }
+        if (code == ERR_OK && !known) {
+            code = check_controls(c, &w, err);
         }
         if (code != ERR_OK || known) {
             workload_release(&w);
