@@ -108,7 +108,7 @@ def service(tmp_path_factory):
 
 def runs_of(service, **request):
     job = service.post_job(**{"runs": 1, "iterations": 2, **request})
-    shown = service.finish_job(job, 120)
+    shown = service.finish_job(job, 600)
     assert shown["state"] == "finished"
     return service.items(f"/v1/runs?job={job}")
 
