@@ -173,6 +173,10 @@ static void test_catalogue_conflict_and_nearest(void **state)
     assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
     json_array_append_new(list, json_integer(3));
     assert_int_equal(catalogue_add(other, list, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.message, "two workers describe workload w on cpu"));
+    json_object_set_new(json_array_get(list, 0), "external", json_true());
+    assert_int_equal(catalogue_add(other, list, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.message, "two configurations describe workload w on cpu"));
     assert_string_equal(nearest_name("conv_wgrd", names, 3), "conv_wgrad");
     assert_string_equal(nearest_name("ctcloss", names, 3), "ctc_loss");
     assert_null(nearest_name("softmax", names, 3));

@@ -153,6 +153,18 @@ static void insert(struct catalogue *c, const struct catalogue_workload *w)
     qsort(c->workloads, (size_t)c->count, sizeof *c->workloads, compare_workloads);
 }
 
+/* W is known already, and not so. */
+static enum err_code refuse_other(const struct catalogue_workload *w, struct err *err)
+{
+    bool external = json_is_true(json_object_get(w->json, "external"));
+
+    return err_set(err, ERR_CONFLICT, "two %s describe workload %s on %s differently: %s",
+                   external ? "configurations" : "workers", w->name, w->backend,
+                   external ? "every host has to say the same, and the service to be "
+                              "restarted when that changes"
+                            : "builds of different versions in one installation");
+}
+
 static bool controls_agree(const struct catalogue_workload *a,
                            const struct catalogue_workload *b)
 {
@@ -204,11 +216,7 @@ enum err_code catalogue_add(struct catalogue *c, const json_t *workloads, struct
 
         known = code == ERR_OK ? catalogue_find(c, w.name, w.backend) : NULL;
         if (code == ERR_OK && known && !json_equal(known->json, object)) {
-            code =
-                err_set(err, ERR_CONFLICT,
-                        "two workers describe workload %s on %s differently: builds of "
-                        "different versions in one installation",
-                        w.name, w.backend);
+            code = refuse_other(&w, err);
         }
         if (code == ERR_OK && !known) {
             code = check_controls(c, &w, err);
