@@ -4,12 +4,15 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "workloads/evidence/trace_compare.h"
 
 /* "step:place:in:out" records, separated by blanks; all of iteration 0. */
 static void feed(struct divergence *d, const char *text)
@@ -204,6 +207,84 @@ static void test_structures_are_bounded(void **state)
     divergence_free(d);
 }
 
+/* What reads more than it says is no root where that may differ. */
+static void test_names_say_what_is_read(void **state)
+{
+    static const struct {
+        const char *a, *b, *root;
+    } cases[] = {
+        { "0:optimizer/w:1:2 1:optimizer/w:3:4", "0:optimizer/w:5:6 1:optimizer/w:3:7",
+          "" },
+        { "0:p:1:2 0:optimizer/w:3:4", "0:p:5:6 0:optimizer/w:3:7", "optimizer/w" },
+        { "0:p:1:2 0:output/y:3:4", "0:p:5:6 0:output/y:3:7", "" },
+        { "0:p:1:2 0:output/y:3:4", "0:p:1:2 0:output/y:3:7", "output/y" },
+        { "0:p:1:2 0:q:0:4", "0:p:5:6 0:q:0:7", "" },
+        { "0:p:1:2 0:data/x:0:4", "0:p:5:6 0:data/x:0:7", "data/x" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct divergence *d = divergence_new();
+        struct divergence_result r = FED(d, cases[i].a, cases[i].b);
+
+        assert_string_equal(r.root.place, cases[i].root);
+        divergence_free(d);
+    }
+}
+
+enum { PAIRS = 500, PAIR_RECORDS = 20 };
+
+/* Records of all roles; now and then one of the two reads or writes something else. */
+static void make_pair(struct trace pair[2])
+{
+    static const char *const places[] = { "p",           "data/x",
+                                          "rng/s",       "variable/w/before",
+                                          "optimizer/w", "output/y" };
+
+    trace_init(&pair[0]);
+    trace_init(&pair[1]);
+    for (int at = 0; at < PAIR_RECORDS; at++) {
+        const char *place = places[rand() % 6];
+        bool reads_nothing = rand() % 3 == 0;
+
+        for (int i = 0; i < 2; i++) {
+            struct digest in = { 0, reads_nothing ? 0 : 1 + (uint64_t)(rand() % 8 == 0) };
+
+            trace_add(&pair[i], at / 10, at, place, in,
+                      (struct digest){ 1, (uint64_t)(rand() % 8 == 0) });
+        }
+    }
+}
+
+/* A pair of runs parts where the comparison of their traces says. */
+static void test_two_runs_part_as_trace_compare_says(void **state)
+{
+    int later = 0; /* the root is not the first difference */
+
+    (void)state;
+    srand(11);
+    for (int round = 0; round < PAIRS; round++) {
+        struct divergence *d = divergence_new();
+        struct trace_comparison c;
+        struct divergence_result r;
+        struct trace pair[2];
+
+        make_pair(pair);
+        trace_compare(&pair[0], &pair[1], &c);
+        divergence_add(d, &pair[0]);
+        divergence_add(d, &pair[1]);
+        divergence_result(d, &r);
+        assert_int_equal(r.root.position, c.root);
+        assert_int_equal(r.first.position, c.first);
+        later += c.root > c.first;
+        trace_comparison_release(&c);
+        trace_release(&pair[0]);
+        trace_release(&pair[1]);
+        divergence_free(d);
+    }
+    assert_true(later > PAIRS / 10);
+}
+
 enum { RUNS = 12, RECORDS = 30 };
 
 /* What a look at all pairs says: the earliest position with equal in and different out.
@@ -268,6 +349,8 @@ int main(void)
         cmocka_unit_test(test_lengths_that_part),
         cmocka_unit_test(test_occurrence),
         cmocka_unit_test(test_structures_are_bounded),
+        cmocka_unit_test(test_names_say_what_is_read),
+        cmocka_unit_test(test_two_runs_part_as_trace_compare_says),
         cmocka_unit_test(test_against_all_pairs),
     };
 

@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "workloads/evidence/trace_reads.h"
 
 enum { NONE = -1 };
 
 /* What some of the runs showed at a record. */
 struct value {
-    struct digest in, out;
+    struct digest in, out; /* all that it reads (trace_reads.h), and what it wrote */
     int32_t runs, first_run;
     int32_t next; /* index in `values`, or NONE */
 };
@@ -292,15 +293,16 @@ static bool compare(struct divergence *d, const struct walk *w, int64_t at,
     return add_value(d, &known->value, got);
 }
 
-static struct position position_of(const struct trace *trace, int64_t at,
-                                   const int32_t *places, int32_t run)
+/* The next record of READS. */
+static struct position next_position(struct trace_reads *reads, const int32_t *places,
+                                     int32_t run)
 {
-    const struct trace_record *record = &trace->records[at];
+    const struct trace_record *record = &reads->trace->records[reads->at];
 
     return (struct position){ .step = record->step,
                               .iteration = record->iteration,
                               .place = places[record->place],
-                              .value = { .in = record->in,
+                              .value = { .in = trace_reads_next(reads),
                                          .out = record->out,
                                          .runs = 1,
                                          .first_run = run,
@@ -311,19 +313,20 @@ static struct position position_of(const struct trace *trace, int64_t at,
 static bool follow(struct divergence *d, const struct trace *trace, const int32_t *places,
                    struct walk *w)
 {
-    for (int64_t at = 0; at < trace->count && (d->root == NONE || at <= d->root); at++) {
-        struct position here = position_of(trace, at, places, w->run);
+    struct trace_reads reads;
+    bool followed = true;
+
+    trace_reads_init(&reads, trace);
+    for (int64_t at = 0;
+         followed && at < trace->count && (d->root == NONE || at <= d->root); at++) {
+        struct position here = next_position(&reads, places, w->run);
         struct position *known = find_position(d, w, at, &here);
 
-        if (!known) {
-            return false;
-        }
-        if (!(w->alone && known->value.first_run == w->run) &&
-            !compare(d, w, at, known, &here)) {
-            return false;
-        }
+        followed = known && ((w->alone && known->value.first_run == w->run) ||
+                             compare(d, w, at, known, &here));
     }
-    return true;
+    trace_reads_release(&reads);
+    return followed;
 }
 
 /* What is left to see at the end of a trace: whether others went on. */

@@ -1,5 +1,6 @@
 /* Where runs of one case part, over all pairs of them: the earliest record, in program
- * order, at which two runs that read the same wrote something different.
+ * order, at which two runs that read the same wrote something different.  What a record
+ * reads is told as where two traces are compared (workloads/evidence/trace_reads.h).
  *
  * Traces are fed one after another and not kept.  Records are aligned by position, for as
  * long as iteration, step and place agree: runs whose structure parts are compared up to

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "workloads/evidence/trace_reads.h"
 
 const char *trace_kind_name(enum trace_kind kind)
 {
@@ -26,51 +27,13 @@ static int32_t *map_places(const struct trace *a, const struct trace *b)
     return map;
 }
 
-/* Whether a record that reads nothing, and differs, begins to do so by itself. */
-static bool begins_here(const struct trace_comparison *c, const struct trace *a,
-                        int32_t place)
+static enum trace_kind kind_of(const struct trace_record *x, const struct trace_record *y,
+                               bool reads_same)
 {
-    const struct trace_place_comparison *p = &c->places[place];
-
-    switch (trace_place_role(a->places[place])) {
-    case TRACE_ROLE_DATA:
-    case TRACE_ROLE_RNG:
-        return p->first < 0;
-    case TRACE_ROLE_VARIABLE:
-        return p->compared == 0;
-    case TRACE_ROLE_STATE:
-    case TRACE_ROLE_OUTPUT:
-    case TRACE_ROLE_OTHER:
-        break;
+    if (digest_equal(x->out, y->out)) {
+        return digest_equal(x->in, y->in) ? TRACE_SAME : TRACE_ABSORBED;
     }
-    return false;
-}
-
-/* Whether a record reads, beside what it says, something that differs.  DIFFERS:
- * something before it in the iteration does. */
-static bool reads_more(const struct trace_comparison *c, const struct trace *a,
-                       int32_t place, bool differs)
-{
-    enum trace_role role = trace_place_role(a->places[place]);
-
-    return (role == TRACE_ROLE_OUTPUT && differs) ||
-           (role == TRACE_ROLE_STATE && c->places[place].first >= 0);
-}
-
-static enum trace_kind kind_of(const struct trace_comparison *c, const struct trace *a,
-                               const struct trace_record *x, const struct trace_record *y,
-                               bool differs)
-{
-    bool in = digest_equal(x->in, y->in);
-    bool out = digest_equal(x->out, y->out);
-
-    if (out) {
-        return in ? TRACE_SAME : TRACE_ABSORBED;
-    }
-    if (in && trace_reads_nothing(x) && c->first >= 0) {
-        return begins_here(c, a, x->place) ? TRACE_ROOT : TRACE_INFECTED;
-    }
-    return in && !reads_more(c, a, x->place, differs) ? TRACE_ROOT : TRACE_INFECTED;
+    return reads_same ? TRACE_ROOT : TRACE_INFECTED;
 }
 
 static void count(struct trace_comparison *c, int32_t place, enum trace_kind kind)
@@ -107,8 +70,10 @@ void trace_compare(const struct trace *a, const struct trace *b,
     struct trace_comparison c = { .first = -1, .root = -1 };
     int64_t both = a->count < b->count ? a->count : b->count;
     int32_t *map = map_places(a, b);
-    bool differs = false; /* in this iteration */
+    struct trace_reads reads_a, reads_b;
 
+    trace_reads_init(&reads_a, a);
+    trace_reads_init(&reads_b, b);
     c.kinds = xcalloc((size_t)both + 1, sizeof *c.kinds);
     c.places = xcalloc((size_t)a->place_count + 1, sizeof *c.places);
     for (int i = 0; i < a->place_count; i++) {
@@ -117,21 +82,22 @@ void trace_compare(const struct trace *a, const struct trace *b,
     for (int64_t i = 0; i < both; i++) {
         const struct trace_record *x = &a->records[i];
         const struct trace_record *y = &b->records[i];
-        enum trace_kind kind;
 
         if (!same_step(x, y) || x->place != map[y->place]) {
             c.parting = TRACE_PARTS_IN_RECORDS;
             break;
         }
         c.steps += i == 0 || !same_step(x, x - 1);
-        differs = differs && x->iteration == (x - 1)->iteration;
-        kind = kind_of(&c, a, x, y, differs);
-        differs = differs || kind != TRACE_SAME;
-        count(&c, x->place, kind);
+        count(&c, x->place,
+              kind_of(
+                  x, y,
+                  digest_equal(trace_reads_next(&reads_a), trace_reads_next(&reads_b))));
     }
     if (c.parting == TRACE_PARTS_NOWHERE && a->count != b->count) {
         c.parting = TRACE_PARTS_IN_LENGTH;
     }
+    trace_reads_release(&reads_a);
+    trace_reads_release(&reads_b);
     free(map);
     *ret_comparison = c;
 }

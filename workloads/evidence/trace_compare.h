@@ -45,13 +45,9 @@ struct trace_comparison {
     struct trace_place_comparison *places; /* by the place's index in A */
 };
 
-/* The kinds:  A record that reads nothing says nothing of its inputs.  It is a root if
- * nothing differs before it, or if it is one of those that by convention nothing in the
- * computation writes, and this is where it begins to differ: data and generators at their
- * first difference, variables at their first record.  Otherwise it counts as infected.
- * So does what a whole iteration computed ("output/…", all of whose inputs it reads),
- * unless nothing before it in the iteration differs, and a state that goes on from step
- * to step ("optimizer/…"), once it was different: it reads itself.
+/* Of the inputs counts, where the outputs differ, all that trace_reads.h says a record
+ * reads: one that reads nothing is no root where what was before it differs, and neither
+ * is an "output/…" nor an "optimizer/…" that was different before.
  *
  * A and B are borrowed for the call.  ret_comparison: caller releases. */
 void trace_compare(const struct trace *a, const struct trace *b,
