@@ -10,6 +10,11 @@
 #include "daemon/base/mem.h"
 #include "db/runs_trace.h"
 
+static bool says_what_is_recorded(const char *name)
+{
+    return strncmp(name, "probe", strlen("probe")) == 0 || strcmp(name, "capture") == 0;
+}
+
 /* What of the run's OPTIONS says what is recorded. */
 static char *probes_of(const char *options)
 {
@@ -21,7 +26,7 @@ static char *probes_of(const char *options)
 
     json_object_foreach(all, name, value)
     {
-        if (strncmp(name, "probe", strlen("probe")) == 0) {
+        if (says_what_is_recorded(name)) {
             json_object_set(probes, name, value);
         }
     }
