@@ -55,29 +55,59 @@ static void feed(struct look_state *state, const char *run, const struct trace *
     copy_text(state->runs[state->run_count++], ID_SIZE, run);
 }
 
-static void add_capture(struct look_state *state, const char *run,
-                        const struct trace *trace)
+/* The first record of WHAT, "ITERATION:STEP:PLACE", or -1. */
+static int64_t find_record(const struct trace *trace, const char *what)
 {
+    char *end;
+    int64_t iteration = strtoll(what, &end, 10);
+    int64_t step = *end == ':' ? strtoll(end + 1, &end, 10) : -1;
+    int place = *end == ':' ? trace_find_place(trace, end + 1) : -1;
+
+    for (int64_t at = 0; place >= 0 && at < trace->count; at++) {
+        const struct trace_record *r = &trace->records[at];
+
+        if (r->place == place && r->step == step && r->iteration == iteration) {
+            return at;
+        }
+    }
+    return -1;
+}
+
+/* The record that OPTIONS ask to be captured; a program may write others beside it. */
+static int64_t find_captured(const struct trace *trace, const char *options)
+{
+    json_t *asked = json_loads(options, 0, NULL);
+    const char *what = json_string_value(json_object_get(asked, "capture"));
+    int64_t at = what ? find_record(trace, what) : -1;
+
+    json_decref(asked);
+    return at;
+}
+
+static void add_capture(struct look_state *state, const char *run,
+                        const struct trace *trace, const char *options)
+{
+    int64_t at = find_captured(trace, options);
     struct look_capture *capture;
 
     state->captures = xrealloc(state->captures, (size_t)(state->capture_count + 1) *
                                                     sizeof *state->captures);
     capture = &state->captures[state->capture_count++];
-    *capture = (struct look_capture){ .there = trace->count > 0 };
+    *capture = (struct look_capture){ .there = at >= 0 };
     copy_text(capture->run, sizeof capture->run, run);
     if (capture->there) {
-        capture->in = trace->records[0].in;
-        capture->out = trace->records[0].out;
+        capture->in = trace->records[at].in;
+        capture->out = trace->records[at].out;
     }
 }
 
 /* Takes in the next runs of ITEM; *ret_more: there may be others. */
-static enum err_code take_in(struct tx *tx, const char *job, int item,
+static enum err_code take_in(struct tx *tx, const struct job *job, int item,
                              struct look_state *state, bool *ret_more, struct err *err)
 {
     struct batch batch = { .count = 0 };
 
-    if (localisations_each_run(tx, job, item, state->last[item], RUNS_A_LOOK,
+    if (localisations_each_run(tx, job->id, item, state->last[item], RUNS_A_LOOK,
                                add_to_batch, &batch, err) != ERR_OK) {
         return err->code;
     }
@@ -93,7 +123,7 @@ static enum err_code take_in(struct tx *tx, const char *job, int item,
         } else if (item == LOCALISATION_SEARCH) {
             feed(state, batch.runs[i], &trace);
         } else {
-            add_capture(state, batch.runs[i], &trace);
+            add_capture(state, batch.runs[i], &trace, job->items[item].options);
         }
         trace_release(&trace);
         copy_text(state->last[item], ID_SIZE, batch.runs[i]);
@@ -332,7 +362,7 @@ enum err_code look_at(struct tx *tx, const char *job_id, struct look_state *stat
         localisation_release(&l);
         return err->code;
     }
-    code = take_in(tx, job_id, item, state, &more, err);
+    code = take_in(tx, &job, item, state, &more, err);
     if (code == ERR_OK && !more) {
         code = item == LOCALISATION_SEARCH
                    ? decide_search(tx, &job, state, l.runs_min, ret_look, err)

@@ -23,8 +23,9 @@ static void insert_job(struct fixture *f)
     fixture_write(f, fixture_insert_job, &j);
 }
 
-/* Run N of ITEM, whose place "op" at step 7 reads IN and writes OUT. */
-static void finish_run(struct fixture *f, int n, int item, uint64_t in, uint64_t out)
+/* Run N of ITEM with TRACE, and tensors that hold OUT. */
+static void store_run(struct fixture *f, int n, int item, const struct trace *trace,
+                      uint64_t out)
 {
     float data[4] = { 1, 2, 3, (float)out };
     char shape[] = "[4]";
@@ -33,6 +34,19 @@ static void finish_run(struct fixture *f, int n, int item, uint64_t in, uint64_t
         { .is_out = true, .name = "y", .dtype = "float32", .total = 16, .bytes = 16 },
     };
     struct fixture_run r = { .n = n, .job = 1, .item = item, .environment = 1 };
+
+    tensors[0].shape = tensors[1].shape = shape;
+    tensors[0].data = tensors[1].data = data;
+    r.outcome = OUTCOME_COMPLETED;
+    r.trace = trace;
+    r.tensors = tensors;
+    r.tensor_count = 2;
+    fixture_write(f, fixture_whole_run, &r);
+}
+
+/* Run N of ITEM, whose place "op" at step 7 reads IN and writes OUT. */
+static void finish_run(struct fixture *f, int n, int item, uint64_t in, uint64_t out)
+{
     struct trace trace;
 
     trace_init(&trace);
@@ -40,13 +54,7 @@ static void finish_run(struct fixture *f, int n, int item, uint64_t in, uint64_t
         trace_add(&trace, 0, 6, "loss", (struct digest){ 0, 0 }, (struct digest){ 0, 1 });
     }
     trace_add(&trace, 0, 7, "op", (struct digest){ 1, in }, (struct digest){ 2, out });
-    tensors[0].shape = tensors[1].shape = shape;
-    tensors[0].data = tensors[1].data = data;
-    r.outcome = OUTCOME_COMPLETED;
-    r.trace = &trace;
-    r.tensors = tensors;
-    r.tensor_count = 2;
-    fixture_write(f, fixture_whole_run, &r);
+    store_run(f, n, item, &trace, out);
     trace_release(&trace);
 }
 
@@ -344,6 +352,36 @@ static void test_captured_runs_agree(void **state)
     end(&l);
 }
 
+/* A program that writes records beside the one that is captured: they decide nothing. */
+static void test_only_the_captured_record_counts(void **state)
+{
+    struct fixture *f = *state;
+    struct looking l = { .look.next = LOOK_AGAIN };
+
+    insert_job(f);
+    for (int n = 1; n <= RUNS_MIN; n++) {
+        finish_run(f, n, 0, 5, n == 2);
+    }
+    assert_int_equal(look(f, &l)->next, LOOK_CAPTURE);
+    fixture_write(f, capture, &l.look);
+    look_state_release(&l.state);
+    for (int n = 4; n <= 6; n++) {
+        struct digest in = { 1, 5 }, other = { 3, (uint64_t)n };
+        struct trace trace;
+
+        trace_init(&trace);
+        trace_add(&trace, 0, 7, "before", in, other);
+        trace_add(&trace, 0, 6, "op", in, other);
+        trace_add(&trace, 1, 7, "op", in, other);
+        trace_add(&trace, 0, 7, "op", in, (struct digest){ 2, n == 6 });
+        store_run(f, n, 1, &trace, n == 6);
+        trace_release(&trace);
+        assert_int_equal(look(f, &l)->next, n < 6 ? LOOK_GO_ON : LOOK_CONCLUDE);
+    }
+    assert_non_null(l.look.difference);
+    end(&l);
+}
+
 static enum err_code cancel(struct tx *tx, void *arg, struct err *err)
 {
     char id[ID_SIZE];
@@ -387,6 +425,7 @@ int main(void)
         CASE(test_nothing_to_look_at),
         CASE(test_no_probes),
         CASE(test_captured_runs_agree),
+        CASE(test_only_the_captured_record_counts),
         CASE(test_cancelled_meanwhile),
     };
 
