@@ -256,13 +256,34 @@ static void fold_probes(struct run_fold *fold, const json_t *event)
     }
 }
 
+/* Where nothing was asked for, nothing is kept, whatever it is. */
+static void check_asked(struct run_fold *fold, const struct tensor_event *tensor)
+{
+    json_t *options = fold->options[0] ? json_loads(fold->options, 0, NULL) : NULL;
+    const char *asked = json_string_value(json_object_get(options, "capture"));
+    char *got = xasprintf("%" PRId32 ":%" PRId64 ":%s", tensor->iteration, tensor->step,
+                          tensor->place);
+
+    if (asked) {
+        must_equal(fold, "tensor: what is captured", got, asked);
+    }
+    free(got);
+    json_decref(options);
+}
+
 static void fold_tensor(struct run_fold *fold, const json_t *event)
 {
     struct tensor_event tensor;
     struct err err;
 
-    if (tensor_event_read(event, &tensor, &err) != ERR_OK ||
-        run_tensors_add(&fold->tensors, &tensor, &err) != ERR_OK) {
+    if (tensor_event_read(event, &tensor, &err) != ERR_OK) {
+        deviate(fold, "tensor: %s", err.message);
+        return;
+    }
+    if (fold->tensors.count == 0) {
+        check_asked(fold, &tensor); /* the others are of the same place */
+    }
+    if (run_tensors_add(&fold->tensors, &tensor, &err) != ERR_OK) {
         deviate(fold, "tensor: %s", err.message);
     }
 }

@@ -554,6 +554,43 @@ static void test_orders(void **state)
     }
 }
 
+/* Another moment or place than the one that was asked for proves nothing of that. */
+static void test_tensors_are_those_that_were_asked_for(void **state)
+{
+    static const struct {
+        const char *options;
+        enum outcome outcome;
+    } cases[] = {
+        { "{\"capture\":\"0:3:conv1/dw\"}", OUTCOME_COMPLETED },
+        { "{\"capture\":\"0:4:conv1/dw\"}", OUTCOME_INVALID },
+        { "{\"capture\":\"1:3:conv1/dw\"}", OUTCOME_INVALID },
+        { "{\"capture\":\"0:3:conv1\"}", OUTCOME_INVALID },
+        { "{\"probes\":1}", OUTCOME_COMPLETED },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *events[EVENTS + 2];
+        struct run_fold fold;
+        struct run_result result;
+        struct run run;
+
+        init(&fold);
+        run_fold_options(&fold, cases[i].options);
+        good_events(events + 2);
+        events[0] = events[2];
+        events[1] = tensor_piece(0, "AQID");
+        events[2] = tensor_piece(3, "BAUG");
+        run = finish(&fold, events, EVENTS + 2, &good_exit, &result);
+        assert_int_equal(run.outcome, cases[i].outcome);
+        if (run.outcome == OUTCOME_INVALID) {
+            assert_non_null(
+                strstr(run.cause, "tensor: what is captured is '0:3:conv1/dw'"));
+        }
+        run_fold_release(&fold);
+    }
+}
+
 static void test_trace(void **state)
 {
     json_t *events[EVENTS];
@@ -842,6 +879,7 @@ int main(void)
         cmocka_unit_test(test_telemetry_is_bounded),
         cmocka_unit_test(test_every_field_is_required),
         cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_tensors_are_those_that_were_asked_for),
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_trace_of_a_run_that_fails),
         cmocka_unit_test(test_exits),
