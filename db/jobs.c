@@ -6,6 +6,7 @@
 #include "daemon/base/mem.h"
 #include "db/case_keys.h"
 #include "db/jobs_progress.h"
+#include "db/runs_tensor.h"
 #include "db/tx.h"
 
 static const char *const states[] = {
@@ -226,15 +227,20 @@ enum err_code jobs_each_open(struct tx *tx,
 
 enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct err *err)
 {
+    static const char *const no_run[2] = { "", "" };
     struct query q;
     int64_t number = 0;
     enum job_state state = JOB_QUEUED;
+    bool localises = false;
 
-    query_begin(&q, tx, "SELECT number, state FROM job WHERE id = ?");
+    query_begin(&q, tx,
+                "SELECT number, state, EXISTS (SELECT 1 FROM localisation"
+                " WHERE job = number) FROM job WHERE id = ?");
     query_bind_text(&q, id);
     if (query_step(&q)) {
         number = query_take_int(&q);
         state = parse_state(query_borrow_text(&q));
+        localises = query_take_int(&q);
     }
     if (query_end(&q, err) != ERR_OK) {
         return err->code;
@@ -252,7 +258,8 @@ enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct 
                 "UPDATE job SET state = 'cancelled', finished_ms = ? WHERE number = ?");
     query_bind_int(&q, now_ms);
     query_bind_int(&q, number);
-    if (query_run(&q, err) != ERR_OK) {
+    if (query_run(&q, err) != ERR_OK ||
+        (localises && runs_drop_tensors(tx, number, no_run, err) != ERR_OK)) {
         return err->code;
     }
     return jobs_add_event(tx, number, now_ms, err);

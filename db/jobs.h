@@ -93,8 +93,8 @@ enum err_code jobs_each_open(struct tx *tx,
                              void (*visit)(void *arg, const struct job *job), void *arg,
                              struct err *err);
 
-/* To JOB_CANCELLED, with an event.  ERR_NOT_FOUND; ERR_CONFLICT if already finished; a
- * job that is cancelled already is fine. */
+/* To JOB_CANCELLED, with an event; what its runs captured is dropped.  ERR_NOT_FOUND;
+ * ERR_CONFLICT if already finished; a job that is cancelled already is fine. */
 enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct err *err);
 
 #endif

@@ -73,7 +73,8 @@ static enum err_code store_tensor(struct tx *tx, const char *run,
     return query_run(&q, err);
 }
 
-/* Whether RUN was asked to capture, and there is room for more. */
+/* Whether RUN was asked to capture, by a job that still wants it, and there is room for
+ * more. */
 static enum err_code may_store(struct tx *tx, const struct run *run, bool *ret_may,
                                struct err *err)
 {
@@ -83,8 +84,9 @@ static enum err_code may_store(struct tx *tx, const struct run *run, bool *ret_m
     query_begin(&q, tx,
                 "SELECT json_extract(nullif(i.options, ''), '$.capture') IS NOT NULL"
                 " AND (SELECT ifnull(sum(bytes), 0) FROM tensor_blob) < ?"
-                " FROM run r JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-                " WHERE r.id = ?");
+                " AND j.state <> 'cancelled'"
+                " FROM run r JOIN job j ON j.number = r.job"
+                " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?");
     query_bind_int(&q, RUNS_TENSOR_BYTES_MAX);
     query_bind_text(&q, run->id);
     if (query_step(&q)) {

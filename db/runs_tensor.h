@@ -30,8 +30,8 @@ void run_tensor_release(struct run_tensor *tensor);
 /* All tensors together take no more than this; those beyond it are not stored. */
 enum { RUNS_TENSOR_BYTES_MAX = 1 << 30 };
 
-/* Stores the tensors of RESULT with RUN if it completed and was asked to capture. Private
- * to db/: runs_finish calls it. */
+/* Stores the tensors of RESULT with RUN if it completed and was asked to capture, by a
+ * job that was not cancelled meanwhile.  Private to db/: runs_finish calls it. */
 enum err_code runs_store_tensors(struct tx *tx, const struct run *run,
                                  const struct run_result *result, struct err *err);
 
@@ -41,7 +41,7 @@ enum err_code runs_each_tensor(struct tx *tx, const char *id,
                                void *arg, struct err *err);
 
 /* Drops what the runs of job NUMBER captured, but for the runs KEEP ("": none), and the
- * contents that no run has any more. */
+ * contents that no run has any more.  Private to db/. */
 enum err_code runs_drop_tensors(struct tx *tx, int64_t job, const char *const keep[2],
                                 struct err *err);
 

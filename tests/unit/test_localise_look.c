@@ -23,9 +23,9 @@ static void insert_job(struct fixture *f)
     fixture_write(f, fixture_insert_job, &j);
 }
 
-/* Run N of ITEM with TRACE, and tensors that hold OUT. */
-static void store_run(struct fixture *f, int n, int item, const struct trace *trace,
-                      uint64_t out)
+/* Run N of ITEM with TRACE, and tensors that hold OUT; HOW: all of it, or its end. */
+static void store_run(struct fixture *f, store_fn how, int n, int item,
+                      const struct trace *trace, uint64_t out)
 {
     float data[4] = { 1, 2, 3, (float)out };
     char shape[] = "[4]";
@@ -41,7 +41,7 @@ static void store_run(struct fixture *f, int n, int item, const struct trace *tr
     r.trace = trace;
     r.tensors = tensors;
     r.tensor_count = 2;
-    fixture_write(f, fixture_whole_run, &r);
+    fixture_write(f, how, &r);
 }
 
 /* Run N of ITEM, whose place "op" at step 7 reads IN and writes OUT. */
@@ -54,7 +54,7 @@ static void finish_run(struct fixture *f, int n, int item, uint64_t in, uint64_t
         trace_add(&trace, 0, 6, "loss", (struct digest){ 0, 0 }, (struct digest){ 0, 1 });
     }
     trace_add(&trace, 0, 7, "op", (struct digest){ 1, in }, (struct digest){ 2, out });
-    store_run(f, n, item, &trace, out);
+    store_run(f, fixture_whole_run, n, item, &trace, out);
     trace_release(&trace);
 }
 
@@ -374,7 +374,7 @@ static void test_only_the_captured_record_counts(void **state)
         trace_add(&trace, 0, 6, "op", in, other);
         trace_add(&trace, 1, 7, "op", in, other);
         trace_add(&trace, 0, 7, "op", in, (struct digest){ 2, n == 6 });
-        store_run(f, n, 1, &trace, n == 6);
+        store_run(f, fixture_whole_run, n, 1, &trace, n == 6);
         trace_release(&trace);
         assert_int_equal(look(f, &l)->next, n < 6 ? LOOK_GO_ON : LOOK_CONCLUDE);
     }
@@ -415,6 +415,35 @@ static void test_cancelled_meanwhile(void **state)
     end(&l);
 }
 
+/* What a cancelled job captured shows nothing to anybody, and takes no room. */
+static void test_cancelled_while_capturing(void **state)
+{
+    struct fixture *f = *state;
+    struct looking l = { .look.next = LOOK_AGAIN };
+    struct fixture_run begun = { .n = 5, .job = 1, .item = 1 };
+    struct stored s;
+
+    insert_job(f);
+    for (int n = 1; n <= RUNS_MIN; n++) {
+        finish_run(f, n, 0, 5, n == 2);
+    }
+    look(f, &l);
+    fixture_write(f, capture, &l.look);
+    finish_run(f, 4, 1, 5, 1);
+    fixture_write(f, fixture_begin, &begun);
+    s = stored(f);
+    assert_int_equal(s.tensors, 2);
+    stored_release(&s);
+    fixture_write(f, cancel, NULL);
+    store_run(f, fixture_finish, 5, 1, NULL, 2); /* it completed before it was told */
+    s = stored(f);
+    assert_int_equal(s.tensors, 0);
+    assert_int_equal(s.blobs, 0);
+    stored_release(&s);
+    check_database(f);
+    end(&l);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -427,6 +456,7 @@ int main(void)
         CASE(test_captured_runs_agree),
         CASE(test_only_the_captured_record_counts),
         CASE(test_cancelled_meanwhile),
+        CASE(test_cancelled_while_capturing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
