@@ -99,7 +99,8 @@ def test_runs_that_fail_prove_nothing(service):
 
 
 def test_cancelled(service):
-    job = service.post_job(workloads=["selftest_pass"], variants=["ordered"], localise=True)
+    job = service.post_job(workloads=["selftest_pass"], variants=["ordered"], localise=True,
+                           runs_max=10000)
     service.wait(lambda: service.get(f"/v1/jobs/{job}")["progress"]["runs_done"] > 0, "a run")
     assert service.request("DELETE", f"/v1/jobs/{job}")[0] == 200
     shown = service.get(f"/v1/jobs/{job}/localisation")
