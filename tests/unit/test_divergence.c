@@ -207,6 +207,31 @@ static void test_structures_are_bounded(void **state)
     divergence_free(d);
 }
 
+/* Likewise with names. */
+static void test_names_are_bounded(void **state)
+{
+    struct divergence *d = divergence_new();
+    struct divergence_result r;
+    struct trace trace;
+    char place[32];
+
+    (void)state;
+    trace_init(&trace);
+    for (int i = 0; i < TRACE_PLACES_MAX; i++) {
+        snprintf(place, sizeof place, "p%d", i);
+        trace_add(&trace, 0, 0, place, (struct digest){ 0, 1 }, (struct digest){ 0, 2 });
+    }
+    divergence_add(d, &trace);
+    trace_release(&trace);
+    r = FED(d, "0:p0:1:2 0:another:1:2", "0:p0:1:2 0:another:1:3");
+    assert_int_equal(r.unplaced, 2);
+    assert_int_equal(r.root.position, -1);
+    r = FED(d, "0:p0:1:3 0:another:1:2");
+    assert_int_equal(r.unplaced, 2);
+    assert_string_equal(r.root.place, "p0");
+    divergence_free(d);
+}
+
 /* What reads more than it says is no root where that may differ. */
 static void test_names_say_what_is_read(void **state)
 {
@@ -349,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_lengths_that_part),
         cmocka_unit_test(test_occurrence),
         cmocka_unit_test(test_structures_are_bounded),
+        cmocka_unit_test(test_names_are_bounded),
         cmocka_unit_test(test_names_say_what_is_read),
         cmocka_unit_test(test_two_runs_part_as_trace_compare_says),
         cmocka_unit_test(test_against_all_pairs),

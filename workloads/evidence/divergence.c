@@ -17,7 +17,7 @@ struct value {
 
 struct position {
     int64_t step;
-    int32_t iteration, place; /* index in `places` */
+    int32_t iteration, place; /* index in `names`; NONE: there is no room for it */
     struct value value;
 };
 
@@ -35,10 +35,7 @@ struct divergence {
     int segment_count;
     struct value *values;
     int32_t value_count, value_capacity;
-    char **places;
-    int place_count, place_capacity;
-    int32_t *place_table; /* hash table of indices in `places`, or NONE */
-    int table_size;       /* a power of two */
+    struct trace names; /* only places: those that were met */
     int64_t traces, records, truncated, unplaced, roots, apart;
     int64_t first_length; /* records of the first trace */
     int root_segment, first_segment;
@@ -51,6 +48,7 @@ struct divergence *divergence_new(void)
 {
     struct divergence *d = xcalloc(1, sizeof *d);
 
+    trace_init(&d->names);
     d->root = d->first = d->parting = NONE;
     return d;
 }
@@ -63,58 +61,9 @@ void divergence_free(struct divergence *d)
     for (int i = 0; i < d->segment_count; i++) {
         free(d->segments[i].positions);
     }
-    for (int i = 0; i < d->place_count; i++) {
-        free(d->places[i]);
-    }
-    free(d->places);
-    free(d->place_table);
+    trace_release(&d->names);
     free(d->values);
     free(d);
-}
-
-/* Names */
-
-static int32_t *table_slot(const struct divergence *d, const char *name)
-{
-    uint64_t hash = digest_bytes(name, strlen(name)).lo;
-    int at = (int)(hash & (uint64_t)(d->table_size - 1));
-
-    while (d->place_table[at] != NONE &&
-           strcmp(d->places[d->place_table[at]], name) != 0) {
-        at = (at + 1) & (d->table_size - 1);
-    }
-    return &d->place_table[at];
-}
-
-static void table_grow(struct divergence *d)
-{
-    d->table_size = d->table_size ? 2 * d->table_size : 256;
-    d->place_table =
-        xrealloc(d->place_table, (size_t)d->table_size * sizeof *d->place_table);
-    memset(d->place_table, 0xff, (size_t)d->table_size * sizeof *d->place_table);
-    for (int i = 0; i < d->place_count; i++) {
-        *table_slot(d, d->places[i]) = i;
-    }
-}
-
-static int32_t intern(struct divergence *d, const char *name)
-{
-    int32_t *slot;
-
-    if (2 * (d->place_count + 1) > d->table_size) {
-        table_grow(d);
-    }
-    slot = table_slot(d, name);
-    if (*slot == NONE) {
-        if (d->place_count == d->place_capacity) {
-            d->place_capacity = d->place_capacity ? 2 * d->place_capacity : 64;
-            d->places =
-                xrealloc(d->places, (size_t)d->place_capacity * sizeof *d->places);
-        }
-        d->places[d->place_count] = xstrdup(name);
-        *slot = d->place_count++;
-    }
-    return *slot;
 }
 
 /* Structure */
@@ -293,15 +242,20 @@ static bool compare(struct divergence *d, const struct walk *w, int64_t at,
     return add_value(d, &known->value, got);
 }
 
-/* The next record of READS. */
-static struct position next_position(struct trace_reads *reads, const int32_t *places,
-                                     int32_t run)
+/* The next record of READS.  PLACES: the indices of its places in the names, plus one; 0:
+ * not met yet. */
+static struct position next_position(struct divergence *d, struct trace_reads *reads,
+                                     int32_t *places, int32_t run)
 {
     const struct trace_record *record = &reads->trace->records[reads->at];
+    int32_t *place = &places[record->place];
 
+    if (*place == 0) {
+        *place = trace_add_place(&d->names, reads->trace->places[record->place]) + 1;
+    }
     return (struct position){ .step = record->step,
                               .iteration = record->iteration,
-                              .place = places[record->place],
+                              .place = *place - 1,
                               .value = { .in = trace_reads_next(reads),
                                          .out = record->out,
                                          .runs = 1,
@@ -310,22 +264,24 @@ static struct position next_position(struct trace_reads *reads, const int32_t *p
 }
 
 /* Whether TRACE was followed to its end, or to the root. */
-static bool follow(struct divergence *d, const struct trace *trace, const int32_t *places,
-                   struct walk *w)
+static bool follow(struct divergence *d, const struct trace *trace, struct walk *w)
 {
+    int32_t *places = xcalloc((size_t)trace->place_count + 1, sizeof *places);
     struct trace_reads reads;
     bool followed = true;
 
     trace_reads_init(&reads, trace);
     for (int64_t at = 0;
          followed && at < trace->count && (d->root == NONE || at <= d->root); at++) {
-        struct position here = next_position(&reads, places, w->run);
-        struct position *known = find_position(d, w, at, &here);
+        struct position here = next_position(d, &reads, places, w->run);
+        struct position *known =
+            here.place == NONE ? NULL : find_position(d, w, at, &here);
 
         followed = known && ((w->alone && known->value.first_run == w->run) ||
                              compare(d, w, at, known, &here));
     }
     trace_reads_release(&reads);
+    free(places);
     return followed;
 }
 
@@ -349,22 +305,17 @@ static void end_walk(struct divergence *d, const struct trace *trace,
 void divergence_add(struct divergence *d, const struct trace *trace)
 {
     struct walk w = { .run = (int32_t)d->traces };
-    int32_t *places = xcalloc((size_t)trace->place_count + 1, sizeof *places);
 
-    for (int i = 0; i < trace->place_count; i++) {
-        places[i] = intern(d, trace->places[i]);
-    }
     if (d->traces == 0) {
         add_segment(d, NONE, 0);
         d->first_length = trace->count;
         w.alone = true;
     }
-    if (follow(d, trace, places, &w)) {
+    if (follow(d, trace, &w)) {
         end_walk(d, trace, &w);
     } else {
         d->unplaced++;
     }
-    free(places);
     d->traces++;
     d->truncated += trace->dropped > 0;
     d->records = trace->count > d->records ? trace->count : d->records;
@@ -387,8 +338,9 @@ static struct divergence_place describe(const struct divergence *d,
     return (struct divergence_place){ .position = at,
                                       .iteration = p->iteration,
                                       .step = p->step,
-                                      .place =
-                                          p->place == NONE ? "" : d->places[p->place] };
+                                      .place = p->place == NONE
+                                                   ? ""
+                                                   : d->names.places[p->place] };
 }
 
 static struct divergence_place describe_at(const struct divergence *d, int segment,
