@@ -32,12 +32,15 @@ static const char *missed(char kind, const json_t *value)
 static enum err_code name_member(const json_t *event, struct err *err, const char *format,
                                  va_list args)
 {
-    for (; (format = strchr(format, ':')) != NULL; format++) {
+    for (; (format = strpbrk(format, ":?")) != NULL; format++) {
         const char *key = va_arg(args, const char *);
         const json_t *value = json_object_get(event, key);
         const char *kind = missed(format[1], value);
 
         (void)va_arg(args, void *);
+        if (!value && *format == '?') {
+            continue;
+        }
         if (!value) {
             return err_set(err, ERR_PROTOCOL, "%s is missing", key);
         }

@@ -321,7 +321,7 @@ static void test_every_wrong_value(void **state)
         { 4, "telemetry", "\"hot\"", "end: telemetry is not an object" },
         { 4, "probes_dropped", "-1", "end: probes_dropped" },
         { 4, "probes_dropped", "9007199254740993", "end: probes_dropped" },
-        { 4, "probes_dropped", "\"1\"", "end: " },
+        { 4, "probes_dropped", "\"1\"", "end: probes_dropped is not a whole number" },
         { 0, "event", "\"begin\"", "iteration before start" },
         { 1, "i", "1", "iteration 1 came where 0" },
         { 2, "i", "0", "iteration 0 came where 1" },
