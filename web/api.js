@@ -31,9 +31,10 @@ export async function getJson(path) {
   return data;
 }
 
-/** The JSON that answers a POST of DATA to PATH. */
-export async function postJson(path, data) {
-  const headers = { Accept: "application/json", "Content-Type": "application/json" };
+/** The JSON that answers a POST of DATA to PATH.  However often it is sent with the same
+ *  KEY, it is carried out once. */
+export async function postJson(path, data, key) {
+  const headers = { Accept: "application/json", "Content-Type": "application/json", "Idempotency-Key": key };
   const response = await request(path, headers, { method: "POST", body: JSON.stringify(data) });
   if (!response.ok) throw new ApiError(response.status, await problemText(response));
   return response.json();

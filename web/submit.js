@@ -9,6 +9,8 @@ const RUNS_MAX = 100000;
 const ITERATIONS_MAX = 1000;
 const LOAD_MAX = 64;
 
+const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16)).join("-");
+
 /** Fills the <details> ROOT when it is opened.  SUBMITTED() is called after each job. */
 export function createSubmit(root, submitted) {
   const form = root.querySelector("form");
@@ -18,6 +20,7 @@ export function createSubmit(root, submitted) {
   const command = root.querySelector(".command");
   let workloads = [];
   let busy = false;
+  let unanswered = null; // {text, key} of a request that may have been accepted all the same
 
   const offer = (select, first, names) => {
     const before = select.value;
@@ -76,13 +79,17 @@ export function createSubmit(root, submitted) {
     if (busy || !form.reportValidity()) return;
     busy = true;
     show();
+    const text = JSON.stringify(request());
+    if (unanswered?.text !== text) unanswered = { text, key: newKey() };
     try {
-      const job = await postJson("/v1/jobs", request());
+      const job = await postJson("/v1/jobs", request(), unanswered.key);
+      unanswered = null;
       const href = `/v1/jobs/${encodeURIComponent(job.id)}`;
       answer.replaceChildren(el("a", { href, text: jobTitle(job) }), ` is ${job.state}.`);
       setNotice(problem, "");
       submitted();
     } catch (error) {
+      if (error.status > 0 && error.status < 500) unanswered = null;
       setText(answer, "");
       setNotice(problem, error.message);
     }

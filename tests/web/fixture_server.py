@@ -27,6 +27,7 @@ class Fixture:
         self.state = fixture_data.SCENARIOS[scenario]()
         self.requests, self.not_modified = {}, 0
         self.posted = []  # (path, content type, body)
+        self.keys = []  # Idempotency-Key of each
         self.events, self.changed = [], threading.Condition()
         self.streams_allowed = self.answering = True
         self.streams_open = 0
@@ -92,12 +93,16 @@ class Fixture:
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 fixture.posted.append((self.path, self.headers["Content-Type"], body))
+                fixture.keys.append(self.headers["Idempotency-Key"])
+                if not fixture.answering:
+                    self.close_connection = True
+                    return None
                 if fixture.problem and self.path.startswith(fixture.problem[0]):
                     status, answer = fixture.answer(self.path, {})
                     return self.reply(status, "application/problem+json", json.dumps(answer).encode())
                 job = fixture_data.job(99, "queued", done=0, request=body)
                 fixture.state["jobs"].insert(0, job)
-                self.reply(201, "application/json", json.dumps(job).encode())
+                return self.reply(201, "application/json", json.dumps(job).encode())
 
             def static(self, name):
                 path = WEB / name

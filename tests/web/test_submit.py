@@ -76,6 +76,29 @@ def test_what_is_wrong_is_said(browser, fixture):
     assert js(browser, "return document.querySelector('[name=submit]').disabled") is False
 
 
+def submit(browser, server):
+    before = len(server.posted)
+    js(browser, "document.querySelector('[name=submit]').click()")
+    wait_for("an answer", lambda: len(server.posted) > before  # browsers try again by themselves, too
+             and js(browser, "return document.querySelector('[name=submit]').disabled") is False)
+
+
+def test_what_was_not_answered_is_submitted_once(browser, fixture):
+    server = fixture()
+    open_form(browser, server.url)
+    server.answering = False
+    submit(browser, server)
+    wait_for("the problem", lambda: "does not answer" in text(browser, "#submit [role=alert]"))
+    submit(browser, server)
+    server.answering = True
+    submit(browser, server)
+    assert "is queued" in text(browser, "#submit [role=status]")
+    first = set(server.keys)
+    assert len(first) == 1 and None not in first
+    submit(browser, server)  # on purpose
+    assert server.keys[-1] not in first
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_the_form_fits(browser, fixture, width, scheme):
