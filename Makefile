@@ -186,8 +186,9 @@ $(B)/obj/cuda/%.c.o $(B)/obj/tests/fixtures/cudnn/%.c.o: FLAGS = $(WSANFLAGS) -f
 ifneq ($(filter %/reprod-worker-cuda,$(PROGRAMS)),)
 NVCC_KNOWN := $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code))
 NVCC_ARCHS ?= $(filter 75 80 86 89 90 100 120,$(NVCC_KNOWN))
-NVCC_GENCODE := $(foreach a,$(NVCC_ARCHS),-gencode arch=compute_$a,code=sm_$a) \
-                $(foreach a,$(lastword $(NVCC_ARCHS)),-gencode arch=compute_$a,code=compute_$a)
+NVCC_LAST    := $(lastword $(NVCC_ARCHS))
+NVCC_GENCODE := $(foreach a,$(filter-out $(NVCC_LAST),$(NVCC_ARCHS)),-gencode arch=compute_$a,code=sm_$a) \
+                -gencode arch=compute_$(NVCC_LAST),code=[sm_$(NVCC_LAST),compute_$(NVCC_LAST)]
 endif
 CXX_COMMON = -std=c++20 -D_GNU_SOURCE -I. -DREPROD_VERSION='"$(VERSION)"'
 NVCC_FLAGS = $(CXX_COMMON) -O2 -lineinfo -fmad=false -ccbin $(CXX) $(NVCC_GENCODE) \
