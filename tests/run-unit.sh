@@ -1,18 +1,23 @@
-#!/bin/sh
-# Runs unit test executables; prints a failing one's output whole and one line for the others.
-failed=0
-passed=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-for t in "$@"; do
-    if "$t" >"$log" 2>&1; then
-        passed=$((passed + 1))
-        printf '  ok   %-24s %s\n' "$(basename "$t")" "$(sed -n 's/.*\[ *PASSED *\] *//p' "$log" | tail -n 1)"
+#!/bin/bash
+# Runs unit test executables, two at a time; prints a failing one's output whole and one line
+# for the others.
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+run_one() { # LOGS TEST
+    local name log
+    name=$(basename "$2")
+    log=$1/$name
+    if "$2" >"$log" 2>&1; then
+        printf '  ok   %-24s %s\n' "$name" "$(sed -n 's/.*\[ *PASSED *\] *//p' "$log" | tail -n 1)"
     else
-        failed=$((failed + 1))
-        printf '  FAIL %s\n' "$(basename "$t")"
-        cat "$log"
+        touch "$log.failed"
+        printf '  FAIL %s\n%s\n' "$name" "$(cat "$log")"
     fi
-done
-echo "unit: $passed passed, $failed failed"
+}
+export -f run_one
+
+printf '%s\0' "$@" | xargs -0 -n 1 -P 2 bash -c 'run_one "$0" "$1"' "$logs"
+failed=$(find "$logs" -name '*.failed' | wc -l)
+echo "unit: $(($# - failed)) passed, $failed failed"
 [ "$failed" = 0 ]
