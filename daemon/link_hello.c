@@ -1,5 +1,6 @@
 #include "daemon/link_hello.h"
 
+#include "daemon/members.h"
 #include "daemon/wire.h"
 
 enum err_code link_hello_check(const json_t *hello, struct err *err)
@@ -8,7 +9,6 @@ enum err_code link_hello_check(const json_t *hello, struct err *err)
     const char *host, *boot_id;
     json_t *stacks, *stack;
     json_int_t pid;
-    json_error_t error;
     size_t i;
 
     /* The version first: what another version says need not have these fields. */
@@ -17,9 +17,9 @@ enum err_code link_hello_check(const json_t *hello, struct err *err)
                        "it speaks protocol version %lld, this daemon %d",
                        (long long)json_integer_value(v), WIRE_VERSION);
     }
-    if (json_unpack_ex((json_t *)hello, &error, 0, "{s:s,s:I,s:s,s:o}", "host", &host,
-                       "pid", &pid, "boot_id", &boot_id, "stacks", &stacks) != 0) {
-        return err_set(err, ERR_PROTOCOL, "%s", error.text);
+    if (members_unpack(hello, err, "{s:s,s:I,s:s,s:o}", "host", &host, "pid", &pid,
+                       "boot_id", &boot_id, "stacks", &stacks) != ERR_OK) {
+        return err->code;
     }
     if (!json_is_array(stacks)) {
         return err_set(err, ERR_PROTOCOL, "stacks is not an array");

@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/link.h"
+#include "daemon/members.h"
 
 enum { EXIT_CODE_MAX = 255, SIGNAL_MAX = 64 };
 static const double WALL_MS_MAX = 1e12;
@@ -55,24 +56,12 @@ struct call {
     const json_t *event;
 };
 
-static enum err_code unpack(const struct call *call, struct err *err, const char *format,
-                            ...)
-{
-    json_error_t error;
-    va_list args;
-    int rc;
-
-    va_start(args, format);
-    rc = json_vunpack_ex((json_t *)call->event, &error, 0, format, args);
-    va_end(args);
-    return rc == 0 ? ERR_OK : err_set(err, ERR_PROTOCOL, "%s", error.text);
-}
-
 static enum err_code on_started(const struct call *call, struct err *err)
 {
     json_int_t pid, start;
 
-    if (unpack(call, err, "{s:I,s:I}", "pid", &pid, "process_start", &start) != ERR_OK) {
+    if (members_unpack(call->event, err, "{s:I,s:I}", "pid", &pid, "process_start",
+                       &start) != ERR_OK) {
         return err->code;
     }
     call->events->started(call->arg, call->run, pid, start);
@@ -94,7 +83,7 @@ static enum err_code on_garbage(const struct call *call, struct err *err)
 {
     const char *cause;
 
-    if (unpack(call, err, "{s:s}", "cause", &cause) != ERR_OK) {
+    if (members_unpack(call->event, err, "{s:s}", "cause", &cause) != ERR_OK) {
         return err->code;
     }
     call->events->garbage(call->arg, call->run, cause);
@@ -105,7 +94,7 @@ static enum err_code on_refused(const struct call *call, struct err *err)
 {
     const char *cause;
 
-    if (unpack(call, err, "{s:s}", "cause", &cause) != ERR_OK) {
+    if (members_unpack(call->event, err, "{s:s}", "cause", &cause) != ERR_OK) {
         return err->code;
     }
     call->events->refused(call->arg, call->run, cause);
@@ -119,9 +108,10 @@ static enum err_code on_exited(const struct call *call, struct err *err)
     json_int_t rss, written;
     const char *reason;
 
-    if (unpack(call, err, "{s:o,s:o,s:s,s:F,s:I,s:s%,s:I}", "exit_code", &code, "signal",
-               &number, "reason", &reason, "wall_ms", &exit.wall_ms, "max_rss_kb", &rss,
-               "log", &exit.log, &exit.log_length, "log_bytes", &written) != ERR_OK) {
+    if (members_unpack(call->event, err, "{s:o,s:o,s:s,s:F,s:I,s:s%,s:I}", "exit_code",
+                       &code, "signal", &number, "reason", &reason, "wall_ms",
+                       &exit.wall_ms, "max_rss_kb", &rss, "log", &exit.log,
+                       &exit.log_length, "log_bytes", &written) != ERR_OK) {
         return err->code;
     }
     if ((!json_is_null(code) && !json_is_integer(code)) ||

@@ -2,85 +2,16 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/members.h"
 #include "daemon/run_environment.h"
 #include "daemon/run_telemetry.h"
 
 enum { DIGEST_DIGITS = DIGEST_TEXT_SIZE - 1, BITS_DIGITS = BITS_TEXT_SIZE - 1 };
 static const int64_t PROBES_DROPPED_MAX = INT64_C(1) << 53;
 static const double MS_MAX = 7.0 * 24 * 3600 * 1000; /* no run may last longer */
-
-/* What a member of that KIND, as json_unpack has it, must be; NULL: VALUE is that. */
-static const char *missed(char kind, const json_t *value)
-{
-    switch (kind) {
-    case 's':
-        return json_is_string(value) ? NULL : "a text";
-    case 'I':
-        return json_is_integer(value) ? NULL : "a whole number";
-    case 'F':
-        return json_is_number(value) ? NULL : "a number";
-    default:
-        return NULL;
-    }
-}
-
-/* Says which member json_unpack did not find, or not so. */
-static enum err_code name_member(const json_t *event, struct err *err, const char *format,
-                                 va_list args)
-{
-    for (; (format = strpbrk(format, ":?")) != NULL; format++) {
-        const char *key = va_arg(args, const char *);
-        const json_t *value = json_object_get(event, key);
-        const char *kind = missed(format[1], value);
-
-        (void)va_arg(args, void *);
-        if (!value && *format == '?') {
-            continue;
-        }
-        if (!value) {
-            return err_set(err, ERR_PROTOCOL, "%s is missing", key);
-        }
-        if (kind) {
-            return err_set(err, ERR_PROTOCOL, "%s is not %s", key, kind);
-        }
-    }
-    return err_set(err, ERR_PROTOCOL, "it is not an object");
-}
-
-static enum err_code unpack(const json_t *event, struct err *err, const char *format, ...)
-{
-    enum err_code code = ERR_OK;
-    json_error_t error;
-    va_list args, again;
-
-    va_start(args, format);
-    va_copy(again, args);
-    if (json_vunpack_ex((json_t *)event, &error, 0, format, args) != 0) {
-        code = name_member(event, err, format, again);
-    }
-    va_end(again);
-    va_end(args);
-    return code;
-}
-
-/* Equal values are equal texts: lower case, all digits. */
-static bool is_hex(const char *text, size_t digits)
-{
-    return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
-}
-
-static enum err_code check_hex(const char *name, const char *text, size_t digits,
-                               struct err *err)
-{
-    if (!is_hex(text, digits)) {
-        return err_set(err, ERR_PROTOCOL, "%s is not %zu hex digits", name, digits);
-    }
-    return ERR_OK;
-}
 
 static enum err_code check_length(const char *name, const char *text, size_t size,
                                   struct err *err)
@@ -123,8 +54,8 @@ static enum err_code check_libraries(const json_t *libraries, struct err *err)
         const char *path, *text;
         json_t *build_id;
 
-        if (unpack(library, err, "{s:s,s:o}", "path", &path, "build_id", &build_id) !=
-                ERR_OK ||
+        if (members_unpack(library, err, "{s:s,s:o}", "path", &path, "build_id",
+                           &build_id) != ERR_OK ||
             text_or_null("build_id", build_id, &text, err) != ERR_OK) {
             return err_wrap(err, "libraries[%zu]", i);
         }
@@ -143,7 +74,8 @@ static enum err_code check_start(const struct start_event *start, struct err *er
     if (!json_is_array(start->libraries)) {
         return err_set(err, ERR_PROTOCOL, "libraries is not an array");
     }
-    if ((rc = check_hex("input_digest", start->input_digest, DIGEST_DIGITS, err)) ||
+    if ((rc =
+             member_check_hex("input_digest", start->input_digest, DIGEST_DIGITS, err)) ||
         (rc = check_length("algorithm", start->algorithm, CASE_TITLE_SIZE, err)) ||
         (rc = check_length("claim", start->claim ? start->claim : "", CASE_NAME_SIZE,
                            err)) ||
@@ -165,19 +97,19 @@ enum err_code start_event_read(const json_t *event, struct start_event *ret_star
     const char *seed;
 
     /* The version first: what another version says need not have these fields. */
-    if (unpack(event, err, "{s:I}", "v", &protocol) != ERR_OK) {
+    if (members_unpack(event, err, "{s:I}", "v", &protocol) != ERR_OK) {
         return err->code;
     }
     s.protocol = protocol;
     if (protocol == 1 &&
-        unpack(event, err,
-               "{s:I,s:s,s:I,s:s,s:s,s:s,s:s,s:I,s:I,s:s,s:s,s:s,s:o,s:s,s:o,s:o}", "pid",
-               &pid, "workload", &s.workload, "version", &version, "variant", &s.variant,
-               "size", &s.size, "dtype", &s.dtype, "seed", &seed, "iterations",
-               &iterations, "threads", &threads, "backend", &s.backend, "device",
-               &s.device, "algorithm", &s.algorithm, "claim", &claim, "input_digest",
-               &s.input_digest, "environment", &environment, "libraries",
-               &libraries) != ERR_OK) {
+        members_unpack(
+            event, err,
+            "{s:I,s:s,s:I,s:s,s:s,s:s,s:s,s:I,s:I,s:s,s:s,s:s,s:o,s:s,s:o,s:o}", "pid",
+            &pid, "workload", &s.workload, "version", &version, "variant", &s.variant,
+            "size", &s.size, "dtype", &s.dtype, "seed", &seed, "iterations", &iterations,
+            "threads", &threads, "backend", &s.backend, "device", &s.device, "algorithm",
+            &s.algorithm, "claim", &claim, "input_digest", &s.input_digest, "environment",
+            &environment, "libraries", &libraries) != ERR_OK) {
         return err->code;
     }
     if (protocol == 1) {
@@ -218,14 +150,14 @@ enum err_code iteration_event_read(const json_t *event,
     double ms;
     enum err_code rc;
 
-    if ((rc = unpack(event, err, "{s:I,s:s,s:s,s:o,s:F,s:s}", "i", &index, "digest",
-                     &i.digest, "weight_sum", &i.weight_sum, "loss", &loss, "ms", &ms,
-                     "algorithm", &i.algorithm)) ||
+    if ((rc = members_unpack(event, err, "{s:I,s:s,s:s,s:o,s:F,s:s}", "i", &index,
+                             "digest", &i.digest, "weight_sum", &i.weight_sum, "loss",
+                             &loss, "ms", &ms, "algorithm", &i.algorithm)) ||
         (rc = text_or_null("loss", loss, &i.loss, err)) ||
-        (rc = check_hex("digest", i.digest, DIGEST_DIGITS, err)) ||
-        (rc = check_hex("weight_sum", i.weight_sum, BITS_DIGITS, err)) ||
+        (rc = member_check_hex("digest", i.digest, DIGEST_DIGITS, err)) ||
+        (rc = member_check_hex("weight_sum", i.weight_sum, BITS_DIGITS, err)) ||
         (rc = check_not_nan("weight_sum", i.weight_sum, err)) ||
-        (rc = i.loss ? check_hex("loss", i.loss, BITS_DIGITS, err) : ERR_OK) ||
+        (rc = i.loss ? member_check_hex("loss", i.loss, BITS_DIGITS, err) : ERR_OK) ||
         (rc = i.loss ? check_not_nan("loss", i.loss, err) : ERR_OK) ||
         (rc = check_length("algorithm", i.algorithm, CASE_TITLE_SIZE, err))) {
         return rc;
@@ -251,13 +183,14 @@ enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
     if (e.libraries && !json_is_array(e.libraries)) {
         return err_set(err, ERR_PROTOCOL, "libraries is not an array");
     }
-    if ((rc = unpack(event, err, "{s:s,s:o,s:I,s:I,s:I,s:s,s:s,s?I}", "outcome",
-                     &e.outcome, "cause", &cause, "iterations", &iterations, "elements",
-                     &elements, "bytes_hashed", &bytes_hashed, "device", &e.device,
-                     "input_digest", &e.input_digest, "probes_dropped", &dropped)) ||
+    if ((rc = members_unpack(event, err, "{s:s,s:o,s:I,s:I,s:I,s:s,s:s,s?I}", "outcome",
+                             &e.outcome, "cause", &cause, "iterations", &iterations,
+                             "elements", &elements, "bytes_hashed", &bytes_hashed,
+                             "device", &e.device, "input_digest", &e.input_digest,
+                             "probes_dropped", &dropped)) ||
         (rc = check_libraries(e.libraries, err)) ||
         (rc = text_or_null("cause", cause, &e.cause, err)) ||
-        (rc = check_hex("input_digest", e.input_digest, DIGEST_DIGITS, err)) ||
+        (rc = member_check_hex("input_digest", e.input_digest, DIGEST_DIGITS, err)) ||
         (rc = run_telemetry_check(e.telemetry, err))) {
         return rc;
     }

@@ -2,33 +2,11 @@
 
 #include <string.h>
 
+#include "daemon/members.h"
 #include "workloads/evidence/case.h"
 #include "workloads/evidence/trace_place.h"
 
-enum { RECORD_FIELDS = 3 };
-
-static enum err_code unpack(const json_t *event, struct err *err, const char *format, ...)
-{
-    json_error_t error;
-    va_list args;
-    int rc;
-
-    va_start(args, format);
-    rc = json_vunpack_ex((json_t *)event, &error, 0, format, args);
-    va_end(args);
-    return rc == 0 ? ERR_OK : err_set(err, ERR_PROTOCOL, "%s", error.text);
-}
-
-/* Equal digests are equal texts: lower case, all digits. */
-static enum err_code check_digest(const char *name, const char *text, struct err *err)
-{
-    size_t digits = DIGEST_TEXT_SIZE - 1;
-
-    if (strlen(text) != digits || strspn(text, "0123456789abcdef") != digits) {
-        return err_set(err, ERR_PROTOCOL, "%s is not %zu hex digits", name, digits);
-    }
-    return ERR_OK;
-}
+enum { RECORD_FIELDS = 3, DIGEST_DIGITS = DIGEST_TEXT_SIZE - 1 };
 
 static enum err_code check_place(const char *place, struct err *err)
 {
@@ -57,8 +35,8 @@ static enum err_code check_record(const struct probe_record *record, struct err 
     enum err_code rc;
 
     if ((rc = check_place(record->place, err)) ||
-        (rc = check_digest("in", record->in, err)) ||
-        (rc = check_digest("out", record->out, err))) {
+        (rc = member_check_hex("in", record->in, DIGEST_DIGITS, err)) ||
+        (rc = member_check_hex("out", record->out, DIGEST_DIGITS, err))) {
         return rc;
     }
     return ERR_OK;
@@ -71,8 +49,9 @@ enum err_code probe_event_read(const json_t *event, struct probe_record *ret_rec
     json_int_t iteration = 0, step;
     enum err_code rc;
 
-    if ((rc = unpack(event, err, "{s?I,s:I,s:s,s:s,s:s}", "i", &iteration, "step", &step,
-                     "name", &record.place, "in", &record.in, "out", &record.out)) ||
+    if ((rc = members_unpack(event, err, "{s?I,s:I,s:s,s:s,s:s}", "i", &iteration, "step",
+                             &step, "name", &record.place, "in", &record.in, "out",
+                             &record.out)) ||
         (rc = check_moment(iteration, step, err)) || (rc = check_record(&record, err))) {
         return rc;
     }
@@ -104,8 +83,8 @@ enum err_code probes_event_read(const json_t *event, probe_record_cb *on_record,
     enum err_code rc;
     size_t i;
 
-    if ((rc = unpack(event, err, "{s:I,s:I,s:o}", "i", &iteration, "step", &step,
-                     "records", &records)) ||
+    if ((rc = members_unpack(event, err, "{s:I,s:I,s:o}", "i", &iteration, "step", &step,
+                             "records", &records)) ||
         (rc = check_moment(iteration, step, err))) {
         return rc;
     }
@@ -173,11 +152,11 @@ enum err_code tensor_event_read(const json_t *event, struct tensor_event *ret_te
     json_t *shape;
     enum err_code rc;
 
-    if ((rc = unpack(event, err, "{s:I,s:I,s:s,s:s,s:I,s:s,s:s,s:o,s:I,s:I,s:I,s:s}", "i",
-                     &iteration, "step", &step, "place", &t.place, "role", &role, "index",
-                     &index, "name", &t.name, "dtype", &t.dtype, "shape", &shape,
-                     "bytes_total", &total, "captured_bytes", &captured, "offset",
-                     &offset, "data", &t.data)) ||
+    if ((rc = members_unpack(
+             event, err, "{s:I,s:I,s:s,s:s,s:I,s:s,s:s,s:o,s:I,s:I,s:I,s:s}", "i",
+             &iteration, "step", &step, "place", &t.place, "role", &role, "index", &index,
+             "name", &t.name, "dtype", &t.dtype, "shape", &shape, "bytes_total", &total,
+             "captured_bytes", &captured, "offset", &offset, "data", &t.data)) ||
         (rc = check_moment(iteration, step, err)) || (rc = check_place(t.place, err)) ||
         (rc = read_role(role, &t.is_out, err)) || (rc = check_shape(shape, err))) {
         return rc;

@@ -68,13 +68,13 @@ struct bad {
 static void test_bad_events(void **state)
 {
     static const struct bad bad[] = {
-        { "{\"i\":0,\"step\":0}", "records" },
-        { "{\"step\":0,\"records\":[]}", "i" },
+        { "{\"i\":0,\"step\":0}", "records is missing" },
+        { "{\"step\":0,\"records\":[]}", "i is missing" },
         { "{\"i\":0,\"step\":0,\"records\":{}}", "not an array" },
         { "{\"i\":-1,\"step\":0,\"records\":[]}", "no iteration" },
         { "{\"i\":2147483648,\"step\":0,\"records\":[]}", "no iteration" },
         { "{\"i\":0,\"step\":-1,\"records\":[]}", "step is negative" },
-        { "{\"i\":0,\"step\":0.5,\"records\":[]}", "integer" },
+        { "{\"i\":0,\"step\":0.5,\"records\":[]}", "step is not a whole number" },
         { "{\"i\":0,\"step\":0,\"records\":[1]}", "records[0]: not an array" },
         { "{\"i\":0,\"step\":0,\"records\":[[\"a\",\"" A "\"]]}", "records[0]: not an" },
         { "{\"i\":0,\"step\":0,\"records\":[[\"a\",\"" A "\",\"" B "\",1]]}", "not an" },
@@ -125,7 +125,7 @@ static void test_tensors(void **state)
         { "captured_bytes", "9", "impossible" },
         { "index", "-1", "impossible" },
         { "place", "\"\"", "0 bytes" },
-        { "data", "null", "string" },
+        { "data", "null", "data is not a text" },
         { "step", "-3", "negative" },
     };
     json_t *event = parse(tensor_text);
