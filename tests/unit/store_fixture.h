@@ -79,6 +79,10 @@ static inline int fixture_teardown(void **state)
     return 0;
 }
 
+/* TEST gets a store of its own. */
+#define STORE_TEST(test)                                                                 \
+    cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
 static inline void fixture_write(struct fixture *f, store_fn fn, void *arg)
 {
     struct err err = { .message = "" };

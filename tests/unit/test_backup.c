@@ -178,8 +178,6 @@ static void test_fsck_sees_damaged_pages(void **state)
     assert_true(counts.damaged > 0);
 }
 
-#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -65,11 +65,10 @@ static void test_other_places_where_the_same_was_asked_for(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(test_the_same_place_captured),
-        CASE(test_other_places_captured),
-        CASE(test_other_places_where_the_same_was_asked_for),
+        STORE_TEST(test_the_same_place_captured),
+        STORE_TEST(test_other_places_captured),
+        STORE_TEST(test_other_places_where_the_same_was_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,8 +138,6 @@ static void test_environments_come_with_runs(void **state)
     assert_int_equal(s.environments[1].last_seen_ms, 3900);
 }
 
-#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -363,8 +363,6 @@ static void test_every_step_is_an_event(void **state)
     assert_memory_equal(l.ids[0], "\"finished\"", 10);
 }
 
-#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -446,17 +446,16 @@ static void test_cancelled_while_capturing(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(test_a_place_is_found_and_captured),
-        CASE(test_an_honest_negative),
-        CASE(test_a_source_without_a_probe),
-        CASE(test_nothing_to_look_at),
-        CASE(test_no_probes),
-        CASE(test_captured_runs_agree),
-        CASE(test_only_the_captured_record_counts),
-        CASE(test_cancelled_meanwhile),
-        CASE(test_cancelled_while_capturing),
+        STORE_TEST(test_a_place_is_found_and_captured),
+        STORE_TEST(test_an_honest_negative),
+        STORE_TEST(test_a_source_without_a_probe),
+        STORE_TEST(test_nothing_to_look_at),
+        STORE_TEST(test_no_probes),
+        STORE_TEST(test_captured_runs_agree),
+        STORE_TEST(test_only_the_captured_record_counts),
+        STORE_TEST(test_cancelled_meanwhile),
+        STORE_TEST(test_cancelled_while_capturing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

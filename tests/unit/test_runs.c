@@ -482,8 +482,6 @@ static void test_lists(void **state)
     check_list(f, by_job, 0, "");
 }
 
-#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -284,8 +284,6 @@ static void test_a_damaged_trace_is_not_read(void **state)
     trace_release(&t);
 }
 
-#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -455,8 +455,6 @@ static void test_events_trim(void **state)
     assert_int_equal(id, 11);
 }
 
-#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
