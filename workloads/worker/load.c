@@ -4,18 +4,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "workloads/worker/circumstances.h"
 #include "workloads/worker/run.h"
+#include "workloads/worker/self.h"
 #include "workloads/worker/status.h"
 
-enum { LINE_SIZE = 768, NUMBER_SIZE = 16, PATH_SIZE = 48 };
+enum { LINE_SIZE = 768, NUMBER_SIZE = 16 };
 
 static const char ready[] = "computing";
 
@@ -26,13 +25,6 @@ static struct {
     int outputs[CONTENTION_MAX];
 } load;
 
-static int end_early_cb(struct run *run, const char *outcome, const char *cause)
-{
-    (void)run;
-    printf("%s: %s\n", outcome, cause);
-    return STATUS_UNCHECKED;
-}
-
 static bool is_wanted(void)
 {
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -42,10 +34,8 @@ static bool is_wanted(void)
 int load_run(const struct args *args, const struct backend *backend)
 {
     static struct run run;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_NAME, "reprod-load"); /* it was executed by a number */
+    self_begin("reprod-load");
     run = (struct run){ .threads = args->threads, .backend = backend };
-    run_on_early_end(end_early_cb);
     backend->open(&run);
     backend->load(&run);
     puts(ready);
@@ -56,29 +46,7 @@ int load_run(const struct args *args, const struct backend *backend)
     return STATUS_OK;
 }
 
-/* Executes the descriptor PROGRAM.  Returns 0 or an error of errno, as the next one. */
-static int spawn_program(int program, const char *const *words, int input, int output,
-                         pid_t *ret_pid)
-{
-    char path[PATH_SIZE];
-    posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error) {
-        return error;
-    }
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
-    error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    if (!error) {
-        error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    }
-    if (!error) {
-        error = posix_spawn(ret_pid, path, &actions, NULL, (char *const *)words, environ);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
-}
-
-static int spawn_one(const struct run *run, int program, int input)
+static int spawn_one(const struct run *run, int input)
 {
     char threads[NUMBER_SIZE];
     const char *const words[] = {
@@ -90,7 +58,8 @@ static int spawn_one(const struct run *run, int program, int input)
     if (pipe2(output, O_CLOEXEC) != 0) {
         return errno;
     }
-    int error = spawn_program(program, words, input, output[1], &load.pids[load.count]);
+    int fds[] = { input, output[1] };
+    int error = self_spawn(words, fds, 2, &load.pids[load.count]);
     close(output[1]);
     if (error) {
         close(output[0]);
@@ -128,16 +97,13 @@ void load_start(struct run *run)
     if (wanted == 0) {
         return;
     }
-    /* This very file, whatever has been installed in its place meanwhile. */
-    int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (program < 0 || pipe2(input, O_CLOEXEC) != 0) {
+    if (pipe2(input, O_CLOEXEC) != 0) {
         run_infra(run, "cannot start load processes: %s", strerror(errno));
     }
     load.stdin_end = input[1];
     while (load.count < wanted && !error) {
-        error = spawn_one(run, program, input[0]);
+        error = spawn_one(run, input[0]);
     }
-    close(program);
     close(input[0]);
     if (error) {
         run_infra(run, "cannot start load process %d of %d: %s", load.count + 1, wanted,

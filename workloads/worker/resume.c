@@ -3,44 +3,32 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "workloads/worker/circumstances.h"
 #include "workloads/worker/probes.h"
 #include "workloads/worker/run.h"
+#include "workloads/worker/self.h"
 #include "workloads/worker/status.h"
 
-enum { CAUSE_SIZE = 768, NUMBER_SIZE = 24, PATH_SIZE = 48 };
+enum { CAUSE_SIZE = 768, NUMBER_SIZE = 24 };
 enum { CAPTURE_SIZE = 2 * NUMBER_SIZE + PROBES_PLACE_MAX };
 
-/* Descriptors from here on are none that the process to be started gets. */
+/* No process that is started has descriptors from here on. */
 enum { FIRST_PRIVATE_FD = 10 };
 
 /* Words of a command line: program and case, circumstances, and probes with their end. */
 enum { CASE_WORDS = 18, CIRCUMSTANCES_WORDS = 4, PROBES_WORDS = 9 };
 
-static int end_early_cb(struct run *run, const char *outcome, const char *cause)
-{
-    (void)run;
-    printf("%s: %s\n", outcome, cause);
-    return STATUS_UNCHECKED;
-}
-
 int resume_run(const struct args *args, const struct backend *backend)
 {
     static struct run run;
     static struct probes probes;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);    /* nobody waits for what it would compute then */
-    prctl(PR_SET_NAME, "reprod-worker"); /* it was executed by a number */
+    self_begin("reprod-worker");
     run_init(&run, args, backend);
-    run_on_early_end(end_early_cb);
     run_prepare(&run);
     run.iteration = args->iterations - 1;
     if (probes_wanted(&args->probes)) {
@@ -54,39 +42,6 @@ int resume_run(const struct args *args, const struct backend *backend)
     }
     run_finish(&run);
     return STATUS_OK;
-}
-
-/* What the process gets beside its words. */
-struct descriptors {
-    int program, file, output;
-    int records; /* -1: none */
-};
-
-/* Executes the program with the file and the output as standard input and output.
- * Returns 0 or an error of errno, as the next one. */
-static int spawn_program(const struct descriptors *from, const char *const *words,
-                         pid_t *ret_pid)
-{
-    char path[PATH_SIZE];
-    posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error) {
-        return error;
-    }
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", from->program);
-    error = posix_spawn_file_actions_adddup2(&actions, from->file, STDIN_FILENO);
-    if (!error) {
-        error = posix_spawn_file_actions_adddup2(&actions, from->output, STDOUT_FILENO);
-    }
-    if (!error && from->records >= 0) {
-        error =
-            posix_spawn_file_actions_adddup2(&actions, from->records, RESUME_RECORDS_FD);
-    }
-    if (!error) {
-        error = posix_spawn(ret_pid, path, &actions, NULL, (char *const *)words, environ);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
 }
 
 /* The circumstances of this process, but for the load, which is there already. */
@@ -140,16 +95,6 @@ static void add_probes(const char **words, const struct run *run,
     *words = NULL;
 }
 
-/* Descriptor FD once more, where it is in nobody's way; -1 when there is no FD. */
-static int set_apart(int fd)
-{
-    int apart = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_PRIVATE_FD);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return apart;
-}
-
 static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_pid)
 {
     char seed[NUMBER_SIZE], threads[NUMBER_SIZE], iterations[NUMBER_SIZE];
@@ -167,24 +112,21 @@ static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_
         "--iterations",  iterations,
         "--device",      device,
     };
-    /* This very file, whatever has been installed in its place meanwhile. */
-    struct descriptors descriptors = {
-        .program = set_apart(open("/proc/self/exe", O_RDONLY | O_CLOEXEC)),
-        .file = file,
-        .output = output,
-        .records = run->probes ? set_apart(dup(run->probes->emit.fd)) : -1,
-    };
-    if (descriptors.program < 0 || (run->probes && descriptors.records < 0)) {
-        return errno;
+    int records = -1;
+    if (run->probes) {
+        records = fcntl(run->probes->emit.fd, F_DUPFD_CLOEXEC, FIRST_PRIVATE_FD);
+        if (records < 0) {
+            return errno;
+        }
     }
     snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
     snprintf(threads, sizeof(threads), "%d", run->threads);
     snprintf(iterations, sizeof(iterations), "%d", run->iteration + 1);
     add_probes(add_circumstances(words + CASE_WORDS, circumstances), run, &texts);
-    int error = spawn_program(&descriptors, words, ret_pid);
-    close(descriptors.program);
-    if (descriptors.records >= 0) {
-        close(descriptors.records);
+    int fds[] = { file, output, -1, [RESUME_RECORDS_FD] = records };
+    int error = self_spawn(words, fds, RESUME_RECORDS_FD + 1, ret_pid);
+    if (records >= 0) {
+        close(records);
     }
     return error;
 }

@@ -1,0 +1,19 @@
+/* Further processes of this very program, whatever has been installed in its place
+ * meanwhile, for what one process cannot do. */
+#ifndef WORKLOADS_WORKER_SELF_H
+#define WORKLOADS_WORKER_SELF_H
+
+#include <sys/types.h>
+
+/* Starts one with the command line WORDS, ended by NULL.  FDS[I] becomes its descriptor
+ * I; -1: as it is here.  A descriptor of FDS that is itself below COUNT comes at its own
+ * place or after it.  Returns 0 or an error of errno. */
+int self_spawn(const char *const *words, const int *fds, int count, pid_t *ret_pid);
+
+/* What such a process does first: dies with the process that started it, since nobody
+ * waits for what it would compute then; has NAME, at most 15 characters, in lists of
+ * processes; and ends a run that ends early with STATUS_UNCHECKED, after one line with
+ * the cause to standard output. */
+void self_begin(const char *name);
+
+#endif
