@@ -11,6 +11,7 @@
 #   make detection every control twenty times, every other variant in 200 processes
 #   make lint      formatting, layers, headers, clang-tidy, cppcheck (LINT=quick: no analyzer)
 #   make install   PREFIX=/usr/local DESTDIR=
+#   make bundle    one folder, and a .tar.gz of it, for machines that have nothing but glibc
 #   make clean
 #
 #   CC=clang                     another compiler, in its own build folder
@@ -109,13 +110,19 @@ CUDA_LIB   := $(call obj,$(CUDA_C_SRC) $(filter-out $(MAINS) $(CPU_ONLY),$(WORKE
 
 TRY_LIBRARIES := $(if $(FLAVOUR),,$(B)/tests/try-libraries)
 
+# Libraries that came along (make bundle) are found beside the program, before those of
+# LD_LIBRARY_PATH and by libraries too: so DT_RPATH, which DT_RUNPATH is not.  The worker has
+# a folder of its own, since what it loads under test must not find the daemon's.
+RPATH        := --disable-new-dtags,-rpath,\$$ORIGIN/lib
+WORKER_RPATH := $(RPATH)/worker
+
 all: $(PROGRAMS) $(INSTRUMENTS) $(DIGEST_LIB)
 $(B)/reprod: $(call obj,daemon/main.c) $(DAEMON_LIB) $(B)/link.flags
-	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie $(LDFLAGS) -o $@ \
-	    $(filter %.o,$^) $(PKG_LIBS) -lm -lpthread
+	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie -Wl,$(RPATH) $(LDFLAGS) \
+	    -o $@ $(filter %.o,$^) $(PKG_LIBS) -lm -lpthread
 $(B)/reprod-worker: $(call obj,workloads/worker/main.c) $(WORKER_LIB) $(B)/link.flags
-	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp -Wl,--build-id $(LDFLAGS) \
-	    -o $@ $(filter %.o,$^) -lm
+	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp -Wl,--build-id \
+	    -Wl,$(WORKER_RPATH) $(LDFLAGS) -o $@ $(filter %.o,$^) -lm
 $(SELFTEST): $(call obj,workloads/worker/main.c $(SELFTEST_SRC)) $(WORKER_LIB) $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp \
 	    -Wl,--build-id $(LDFLAGS) -o $@ $(filter %.o,$^) -lm
@@ -124,7 +131,8 @@ $(SELFTEST): $(call obj,workloads/worker/main.c $(SELFTEST_SRC)) $(WORKER_LIB) $
 $(B)/reprod-worker-cuda: $(call obj,workloads/worker/main.c $(CUDA_SRC)) $(CUDA_LIB) \
         $(B)/link.flags
 	$(Q)echo "  LD   $@"; $(NVCC) -ccbin $(CXX) -cudart static -o $@ $(filter %.o,$^) \
-	    -Xcompiler -pie,-fopenmp,-static-libstdc++,-static-libgcc -Xlinker --build-id -lm
+	    -Xcompiler -pie,-fopenmp,-static-libstdc++,-static-libgcc \
+	    -Xlinker --build-id,$(WORKER_RPATH) -lm
 $(B)/tests/gpu-bandwidth: $(call obj,$(BANDWIDTH_SRC) $(CUDA_WORKER_SRC)) $(CUDA_LIB) \
         $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(NVCC) -ccbin $(CXX) -cudart static -o $@ \
@@ -218,7 +226,7 @@ $(call obj,$(EMBEDDED)): $(B)/obj/%.o: %
 # timestamp, so each list is kept in a file that is rewritten only on change.
 $(B)/cc.flags:   LIST = $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) $(SANFLAGS)
 $(B)/nvcc.flags: LIST = $(NVCC) $(NVCC_FLAGS)
-$(B)/link.flags: LIST = $(CC) $(LDFLAGS) $(DAEMON_SRC) $(WORKER_SRC) $(EMBEDDED) $(SELFTEST_SRC) \
+$(B)/link.flags: LIST = $(CC) $(LDFLAGS) $(RPATH) $(DAEMON_SRC) $(WORKER_SRC) $(EMBEDDED) $(SELFTEST_SRC) \
                         $(CUDA_SRC) $(CUDA_C_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC)
 $(B)/%.flags: FORCE
 	@mkdir -p $(@D); echo '$(LIST)' | cmp -s - $@ || echo '$(LIST)' >$@
@@ -324,10 +332,15 @@ install: all
 	install -D -m755 build/libreprod-digest.so $(DESTDIR)$(PREFIX)/lib/reprod/libreprod-digest.so
 	install -D -m644 -t $(DESTDIR)$(PREFIX)/share/reprod/python workloads/python/*.py
 
+# Of the plain build: a sanitizer's has libraries of its own.
+bundle: all
+	@$(if $(FLAVOUR),echo 'make bundle: not with SAN= or CC=clang' >&2; exit 2,deploy/make-bundle \
+	    --version $(VERSION) --out $(or $(OUT),$(B)) $(PROGRAMS) $(DIGEST_LIB))
+
 clean:
 	rm -rf build
 
-.PHONY: all run test soak detection gpu-check gpu-programs check check-unit check-system check-stacks \
+.PHONY: all run bundle test soak detection gpu-check gpu-programs check check-unit check-system check-stacks \
         check-pytorch \
         build-tests lint format format-check \
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
