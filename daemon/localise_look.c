@@ -10,6 +10,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/localise_json.h"
 #include "db/runs_trace.h"
+#include "workloads/evidence/trace_reads.h"
 #include "workloads/evidence/verdict.h"
 
 enum { RUNS_A_LOOK = 16 }; /* so that no read takes long */
@@ -96,7 +97,7 @@ static void add_capture(struct look_state *state, const char *run,
     *capture = (struct look_capture){ .there = at >= 0 };
     copy_text(capture->run, sizeof capture->run, run);
     if (capture->there) {
-        capture->in = trace->records[at].in;
+        capture->in = trace_reads_at(trace, at);
         capture->out = trace->records[at].out;
     }
 }
@@ -155,33 +156,49 @@ static void say_where(const struct divergence_result *r, struct look *look)
              r->pairs_parted, r->pairs);
 }
 
-static void decide_found(const struct job *job, const struct divergence_result *r,
-                         struct look *look)
+/* What is asked of runs that capture PLACE.  They record what comes before it too where
+ * that is part of what it reads.  Caller frees. */
+static char *capture_options(const struct job *job, const struct divergence_place *place)
 {
-    char *what;
-    json_t *options;
+    char *what = xasprintf("%" PRId32 ":%" PRId64 ":%s", place->iteration, place->step,
+                           place->place);
+    int like = place->says_all ? LOCALISATION_CAPTURE : LOCALISATION_SEARCH;
+    json_t *options = json_loads(job->items[like].options, 0, NULL);
     char *text;
 
-    say_where(r, look);
-    if (r->root.occurrence > 0) {
-        size_t length = strlen(look->reason);
-
-        conclude(look, LOCALISATION_LOCALISED);
-        snprintf(look->reason + length, sizeof look->reason - length,
-                 "; it comes by several times a step, so its tensors cannot be captured");
-        return;
-    }
-    look->next = LOOK_CAPTURE;
-    what = xasprintf("%" PRId32 ":%" PRId64 ":%s", r->root.iteration, r->root.step,
-                     r->root.place);
-    options = json_loads(job->items[LOCALISATION_CAPTURE].options, 0, NULL);
     options = options ? options : json_object();
     json_object_set_new(options, "capture", json_string(what));
     text = json_dumps(options, JSON_COMPACT | JSON_SORT_KEYS);
-    copy_text(look->options, sizeof look->options, text);
-    free(text);
     json_decref(options);
     free(what);
+    return text;
+}
+
+/* The place is known, and that is all. */
+static void conclude_without_tensors(struct look *look, const char *cause)
+{
+    size_t length = strlen(look->reason);
+
+    conclude(look, LOCALISATION_LOCALISED);
+    snprintf(look->reason + length, sizeof look->reason - length,
+             "; %s, so its tensors cannot be captured", cause);
+}
+
+static void decide_found(const struct job *job, const struct divergence_result *r,
+                         struct look *look)
+{
+    char *options = capture_options(job, &r->root);
+
+    say_where(r, look);
+    if (r->root.occurrence > 0) {
+        conclude_without_tensors(look, "it comes by several times a step");
+    } else if (strlen(options) >= sizeof look->options) {
+        conclude_without_tensors(look, "its name is too long for what else is asked for");
+    } else {
+        look->next = LOOK_CAPTURE;
+        copy_text(look->options, sizeof look->options, options);
+    }
+    free(options);
 }
 
 static const char *plural(int64_t n)

@@ -18,11 +18,11 @@
 
 struct tx;
 
-/* A run that was asked to capture, and what its record of the place says. */
+/* A run that was asked to capture, and its record of the place. */
 struct look_capture {
     char run[ID_SIZE];
-    bool there; /* it has one */
-    struct digest in, out;
+    bool there;            /* it has one */
+    struct digest in, out; /* all that it reads (trace_reads.h), and what it wrote */
 };
 
 /* What was seen so far; zero-initialised is nothing. */

@@ -71,6 +71,7 @@ static void test_the_root_is_where_inputs_agree(void **state)
     assert_int_equal(r.root.position, 1);
     assert_int_equal(r.root.step, 1);
     assert_string_equal(r.root.place, "b");
+    assert_true(r.root.says_all);
     assert_int_equal(r.pairs, 6);
     assert_int_equal(r.pairs_parted, 3);
     assert_int_equal(r.runs_parted, 1);
@@ -253,6 +254,7 @@ static void test_names_say_what_is_read(void **state)
         struct divergence_result r = FED(d, cases[i].a, cases[i].b);
 
         assert_string_equal(r.root.place, cases[i].root);
+        assert_false(r.root.says_all);
         divergence_free(d);
     }
 }

@@ -121,6 +121,51 @@ static void test_only_the_captured_record_counts(void **state)
     end(&l);
 }
 
+/* Run N of ITEM: a momentum that was EARLIER at step 6 and becomes OUT at step 7, while
+ * the gradient that it says to read is the same. */
+static void finish_momentum(struct fixture *f, int n, int item, uint64_t earlier,
+                            uint64_t out)
+{
+    struct digest gradient = { 1, 1 };
+    struct trace trace;
+
+    trace_init(&trace);
+    trace_add(&trace, 0, 6, "optimizer/w", (struct digest){ 1, earlier },
+              (struct digest){ 2, earlier });
+    trace_add(&trace, 0, 7, "optimizer/w", gradient, (struct digest){ 2, out });
+    store_run(f, fixture_whole_run, n, item, &trace, out);
+    trace_release(&trace);
+}
+
+/* What a place reads beside what it says counts among captured runs as among those that
+ * searched: of two whose momentum differed before, neither shows where it comes in. */
+static void test_captured_runs_read_what_was_before(void **state)
+{
+    struct fixture *f = *state;
+    struct looking l = { .look.next = LOOK_AGAIN };
+    char a[ID_SIZE], b[ID_SIZE];
+
+    insert_job(f);
+    for (int n = 1; n <= RUNS_MIN; n++) {
+        finish_momentum(f, n, 0, 1, n == 2);
+    }
+    assert_int_equal(look(f, &l)->next, LOOK_CAPTURE);
+    assert_string_equal(l.look.options, "{\"capture\":\"0:7:optimizer/w\",\"probes\":1}");
+    fixture_write(f, capture, &l.look);
+    look_state_release(&l.state);
+    finish_momentum(f, 4, 1, 1, 1);
+    finish_momentum(f, 5, 1, 2, 7); /* it was another before */
+    assert_int_equal(look(f, &l)->next, LOOK_GO_ON);
+    finish_momentum(f, 6, 1, 2, 8);
+    assert_int_equal(look(f, &l)->next, LOOK_CONCLUDE);
+    assert_non_null(l.look.difference);
+    fixture_id('R', 5, a);
+    fixture_id('R', 6, b);
+    assert_string_equal(l.look.runs[0], a);
+    assert_string_equal(l.look.runs[1], b);
+    end(&l);
+}
+
 static enum err_code cancel(struct tx *tx, void *arg, struct err *err)
 {
     char id[ID_SIZE];
@@ -181,6 +226,7 @@ int main(void)
         STORE_TEST(test_a_conclusion_keeps_two_runs_tensors),
         STORE_TEST(test_captured_runs_agree),
         STORE_TEST(test_only_the_captured_record_counts),
+        STORE_TEST(test_captured_runs_read_what_was_before),
         STORE_TEST(test_cancelled_meanwhile),
         STORE_TEST(test_cancelled_while_capturing),
     };

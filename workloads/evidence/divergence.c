@@ -18,6 +18,7 @@ struct value {
 struct position {
     int64_t step;
     int32_t iteration, place; /* index in `names`; NONE: there is no room for it */
+    bool says_all;            /* in every run */
     struct value value;
 };
 
@@ -219,6 +220,7 @@ static bool compare(struct divergence *d, const struct walk *w, int64_t at,
     const struct value *got = &here->value;
     bool parts = false;
 
+    known->says_all = known->says_all && here->says_all;
     for (struct value *v = &known->value; v;
          v = v->next == NONE ? NULL : &d->values[v->next]) {
         if (digest_equal(v->in, got->in)) {
@@ -249,6 +251,7 @@ static struct position next_position(struct divergence *d, struct trace_reads *r
 {
     const struct trace_record *record = &reads->trace->records[reads->at];
     int32_t *place = &places[record->place];
+    struct digest all = trace_reads_next(reads);
 
     if (*place == 0) {
         *place = trace_add_place(&d->names, reads->trace->places[record->place]) + 1;
@@ -256,7 +259,8 @@ static struct position next_position(struct divergence *d, struct trace_reads *r
     return (struct position){ .step = record->step,
                               .iteration = record->iteration,
                               .place = *place - 1,
-                              .value = { .in = trace_reads_next(reads),
+                              .says_all = digest_equal(all, record->in),
+                              .value = { .in = all,
                                          .out = record->out,
                                          .runs = 1,
                                          .first_run = run,
@@ -338,6 +342,7 @@ static struct divergence_place describe(const struct divergence *d,
     return (struct divergence_place){ .position = at,
                                       .iteration = p->iteration,
                                       .step = p->step,
+                                      .says_all = p->says_all,
                                       .place = p->place == NONE
                                                    ? ""
                                                    : d->names.places[p->place] };

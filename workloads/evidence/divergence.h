@@ -31,6 +31,7 @@ struct divergence_place {
     int32_t iteration;
     int64_t step;
     int64_t occurrence; /* 0: the first record of that iteration, step and place */
+    bool says_all;      /* `in` of its record is all that it reads (trace_reads.h) */
     const char *place;  /* borrowed from the divergence; "": the trace ended before */
 };
 

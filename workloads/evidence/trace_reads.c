@@ -72,3 +72,16 @@ struct digest trace_reads_next(struct trace_reads *reads)
     reads->at++;
     return all;
 }
+
+struct digest trace_reads_at(const struct trace *trace, int64_t position)
+{
+    struct trace_reads reads;
+    struct digest all;
+
+    trace_reads_init(&reads, trace);
+    do {
+        all = trace_reads_next(&reads);
+    } while (reads.at <= position);
+    trace_reads_release(&reads);
+    return all;
+}

@@ -40,4 +40,7 @@ void trace_reads_release(struct trace_reads *reads);
 /* One digest for all that the next record reads; there is one. */
 struct digest trace_reads_next(struct trace_reads *reads);
 
+/* The same for the record at POSITION alone; there is one. */
+struct digest trace_reads_at(const struct trace *trace, int64_t position);
+
 #endif
