@@ -58,9 +58,9 @@ struct api_hooks {
 };
 
 struct api_options {
-    const char
-        *address; /* numeric, "127.0.0.1" or "::1"; TLS and tokens guard any other */
-    int port;     /* 0: any free one */
+    /* Numeric, "127.0.0.1" or "::1"; TLS and tokens guard any other. */
+    const char *address;
+    int port; /* 0: any free one */
     int64_t stale_after_ms;
     int connection_limit;
     const char *version; /* of reprod */

@@ -34,8 +34,7 @@ struct compare {
     bool has_traces; /* they were compared; then the next four are filled */
     struct trace_comparison traces;
     struct trace_aspect variables, data, rng;
-    int32_t
-        *places; /* indices in a.trace of those that differ, by their first difference */
+    int32_t *places; /* in a.trace, those that differ, by their first difference */
     int place_count;
     struct compare_fact *facts; /* of the environment, those that differ */
     int fact_count;

@@ -19,7 +19,7 @@
  * stack's worker lacks is left out there.
  *
  * "localise":true asks for the place where runs of one case part (db/localisations.h):
- * the request must come to exactly one line, which is run with probes at least `runs`
+ * the request must come to exactly one item, which is run with probes at least `runs`
  * times and at most `runs_max` times; iterations default to 1. */
 #ifndef API_JOB_REQUEST_H
 #define API_JOB_REQUEST_H

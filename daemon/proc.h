@@ -11,8 +11,7 @@ enum { PROC_BOOT_ID_SIZE = 37, PROC_PATH_SIZE = 4096 };
 struct proc_stat {
     char state; /* 'R', 'S', 'D', 'Z', … */
     pid_t parent, session;
-    int64_t
-        start; /* clock ticks since boot; with pid and boot id: one process for ever */
+    int64_t start; /* clock ticks since boot; with pid, boot id: one process for ever */
 };
 
 /* Returns 0, or -1 if there is no such process. */

@@ -11,8 +11,8 @@
 struct pump {
     uv_poll_t poll;
     uv_timer_t timer;
-    int64_t (*run)(
-        void *arg); /* returns ms until it wants to run again, -1: no such time */
+    /* Returns milliseconds until it wants to run again; -1: no such time. */
+    int64_t (*run)(void *arg);
     void *arg;
     bool running, kicked;
 };

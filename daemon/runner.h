@@ -5,7 +5,8 @@
  * is being stored) → the scheduler learns the outcome → idle.
  *
  * What can go wrong: the intent cannot be stored (the item is put back, tried again a
- * second later); the job was cancelled meanwhile (put back, forgotten); the agent refuses
+ * second later); the job was cancelled before the intent was stored (put back, forgotten)
+ * or after it (the run ends as cancelled, started or not); the agent refuses
  * or goes away (the run ends as infra or lost, with the cause); the result cannot be
  * stored (the slot keeps it and tries again every second: a result is never dropped).
  *

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
+#include "daemon/base/id.h"
 #include "workloads/evidence/case.h"
 #include "workloads/evidence/times.h"
 #include "workloads/evidence/verdict.h"
@@ -40,21 +41,21 @@ struct cell_digest {
 
 struct cell_change {
     int64_t at_ms;
-    char run[27]; /* the run that changed it; "" if none */
+    char run[ID_SIZE]; /* the run that changed it; "" if none */
     enum verdict verdict;
     char reason[VERDICT_REASON_SIZE];
     int64_t runs, iterations, distinct_digests;
 };
 
 /* All cells of one environment, in order of workload, variant, size, dtype, seed, version
- * (seeds as signed numbers).  CELL
- * is borrowed by VISIT for the call.  AS_OF_MS 0: now; else as the history has them
- * (evidence then holds completed runs, iterations and distinct digests only, and times
- * nothing). */
+ * (seeds as signed numbers).  CELL is borrowed by VISIT for the call.  AS_OF_MS 0: now;
+ * else as the history has them (evidence then holds completed runs, iterations and
+ * distinct digests only, and times nothing). */
 enum err_code cells_each(struct tx *tx, const char *environment, int64_t as_of_ms,
                          void (*visit)(void *arg, const struct cell *cell), void *arg,
                          struct err *err);
 
+/* ERR_NOT_FOUND. */
 enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell,
                         struct err *err);
 
@@ -71,13 +72,15 @@ enum err_code cells_each_broken_claim(struct tx *tx, int64_t before, int limit,
                                       void (*visit)(void *arg, const struct cell *cell),
                                       void *arg, struct err *err);
 
-/* Most frequent first, at most LIMIT. */
+/* The digests of cell ID, most frequent first, at most LIMIT.  Unknown cells have none.
+ */
 enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
                                 void (*visit)(void *arg,
                                               const struct cell_digest *digest),
                                 void *arg, struct err *err);
 
-/* Newest first, at most LIMIT, older than BEFORE_MS (0: from the newest). */
+/* The history of cell ID, newest first, at most LIMIT, older than BEFORE_MS (0: from the
+ * newest).  Unknown cells have none. */
 enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, int limit,
                                 void (*visit)(void *arg,
                                               const struct cell_change *change),

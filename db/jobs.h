@@ -23,7 +23,7 @@ enum job_priority { JOB_INTERACTIVE, JOB_CONFIRMATION, JOB_SCHEDULED, JOB_BACKGR
 const char *job_priority_name(enum job_priority priority);
 int job_priority_parse(const char *name, enum job_priority *ret_priority); /* 0, or -1 */
 
-/* One line of a job: a case on one device with one stack, RUNS_WANTED times. */
+/* One item of a job: a case on one device with one stack, RUNS_WANTED times. */
 struct job_item {
     int seq; /* 0 … within the job */
     struct case_key key;
@@ -58,11 +58,11 @@ struct job {
     int runs_total;      /* sum of runs_wanted, less what given-up items will not run */
     int runs_done;
     int runs_failed;
-    char
-        *request; /* the JSON that was posted, canonical; caller frees with job_release */
-    char *localisation; /* JSON object, its state and place; NULL: it localises nothing.
-                           Likewise */
-    struct job_item *items; /* only where the function says so; freed by job_release */
+    /* These are freed by job_release. */
+    char *request;          /* the JSON that was posted, canonical */
+    char *localisation;     /* JSON object, its state and place; NULL: it localises
+                               nothing */
+    struct job_item *items; /* only where the function says so */
     int item_count;
 };
 

@@ -54,7 +54,8 @@ enum err_code localisations_each_run(struct tx *tx, const char *job, int item,
 enum err_code localisations_count_digests(struct tx *tx, const char *job, int item,
                                           int64_t *ret_digests, struct err *err);
 
-/* The place is known: item 0 ends, item 1 is to be run with OPTIONS. */
+/* The place is known: item 0 ends, item 1 is to be run with OPTIONS.  ERR_CONFLICT, as of
+ * the next one: the job is not open any more. */
 struct localisations_found {
     const char *job, *reason, *search;
     const char *options; /* of item 1, as in struct job_item */

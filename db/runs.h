@@ -96,10 +96,11 @@ struct run_effect {
     bool verdict_changed;
 };
 
-/* Stores the intent; the job becomes running.  ERR_CONFLICT if the job is not open. */
+/* Stores the intent; the job becomes running.  ERR_CONFLICT if the job is not open,
+ * ERR_NOT_FOUND if there is no such item. */
 enum err_code runs_begin(struct tx *tx, const struct run_intent *intent, struct err *err);
 
-/* Which process it is. */
+/* Which process it is.  ERR_CONFLICT if the run is finished, ERR_NOT_FOUND. */
 enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
                            int64_t process_start, const char *boot_id, int64_t now_ms,
                            struct err *err);

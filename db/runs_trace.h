@@ -33,7 +33,7 @@ struct run_trace {
     int64_t records, dropped;
 };
 
-/* Those of line ITEM of JOB, oldest first.  Unknown jobs have none. */
+/* Those of ITEM of JOB, oldest first.  Unknown jobs have none. */
 enum err_code runs_each_trace(struct tx *tx, const char *job, int item,
                               void (*visit)(void *arg, const struct run_trace *run),
                               void *arg, struct err *err);

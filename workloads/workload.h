@@ -69,8 +69,8 @@ struct run;
 
 /* One implementation of the workload. */
 struct workload_variant {
-    const char
-        *name; /* "unordered", "ordered", "autotune", "cached", "patched", or own */
+    /* "unordered", "ordered", "autotune", "cached", "patched", or own. */
+    const char *name;
     const char *summary;   /* what it does, one line */
     const char *models;    /* the source or solution it stands for in the documents */
     const char *algorithm; /* the real algorithm; a hook may overwrite run->algorithm */
@@ -92,8 +92,8 @@ struct workload_variant {
 struct workload_size {
     const char *name; /* "small" (under 1 s a run on two CPU cores), "medium",
                          "large" (fills a GPU), or own */
-    const char
-        *description; /* the shapes, for people: "x[256,14,14,16] dy[256,14,14,32]" */
+    /* The shapes, for people: "x[256,14,14,16] dy[256,14,14,32]". */
+    const char *description;
     const void *params;
 };
 

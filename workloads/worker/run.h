@@ -20,7 +20,8 @@ typedef int run_end_cb(struct run *run, const char *outcome, const char *cause);
  * it returns. */
 void run_on_early_end(run_end_cb *on_end);
 
-/* RUN becomes the run that ARGS (of --run or --check) asks for; nothing happens yet. */
+/* RUN becomes the run that ARGS (of --run, --check or --resume) asks for; nothing happens
+ * yet. */
 void run_init(struct run *run, const struct args *args, const struct backend *backend);
 
 /* Opens the device, asks the variant whether it can do the case, starts the load beside

@@ -6,8 +6,8 @@
 #include <sys/types.h>
 
 /* Starts one with the command line WORDS, ended by NULL.  FDS[I] becomes its descriptor
- * I; -1: as it is here.  A descriptor of FDS that is itself below COUNT comes at its own
- * place or after it.  Returns 0 or an error of errno. */
+ * I, in order of I; -1: as it is here.  One of FDS that is itself below COUNT stands at
+ * its own index or before it.  Returns 0 or an error of errno. */
 int self_spawn(const char *const *words, const int *fds, int count, pid_t *ret_pid);
 
 /* What such a process does first: dies with the process that started it, since nobody
