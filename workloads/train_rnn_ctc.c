@@ -6,22 +6,17 @@
  * plus noise, so there is something to learn.  What adds up is each sequence's share of
  * the gradients.  The words of CTC (position, alpha, beta, occupancy) are in ctc_loss.h.
  *
- * Correctness: the float64 reference computes in probabilities, scaled at each time.  Its
- * bound is measured, by Monte Carlo arithmetic (Parker, UCLA CSD 970002, 1997), as
- * train/cnn.h explains: it is trained again several times with every sum moved at random
- * by more than float32 rounds, and a variable may be off by a multiple of the largest
- * distance seen.  An estimate, not a proof. */
+ * Correctness: the bound of the float64 reference is measured, as of the other trainings
+ * (train/monte_carlo.h). */
 #include "workloads/workload.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/ctc_loss.h"
 #include "workloads/exp_log.h"
-#include "workloads/instruments/bits.h"
-#include "workloads/rounding.h"
 #include "workloads/train/rnn_probe.h"
+#include "workloads/train/rnn_reference.h"
 #include "workloads/train_rnn_ctc.h"
 #include "workloads/tree.h"
 
@@ -39,8 +34,6 @@ enum {
     VARIABLES = RNN_VARIABLES,
     CHUNK = 64
 };
-enum { SAMPLES = 4, UNITS = 8, DISTANCES = 8 };
-enum rnn_input { PATTERNS, NOISES, SPOKEN, INITIAL };
 
 struct rnn {
     const struct rnn_shape *shape;
@@ -304,158 +297,6 @@ static void setup(struct run *run)
     run->state = rnn;
 }
 
-/* The reference's training.  UNIT is 0 where nothing is moved. */
-struct exact {
-    double variables[VARIABLES], velocity[VARIABLES];
-    double gradient[VARIABLES], magnitude[VARIABLES];
-    double hidden[TIME + 1][HIDDEN], softmax[TIME * SYMBOLS];
-    double d_logits[TIME][SYMBOLS], x[TIME][FEATURES];
-    double unit;
-    uint64_t counter;
-};
-
-/* VALUE, a sum of terms with MAGNITUDE, moved at random. */
-static double moved(struct exact *e, double value, double magnitude)
-{
-    if (e->unit == 0)
-        return value;
-    return value + (double)(int64_t)mix64(e->counter++) * 0x1p-63 * e->unit * magnitude;
-}
-
-static void exact_forward(struct exact *e)
-{
-    const double *v = e->variables;
-
-    for (int t = 0; t < TIME; t++) {
-        for (int i = 0; i < HIDDEN; i++) {
-            double sum = v[BIAS + i];
-
-            for (int f = 0; f < FEATURES; f++)
-                sum += e->x[t][f] * v[INPUT + f * HIDDEN + i];
-            for (int j = 0; j < HIDDEN; j++)
-                sum += e->hidden[t][j] * v[RECURRENT + j * HIDDEN + i];
-            e->hidden[t + 1][i] = tanh(moved(e, sum, fabs(sum) + 1));
-        }
-        for (int k = 0; k < SYMBOLS; k++) {
-            double sum = 0;
-
-            for (int i = 0; i < HIDDEN; i++)
-                sum += e->hidden[t + 1][i] * v[OUTPUT + i * SYMBOLS + k];
-            e->softmax[t * SYMBOLS + k] = exp(moved(e, sum, fabs(sum) + 1));
-        }
-        ctc_row_scale(e->softmax + (ptrdiff_t)t * SYMBOLS, SYMBOLS);
-    }
-}
-
-static void exact_classify(struct exact *e, const int32_t *labels, int64_t batch)
-{
-    double occupancies[TIME * POSITIONS];
-    struct ctc_paths ctc = { .time = TIME,
-                             .positions = POSITIONS,
-                             .labels = labels,
-                             .softmax = e->softmax,
-                             .symbols = SYMBOLS,
-                             .occupancies = occupancies };
-
-    ctc_reference_occupancies(&ctc);
-    for (int t = 0; t < TIME; t++) {
-        for (int k = 0; k < SYMBOLS; k++)
-            e->d_logits[t][k] = e->softmax[t * SYMBOLS + k];
-        for (int64_t i = 0; i < POSITIONS; i++)
-            e->d_logits[t][ctc_symbol_at(labels, i)] -= occupancies[t * POSITIONS + i];
-        /* A path's logarithm is a sum over all times: it rounds by TIME units and more.
-         */
-        for (int k = 0; k < SYMBOLS; k++)
-            e->d_logits[t][k] = moved(e, e->d_logits[t][k], TIME) / (double)batch;
-    }
-}
-
-static void exact_add(struct exact *e, int at, double term)
-{
-    e->gradient[at] += term;
-    e->magnitude[at] += fabs(term);
-}
-
-static void exact_backward(struct exact *e)
-{
-    double onward[HIDDEN] = { 0 };
-
-    for (int t = TIME - 1; t >= 0; t--) {
-        double d_sums[HIDDEN];
-
-        for (int i = 0; i < HIDDEN; i++) {
-            double hidden = e->hidden[t + 1][i], sum = onward[i];
-
-            for (int k = 0; k < SYMBOLS; k++) {
-                sum += e->d_logits[t][k] * e->variables[OUTPUT + i * SYMBOLS + k];
-                exact_add(e, OUTPUT + i * SYMBOLS + k, hidden * e->d_logits[t][k]);
-            }
-            d_sums[i] = sum * (1 - hidden * hidden);
-            exact_add(e, BIAS + i, d_sums[i]);
-            for (int f = 0; f < FEATURES; f++)
-                exact_add(e, INPUT + f * HIDDEN + i, e->x[t][f] * d_sums[i]);
-        }
-        for (int j = 0; j < HIDDEN; j++) {
-            onward[j] = 0;
-            for (int i = 0; i < HIDDEN; i++) {
-                int at = RECURRENT + j * HIDDEN + i;
-
-                exact_add(e, at, e->hidden[t][j] * d_sums[i]);
-                onward[j] += e->variables[at] * d_sums[i];
-            }
-        }
-    }
-}
-
-static void exact_train(struct exact *e, const struct rnn_shape *shape,
-                        const struct tensor *inputs)
-{
-    for (int64_t at = 0; at < shape->steps * shape->batch; at++) {
-        const int32_t *labels = (const int32_t *)inputs[SPOKEN].data + at * LABELS;
-        const float *noise =
-            (const float *)inputs[NOISES].data + at % shape->batch * TIME * FEATURES;
-
-        for (int64_t i = 0; i < TIME * FEATURES; i++)
-            e->x[i / FEATURES][i % FEATURES] = rnn_frame(
-                inputs[PATTERNS].data, noise, labels, i / FEATURES, i % FEATURES);
-        exact_forward(e);
-        exact_classify(e, labels, shape->batch);
-        exact_backward(e);
-        for (int i = 0; i < VARIABLES && (at + 1) % shape->batch == 0; i++) {
-            e->velocity[i] = (double)RNN_MOMENTUM * e->velocity[i] +
-                             moved(e, e->gradient[i], e->magnitude[i]);
-            e->variables[i] -= (double)RNN_RATE * e->velocity[i];
-            e->variables[i] = moved(e, e->variables[i], fabs(e->variables[i]));
-            e->gradient[i] = e->magnitude[i] = 0;
-        }
-    }
-}
-
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
-{
-    struct exact *e = run_host_alloc(sizeof(*e));
-    double most = 0;
-
-    (void)output;
-    for (int sample = 0; sample <= SAMPLES; sample++) {
-        memset(e, 0, sizeof(*e));
-        e->unit = sample > 0 ? UNITS * rounding_unit(run->dtype) : 0;
-        e->counter = (uint64_t)sample << 48;
-        for (int i = 0; i < VARIABLES; i++)
-            e->variables[i] = RNN_SPREAD * ((const float *)inputs[INITIAL].data)[i];
-        exact_train(e, run->size->params, inputs);
-        if (sample == 0)
-            memcpy(ret_expected, e->variables, sizeof(e->variables));
-        for (int i = 0; i < VARIABLES; i++)
-            most = fmax(most, fabs(e->variables[i] - ret_expected[i]));
-    }
-    for (int i = 0; i < VARIABLES; i++)
-        ret_bound[i] = DISTANCES * most;
-    free(e);
-}
-
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each sequence adds its gradients with atomic adds",
@@ -503,6 +344,6 @@ static const struct workload train_rnn_ctc = {
     .references = references,
     .reference_count = COUNT_OF(references),
     .setup = setup,
-    .reference = reference,
+    .reference = rnn_reference,
 };
 WORKLOAD_REGISTER(train_rnn_ctc);

@@ -10,12 +10,8 @@
  *
  * Correctness.  A training has kinks (ReLU, the maximum of a window) and feeds every
  * rounding error back, so no bound that follows from the shapes alone would be of use.
- * The bound is measured instead, by Monte Carlo arithmetic (Parker, "Monte Carlo
- * arithmetic", UCLA CSD 970002, 1997): the float64 reference is trained again several
- * times with each sum moved at random by several times what float32 may round, and a
- * variable may be off by a multiple of the largest distance seen (cnn_reference.c).  It
- * is an estimate, not a proof; it is some thousand times smaller than what the weights
- * move during training. */
+ * The bound is measured instead (monte_carlo.h); it is some thousand times smaller than
+ * what the weights move during training. */
 #ifndef WORKLOADS_TRAIN_CNN_H
 #define WORKLOADS_TRAIN_CNN_H
 

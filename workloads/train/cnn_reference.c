@@ -2,14 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/instruments/bits.h"
-#include "workloads/rounding.h"
 #include "workloads/train/cnn.h"
-
-/* Samples of Monte Carlo arithmetic, how many units roundoff a sum is moved by, in parts
- * of the sum of the magnitudes of its terms, and how often the largest distance of a
- * sample a result may be off. */
-enum { SAMPLES = 4, UNITS = 8, DISTANCES = 8 };
+#include "workloads/train/monte_carlo.h"
 
 /* A training in float64.  Images are [side][side][channels], without padding. */
 struct training {
@@ -19,20 +13,8 @@ struct training {
     double *variables, *velocity, *gradient, *magnitude;
     double *x, *active1, *pooled1, *active2, *pooled2, *d_pooled1, *d_sum1, *d_sum2;
     int64_t *winners1, *winners2;
-    double unit;      /* 0: nothing is moved */
-    uint64_t counter; /* of the moves */
+    struct monte_carlo moves;
 };
-
-/* VALUE, a sum of terms with MAGNITUDE, moved at random. */
-static double moved(struct training *t, double value, double magnitude)
-{
-    double random;
-
-    if (t->unit == 0)
-        return value;
-    random = (double)(int64_t)mix64(t->counter++) * 0x1p-63;
-    return value + random * t->unit * magnitude;
-}
 
 /* A 3x3 convolution, bias and ReLU. */
 static void forward_convolution(struct training *t, int64_t side, int64_t in, int64_t out,
@@ -56,7 +38,7 @@ static void forward_convolution(struct training *t, int64_t side, int64_t in, in
                 magnitude += fabs(term);
             }
         }
-        sum = moved(t, sum, magnitude);
+        sum = monte_carlo_move(&t->moves, sum, magnitude);
         y[i] = sum > 0 ? sum : 0;
     }
 }
@@ -118,7 +100,7 @@ static void classify(struct training *t, int64_t label, const int32_t *drops, do
         p[c] = t->variables[t->layout.bias3 + c];
         for (int64_t f = 0; f < features; f++)
             p[c] += drops[f] ? scale * t->pooled2[f] * weights[f * CNN_CLASSES + c] : 0;
-        p[c] = exp(moved(t, p[c], fabs(p[c]) + 1));
+        p[c] = exp(monte_carlo_move(&t->moves, p[c], fabs(p[c]) + 1));
         sum += p[c];
     }
     for (int64_t c = 0; c < CNN_CLASSES; c++) {
@@ -233,16 +215,17 @@ static void train(struct training *t)
         train_example(t, order[at], drops + at * t->layout.features);
         for (int64_t i = 0; i < t->layout.count && (at + 1) % s->batch == 0; i++) {
             t->velocity[i] = (double)CNN_MOMENTUM * t->velocity[i] +
-                             moved(t, t->gradient[i], t->magnitude[i]);
+                             monte_carlo_move(&t->moves, t->gradient[i], t->magnitude[i]);
             t->variables[i] -= (double)CNN_LEARNING_RATE * t->velocity[i];
-            t->variables[i] = moved(t, t->variables[i], fabs(t->variables[i]));
+            t->variables[i] =
+                monte_carlo_move(&t->moves, t->variables[i], fabs(t->variables[i]));
             t->gradient[i] = t->magnitude[i] = 0;
         }
     }
 }
 
-/* The bound of a variable's elements [BEGIN, END) covers DISTANCES times the largest
- * distance between DEVIATED and what is expected. */
+/* The bound of a variable's elements [BEGIN, END) covers MONTE_CARLO_DISTANCES times the
+ * largest distance between DEVIATED and what is expected. */
 static void bound_widen(const double *expected, const double *deviated, int64_t begin,
                         int64_t end, double *bound)
 {
@@ -251,7 +234,7 @@ static void bound_widen(const double *expected, const double *deviated, int64_t 
     for (int64_t i = begin; i < end; i++)
         most = fmax(most, fabs(expected[i] - deviated[i]));
     for (int64_t i = begin; i < end; i++)
-        bound[i] = fmax(bound[i], DISTANCES * most);
+        bound[i] = fmax(bound[i], MONTE_CARLO_DISTANCES * most);
 }
 
 void cnn_reference(const struct run *run, const struct tensor *inputs,
@@ -260,12 +243,11 @@ void cnn_reference(const struct run *run, const struct tensor *inputs,
     size_t bytes = (size_t)tensor_elements(output) * sizeof(double);
 
     memset(ret_bound, 0, bytes);
-    for (int sample = 0; sample <= SAMPLES; sample++) {
+    for (int sample = 0; sample <= MONTE_CARLO_SAMPLES; sample++) {
         struct training t = { .shape = run->size->params, .inputs = inputs };
         const struct cnn_layout *l = &t.layout;
 
-        t.unit = sample > 0 ? UNITS * rounding_unit(run->dtype) : 0;
-        t.counter = (uint64_t)sample << 48;
+        t.moves = monte_carlo_sample(sample, run->dtype);
         train(&t);
         if (sample == 0)
             memcpy(ret_expected, t.variables, bytes);
