@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs unit test executables, two at a time; prints a failing one's output whole and one line
 # for the others.
+export OMP_WAIT_POLICY=passive # as in runs: two programs share the processors
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 

@@ -44,6 +44,7 @@ def digest(worker, case, threads=2):
     workload, _, variant, size, dtype, seed = case
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("OMP_", "GOMP_", "KMP_"))}
+    environment["OMP_WAIT_POLICY"] = "passive"  # as the agent sets it
     with tempfile.TemporaryFile() as events:
         environment["REPROD_RESULT_FD"] = str(events.fileno())
         done = subprocess.run(

@@ -148,7 +148,7 @@ static void add_default(struct environment *e, const char *name, const char *tex
 
 char **stack_environment(const struct stack *stack)
 {
-    size_t room = 5 + INHERITED_COUNT + json_object_size(stack->variables);
+    size_t room = 6 + INHERITED_COUNT + json_object_size(stack->variables);
     struct environment e = { stack, xcalloc(room, sizeof(char *)), 0 };
     const char *key;
     json_t *value;
@@ -157,6 +157,8 @@ char **stack_environment(const struct stack *stack)
     add_default(&e, "LANG", "C.UTF-8");
     add_default(&e, "REPROD_RESULT_FD", "3");
     add_default(&e, "LD_LIBRARY_PATH", stack->library_path);
+    /* A thread that waits by spinning takes the processor from the one it waits for. */
+    add_default(&e, "OMP_WAIT_POLICY", stack->worker ? "passive" : NULL);
     for (int i = 0; i < INHERITED_COUNT; i++) {
         add_default(&e, inherited[i], getenv(inherited[i]));
     }

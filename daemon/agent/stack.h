@@ -43,8 +43,9 @@ void stack_release(struct stack *stack);
 #define STACK_PATH "/usr/local/bin:/usr/bin:/bin"
 
 /* The whole environment of its workers: fixed values, what the stack sets instead or
- * besides, and nothing inherited that changes what is computed.  NULL-terminated; caller
- * frees with stack_environment_free. */
+ * besides, and nothing inherited that changes what is computed.  OMP_WAIT_POLICY is not
+ * among the fixed values of external workloads.  NULL-terminated; caller frees with
+ * stack_environment_free. */
 char **stack_environment(const struct stack *stack);
 void stack_environment_free(char **environment);
 

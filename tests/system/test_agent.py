@@ -286,9 +286,10 @@ def test_arguments_and_surroundings(script, tmp_path):
     names = {line.split("=")[0] for line in read("env")}
     assert names <= {"PATH", "HOME", "LANG", "REPROD_RESULT_FD", "TOKEN", "TMPDIR", "PWD",
                      "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "XDG_CACHE_HOME",
-                         "REPROD_CACHE_DIR", "_", "OLDPWD", "SHLVL"}
+                         "REPROD_CACHE_DIR", "OMP_WAIT_POLICY", "_", "OLDPWD", "SHLVL"}
     assert "REPROD_RESULT_FD=3" in read("env")
     assert "LANG=C.UTF-8" in read("env")
+    assert "OMP_WAIT_POLICY=passive" in read("env")
     # The shell has its script, and what it redirects, as 10 and 11.
     assert set(read("fds")) <= {"0", "1", "2", "3", "10", "11"}
     status = dict(line.split(":\t", 1) for line in read("status"))

@@ -50,6 +50,7 @@ def digests_of_run(workload, variant, threads):
                  "--threads", str(threads), "--iterations", str(ITERATIONS)]
     environment = {k: v for k, v in os.environ.items()
                    if not k.startswith(("OMP_", "GOMP_", "KMP_"))}
+    environment["OMP_WAIT_POLICY"] = "passive"  # as the agent sets it
     environment["REPROD_RESULT_FD"] = str(write_end)
     with subprocess.Popen(arguments, stdin=subprocess.DEVNULL, pass_fds=[write_end],
                           env=environment) as process:

@@ -50,6 +50,7 @@ def worker(*arguments, binary=SELFTEST, env=None, fd=None, timeout=LIMIT):
     with tempfile.TemporaryFile() as results, open(os.devnull, "rb") as nothing:
         number = fd if fd is not None else results.fileno()
         environment = {k: v for k, v in os.environ.items() if not k.startswith("OMP_")}
+        environment["OMP_WAIT_POLICY"] = "passive"  # as the agent sets it
         environment.update(env or {})
         environment.setdefault("REPROD_RESULT_FD", str(number))
         process = subprocess.Popen(
