@@ -7,6 +7,7 @@
 #   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
 #   make check-pytorch the probes and the example with PyTorch; downloads 3 GB, once
 #   make soak      kill the service a thousand times during its jobs
+#   make fuzz      libFuzzer on everything that reads bytes from outside (SECONDS_EACH=60)
 #   make gpu-check everything that only a GPU can show; exit status 77 where there is none
 #   make detection every control twenty times, every other variant in 200 processes
 #   make lint      formatting, layers, headers, clang-tidy, cppcheck (LINT=quick: no analyzer)
@@ -65,6 +66,7 @@ NVML_SRC   := $(sort $(wildcard cuda/nvml/*.c))
 FAKE_NVML_SRC := $(sort $(wildcard tests/fixtures/nvml/*.c))
 SELFTEST_SRC := $(sort $(wildcard tests/selftest/*.c))
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
+FUZZ_SRC   := $(sort $(filter-out tests/fuzz/engine.c,$(wildcard tests/fuzz/*.c)))
 ifneq ($(findstring thread,$(SAN)),)
 UNIT_SRC   := $(filter-out tests/unit/test_workloads.c,$(UNIT_SRC))
 endif
@@ -176,6 +178,14 @@ $(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(call obj,$
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie -fopenmp $(LDFLAGS) \
 	    -o $@ $(filter %.o,$(sort $^)) $(PKG_LIBS) -lcmocka -lm -lpthread
 
+# The fuzz targets, with what they call beyond the daemon: run with their corpus, and, in a
+# flavour of its own, by libFuzzer.
+FUZZ_LIB = $(call obj,$(FUZZ_SRC) $(addprefix cuda/library/,elf.c ldcache.c))
+$(B)/tests/test_fuzz: $(FUZZ_LIB)
+$(B)/reprod-fuzz: $(call obj,tests/fuzz/engine.c) $(FUZZ_LIB) $(DAEMON_LIB) $(B)/link.flags
+	$(Q)echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -fsanitize=fuzzer -pie $(LDFLAGS) -o $@ \
+	    $(filter %.o,$^) $(PKG_LIBS) -lm -lpthread
+
 $(B)/obj/workloads/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/workloads/evidence/%.c.o: FLAGS = $(SANFLAGS)
 $(B)/obj/tests/selftest/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
@@ -226,7 +236,7 @@ $(call obj,$(EMBEDDED)): $(B)/obj/%.o: %
 # timestamp, so each list is kept in a file that is rewritten only on change.
 $(B)/cc.flags:   LIST = $(CC) $(CPPFLAGS) $(COMMON) $(CFLAGS) $(SANFLAGS)
 $(B)/nvcc.flags: LIST = $(NVCC) $(NVCC_FLAGS)
-$(B)/link.flags: LIST = $(CC) $(LDFLAGS) $(RPATH) $(DAEMON_SRC) $(WORKER_SRC) $(EMBEDDED) $(SELFTEST_SRC) \
+$(B)/link.flags: LIST = $(CC) $(LDFLAGS) $(RPATH) $(DAEMON_SRC) $(FUZZ_SRC) $(WORKER_SRC) $(EMBEDDED) $(SELFTEST_SRC) \
                         $(CUDA_SRC) $(CUDA_C_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC)
 $(B)/%.flags: FORCE
 	@mkdir -p $(@D); echo '$(LIST)' | cmp -s - $@ || echo '$(LIST)' >$@
@@ -262,6 +272,14 @@ check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(BANDWIDTH) $(FAKE
 soak: all $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_KILLS=1000 $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider tests/system/test_durability.py
+# What is found is kept in build/fuzz; TARGETS= names some of tests/fuzz/corpus.
+SECONDS_EACH ?= 60
+FUZZ_FLAVOUR := CC=clang SAN=fuzzer-no-link,address,undefined CUDA=0
+fuzz: deps-test
+	@$(MAKE) --no-print-directory $(FUZZ_FLAVOUR) fuzz-program
+	@tests/fuzz/run.sh build/clang-san-fuzzer-no-link-address-undefined/reprod-fuzz \
+	    $(SECONDS_EACH) build/fuzz $(TARGETS)
+fuzz-program: $(B)/reprod-fuzz
 # Real versions of cuDNN as stacks; downloads them.
 check-stacks: all $(TRY_LIBRARIES)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -s -c tests/pytest.ini \
@@ -290,7 +308,7 @@ gpu-programs: $(B)/reprod-worker $(B)/reprod-worker-cuda $(BANDWIDTH)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
                workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.h cuda/*/*.cu cuda/*/*.[ch] \
-               tests/unit/*.[ch] tests/selftest/*.[ch] tests/simulator/*.* tests/gpu/*.cu))
+               tests/unit/*.[ch] tests/fuzz/*.[ch] tests/selftest/*.[ch] tests/simulator/*.* tests/gpu/*.cu))
 C_FILES   += $(sort $(wildcard tests/fixtures/*/*.[ch]))
 CXX_HEADERS := $(wildcard cuda/*.h cuda/worker/*.h tests/simulator/*.h tests/fixtures/abi/*.h)
 HEADERS   := $(filter-out $(CXX_HEADERS),$(filter %.h,$(C_FILES)))
@@ -340,12 +358,12 @@ bundle: all
 clean:
 	rm -rf build
 
-.PHONY: all run bundle test soak detection gpu-check gpu-programs check check-unit check-system check-stacks \
+.PHONY: all run bundle test soak fuzz fuzz-program detection gpu-check gpu-programs check check-unit check-system check-stacks \
         check-pytorch \
         build-tests lint format format-check \
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
 -include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)
--include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(CUDA_C_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC))
+-include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(CUDA_C_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC) $(FUZZ_SRC) tests/fuzz/engine.c)
 -include $(patsubst %,$(B)/obj/%.d,$(CUDA_SRC) $(BANDWIDTH_SRC))
 -include $(patsubst %,$(B)/sim/%.d,$(CUDA_SRC) $(BANDWIDTH_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC) tests/simulator/test_cudasim.cpp)

@@ -16,7 +16,10 @@ need() { # PACKAGE COMMAND...: PACKAGE is missing unless COMMAND succeeds
 }
 has() { command -v "$1" >/dev/null 2>&1; }
 openmp() { echo 'int main(void){return 0;}' | "$1" -x c -fopenmp -o /dev/null -; }
-sanitizer() { echo 'int main(void){return 0;}' | clang -x c -fsanitize=address -o /dev/null -; }
+sanitizer() {
+    echo 'int LLVMFuzzerTestOneInput(void){return 0;}' |
+        clang -x c -fsanitize=fuzzer,address -o /dev/null -
+}
 python_has() {
     for p in python3 /usr/bin/python3; do
         "$p" -c "import $1" 2>/dev/null && return 0

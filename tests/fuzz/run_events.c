@@ -1,0 +1,79 @@
+/* The lines that a worker, ours or anyone's, writes about its run.  The first byte is how
+ * many bytes are read at a time. */
+#include <string.h>
+
+#include "daemon/run_fold.h"
+#include "daemon/wire.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { ITERATIONS = 2 };
+
+static int take_line(void *arg, const char *text, size_t length)
+{
+    struct run_fold *fold = arg;
+    struct err err;
+    json_t *event = wire_parse(text, length, &err);
+
+    if (event) {
+        run_fold_event(fold, event);
+        json_decref(event);
+    } else {
+        run_fold_garbage(fold, err.message);
+    }
+    return 0;
+}
+
+static void feed(struct run_fold *fold, const uint8_t *data, size_t size)
+{
+    size_t step = size ? data[0] + 1U : 1;
+    struct wire_lines lines;
+    int rc = 0;
+
+    wire_lines_init(&lines, WIRE_LINE_MAX);
+    for (size_t at = 1; at < size && rc == 0; at += step) {
+        size_t left = size - at;
+
+        rc = wire_lines_feed(&lines, (const char *)data + at, left < step ? left : step,
+                             take_line, fold);
+    }
+    if (rc != 0 || wire_lines_rest(&lines)) {
+        run_fold_garbage(fold, "the last line is incomplete");
+    }
+    wire_lines_release(&lines);
+}
+
+/* Completed is earned: by all its iterations, with their digests, on its device. */
+static void check_completed(const struct run *run, const struct run_result *result)
+{
+    int64_t iterations = 0;
+
+    for (int i = 0; i < result->digest_count; i++) {
+        iterations += result->digests[i].iterations;
+    }
+    FUZZ_CHECK(run->iterations == ITERATIONS && iterations == ITERATIONS);
+    FUZZ_CHECK(result->digest_count == run->distinct_digests);
+    FUZZ_CHECK(strlen(run->digest) == DIGEST_TEXT_SIZE - 1);
+    FUZZ_CHECK(run->elements > 0 && run->bytes_hashed > 0);
+    FUZZ_CHECK(strcmp(run->device_read_back, "cpu:a") == 0);
+    FUZZ_CHECK(result->environment_json);
+}
+
+static void run(const uint8_t *data, size_t size)
+{
+    static const struct case_key key = { "wgrad", 2, "ordered", "small", "float32", 7 };
+    static const struct run_exit exit = { .reason = EXIT_REASON_EXITED, .wall_ms = 1 };
+    struct run_fold fold;
+    struct run_result result;
+    struct run folded;
+
+    run_fold_init(&fold, &key, "cpu:a", ITERATIONS);
+    run_fold_options(&fold, size && data[0] % 2 ? "{\"probes\":1}" : "");
+    feed(&fold, data, size);
+    run_fold_finish(&fold, &exit, &folded, &result);
+    if (folded.outcome == OUTCOME_COMPLETED) {
+        check_completed(&folded, &result);
+    }
+    run_fold_release(&fold);
+}
+
+FUZZ_TARGET("run_events", run);
