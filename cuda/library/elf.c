@@ -66,16 +66,24 @@ static void close_image(struct image *image)
     }
 }
 
+/* Numbers that do not add up need more than any file has. */
+static uint64_t end_of(uint64_t offset, uint64_t size)
+{
+    uint64_t end;
+
+    return __builtin_add_overflow(offset, size, &end) ? UINT64_MAX : end;
+}
+
 /* How long the file must be.  Sections count too: they lie behind what is mapped, so a
  * download that was cut short loses them first. */
 static uint64_t needed_size(const struct image *image)
 {
     const Elf64_Ehdr *h = &image->header;
-    uint64_t needed = h->e_shoff + (uint64_t)h->e_shnum * h->e_shentsize;
+    uint64_t needed = end_of(h->e_shoff, (uint64_t)h->e_shnum * h->e_shentsize);
 
     for (int i = 0; i < image->program_count; i++) {
         const Elf64_Phdr *p = &image->programs[i];
-        uint64_t end = p->p_offset + p->p_filesz;
+        uint64_t end = end_of(p->p_offset, p->p_filesz);
 
         needed = end > needed ? end : needed;
     }
