@@ -1,7 +1,6 @@
 #include "db/cells.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/cost_json.h"
@@ -180,7 +179,6 @@ static enum err_code read_history(struct tx *tx, void *arg, struct err *err)
     struct view *view = r->state;
     struct json_out *out = &view->out;
     struct cell cell;
-    char key[CURSOR_KEY_SIZE] = "";
 
     if (cells_get(tx, view->id, &cell, err) != ERR_OK) {
         return err->code;
@@ -193,10 +191,7 @@ static enum err_code read_history(struct tx *tx, void *arg, struct err *err)
         return err->code;
     }
     out_close(out, ']');
-    if (view->count > view->limit) {
-        snprintf(key, sizeof key, "%" PRId64, view->last_ms);
-    }
-    page_end(r, out, 'h', key);
+    page_end_number(r, out, 'h', view->count > view->limit ? view->last_ms : 0);
     out_close(out, '}');
     reply_json(r, 200, out);
     return ERR_OK;
@@ -204,7 +199,6 @@ static enum err_code read_history(struct tx *tx, void *arg, struct err *err)
 
 void cells_get_history(struct request *r)
 {
-    char key[CURSOR_KEY_SIZE];
     struct view *view;
 
     if (!keep_view(r)) {
@@ -212,8 +206,7 @@ void cells_get_history(struct request *r)
     }
     view = r->state;
     view->limit = param_limit(r);
-    param_cursor(r, 'h', key);
-    view->before_ms = key[0] ? parse_id(key) : 0;
+    view->before_ms = param_cursor_number(r, 'h');
     if (!params_refused(r)) {
         request_read(r, read_history, NULL);
     }

@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/handlers.h"
@@ -52,7 +51,6 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct page *page = r->state;
     struct json_out *out = &page->out;
-    char key[CURSOR_KEY_SIZE] = "";
 
     out_open(out, NULL, '{');
     out_open(out, "items", '[');
@@ -61,10 +59,7 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
         return err->code;
     }
     out_close(out, ']');
-    if (page->count > page->limit) {
-        snprintf(key, sizeof key, "%" PRId64, page->last);
-    }
-    page_end(r, out, 'f', key);
+    page_end_number(r, out, 'f', page->count > page->limit ? page->last : 0);
     out_close(out, '}');
     reply_json(r, 200, out);
     return ERR_OK;
@@ -73,12 +68,10 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
 void findings_get(struct request *r)
 {
     struct page *page = xcalloc(1, sizeof *page);
-    char key[CURSOR_KEY_SIZE];
 
     request_keep(r, page, page_free);
     page->limit = param_limit(r);
-    param_cursor(r, 'f', key);
-    page->before = key[0] ? parse_id(key) : 0;
+    page->before = param_cursor_number(r, 'f');
     if (!params_refused(r)) {
         request_read(r, read_page, NULL);
     }

@@ -1,6 +1,8 @@
 #include "api/params.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,15 +42,34 @@ int param_limit_up_to(struct request *r, int max)
     return (int)limit;
 }
 
+static void refuse_cursor(struct request *r)
+{
+    problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "cursor",
+                           "is not a cursor of this list; take it from its 'next'");
+}
+
 void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE])
 {
     const char *text = request_parameter(r, "cursor");
 
     ret_key[0] = '\0';
     if (text && cursor_decode(kind, text, ret_key) != 0) {
-        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "cursor",
-                               "is not a cursor of this list; take it from its 'next'");
+        refuse_cursor(r);
     }
+}
+
+int64_t param_cursor_number(struct request *r, char kind)
+{
+    char key[CURSOR_KEY_SIZE];
+    int64_t number;
+
+    param_cursor(r, kind, key);
+    number = key[0] ? parse_id(key) : 0;
+    if (number < 0) {
+        refuse_cursor(r);
+        return 0;
+    }
+    return number;
 }
 
 int64_t param_time(struct request *r, const char *name)
@@ -185,4 +206,12 @@ void page_end(struct request *r, struct json_out *out, char kind, const char *ke
     }
     reply_header(r, "Link", "%s>; rel=\"next\"", link.data);
     buf_release(&link);
+}
+
+void page_end_number(struct request *r, struct json_out *out, char kind, int64_t key)
+{
+    char text[CURSOR_KEY_SIZE];
+
+    snprintf(text, sizeof text, "%" PRId64, key);
+    page_end(r, out, kind, key ? text : NULL);
 }

@@ -20,6 +20,9 @@ int param_limit_up_to(struct request *r, int max);
 /* "cursor" of a list of KIND; "" if it is not given. */
 void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE]);
 
+/* The same of a list whose keys are positive numbers; 0 if it is not given. */
+int64_t param_cursor_number(struct request *r, char kind);
+
 /* An RFC 3339 time; 0 if it is not given. */
 int64_t param_time(struct request *r, const char *name);
 
@@ -46,5 +49,8 @@ int64_t parse_id(const char *text);
  * begins, NULL or "" if there is none. */
 struct json_out;
 void page_end(struct request *r, struct json_out *out, char kind, const char *key);
+
+/* The same with a number as key; 0 if there is no next page. */
+void page_end_number(struct request *r, struct json_out *out, char kind, int64_t key);
 
 #endif

@@ -1,5 +1,3 @@
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/handlers.h"
@@ -80,7 +78,6 @@ static int64_t show_page(struct json_out *out, const struct view *view,
 static void show(struct request *r, const struct trace *trace)
 {
     struct json_out out = JSON_OUT_INIT;
-    char key[CURSOR_KEY_SIZE] = "";
     int64_t next;
 
     out_open(&out, NULL, '{');
@@ -92,10 +89,7 @@ static void show(struct request *r, const struct trace *trace)
     out_open(&out, "items", '[');
     next = show_page(&out, r->state, trace);
     out_close(&out, ']');
-    if (next) {
-        snprintf(key, sizeof key, "%" PRId64, next);
-    }
-    page_end(r, &out, 't', key);
+    page_end_number(r, &out, 't', next);
     out_close(&out, '}');
     reply_json(r, 200, &out);
 }
@@ -125,19 +119,13 @@ static enum err_code read_trace(struct tx *tx, void *arg, struct err *err)
 void traces_get_one(struct request *r)
 {
     struct view *view = xcalloc(1, sizeof *view);
-    char cursor[CURSOR_KEY_SIZE];
 
     request_keep(r, view, NULL);
     view->limit = param_limit_up_to(r, TRACE_LIMIT_MAX);
-    param_cursor(r, 't', cursor);
+    view->from = param_cursor_number(r, 't');
     param_range(r, "iteration", &view->first_iteration, &view->last_iteration);
     param_range(r, "step", &view->first_step, &view->last_step);
     param_text(r, "place", view->place, sizeof view->place);
-    view->from = cursor[0] ? parse_id(cursor) : 0;
-    if (view->from < 0) {
-        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "cursor",
-                               "is not a cursor of this list; take it from its 'next'");
-    }
     if (params_refused(r)) {
         return;
     }

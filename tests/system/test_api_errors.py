@@ -154,6 +154,8 @@ def test_not_acceptable(service):
     ("/v1/jobs?limit=1&limit=2", "invalid-parameter", "limit"),
     ("/v1/jobs?cursor=!!", "invalid-parameter", "cursor"),
     ("/v1/jobs?cursor=cjowMQ", "invalid-parameter", "cursor"),
+    ("/v1/cells/1/history?cursor=aDp4", "invalid-parameter", "cursor"),  # h:x, no number
+    ("/v1/findings?cursor=Zjp4", "invalid-parameter", "cursor"),
     ("/v1/jobs?limits=1", "unknown-parameter", "limits"),
     ("/healthz?x", "unknown-parameter", "x"),
     ("/?nothing=1", "unknown-parameter", "nothing"),
