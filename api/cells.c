@@ -229,6 +229,21 @@ static void show_digest(void *arg, const struct cell_digest *digest)
     out_close(out, '}');
 }
 
+static void show_alike(void *arg, const struct cell_alike *alike)
+{
+    struct json_out *out = arg;
+
+    out_open(out, NULL, '{');
+    if (alike->options[0]) {
+        out_json(out, "options", alike->options);
+    } else {
+        out_null(out, "options");
+    }
+    out_int(out, "runs", alike->runs);
+    out_bool(out, "varied", alike->varied);
+    out_close(out, '}');
+}
+
 static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
@@ -252,6 +267,11 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     }
     out_close(out, ']');
     out_bool(out, "truncated", view->count > view->limit);
+    out_open(out, "alike", '[');
+    if (cells_each_alike(tx, view->id, view->limit, show_alike, out, err) != ERR_OK) {
+        return err->code;
+    }
+    out_close(out, ']');
     out_close(out, '}');
     reply_json(r, 200, out);
     return ERR_OK;

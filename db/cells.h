@@ -9,6 +9,7 @@
 
 #include "daemon/base/err.h"
 #include "daemon/base/id.h"
+#include "db/jobs.h"
 #include "workloads/evidence/case.h"
 #include "workloads/evidence/times.h"
 #include "workloads/evidence/verdict.h"
@@ -37,6 +38,14 @@ struct cell_digest {
     int64_t runs, iterations;
     /* Of the first run (by id) whose last iteration surely showed it; "" if none did. */
     char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE];
+};
+
+/* Completed runs of a cell that were asked for alike beside their case. */
+struct cell_alike {
+    char options[JOB_OPTIONS_SIZE]; /* job_item.options; "": plainly */
+    int64_t runs;
+    bool varied; /* a device gave two digests among them: of a control, this is what it
+                    vouches for */
 };
 
 struct cell_change {
@@ -81,6 +90,13 @@ enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
 
 /* The history of cell ID, newest first, at most LIMIT, older than BEFORE_MS (0: from the
  * newest).  Unknown cells have none. */
+/* By options, at most LIMIT. */
+enum err_code cells_each_alike(struct tx *tx, int64_t id, int limit,
+                               void (*visit)(void *arg, const struct cell_alike *alike),
+                               void *arg, struct err *err);
+
+/* Newest first, at most LIMIT, older than BEFORE_MS (0: from the newest). */
+>>>>>>> 6c69dd3 (verdict: a control vouches for what faced the same)
 enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, int limit,
                                 void (*visit)(void *arg,
                                               const struct cell_change *change),

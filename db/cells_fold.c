@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "db/cells_alike.h"
 #include "db/cells_judge.h"
 #include "db/cells_times.h"
 #include "db/runs.h"
@@ -94,22 +95,6 @@ static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
     return query_end(&q, err);
 }
 
-static enum err_code fold_device(struct tx *tx, struct cell_row *row,
-                                 const struct run *run, struct err *err)
-{
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO cell_device (cell, device) VALUES (?, ?)"
-                " ON CONFLICT DO NOTHING RETURNING 1");
-    query_bind_int(&q, row->cell.id);
-    query_bind_text(&q, run->device);
-    while (query_step(&q)) {
-        row->cell.evidence.devices++;
-    }
-    return query_end(&q, err);
-}
-
 static enum err_code fold_times(struct tx *tx, struct cell *cell, const struct run *run,
                                 struct err *err)
 {
@@ -147,7 +132,7 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
             return err->code;
         }
     }
-    return fold_device(tx, row, run, err);
+    return cells_alike_fold(tx, row, run, err);
 }
 
 /* A failure later than all before it starts the count of completed runs anew. */
@@ -243,6 +228,22 @@ static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
     return outcome_is_failure(run->outcome) ? fold_failure(tx, row, run, err) : ERR_OK;
 }
 
+/* Of a control that has differed, only that it varied in one more way of asking can
+ * change what depends on it. */
+static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
+                                      const struct run *run, int64_t digests_before,
+                                      int64_t varied_before, struct err *err)
+{
+    int64_t varied = 0;
+
+    if (cells_alike_varied(tx, row->cell.id, &varied, err) != ERR_OK) {
+        return err->code;
+    }
+    return digests_before < 2 || varied > varied_before
+               ? cells_judge_dependants(tx, row, run->id, run->finished_ms, err)
+               : ERR_OK;
+}
+
 enum err_code cells_fold(struct tx *tx, const struct run *run,
                          const struct run_digest *digests, int digest_count,
                          enum verdict *ret_verdict, bool *ret_changed, struct err *err)
@@ -250,9 +251,12 @@ enum err_code cells_fold(struct tx *tx, const struct run *run,
     struct cell_row row;
     struct judgement judgement;
     int64_t digests_before;
+    int64_t varied_before = 0;
     int64_t now_ms = run->finished_ms;
 
-    if (cell_rows_load(tx, run->cell, &row, err) != ERR_OK) {
+    if (cell_rows_load(tx, run->cell, &row, err) != ERR_OK ||
+        (row.cell.is_control &&
+         cells_alike_varied(tx, row.cell.id, &varied_before, err) != ERR_OK)) {
         return err->code;
     }
     digests_before = row.cell.evidence.distinct_digests;
@@ -270,9 +274,7 @@ enum err_code cells_fold(struct tx *tx, const struct run *run,
         cells_add_change(tx, &row, &judgement, run->id, now_ms, err) != ERR_OK) {
         return err->code;
     }
-    /* Once a control has varied, nothing it does can change what depends on it. */
-    if (row.cell.is_control && run->outcome == OUTCOME_COMPLETED && digests_before < 2) {
-        return cells_judge_dependants(tx, &row, run->id, now_ms, err);
-    }
-    return ERR_OK;
+    return row.cell.is_control && run->outcome == OUTCOME_COMPLETED
+               ? judge_dependants(tx, &row, run, digests_before, varied_before, err)
+               : ERR_OK;
 }

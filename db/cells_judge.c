@@ -153,3 +153,50 @@ enum err_code cells_judge_case(struct tx *tx, int64_t number, int64_t now_ms,
     query_bind_int(&q, number);
     return judge_each(&q, "", now_ms, err);
 }
+
+static enum err_code judge_all(struct tx *tx, int64_t now_ms, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx, "SELECT id FROM cell ORDER BY id");
+    if (judge_each(&q, "", now_ms, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx, "UPDATE judged SET rules = ?");
+    query_bind_int(&q, VERDICT_RULES);
+    return query_run(&q, err);
+}
+
+static enum err_code load_rules(struct tx *tx, int64_t *ret_rules, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx, "SELECT rules FROM judged");
+    if (query_step(&q)) {
+        *ret_rules = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *err)
+{
+    int64_t rules = 0;
+    enum err_code code = load_rules(tx, &rules, err);
+
+    if (code != ERR_OK || rules == VERDICT_RULES) {
+        return code;
+    }
+    code = tx_execute(tx, "BEGIN IMMEDIATE", err);
+    if (code == ERR_OK) {
+        code = judge_all(tx, now_ms, err);
+    }
+    if (code == ERR_OK) {
+        code = tx_execute(tx, "COMMIT", err);
+    }
+    if (code != ERR_OK && !sqlite3_get_autocommit(tx->db)) {
+        struct err ignored;
+
+        tx_execute(tx, "ROLLBACK", &ignored);
+    }
+    return code;
+}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "db/cells.h"
+#include "db/cells_alike.h"
 #include "db/cells_rows.h"
 #include "db/cells_times.h"
 #include "db/tx.h"
@@ -162,24 +163,29 @@ static enum err_code compare_digests(struct recompute *r, struct err *err)
     return query_end(&q, err);
 }
 
-/* What the tables of sets hold, against the counts beside them. */
-static enum err_code count_sets(struct recompute *r, struct err *err)
+static enum err_code count_rows(struct recompute *r, struct err *err)
 {
-    int64_t digests = 0;
-    int64_t devices = 0;
     struct query q;
 
-    query_begin(&q, r->tx,
-                "SELECT (SELECT count(*) FROM cell_digest WHERE cell = ?1),"
-                " (SELECT count(*) FROM cell_device WHERE cell = ?1)");
+    query_begin(&q, r->tx, "SELECT count(*) FROM cell_digest WHERE cell = ?");
     query_bind_int(&q, r->stored.cell.id);
     if (query_step(&q)) {
-        digests = query_take_int(&q);
-        devices = query_take_int(&q);
+        report(r, "rows of digests", query_take_int(&q),
+               r->fresh.cell.evidence.distinct_digests);
     }
-    report(r, "rows of digests", digests, r->fresh.cell.evidence.distinct_digests);
-    report(r, "rows of devices", devices, r->fresh.cell.evidence.devices);
     return query_end(&q, err);
+}
+
+static enum err_code compare_alike(struct recompute *r, struct err *err)
+{
+    char stored[CELLS_ALIKE_TEXT_SIZE];
+    char fresh[CELLS_ALIKE_TEXT_SIZE];
+
+    if (cells_alike_compare(r->tx, r->stored.cell.id, stored, fresh, err) != ERR_OK) {
+        return err->code;
+    }
+    report_text(r, "runs asked for alike", stored, fresh);
+    return ERR_OK;
 }
 
 static enum err_code compare_times(struct recompute *r, struct err *err)
@@ -247,7 +253,8 @@ static enum err_code recompute_one(struct recompute *r, struct err *err)
     r->differing = false;
     if (count_outcomes(r, err) != ERR_OK || sum_runs(r, err) != ERR_OK ||
         count_since_failure(r, err) != ERR_OK || compare_digests(r, err) != ERR_OK ||
-        count_sets(r, err) != ERR_OK || compare_times(r, err) != ERR_OK ||
+        count_rows(r, err) != ERR_OK || compare_alike(r, err) != ERR_OK ||
+        compare_times(r, err) != ERR_OK ||
         cell_rows_judge(r->tx, &r->fresh, &judgement, err) != ERR_OK) {
         return err->code;
     }

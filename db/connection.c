@@ -11,6 +11,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "db/cells_judge.h"
 #include "db/migrate.h"
 #include "db/tx.h"
 
@@ -211,7 +212,9 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, bool *ret_new,
         return err->code;
     }
     *ret_new = from == 0;
-    return tx_execute(tx, "PRAGMA foreign_keys = ON", err);
+    return tx_execute(tx, "PRAGMA foreign_keys = ON", err) == ERR_OK
+               ? cells_judge_outdated(tx, clock_wall_ms(), err)
+               : err->code;
 }
 
 enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,

@@ -198,6 +198,33 @@ def test_a_job_under_circumstances(service):
     assert service.fsck()[0] == 0
 
 
+def test_a_control_vouches_for_what_was_stirred_alike(service):
+    """Its reason says what is missing, the evidence what there is; a restart keeps both."""
+    def measure(variant, **options):
+        service.finish_job(service.post_job(workloads=["selftest_pass"], variants=[variant],
+                                            runs=2, iterations=3, **options))
+        run = service.items("/v1/runs?workload=selftest_pass&variant=ordered")
+        return service.get(f"/v1/cells/{run[0]['cell']}") if run else None
+    measure("unordered", allocation_jitter="7")
+    plain = measure("ordered")
+    assert plain["verdict"] == "inconclusive"
+    missing = "varied with allocation-jitter 7, and this variant completed 0 runs so"
+    assert missing in plain["reason"]
+    assert missing in service.get("/v1/matrix.txt")
+    alike = measure("ordered", allocation_jitter="7")
+    assert alike["verdict"] == "reproducible"
+    assert "allocation-jitter 7, as 2 of these runs" in alike["reason"]
+    shown = service.get(alike["digests"])["alike"]
+    assert shown == [{"options": None, "runs": 2, "varied": False},
+                     {"options": {"allocation-jitter": "7"}, "runs": 2, "varied": False}]
+    service.process.kill()
+    service.process.wait()
+    service.start()
+    assert service.get(alike["href"])["reason"] == alike["reason"]
+    assert service.stop() == 0
+    assert service.fsck()[0] == 0
+
+
 @pytest.mark.parametrize("killed", ["reprod", "agent", "reprod-worker"])
 def test_no_load_outlives_what_is_killed(service, killed):
     service.post_job(workloads=["selftest_hang"], variants=["ordered"], runs=1, contention=2)

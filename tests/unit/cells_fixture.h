@@ -1,24 +1,52 @@
-/* What tests of cells share: a job of four cases, and runs of them in a few words. */
+/* What tests of cells share: a job of a few cases, and runs of them in a few words. */
 #ifndef TESTS_UNIT_CELLS_FIXTURE_H
 #define TESTS_UNIT_CELLS_FIXTURE_H
 
 #include "tests/unit/store_fixture.h"
 
-enum { UNORDERED, ORDERED, ORDERED_B, FREE };
-
 /* Circumstances that a run can have had. */
 static const char contention[] = "{\"contention\":4,\"memory_poison\":\"0badcafe\"}";
 static const char poison[] = "{\"memory_poison\":\"0badcafe\"}";
 
-/* Items 0 … 3 of job 1: the control, two of `ordered`, and one that has no control. */
+enum {
+    UNORDERED,
+    ORDERED,
+    ORDERED_B,
+    FREE,
+    UNORDERED_B,
+    UNORDERED_LOADED,
+    ORDERED_LOADED,
+    UNORDERED_ONES, /* fixed poison */
+    UNORDERED_TWOS,
+    ORDERED_ONES,
+    ITEMS
+};
+
+static const struct {
+    const char *variant, *device, *options;
+} asked[ITEMS] = {
+    [UNORDERED] = { "unordered", "cpu:a", "" },
+    [ORDERED] = { "ordered", "cpu:a", "" },
+    [ORDERED_B] = { "ordered", "cpu:b", "" },
+    [FREE] = { "free", "cpu:a", "" },
+    [UNORDERED_B] = { "unordered", "cpu:b", "" },
+    [UNORDERED_LOADED] = { "unordered", "cpu:a", "{\"contention\":4}" },
+    [ORDERED_LOADED] = { "ordered", "cpu:a", "{\"contention\":4}" },
+    [UNORDERED_ONES] = { "unordered", "cpu:a", "{\"memory-poison\":\"11111111\"}" },
+    [UNORDERED_TWOS] = { "unordered", "cpu:a", "{\"memory-poison\":\"22222222\"}" },
+    [ORDERED_ONES] = { "ordered", "cpu:a", "{\"memory-poison\":\"11111111\"}" },
+};
+
+/* Job 1 with an item each. */
 static inline void insert_job(struct fixture *f)
 {
-    struct job_item items[] = { fixture_item("unordered", "cpu:a", 100),
-                                fixture_item("ordered", "cpu:a", 100),
-                                fixture_item("ordered", "cpu:b", 100),
-                                fixture_item("free", "cpu:a", 100) };
-    struct fixture_job j = fixture_job(1, items, 4);
+    struct job_item items[ITEMS];
+    struct fixture_job j = fixture_job(1, items, ITEMS);
 
+    for (int i = 0; i < ITEMS; i++) {
+        items[i] = fixture_item(asked[i].variant, asked[i].device, 100);
+        snprintf(items[i].options, sizeof items[i].options, "%s", asked[i].options);
+    }
     snprintf(items[FREE].no_control, sizeof items[FREE].no_control, "nothing can vary");
     fixture_write(f, fixture_insert_job, &j);
 }

@@ -135,7 +135,8 @@ static void test_fsck_sees_damage(void **state)
         "UPDATE cell SET verdict = 'reproducible', completed = 3"
         " WHERE distinct_digests = 1";
     static char counts_of_job[] = "UPDATE job SET runs_done = 5";
-    static char orphan[] = "INSERT INTO cell_device (cell, device) VALUES (77, 'x')";
+    static char orphan[] =
+        "INSERT INTO cell_device (cell, device, options, runs) VALUES (77, 'x', '', 1)";
     struct fixture *f = *state;
     struct buf lines = BUF_INIT;
     struct fsck_counts counts;

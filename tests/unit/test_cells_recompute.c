@@ -83,12 +83,12 @@ static struct fixture_run mixed_run(int n)
         OUTCOME_UNSUPPORTED
     };
     uint32_t state = (uint32_t)n * 7919;
-    struct fixture_run r = completed(n, (int)(next_random(&state) % 4));
+    struct fixture_run r = completed(n, (int)(next_random(&state) % ITEMS));
 
     if (n % 2) { /* half of them in the mix, half just complete, so that some heal */
         r.outcome = outcomes[next_random(&state) % 13];
     }
-    if (r.item == UNORDERED) {
+    if (strcmp(asked[r.item].variant, "unordered") == 0) {
         r.distinct = 1 + (int)(next_random(&state) % 3);
         r.digest = (int)(next_random(&state) % 3);
     }
@@ -111,7 +111,7 @@ static char *cells_of_order(uint32_t seed)
     fixture_setup(&state);
     f = state;
     insert_job(f);
-    for (int item = 0; item < 4; item++) { /* every device has said its environment */
+    for (int item = 0; item < ITEMS; item++) { /* every device has said its environment */
         struct fixture_run r = completed(1000 + item, item);
 
         r.environment = item == ORDERED_B ? 2 : 1;
@@ -175,7 +175,15 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell_time SET bucket = 1000000 WHERE cell = 1",
         "DELETE FROM cell_time WHERE cell = 1",
         "DELETE FROM cell_digest WHERE cell = 1",
-        "INSERT INTO cell_device (cell, device) VALUES (1, 'cpu:x')",
+        "INSERT INTO cell_device (cell, device, options, runs) VALUES (1, 'cpu:x', '', "
+        "1)",
+        "UPDATE cell_device SET runs = 3 WHERE cell = 1",
+        "UPDATE cell_device SET digest = NULL WHERE cell = 1",
+        "UPDATE cell_device SET options = '{}' WHERE cell = 1",
+        "UPDATE cell_alike SET runs = 3 WHERE cell = 1",
+        "UPDATE cell_alike SET varied = 1 - varied WHERE cell = 1",
+        "DELETE FROM cell_alike WHERE cell = 1",
+        "UPDATE job_item SET options = '{\"contention\":1}' WHERE seq = 1",
         "UPDATE cell SET digest = '11111111111111111111111111111111' WHERE id = 1",
         "UPDATE run SET digest = '11111111111111111111111111111111' WHERE cell = 1",
     };

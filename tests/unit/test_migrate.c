@@ -284,6 +284,72 @@ static void test_a_database_of_version_2_opens(void **state)
     check_old_database(*state, 2);
 }
 
+static enum err_code pretend_other_rules(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    (void)err;
+    assert_int_equal(sqlite3_exec(tx->db,
+                                  "UPDATE cell SET verdict = 'reproducible', reason = ''"
+                                  " WHERE completed = 2; UPDATE judged SET rules = 0",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    return ERR_OK;
+}
+
+static int changes;
+
+static void count_change(void *arg, const struct cell_change *change)
+{
+    (void)arg;
+    changes++;
+    assert_int_equal(change->verdict, VERDICT_INCONCLUSIVE);
+}
+
+static enum err_code read_changes(struct tx *tx, void *arg, struct err *err)
+{
+    return cells_each_change(tx, *(int64_t *)arg, 0, 10, count_change, NULL, err);
+}
+
+/* A control that varied under load alone, and a variant that was measured without. */
+static void test_cells_of_other_rules_are_judged_anew(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("unordered", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, 2);
+    struct cell cell;
+
+    snprintf(items[0].options, sizeof items[0].options, "{\"contention\":4}");
+    fixture_open(f);
+    fixture_write(f, fixture_insert_job, &j);
+    for (int i = 1; i <= 3; i++) {
+        struct fixture_run r = { .n = i,
+                                 .job = 1,
+                                 .item = i > 1,
+                                 .outcome = OUTCOME_COMPLETED,
+                                 .environment = 1,
+                                 .distinct = i > 1 ? 1 : 3 };
+
+        fixture_write(f, fixture_whole_run, &r);
+    }
+    fixture_write(f, pretend_other_rules, NULL);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
+    fixture_close(f);
+    fixture_open(f);
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.verdict, VERDICT_INCONCLUSIVE);
+    assert_non_null(strstr(cell.reason, "contention 4"));
+    fixture_check_cells(f);
+    changes = 0;
+    fixture_read(f, read_changes, &cell.id);
+    assert_int_equal(changes, 2); /* by its first run, and now */
+    fixture_close(f);
+    fixture_open(f);
+    changes = 0;
+    fixture_read(f, read_changes, &cell.id);
+    assert_int_equal(changes, 2);
+}
+
 static int setup_empty(void **state)
 {
     *state = fixture_new();
@@ -306,6 +372,7 @@ int main(void)
         FILE_TEST(test_an_empty_file_becomes_a_database),
         FILE_TEST(test_a_database_of_version_1_opens),
         FILE_TEST(test_a_database_of_version_2_opens),
+        FILE_TEST(test_cells_of_other_rules_are_judged_anew),
     };
 
     return cmocka_run_group_tests_name("migrate", tests, NULL, NULL);

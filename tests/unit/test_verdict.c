@@ -21,9 +21,11 @@ static struct evidence completed(int64_t runs, int64_t digests)
     return e;
 }
 
-static const struct control control_varied = { .runs = 5, .varied = true };
-static const struct control control_flat = { .runs = 5, .varied = false };
-static const struct control control_missing = { .runs = 0, .varied = false };
+static const struct control control_varied = {
+    .runs = 5, .differed = true, .varied = true, .alike = "", .faced = 5
+};
+static const struct control control_flat = { .runs = 5 };
+static const struct control control_missing = { .runs = 0 };
 static const struct control is_control = { .is_control = true, .runs = 5 };
 
 static enum verdict judge(struct evidence e, const struct control *c)
@@ -40,6 +42,53 @@ static void test_green_must_be_earned(void **state)
     assert_int_equal(judge(completed(5, 1), &control_missing), VERDICT_INCONCLUSIVE);
     assert_int_equal(judge(completed(50, 1), &is_control), VERDICT_INCONCLUSIVE);
     assert_int_equal(judge(completed(0, 0), &control_varied), VERDICT_UNMEASURED);
+}
+
+static void assert_reason(const struct control *c, enum verdict verdict, const char *part)
+{
+    struct evidence e = completed(5, 1);
+    struct judgement j = verdict_judge(&e, c);
+
+    assert_int_equal(j.verdict, verdict);
+    if (!strstr(j.reason, part)) {
+        fail_msg("\"%s\" lacks \"%s\"", j.reason, part);
+    }
+}
+
+static void test_a_control_counts_for_what_faced_the_same(void **state)
+{
+    struct control c = control_varied;
+
+    (void)state;
+    c.alike = "{\"contention\":4,\"memory-poison\":\"random\"}";
+    assert_reason(&c, VERDICT_REPRODUCIBLE,
+                  "; the control varied with contention 4, memory-poison random, as 5 of "
+                  "these runs were asked for");
+    c.faced = 2;
+    assert_reason(&c, VERDICT_REPRODUCIBLE, "as 2 of these runs");
+    c.faced = 1;
+    assert_reason(&c, VERDICT_INCONCLUSIVE,
+                  "the control varied with contention 4, memory-poison random, and this "
+                  "variant completed 1 run so: at least 2 are needed");
+    c.alike = "";
+    c.faced = 0;
+    assert_reason(
+        &c, VERDICT_INCONCLUSIVE,
+        "the control varied in plain runs, and this variant completed 0 runs so");
+    c.varied = false;
+    assert_reason(&c, VERDICT_INCONCLUSIVE, "never among runs alike on one device");
+}
+
+static void test_long_requests_are_cut(void **state)
+{
+    char alike[600];
+    struct control c = control_varied;
+
+    (void)state;
+    memset(alike, ',', sizeof alike - 1);
+    alike[sizeof alike - 1] = '\0';
+    c.alike = alike;
+    assert_reason(&c, VERDICT_REPRODUCIBLE, "these runs were asked for");
 }
 
 static void test_two_digests_vary_whatever_else(void **state)
@@ -117,7 +166,10 @@ static void test_random_counts_never_earn_green_falsely(void **state)
         struct control c = { .is_control = random() % 2, .runs = random() % 3 };
         int64_t failed = 0;
 
-        c.varied = c.runs > 0 && random() % 2;
+        c.differed = c.runs > 0 && random() % 2;
+        c.varied = c.differed && random() % 2;
+        c.alike = c.varied ? "" : NULL;
+        c.faced = c.varied ? random() % 4 : 0;
         for (int o = 0; o < OUTCOME_COUNT; o++) {
             e.runs[o] = random() % 4 == 0 ? random() % 25 : 0;
             failed += outcome_is_failure((enum outcome)o) ? e.runs[o] : 0;
@@ -126,7 +178,7 @@ static void test_random_counts_never_earn_green_falsely(void **state)
         if (verdict_judge(&e, &c).verdict == VERDICT_REPRODUCIBLE) {
             assert_true(e.runs[OUTCOME_COMPLETED] >= 2);
             assert_true(e.distinct_digests <= 1);
-            assert_true(c.varied && !c.is_control);
+            assert_true(c.varied && c.faced >= VERDICT_MIN_RUNS && !c.is_control);
             assert_true(failed == 0 || e.completed_since_failure >= VERDICT_HEALING_RUNS);
             assert_int_equal(e.runs[OUTCOME_UNSUPPORTED], 0);
         }
@@ -175,6 +227,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_green_must_be_earned),
+        cmocka_unit_test(test_a_control_counts_for_what_faced_the_same),
+        cmocka_unit_test(test_long_requests_are_cut),
         cmocka_unit_test(test_two_digests_vary_whatever_else),
         cmocka_unit_test(test_failures_are_never_green),
         cmocka_unit_test(test_infrastructure_speaks_against_nobody),

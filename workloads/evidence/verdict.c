@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CONTENTION_TEXT_SIZE = 64 };
+enum { CONTENTION_TEXT_SIZE = 64, ALIKE_TEXT_SIZE = 48, VOUCHED_TEXT_SIZE = 128 };
 
 static const char *const names[VERDICT_COUNT] = {
     [VERDICT_UNMEASURED] = "unmeasured",
@@ -84,12 +84,81 @@ static const char *contention_text(const struct evidence *e,
     return ret_text;
 }
 
+/* "with contention 4, probes 1" of {"contention":4,"probes":1}, or "in plain runs". */
+static const char *alike_text(const char *alike, char ret_text[ALIKE_TEXT_SIZE])
+{
+    bool quoted = false;
+    size_t n = 0;
+
+    if (!alike[0]) {
+        return "in plain runs";
+    }
+    n = (size_t)snprintf(ret_text, ALIKE_TEXT_SIZE, "with ");
+    for (; *alike && n < ALIKE_TEXT_SIZE - 2; alike++) {
+        if (*alike == '"') {
+            quoted = !quoted;
+        } else if (quoted || !strchr("{},:", *alike)) {
+            ret_text[n++] = *alike;
+        } else if (*alike == ',') {
+            ret_text[n++] = ',';
+            ret_text[n++] = ' ';
+        } else if (*alike == ':') {
+            ret_text[n++] = ' ';
+        }
+    }
+    ret_text[n] = '\0';
+    return ret_text;
+}
+
+/* What the control lacks to vouch for the judged variant. */
+static struct judgement judge_unvouched(const struct control *c)
+{
+    char text[ALIKE_TEXT_SIZE];
+
+    if (c->runs == 0) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "the control was not measured for this case here");
+    }
+    if (!c->differed) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "the control did not vary in %" PRId64 " run%s", c->runs,
+                         plural(c->runs));
+    }
+    if (!c->varied) {
+        return judgement(
+            VERDICT_INCONCLUSIVE,
+            "the control differed only between devices or between runs asked "
+            "for otherwise, never among runs alike on one device");
+    }
+    return judgement(VERDICT_INCONCLUSIVE,
+                     "the control varied %s, and this variant completed %" PRId64
+                     " run%s so: at least %d are needed",
+                     alike_text(c->alike, text), c->faced, plural(c->faced),
+                     VERDICT_MIN_RUNS);
+}
+
+/* Which of the runs faced what made the control vary, where that is not all plain runs.
+ */
+static const char *vouched_text(const struct control *c, char ret_text[VOUCHED_TEXT_SIZE])
+{
+    char text[ALIKE_TEXT_SIZE];
+
+    ret_text[0] = '\0';
+    if (!c->no_control && c->alike[0]) {
+        snprintf(ret_text, VOUCHED_TEXT_SIZE,
+                 "; the control varied %s, as %" PRId64 " of these runs were asked for",
+                 alike_text(c->alike, text), c->faced);
+    }
+    return ret_text;
+}
+
 /* One digest in all completed runs, of which there is at least one. */
 static struct judgement judge_one_digest(const struct evidence *e,
                                          const struct control *c)
 {
     int64_t runs = e->runs[OUTCOME_COMPLETED];
     char text[CONTENTION_TEXT_SIZE];
+    char vouched[VOUCHED_TEXT_SIZE];
 
     if (c->is_control) {
         return judgement(VERDICT_INCONCLUSIVE,
@@ -101,21 +170,17 @@ static struct judgement judge_one_digest(const struct evidence *e,
         return judgement(VERDICT_INCONCLUSIVE, "1 completed run, at least %d are needed",
                          VERDICT_MIN_RUNS);
     }
-    if (!c->no_control && !c->varied) {
-        return c->runs == 0 ? judgement(VERDICT_INCONCLUSIVE,
-                                        "the control was not measured for this case here")
-                            : judgement(VERDICT_INCONCLUSIVE,
-                                        "the control did not vary in %" PRId64 " run%s",
-                                        c->runs, plural(c->runs));
+    if (!c->no_control && (!c->varied || c->faced < VERDICT_MIN_RUNS)) {
+        return judge_unvouched(c);
     }
     return judgement(
         VERDICT_REPRODUCIBLE,
         "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
-        " device%s%s; per-run difference probability < %.2g %% (95 %%)%s%.100s",
+        " device%s%s; per-run difference probability < %.2g %% (95 %%)%s%s%.100s",
         runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
         plural(e->devices), contention_text(e, text),
-        100 * verdict_difference_bound(runs), c->no_control ? "; no control: " : "",
-        c->no_control ? c->no_control : "");
+        100 * verdict_difference_bound(runs), vouched_text(c, vouched),
+        c->no_control ? "; no control: " : "", c->no_control ? c->no_control : "");
 }
 
 struct judgement verdict_judge(const struct evidence *e, const struct control *c)

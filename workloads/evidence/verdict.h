@@ -25,7 +25,9 @@ enum verdict {
 enum {
     VERDICT_MIN_RUNS = 2,
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
-    VERDICT_REASON_SIZE = 256
+    VERDICT_REASON_SIZE = 256,
+    VERDICT_RULES = 1 /* grows with every change of a verdict or of a reason's words, so
+                         that stored cells are judged anew (db/cells_judge.h) */
 };
 
 /* What the runs of one cell (case x environment) add up to. */
@@ -42,12 +44,23 @@ struct evidence {
 };
 
 /* The control of a cell: the variants of the same workload, version, size, dtype and seed
- * in the same environment that accumulate in no fixed order. */
+ * in the same environment that accumulate in no fixed order.
+ *
+ * What a control shows counts for a variant that faced the same: a control varied where
+ * runs that were asked for alike, on one device, showed at least two digests, and vouches
+ * for the variants that completed VERDICT_MIN_RUNS runs asked for alike.  Load, poison or
+ * probes that made only the control vary were never withstood by what ran without them,
+ * and a device that gives other bits than the next is no race. */
 struct control {
     bool is_control;        /* the judged variant is itself one */
     const char *no_control; /* why the workload has none; NULL when it has */
     int64_t runs;           /* completed runs of the controls together */
-    bool varied;            /* one of them showed at least two digests */
+    bool differed;          /* one of them has at least two digests, however come by */
+    bool varied;            /* as above */
+    const char *alike;      /* if it varied: how those runs were asked for beside their
+                               case, as in job_item.options ("": plainly); of several, that
+                               which the judged variant faced, then the first by text */
+    int64_t faced;          /* completed runs of the judged variant asked for so */
 };
 
 struct judgement {
