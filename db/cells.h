@@ -88,15 +88,14 @@ enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
                                               const struct cell_digest *digest),
                                 void *arg, struct err *err);
 
-/* The history of cell ID, newest first, at most LIMIT, older than BEFORE_MS (0: from the
- * newest).  Unknown cells have none. */
-/* By options, at most LIMIT. */
+/* What the completed runs of cell ID add up to by what they were asked for beside their
+ * case, in order of that, at most LIMIT.  Unknown cells have none. */
 enum err_code cells_each_alike(struct tx *tx, int64_t id, int limit,
                                void (*visit)(void *arg, const struct cell_alike *alike),
                                void *arg, struct err *err);
 
-/* Newest first, at most LIMIT, older than BEFORE_MS (0: from the newest). */
->>>>>>> 6c69dd3 (verdict: a control vouches for what faced the same)
+/* The history of cell ID, newest first, at most LIMIT, older than BEFORE_MS (0: from the
+ * newest).  Unknown cells have none. */
 enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, int limit,
                                 void (*visit)(void *arg,
                                               const struct cell_change *change),
