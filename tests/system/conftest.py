@@ -1,6 +1,8 @@
-"""Fixtures: the real service on a free port, with a data folder of its own."""
+"""Fixtures: the real service on a free port, with a data folder of its own; workers of an
+agent."""
 import pytest
 
+from agent import Agent, write_script
 from service import SELFTEST_WORKER, Service
 
 
@@ -30,3 +32,27 @@ def service(tmp_path_factory):
     shared.start()
     yield shared
     assert shared.stop() == 0, shared.log.read_text()[-3000:]
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A function that writes a worker for an agent (arguments of write_script, without the
+    path)."""
+    def make(*arguments, name="worker", **options):
+        return write_script(tmp_path / name, *arguments, **options)
+    return make
+
+
+@pytest.fixture
+def run_one(script):
+    """A function that runs one script as the only run of an agent; returns until_exit, all
+    is gone."""
+    def run(body, **command):
+        with Agent(("s", script(body))) as agent:
+            agent.hello()
+            agent.run(**command)
+            result = agent.until_exit()
+            agent.wait_gone()
+            assert agent.close() == 0
+            return result
+    return run
