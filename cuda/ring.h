@@ -117,15 +117,16 @@ __global__ static void ring_fused_kernel(struct ring ring, bool from_root)
     }
 }
 
-/* A ring a tensor. */
-__global__ static void ring_each_kernel(struct ring ring, float *sum)
+/* A ring for each GROUP of tensors side by side. */
+__global__ static void ring_groups_kernel(struct ring ring, int64_t group, float *sum)
 {
     KERNEL_FOR(i, ring.rows * RING_WIDTH)
     {
         const struct ring_tables *layers = &ring.rank[0].tables;
-        const int32_t *first = &layers->first[layers->tensor_of[i / RING_WIDTH]];
-        int64_t begin = (int64_t)first[0] * RING_WIDTH,
-                count = (int64_t)(first[1] - first[0]) * RING_WIDTH;
+        int64_t from = layers->tensor_of[i / RING_WIDTH] / group * group;
+        int64_t end = from + group < ring.tensors ? from + group : ring.tensors;
+        int64_t begin = (int64_t)layers->first[from] * RING_WIDTH,
+                count = (int64_t)layers->first[end] * RING_WIDTH - begin;
 
         sum[i] = ring_add(&ring, false, ring_chunk(i - begin, count, ring.ranks) + 1, i);
     }

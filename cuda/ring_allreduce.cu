@@ -143,13 +143,23 @@ static void compute_fixed_root(struct run *run)
     fused_reduce(run, true);
 }
 
-static void compute_ordered(struct run *run)
+static void groups_reduce(struct run *run, int64_t group)
 {
     const struct allreduce *all = (const struct allreduce *)run->state;
 
     gradients_compute(all);
-    LAUNCH_ITEMS(ring_each_kernel, ring_elements(&all->ranks.ring), all->ranks.ring,
-                 all->sum);
+    LAUNCH_ITEMS(ring_groups_kernel, ring_elements(&all->ranks.ring), all->ranks.ring,
+                 group, all->sum);
+}
+
+static void compute_ordered(struct run *run)
+{
+    groups_reduce(run, 1);
+}
+
+static void compute_fixed_groups(struct run *run)
+{
+    groups_reduce(run, RING_GROUP);
 }
 
 /* All-reduces COUNT elements from BEGIN on, of all ranks. */
@@ -302,6 +312,11 @@ static const struct workload_variant variants[] = {
       .models = "two GPUs: deterministic out of the box (slide 36)",
       .algorithm = "ring of two over a buffer packed in order of arrival",
       .compute = compute_fused },
+    { .name = "fixed_groups",
+      .summary = "four ranks on one GPU, tensors fused in fixed groups of eight",
+      .models = "Horovod's grouped all-reduce: hvd.grouped_allreduce, num_groups",
+      .algorithm = "one ring a group of eight tensors, side by side",
+      .compute = compute_fixed_groups },
     { .name = "fixed_root",
       .summary = "four ranks on one GPU, fused, reduced in the order of ranks",
       .models = "reduction to a fixed root, then broadcast (nccl issue 157)",

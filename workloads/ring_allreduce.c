@@ -14,7 +14,8 @@
  * which order tensors became ready on all ranks, and that order is the plan by which all
  * ranks then pack, reduce and unpack.  With one thread a rank there is one such order;
  * with more only the machine decides.  The cycle in which Horovod collects tensors is
- * taken to be as long as the backward pass: what is fused becomes one buffer. */
+ * taken to be as long as the backward pass: what is fused becomes one buffer.  A fixed
+ * group is fused in the order of its tensors, so its buffer is where they lie anyway. */
 #include "workloads/ring_allreduce.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@
 enum { RANKS = RING_RANKS, WIDTH = RING_WIDTH };
 
 /* What the coordinator tells: compute gradients, then one of the ways to reduce them. */
-enum order { COMPUTE, REDUCE_FUSED, REDUCE_EACH, REDUCE_TO_ROOT };
+enum order { COMPUTE, REDUCE_FUSED, REDUCE_EACH, REDUCE_GROUPS, REDUCE_TO_ROOT };
 
 /* What a rank tells after reducing; before, the tensors that are ready. */
 enum { REDUCED = -1 };
@@ -38,7 +39,9 @@ enum { REDUCED = -1 };
 struct ring {
     int64_t tensors, batch, total_rows;
     int ranks, threads;
+    int64_t group_count;
     const struct span *layers; /* where the weights of each lie: [rows][WIDTH] */
+    const struct span *groups; /* of RING_GROUP layers side by side */
     pthread_t *team;           /* each rank's copy: its threads but the first */
     /* Shared by all processes; a rank writes to its own part only. */
     float *x;         /* [ranks][batch][total rows] */
@@ -136,6 +139,10 @@ static void rank_reduce(const struct ring *ring, const struct rank *rank,
         ring_reduce(rank, ring->gradients, stride, ring->layers, ring->tensors);
         return;
     }
+    if (order == REDUCE_GROUPS) {
+        ring_reduce(rank, ring->gradients, stride, ring->groups, ring->group_count);
+        return;
+    }
     plan_copy(ring, rank, true);
     if (order == REDUCE_FUSED)
         ring_reduce(rank, ring->buffers, stride, &all, 1);
@@ -181,7 +188,8 @@ static void backward_probe(struct run *run, enum order order)
     };
 
     if (run_probing(run, 0))
-        places_probe(run, 0, values, backward_places, order == REDUCE_EACH ? 1 : 2);
+        places_probe(run, 0, values, backward_places,
+                     order == REDUCE_EACH || order == REDUCE_GROUPS ? 1 : 2);
 }
 
 /* The coordinator's part of an iteration. */
@@ -216,6 +224,11 @@ static void compute_ordered(struct run *run)
     gradients_reduce(run, REDUCE_EACH);
 }
 
+static void compute_fixed_groups(struct run *run)
+{
+    gradients_reduce(run, REDUCE_GROUPS);
+}
+
 static void compute_fixed_root(struct run *run)
 {
     gradients_reduce(run, REDUCE_TO_ROOT);
@@ -230,6 +243,23 @@ static void layers_make(struct ring *ring)
         ring->total_rows += ring_rows(t);
     }
     ring->layers = layers;
+}
+
+static void groups_make(struct ring *ring)
+{
+    int64_t count = (ring->tensors + RING_GROUP - 1) / RING_GROUP;
+    struct span *groups = run_host_alloc((size_t)count * sizeof(*groups));
+
+    memset(groups, 0, (size_t)count * sizeof(*groups));
+    for (int64_t t = 0; t < ring->tensors; t++) {
+        struct span *group = &groups[t / RING_GROUP];
+
+        if (t % RING_GROUP == 0)
+            group->first = ring->layers[t].first;
+        group->count += ring->layers[t].count;
+    }
+    ring->groups = groups;
+    ring->group_count = count;
 }
 
 static void shared_make(struct run *run, struct ring *ring)
@@ -256,6 +286,7 @@ static void setup(struct run *run)
                            .threads = run->threads };
     run->state = ring;
     layers_make(ring);
+    groups_make(ring);
     ring->team = run_host_alloc((size_t)run->threads * sizeof(*ring->team));
     ring->ranks_ready =
         run_host_alloc((size_t)shape->tensors * sizeof(*ring->ranks_ready));
@@ -319,6 +350,11 @@ static const struct workload_variant variants[] = {
       .models = "two GPUs: deterministic out of the box (slide 36)",
       .algorithm = "ring of two over a buffer packed in order of arrival",
       .compute = compute_fused },
+    { .name = "fixed_groups",
+      .summary = "four ranks, tensors fused in fixed groups of eight",
+      .models = "Horovod's grouped all-reduce: hvd.grouped_allreduce, num_groups",
+      .algorithm = "one ring a group of eight tensors, side by side",
+      .compute = compute_fixed_groups },
     { .name = "fixed_root",
       .summary = "four ranks, fused, reduced to rank 0 in the order of ranks",
       .models = "reduction to a fixed root, then broadcast (nccl issue 157)",
@@ -338,7 +374,10 @@ static const struct workload_size sizes[] = {
 static const struct workload_reference references[] = {
     { "GTC S9911 slides 36-39",
       "two GPUs are deterministic, more are not: ring all-reduce, tensor fusion", NULL },
-    { "horovod PR 1130", "grouped all-reduce, asked for", NULL },
+    { "framework determinism README, Multi-GPU using Horovod",
+      "HOROVOD_FUSION_THRESHOLD=0 as long as tensor fusion varies", NULL },
+    { "PyTorch Determinism, Multi-GPU", "HOROVOD_FUSION_THRESHOLD=0", NULL },
+    { "horovod PR 1130", "grouped all-reduce, as first proposed", "Horovod 0.21" },
     { "horovod PR 1548", "packing order and the ring's starting rank", NULL },
     { "horovod PR 2453", "grouped all-reduce: fixed groups", "Horovod 0.21" },
     { "nccl issue 157", "fused and unfused buffers differ; a fixed root does not", NULL },

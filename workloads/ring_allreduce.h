@@ -10,6 +10,7 @@
 enum {
     RING_RANKS = 4,
     RING_TWO = 2,   /* of the variants whose name ends in "two_ranks" */
+    RING_GROUP = 8, /* tensors of a fixed group */
     RING_WIDTH = 32 /* columns of a layer's weights */
 };
 
