@@ -24,7 +24,7 @@ struct step {
     float *weights, *velocity;
     int64_t position;
     uint64_t generator;
-    float rate;
+    float rate, scale;
     bool racing;
 };
 
@@ -94,24 +94,44 @@ __global__ static void group_kernel(struct step step)
     }
 }
 
-__global__ static void update_kernel(struct step step)
+/* Every thread that finds an overflow writes the same. */
+__global__ static void gradient_kernel(struct step step)
 {
     KERNEL_FOR(i, WEIGHTS)
     {
         step.data.applied[i] = step.data.gradient[i];
-        step.velocity[i] = TRAINING_MOMENTUM * step.velocity[i] + step.data.applied[i];
-        step.weights[i] -= step.rate * step.velocity[i];
         step.data.gradient[i] = 0;
+        if (training_overflows(step.data.applied[i], step.scale))
+            *step.data.overflow = 1;
     }
 }
 
-static void step_compute(const struct step *step)
+__global__ static void update_kernel(struct step step)
 {
+    if (*step.data.overflow)
+        return;
+    KERNEL_FOR(i, WEIGHTS)
+    {
+        step.velocity[i] = TRAINING_MOMENTUM * step.velocity[i] + step.data.applied[i];
+        step.weights[i] -= step.rate * step.velocity[i];
+    }
+}
+
+/* Returns whether a gradient was too large, when all is done. */
+static bool step_compute(const struct step *step)
+{
+    int32_t overflow;
+
+    CUDA_TRY(cudaMemsetAsync(step->data.overflow, 0, sizeof(overflow)));
     LAUNCH(group_kernel, TRAINING_GROUPS, THREADS, 0, 0, *step);
     if (!step->racing)
         parts_join(step->data.parts, TRAINING_GROUPS, WEIGHTS, WEIGHTS,
                    step->data.gradient);
+    LAUNCH_ITEMS(gradient_kernel, WEIGHTS, *step);
     LAUNCH_ITEMS(update_kernel, WEIGHTS, *step);
+    CUDA_TRY(cudaMemcpy(&overflow, step->data.overflow, sizeof(overflow),
+                        cudaMemcpyDeviceToHost));
+    return overflow;
 }
 
 static double mean_loss(const struct training_data *data)
@@ -156,8 +176,8 @@ static double train(struct run *run, int first, int end)
         step.position = now->position;
         step.generator = now->generator;
         step.rate = now->rate;
-        step_compute(&step);
-        training_step_end(now, step.data.examples);
+        step.scale = now->scale;
+        training_step_end(now, step.data.examples, step_compute(&step));
         if (run_probing(run, i))
             halves_probe(run, i, step.weights, step.velocity);
     }
@@ -189,13 +209,14 @@ static void setup(struct run *run)
     data->applied = (float *)run_alloc(run, bytes);
     data->parts = (float *)run_alloc(run, TRAINING_GROUPS * bytes);
     data->losses = (float *)run_alloc(run, BATCH * sizeof(float));
+    data->overflow = (int32_t *)run_alloc(run, sizeof(*data->overflow));
     halves->train = train;
     halves->write = output_write;
 }
 
 static const struct workload checkpoint_resume_cuda = {
     .name = "checkpoint_resume",
-    .version = 3,
+    .version = 4,
     .backend = "cuda",
     .variants = halves_variants,
     .variant_count = HALVES_VARIANTS,

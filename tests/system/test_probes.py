@@ -117,7 +117,8 @@ def test_both_processes_of_a_resumed_training_are_recorded():
     assert trace(run("checkpoint_resume", "resumed", "--probes", "1")) == straight
     for variant, place in (("no_rng", "rng/dropout"), ("no_data_loader", "data/position"),
                            ("no_optimizer", "optimizer/velocity/before"),
-                           ("no_schedule", "optimizer/rate")):
+                           ("no_schedule", "optimizer/rate"),
+                           ("no_scaler", "optimizer/scale")):
         other = trace(run("checkpoint_resume", variant, "--probes", "1", iterations=1))
         a, b = next((a, b) for a, b in zip(straight, other) if a != b)
         assert a[:4] == b[:4] == (0, 2, place, NOTHING)

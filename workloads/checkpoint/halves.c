@@ -21,7 +21,7 @@ enum training_part halves_omitted(const struct run *run)
 {
     static const char *const names[] = {
         [OPTIMIZER] = "no_optimizer", [SCHEDULE] = "no_schedule", [STEP] = "no_step",
-        [LOADER] = "no_data_loader",  [GENERATOR] = "no_rng",
+        [LOADER] = "no_data_loader",  [SCALER] = "no_scaler",     [GENERATOR] = "no_rng",
     };
 
     for (int part = OPTIMIZER; part < NOTHING; part++)
@@ -181,6 +181,11 @@ const struct workload_variant halves_variants[HALVES_VARIANTS] = {
       .summary = "resumed, the learning rate begins anew; must differ from ordered",
       .models = "a checkpoint without the learning rate scheduler's state",
       .algorithm = "fixed tree, resumed without schedule",
+      .compute = compute_resumed },
+    { .name = "no_scaler",
+      .summary = "resumed, the loss scale begins anew; must differ from ordered",
+      .models = "a checkpoint without torch.cuda.GradScaler's statistics",
+      .algorithm = "fixed tree, resumed without loss scale",
       .compute = compute_resumed },
     { .name = "no_rng",
       .summary = "resumed, dropout's generator begins anew; must differ from ordered",

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-enum { HALVES_STEPS = 4, HALVES_VARIANTS = 8 };
+enum { HALVES_STEPS = 4, HALVES_VARIANTS = 9 };
 
 /* Its variants; the first is the control. */
 extern const struct workload_variant halves_variants[HALVES_VARIANTS];

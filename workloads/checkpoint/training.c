@@ -20,6 +20,7 @@ void training_begin(const struct training_data *data, struct training *training)
         training->weights[i] = TRAINING_SPREAD * data->initial[i];
     training->rate = TRAINING_FIRST_RATE;
     training->generator = data->seed;
+    training->scale = TRAINING_SCALE;
 }
 
 void training_part_copy(struct training *to, const struct training *from,
@@ -40,6 +41,10 @@ void training_part_copy(struct training *to, const struct training *from,
         break;
     case LOADER:
         to->position = from->position;
+        break;
+    case SCALER:
+        to->scale = from->scale;
+        to->growth = from->growth;
         break;
     case GENERATOR:
         to->generator = from->generator;
@@ -78,7 +83,7 @@ static float example_gradient(const struct training_data *data,
     return loss + log_f32(sum);
 }
 
-/* For all threads of the team, as is the next one. */
+/* For all threads of the team, as are the next two. */
 static void gradients_compute(const struct training_data *data,
                               const struct training *training, bool racing)
 {
@@ -98,25 +103,47 @@ static void gradients_compute(const struct training_data *data,
     }
 }
 
-static void weights_update(const struct training_data *data, struct training *training,
-                           bool racing)
+static void gradient_join(const struct training_data *data, float scale, bool racing)
 {
 #pragma omp for
     for (int64_t begin = 0; begin < WEIGHTS; begin += CHUNK) {
+        bool overflow = false;
+
         if (!racing)
             tree_sum(data->parts, TRAINING_GROUPS, WEIGHTS, begin, begin + CHUNK);
         for (int64_t i = begin; i < begin + CHUNK; i++) {
             data->applied[i] = racing ? data->gradient[i] : data->parts[i];
-            training->velocity[i] =
-                TRAINING_MOMENTUM * training->velocity[i] + data->applied[i];
-            training->weights[i] -= training->rate * training->velocity[i];
             data->gradient[i] = 0;
+            overflow |= training_overflows(data->applied[i], scale);
+        }
+        if (overflow) {
+#pragma omp atomic write
+            *data->overflow = 1;
         }
     }
 }
 
-void training_step_end(struct training *training, int64_t examples)
+static void weights_update(const struct training_data *data, struct training *training)
 {
+#pragma omp for
+    for (int64_t i = 0; i < WEIGHTS; i++) {
+        training->velocity[i] =
+            TRAINING_MOMENTUM * training->velocity[i] + data->applied[i];
+        training->weights[i] -= training->rate * training->velocity[i];
+    }
+}
+
+static void scale_update(struct training *training, bool overflow)
+{
+    bool grows = !overflow && training->growth + 1 == TRAINING_GROWTH_STEPS;
+
+    training->growth = overflow || grows ? 0 : training->growth + 1;
+    training->scale *= overflow ? TRAINING_BACKOFF : grows ? 2 : 1;
+}
+
+void training_step_end(struct training *training, int64_t examples, bool overflow)
+{
+    scale_update(training, overflow);
     training->step++;
     if (training->step % DECAY_STEPS == 1)
         training->rate *= TRAINING_DECAY;
@@ -127,12 +154,15 @@ void training_step_end(struct training *training, int64_t examples)
 void training_step(const struct training_data *data, struct training *training,
                    int threads, bool racing)
 {
+    *data->overflow = 0;
 #pragma omp parallel num_threads(threads)
     {
         gradients_compute(data, training, racing);
-        weights_update(data, training, racing);
+        gradient_join(data, training->scale, racing);
+        if (!*data->overflow)
+            weights_update(data, training);
     }
-    training_step_end(training, data->examples);
+    training_step_end(training, data->examples, *data->overflow);
 }
 
 double training_loss(const struct training_data *data)
