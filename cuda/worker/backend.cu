@@ -26,6 +26,7 @@ static void *cuda_allocate(struct run *run, size_t bytes)
 {
     void *memory = NULL;
     cudaError_t error = cudaMalloc(&memory, bytes);
+
     (void)run;
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError(); /* forgets it: the device is as it was */
@@ -65,6 +66,7 @@ static void cuda_timer_start(struct run *run)
 static double cuda_timer_stop(struct run *run)
 {
     float milliseconds;
+
     (void)run;
     CUDA_TRY(cudaEventRecord(timer_end));
     CUDA_TRY(cudaDeviceSynchronize());

@@ -21,6 +21,7 @@ static struct {
 static void describe_missing_driver(char ret_cause[DEVICE_CAUSE_SIZE])
 {
     char runtime[VERSION_SIZE], driver[VERSION_SIZE];
+
     facts_runtime_version(runtime);
     if (!facts_driver_api_version(driver)) {
         snprintf(ret_cause, DEVICE_CAUSE_SIZE,
@@ -38,6 +39,7 @@ static void describe_missing_driver(char ret_cause[DEVICE_CAUSE_SIZE])
 static void describe_no_device(char ret_cause[DEVICE_CAUSE_SIZE])
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
     snprintf(ret_cause, DEVICE_CAUSE_SIZE,
              "the NVIDIA driver shows no GPU%s%.128s (cudaErrorNoDevice, 100)",
              visible ? "; CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
@@ -68,6 +70,7 @@ int device_count(char ret_cause[DEVICE_CAUSE_SIZE])
 {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
+
     ret_cause[0] = '\0';
     if (error == cudaSuccess && count < 1)
         error = cudaErrorNoDevice;
@@ -99,8 +102,10 @@ void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE])
     bool is_slice = facts_mig_profile(properties) != NULL;
     char *end = ret_id + snprintf(ret_id, DEVICE_ID_SIZE, "%s",
                                   is_slice ? "MIG-" : DEVICE_ID_PREFIX);
+
     for (int i = 0; i < 16; i++) {
         bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+
         end += snprintf(end, 4, "%s%02x", dash ? "-" : "",
                         (unsigned char)properties->uuid.bytes[i]);
     }
@@ -114,6 +119,7 @@ bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
     char cause[DEVICE_CAUSE_SIZE];
     cudaDeviceProp properties;
     int listed = 0, count = id ? device_count(cause) : 0;
+
     for (int i = 0; i < count && listed < DEVICES_MAX; i++) {
         if (!device_read(i, &properties))
             return true;
@@ -136,6 +142,7 @@ void device_open(struct run *run)
 {
     char cause[DEVICE_CAUSE_SIZE];
     int index;
+
     device.run = run;
     run->threads = 1;
     if (device_count(cause) == 0) {

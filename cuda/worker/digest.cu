@@ -23,6 +23,7 @@ __device__ static void keys_fill(struct keys *keys)
     for (uint32_t pair = threadIdx.x; pair < PAIRS; pair += blockDim.x) {
         struct digest_partial first = digest_key(WORDS_A_LOAD * pair);
         struct digest_partial second = digest_key(WORDS_A_LOAD * pair + 1);
+
         keys->a[pair].x = first.a;
         keys->a[pair].y = second.a;
         keys->b[pair].x = first.b;
@@ -57,6 +58,7 @@ __device__ static unsigned long long cut_word(const unsigned char *data, int64_t
                                               int64_t at)
 {
     unsigned long long word = 0;
+
     for (int64_t i = at; i < at + 8 && i < bytes; i++)
         word |= (unsigned long long)data[i] << (8 * (i - at));
     return word;
@@ -67,6 +69,7 @@ __device__ static struct digest_partial
 cut_sums(const struct keys *keys, const unsigned char *data, int64_t bytes, int lane)
 {
     struct digest_partial sums = { 0, 0 };
+
     for (int pair = lane; pair < PAIRS; pair += WARP_LANES) {
         ulonglong2 words;
         words.x = cut_word(data, bytes, 16 * (int64_t)pair);
@@ -94,6 +97,7 @@ __global__ static void digest_kernel(const unsigned char *data, int64_t bytes,
         struct digest_partial sums = rest >= DIGEST_BLOCK_BYTES
                                          ? whole_sums(&keys, start, lane)
                                          : cut_sums(&keys, start, rest, lane);
+
         sums.a = warp_sum(sums.a);
         sums.b = warp_sum(sums.b);
         mine = digest_partial_add(mine, digest_block_close(sums, (uint64_t)block));
@@ -124,6 +128,7 @@ struct digest digest_device(struct run *run, const struct tensor *tensor)
     unsigned long long total[2] = { 0, 0 };
     int64_t bytes = tensor_elements(tensor) * (int64_t)dtype_bytes(tensor->dtype);
     struct digest_partial partial;
+
     (void)run;
     if (device_has_failed()) { /* the run ends, and says what it can */
         struct digest none = { 0, 0 };

@@ -35,6 +35,7 @@ __device__ static void chunk_flush(const struct chunk_bins *bins, struct bins *t
     __syncthreads();
     for (int bin = threadIdx.x; bin < NARROW_BINS; bin += blockDim.x) {
         unsigned long long low = 0, high = 0;
+
         for (int copy = 0; copy < COPIES; copy++) {
             low += bins->low[bin][copy];
             high += bins->high[bin][copy];
@@ -74,6 +75,7 @@ __global__ static void narrow_kernel(const void *data, int64_t elements, int byt
         for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
             struct exact_sum_parts parts =
                 exact_sum_take_apart(format, load_bits(data, i, bytes));
+
             atomicAdd(&bins.low[parts.bin][copy], (unsigned int)parts.low);
             atomicAdd(&bins.high[parts.bin][copy], (unsigned int)parts.high);
             seen |= parts.seen;
@@ -158,6 +160,7 @@ static void launch(const struct tensor *tensor, struct exact_sum_format format)
 double exact_sum_device(struct run *run, const struct tensor *tensor)
 {
     struct exact_sum sum;
+
     (void)run;
     CUDA_TRY(cudaMemsetAsync(device_bins, 0, sizeof(*device_bins)));
     launch(tensor, exact_sum_format_of((int)tensor->dtype));

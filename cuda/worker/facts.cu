@@ -23,6 +23,7 @@ static void write_version(int version, char ret_version[VERSION_SIZE])
 void facts_runtime_version(char ret_version[VERSION_SIZE])
 {
     int version = CUDART_VERSION;
+
     cudaRuntimeGetVersion(&version);
     write_version(version, ret_version);
 }
@@ -30,6 +31,7 @@ void facts_runtime_version(char ret_version[VERSION_SIZE])
 bool facts_driver_api_version(char ret_version[VERSION_SIZE])
 {
     int version = 0;
+
     if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0)
         return false;
     write_version(version, ret_version);
@@ -39,6 +41,7 @@ bool facts_driver_api_version(char ret_version[VERSION_SIZE])
 const char *facts_mig_profile(const cudaDeviceProp *properties)
 {
     const char *mig = strstr(properties->name, " MIG ");
+
     return mig ? mig + strlen(" MIG ") : NULL;
 }
 
@@ -49,12 +52,14 @@ static bool read_driver_version(char ret_version[VERSION_SIZE])
     char line[256] = "";
     char *rest = line;
     FILE *file = fopen(driver_file, "re");
+
     if (!file)
         return false;
     bool read = fgets(line, sizeof(line), file) != NULL;
     fclose(file);
     for (char *word; read && (word = strtok_r(rest, " \n", &rest));) {
         size_t digits = strspn(word, "0123456789.");
+
         if (isdigit((unsigned char)word[0]) && strchr(word, '.') &&
             word[digits] == '\0' && digits < VERSION_SIZE) {
             memcpy(ret_version, word, digits + 1);
@@ -67,6 +72,7 @@ static bool read_driver_version(char ret_version[VERSION_SIZE])
 static void emit_versions(struct emit *emit)
 {
     char version[VERSION_SIZE];
+
     if (read_driver_version(version))
         emit_string(emit, "driver", version);
     if (facts_driver_api_version(version))
@@ -79,6 +85,7 @@ static void emit_hardware(struct emit *emit, const cudaDeviceProp *properties)
 {
     char capability[VERSION_SIZE];
     const char *profile = facts_mig_profile(properties);
+
     snprintf(capability, sizeof(capability), "%d.%d", properties->major,
              properties->minor);
     emit_string(emit, "compute_capability", capability);
@@ -90,6 +97,7 @@ static void emit_hardware(struct emit *emit, const cudaDeviceProp *properties)
 void facts_emit_environment(struct emit *emit, const struct run *run)
 {
     const cudaDeviceProp *properties = device_opened();
+
     (void)run;
     if (properties) {
         emit_string(emit, "model", properties->name);
@@ -102,6 +110,7 @@ static void emit_device(struct emit *emit, int index)
 {
     cudaDeviceProp properties;
     char id[DEVICE_ID_SIZE];
+
     if (!device_read(index, &properties))
         return;
     device_id(&properties, id);
@@ -120,6 +129,7 @@ void facts_emit_probe(struct emit *emit)
 {
     char cause[DEVICE_CAUSE_SIZE];
     int count = device_count(cause);
+
     emit_object(emit, "versions");
     emit_versions(emit);
     nvml_emit_versions(emit);

@@ -15,6 +15,7 @@ __global__ static void fill_kernel(struct tensor tensor, struct filling filling,
 void fill_tensor(struct run *run, struct tensor *tensor, const struct filling *filling)
 {
     int64_t elements = tensor_elements(tensor);
+
     (void)run;
     LAUNCH_ITEMS(fill_kernel, elements, *tensor, *filling, elements);
 }

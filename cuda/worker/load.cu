@@ -15,6 +15,7 @@ __global__ static void load_kernel(float *values, int64_t count)
     KERNEL_FOR(i, count)
     {
         float value = values[i];
+
         for (int round = 0; round < ROUNDS; round++)
             value = value * 0.999f + 0.001f;
         values[i] = value;
@@ -24,6 +25,7 @@ __global__ static void load_kernel(float *values, int64_t count)
 void load_device(struct run *)
 {
     static float *values;
+
     if (!values) {
         CUDA_TRY(cudaMalloc((void **)&values, FLOATS * sizeof(*values)));
         CUDA_TRY(cudaMemset(values, 0, FLOATS * sizeof(*values)));

@@ -14,8 +14,10 @@ typedef struct digest_partial block_sums_fn(const unsigned char *block);
 static struct digest_partial block_sums_portable(const unsigned char *block)
 {
     struct digest_partial sums = { 0, 0 };
+
     for (int j = 0; j < DIGEST_BLOCK_WORDS; j++) {
         uint64_t word;
+
         memcpy(&word, block + 8 * j, sizeof word);
         sums.a += digest_product(word, keys_a[j]);
         sums.b += digest_product(word, keys_b[j]);
@@ -71,6 +73,7 @@ __attribute__((constructor)) static void digest_prepare(void)
 {
     for (uint32_t j = 0; j < DIGEST_BLOCK_WORDS; j++) {
         struct digest_partial key = digest_key(j);
+
         keys_a[j] = key.a;
         keys_b[j] = key.b;
     }
@@ -92,9 +95,11 @@ static struct digest_partial sum_blocks(block_sums_fn *sums_of, const void *data
                        ? blocks
                        : first_block + block_count;
     const unsigned char *start = data;
+
     for (uint64_t block = first_block; block < end; block++) {
         unsigned char padded[DIGEST_BLOCK_BYTES];
         const unsigned char *at = start + block * DIGEST_BLOCK_BYTES;
+
         if (block == whole) {
             memcpy(padded, at, tail);
             memset(padded + tail, 0, sizeof padded - tail);
@@ -130,6 +135,7 @@ struct digest digest_finish(struct digest_partial total, uint64_t bytes, int dty
                             int rank, const int64_t *shape)
 {
     struct digest digest = { total.a, total.b };
+
     digest = absorb(digest, bytes);
     digest = absorb(digest, (uint64_t)dtype);
     digest = absorb(digest, (uint64_t)rank);
@@ -142,12 +148,14 @@ struct digest digest_bytes(const void *data, uint64_t bytes)
 {
     int64_t shape = (int64_t)bytes;
     struct digest_partial total = digest_blocks(data, bytes, 0, UINT64_MAX);
+
     return digest_finish(total, bytes, DIGEST_DTYPE_BYTES, 1, &shape);
 }
 
 struct digest digest_combine(const struct digest *parts, int count)
 {
     struct digest digest = { DIGEST_C0, DIGEST_C1 };
+
     digest = absorb(digest, (uint64_t)count);
     for (int i = 0; i < count; i++) {
         digest = absorb(digest, parts[i].hi);
@@ -160,6 +168,7 @@ void digest_hex(struct digest digest, char ret_hex[DIGEST_HEX_SIZE])
 {
     for (int i = 0; i < DIGEST_HEX_SIZE - 1; i++) {
         uint64_t word = i < 16 ? digest.hi : digest.lo;
+
         ret_hex[i] = "0123456789abcdef"[word >> (60 - 4 * (i % 16)) & 15u];
     }
     ret_hex[DIGEST_HEX_SIZE - 1] = '\0';
@@ -168,9 +177,11 @@ void digest_hex(struct digest digest, char ret_hex[DIGEST_HEX_SIZE])
 bool digest_parse(const char *hex, struct digest *ret_digest)
 {
     uint64_t words[2] = { 0, 0 };
+
     for (int i = 0; i < DIGEST_HEX_SIZE - 1; i++) {
         char c = hex[i];
         bool decimal = c >= '0' && c <= '9';
+
         if (!decimal && (c < 'a' || c > 'f'))
             return false;
         words[i / 16] = words[i / 16] << 4 | (uint64_t)(decimal ? c - '0' : c - 'a' + 10);

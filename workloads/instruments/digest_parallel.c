@@ -12,6 +12,7 @@ static struct digest_partial blocks_parallel(const void *data, uint64_t bytes,
                                              int threads)
 {
     uint64_t blocks = bytes / DIGEST_BLOCK_BYTES + (bytes % DIGEST_BLOCK_BYTES != 0);
+
     if (threads <= 1 || blocks < 2 * BLOCKS_WORTH_A_THREAD)
         return digest_blocks(data, bytes, 0, blocks);
     uint64_t a = 0, b = 0;
@@ -20,6 +21,7 @@ static struct digest_partial blocks_parallel(const void *data, uint64_t bytes,
     for (int i = 0; i < threads; i++) {
         struct digest_partial part =
             digest_blocks(data, bytes, (uint64_t)i * chunk, chunk);
+
         a += part.a;
         b += part.b;
     }
@@ -30,6 +32,7 @@ struct digest digest_tensor(const void *data, int dtype, size_t dtype_bytes, int
                             const int64_t *shape, int threads)
 {
     uint64_t bytes = dtype_bytes;
+
     for (int i = 0; i < rank; i++)
         bytes *= (uint64_t)shape[i];
     return digest_finish(blocks_parallel(data, bytes, threads), bytes, dtype, rank,
@@ -39,6 +42,7 @@ struct digest digest_tensor(const void *data, int dtype, size_t dtype_bytes, int
 static uint64_t source_bytes(const struct digest_source *source)
 {
     uint64_t bytes = source->dtype_bytes;
+
     for (int i = 0; i < source->rank; i++)
         bytes *= (uint64_t)source->shape[i];
     return bytes;
@@ -47,6 +51,7 @@ static uint64_t source_bytes(const struct digest_source *source)
 static uint64_t pieces(uint64_t bytes)
 {
     uint64_t piece = (uint64_t)PIECE_BLOCKS * DIGEST_BLOCK_BYTES;
+
     return bytes / piece + (bytes % piece != 0);
 }
 
@@ -65,6 +70,7 @@ static void pieces_take(struct batch *batch)
 {
     for (int i = 0;;) {
         uint64_t piece = __atomic_fetch_add(&batch->next, 1, __ATOMIC_RELAXED);
+
         while (i < batch->count && piece >= batch->end[i])
             i++;
         if (i == batch->count)
@@ -83,6 +89,7 @@ static void batch_digest(const struct digest_source *sources, int count, int thr
 {
     struct batch batch = { .sources = sources, .count = count };
     uint64_t total = 0, bytes = 0;
+
     for (int i = 0; i < count; i++) {
         bytes += source_bytes(&sources[i]);
         batch.end[i] = total += pieces(source_bytes(&sources[i]));
@@ -93,6 +100,7 @@ static void batch_digest(const struct digest_source *sources, int count, int thr
     pieces_take(&batch);
     for (int i = 0; i < count; i++) {
         struct digest_partial sum = { batch.a[i], batch.b[i] };
+
         ret_digests[i] = digest_finish(sum, source_bytes(&sources[i]), sources[i].dtype,
                                        sources[i].rank, sources[i].shape);
     }

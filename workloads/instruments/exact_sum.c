@@ -35,6 +35,7 @@ void exact_sum_deposit(struct exact_sum *sum, bool negative, uint64_t magnitude,
     int64_t pieces[3] = { (int64_t)(low & 0xffffffffu),
                           (int64_t)((low >> 32) + (high & 0xffffffffu)),
                           (int64_t)(high >> 32) };
+
     for (int i = 0; i < 3; i++)
         limb[i] += negative ? -pieces[i] : pieces[i];
 }
@@ -43,6 +44,7 @@ void exact_sum_note(struct exact_sum *sum, bool negative, bool is_first, bool is
                     bool fractions)
 {
     bool is_negative_zero = negative && is_first && !fractions;
+
     sum->negative_zero |= is_negative_zero;
     sum->other |= !is_negative_zero;
     sum->nan |= is_last && fractions;
@@ -53,12 +55,14 @@ void exact_sum_note(struct exact_sum *sum, bool negative, bool is_first, bool is
 static void add_signed(struct exact_sum *sum, int64_t value, int position)
 {
     uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
     exact_sum_deposit(sum, value < 0, magnitude, EXACT_SUM_UNIT + position);
 }
 
 static void add_uint8(struct exact_sum *sum, const unsigned char *data, int64_t n)
 {
     int64_t total = 0;
+
     for (int64_t i = 0; i < n; i++)
         total += data[i];
     add_signed(sum, total, 0);
@@ -67,8 +71,10 @@ static void add_uint8(struct exact_sum *sum, const unsigned char *data, int64_t 
 static void add_int32(struct exact_sum *sum, const unsigned char *data, int64_t n)
 {
     int64_t total = 0;
+
     for (int64_t i = 0; i < n; i++) {
         int32_t value;
+
         memcpy(&value, data + 4 * i, sizeof value);
         total += value;
     }
@@ -78,8 +84,10 @@ static void add_int32(struct exact_sum *sum, const unsigned char *data, int64_t 
 static void add_int64(struct exact_sum *sum, const unsigned char *data, int64_t n)
 {
     int64_t low = 0, high = 0;
+
     for (int64_t i = 0; i < n; i++) {
         int64_t value;
+
         memcpy(&value, data + 8 * i, sizeof value);
         low += value & 0xffffffff;
         high += value >> 32;
@@ -126,8 +134,10 @@ static size_t add_chunk(struct exact_sum *sum, int dtype, const unsigned char *d
 void exact_sum_add(struct exact_sum *sum, int dtype, const void *data, int64_t n)
 {
     const unsigned char *at = data;
+
     while (n > 0) {
         int64_t count = n < EXACT_SUM_CHUNK ? n : EXACT_SUM_CHUNK;
+
         at += (size_t)count * add_chunk(sum, dtype, at, count);
         exact_sum_carry(sum);
         n -= count;
@@ -173,6 +183,7 @@ static uint64_t round_magnitude(const int64_t *limbs, int highest)
 {
     int lowest = highest > 52 ? highest - 52 : 0;
     uint64_t significand = 0;
+
     for (int position = highest; position >= lowest; position--)
         significand = significand << 1 | bit_at(limbs, position);
     if (lowest > 0 && bit_at(limbs, lowest - 1))

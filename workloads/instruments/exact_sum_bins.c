@@ -29,6 +29,7 @@ struct exact_sum_format exact_sum_format_of(int dtype)
 static void add_integers(struct exact_sum *sum, uint64_t low, uint64_t high)
 {
     int64_t above = (int64_t)high;
+
     exact_sum_deposit(sum, false, low, EXACT_SUM_UNIT);
     exact_sum_deposit(sum, above < 0, above < 0 ? -high : high, EXACT_SUM_UNIT + 32);
 }
@@ -41,6 +42,7 @@ static void add_bin(struct exact_sum *sum, struct exact_sum_format format, int b
     int bias = last >> 1;
     int position =
         EXACT_SUM_UNIT + 1 - bias - format.fraction_bits + (exponent ? exponent - 1 : 0);
+
     exact_sum_deposit(sum, bin > last, low, position);
     exact_sum_deposit(sum, bin > last, high, position + format.split);
 }
@@ -50,6 +52,7 @@ void exact_sum_add_bins(struct exact_sum *sum, int dtype, const uint64_t *low,
 {
     struct exact_sum_format format = exact_sum_format_of(dtype);
     int last = (1 << format.exponent_bits) - 1;
+
     if (format.exponent_bits == 0)
         add_integers(sum, low[0], high[0]);
     for (int bin = 0; format.exponent_bits && bin <= 2 * last + 1; bin++)

@@ -21,6 +21,7 @@ _Static_assert(EXACT_SUM_CHUNK <= 1 << (COUNT_SHIFT - 20), "bins overflow");
 static inline void fill_bin(struct bin *bins, const unsigned char *value)
 {
     uint64_t bits;
+
     memcpy(&bits, value, sizeof bits);
     struct bin *bin = &bins[bits >> 52];
     bin->low += (uint32_t)bits;
@@ -33,6 +34,7 @@ static void empty_bin(struct exact_sum *sum, bool negative, int exponent, struct
     uint64_t count = bin.high >> COUNT_SHIFT;
     uint64_t high = bin.high & (((uint64_t)1 << COUNT_SHIFT) - 1);
     bool fractions = bin.low || high;
+
     exact_sum_note(sum, negative, exponent == 0, exponent == EXPONENTS - 1, fractions);
     if (exponent == EXPONENTS - 1)
         return;
@@ -47,6 +49,7 @@ void exact_sum_add_float64(struct exact_sum *sum, const void *data, int64_t n)
 {
     struct bin bins[TABLES][2 * EXPONENTS];
     const unsigned char *at = data;
+
     memset(bins, 0, sizeof bins);
     for (int64_t i = 0; i + 1 < n; i += 2) {
         fill_bin(bins[0], at + 8 * i);
@@ -57,6 +60,7 @@ void exact_sum_add_float64(struct exact_sum *sum, const void *data, int64_t n)
     for (int i = 0; i < 2 * EXPONENTS; i++) {
         struct bin bin = { bins[0][i].low + bins[1][i].low,
                            bins[0][i].high + bins[1][i].high };
+
         if (bin.high)
             empty_bin(sum, i >= EXPONENTS, i % EXPONENTS, bin);
     }

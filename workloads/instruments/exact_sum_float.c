@@ -32,6 +32,7 @@ typedef uint32_t load_fn(const unsigned char *data, int64_t i);
 static ALWAYS_INLINE uint32_t load_32(const unsigned char *data, int64_t i)
 {
     uint32_t bits;
+
     memcpy(&bits, data + 4 * i, sizeof bits);
     return bits;
 }
@@ -39,6 +40,7 @@ static ALWAYS_INLINE uint32_t load_32(const unsigned char *data, int64_t i)
 static ALWAYS_INLINE uint32_t load_16(const unsigned char *data, int64_t i)
 {
     uint16_t bits;
+
     memcpy(&bits, data + 2 * i, sizeof bits);
     return bits;
 }
@@ -46,6 +48,7 @@ static ALWAYS_INLINE uint32_t load_16(const unsigned char *data, int64_t i)
 static ALWAYS_INLINE void fill_bin(uint64_t *bins, uint32_t bits, struct format format)
 {
     uint32_t fraction = bits & ((1u << format.fraction_bits) - 1u);
+
     bins[bits >> format.fraction_bits] += (uint64_t)1 << BIN_COUNT_SHIFT | fraction;
 }
 
@@ -55,6 +58,7 @@ static void empty_bin(struct exact_sum *sum, struct format format, bool negative
                       unsigned exponent, uint64_t count, uint64_t fractions)
 {
     bool is_last = exponent == (1u << format.exponent_bits) - 1u;
+
     exact_sum_note(sum, negative, exponent == 0, is_last, fractions != 0);
     if (is_last)
         return;
@@ -70,8 +74,10 @@ static void empty_bins(struct exact_sum *sum, uint64_t bins[TABLES][BINS_MAX],
 {
     unsigned exponents = 1u << format.exponent_bits;
     uint64_t fraction_mask = ((uint64_t)1 << BIN_COUNT_SHIFT) - 1;
+
     for (unsigned bin = 0; bin < 2 * exponents; bin++) {
         uint64_t count = 0, fractions = 0;
+
         for (int table = 0; table < TABLES; table++) {
             count += bins[table][bin] >> BIN_COUNT_SHIFT;
             fractions += bins[table][bin] & fraction_mask;
@@ -86,6 +92,7 @@ static ALWAYS_INLINE void add_bins(struct exact_sum *sum, const unsigned char *d
 {
     uint64_t bins[TABLES][BINS_MAX] = { { 0 } };
     int64_t i = 0;
+
     for (; i + TABLES <= n; i += TABLES) {
         fill_bin(bins[0], load(data, i), format);
         fill_bin(bins[1], load(data, i + 1), format);

@@ -71,6 +71,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(struct reading *reading
                                                          const char *format, ...)
 {
     va_list arguments;
+
     va_start(arguments, format);
     vsnprintf(reading->message, ARGS_MESSAGE_SIZE, format, arguments);
     va_end(arguments);
@@ -80,6 +81,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(struct reading *reading
 static bool refuse_option(struct reading *reading, const char *word)
 {
     const char *names[OPTION_COUNT + COUNT_OF(commands)];
+
     memcpy(names, option_names, sizeof(option_names));
     for (int i = 0; i < COUNT_OF(commands); i++) {
         names[OPTION_COUNT + i] = commands[i].option;
@@ -91,6 +93,7 @@ static bool refuse_option(struct reading *reading, const char *word)
 static bool read_command(struct reading *reading, const char *word, bool *ret_is_command)
 {
     struct args *args = reading->args;
+
     for (int i = 0; i < COUNT_OF(commands); i++) {
         if (strcmp(word, commands[i].option) != 0) {
             continue;
@@ -118,6 +121,7 @@ static bool read_words(struct reading *reading, int argc, char *const *argv)
 {
     for (int i = 1; i < argc; i++) {
         bool is_command = false;
+
         if (!read_command(reading, argv[i], &is_command)) {
             return false;
         }
@@ -142,6 +146,7 @@ static bool read_words(struct reading *reading, int argc, char *const *argv)
 static bool parse_decimal(const char *text, uint64_t *ret_value)
 {
     const char *end = args_decimal(text, UINT64_MAX, ret_value);
+
     return end && *end == '\0';
 }
 
@@ -150,6 +155,7 @@ static bool read_count(struct reading *reading, enum option option, int maximum,
 {
     const char *text = reading->values[option];
     uint64_t value = 0;
+
     if (!text) {
         return true;
     }
@@ -164,6 +170,7 @@ static bool read_count(struct reading *reading, enum option option, int maximum,
 static bool read_seed(struct reading *reading)
 {
     const char *text = reading->values[OPTION_SEED];
+
     if (text && !parse_decimal(text, &reading->args->seed)) {
         return refuse(reading, "--seed is '%.128s', not a number in 0 .. 2^64-1", text);
     }
@@ -173,6 +180,7 @@ static bool read_seed(struct reading *reading)
 static bool read_workload(struct reading *reading)
 {
     const char *name = reading->values[OPTION_WORKLOAD];
+
     if (!name) {
         return refuse(reading, "option '--workload' is missing");
     }
@@ -205,6 +213,7 @@ static bool read_case(struct reading *reading)
     struct args *args = reading->args;
     const struct workload *w = args->workload;
     const char *names[WORKLOAD_CHOICES_MAX];
+
     for (int i = 0; i < w->variant_count; i++) {
         names[i] = w->variants[i].name;
     }
@@ -251,6 +260,7 @@ static bool read_request(struct reading *reading)
         .poison = reading->values[OPTION_POISON],
         .jitter = reading->values[OPTION_JITTER],
     };
+
     args->seed = 1;
     args->iterations = ITERATIONS_DEFAULT;
     return read_workload(reading) && read_case(reading) && read_seed(reading) &&
@@ -269,6 +279,7 @@ static bool read_probes(struct reading *reading)
         .capture = reading->values[OPTION_CAPTURE],
     };
     struct args *args = reading->args;
+
     return args_probes_parse(&texts, args->iterations, &args->probes, reading->message);
 }
 
@@ -286,6 +297,7 @@ static bool refuse_probes(struct reading *reading)
 static bool check_resumable(struct reading *reading)
 {
     const struct workload *workload = reading->args->workload;
+
     return workload->resume ||
            refuse(reading, "workload '%s' has no second process that could resume it",
                   workload->name);

@@ -11,12 +11,14 @@ enum { PATTERN_DIGITS = 8 };
 static bool read_decimal(const char *text, uint64_t maximum, uint64_t *ret_value)
 {
     const char *end = args_decimal(text, maximum, ret_value);
+
     return end && *end == '\0';
 }
 
 static bool read_contention(const char *text, struct circumstances *c)
 {
     uint64_t count;
+
     if (!read_decimal(text, CONTENTION_MAX, &count) || count < 1) {
         return false;
     }
@@ -51,6 +53,7 @@ bool args_circumstances_parse(const struct args_circumstances *texts,
                               char ret_message[ARGS_MESSAGE_SIZE])
 {
     struct circumstances c = { 0 };
+
     if (texts->contention && !read_contention(texts->contention, &c)) {
         snprintf(ret_message, ARGS_MESSAGE_SIZE,
                  "--contention is '%.128s', not a number in 1 .. %d", texts->contention,

@@ -9,8 +9,10 @@ const char *args_decimal(const char *text, uint64_t maximum, uint64_t *ret_value
 {
     uint64_t value = 0;
     const char *end = text;
+
     for (; *end >= '0' && *end <= '9'; end++) {
         uint64_t digit = (uint64_t)(*end - '0');
+
         if (value > maximum / 10 || (value == maximum / 10 && digit > maximum % 10)) {
             return NULL;
         }
@@ -27,6 +29,7 @@ static bool read_steps(const char *text, struct probes_request *request)
 {
     uint64_t first = 0, last = 0;
     const char *end = args_decimal(text, STEP_MAX, &first);
+
     if (!end || *end != '-') {
         return false;
     }
@@ -48,6 +51,7 @@ static bool read_capture(const char *text, int iterations, struct probes_request
 {
     uint64_t iteration, step;
     const char *end = args_decimal(text, (uint64_t)iterations - 1, &iteration);
+
     if (!end || *end != ':') {
         return false;
     }
@@ -66,6 +70,7 @@ static bool read_every(const char *text, struct probes_request *request)
 {
     uint64_t every = 0;
     const char *end = text ? args_decimal(text, STEP_MAX, &every) : "";
+
     request->every = (int64_t)every;
     return end && *end == '\0';
 }
@@ -76,6 +81,7 @@ bool args_probes_parse(const struct args_probes *texts, int iterations,
 {
     struct probes_request r = { .last_step = INT64_MAX, .names = texts->names };
     const char *useless = texts->names ? "--probe-names" : "--probe-steps";
+
     if (!read_every(texts->probes, &r)) {
         snprintf(ret_message, ARGS_MESSAGE_SIZE,
                  "--probes is '%.128s', not a number of steps (1: each, 0: none)",

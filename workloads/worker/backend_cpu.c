@@ -76,8 +76,10 @@ static void cpu_digests(struct run *run, const struct tensor *tensors, int count
                         struct digest *ret_digests)
 {
     struct digest_source *sources = run_host_alloc((size_t)count * sizeof(*sources));
+
     for (int i = 0; i < count; i++) {
         const struct tensor *t = &tensors[i];
+
         sources[i] = (struct digest_source){ t->data, (int)t->dtype,
                                              dtype_bytes(t->dtype), t->rank, t->shape };
     }
@@ -96,11 +98,13 @@ static double cpu_exact_sum(struct run *run, const struct tensor *tensor)
 #pragma omp parallel num_threads(run->threads) if (chunks > 1)
     {
         struct exact_sum part;
+
         exact_sum_init(&part);
 #pragma omp for schedule(static)
         for (int64_t c = 0; c < chunks; c++) {
             int64_t first = c * CHUNK;
             int64_t count = n - first < CHUNK ? n - first : CHUNK;
+
             exact_sum_add(&part, (int)tensor->dtype,
                           (const char *)tensor->data + (size_t)first * size, count);
         }
@@ -138,6 +142,7 @@ static void cpu_timer_start(struct run *run)
 static double cpu_timer_stop(struct run *run)
 {
     struct timespec now;
+
     (void)run;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)(now.tv_sec - timer.tv_sec) * 1e3 +

@@ -16,6 +16,7 @@ static void chunk_send(struct run *run, const struct capture *capture,
     struct emit *emit = &run->probes->emit;
     int64_t left = captured - offset;
     size_t count = (size_t)(left < PROBES_CHUNK ? left : PROBES_CHUNK);
+
     if (count > 0) {
         run->backend->download(run, host, (const char *)tensor->data + offset, count);
     }
@@ -43,6 +44,7 @@ static void chunk_send(struct run *run, const struct capture *capture,
 static int64_t value_bytes(const struct probe_value *value)
 {
     int64_t bytes = value->elements * (int64_t)dtype_bytes(value->dtype);
+
     return bytes < PROBES_TENSOR_MAX ? bytes : PROBES_TENSOR_MAX;
 }
 
@@ -55,6 +57,7 @@ static void list_send(struct run *run, struct capture capture, struct capture_li
         int64_t wanted = value_bytes(value);
         int64_t captured = wanted < room ? wanted : room;
         int64_t offset = 0;
+
         room -= captured;
         do {
             chunk_send(run, &capture, &tensor, offset, captured);
@@ -68,6 +71,7 @@ void capture_place(struct run *run, int64_t step, const char *place,
 {
     struct capture capture = { .step = step, .place = place, .role = "in" };
     int64_t kept = 0; /* for OUT, without which nobody sees what differs */
+
     for (int i = 0; i < out.count; i++) {
         kept += value_bytes(&out.values[i]);
     }

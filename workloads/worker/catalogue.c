@@ -15,6 +15,7 @@ static struct emit line;
 static int finish(struct emit *emit)
 {
     int error = emit_end(emit);
+
     if (error) {
         fprintf(stderr, "reprod-worker: cannot write to standard output: %s\n",
                 strerror(error));
@@ -28,6 +29,7 @@ static void emit_variants(struct emit *emit, const struct workload *w)
     emit_array(emit, "variants");
     for (int i = 0; i < w->variant_count; i++) {
         const struct workload_variant *v = &w->variants[i];
+
         emit_object(emit, NULL);
         emit_string(emit, "name", v->name);
         emit_string(emit, "summary", v->summary);
@@ -94,6 +96,7 @@ int catalogue_print(const struct registry *registry, const struct backend *backe
         const struct workload *w = registry->workloads[i];
         int status =
             strcmp(w->backend, backend->name) == 0 ? print_workload(&line, w) : STATUS_OK;
+
         if (status) {
             return status;
         }

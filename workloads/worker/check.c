@@ -56,9 +56,11 @@ struct deviation check_compare(enum dtype dtype, const void *data, int64_t eleme
                                const double *expected, const double *bound)
 {
     struct deviation worst = { .ratio = -1 };
+
     for (int64_t i = 0; i < elements; i++) {
         double got = element(dtype, data, i);
         double ratio = error_ratio(got, expected[i], bound[i]);
+
         /* The negation lets a ratio that is no number fail. */
         worst.failed += !(ratio <= 1);
         if (!(ratio <= worst.ratio)) {
@@ -76,6 +78,7 @@ static void *host_copy(struct run *run, const struct tensor *tensor)
 {
     size_t bytes = (size_t)tensor_elements(tensor) * dtype_bytes(tensor->dtype);
     void *copy = run_host_alloc(bytes);
+
     run->backend->download(run, copy, tensor->data, bytes);
     return copy;
 }
@@ -99,6 +102,7 @@ static bool check_output(struct check *c, int index)
     size_t elements = (size_t)tensor_elements(output);
     double *expected = run_host_alloc(elements * sizeof(*expected));
     double *bound = run_host_alloc(elements * sizeof(*bound));
+
     for (size_t i = 0; i < elements; i++) {
         expected[i] = bound[i] = NAN; /* what reference leaves out does not pass */
     }
@@ -122,6 +126,7 @@ static void begin(struct check *c)
 {
     const struct run *run = &c->run;
     char seed[24];
+
     snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
     emit_begin(&c->emit);
     emit_string(&c->emit, "workload", run->workload->name);
@@ -136,6 +141,7 @@ static void begin(struct check *c)
 static int finish(struct check *c, int status)
 {
     int error = emit_end(&c->emit);
+
     if (error) {
         fprintf(stderr, "reprod-worker: cannot write the result: %s\n", strerror(error));
         return STATUS_OUTPUT;
@@ -146,6 +152,7 @@ static int finish(struct check *c, int status)
 static int end_early_cb(struct run *run, const char *outcome, const char *cause)
 {
     struct check *c = (struct check *)run;
+
     begin(c);
     emit_bool(&c->emit, "ok", false);
     emit_string(&c->emit, "outcome", outcome);
@@ -157,6 +164,7 @@ int check_run(const struct args *args, const struct backend *backend)
 {
     struct check *c = &check;
     struct run *run = &c->run;
+
     emit_init(&c->emit, STDOUT_FILENO);
     run_init(run, args, backend);
     run->iterations = 1;

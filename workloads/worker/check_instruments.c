@@ -10,12 +10,14 @@ struct reading reading_of_device(struct run *run, const struct tensor *tensor)
         .digest = run->backend->digest(run, tensor),
         .sum = run->backend->exact_sum(run, tensor),
     };
+
     return reading;
 }
 
 struct reading reading_of_copy(const struct tensor *tensor, const void *copy)
 {
     struct exact_sum sum;
+
     exact_sum_init(&sum);
     exact_sum_add(&sum, (int)tensor->dtype, copy, tensor_elements(tensor));
     struct reading reading = {
@@ -29,6 +31,7 @@ struct reading reading_of_copy(const struct tensor *tensor, const void *copy)
 static uint64_t bits(double value)
 {
     uint64_t word;
+
     memcpy(&word, &value, sizeof(word));
     return word;
 }

@@ -23,6 +23,7 @@ const struct circumstances *circumstances_now(void)
 uint64_t circumstances_random(void)
 {
     uint64_t value;
+
     if (getrandom(&value, sizeof(value), 0) == sizeof(value)) {
         return value;
     }
@@ -42,6 +43,7 @@ size_t circumstances_jitter(uint64_t count, size_t alignment, size_t limit)
 void circumstances_emit(struct emit *emit)
 {
     char text[24];
+
     if (now.contention == 0 && !now.is_poisoned && !now.is_jittered) {
         return;
     }

@@ -8,6 +8,7 @@
 static void remove_all(char *text, const char *part)
 {
     size_t length = strlen(part);
+
     for (char *at = strstr(text, part); at; at = strstr(at, part)) {
         memmove(at, at + length, strlen(at + length) + 1);
     }
@@ -16,8 +17,10 @@ static void remove_all(char *text, const char *part)
 static void squeeze_spaces(char *text)
 {
     char *to = text;
+
     for (const char *from = text; *from; from++) {
         bool space = *from == ' ' || *from == '\t' || *from == '\n';
+
         if (!space) {
             *to++ = *from;
         } else if (to > text && to[-1] != ' ') {
@@ -47,6 +50,7 @@ void cpu_model_class(const char *name, char ret_model[CPU_TEXT_SIZE])
 static bool read_model_name(char *ret_line, int size)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");
+
     if (!file) {
         return false;
     }
@@ -61,6 +65,7 @@ static bool read_model_name(char *ret_line, int size)
 void cpu_model(char ret_model[CPU_TEXT_SIZE])
 {
     char line[256];
+
     if (read_model_name(line, sizeof(line))) {
         cpu_model_class(strchr(line, ':') + 1, ret_model);
         return;

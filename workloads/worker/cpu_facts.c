@@ -14,6 +14,7 @@
 const char *cpu_facts_device_id(void)
 {
     static char id[sizeof("cpu:") + HOST_NAME_MAX];
+
     if (id[0] == '\0') {
         memcpy(id, "cpu:", sizeof("cpu:"));
         gethostname(id + strlen(id), HOST_NAME_MAX + 1);
@@ -24,6 +25,7 @@ const char *cpu_facts_device_id(void)
 static void emit_libc(struct emit *emit)
 {
     char text[64];
+
     snprintf(text, sizeof(text), "glibc %s", gnu_get_libc_version());
     emit_string(emit, "libc", text);
 }
@@ -32,6 +34,7 @@ static void emit_openmp(struct emit *emit)
 {
     char library[LIBRARY_PATH_SIZE];
     char text[LIBRARY_PATH_SIZE + 32];
+
     libraries_openmp(library);
     snprintf(text, sizeof(text), "%s (OpenMP %d)", library, _OPENMP);
     emit_string(emit, "openmp", text);
@@ -40,6 +43,7 @@ static void emit_openmp(struct emit *emit)
 static void emit_model(struct emit *emit)
 {
     char model[CPU_TEXT_SIZE];
+
     cpu_model(model);
     emit_string(emit, "model", model);
 }
@@ -47,6 +51,7 @@ static void emit_model(struct emit *emit)
 static void emit_architecture(struct emit *emit)
 {
     struct utsname machine;
+
     emit_string(emit, "architecture", uname(&machine) == 0 ? machine.machine : "unknown");
 }
 

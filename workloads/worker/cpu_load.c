@@ -25,8 +25,10 @@ void cpu_load(struct run *run)
 {
     static float *values;
     int64_t each = 2 * (int64_t)STREAM_FLOATS;
+
     if (!values) {
         int64_t count = run->threads * each;
+
         values = run_host_alloc((size_t)count * sizeof(*values));
         for (int64_t i = 0; i < count; i++) {
             values[i] = 1;

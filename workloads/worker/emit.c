@@ -34,6 +34,7 @@ __attribute__((format(printf, 2, 3))) static void put_format(struct emit *emit,
 {
     char text[512];
     va_list arguments;
+
     va_start(arguments, format);
     int length = vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
@@ -71,8 +72,10 @@ static size_t utf8_length(const unsigned char *s)
 static void put_escaped(struct emit *emit, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
+
     while (*s) {
         size_t length = utf8_length(s);
+
         if (length == 0) {
             put(emit, "\\ufffd", 6);
             length = 1;
@@ -90,6 +93,7 @@ static void put_escaped(struct emit *emit, const char *text)
 static void put_key(struct emit *emit, const char *key)
 {
     char last = emit->length > 0 ? emit->line[emit->length - 1] : '{';
+
     if (last != '{' && last != '[') {
         put(emit, ",", 1);
     }
@@ -110,6 +114,7 @@ void emit_begin(struct emit *emit)
 static int wait_writable(int fd)
 {
     struct pollfd waited = { .fd = fd, .events = POLLOUT };
+
     return poll(&waited, 1, -1) < 0 && errno != EINTR ? errno : 0;
 }
 
@@ -117,11 +122,13 @@ static int write_all(int fd, const char *bytes, size_t count)
 {
     while (count > 0) {
         ssize_t written = write(fd, bytes, count);
+
         if (written >= 0) {
             bytes += written;
             count -= (size_t)written;
         } else if (errno == EAGAIN) {
             int error = wait_writable(fd);
+
             if (error) {
                 return error;
             }
@@ -145,6 +152,7 @@ int emit_end(struct emit *emit)
 void emit_send(struct emit *emit)
 {
     int error = emit_end(emit);
+
     if (error) {
         fprintf(stderr, "reprod-worker: cannot write events to descriptor %d: %s\n",
                 emit->fd, strerror(error));
@@ -207,6 +215,7 @@ void emit_double(struct emit *emit, const char *key, double value)
 void emit_bits(struct emit *emit, const char *key, double value)
 {
     uint64_t bits;
+
     memcpy(&bits, &value, sizeof(bits));
     put_key(emit, key);
     put_format(emit, "\"%016" PRIx64 "\"", bits);
@@ -215,6 +224,7 @@ void emit_bits(struct emit *emit, const char *key, double value)
 void emit_digest(struct emit *emit, const char *key, struct digest digest)
 {
     char hex[DIGEST_HEX_SIZE];
+
     digest_hex(digest, hex);
     put_key(emit, key);
     put(emit, "\"", 1);
@@ -227,6 +237,7 @@ void emit_base64(struct emit *emit, const char *key, const void *bytes, size_t c
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *from = bytes;
+
     put_key(emit, key);
     put(emit, "\"", 1);
     for (size_t i = 0; i < count; i += 3) {
@@ -237,6 +248,7 @@ void emit_base64(struct emit *emit, const char *key, const void *bytes, size_t c
         const char text[] = { digits[group >> 18], digits[group >> 12 & 63],
                               left > 1 ? digits[group >> 6 & 63] : '=',
                               left > 2 ? digits[group & 63] : '=' };
+
         put(emit, text, sizeof(text));
     }
     put(emit, "\"", 1);

@@ -54,6 +54,7 @@ static const char *const overridden[] = { "OMP_NUM_THREADS", "OMP_DYNAMIC" };
 static bool matches(const char *pattern, const char *name, size_t length)
 {
     size_t n = strlen(pattern);
+
     if (pattern[n - 1] == '*') {
         return length >= n - 1 && strncmp(pattern, name, n - 1) == 0;
     }
@@ -80,6 +81,7 @@ bool environment_is_relevant(const char *name, size_t length)
 static void emit_variable(struct emit *emit, const char *name, const char *value)
 {
     char key[NAME_MAX_BYTES + sizeof("env.")];
+
     snprintf(key, sizeof(key), "env.%s", name);
     if (strlen(value) <= VALUE_MAX) {
         emit_string(emit, key, value);
@@ -94,6 +96,7 @@ static void emit_variables(struct emit *emit)
 {
     for (char **entry = environ; *entry; entry++) {
         size_t length = strcspn(*entry, "=");
+
         if ((*entry)[length] != '=' || length > NAME_MAX_BYTES ||
             !environment_is_relevant(*entry, length)) {
             continue;

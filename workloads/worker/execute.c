@@ -38,6 +38,7 @@ static void begin_event(struct execution *x, const char *event)
 static void emit_case(struct emit *emit, const struct run *run)
 {
     char seed[24];
+
     snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
     emit_string(emit, "workload", run->workload->name);
     emit_int(emit, "version", run->workload->version);
@@ -62,6 +63,7 @@ static void send_start(struct execution *x)
 {
     struct run *run = &x->run;
     struct emit *emit = &x->emit;
+
     x->input_digest = run_input_digest(run);
     x->started = true;
     begin_event(x, "start");
@@ -88,6 +90,7 @@ static void compute_iteration(struct execution *x, int index)
     double milliseconds = run_compute(run, index);
     struct digest digest = run_output_digest(run);
     double weights = run->backend->exact_sum(run, &run->outputs[run->weights_output]);
+
     x->bytes_hashed += run_output_bytes(run);
     x->iterations++;
     begin_event(x, "iteration");
@@ -108,6 +111,7 @@ static void send_end(struct execution *x, const char *outcome, const char *cause
                      struct digest input_digest)
 {
     struct emit *emit = &x->emit;
+
     if (x->run.probes) {
         probes_flush(x->run.probes);
     }
@@ -132,6 +136,7 @@ static void send_end(struct execution *x, const char *outcome, const char *cause
 static void refuse_mixed_libraries(struct execution *x)
 {
     char cause[FAMILIES_CAUSE_SIZE];
+
     if (families_mixed(cause)) {
         run_infra(&x->run, "%s", cause);
     }
@@ -141,6 +146,7 @@ static void refuse_mixed_libraries(struct execution *x)
 static int end_early_cb(struct run *run, const char *outcome, const char *cause)
 {
     struct execution *x = (struct execution *)run;
+
     load_stop();
     if (!x->started) {
         send_start(x);
@@ -152,6 +158,7 @@ static int end_early_cb(struct run *run, const char *outcome, const char *cause)
 int execute_run(const struct args *args, const struct backend *backend, int fd)
 {
     struct execution *x = &execution;
+
     emit_init(&x->emit, fd);
     run_init(&x->run, args, backend);
     run_on_early_end(end_early_cb);

@@ -14,6 +14,7 @@ static const struct workload_fact *next(const struct workload_fact *const **fact
 {
     while (*fact < __stop_reprod_facts) {
         const struct workload_fact *found = *(*fact)++;
+
         if (found && strcmp(found->backend, backend) == 0) {
             return found;
         }
@@ -26,6 +27,7 @@ void facts_emit(struct emit *emit, const char *backend)
     const struct workload_fact *const *rest = __start_reprod_facts;
     for (const struct workload_fact *fact; (fact = next(&rest, backend));) {
         const char *value = fact->value();
+
         if (value) {
             emit_string(emit, fact->name, value);
         }
@@ -38,6 +40,7 @@ void facts_emit_problems(struct emit *emit, const char *backend)
     emit_object(emit, "problems");
     for (const struct workload_fact *fact; (fact = next(&rest, backend));) {
         const char *problem = fact->problem ? fact->problem() : NULL;
+
         if (problem) {
             emit_string(emit, fact->name, problem);
         }

@@ -44,6 +44,7 @@ static bool belongs(const struct family *family, const char *name)
 static bool share_directory(const char *a, const char *b)
 {
     size_t length = (size_t)(name_of(a) - a);
+
     return length == (size_t)(name_of(b) - b) && memcmp(a, b, length) == 0;
 }
 
@@ -51,6 +52,7 @@ static bool share_directory(const char *a, const char *b)
 static void compare(struct search *search, int family, const char *path)
 {
     char *file = realpath(path, NULL);
+
     if (!file) {
         return;
     }
@@ -79,6 +81,7 @@ static void visit(void *arg, const char *path)
 bool families_mixed(char ret_cause[FAMILIES_CAUSE_SIZE])
 {
     struct search search = { .cause = ret_cause };
+
     libraries_each(visit, &search);
     for (int i = 0; i < FAMILY_COUNT; i++) {
         free(search.first[i]);

@@ -27,6 +27,7 @@ void __libc_free(void *memory);
 static bool is_plain(void)
 {
     const struct circumstances *now = circumstances_now();
+
     return !now->is_poisoned && !now->is_jittered;
 }
 
@@ -34,6 +35,7 @@ static size_t jittered(size_t bytes)
 {
     static uint64_t count;
     size_t more = 0;
+
     if (circumstances_now()->is_jittered) {
         more = circumstances_jitter(__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED),
                                     ALIGNMENT, JITTER_MAX);
@@ -45,9 +47,11 @@ static size_t jittered(size_t bytes)
 static void *poisoned(void *memory, size_t keep)
 {
     const struct circumstances *now = circumstances_now();
+
     if (memory && now->is_poisoned) {
         size_t size = malloc_usable_size(memory);
         unsigned char *bytes = memory;
+
         for (size_t i = keep; i < size; i++) {
             bytes[i] = (unsigned char)(now->pattern >> (8 * (i % sizeof(now->pattern))));
         }

@@ -56,6 +56,7 @@ static bool find_build_id(const struct dl_phdr_info *object, char ret_id[BUILD_I
 static void digest_own_file(char ret_id[BUILD_ID_SIZE])
 {
     static const char prefix[] = "digest:";
+
     snprintf(ret_id, BUILD_ID_SIZE, "unknown");
     FILE *file = fopen("/proc/self/exe", "re");
     if (!file) {
@@ -86,6 +87,7 @@ static int read_first_cb(struct dl_phdr_info *object, size_t size, void *data)
 const char *libraries_worker_build(void)
 {
     static char id[BUILD_ID_SIZE];
+
     if (id[0] == '\0') {
         dl_iterate_phdr(read_first_cb, id);
     }
@@ -95,11 +97,13 @@ const char *libraries_worker_build(void)
 static int find_openmp_cb(struct dl_phdr_info *object, size_t size, void *data)
 {
     static const char *const names[] = { "/libgomp.so", "/libomp.so", "/libiomp5.so" };
+
     (void)size;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (strstr(object->dlpi_name, names[i])) {
             char *path = realpath(object->dlpi_name, NULL);
             const char *slash = strrchr(path ? path : object->dlpi_name, '/');
+
             snprintf(data, LIBRARY_PATH_SIZE, "%s", slash + 1);
             free(path);
             return 1;
@@ -128,6 +132,7 @@ struct visitor {
 static int visit_one_cb(struct dl_phdr_info *object, size_t size, void *data)
 {
     const struct visitor *visitor = data;
+
     (void)size;
     if (is_library(object)) {
         visitor->visit(visitor->arg, object->dlpi_name);
@@ -138,6 +143,7 @@ static int visit_one_cb(struct dl_phdr_info *object, size_t size, void *data)
 void libraries_each(void (*visit)(void *arg, const char *path), void *arg)
 {
     struct visitor visitor = { visit, arg };
+
     dl_iterate_phdr(visit_one_cb, &visitor);
 }
 
@@ -150,6 +156,7 @@ static void count_one(void *arg, const char *path)
 int libraries_count(void)
 {
     int count = 0;
+
     libraries_each(count_one, &count);
     return count;
 }
@@ -157,6 +164,7 @@ int libraries_count(void)
 static int emit_one_cb(struct dl_phdr_info *object, size_t size, void *data)
 {
     struct emit *emit = data;
+
     (void)size;
     if (!is_library(object)) {
         return 0;

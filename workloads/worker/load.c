@@ -28,12 +28,14 @@ static struct {
 static bool is_wanted(void)
 {
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+
     return poll(&input, 1, 0) == 0;
 }
 
 int load_run(const struct args *args, const struct backend *backend)
 {
     static struct run run;
+
     self_begin("reprod-load");
     run = (struct run){ .threads = args->threads, .backend = backend };
     backend->open(&run);
@@ -54,6 +56,7 @@ static int spawn_one(const struct run *run, int input)
         run->backend->device_id(), NULL,
     };
     int output[2];
+
     snprintf(threads, sizeof(threads), "%d", run->threads);
     if (pipe2(output, O_CLOEXEC) != 0) {
         return errno;
@@ -75,6 +78,7 @@ static void await(struct run *run, int index)
     char line[LINE_SIZE] = "";
     size_t length = 0;
     ssize_t got = 1;
+
     while (got > 0 && length < sizeof(line) - 1 && !memchr(line, '\n', length)) {
         got = read(load.outputs[index], line + length, sizeof(line) - 1 - length);
         length += got > 0 ? (size_t)got : 0;
@@ -94,6 +98,7 @@ void load_start(struct run *run)
     int wanted = circumstances_now()->contention;
     int input[2];
     int error = 0;
+
     if (wanted == 0) {
         return;
     }
@@ -118,6 +123,7 @@ void load_check(struct run *run)
 {
     for (int i = 0; i < load.count; i++) {
         siginfo_t info = { 0 };
+
         if (waitid(P_PID, (id_t)load.pids[i], &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
             info.si_pid != 0) {
             run_infra(run, "load process %d of %d ended before the run did", i + 1,

@@ -61,6 +61,7 @@ static int compute(const struct args *args, const struct backend *backend)
 {
     char message[BACKEND_MESSAGE_SIZE];
     int fd = args->command == ARGS_RUN ? result_fd(stderr) : STDOUT_FILENO;
+
     if (fd < 0) {
         return STATUS_OUTPUT;
     }
@@ -104,6 +105,7 @@ int main(int argc, char **argv)
     struct registry registry;
     struct args args;
     char message[ARGS_MESSAGE_SIZE];
+
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write(2) */
     int defects = registry_init_linked(&registry, stderr);
     const struct backend *backend = backend_linked(stderr);

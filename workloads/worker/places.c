@@ -7,6 +7,7 @@ static int values_take(const struct probe_value *values, const int *indices,
                        struct probe_value ret_values[PLACE_VALUES_MAX])
 {
     int count = 0;
+
     for (; count < PLACE_VALUES_MAX && indices[count]; count++) {
         ret_values[count] = values[indices[count]];
     }
@@ -26,6 +27,7 @@ void places_probe(struct run *run, int64_t step, const struct probe_value *value
     bool marks[PLACES_VALUES_MAX] = { false };
     struct probe_value needed[PLACES_VALUES_MAX];
     int needed_count = 0;
+
     for (int i = 0; i < count; i++) {
         if (probes_want(run, step, places[i].name)) {
             mark(places[i].in, marks);
@@ -44,6 +46,7 @@ void places_probe(struct run *run, int64_t step, const struct probe_value *value
         struct probe_value in[PLACE_VALUES_MAX], out[PLACE_VALUES_MAX];
         int in_count = values_take(values, places[i].in, in);
         int out_count = values_take(values, places[i].out, out);
+
         run_probe(run, step, places[i].name, in, in_count, out, out_count);
     }
 }

@@ -43,6 +43,7 @@ static bool step_recorded(const struct probes_request *request, int64_t step)
 static bool step_captured(const struct run *run, int64_t step)
 {
     const struct probes *probes = run->probes;
+
     return probes->request.capture && !probes->captured &&
            run->iteration == probes->request.capture_iteration &&
            step == probes->request.capture_step;
@@ -88,6 +89,7 @@ static void record_add(struct run *run, int64_t step, const char *place, struct 
                        struct digest out)
 {
     struct probes *probes = run->probes;
+
     line_begin(probes, run->iteration, step);
     emit_array(&probes->emit, NULL);
     emit_string(&probes->emit, NULL, place);
@@ -108,6 +110,7 @@ static struct probe_value value_of(const struct tensor *tensor)
 static bool place_wanted(const struct run *run, int64_t step, const char *place)
 {
     const struct probes_request *request = &run->probes->request;
+
     return step_recorded(request, step) &&
            (!request->names || fnmatch(request->names, place, 0) == 0);
 }
@@ -129,6 +132,7 @@ void run_probe(struct run *run, int64_t step, const char *place,
                int out_count)
 {
     struct probes *probes = run->probes;
+
     if (!probes) {
         return;
     }
@@ -161,6 +165,7 @@ static void outputs_probe(struct run *run)
     struct probes *probes = run->probes;
     int64_t step = probes->step;
     struct probe_value in[RUN_TENSORS_MAX];
+
     if (!run_probing(run, step)) {
         return;
     }
@@ -170,6 +175,7 @@ static void outputs_probe(struct run *run)
     for (int i = 0; i < run->output_count; i++) {
         struct probe_value out = value_of(&run->outputs[i]);
         char place[PROBES_PLACE_MAX + 1];
+
         snprintf(place, sizeof(place), "output/%s", out.name);
         run_probe(run, step, place, in, run->input_count, &out, 1);
     }
@@ -179,6 +185,7 @@ double probes_iteration_end(struct run *run, double milliseconds)
 {
     struct probes *probes = run->probes;
     double computed = milliseconds + probes->computed_ms;
+
     outputs_probe(run);
     probes_flush(probes);
     probes->computed_ms = 0;

@@ -8,6 +8,7 @@ static struct probes_input *input_of(struct run *run, const struct probe_value *
 {
     for (int i = 0; i < run->input_count; i++) {
         const struct tensor *input = &run->inputs[i];
+
         if (input->data == value->data && input->dtype == value->dtype &&
             tensor_elements(input) == value->elements) {
             return &run->probes->inputs[i];
@@ -20,11 +21,13 @@ static struct probes_input *input_of(struct run *run, const struct probe_value *
 static const struct digest *remembered(struct run *run, const struct probe_value *value)
 {
     const struct probes_input *input = input_of(run, value);
+
     if (input) {
         return input->hashed ? &input->digest : NULL;
     }
     for (int i = 0; i < run->probes->hashed_count; i++) {
         const struct probes_hashed *h = &run->probes->hashed[i];
+
         if (h->data == value->data && h->elements == value->elements &&
             h->dtype == value->dtype) {
             return &h->digest;
@@ -38,6 +41,7 @@ static void remember(struct run *run, const struct probe_value *value,
 {
     struct probes *probes = run->probes;
     struct probes_input *input = input_of(run, value);
+
     if (input) {
         *input = (struct probes_input){ .hashed = true, .digest = digest };
     } else if (probes->hashed_count < PROBES_HASHED_MAX) {
@@ -53,6 +57,7 @@ static void remember(struct run *run, const struct probe_value *value,
 static struct digest value_digest(struct run *run, const struct probe_value *value)
 {
     const struct digest *known = remembered(run, value);
+
     if (known) {
         return *known;
     }
@@ -67,6 +72,7 @@ struct digest probes_list_digest(struct run *run, const struct probe_value *valu
                                  int count)
 {
     struct digest parts[RUN_TENSORS_MAX];
+
     if (count < 0 || count > RUN_TENSORS_MAX) {
         run_defect(run, "a probe of %d values, more than %d", count, RUN_TENSORS_MAX);
     }
@@ -85,6 +91,7 @@ void probes_hash(struct run *run, const struct probe_value *values, int count)
     struct digest digests[PROBES_HASHED_MAX];
     int which[PROBES_HASHED_MAX];
     int unknown = 0;
+
     if (!run->backend->digests) {
         return;
     }

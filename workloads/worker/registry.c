@@ -24,14 +24,17 @@ static int compare_workloads(const void *a, const void *b)
     const struct workload *x = *(const struct workload *const *)a;
     const struct workload *y = *(const struct workload *const *)b;
     int order = strcmp(text(x->name), text(y->name));
+
     return order ? order : strcmp(text(x->backend), text(y->backend));
 }
 
 static int report_duplicates(const struct registry *registry, FILE *defects)
 {
     int count = 0;
+
     for (int i = 1; i < registry->count; i++) {
         const struct workload *w = registry->workloads[i];
+
         if (compare_workloads(&registry->workloads[i - 1], &registry->workloads[i]) ==
             0) {
             fprintf(defects, "workload '%s': registered twice for backend '%s'\n",
@@ -95,8 +98,10 @@ static int take(struct registry *registry, const struct workload *w,
 {
     const struct workload *definition =
         is_cuda(w) ? find_definition(w, begin, end) : NULL;
+
     if (definition) {
         struct workload *copy = &registry->completed[registry->completed_count++];
+
         *copy = *w;
         inherit(copy, definition);
         w = copy;
@@ -116,6 +121,7 @@ int registry_init(struct registry *registry, const struct workload *const *begin
                   const struct workload *const *end, FILE *defects)
 {
     size_t slots = begin ? (size_t)(end - begin) : 0;
+
     *registry = (struct registry){
         .workloads = run_host_alloc((slots + 1) * SLOT),
         .completed = run_host_alloc((slots + 1) * sizeof(*registry->completed)),
@@ -148,6 +154,7 @@ const struct workload *registry_find(const struct registry *registry, const char
 {
     for (int i = 0; i < registry->count; i++) {
         const struct workload *w = registry->workloads[i];
+
         if (strcmp(w->name, name) == 0 && strcmp(w->backend, backend) == 0) {
             return w;
         }
@@ -158,6 +165,7 @@ const struct workload *registry_find(const struct registry *registry, const char
 const char *registry_nearest(const struct registry *registry, const char *name)
 {
     const char **names = run_host_alloc((size_t)(registry->count + 1) * sizeof(*names));
+
     for (int i = 0; i < registry->count; i++) {
         names[i] = registry->workloads[i]->name;
     }

@@ -11,6 +11,7 @@ enum { RESULT_FD_DEFAULT = 3 };
 static int requested_fd(FILE *log)
 {
     const char *text = getenv("REPROD_RESULT_FD");
+
     if (!text) {
         return RESULT_FD_DEFAULT;
     }
@@ -28,6 +29,7 @@ static int requested_fd(FILE *log)
 int result_fd(FILE *log)
 {
     int fd = requested_fd(log);
+
     if (fd < 0) {
         return -1;
     }

@@ -27,6 +27,7 @@ int resume_run(const struct args *args, const struct backend *backend)
 {
     static struct run run;
     static struct probes probes;
+
     self_begin("reprod-worker");
     run_init(&run, args, backend);
     run_prepare(&run);
@@ -48,6 +49,7 @@ int resume_run(const struct args *args, const struct backend *backend)
 static const char **add_circumstances(const char **words, char texts[2][NUMBER_SIZE])
 {
     const struct circumstances *now = circumstances_now();
+
     if (now->is_poisoned) {
         snprintf(texts[0], NUMBER_SIZE, "%08" PRIx32, now->pattern);
         *words++ = "--memory-poison";
@@ -70,6 +72,7 @@ static void add_probes(const char **words, const struct run *run,
                        struct probe_texts *texts)
 {
     const struct probes_request *request = run->probes ? &run->probes->request : NULL;
+
     if (request && request->every > 0) {
         snprintf(texts->every, NUMBER_SIZE, "%" PRId64, request->every);
         *words++ = "--probes";
@@ -113,6 +116,7 @@ static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_
         "--device",      device,
     };
     int records = -1;
+
     if (run->probes) {
         records = fcntl(run->probes->emit.fd, F_DUPFD_CLOEXEC, FIRST_PRIVATE_FD);
         if (records < 0) {
@@ -135,6 +139,7 @@ static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_
 static void read_cause(int output, char ret_cause[CAUSE_SIZE])
 {
     FILE *stream = fdopen(output, "r");
+
     ret_cause[0] = '\0';
     if (!stream) {
         close(output);
@@ -154,6 +159,7 @@ void run_resume(struct run *run, int file)
     int output[2];
     int status;
     pid_t pid = -1;
+
     if (pipe2(output, O_CLOEXEC) != 0) {
         run_infra(run, "cannot create a pipe: %s", strerror(errno));
     }

@@ -23,6 +23,7 @@ void run_unsupported(struct run *run, const char *format, ...)
 {
     char cause[CAUSE_SIZE];
     va_list arguments;
+
     va_start(arguments, format);
     vsnprintf(cause, sizeof(cause), format, arguments);
     va_end(arguments);
@@ -33,6 +34,7 @@ void run_infra(struct run *run, const char *format, ...)
 {
     char cause[CAUSE_SIZE];
     va_list arguments;
+
     va_start(arguments, format);
     vsnprintf(cause, sizeof(cause), format, arguments);
     va_end(arguments);
@@ -43,6 +45,7 @@ void run_out_of_memory(struct run *run, const char *format, ...)
 {
     char cause[CAUSE_SIZE];
     va_list arguments;
+
     va_start(arguments, format);
     vsnprintf(cause, sizeof(cause), format, arguments);
     va_end(arguments);
@@ -52,6 +55,7 @@ void run_out_of_memory(struct run *run, const char *format, ...)
 void run_defect(const struct run *run, const char *format, ...)
 {
     va_list arguments;
+
     va_start(arguments, format);
     fprintf(stderr, "workload '%s': ", run->workload->name);
     vfprintf(stderr, format, arguments);
@@ -63,6 +67,7 @@ void run_defect(const struct run *run, const char *format, ...)
 void *run_host_alloc(size_t bytes)
 {
     void *memory = malloc(bytes ? bytes : 1);
+
     if (!memory) {
         fprintf(stderr, "reprod-worker: out of host memory (%zu bytes)\n", bytes);
         abort();
@@ -123,8 +128,10 @@ void run_finish(struct run *run)
 static uint32_t poison_pattern(int index)
 {
     static uint32_t salt;
+
     if (salt == 0) {
         const struct circumstances *now = circumstances_now();
+
         salt = now->is_poisoned ? now->pattern : (uint32_t)circumstances_random();
     }
     return salt + 0x9e3779b9u * (uint32_t)index;
@@ -133,9 +140,11 @@ static uint32_t poison_pattern(int index)
 static void poison_results(struct run *run, int index)
 {
     uint32_t pattern = poison_pattern(index);
+
     for (int i = 0; i < run->output_count; i++) {
         struct tensor *t = &run->outputs[i];
         size_t bytes = (size_t)tensor_elements(t) * dtype_bytes(t->dtype);
+
         run->backend->poison(run, t->data, bytes, pattern);
     }
     uint64_t nan_bits = 0x7ff8000000000000u | pattern;
@@ -156,6 +165,7 @@ double run_compute(struct run *run, int index)
 static struct digest digest_all(struct run *run, const struct tensor *tensors, int count)
 {
     struct digest parts[RUN_TENSORS_MAX];
+
     for (int i = 0; i < count; i++) {
         parts[i] = run->backend->digest(run, &tensors[i]);
     }
@@ -175,6 +185,7 @@ struct digest run_output_digest(struct run *run)
 int64_t run_output_elements(const struct run *run)
 {
     int64_t elements = 0;
+
     for (int i = 0; i < run->output_count; i++) {
         elements += tensor_elements(&run->outputs[i]);
     }
@@ -184,8 +195,10 @@ int64_t run_output_elements(const struct run *run)
 int64_t run_output_bytes(const struct run *run)
 {
     int64_t bytes = 0;
+
     for (int i = 0; i < run->output_count; i++) {
         const struct tensor *t = &run->outputs[i];
+
         bytes += tensor_elements(t) * (int64_t)dtype_bytes(t->dtype);
     }
     return bytes;

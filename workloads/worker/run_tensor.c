@@ -28,6 +28,7 @@ static bool is_float(enum dtype dtype)
 static size_t checked_bytes(struct run *run, const struct tensor *tensor)
 {
     int64_t bytes = (int64_t)dtype_bytes(tensor->dtype);
+
     for (int i = 0; i < tensor->rank; i++) {
         if (tensor->shape[i] < 1) {
             run_defect(run, "tensor '%s' has extent %lld", tensor->name,
@@ -48,6 +49,7 @@ static void *allocate(struct run *run, const char *name, size_t bytes)
     size_t after = circumstances_jitter(count++, ALIGNMENT, JITTER_MAX);
     char *data =
         bytes < SIZE_MAX / 2 ? run->backend->allocate(run, before + bytes + after) : NULL;
+
     if (!data) {
         run_out_of_memory(run, "no %zu bytes of device memory for %s", bytes, name);
     }
@@ -106,6 +108,7 @@ struct tensor *run_input(struct run *run, const char *name, enum dtype dtype, in
         .stream = philox_stream(run->seed, run->workload->name, name),
         .limit = limit < 0 ? 0 : (uint64_t)limit,
     };
+
     check_filling(run, name, dtype, &filling);
     run->backend->fill(run, input, &filling);
     return input;
@@ -116,6 +119,7 @@ struct tensor *run_input_values(struct run *run, const char *name, enum dtype dt
 {
     struct tensor tensor = { .name = name, .dtype = dtype, .rank = rank };
     struct tensor *input = append(run, run->inputs, &run->input_count, tensor, shape);
+
     run->backend->upload(run, input->data, values, checked_bytes(run, input));
     return input;
 }
@@ -124,12 +128,14 @@ struct tensor *run_output(struct run *run, const char *name, enum dtype dtype, i
                           const int64_t *shape)
 {
     struct tensor tensor = { .name = name, .dtype = dtype, .rank = rank };
+
     return append(run, run->outputs, &run->output_count, tensor, shape);
 }
 
 void *run_alloc(struct run *run, size_t bytes)
 {
     void *memory = allocate(run, "scratch", bytes ? bytes : 1);
+
     if (!circumstances_now()->is_poisoned) {
         run->backend->poison(run, memory, bytes, scratch_pattern);
     }

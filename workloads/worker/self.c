@@ -13,6 +13,7 @@ int self_spawn(const char *const *words, const int *fds, int count, pid_t *ret_p
 {
     posix_spawn_file_actions_t actions;
     int error = posix_spawn_file_actions_init(&actions);
+
     if (error) {
         return error;
     }

@@ -23,6 +23,7 @@ size_t dtype_bytes(enum dtype dtype)
 int64_t tensor_elements(const struct tensor *tensor)
 {
     int64_t elements = 1;
+
     for (int i = 0; i < tensor->rank; i++) {
         elements *= tensor->shape[i];
     }

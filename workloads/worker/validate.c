@@ -64,6 +64,7 @@ static bool is_known_claim(const char *claim)
 static void check_variant(struct inspection *in, const struct workload *w, int index)
 {
     const struct workload_variant *v = &w->variants[index];
+
     check_name(in, "variant name", v->name);
     const char *name = printable(v->name);
     require(in, is_filled(v->summary), "variant '%s' has no summary", name);
@@ -108,6 +109,7 @@ static void check_sizes(struct inspection *in, const struct workload *w)
     bool has_small = false;
     for (int i = 0; i < w->size_count; i++) {
         const struct workload_size *s = &w->sizes[i];
+
         check_name(in, "size name", s->name);
         require(in, is_filled(s->description), "size '%s' has no description",
                 printable(s->name));
@@ -130,6 +132,7 @@ static void check_dtypes(struct inspection *in, const struct workload *w)
     bool seen[DTYPE_COUNT] = { false };
     for (int i = 0; i < w->dtype_count; i++) {
         int dtype = (int)w->dtypes[i];
+
         if (dtype < 0 || dtype >= DTYPE_COUNT) {
             require(in, false, "dtype number %d does not exist", dtype);
             continue;
@@ -155,6 +158,7 @@ static void check_references(struct inspection *in, const struct workload *w)
 int workload_validate(const struct workload *w, FILE *defects)
 {
     struct inspection in = { .name = printable(w->name), .out = defects };
+
     check_name(&in, "name", w->name);
     require(&in, w->version >= 1, "version is %d, must be at least 1", w->version);
     require(&in, is_equal(w->backend, "cpu") || is_equal(w->backend, "cuda"),
