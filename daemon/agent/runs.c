@@ -5,6 +5,7 @@
 
 #include "daemon/agent/external_run.h"
 #include "daemon/base/mem.h"
+#include "daemon/members.h"
 #include "daemon/proc.h"
 #include "daemon/wire.h"
 
@@ -219,12 +220,11 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
 {
     const char *stack;
     json_t *arguments;
-    json_error_t error;
 
-    if (json_unpack_ex((json_t *)command, &error, 0, "{s:s,s:s,s:I,s:o}", "stack", &stack,
-                       "device", &request->device, "timeout_ms", &request->timeout_ms,
-                       "arguments", &arguments) != 0) {
-        return err_set(err, ERR_INVALID, "the command is malformed: %s", error.text);
+    if (members_unpack(command, err, "{s:s,s:s,s:I,s:o}", "stack", &stack, "device",
+                       &request->device, "timeout_ms", &request->timeout_ms, "arguments",
+                       &arguments) != ERR_OK) {
+        return err_wrap(err, "the command is malformed");
     }
     request->iterations = json_integer_value(json_object_get(arguments, "iterations"));
     if (!json_is_object(arguments) || request->timeout_ms < 1 ||
@@ -253,13 +253,10 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
     return ERR_OK;
 }
 
-/* Takes over the external run of REQUEST. */
-static enum err_code start(struct runs *runs, struct request *request, struct err *err)
+/* What REQUEST has executed.  ENVIRONMENT: of its stack. */
+static struct supervise supervise_of(const struct request *request, char **environment)
 {
-    static const struct supervised_events events = { worker_line, worker_finished };
-    struct agent_run *run = xcalloc(1, sizeof *run);
     const struct external_run *external = &request->external;
-    char **environment = external->workload ? NULL : stack_environment(request->stack);
     struct supervise supervise = { .program = request->stack->worker,
                                    .args = request->args,
                                    .env = environment,
@@ -268,8 +265,6 @@ static enum err_code start(struct runs *runs, struct request *request, struct er
                                    .max_lines = request->iterations + EXTRA_LINES,
                                    .max_bytes = BYTES_MAX,
                                    .patient = true };
-    struct proc_stat stat = { 0 };
-    enum err_code rc;
 
     if (external->workload) {
         supervise.program = external->build.program;
@@ -280,8 +275,31 @@ static enum err_code start(struct runs *runs, struct request *request, struct er
             supervise.timeout_ms = external->timeout_ms;
         }
     }
-    rc = supervisor_start(runs->supervisor, &supervise, &events, run, &run->supervised,
-                          err);
+    return supervise;
+}
+
+static void say_started(const struct runs *runs, const struct agent_run *run)
+{
+    struct proc_stat stat = { 0 };
+
+    proc_stat(supervised_pid(run->supervised), &stat);
+    runs->send(runs->arg,
+               json_pack("{s:s,s:s,s:I,s:I}", "event", "started", "run", run->id, "pid",
+                         (json_int_t)supervised_pid(run->supervised), "process_start",
+                         (json_int_t)stat.start));
+}
+
+/* Takes over the external run of REQUEST. */
+static enum err_code start(struct runs *runs, struct request *request, struct err *err)
+{
+    static const struct supervised_events events = { worker_line, worker_finished };
+    struct agent_run *run = xcalloc(1, sizeof *run);
+    char **environment =
+        request->external.workload ? NULL : stack_environment(request->stack);
+    struct supervise supervise = supervise_of(request, environment);
+    enum err_code rc = supervisor_start(runs->supervisor, &supervise, &events, run,
+                                        &run->supervised, err);
+
     if (environment) {
         stack_environment_free(environment);
     }
@@ -296,11 +314,7 @@ static enum err_code start(struct runs *runs, struct request *request, struct er
     run->device = xstrdup(request->device);
     run->next = runs->first;
     runs->first = run;
-    proc_stat(supervised_pid(run->supervised), &stat);
-    runs->send(runs->arg,
-               json_pack("{s:s,s:s,s:I,s:I}", "event", "started", "run", run->id, "pid",
-                         (json_int_t)supervised_pid(run->supervised), "process_start",
-                         (json_int_t)stat.start));
+    say_started(runs, run);
     return ERR_OK;
 }
 
