@@ -276,9 +276,9 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911, TensorFlow & CUDA atomics",
+    { "GTC S9911 slide 46",
       "ten atomic functions beside atomicAdd; not always non-deterministic", NULL },
-    { "framework determinism README, other possible sources",
+    { "framework determinism README, Other Possible GPU-Specific Sources",
       "an atomic function in the code of an op does not prove that it varies", NULL },
 };
 

@@ -91,7 +91,9 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 50505", "an exception where determinism is asked for", NULL },
+    { "tensorflow issue 10857",
+      "fine-tuning: gradients through batch normalization with is_training=False", NULL },
+    { "tensorflow PR 50505", "raises when determinism is asked for, since TF 2.7", NULL },
 };
 
 static const struct workload batchnorm_freeze_bwd = {

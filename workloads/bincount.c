@@ -117,9 +117,10 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
+    { "tensorflow commit f0e6c2ff",
+      "bincount raises when determinism is asked for, since TF 2.7", NULL },
     { "pytorch torch.use_deterministic_algorithms",
       "bincount with weights on CUDA raises: no deterministic kernel", NULL },
-    { "tensorflow 2.7 release", "bincount raises when determinism is asked for", NULL },
 };
 
 static const struct workload bincount = {

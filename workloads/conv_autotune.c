@@ -330,14 +330,21 @@ static const struct workload_size sizes[] = {
 
 static const struct workload_reference references[] = {
     { "tensorflow PR 24747", "TF_CUDNN_DETERMINISTIC turns auto-tuning off", "TF 1.14" },
-    { "tensorflow PR 25269", "deterministic max-pooling, and tests without auto-tuning",
-      "TF 1.14" },
-    { "tensorflow PR 34951", "several deterministic algorithms instead of one",
+    { "tensorflow commit c27909ea", "tests without auto-tuning", "TF 1.14" },
+    { "tensorflow PR 29667", "release note about TF_CUDNN_DETERMINISTIC", "TF 1.14" },
+    { "tensorflow PR 31389", "the same release note, made more precise", "TF 1.14" },
+    { "tensorflow PR 33483", "a slip in the release note of v2.0.0", "TF 2.1" },
+    { "tensorflow PR 32979", "the same slip; closed without being merged", NULL },
+    { "tensorflow PR 34951",
+      "several deterministic algorithms instead of one: no more \"No algorithm worked!\"",
       "TF 2.2" },
-    { "tensorflow issue 53771", "the v8 front end needs TF_CUDNN_USE_FRONTEND=1",
+    { "tensorflow issue 53771",
+      "the choice is timed again since TF 2.5, unless TF_CUDNN_USE_FRONTEND is 1",
       "TF 2.8" },
-    { "GTC S9911 slide 47", "inference: turn auto-tuning off", NULL },
+    { "tensorflow commit ced762bd",
+      "the choice no longer depends on time when determinism is asked for", "TF 2.8" },
     { "GTC S9911 slide 29", "auto-tuning as a source, TF_CUDNN_DETERMINISTIC", NULL },
+    { "GTC S9911 slide 47", "inference: turn auto-tuning off", NULL },
 };
 
 static const struct workload conv_autotune = {

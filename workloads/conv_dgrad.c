@@ -217,8 +217,14 @@ static const struct workload_size sizes[] = {
 static const struct workload_reference references[] = {
     { "tensorflow PR 24747", "TF_CUDNN_DETERMINISTIC selects deterministic algorithms",
       "TF 1.14" },
+    { "tensorflow PR 25796", "tests of TF_CUDNN_DETERMINISTIC", "TF 1.14" },
     { "tensorflow PR 34951", "a list of deterministic algorithms instead of one",
       "TF 2.2" },
+    { "tensorflow issue 18096", "asks for a way to configure cuDNN's determinism",
+      "TF 1.14" },
+    { "cuDNN documentation, Odds and Ends",
+      "names BackwardData with ALGO_0 as non-deterministic", NULL },
+    { "GTC S9911 slide 24", "data gradients", NULL },
     { "GTC S9911 slide 47", "possible issues with deconvolution in inference", NULL },
 };
 

@@ -254,9 +254,16 @@ static const struct workload_size sizes[] = {
 static const struct workload_reference references[] = {
     { "tensorflow PR 24747", "TF_CUDNN_DETERMINISTIC selects deterministic algorithms",
       "TF 1.14" },
+    { "tensorflow PR 25796", "tests of TF_CUDNN_DETERMINISTIC", "TF 1.14" },
     { "tensorflow PR 34951", "a list of deterministic algorithms instead of one",
       "TF 2.2" },
-    { "tensorflow issue 18096", "asks for a way to configure cuDNN's determinism", NULL },
+    { "tensorflow PR 33900", "what those tests are run with, mended", "TF 2.2" },
+    { "tensorflow issue 18096", "asks for a way to configure cuDNN's determinism",
+      "TF 1.14" },
+    { "cuDNN documentation, Odds and Ends",
+      "names BackwardFilter with ALGO_0 or ALGO_3 as non-deterministic", NULL },
+    { "PyTorch Determinism, Deterministic Ops",
+      "torch.backends.cudnn.deterministic covers convolution", NULL },
     { "GTC S9911 slides 23-29", "weight gradients, hierarchical reduction, atomicAdd",
       NULL },
 };

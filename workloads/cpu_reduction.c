@@ -174,7 +174,7 @@ static const struct workload_reference references[] = {
     { "GTC S9911 slide 43",
       "the CPU varied more than the GPU, at the update of weights; one thread cures it",
       NULL },
-    { "framework determinism README, section CPU",
+    { "framework determinism README, CPU",
       "intra_op_parallelism_threads = inter_op_parallelism_threads = 1", NULL },
 };
 

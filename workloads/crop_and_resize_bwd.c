@@ -180,12 +180,13 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "framework-reproducibility, status of crop_and_resize",
-      "non-deterministic on CPU too; raises on GPU when determinism is asked for, since "
-      "TF 2.6",
+    { "tensorflow issue 42033", "asks for a deterministic gradient of crop_and_resize",
       NULL },
-    { "tensorflow PR 48905", "deterministic image gradient of crop_and_resize on CPU",
-      "TF 2.6" },
+    { "tensorflow PR 48905",
+      "raises on GPU when determinism is asked for; deterministic image gradient on CPU",
+      "TF 2.6, on CPU" },
+    { "framework-reproducibility, status of crop_and_resize",
+      "non-deterministic on CPU too", NULL },
 };
 
 static const struct workload crop_and_resize_bwd = {

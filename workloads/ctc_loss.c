@@ -326,9 +326,15 @@ static const struct workload_reference references[] = {
     { "tensorflow commit 9e096deb",
       "selects cuDNN's deterministic CTC loss, in TF 2.3; a bug kept it from working",
       "TF 2.6" },
+    { "tensorflow issue 38151", "asks for a test of it", "TF 2.7" },
+    { "tensorflow PR 38089", "a reminder to test it; closed without being merged", NULL },
     { "tensorflow PR 52227", "tests the deterministic cuDNN CTC loss", "TF 2.7" },
-    { "tensorflow issue 38151", "asks for that test", NULL },
     { "tensorflow issue 41280", "gradients past an example's end were not written",
+      NULL },
+    { "cuDNN documentation, Odds and Ends",
+      "names CTCLoss with its non-deterministic algorithm", NULL },
+    { "PyTorch Determinism, Deterministic Ops",
+      "only cuDNN's CTC loss has a deterministic algorithm; WarpCTC is another way",
       NULL },
 };
 

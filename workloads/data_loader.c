@@ -315,9 +315,22 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow-determinism README", "data-loader parallelism, dataset sharding",
-      NULL },
-    { "framework-reproducibility issue 36", "a data loader that varies", NULL },
+    { "framework determinism README, Data-Loader Parallelism",
+      "threads must not share the state of a generator, or must be one", NULL },
+    { "framework determinism README, Dataset Sharding",
+      "asks not to shard; deterministic from TF 2.2 at the latest, says its newest text",
+      "TF 2.2" },
+    { "PyTorch Determinism, Data Loader",
+      "no shared generator; a new seed for each epoch", NULL },
+    { "tensorflow issue 13932", "Dataset.map with random ops varies", NULL },
+    { "tensorflow issue 29101", "random seed not set in the graph of Dataset.map",
+      "TF 1.14, perhaps" },
+    { "tensorflow issue 38197",
+      "MirroredStrategy and a data set shuffled anew in each epoch", "TF 2.3" },
+    { "tensorflow commit fc91e5ca",
+      "stateful maps run in one thread when determinism is asked for", "TF 2.7" },
+    { "framework-reproducibility issue 36",
+      "a data loader that varies; parameters drawn serially", NULL },
 };
 
 static const struct workload data_loader = {

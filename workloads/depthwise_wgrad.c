@@ -190,9 +190,13 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 55657", "deterministic depthwise filter gradient through cuDNN",
-      "TF 2.10" },
     { "framework-reproducibility issue 26", "asks for a deterministic depthwise gradient",
+      "TF 2.10" },
+    { "tensorflow issue 47174", "EfficientNet is not reproducible on GPU", NULL },
+    { "tensorflow PR 51920", "raises when determinism is asked for, since TF 2.7", NULL },
+    { "tensorflow PR 54119", "a variable that turns that exception off, in TF 2.9",
+      NULL },
+    { "tensorflow PR 55657", "deterministic depthwise filter gradient through cuDNN",
       "TF 2.10" },
 };
 

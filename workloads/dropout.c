@@ -195,11 +195,13 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
+    { "framework determinism README, Seeds",
+      "dropout takes its numbers from a generator that has to be seeded anew", NULL },
     { "GTC S9911 slide 45", "set the seed of every random number generator", NULL },
-    { "framework determinism README, data-loader parallelism",
+    { "framework determinism README, Data-Loader Parallelism",
       "threads that share the state of a generator", NULL },
-    { "tensorflow 2.7 release",
-      "an unseeded random op raises when determinism is asked for", NULL },
+    { "tensorflow commit a4b53af7",
+      "an unseeded random op raises when determinism is asked for, since TF 2.7", NULL },
 };
 
 static const struct workload dropout = {

@@ -127,8 +127,11 @@ static const struct workload_size sizes[] = {
 static const struct workload_reference references[] = {
     { "tensorflow PR 51861",
       "deterministic segment reductions, on which this gradient rests", "TF 2.7" },
-    { "tensorflow PR 47772", "segment reductions raise when determinism is asked for",
-      "TF 2.5" },
+    { "tensorflow PR 47772",
+      "segment reductions raise when determinism is asked for, since TF 2.5", NULL },
+    { "tensorflow issue 39751", "unsorted_segment_sum uses atomics on GPU", "TF 2.7" },
+    { "tensorflow issue 40514", "BERT differs from run to run on GPU", NULL },
+    { "transformers issue 5063", "the same BERT; the documents print 5603", NULL },
 };
 
 static const struct workload gather_bwd = {

@@ -300,7 +300,10 @@ static const struct workload_size sizes[] = {
 static const struct workload_reference references[] = {
     { "GTC S9911 slide 32",
       "differs about every 100 steps with GATE_OP; GATE_GRAPH is deterministic", NULL },
-    { "tensorflow-determinism README", "gradient gating", NULL },
+    { "GTC S9911 slide 33",
+      "the fix was not needed any more after an update of the driver", NULL },
+    { "framework determinism README, Gradient Gating",
+      "asks for GATE_OP, with which the slides saw differences", NULL },
 };
 
 static const struct workload gradient_gating = {

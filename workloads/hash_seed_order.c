@@ -165,7 +165,8 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "framework determinism README, sources unrelated to GPU",
+    { "framework determinism README, Seeds", "set PYTHONHASHSEED", NULL },
+    { "PyTorch Determinism, Seeds",
       "PYTHONHASHSEED must be set before the process starts", NULL },
 };
 

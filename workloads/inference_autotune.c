@@ -38,6 +38,8 @@ static const struct workload_size sizes[] = {
 static const struct workload_reference references[] = {
     { "GTC S9911 slide 47",
       "inference: some 500 deterministic kernels, chosen by time on the target", NULL },
+    { "framework determinism README, Sources Beyond TensorFlow",
+      "TensorRT's choice by time", NULL },
 };
 
 static const struct workload inference_autotune = {

@@ -234,6 +234,11 @@ static const struct workload_size sizes[] = {
       &(const struct layer_shape){ 65536, 2048 } },
 };
 
+static const struct workload_reference references[] = {
+    { "GTC S9911 slide 46",
+      "reductions can be faster and deterministic: trees, not atomics", NULL },
+};
+
 static const struct workload layernorm_bwd = {
     .name = "layernorm_bwd",
     .version = 1,
@@ -247,6 +252,8 @@ static const struct workload layernorm_bwd = {
     .dtypes = { DTYPE_FLOAT32 },
     .dtype_count = 1,
     .weight_sum = "sum of dgain",
+    .references = references,
+    .reference_count = COUNT_OF(references),
     .setup = setup,
     .reference = reference,
 };

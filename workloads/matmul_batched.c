@@ -160,6 +160,8 @@ static const struct workload_reference references[] = {
     { "GTC S9911 slide 9", "hypothesis: GEMM split between thread-blocks", NULL },
     { "cuBLAS: results reproducibility",
       "repeatable on one stream; several streams need CUBLAS_WORKSPACE_CONFIG", NULL },
+    { "PyTorch Determinism, Deterministic Ops",
+      "torch.backends.cudnn.deterministic covers batched products, too", NULL },
     { "pytorch torch.use_deterministic_algorithms",
       "mm, mv and bmm raise unless CUBLAS_WORKSPACE_CONFIG is :4096:8 or :16:8", NULL },
 };

@@ -213,6 +213,9 @@ static const struct workload_size sizes[] = {
 static const struct workload_reference references[] = {
     { "tensorflow PR 25269", "deterministic cuDNN max-pooling by TF_CUDNN_DETERMINISTIC",
       "TF 1.14" },
+    { "tensorflow PR 25796", "tests of TF_CUDNN_DETERMINISTIC", "TF 1.14" },
+    { "cuDNN documentation, Odds and Ends",
+      "names PoolingBackward with CUDNN_POOLING_MAX as non-deterministic", NULL },
     { "GTC S9911 slides 41-42",
       "max-pooling: overlapping windows, root cause and solution", NULL },
 };

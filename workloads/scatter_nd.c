@@ -190,9 +190,11 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow commit 03ba3", "deterministic scatter: copied to the CPU and back",
+    { "tensorflow commit eb95f615",
+      "scatter raises when determinism is asked for, until it was deterministic", NULL },
+    { "tensorflow commit 03ba364e", "deterministic scatter: copied to the CPU and back",
       "TF 2.7" },
-    { "tensorflow commit 4dc6d", "XLA: deterministic scatter", "TF 2.8" },
+    { "tensorflow commit 4dc6d4d5", "XLA: deterministic scatter", "TF 2.8" },
 };
 
 static const struct workload scatter_nd = {

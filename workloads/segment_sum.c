@@ -151,8 +151,9 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 47772", "segment reductions raise when determinism is asked for",
-      "TF 2.5" },
+    { "tensorflow issue 39751", "unsorted_segment_sum uses atomics on GPU", "TF 2.7" },
+    { "tensorflow PR 47772",
+      "segment reductions raise when determinism is asked for, since TF 2.5", NULL },
     { "tensorflow PR 51861", "deterministic segment reductions, by sorting", "TF 2.7" },
     { "tensorflow PR 51392", "the same change, as first proposed", "TF 2.7" },
     { "tensorflow PR 47749", "why accumulating in float64 is no solution", NULL },

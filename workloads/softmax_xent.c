@@ -186,6 +186,8 @@ static const struct workload_reference references[] = {
     { "tensorflow issue 38185",
       "asks for deterministic back-prop of the fused softmax/cross-entropy ops",
       "TF 2.6" },
+    { "tensorflow PR 47925",
+      "the fused ops raise when determinism is asked for, since TF 2.6", NULL },
     { "tensorflow PR 49178",
       "deterministic softmax_cross_entropy_with_logits, forward and backward", "TF 2.6" },
     { "tensorflow issue 40514", "BERT differs from run to run on GPU", NULL },

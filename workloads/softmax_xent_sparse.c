@@ -163,6 +163,8 @@ static const struct workload_size sizes[] = {
 static const struct workload_reference references[] = {
     { "tensorflow PR 50070", "deterministic sparse_softmax_cross_entropy_with_logits",
       "TF 2.7" },
+    { "tensorflow PR 47925",
+      "the fused ops raise when determinism is asked for, since TF 2.6", NULL },
     { "tensorflow issue 38185",
       "asks for deterministic back-prop of the fused softmax/cross-entropy ops",
       "TF 2.7" },

@@ -152,6 +152,10 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
+    { "tensorflow issue 18037",
+      "small errors of sparse_tensor_dense_matmul in float32 on GPU", NULL },
+    { "tensorflow PR 47749", "accumulating in float64; closed, since it is no solution",
+      NULL },
     { "tensorflow PR 50355",
       "sparse_dense_matmul raises when determinism is asked for, since TF 2.6", NULL },
 };

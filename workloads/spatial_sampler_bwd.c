@@ -269,7 +269,7 @@ static const struct workload_size sizes[] = {
 
 static const struct workload_reference references[] = {
     { "cuDNN documentation, Odds and Ends",
-      "cudnnSpatialTfSamplerBackward is named as non-deterministic", NULL },
+      "names cudnnSpatialTfSamplerBackward as non-deterministic", NULL },
 };
 
 static const struct workload spatial_sampler_bwd = {

@@ -138,8 +138,8 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow-determinism README",
-      "while-loop parallelism; of TF 1 only, says its newest text", NULL },
+    { "framework determinism README, While Loop Parallelism",
+      "parallel_iterations=1; a matter of TF 1 only, says its newest text", NULL },
 };
 
 static const struct workload while_loop = {

@@ -207,6 +207,8 @@ static const struct workload_reference references[] = {
     { "tensorflow commit e31955d9", "XLA: tree reduction by padding", "TF 2.2" },
     { "tensorflow commit 8b7a3db0",
       "XLA: TF_DETERMINISTIC_OPS selects the reductions without atomics", "TF 2.2" },
+    { "tensorflow PR 38509", "release note about what became deterministic", "TF 2.2" },
+    { "tensorflow PR 37377", "XLA: what those reductions left to be done", "TF 2.3" },
 };
 
 static const struct workload xla_reduction = {

@@ -190,4 +190,9 @@ const struct workload_reference cnn_references[CNN_REFERENCES] = {
     { "tensorflow PR 25269", "TF_CUDNN_DETERMINISTIC: max-pooling", "TF 1.14" },
     { "tensorflow PR 31465", "TF_DETERMINISTIC_OPS, bias_add as well", "TF 2.1" },
     { "tensorflow issue 22398", "the bias_add gradient is non-deterministic", "TF 2.1" },
+    { "GTC S9911 slide 45", "the complete recipe: TCD, bias_add, seeds", NULL },
+    { "tensorflow issue 16889", "training that does not repeat, seeds or not", NULL },
+    { "keras issue 12800", "the same with Keras, on GPU", NULL },
+    { "tensorpack issue 902", "the same with Tensorpack", NULL },
+    { "pytorch PR 33795", "the page about reproducibility, extended", "PyTorch 1.5" },
 };

@@ -95,7 +95,7 @@ void cnn_inputs_make(struct run *run, const struct cnn_shape *shape,
 
 enum { CNN_VARIANTS = 3 };
 extern const struct workload_variant cnn_variants[CNN_VARIANTS];
-enum { CNN_REFERENCES = 5 };
+enum { CNN_REFERENCES = 10 };
 extern const struct workload_reference cnn_references[CNN_REFERENCES];
 
 /* The hooks of a workload whose sizes point to a struct cnn_shape. */
