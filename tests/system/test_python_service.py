@@ -1,5 +1,6 @@
 """Programs with probes as workloads of the service, and their traces compared, without any
 package: the example words.py, whose sums follow the hashes of texts."""
+import importlib.util
 import json
 import re
 import shutil
@@ -180,3 +181,25 @@ def test_the_tutorial(tmp_path):
     assert told in compare(*runs, code=1)
     runs = [trace(tmp_path / name, tmp_path / "tags.py", PYTHONHASHSEED="0") for name in "ab"]
     assert "EQUAL          2 traces, 61 records each" in compare(*runs, code=0)
+
+
+def test_the_configuration_of_the_trainings_for_a_gpu(tmp_path):
+    """That of README.md is accepted, and the recipe sets what the table's processes get."""
+    blocks = re.findall("```json\n(.*?)```", (PYTHON / "README.md").read_text(), re.DOTALL)
+    config = json.loads(next(block for block in blocks if "train_pytorch" in block))
+    for folder in ("", "examples"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+    shutil.copy(PYTHON / "reprod_probe.py", tmp_path)
+    shutil.copy(PYTHON / "examples" / "train_pytorch.py", tmp_path / "examples")
+    workload = config["workloads"][0]
+    workload.update(backend="cpu", directory=str(tmp_path / "examples"))
+    service = Service(tmp_path, options=["--no-survey"], config=config).start()
+    shown = service.get("/v1/workloads/train_pytorch")["items"][0]
+    sets = {variant["name"]: variant["environment"] for variant in shown["variants"]}
+    spec = importlib.util.spec_from_file_location("train", PYTHON / "examples/train_pytorch.py")
+    train = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(train)
+    assert sets == train.VARIANTS
+    assert {size["name"] for size in shown["sizes"]} == set(train.TRAININGS)
+    assert [v["name"] for v in shown["variants"] if v["control"]] == [train.CONTROL]
+    assert service.stop() == 0
