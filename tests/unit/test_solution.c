@@ -48,6 +48,36 @@ static void test_codes(void **state)
         derive3(VERDICT_VARIES, VERDICT_UNSUPPORTED, VERDICT_REPRODUCIBLE).code, "TDP");
 }
 
+static void assert_no_code(struct solution s, enum solution_state state, const char *part)
+{
+    assert_int_equal(s.state, state);
+    assert_string_equal(s.code, "");
+    assert_non_null(strstr(s.reason, part));
+}
+
+/* A solution needs something that varied without it, NS that each recipe was tried. */
+static void test_no_code_where_nothing_was_to_be_solved(void **state)
+{
+    const struct profile_choice raises[] = { { "none", "unordered" }, { "TDO", NULL } };
+    struct variant_knowledge k[] = { known(VERDICT_REPRODUCIBLE),
+                                     known(VERDICT_UNMEASURED) };
+
+    (void)state;
+    assert_no_code(derive3(VERDICT_REPRODUCIBLE, VERDICT_VARIES, VERDICT_VARIES),
+                   SOLUTION_INCONCLUSIVE, "reproducible without a recipe");
+    assert_no_code(derive3(VERDICT_REPRODUCIBLE, VERDICT_REPRODUCIBLE, VERDICT_VARIES),
+                   SOLUTION_INCONCLUSIVE, "reproducible without a recipe");
+    assert_no_code(solution_derive(raises, k, 2), SOLUTION_INCONCLUSIVE,
+                   "reproducible without a recipe");
+    assert_no_code(
+        derive3(VERDICT_UNSUPPORTED, VERDICT_REPRODUCIBLE, VERDICT_REPRODUCIBLE),
+        SOLUTION_UNSUPPORTED, "without a recipe");
+    assert_no_code(derive3(VERDICT_VARIES, VERDICT_UNSUPPORTED, VERDICT_VARIES),
+                   SOLUTION_UNSUPPORTED, "TCD: because");
+    assert_no_code(derive3(VERDICT_VARIES, VERDICT_VARIES, VERDICT_UNSUPPORTED),
+                   SOLUTION_UNSUPPORTED, "TDP: because");
+}
+
 static void test_raises(void **state)
 {
     const struct profile_choice choices[] = { { "none", "unordered" }, { "TDO", NULL } };
@@ -137,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_no_code_where_nothing_was_to_be_solved),
         cmocka_unit_test(test_raises),
         cmocka_unit_test(test_no_code_without_proof),
         cmocka_unit_test(test_all_unsupported),

@@ -1,6 +1,7 @@
 #include "workloads/evidence/solution.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,7 +120,20 @@ static void append_code(struct solution *s, const char *recipe)
     snprintf(s->code + used, sizeof s->code - used, "%s%s", used ? " or " : "", recipe);
 }
 
-/* Every choice is settled: names the recipes that work. */
+__attribute__((format(printf, 3, 4))) static void
+doubt(struct solution *s, enum solution_state state, const char *format, ...)
+{
+    va_list args;
+
+    s->state = state;
+    s->code[0] = '\0';
+    va_start(args, format);
+    vsnprintf(s->reason, sizeof s->reason, format, args);
+    va_end(args);
+}
+
+/* Every choice is settled: names the recipes that work, or says that there is none, where
+ * it was seen to vary without one and with each. */
 static void name_code(const struct profile_choice *choices,
                       const struct variant_knowledge *known, int count,
                       struct solution *s)
@@ -127,6 +141,7 @@ static void name_code(const struct profile_choice *choices,
     bool all_reproducible = true;
     bool any_measured = false;
     bool all_raise = count > 1;
+    const struct profile_choice *unsupported = NULL; /* the first recipe that is */
     double weakest = 0;
 
     for (int i = 0; i < count; i++) {
@@ -136,6 +151,9 @@ static void name_code(const struct profile_choice *choices,
         all_reproducible &= good;
         any_measured |= !raises && known[i].verdict != VERDICT_UNSUPPORTED;
         all_raise &= i == 0 || raises;
+        if (i > 0 && !raises && !unsupported && known[i].verdict == VERDICT_UNSUPPORTED) {
+            unsupported = &choices[i];
+        }
         if (good) {
             double bound = verdict_difference_bound(known[i].weakest_runs);
 
@@ -147,12 +165,17 @@ static void name_code(const struct profile_choice *choices,
     }
     s->difference_bound = weakest > 0 ? weakest : 1;
     if (!any_measured) {
-        s->state = SOLUTION_UNSUPPORTED;
-        snprintf(s->reason, sizeof s->reason, "no variant can be computed here");
-        return;
-    }
-    if (all_reproducible) {
+        doubt(s, SOLUTION_UNSUPPORTED, "no variant can be computed here");
+    } else if (all_reproducible) {
         snprintf(s->code, sizeof s->code, "DET");
+    } else if (!choices[0].variant || known[0].verdict == VERDICT_UNSUPPORTED) {
+        doubt(s, SOLUTION_UNSUPPORTED, "what it is like without a recipe is not known");
+    } else if (known[0].verdict != VERDICT_VARIES) {
+        doubt(s, SOLUTION_INCONCLUSIVE,
+              "it is reproducible without a recipe, and not with all of them");
+    } else if (!s->code[0] && unsupported) {
+        doubt(s, SOLUTION_UNSUPPORTED, "%s: %.220s", unsupported->recipe,
+              known[unsupported - choices].reason);
     } else if (!s->code[0]) {
         snprintf(s->code, sizeof s->code, "%s", all_raise ? "NS!" : "NS");
     }

@@ -56,7 +56,9 @@ struct solution {
  * recipe raises).  Rule: if "none" is reproducible and so is everything else, DET; else
  * the recipes whose variant is reproducible, in the profile's order, joined by " or "; if
  * there is none, NS, or NS! where every recipe raises.  Any choice that is unmeasured,
- * inconclusive, stale or failing: no code, the reason instead. */
+ * inconclusive, stale or failing: no code, the reason instead.  Nor is there one, but for
+ * DET, where "none" did not vary (nothing was there to be solved), nor NS where a
+ * recipe's variant cannot be computed here (it was not seen to fail). */
 struct solution solution_derive(const struct profile_choice *choices,
                                 const struct variant_knowledge *known, int count);
 
