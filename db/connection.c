@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/id.h"
 #include "daemon/base/mem.h"
 #include "db/cells_judge.h"
 #include "db/migrate.h"
@@ -195,6 +196,24 @@ static bool ended_unclean(const char *path)
     return unclean && stat(path, &st) == 0 && st.st_size <= CONNECTION_CHECK_BYTES;
 }
 
+/* Which of two runs was later is told by their ids, whatever the clock did since. */
+static enum err_code follow_ids(struct tx *tx, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT ifnull(max((SELECT ifnull(max(id), '') FROM run),"
+                " (SELECT ifnull(max(id), '') FROM job)), '')");
+    if (query_step(&q)) {
+        const char *id = query_borrow_text(&q);
+
+        if (id_valid(id)) {
+            id_follow(id);
+        }
+    }
+    return query_end(&q, err);
+}
+
 static enum err_code prepare_writer(struct tx *tx, bool unclean, bool *ret_new,
                                     struct err *err)
 {
@@ -212,9 +231,11 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, bool *ret_new,
         return err->code;
     }
     *ret_new = from == 0;
-    return tx_execute(tx, "PRAGMA foreign_keys = ON", err) == ERR_OK
-               ? cells_judge_outdated(tx, clock_wall_ms(), err)
-               : err->code;
+    if (tx_execute(tx, "PRAGMA foreign_keys = ON", err) != ERR_OK ||
+        follow_ids(tx, err) != ERR_OK) {
+        return err->code;
+    }
+    return cells_judge_outdated(tx, clock_wall_ms(), err);
 }
 
 enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,

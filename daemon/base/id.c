@@ -32,12 +32,43 @@ static void fill_random(uint8_t *bytes, size_t count)
     }
 }
 
+/* The inverse of encode. */
+static void decode(const char *id, uint8_t ret_bytes[16])
+{
+    memset(ret_bytes, 0, 16);
+    for (int i = 0; i < 26; i++) {
+        unsigned group = (unsigned)(strchr(alphabet, id[i]) - alphabet);
+
+        for (int b = i * 5 - 2; b < i * 5 + 3; b++) {
+            if (b >= 0 && group >> (i * 5 + 2 - b) & 1U) {
+                ret_bytes[b / 8] |= (uint8_t)(1U << (7 - b % 8));
+            }
+        }
+    }
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t last[16]; /* the latest id */
+static int64_t last_ms = -1;
+
+void id_follow(const char *id)
+{
+    uint8_t bytes[16];
+
+    decode(id, bytes);
+    pthread_mutex_lock(&lock);
+    if (memcmp(bytes, last, sizeof last) > 0) {
+        memcpy(last, bytes, sizeof last);
+        last_ms = 0;
+        for (int i = 0; i < 6; i++) {
+            last_ms = last_ms << 8 | last[i];
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void id_new(int64_t now_ms, char ret_id[ID_SIZE])
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static uint8_t last[16];
-    static int64_t last_ms = -1;
-
     pthread_mutex_lock(&lock);
     if (now_ms > last_ms) {
         last_ms = now_ms;
@@ -47,7 +78,7 @@ void id_new(int64_t now_ms, char ret_id[ID_SIZE])
         fill_random(last + 6, 10);
         last[6] &= 0x7f; /* room for the increments below */
     } else {
-        for (int i = 15; i >= 6 && ++last[i] == 0; i--) {
+        for (int i = 15; i >= 0 && ++last[i] == 0; i--) {
         }
     }
     encode(last, ret_id);

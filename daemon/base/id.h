@@ -13,6 +13,10 @@ enum { ID_SIZE = 27 }; /* 26 characters and the NUL */
  * go backwards. */
 void id_new(int64_t now_ms, char ret_id[ID_SIZE]);
 
+/* Ids made from here on sort behind ID, a valid one: what was stored before the process
+ * started, by a clock that was ahead.  Thread-safe. */
+void id_follow(const char *id);
+
 /* Whether TEXT has the form of an id (upper case, 26 characters, fits 128 bits). */
 bool id_valid(const char *text);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/base/id.h"
 #include "db/events.h"
 #include "db/tx.h"
 
@@ -386,6 +387,32 @@ static void test_new_is_said_once(void **state)
     assert_false(store_is_new(f->store));
 }
 
+/* Whether a failure came after the runs that would heal it is told by ids. */
+static void test_ids_go_on_where_the_database_ends(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item item = fixture_item("ordered", "cpu:a", 5);
+    struct fixture_job j = fixture_job(1, &item, 1);
+    struct fixture_run r = { .n = 7, .job = 1 };
+    char stored[ID_SIZE];
+    char id[ID_SIZE];
+    char next[ID_SIZE];
+
+    fixture_id('R', r.n, stored);
+    id_new(1, id);
+    assert_true(strcmp(id, stored) < 0);
+    fixture_write(f, fixture_insert_job, &j);
+    fixture_write(f, fixture_begin, &r);
+    fixture_close(f);
+    fixture_open(f);
+    id_new(2, id); /* the clock went back */
+    assert_true(id_valid(id) && strcmp(id, stored) > 0);
+    fixture_close(f);
+    fixture_open(f);
+    id_new(3, next);
+    assert_true(strcmp(next, id) > 0);
+}
+
 static void test_unwritable_places_are_refused(void **state)
 {
     struct store *store = NULL;
@@ -470,6 +497,7 @@ int main(void)
         STORE_TEST(test_what_an_abandoned_transaction_held_is_not_said_to_be_stored),
         STORE_TEST(test_one_daemon_at_a_time),
         STORE_TEST(test_new_is_said_once),
+        STORE_TEST(test_ids_go_on_where_the_database_ends),
         STORE_TEST(test_unwritable_places_are_refused),
         STORE_TEST(test_damage_is_found_after_an_unclean_end),
         STORE_TEST(test_events_trim),

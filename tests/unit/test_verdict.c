@@ -191,6 +191,8 @@ static void test_stale_hides_green_only(void **state)
     assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 1000, 999), VERDICT_STALE);
     assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 999, 999), VERDICT_REPRODUCIBLE);
     assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 1000, 0), VERDICT_REPRODUCIBLE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 1000, 0, 999), VERDICT_STALE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 999, 0, 999), VERDICT_REPRODUCIBLE);
     assert_int_equal(verdict_at(VERDICT_VARIES, 0, 1000, 1), VERDICT_VARIES);
     assert_int_equal(verdict_at(VERDICT_FAILING, 0, 1000, 1), VERDICT_FAILING);
 }

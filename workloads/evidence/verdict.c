@@ -216,7 +216,8 @@ enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms, int64_t
                         int64_t stale_after_ms)
 {
     if (verdict == VERDICT_REPRODUCIBLE && stale_after_ms > 0 &&
-        now_ms - last_completed_ms > stale_after_ms) {
+        (now_ms - last_completed_ms > stale_after_ms ||
+         last_completed_ms - now_ms > stale_after_ms)) {
         return VERDICT_STALE;
     }
     return verdict;

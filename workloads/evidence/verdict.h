@@ -76,7 +76,8 @@ struct judgement verdict_judge(const struct evidence *evidence,
                                const struct control *control);
 
 /* VERDICT as it stands at NOW_MS: `reproducible` becomes `stale` when its last completed
- * run is more than STALE_AFTER_MS old (0: never).  A red verdict is never hidden. */
+ * run is more than STALE_AFTER_MS old (0: never), or lies as far in the future: the clock
+ * was wrong then or is now, and its age is not known.  A red verdict is never hidden. */
 enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms, int64_t now_ms,
                         int64_t stale_after_ms);
 
