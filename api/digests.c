@@ -135,6 +135,29 @@ static int64_t count_digests(const struct line *first, const struct line *end)
     return count;
 }
 
+/* What is known of the results of the completed runs among the lines FIRST … END - 1: of
+ * a run with several, only its first is at hand. */
+struct results {
+    int64_t completed, digests;
+    bool more; /* there may be more digests than these */
+};
+
+static struct results count_results(const struct line *first, const struct line *end)
+{
+    struct results results = { .digests = count_digests(first, end) };
+
+    for (const struct line *l = first; l < end; l++) {
+        if (l->finished && l->outcome == OUTCOME_COMPLETED) {
+            results.completed++;
+            results.more |= l->distinct_digests > 1;
+            if (l->distinct_digests > results.digests) {
+                results.digests = l->distinct_digests;
+            }
+        }
+    }
+    return results;
+}
+
 static const struct line *group_end(const struct table *t, const struct line *first)
 {
     const struct line *end = first;
@@ -217,14 +240,18 @@ static void options_text(struct buf *buf, const struct job_item *item)
 }
 
 static void heading(struct buf *buf, const struct job_item *item, int64_t runs,
-                    int64_t digests)
+                    const struct results *results)
 {
     buf_printf(buf, "\n%s %s (%s, %s, seed %" PRIu64, item->key.workload,
                item->key.variant, item->key.size, item->key.dtype, item->key.seed);
     options_text(buf, item);
-    buf_printf(buf, ") on %s: %" PRId64 " run%s, %" PRId64 " distinct result%s\n",
-               item->device, runs, runs == 1 ? "" : "s", digests,
-               digests == 1 ? "" : "s");
+    buf_printf(buf, ") on %s: %" PRId64 " run%s, ", item->device, runs,
+               runs == 1 ? "" : "s");
+    if (results->completed != runs) {
+        buf_printf(buf, "%" PRId64 " completed, ", results->completed);
+    }
+    buf_printf(buf, "%s%" PRId64 " distinct result%s\n", results->more ? "at least " : "",
+               results->digests, results->digests == 1 ? "" : "s");
 }
 
 static void line_text(struct buf *buf, const struct line *line)
@@ -257,8 +284,11 @@ static void render_text(struct request *r, const struct table *t)
     buf_puts(&buf, "  SUM OF WEIGHTS       | FINAL LOSS (time of one computation)\n");
     buf_puts(&buf, "  ==================== | ====================\n");
     for (const struct line *l = t->lines, *end; l < t->lines + t->count; l = end) {
+        struct results results;
+
         end = group_end(t, l);
-        heading(&buf, &t->job.items[l->item], end - l, count_digests(l, end));
+        results = count_results(l, end);
+        heading(&buf, &t->job.items[l->item], end - l, &results);
         for (; l < end; l++) {
             line_text(&buf, l);
         }
