@@ -61,38 +61,56 @@ static bool sums_belong(const struct run *run, const struct run_digest *digest)
     return run->distinct_digests == 1 || digest->first_iteration == run->iterations - 1;
 }
 
+/* How often the cell has seen the digest: 0 where it has not. */
+static enum err_code load_digest(struct tx *tx, int64_t cell, const char *digest,
+                                 int64_t *ret_runs, int64_t *ret_iterations,
+                                 struct err *err)
+{
+    struct query q;
+
+    *ret_runs = *ret_iterations = 0;
+    query_begin(&q, tx,
+                "SELECT runs, iterations FROM cell_digest WHERE cell = ? AND digest = ?");
+    query_bind_int(&q, cell);
+    query_bind_text(&q, digest);
+    if (query_step(&q)) {
+        *ret_runs = query_take_int(&q);
+        *ret_iterations = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
 static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
                                  const struct run *run, const struct run_digest *digest,
                                  struct err *err)
 {
     bool sums = sums_belong(run, digest);
+    int64_t runs;
+    int64_t iterations;
     struct query q;
 
-    query_begin(
-        &q, tx,
-        "INSERT INTO cell_digest (cell, digest, runs, iterations, run, weight_sum,"
-        " loss) VALUES (?, ?, 1, ?, ?, ?, ?)"
-        " ON CONFLICT (cell, digest) DO UPDATE SET runs = runs + 1,"
-        " iterations = iterations + excluded.iterations,"
-        " weight_sum = iif(excluded.run < ifnull(run, '~'),"
-        " excluded.weight_sum, weight_sum),"
-        " loss = iif(excluded.run < ifnull(run, '~'), excluded.loss, loss),"
-        " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)"
-        " RETURNING runs, iterations");
+    if (load_digest(tx, row->cell.id, digest->digest, &runs, &iterations, err) !=
+        ERR_OK) {
+        return err->code;
+    }
+    row->cell.evidence.distinct_digests += runs == 0;
+    prefer_digest(row, digest->digest, runs + 1, iterations + digest->iterations);
+    query_begin(&q, tx,
+                "INSERT INTO cell_digest (cell, digest, runs, iterations, run,"
+                " weight_sum, loss) VALUES (?, ?, 1, ?, ?, ?, ?)"
+                " ON CONFLICT (cell, digest) DO UPDATE SET runs = runs + 1,"
+                " iterations = iterations + excluded.iterations,"
+                " weight_sum = iif(excluded.run < ifnull(run, '~'),"
+                " excluded.weight_sum, weight_sum),"
+                " loss = iif(excluded.run < ifnull(run, '~'), excluded.loss, loss),"
+                " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)");
     query_bind_int(&q, row->cell.id);
     query_bind_text(&q, digest->digest);
     query_bind_int(&q, digest->iterations);
     query_bind_text(&q, sums ? run->id : NULL);
     query_bind_text_or_null(&q, sums ? run->weight_sum : NULL);
     query_bind_text_or_null(&q, sums ? run->loss : NULL);
-    while (query_step(&q)) {
-        int64_t runs = query_take_int(&q);
-        int64_t iterations = query_take_int(&q);
-
-        row->cell.evidence.distinct_digests += runs == 1;
-        prefer_digest(row, digest->digest, runs, iterations);
-    }
-    return query_end(&q, err);
+    return query_run(&q, err);
 }
 
 static enum err_code fold_times(struct tx *tx, struct cell *cell, const struct run *run,

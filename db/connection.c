@@ -139,6 +139,9 @@ static enum err_code set_up_writer(struct tx *tx, struct err *err)
                           "PRAGMA synchronous = FULL;"
                           "PRAGMA journal_size_limit = 8388608;"
                           "PRAGMA secure_delete = OFF;"
+                          /* What a savepoint may have to put back: in memory, not in a
+                           * file that is written for every page of every write. */
+                          "PRAGMA temp_store = MEMORY;"
                           "PRAGMA foreign_keys = OFF;",
                           NULL, NULL, NULL);
 

@@ -87,17 +87,17 @@ enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
 
     query_begin(&q, tx,
                 "UPDATE run SET pid = ?, process_start = ?, boot_id = ?, started_ms = ?"
-                " WHERE id = ? AND outcome IS NULL RETURNING 1");
+                " WHERE id = ? AND outcome IS NULL");
     query_bind_int(&q, pid);
     query_bind_int(&q, process_start);
     query_bind_text(&q, boot_id);
     query_bind_int(&q, now_ms);
     query_bind_text(&q, id);
-    if (query_step(&q)) {
-        return query_run(&q, err);
-    }
-    if (query_end(&q, err) != ERR_OK) {
+    if (query_run(&q, err) != ERR_OK) {
         return err->code;
+    }
+    if (sqlite3_changes64(tx->db) > 0) {
+        return ERR_OK;
     }
     query_begin(&q, tx, "SELECT 1 FROM run WHERE id = ?");
     query_bind_text(&q, id);

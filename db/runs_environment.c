@@ -26,28 +26,52 @@ static enum err_code store_libraries(struct tx *tx, const char *json, int64_t *r
     return ERR_OK;
 }
 
+static enum err_code insert(struct tx *tx, const struct run *run,
+                            const struct run_result *result, int64_t *ret_number,
+                            struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO environment (id, title, json, first_seen_ms, last_seen_ms)"
+                " VALUES (?, ?, ?, ?, ?)");
+    query_bind_text(&q, run->environment);
+    query_bind_text(&q, result->environment_title ? result->environment_title : "");
+    query_bind_text(&q, result->environment_json);
+    query_bind_int(&q, run->started_ms ? run->started_ms : run->intent_ms);
+    query_bind_int(&q, run->finished_ms);
+    if (query_run(&q, err) != ERR_OK) {
+        return err_wrap(err, "environment");
+    }
+    *ret_number = sqlite3_last_insert_rowid(tx->db);
+    return ERR_OK;
+}
+
 static enum err_code store(struct tx *tx, const struct run *run,
                            const struct run_result *result, int64_t *ret_number,
                            struct err *err)
 {
     struct query q;
 
-    query_begin(&q, tx,
-                "INSERT INTO environment (id, title, json, first_seen_ms, last_seen_ms)"
-                " VALUES (?, ?, ifnull(?, (SELECT json FROM environment WHERE id = ?1)),"
-                " ?, ?) ON CONFLICT (id) DO UPDATE SET"
-                " first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
-                " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)"
-                " RETURNING number");
+    query_begin(&q, tx, "SELECT number FROM environment WHERE id = ?");
     query_bind_text(&q, run->environment);
-    query_bind_text(&q, result->environment_title ? result->environment_title : "");
-    query_bind_text(&q, result->environment_json);
-    query_bind_int(&q, run->started_ms ? run->started_ms : run->intent_ms);
-    query_bind_int(&q, run->finished_ms);
-    while (query_step(&q)) {
+    if (query_step(&q)) {
         *ret_number = query_take_int(&q);
     }
-    return query_end(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "environment");
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!*ret_number) {
+        return insert(tx, run, result, ret_number, err);
+    }
+    query_begin(&q, tx,
+                "UPDATE environment SET first_seen_ms = min(first_seen_ms, ?1),"
+                " last_seen_ms = max(last_seen_ms, ?2) WHERE number = ?3"
+                " AND (first_seen_ms > ?1 OR last_seen_ms < ?2)");
+    query_bind_int(&q, run->started_ms ? run->started_ms : run->intent_ms);
+    query_bind_int(&q, run->finished_ms);
+    query_bind_int(&q, *ret_number);
+    return query_run(&q, err);
 }
 
 /* By run id, not by arrival: results may come in any order. */

@@ -324,6 +324,33 @@ static void test_a_full_disk_is_an_error_of_who_met_it(void **state)
     assert_int_equal(noted.count, first.code == ERR_OK ? 2 : 1);
 }
 
+static enum err_code ask_pragmas(struct tx *tx, void *arg, struct err *err)
+{
+    int64_t *answers = arg;
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT s.synchronous, t.temp_store FROM pragma_synchronous s,"
+                " pragma_temp_store t");
+    if (query_step(&q)) {
+        answers[0] = query_take_int(&q);
+        answers[1] = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+/* Commits reach the disk, what a savepoint may put back does not: it would be written for
+ * every page of every write. */
+static void test_what_goes_to_the_disk(void **state)
+{
+    struct fixture *f = *state;
+    int64_t answers[2] = { 0, 0 };
+
+    fixture_write(f, ask_pragmas, answers);
+    assert_int_equal(answers[0], 2); /* FULL */
+    assert_int_equal(answers[1], 2); /* MEMORY */
+}
+
 /* What SQLite does by itself on some errors. */
 static enum err_code abandon(struct tx *tx, void *arg, struct err *err)
 {
@@ -493,6 +520,7 @@ int main(void)
         STORE_TEST(test_too_many_reads_are_refused),
         STORE_TEST(test_close_commits_what_is_queued),
         STORE_TEST(test_a_write_from_the_last_callback_is_refused),
+        STORE_TEST(test_what_goes_to_the_disk),
         STORE_TEST(test_a_full_disk_is_an_error_of_who_met_it),
         STORE_TEST(test_what_an_abandoned_transaction_held_is_not_said_to_be_stored),
         STORE_TEST(test_one_daemon_at_a_time),
