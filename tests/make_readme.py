@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Runs the commands of README.md's console blocks against a service and prints the README
-with their real output in place.  Usage: make_readme.py http://127.0.0.1:7357 < README.md
+with their real output in place.
+Usage: make_readme.py http://127.0.0.1:7357 [--gpu http://127.0.0.1:7358] < README.md
 
 A block is fenced as ```console; lines that start with "$ " are commands, the rest is what
-they printed.  Long lines are cut with an ellipsis.
+they printed.  Long lines are cut with an ellipsis.  Blocks fenced as ```console gpu ask the
+service that --gpu names, which serves a database of a machine with a GPU, and stay as they
+are without it.
 """
+import argparse
 import os
 import subprocess
 import sys
@@ -13,11 +17,12 @@ WIDTH = 150
 DEFAULT = "127.0.0.1:7357"
 
 
-def blocks(text):
-    """(text before, [lines of the block]) in order, the last with an empty block."""
+def blocks(text, fence="```console"):
+    """(text before, [lines of the block]) of the blocks with that FENCE, in order, the last
+    with an empty block."""
     before, inside, block = [], False, []
     for line in text.splitlines():
-        if line == "```console":
+        if line == fence:
             inside = True
         elif inside and line == "```":
             yield before, block
@@ -54,23 +59,39 @@ def run(command, address, environment):
     return done.returncode, done.stdout.replace(address, DEFAULT)
 
 
-def main():
-    address = sys.argv[1].split("//")[-1].rstrip("/")
-    environment = {}
-    for before, block in blocks(sys.stdin.read()):
-        for line in before:
-            print(line)
+def rewritten(text, fence, address):
+    """TEXT with the output of ADDRESS in its blocks with that FENCE."""
+    environment, lines = {}, []
+    for before, block in blocks(text, fence):
+        lines += before
         if not block:
             continue
-        print("```console")
+        lines.append(fence)
         for command, _ in commands(block):
             code, output = run(command, address, environment)
             if code != 0:
                 raise SystemExit(f"{command}: exit status {code}\n{output}")
-            print(f"$ {command}")
-            for line in output.splitlines():
-                print(line if len(line) <= WIDTH else line[:WIDTH - 1] + "…")
-        print("```")
+            lines.append(f"$ {command}")
+            lines += [line if len(line) <= WIDTH else line[:WIDTH - 1] + "…"
+                      for line in output.splitlines()]
+        lines.append("```")
+    return "\n".join(lines) + "\n"
+
+
+def bare(address):
+    return address.split("//")[-1].rstrip("/")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("address")
+    parser.add_argument("--gpu", help="the service with the database of a GPU")
+    options = parser.parse_args()
+    text = rewritten(sys.stdin.read(), "```console", bare(options.address))
+    if options.gpu:
+        text = rewritten(text, "```console gpu", bare(options.gpu))
+    sys.stdout.write(text)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,10 @@ def run_stages(session, records, options):
 
 
 def run_timings(session, records):
-    program = build_folder() / "tests" / ("cudasim-bandwidth" if session.rehearsal else "gpu-bandwidth")
+    name = "cudasim-bandwidth" if session.rehearsal else "gpu-bandwidth"
+    folders = (build_folder(), machine.ROOT / "build")  # a bundle does not have it
+    program = next((folder / "tests" / name for folder in folders
+                    if (folder / "tests" / name).exists()), pathlib.Path(name))
     if program.exists():
         timing.bandwidth(session, program, *(["1"] if session.rehearsal else []))
     else:

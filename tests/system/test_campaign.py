@@ -1,0 +1,298 @@
+"""The half hour on a machine with a GPU, rehearsed: on the simulator, and with a worker that
+plays a GPU.  What it finds on a GPU only a GPU can show."""
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import time
+
+import pytest
+
+from service import BUILD, ROOT, Service
+
+sys.path.insert(0, str(ROOT / "tests" / "gpu"))
+import campaign_steps as steps  # noqa: E402
+import figures  # noqa: E402
+import library_stacks  # noqa: E402
+import product  # noqa: E402
+import saved  # noqa: E402
+
+CAMPAIGN = ROOT / "tests" / "gpu" / "campaign.py"
+SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
+MEASURED = ["--runs", "2", "--iterations", "2"]
+needs_simulator = pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
+
+
+def started(out, *options, build=BUILD, **env):
+    environment = {name: text for name, text in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    return subprocess.Popen([sys.executable, CAMPAIGN, "--out", out, *MEASURED, *options], text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            env={**environment, "REPROD_BUILD": str(build), **env})
+
+
+def campaign(out, *options, **how):
+    """(exit status, what it printed)"""
+    process = started(out, *options, **how)
+    try:
+        said, _ = process.communicate(timeout=200)
+    finally:
+        process.kill()
+    return process.returncode, said
+
+
+def small_enough(out):
+    files = list(out.iterdir())
+    assert len(files) <= 8
+    for path in files:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+", path.name) and path.stat().st_size <= 16 << 20
+    return {path.name for path in files}
+
+
+def outcomes(summary):
+    return {step["name"]: step["outcome"] for step in summary["steps"]}
+
+
+# ---- on the simulator
+
+@pytest.fixture(scope="module")
+def rehearsal(tmp_path_factory):
+    if not SIMULATOR.exists():
+        pytest.skip("this flavour has no simulator")
+    out = tmp_path_factory.mktemp("rehearsal")
+    status, said = campaign(out, "--rehearse", "--seconds", "150", "--workload", "resize_bilinear_bwd",
+                            "--steps", "serve,documents,others,larger,stirred,stacks,framework")
+    assert status == 0, said
+    return out
+
+
+def test_a_rehearsal_saves_everything_and_says_what_it_is(rehearsal):
+    assert small_enough(rehearsal) == {"rehearsal-summary.json", "rehearsal-summary.md", "rehearsal-service.log",
+                                       "rehearsal-database.db.gz", "rehearsal-views.tar.gz"}
+    summary = json.loads((rehearsal / "rehearsal-summary.json").read_text())
+    assert summary["rehearsal"] and summary["device"] == "sim:0" and summary["gpu"] == "simulator, no GPU"
+    assert outcomes(summary) == {"serve": "done", "documents": "done", "others": "skipped", "larger": "skipped",
+                                 "stirred": "done", "stacks": "done", "framework": "skipped"}
+    assert [job["progress"]["runs_done"] for job in summary["jobs"]] == [4, 4, 4]
+    assert summary["failures"] == [] and summary["figures"]["completed"] == 12
+    assert summary["figures"]["turnaround_ms"]["count"] == 6  # without the runs under load
+    text = (rehearsal / "rehearsal-summary.md").read_text()
+    assert text.startswith("**REHEARSAL on a simulator: proves nothing about a GPU.**")
+    assert all("REHEARSAL" in line for line in text.splitlines() if line.startswith("#"))
+    with tarfile.open(rehearsal / "rehearsal-views.tar.gz") as views:
+        names = set(views.getnames())
+        matrix = json.load(views.extractfile("matrix-documents-2020-simulator.json"))
+    assert {"matrix-documents-2020-simulator.txt", "matrix-documents-2023-simulator.json", "environments.json",
+            "health.json", "findings.json", "stacks.json"} <= names
+    assert "simulator, no GPU" in matrix["environment"]["title"]
+
+
+GPU_BLOCK = """Text.
+
+```console
+$ echo not asked again
+```
+
+```console gpu
+$ gpu=$(curl -s 127.0.0.1:7357/v1/environments | jq -r '[.items[] | select(.facts.backend == "cuda")][0].id')
+$ curl -s "127.0.0.1:7357/?environment=$gpu" | sed -n '4p;20p'
+```
+"""
+
+
+def test_the_database_is_served_and_gives_the_readme_a_column(rehearsal, tmp_path):
+    """The way of a GPU's column into the README; this one says in each line that it is none."""
+    data = tmp_path / "service" / "data"
+    saved.read_database(rehearsal / "rehearsal-database.db.gz", data)
+    service = Service(tmp_path / "service", options=["--no-survey"], config={"stacks": [{"name": "cpu"}]})
+    service.start()
+    try:
+        done = subprocess.run([sys.executable, ROOT / "tests" / "make_readme.py", "127.0.0.1:1", "--gpu",
+                               f"http://127.0.0.1:{service.port}"], input=GPU_BLOCK, text=True,
+                              capture_output=True, timeout=60)
+    finally:
+        assert service.stop() == 0
+    assert done.returncode == 0, done.stderr
+    asked, own = done.stdout.split("```console gpu")
+    assert asked.startswith("Text.\n\n```console\n$ echo not asked again\nnot asked again\n```")
+    environment, row = own.splitlines()[3:5]
+    assert environment.startswith("Environment  cuda · simulator, no GPU")
+    assert re.fullmatch(r"tf\.image\.resize_bilinear backprop\s+NS\s+TDO\s+TDO", row)
+    assert service.fsck()[0] == 0
+
+
+def test_a_rehearsal_is_not_written_among_results():
+    status, said = campaign(ROOT / "tests" / "gpu" / "results" / "x", "--rehearse")
+    assert status == 1 and "a rehearsal proves nothing" in said
+    assert not (ROOT / "tests" / "gpu" / "results" / "x").exists()
+
+
+@needs_simulator
+def test_what_is_interrupted_is_saved(tmp_path):
+    process = started(tmp_path, "--rehearse", "--seconds", "150", "--workload", "resize_bilinear_bwd",
+                      "--steps", "documents,stirred", "--runs", "5000")
+    for line in process.stdout:
+        if line.startswith("  documents"):
+            break
+    time.sleep(2)
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert "rehearsal-database.db.gz" in small_enough(tmp_path)
+    summary = json.loads((tmp_path / "rehearsal-summary.json").read_text())
+    assert summary["notes"] == ["the campaign was interrupted"] and summary["figures"]["completed"] > 0
+
+
+# ---- with a worker that plays a GPU
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fake")
+    for name, backend in (("reprod-worker-cuda", "cuda"), ("reprod-worker", "cpu")):
+        path = folder / name
+        path.write_text(f"#!/bin/sh\nexec {sys.executable} -S {ROOT}/tests/fixtures/gpu_worker.py {backend} \"$@\"\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    (folder / "reprod").symlink_to(BUILD / "reprod")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def played(fake, tmp_path_factory):
+    out = tmp_path_factory.mktemp("played")
+    status, said = campaign(out, "--seconds", "100", "--workload", "good", "--workload", "tame",
+                            "--workload", "crash", "--libraries", "/x/cudnn-9.1.0", "--libraries",
+                            "/x/cudnn-9.2.0", "--steps", "others,larger,stacks", build=fake)
+    assert status == 0, said
+    return out
+
+
+def test_every_stack_and_what_was_undecided(played):
+    assert small_enough(played) == {"summary.json", "summary.md", "service.log", "database.db.gz",
+                                    "views.tar.gz"}
+    summary = json.loads((played / "summary.json").read_text())
+    assert not summary["rehearsal"] and summary["gpu"] == "NVIDIA Pretend 9000"
+    assert [stack["name"] for stack in summary["stacks"]] == ["cudnn-9.1.0", "cudnn-9.2.0"]
+    assert len({stack["environment"] for stack in summary["stacks"]}) == 2
+    jobs = [(job["step"], job["stack"], job["workloads"], job["asked"]) for job in summary["jobs"]]
+    assert jobs == [("others", "cudnn-9.1.0", ["crash", "good", "tame"], {"sizes": ["medium"]}),
+                    ("larger", "cudnn-9.1.0", ["tame"], {"sizes": ["large"], "contention": 1}),
+                    ("stacks", "cudnn-9.2.0", ["crash", "good", "tame"], {"sizes": ["medium"]})]
+    assert [failure[:3] for failure in summary["failures"]] == [["crash", "ordered", "crashed"]]
+    assert summary["figures"]["agreement"] == {"equal": 1, "different": []}
+    assert "REHEARSAL" not in (played / "summary.md").read_text()
+
+
+def test_an_earlier_database_is_gone_on_with(played, fake, tmp_path):
+    status, said = campaign(tmp_path, "--seconds", "60", "--workload", "good", "--libraries", "/x/cudnn-9.3.0",
+                            "--steps", "others", "--database", played / "database.db.gz", build=fake)
+    assert status == 0, said
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    before = json.loads((played / "summary.json").read_text())
+    assert summary["figures"]["runs"] == before["figures"]["runs"] + 4
+
+
+@needs_simulator
+def test_a_database_of_rehearsals_is_not(rehearsal, fake, tmp_path):
+    status, said = campaign(tmp_path, "--seconds", "60", "--workload", "good", "--steps", "others",
+                            "--database", rehearsal / "rehearsal-database.db.gz", build=fake)
+    assert status == 1 and "the database has runs of a simulator" in said
+
+
+def test_a_step_that_fails_or_is_cut_costs_no_other(fake, tmp_path):
+    """Twelve seconds are too few for the check, and for a run that hangs."""
+    status, said = campaign(tmp_path, "--seconds", "12", "--workload", "good", "--workload", "hang",
+                            "--steps", "others,framework,check,stacks", "--libraries", "/x/cudnn-9.1.0",
+                            build=fake)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    found = outcomes(summary)
+    assert status == 1 and found["stacks"] == "skipped" and found["framework"] == "skipped", said
+    assert found["others"] == "cut" and found["check"] in ("cut", "failed"), said
+    assert "runs of the job were done" in summary["steps"][1]["cause"]
+    assert {"database.db.gz", "check.log", "summary.md"} <= small_enough(tmp_path)
+
+
+def test_without_a_gpu_nothing_is_written(fake, tmp_path):
+    status, said = campaign(tmp_path / "out", build=fake, FAKE_NO_GPU="1")
+    assert status == 77 and "no GPU, so nothing was measured: no NVIDIA driver" in said
+    assert not (tmp_path / "out").exists()
+
+
+# ---- parts
+
+def test_stacks_are_sets_of_versions():
+    def probe(path):
+        devices = ["gpu"] if "driver" in path else []
+        versions = {"cudnn": "9.2" if "new" in path else "9.1" if "old" in path else None,
+                    "cublas": "13.1" if "toolkit" in path else None}
+        return {"devices": devices, "versions": versions, "cause": None if devices else "no driver"}
+
+    library_stacks.DRIVER_FOLDERS, kept = ("/driver",), library_stacks.DRIVER_FOLDERS
+    try:
+        found, _ = library_stacks.find(probe, ["/old", "/new:/toolkit", "/again/new", "/toolkit/old"])
+        assert [(name, path) for name, path, _ in found] == [
+            ("cudnn-9.2", "/new:/toolkit:/driver"), ("cudnn-9.1", "/toolkit/old:/driver")]
+        assert [name for name, _, _ in library_stacks.find(probe, [])[0]] == ["cuda"]
+        assert library_stacks.find(lambda _: {"devices": [], "cause": "c"}, ["/old"]) == (
+            [], {"devices": [], "cause": "c"})
+    finally:
+        library_stacks.DRIVER_FOLDERS = kept
+
+
+def run(start, end, **changes):
+    return {"outcome": "completed", "circumstances": None, "job": "j", "device": "d", "stack": "s",
+            "environment": "e", "iterations": 3, "milliseconds": {"median": 10.0},
+            "process": {"wall_milliseconds": 130}, "started_at": f"2026-11-21T10:00:{start}Z",
+            "finished_at": f"2026-11-21T10:00:{end}Z", "workload": "w", "variant": "v", "cause": None, **changes}
+
+
+def test_figures():
+    runs = [run("02.000", "02.500"), run("00.000", "00.750"), run("01.000", "01.900"),
+            run("05.000", "06.000", job="other"), run("03.000", "04.000", circumstances={"contention": 1}),
+            run("07.000", "08.000", outcome="crashed", cause="killed")]
+    assert figures.turnaround(runs) == {"median": 1000, "least": 1000, "most": 1000, "count": 2}
+    assert figures.gap(runs)["least"] == 100 and figures.gap(runs)["most"] == 250
+    assert figures.beside_computing(runs)["median"] == 100
+    assert figures.failures(runs) == [("w", "v", "crashed", "killed", 1)]
+
+
+def test_agreement_compares_equal_cases_that_are_reproducible():
+    def matrix(*variants):
+        return {"variants": [{"workload": "w", "variant": name, "version": 1, "size": size, "dtype": "f",
+                              "seed": "1", "verdict": verdict, "digest": digest}
+                             for name, size, verdict, digest in variants]}
+
+    one = matrix(("a", "small", "reproducible", "1"), ("b", "small", "reproducible", "2"),
+                 ("c", "small", "reproducible", "3"), ("d", "small", "varies", "4"))
+    two = matrix(("a", "small", "reproducible", "1"), ("b", "small", "reproducible", "9"),
+                 ("c", "large", "reproducible", "9"), ("d", "small", "reproducible", "4"))
+    assert figures.agreement({"x": one, "y": two}) == {"equal": 1, "different": [
+        {"workload": "w", "variant": "b", "size": "small", "digests": {"x": "2", "y": "9"}}]}
+
+
+def test_a_file_over_the_bound_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved, "FILE_MAX", 10)
+    saved.write(tmp_path / "a", b"x" * 10)
+    with pytest.raises(ValueError, match="11 bytes, 10 is the bound"):
+        saved.write(tmp_path / "a", b"y" * 11)
+    assert (tmp_path / "a").read_bytes() == b"x" * 10
+    (tmp_path / "plain").write_bytes(b"SQLite")
+    saved.read_database(tmp_path / "plain", tmp_path / "data")
+    assert (tmp_path / "data" / "reprod.db").read_bytes() == b"SQLite"
+
+
+def test_a_training_runs_where_the_campaign_does(tmp_path):
+    entry = {"name": "net", "command": ["python3", "train.py"], "backend": "cuda",
+             "environment": {"A": "1"}, "variants": []}
+    assert steps.complete(entry, tmp_path, "/opt/python", "/driver") == {
+        **entry, "command": ["/opt/python", "train.py"], "directory": str(tmp_path),
+        "environment": {"LD_LIBRARY_PATH": "/driver", "A": "1"}}
+
+
+def test_a_service_that_does_not_start_says_why(tmp_path):
+    (tmp_path / "reprod").write_text("#!/bin/sh\necho planted >&2\nexit 3\n")
+    (tmp_path / "reprod").chmod(0o755)
+    with pytest.raises(product.Refused, match="planted"):
+        product.Product(tmp_path / "reprod", tmp_path / "service", {}).start()
