@@ -1,14 +1,11 @@
-/* The store's threads, transactions and locks; what it refuses to open. */
+/* The store's threads and transactions. */
 #include "tests/unit/store_fixture.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/base/id.h"
 #include "db/events.h"
 #include "db/tx.h"
 
@@ -392,90 +389,6 @@ static void test_what_an_abandoned_transaction_held_is_not_said_to_be_stored(voi
     assert_int_equal(noted.values[0], 2);
 }
 
-static void test_one_daemon_at_a_time(void **state)
-{
-    struct fixture *f = *state;
-    struct store *second = NULL;
-    struct err err;
-
-    assert_int_equal(store_open(f->path, &fixture_options, &second, &err), ERR_BUSY);
-    assert_non_null(strstr(err.message, "another reprod"));
-    fixture_close(f);
-    fixture_open(f);
-}
-
-static void test_new_is_said_once(void **state)
-{
-    struct fixture *f = *state;
-
-    assert_true(store_is_new(f->store));
-    fixture_close(f);
-    fixture_open(f);
-    assert_false(store_is_new(f->store));
-}
-
-/* Whether a failure came after the runs that would heal it is told by ids. */
-static void test_ids_go_on_where_the_database_ends(void **state)
-{
-    struct fixture *f = *state;
-    struct job_item item = fixture_item("ordered", "cpu:a", 5);
-    struct fixture_job j = fixture_job(1, &item, 1);
-    struct fixture_run r = { .n = 7, .job = 1 };
-    char stored[ID_SIZE];
-    char id[ID_SIZE];
-    char next[ID_SIZE];
-
-    fixture_id('R', r.n, stored);
-    id_new(1, id);
-    assert_true(strcmp(id, stored) < 0);
-    fixture_write(f, fixture_insert_job, &j);
-    fixture_write(f, fixture_begin, &r);
-    fixture_close(f);
-    fixture_open(f);
-    id_new(2, id); /* the clock went back */
-    assert_true(id_valid(id) && strcmp(id, stored) > 0);
-    fixture_close(f);
-    fixture_open(f);
-    id_new(3, next);
-    assert_true(strcmp(next, id) > 0);
-}
-
-static void test_unwritable_places_are_refused(void **state)
-{
-    struct store *store = NULL;
-    struct err err;
-
-    (void)state;
-    assert_int_equal(store_open("/nonexistent/reprod.db", &fixture_options, &store, &err),
-                     ERR_IO);
-    assert_int_equal(store_open("/proc/reprod.db", &fixture_options, &store, &err),
-                     ERR_IO);
-    assert_int_equal(store_open("/tmp", &fixture_options, &store, &err), ERR_IO);
-}
-
-static void test_damage_is_found_after_an_unclean_end(void **state)
-{
-    struct fixture *f = *state;
-    struct store *store = NULL;
-    struct err err;
-    char wal[128];
-    char bytes[4096];
-    struct stat st;
-    int fd;
-
-    fixture_close(f);
-    assert_int_equal(stat(f->path, &st), 0);
-    fd = open(f->path, O_RDWR);
-    memset(bytes, 0xff, sizeof bytes);
-    assert_int_equal(pwrite(fd, bytes, sizeof bytes, st.st_size - 4096), 4096);
-    close(fd);
-    snprintf(wal, sizeof wal, "%s-wal", f->path);
-    fd = open(wal, O_RDWR | O_CREAT, 0600);
-    assert_int_equal(write(fd, bytes, 100), 100);
-    close(fd);
-    assert_int_equal(store_open(f->path, &fixture_options, &store, &err), ERR_CORRUPT);
-}
-
 static enum err_code trim(struct tx *tx, void *arg, struct err *err)
 {
     return events_trim(tx, *(int64_t *)arg, err);
@@ -523,11 +436,6 @@ int main(void)
         STORE_TEST(test_what_goes_to_the_disk),
         STORE_TEST(test_a_full_disk_is_an_error_of_who_met_it),
         STORE_TEST(test_what_an_abandoned_transaction_held_is_not_said_to_be_stored),
-        STORE_TEST(test_one_daemon_at_a_time),
-        STORE_TEST(test_new_is_said_once),
-        STORE_TEST(test_ids_go_on_where_the_database_ends),
-        STORE_TEST(test_unwritable_places_are_refused),
-        STORE_TEST(test_damage_is_found_after_an_unclean_end),
         STORE_TEST(test_events_trim),
     };
 
