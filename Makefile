@@ -72,7 +72,8 @@ UNIT_SRC   := $(filter-out tests/unit/test_workloads.c,$(UNIT_SRC))
 endif
 CUDA_SRC   := $(sort $(wildcard cuda/*.cu cuda/*/*.cu))
 CUDA_C_SRC := $(sort $(wildcard cuda/*/*.c))
-TRY_LIBRARIES_SRC := $(wildcard tests/fixtures/cudnn/try_*.c) $(filter-out cuda/nvml/%,$(CUDA_C_SRC)) \
+TRY_LIBRARIES_SRC := $(wildcard tests/fixtures/cudnn/try_*.c) \
+                $(filter-out cuda/nvml/% cuda/cudnn/conv_%,$(CUDA_C_SRC)) \
                 workloads/instruments/digest.c $(addprefix workloads/worker/,families.c \
                 libraries.c emit.c tensor.c)
 CUDA_WORKER_SRC := $(filter cuda/worker/%,$(CUDA_SRC))
@@ -170,6 +171,7 @@ $(FAKE_NVML): $(FAKE_NVML_SRC) tests/fixtures/nvml/fake_nvml.h $(B)/cc.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) $(CFLAGS) -fPIC $(FAKE) -shared \
 	    -o $@ $(FAKE_NVML_SRC) -lpthread
 $(B)/tests/test_nvml $(B)/tests/test_nvml_unusable: $(FAKE_NVML)
+$(B)/tests/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
 $(B)/tests/try-libraries: $(call obj,$(TRY_LIBRARIES_SRC)) $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) -pie -fopenmp $(LDFLAGS) -o $@ \
 	    $(filter %.o,$^)

@@ -162,6 +162,8 @@ static void branches_describe(struct run *run, struct conv_autotune *conv, float
         cudnn->x = x;
         cudnn->w = w + branch * channels * s->in_channels * AUTOTUNE_TAPS;
         cudnn->y = conv->branch_y + branch * s->images * channels * s->height * s->width;
+        cudnn->dtype = run->dtype;
+        cudnn->arithmetic = CUDNN_ARITHMETIC_FMA;
         cudnn_conv_describe(run, cudnn);
     }
 }

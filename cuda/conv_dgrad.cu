@@ -146,8 +146,8 @@ static void compute_cudnn(struct run *run)
     const struct conv_dgrad *conv = (const struct conv_dgrad *)run->state;
 
     cudnn_conv_compute(run, &conv->cudnn);
-    layout_transpose(conv->cudnn.x, conv->dx, conv->shape.images, conv->shape.in_channels,
-                     conv->height * conv->width);
+    layout_transpose((const float *)conv->cudnn.x, conv->dx, conv->shape.images,
+                     conv->shape.in_channels, conv->height * conv->width);
 }
 
 static void cudnn_setup(struct run *run, struct conv_dgrad *conv)
@@ -167,13 +167,16 @@ static void cudnn_setup(struct run *run, struct conv_dgrad *conv)
     cudnn->side = DGRAD_SIDE;
     cudnn->stride = (int)s->stride;
     cudnn->groups = 1;
+    cudnn->dtype = run->dtype;
+    cudnn->arithmetic = CUDNN_ARITHMETIC_FMA;
     cudnn_conv_describe(run, cudnn);
-    cudnn->x = (float *)run_alloc(run, (size_t)x_elements * sizeof(float));
-    cudnn->w = (float *)run_alloc(run, (size_t)w_elements * sizeof(float));
-    cudnn->y = (float *)run_alloc(run, (size_t)y_elements * sizeof(float));
-    layout_transpose(conv->dy, cudnn->y, s->images, s->height * s->width,
+    cudnn->x = run_alloc(run, (size_t)x_elements * sizeof(float));
+    cudnn->w = run_alloc(run, (size_t)w_elements * sizeof(float));
+    cudnn->y = run_alloc(run, (size_t)y_elements * sizeof(float));
+    layout_transpose(conv->dy, (float *)cudnn->y, s->images, s->height * s->width,
                      s->out_channels);
-    layout_reverse(conv->w, cudnn->w, DGRAD_TAPS, s->in_channels, s->out_channels);
+    layout_reverse(conv->w, (float *)cudnn->w, DGRAD_TAPS, s->in_channels,
+                   s->out_channels);
     cudnn_conv_take_variant(run, cudnn);
 }
 

@@ -141,7 +141,7 @@ static void compute_cudnn(struct run *run)
     const struct conv_wgrad *conv = (const struct conv_wgrad *)run->state;
 
     cudnn_conv_compute(run, &conv->cudnn);
-    layout_reverse(conv->cudnn.w, conv->dw, conv->shape.out_channels,
+    layout_reverse((const float *)conv->cudnn.w, conv->dw, conv->shape.out_channels,
                    conv->shape.in_channels, CONV_TAPS);
 }
 
@@ -161,12 +161,14 @@ static void cudnn_setup(struct run *run, struct conv_wgrad *conv)
     cudnn->out_channels = (int)s->out_channels;
     cudnn->side = CONV_SIDE;
     cudnn->stride = cudnn->groups = 1;
+    cudnn->dtype = run->dtype;
+    cudnn->arithmetic = CUDNN_ARITHMETIC_FMA;
     cudnn_conv_describe(run, cudnn);
-    cudnn->x = (float *)run_alloc(run, x_bytes);
-    cudnn->y = (float *)run_alloc(run, y_bytes);
-    cudnn->w = (float *)run_alloc(run, (size_t)conv->elements * sizeof(float));
-    layout_transpose(conv->x, cudnn->x, s->images, pixels, s->in_channels);
-    layout_transpose(conv->dy, cudnn->y, s->images, pixels, s->out_channels);
+    cudnn->x = run_alloc(run, x_bytes);
+    cudnn->y = run_alloc(run, y_bytes);
+    cudnn->w = run_alloc(run, (size_t)conv->elements * sizeof(float));
+    layout_transpose(conv->x, (float *)cudnn->x, s->images, pixels, s->in_channels);
+    layout_transpose(conv->dy, (float *)cudnn->y, s->images, pixels, s->out_channels);
     cudnn_conv_take_variant(run, cudnn);
 }
 

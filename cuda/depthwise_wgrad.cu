@@ -98,7 +98,8 @@ static void compute_cudnn(struct run *run)
     const struct depthwise_wgrad *conv = (const struct depthwise_wgrad *)run->state;
 
     cudnn_conv_compute(run, &conv->cudnn);
-    layout_transpose(conv->cudnn.w, conv->dw, 1, conv->shape.channels, DEPTHWISE_TAPS);
+    layout_transpose((const float *)conv->cudnn.w, conv->dw, 1, conv->shape.channels,
+                     DEPTHWISE_TAPS);
 }
 
 static void cudnn_setup(struct run *run, struct depthwise_wgrad *conv)
@@ -115,12 +116,14 @@ static void cudnn_setup(struct run *run, struct depthwise_wgrad *conv)
     cudnn->in_channels = cudnn->out_channels = cudnn->groups = (int)s->channels;
     cudnn->side = DEPTHWISE_SIDE;
     cudnn->stride = 1;
+    cudnn->dtype = run->dtype;
+    cudnn->arithmetic = CUDNN_ARITHMETIC_FMA;
     cudnn_conv_describe(run, cudnn);
-    cudnn->x = (float *)run_alloc(run, bytes);
-    cudnn->y = (float *)run_alloc(run, bytes);
-    cudnn->w = (float *)run_alloc(run, (size_t)conv->elements * sizeof(float));
-    layout_transpose(conv->x, cudnn->x, s->images, pixels, s->channels);
-    layout_transpose(conv->dy, cudnn->y, s->images, pixels, s->channels);
+    cudnn->x = run_alloc(run, bytes);
+    cudnn->y = run_alloc(run, bytes);
+    cudnn->w = run_alloc(run, (size_t)conv->elements * sizeof(float));
+    layout_transpose(conv->x, (float *)cudnn->x, s->images, pixels, s->channels);
+    layout_transpose(conv->dy, (float *)cudnn->y, s->images, pixels, s->channels);
     cudnn_conv_take_variant(run, cudnn);
 }
 

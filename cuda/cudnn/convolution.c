@@ -57,6 +57,30 @@ const char *const *cudnn_conv_names(enum cudnn_pass pass, int *ret_count)
     }
 }
 
+static cudnnMathType_t math_of(const struct cudnn_conv *conv)
+{
+    switch (conv->arithmetic) {
+    case CUDNN_ARITHMETIC_TF32:
+        return CUDNN_DEFAULT_MATH;
+    case CUDNN_ARITHMETIC_TENSOR:
+        return CUDNN_TENSOR_OP_MATH;
+    default:
+        return CUDNN_FMA_MATH;
+    }
+}
+
+static const char *arithmetic_text(const struct cudnn_conv *conv)
+{
+    switch (conv->arithmetic) {
+    case CUDNN_ARITHMETIC_TF32:
+        return "CUDNN_DEFAULT_MATH (TF32 permitted)";
+    case CUDNN_ARITHMETIC_TENSOR:
+        return "CUDNN_TENSOR_OP_MATH";
+    default:
+        return "CUDNN_FMA_MATH";
+    }
+}
+
 void cudnn_conv_describe(struct run *run, struct cudnn_conv *conv)
 {
     const struct cudnn_convolution_shape shape = {
@@ -64,19 +88,19 @@ void cudnn_conv_describe(struct run *run, struct cudnn_conv *conv)
         .stride = conv->stride,
         .dilation = 1,
         .groups = conv->groups,
-        .tensor_cores = false,
+        .math = math_of(conv),
     };
     int images, channels, rows, columns;
 
-    conv->x_as = cudnn_tensor(run, CUDNN_TENSOR_NCHW, DTYPE_FLOAT32, conv->images,
+    conv->x_as = cudnn_tensor(run, CUDNN_TENSOR_NCHW, conv->dtype, conv->images,
                               conv->in_channels, conv->height, conv->width);
-    conv->w_as = cudnn_filter(run, CUDNN_TENSOR_NCHW, DTYPE_FLOAT32, conv->out_channels,
+    conv->w_as = cudnn_filter(run, CUDNN_TENSOR_NCHW, conv->dtype, conv->out_channels,
                               conv->in_channels / conv->groups, conv->side, conv->side);
-    conv->how = cudnn_convolution(run, DTYPE_FLOAT32, &shape);
+    conv->how = cudnn_convolution(run, conv->dtype, &shape);
     CUDNN_CALL(run, cudnnGetConvolution2dForwardOutputDim, conv->how, conv->x_as,
                conv->w_as, &images, &channels, &rows, &columns);
-    conv->y_as = cudnn_tensor(run, CUDNN_TENSOR_NCHW, DTYPE_FLOAT32, images, channels,
-                              rows, columns);
+    conv->y_as = cudnn_tensor(run, CUDNN_TENSOR_NCHW, conv->dtype, images, channels, rows,
+                              columns);
 }
 
 /* What the three types of cudnnConvolution…AlgoPerf_t say of an algorithm. */
@@ -201,7 +225,7 @@ static const char *claim_of(struct run *run, const struct cudnn_conv *conv, int 
     for (int i = 0; i < count; i++) {
         if (found[i].algorithm != algorithm)
             continue;
-        if (found[i].math == CUDNN_FMA_MATH)
+        if (found[i].math == math_of(conv))
             return cudnn_claim(found[i].determinism);
         if (!claim)
             claim = cudnn_claim(found[i].determinism);
@@ -219,8 +243,9 @@ void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm)
     conv->claim = claim_of(run, conv, algorithm);
     conv->workspace = cudnn_workspace(run, conv->workspace_bytes);
     snprintf(conv->description, sizeof(conv->description),
-             "%s, CUDNN_FMA_MATH, NCHW, workspace of %zu bytes, claimed %s", name,
-             conv->workspace_bytes, conv->claim ? conv->claim : "nothing");
+             "%s, %s, NCHW, workspace of %zu bytes, claimed %s", name,
+             arithmetic_text(conv), conv->workspace_bytes,
+             conv->claim ? conv->claim : "nothing");
 }
 
 /* What is claimed of an algorithm is no claim of those that take its place in another
@@ -265,12 +290,12 @@ int cudnn_conv_find(struct run *run, const struct cudnn_conv *conv,
         workspace = cudnn_workspace(run, SEARCH_WORKSPACE);
     count = list(run, conv, workspace, found);
     for (int i = 0; i < count; i++)
-        if (found[i].works && found[i].math == CUDNN_FMA_MATH &&
+        if (found[i].works && found[i].math == math_of(conv) &&
             (search == CUDNN_SEARCH_ALL || found[i].determinism == CUDNN_DETERMINISTIC))
             return found[i].algorithm;
-    run_unsupported(run, "cuDNN %s finds no %salgorithm with CUDNN_FMA_MATH among %d",
-                    cudnn_load()->version,
-                    search == CUDNN_SEARCH_ALL ? "" : "deterministic ", count);
+    run_unsupported(
+        run, "cuDNN %s finds no %salgorithm with %s among %d", cudnn_load()->version,
+        search == CUDNN_SEARCH_ALL ? "" : "deterministic ", arithmetic_text(conv), count);
 }
 
 void cudnn_conv_compute(struct run *run, const struct cudnn_conv *conv)

@@ -1,7 +1,6 @@
 /* Convolutions of cuDNN, forwards and backwards, by an algorithm that is named or found.
- * All tensors are float32 and dense: x and y as (image, channel, row, column), w as
- * (out channel, in channel, row, column), the order that every algorithm takes.
- * CUDNN_FMA_MATH throughout, so neither Tensor Cores nor TF32.
+ * All tensors have one dtype and are dense: x and y as (image, channel, row, column), w
+ * as (out channel, in channel, row, column), the order that every algorithm takes.
  *
  * What cuDNN refuses ends the run (outcome.h). */
 #ifndef CUDA_CUDNN_CONVOLUTION_H
@@ -19,7 +18,15 @@ enum cudnn_pass {
     CUDNN_BACKWARD_FILTER /* w from x and y: cudnnConvolutionBwdFilterAlgo_t */
 };
 
-enum { CUDNN_ALGORITHMS_MAX = 8, CUDNN_DESCRIPTION_SIZE = 160 };
+/* What an algorithm may compute with; its sums are float32, whatever the dtype. */
+enum cudnn_arithmetic {
+    CUDNN_ARITHMETIC_FMA,   /* CUDNN_FMA_MATH: neither Tensor Cores nor TF32 */
+    CUDNN_ARITHMETIC_TF32,  /* CUDNN_DEFAULT_MATH: float32 may be rounded to TF32, for the
+                               Tensor Cores of compute capability 8.0 and later */
+    CUDNN_ARITHMETIC_TENSOR /* CUDNN_TENSOR_OP_MATH: Tensor Cores, data as they are */
+};
+
+enum { CUDNN_ALGORITHMS_MAX = 8, CUDNN_DESCRIPTION_SIZE = 200 };
 
 struct cudnnTensorStruct;
 struct cudnnFilterStruct;
@@ -31,7 +38,9 @@ struct cudnn_conv {
     int in_channels, out_channels;
     int side; /* of the window, which is padded by side / 2 */
     int stride, groups;
-    float *x, *w, *y; /* device memory */
+    enum dtype dtype; /* of x, w and y */
+    enum cudnn_arithmetic arithmetic;
+    void *x, *w, *y; /* device memory */
 
     /* The rest is written here. */
     struct cudnnTensorStruct *x_as, *y_as;
@@ -61,7 +70,7 @@ void cudnn_conv_describe(struct run *run, struct cudnn_conv *conv);
  * `unsupported` where cuDNN says that it cannot compute this convolution. */
 void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm);
 
-/* Takes the algorithm of RUN's variant, "algo_<cuDNN's number>", or, for any other, the
+/* Takes the algorithm of RUN's variant, "algo_<cuDNN's number>…", or, for any other, the
  * fastest (cudnn_conv_find), and reports it as the run's; with its claim if it was named.
  */
 void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv);

@@ -81,8 +81,7 @@ cudnn_convolution(struct run *run, enum dtype dtype,
                shape->padding, shape->stride, shape->stride, shape->dilation,
                shape->dilation, CUDNN_CROSS_CORRELATION, accumulator);
     CUDNN_CALL(run, cudnnSetConvolutionGroupCount, convolution, shape->groups);
-    CUDNN_CALL(run, cudnnSetConvolutionMathType, convolution,
-               shape->tensor_cores ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH);
+    CUDNN_CALL(run, cudnnSetConvolutionMathType, convolution, shape->math);
     return convolution;
 }
 

@@ -31,7 +31,7 @@ cudnnFilterDescriptor_t cudnn_filter(struct run *run, cudnnTensorFormat_t order,
 struct cudnn_convolution_shape {
     int padding, stride, dilation; /* the same for rows and columns */
     int groups;                    /* 1: an ordinary convolution */
-    bool tensor_cores; /* CUDNN_TENSOR_OP_MATH; else CUDNN_FMA_MATH, so that no TF32 */
+    cudnnMathType_t math;
 };
 
 /* A cross-correlation that accumulates in float32 (float64 for float64). */

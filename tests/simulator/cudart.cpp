@@ -123,6 +123,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device)
     ret_properties->sharedMemPerBlock = 48 * 1024;
     ret_properties->multiProcessorCount = 2;
     ret_properties->maxThreadsPerMultiProcessor = 2048;
+    if (getenv("REPROD_CUDASIM_MAJOR"))
+        ret_properties->major = atoi(getenv("REPROD_CUDASIM_MAJOR"));
     return cudaSuccess;
 }
 

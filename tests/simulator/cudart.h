@@ -1,7 +1,8 @@
 /* The part of the CUDA runtime API that reprod uses, for simulated devices, one or, with
  * REPROD_CUDASIM_DEVICES=N, several, which do not check whose memory they read: device
  * memory is host memory, filled with 0xCD when it is allocated, and everything has
- * happened when a call returns.  Semantics: the CUDA Runtime API reference.
+ * happened when a call returns.  Semantics: the CUDA Runtime API reference.  Their
+ * compute capability is 0.0, or REPROD_CUDASIM_MAJOR=N.0.
  *
  * REPROD_CUDASIM_ERROR=N makes the device fail with error N at its first kernel, for
  * good, as a GPU does after an illegal address or an uncorrectable memory error. */

@@ -1,0 +1,96 @@
+/* Every algorithm of cudnnConvolutionBackwardFilter; CUDA only.  conv_wgrad is the row of
+ * the documents, with the three algorithms that it is about. */
+#include "cuda/conv_layer.h"
+
+/* A weight sums over the images of its part. */
+__global__ static void parts_kernel(struct conv_layer layer)
+{
+    const struct layer_shape *s = &layer.shape;
+    int64_t pixels = s->height * s->width;
+
+    KERNEL_FOR(i, layer_items(&layer))
+    {
+        int64_t to = layer_element(i), part = layer_part(i), tap = to % LAYER_TAPS;
+        int64_t c = to / LAYER_TAPS % s->in_channels,
+                k = to / LAYER_TAPS / s->in_channels;
+        float sum = 0;
+
+        if (to >= layer.elements)
+            continue;
+        for (int64_t n = part * s->images / LAYER_PARTS;
+             n < (part + 1) * s->images / LAYER_PARTS; n++)
+            for (int64_t pixel = 0; pixel < pixels; pixel++) {
+                int64_t row = pixel / s->width + tap / LAYER_SIDE - 1;
+                int64_t column = pixel % s->width + tap % LAYER_SIDE - 1;
+
+                if (row < 0 || row >= s->height || column < 0 || column >= s->width)
+                    continue;
+                sum += layer_value(layer.dtype, layer.first,
+                                   (n * s->in_channels + c) * pixels + row * s->width +
+                                       column) *
+                       layer_value(layer.dtype, layer.second,
+                                   (n * s->out_channels + k) * pixels + pixel);
+            }
+        atomicAdd(&layer.sums[to], sum);
+    }
+}
+
+static void compute_unordered(struct run *run)
+{
+    layer_compute_unordered((const struct conv_layer *)run->state, parts_kernel);
+}
+
+static void setup(struct run *run)
+{
+    layer_setup(run, CUDNN_BACKWARD_FILTER);
+}
+
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    conv_reference(CUDNN_BACKWARD_FILTER, run, inputs, output, ret_expected, ret_bound);
+}
+
+static const struct workload_variant variants[] = {
+    { .name = "unordered",
+      .summary = "eight parts of the images meet in atomicAdd",
+      .models = "convolutions split over thread-blocks along the images",
+      .algorithm = "parts of the images, atomicAdd",
+      .control = true,
+      .compute = compute_unordered },
+    LAYER_ALGORITHM("algo_0", "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0", "non-deterministic",
+                    true),
+    LAYER_ALGORITHM("algo_1", "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1", "deterministic",
+                    false),
+    LAYER_ALGORITHM("algo_2_fft", "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT",
+                    "deterministic", false),
+    LAYER_ALGORITHM("algo_3", "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3", "non-deterministic",
+                    true),
+    LAYER_ALGORITHM("algo_4_winograd", "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD", NULL,
+                    false),
+    LAYER_ALGORITHM("algo_5_winograd_nonfused",
+                    "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED",
+                    "deterministic", false),
+    LAYER_ALGORITHM("algo_6_fft_tiling", "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING",
+                    "deterministic", false),
+};
+
+static const struct workload cudnn_conv_wgrad_cuda = {
+    .name = "cudnn_conv_wgrad",
+    .version = 1,
+    .backend = "cuda",
+    .title = "Every algorithm of cuDNN's convolution backprop to weight gradients",
+    .summary =
+        "the weight gradient of a 3x3 convolution by each algorithm that cuDNN names",
+    .variants = variants,
+    .variant_count = COUNT_OF(variants),
+    .sizes = layer_sizes,
+    .size_count = COUNT_OF(layer_sizes),
+    .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT16 },
+    .dtype_count = 2,
+    .weight_sum = "sum of dw",
+    .setup = setup,
+    .reference = reference,
+};
+WORKLOAD_REGISTER(cudnn_conv_wgrad_cuda);
