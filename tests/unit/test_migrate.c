@@ -220,6 +220,21 @@ static void test_an_empty_file_becomes_a_database(void **state)
     assert_true(store_is_new(f->store));
 }
 
+/* One run of item 0, which varies, and two of item 1, which do not. */
+static void write_runs(struct fixture *f)
+{
+    for (int i = 1; i <= 3; i++) {
+        struct fixture_run r = { .n = i,
+                                 .job = 1,
+                                 .item = i > 1,
+                                 .outcome = OUTCOME_COMPLETED,
+                                 .environment = 1,
+                                 .distinct = i > 1 ? 1 : 3 };
+
+        fixture_write(f, fixture_whole_run, &r);
+    }
+}
+
 /* REPROD_WRITE_FIXTURE=tests/fixtures/vN.db makes the file that tests of schema N + 1 and
  * later open; it is written once, by the last program of schema N. */
 static void write_fixture(const char *path)
@@ -232,16 +247,7 @@ static void write_fixture(const char *path)
 
     fixture_open(f);
     fixture_write(f, fixture_insert_job, &j);
-    for (int i = 1; i <= 3; i++) {
-        struct fixture_run r = { .n = i,
-                                 .job = 1,
-                                 .item = i > 1,
-                                 .outcome = OUTCOME_COMPLETED,
-                                 .environment = 1,
-                                 .distinct = i > 1 ? 1 : 3 };
-
-        fixture_write(f, fixture_whole_run, &r);
-    }
+    write_runs(f);
     fixture_close(f);
     snprintf(command, sizeof command, "cp %s %s", f->path, path);
     assert_int_equal(system(command), 0);
@@ -322,16 +328,7 @@ static void test_cells_of_other_rules_are_judged_anew(void **state)
     snprintf(items[0].options, sizeof items[0].options, "{\"contention\":4}");
     fixture_open(f);
     fixture_write(f, fixture_insert_job, &j);
-    for (int i = 1; i <= 3; i++) {
-        struct fixture_run r = { .n = i,
-                                 .job = 1,
-                                 .item = i > 1,
-                                 .outcome = OUTCOME_COMPLETED,
-                                 .environment = 1,
-                                 .distinct = i > 1 ? 1 : 3 };
-
-        fixture_write(f, fixture_whole_run, &r);
-    }
+    write_runs(f);
     fixture_write(f, pretend_other_rules, NULL);
     assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
     fixture_close(f);
