@@ -4,6 +4,7 @@
 
 #include "api/handlers.h"
 #include "api/request.h"
+#include "api/workload_text.h"
 #include "daemon/base/mem.h"
 #include "workloads/evidence/catalogue.h"
 
@@ -156,12 +157,33 @@ static void reply_unknown(struct request *r, const struct catalogue *catalogue)
     free(names);
 }
 
+/* The workload called NAME, on every backend. */
+static void reply_in_words(struct request *r, const struct catalogue *catalogue,
+                           const char *name)
+{
+    struct buf buf = BUF_INIT;
+
+    for (int i = 0; i < catalogue_count(catalogue); i++) {
+        const struct catalogue_workload *w = catalogue_at(catalogue, i);
+
+        if (strcmp(w->name, name) == 0) {
+            buf_puts(&buf, buf.length > 0 ? "\n" : "");
+            workload_text(w, &buf);
+        }
+    }
+    reply_text(r, &buf);
+}
+
 void workloads_get_one(struct request *r)
 {
     const struct catalogue *catalogue = known_catalogue(r);
     struct json_out out = JSON_OUT_INIT;
 
     if (!catalogue) {
+        return;
+    }
+    if (r->format == FORMAT_TEXT && catalogue_find(catalogue, r->arguments[0], NULL)) {
+        reply_in_words(r, catalogue, r->arguments[0]);
         return;
     }
     out_open(&out, NULL, '{');
