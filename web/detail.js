@@ -4,6 +4,7 @@ import { commandLine, el, icon } from "./dom.js";
 import { agreement } from "./matrix.js";
 import { bound, cellKind, CODES, counted, curl, hasCode, KINDS, ownPath } from "./format.js";
 import { digestSwatch, verdictBadge } from "./facts.js";
+import { referenceList } from "./references.js";
 
 const HINT =
   "A code is shown only where this machine measured it. Point at a cell, focus it with Tab and " +
@@ -41,6 +42,7 @@ function content(spot, pinned, facts, recipes, onClose) {
     ...[caution, cell.reason, explanation(cell, kind, recipes), cell.note].filter(Boolean).map((line) => el("p", { text: line })),
     evidence(cell, kind),
     facts.length ? variantList(facts, cell.choices ?? []) : null,
+    pinned ? referenceList(row.workload) : null,
     path ? el("p", {}, el("a", { href: path, "data-hold": "link", text: "All evidence (JSON)" })) : null,
     path ? el("div", { class: "command" }, ...held(commandLine("curl command for this cell", curl(path)))) : null,
     pinned ? null : el("p", { class: "muted hint", text: "Click or press Enter to keep this open; Esc closes it." }),

@@ -23,6 +23,9 @@ ROWS = [
 ]
 MEASURED = ["conv_wgrad", "maxpool_bwd", "bias_add_bwd", "ctc_loss", "reduce_sum"]
 VARIANTS = {"bias_add_bwd": ["unordered", "ordered", "patched"], "reduce_sum": ["unordered", "ordered", "matmul"]}
+REFERENCES = {"maxpool_bwd": [
+    {"id": "tensorflow PR 25269", "title": "deterministic <max-pooling>", "solved": "TF 1.14"},
+    {"id": "GTC S9911 slides 41-42", "title": "root cause and solution", "solved": None}]}
 RECIPES = [
     ("none", "no action"),
     ("TCD", "set TF_CUDNN_DETERMINISTIC to 1"),
@@ -95,7 +98,7 @@ def profiles():
 
 
 def workloads():
-    return [{"workload": row["workload"], "backend": backend,
+    return [{"workload": row["workload"], "backend": backend, "references": REFERENCES.get(row["workload"], []),
              "variants": [{"name": name} for name in VARIANTS.get(row["workload"], ["unordered", "ordered"])]}
             for row in matrix()["rows"] for backend in ("cpu", "cuda")]
 

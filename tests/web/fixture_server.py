@@ -67,6 +67,9 @@ class Fixture:
         name = path.removeprefix("/v1/")
         if name in self.state:
             return 200, {"items": self.state[name], "next": None}
+        items = [each for each in self.state.get("workloads", []) if name == f"workloads/{each['workload']}"]
+        if items:
+            return 200, {"workload": items[0]["workload"], "items": items}
         return 404, {"type": "about:blank", "title": "Not found", "status": 404, "detail": path}
 
     def handler(fixture):

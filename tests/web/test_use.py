@@ -70,6 +70,19 @@ def test_tap_opens_the_sheet(browser, fixture):
     assert js(browser, "return getComputedStyle(document.getElementById('detail')).position") == "fixed"
 
 
+def test_an_open_cell_shows_the_references(browser, fixture):
+    server = fixture()
+    open_page(browser, server.url)
+    js(browser, "document.querySelector(arguments[0]).click()", "[data-key='maxpool_bwd/tf-2.1']")
+    wait_for("the references", lambda: all_of(browser, "#detail .references li", "each.innerText") == [
+        "tensorflow PR 25269 (TF 1.14) deterministic <max-pooling>", "GTC S9911 slides 41-42 root cause and solution"])
+    js(browser, "document.querySelector(arguments[0]).click()", "[data-key='conv_wgrad/tf-2.1']")
+    wait_for("another cell", lambda: "weight gradients" in text(browser, "#detail"))
+    assert js(browser, "return document.querySelector('#detail .references').checkVisibility()") is False
+    assert server.requests["/v1/workloads/maxpool_bwd"] == 1
+    assert console_errors(browser) == []
+
+
 def test_choice_is_in_the_url(browser, fixture):
     open_page(browser, fixture().url)
     wait_for("the list", lambda: len(all_of(browser, "#environment-select option", "each.value")) == 2)

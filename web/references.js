@@ -1,0 +1,31 @@
+// Issues, pull requests and pages of the documents about a workload.
+
+import { ApiError, getJson } from "./api.js";
+import { el } from "./dom.js";
+
+const known = new Map(); // workload -> its references: they do not change while a daemon runs
+
+/** A part of the panel, hidden until there is something in it. */
+export function referenceList(workload) {
+  const list = el("ul", { class: "references", "aria-label": "What the documents refer to" });
+  const part = el("div", { hidden: true }, el("h4", { text: "References" }), list);
+  fill(part, list, workload).catch((error) => {
+    // Without an answer they are asked for again when the cell is opened again.
+    if (!(error instanceof ApiError)) throw error;
+  });
+  return part;
+}
+
+async function fill(part, list, workload) {
+  if (!known.has(workload)) {
+    const answer = await getJson(`/v1/workloads/${encodeURIComponent(workload)}`);
+    known.set(workload, answer.items?.find((each) => each.references?.length)?.references ?? []);
+  }
+  const references = known.get(workload);
+  list.replaceChildren(...references.map(item));
+  part.hidden = references.length === 0;
+}
+
+function item({ id, title, solved }) {
+  return el("li", {}, el("b", { text: id }), solved ? ` (${solved})` : "", el("span", { class: "muted", text: ` ${title}` }));
+}
