@@ -16,7 +16,7 @@ SELFTEST = BUILD / "tests" / "reprod-worker-selftest"
 NOBODY = 65534
 
 
-# hello
+# Hello
 
 
 def test_hello(script):

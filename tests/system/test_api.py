@@ -26,7 +26,7 @@ def done(service):
     return {**service.finish_job(job), "localised": found}
 
 
-# --- the description is true ---------------------------------------------------------------
+# The description is true
 
 
 def matches(value, schema, where="$"):
@@ -155,7 +155,7 @@ def test_head_is_get_without_body(service, done):
             assert bare["Content-Length"] == headers["Content-Length"]
 
 
-# --- jobs ----------------------------------------------------------------------------------
+# Jobs
 
 
 def test_post_answers_201_with_location(service):
@@ -267,7 +267,7 @@ def test_digests_table(service, done):
     assert sums == [run["weight_sum"] for group in body["groups"] for run in group["runs"]]
 
 
-# --- runs, cells, matrix -------------------------------------------------------------------
+# Runs, cells, matrix
 
 
 def test_runs_can_be_narrowed(service, done):
@@ -355,7 +355,7 @@ def test_matrix_follows_the_store(start_service):
     assert {each["verdict"] for each in body["variants"]} >= {"reproducible", "varies"}
 
 
-# --- the rest ------------------------------------------------------------------------------
+# The rest
 
 
 def test_metrics_have_help_type_and_no_double(service, done):

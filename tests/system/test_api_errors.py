@@ -43,7 +43,7 @@ def status_of(answer):
     return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else None
 
 
-# --- jobs that cannot be --------------------------------------------------------------------
+# Jobs that cannot be
 
 
 @pytest.mark.parametrize("body, kind, pointer, idea", [
@@ -101,7 +101,7 @@ def test_idempotency_key_out_of_bounds(service):
                 {"workloads": ["selftest_pass"]}, {"Idempotency-Key": key.encode()})
 
 
-# --- things that are not there --------------------------------------------------------------
+# Things that are not there
 
 
 NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -143,7 +143,7 @@ def test_not_acceptable(service):
     assert "text/csv" in problem["detail"]
 
 
-# --- query parameters -----------------------------------------------------------------------
+# Query parameters
 
 
 @pytest.mark.parametrize("path, kind, name", [
@@ -177,7 +177,7 @@ def test_bad_parameters_are_named(service, path, kind, name):
     assert problem["errors"][0]["parameter"] == name
 
 
-# --- before it is ready ---------------------------------------------------------------------
+# Before it is ready
 
 
 def test_jobs_wait_for_an_agent(start_service, tmp_path):
@@ -199,7 +199,7 @@ def test_jobs_wait_for_an_agent(start_service, tmp_path):
         service.stop()
 
 
-# --- requests that can be read in two ways --------------------------------------------------
+# Requests that can be read in two ways
 
 
 @pytest.mark.parametrize("request_head", [
@@ -249,7 +249,7 @@ def test_pages_of_other_origins_are_refused(service):
     assert status == 200 and "Access-Control-Allow-Origin" not in headers
 
 
-# --- too much, too slow ---------------------------------------------------------------------
+# Too much, too slow
 
 
 def test_large_bodies(service):

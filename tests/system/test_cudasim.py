@@ -241,7 +241,7 @@ def test_a_broken_device_is_infra(error, name):
     assert events[-1]["outcome"] == "infra" and f"({name}, {error})" in events[-1]["cause"]
 
 
-# ---- the real worker, on a machine without a GPU
+# The real worker, on a machine without a GPU
 
 needs_no_gpu = pytest.mark.skipif(
     not CUDA.exists() or any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))),

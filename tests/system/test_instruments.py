@@ -50,7 +50,7 @@ def library():
     return lib
 
 
-# --- exact sums -----------------------------------------------------------------------
+# Exact sums
 
 
 class Values:
@@ -228,7 +228,7 @@ def test_plain_float_sums_would_fail():
     assert wrong > 30
 
 
-# --- digests --------------------------------------------------------------------------
+# Digests
 
 
 def mix64(x):
@@ -270,7 +270,7 @@ def test_digest_is_its_definition(library, size):
         assert (got.hi, got.lo) == reference_digest(data, 6, [size, 1])
 
 
-# --- other builds ---------------------------------------------------------------------
+# Other builds
 
 SOURCES = ["tests/fixtures/instruments_streams.c", "workloads/instruments/digest.c",
            *sorted(str(p.relative_to(ROOT))
