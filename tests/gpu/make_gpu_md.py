@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Writes GPU.md: row by row what a GPU was seen to do, from committed reports of check.py.
+
+  tests/gpu/make_gpu_md.py > GPU.md                     from all of tests/gpu/results/
+  tests/gpu/make_gpu_md.py results/X.json > GPU.md      from these
+  tests/gpu/make_gpu_md.py --campaign summary.json …    with what a campaign measured besides
+
+What is explained in plain words stands in tests/gpu/explanations.md, a section a workload, and
+is taken over as it is: a new report changes the figures and no sentence.
+"""
+import argparse
+import difflib
+import json
+import pathlib
+import sys
+
+import machine
+import report as reports
+import saved
+from documented import WORDS, codes_text, expectation, read_tables, rows
+
+HERE = machine.ROOT / "tests" / "gpu"
+NOBODY, UNSEEN = "Nobody has written one yet.", "None before something was seen."
+CONFIDENCE = 0.95
+
+
+class Refused(Exception):
+    pass
+
+
+# ---- what was seen
+
+def newest(found):
+    """{(workload, variant): (record, report)}: of each variant the newest that judged it."""
+    records = {}
+    for report in sorted(found, key=lambda one: one["date"]):
+        for record in report["variants"]:
+            key = (record["workload"], record["variant"])
+            if record["outcome"] != "not_run" or key not in records:
+                records[key] = (record, report)
+    return records
+
+
+def bound(runs):
+    """Above what probability of a run that differs RUNS equal ones would have been too lucky."""
+    return 1 - (1 - CONFIDENCE) ** (1 / runs)
+
+
+def observed(record):
+    survey = record["survey"]
+    if not survey or not survey["completed"]:
+        return "–"
+    runs, digests = survey["completed"], len(survey["digests"])
+    seen = f"{digests} digest{'s' * (digests != 1)} in {runs} runs of {survey['iterations']}"
+    return seen if digests > 1 else f"{seen}: a run differs with less than {bound(runs) * 100:.0f} %"
+
+
+def as_expected(goods, record):
+    """Whether it did what the documents say; "–" where that cannot be told."""
+    survey = record["survey"]
+    if not goods or len(goods) > 1 or not survey or not survey["completed"] \
+            or record["outcome"] not in ("passed", "failed", "inconclusive"):
+        return "–"
+    varied = len(survey["digests"]) > 1
+    if not varied and not record["control"] and record["outcome"] != "passed":
+        return "–"
+    return "yes" if varied == (goods == {False}) else "NO"
+
+
+def variant_row(expected, record):
+    survey, check, timing = record["survey"] or {}, record["check"] or {}, record["timing"] or {}
+    worst = check.get("max_error_to_bound")
+    return (record["variant"] + (" (control)" if record["control"] else ""),
+            expectation(expected.get(record["variant"])), record["outcome"].replace("_", " "),
+            observed(record), as_expected(expected.get(record["variant"]), record),
+            reports.dash(survey.get("size")),
+            f"{worst:.3g}" if worst is not None else "–",
+            reports.dash(reports.short(record["bits"])), reports.dash(reports.short(record["circumstances"])),
+            reports.range_of(timing.get("ratio")), ", ".join(survey.get("algorithms") or [record["algorithm"]]))
+
+
+HEADER = ("variant", "documents", "outcome", "observed", "as documented", "size", "error ÷ bound",
+          "bits of the CPU", "under load, poison, jitter", "time ÷ control", "algorithm")
+def notes_of(records):
+    return [f"{record['variant']}: {text}" for record in records
+            for text in dict.fromkeys(record["causes"] + record["findings"] + record["notes"])]
+
+
+def section(title, name, row, records, explanation):
+    expected = row["expected"] if row else {}
+    parts = [f"### {title} (`{name}`)" if title != name else f"### `{name}`"]
+    parts += [codes_text(row["codes"])] if row else []
+    if records:
+        parts.append(plain_table(HEADER, [variant_row(expected, record) for record in records]))
+        parts += ["\n".join(f"- {note}" for note in notes_of(records))]
+    else:
+        parts.append("Observed: nothing yet. Expected: " + ", ".join(
+            f"`{variant}` {WORDS[expectation(goods)]}" for variant, goods in expected.items()) + ".")
+    parts.append("**Explanation.** " + (explanation or (NOBODY if records else UNSEEN)))
+    return "\n\n".join(part for part in parts if part)
+
+
+def plain_table(header, lines):
+    return reports.table("x", header, lines).partition("\n\n")[2]
+
+
+# ---- explanations
+
+def read_explanations(text, known):
+    """{workload: text}; a heading that names no workload is a mistake."""
+    found, name = {}, None
+    for line in text.splitlines():
+        if line.startswith("## "):
+            name = line[3:].strip().strip("`")
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                raise Refused(f"explanations: there is no workload '{name}'"
+                              + (f"; did you mean '{near[0]}'?" if near else ""))
+            if name in found:
+                raise Refused(f"explanations: '{name}' is explained twice")
+            found[name] = []
+        elif name:
+            found[name].append(line)
+    return {name: "\n".join(lines).strip() for name, lines in found.items()}
+
+
+# ---- the page
+
+def head(found):
+    if not found:
+        return ("# GPU\n\n**No GPU has been seen yet.** Nothing on this page was verified on one:\n"
+                "it says what the documents lead us to expect, row by row, and how it will be tested. The\n"
+                "kernels are tested on a simulator, which has no memory model, no speed and none of NVIDIA's\n"
+                "libraries.")
+    lines = [f"- {report['gpu']}, driver {report['driver']}, " + ", ".join(
+        f"{name} {version}" for name, version in sorted(report["versions"].items()) if name != "driver")
+        + f": {report['date'][:10]}, worker {report['worker_build'][:8]}; {reports.verdict(report)}"
+        for report in sorted(found, key=lambda one: one["date"], reverse=True)]
+    return "# GPU\n\nWhat was seen, from the reports in `tests/gpu/results/`:\n\n" + "\n".join(lines)
+
+
+HOW = """## How it is tested
+
+`make gpu-check` runs each variant in five fresh processes of five iterations, at the largest size that
+fits; `tests/gpu/README.md` explains it. That a variant
+
+- **varies** is shown by several digests. If there is one, nothing is shown: larger sizes, other shapes
+  and load beside it are tried, and what was tried is written here;
+- **is reproducible** is shown by one digest in all of them, while the control of its workload varies;
+  further by its elements, all within the bound of a float64 reference, by the digests and sums of copies,
+  by the inputs (and, where the algorithm promises it, the bits) of the CPU, and by the same digest under
+  load, with poisoned memory and moved allocations.
+
+One digest in five runs still allows that a run differs with a probability of up to 45 % (95 % sure); the
+service goes on with runs of every cell, and says the bound.
+
+This page is written by `tests/gpu/make_gpu_md.py` from committed reports. Its explanations are those of
+`tests/gpu/explanations.md`, which a new report leaves as they are."""
+
+
+def campaign_part(summary):
+    figures = summary["figures"]
+    parts = [f"## Measured by the service, {summary['date'][:10]}, {summary['gpu']}",
+             reports.bullets("x", [f"stack {stack['name']}: " + ", ".join(
+                 f"{name} {version}" for name, version in sorted(stack["versions"].items()))
+                 for stack in summary["stacks"]]).partition("\n\n")[2],
+             "\n".join(f"- {line}" for line in saved.agreement_lines(figures["agreement"])
+                       + saved.figure_lines(figures) + summary["findings"])]
+    return "\n\n".join(part for part in parts if part)
+
+
+def page(found, tables, explanations, campaign=None):
+    """The whole text."""
+    records, row_of = newest(found), rows(tables)
+    texts = read_explanations(explanations, set(row_of) | {name for name, _ in records} | own_workloads())
+    parts = [head(found), HOW, "## The documents' rows"]
+    for name, row in row_of.items():
+        own = [record for (workload, _), (record, _) in records.items() if workload == name]
+        parts.append(section(row["title"], name, row, own, texts.get(name)))
+    others = [name for name in dict.fromkeys(name for name, _ in records) if name not in row_of]
+    parts += ["## Other workloads"] if others else []
+    for name in others:
+        own = [record for (workload, _), (record, _) in records.items() if workload == name]
+        parts.append(section(name, name, None, own, texts.get(name)))
+    for report in sorted(found, key=lambda one: one["date"])[-1:]:
+        parts.append(reports.bullets("Speed of the instruments and of processes", reports.overall(report["timings"])))
+        parts.append(reports.bullets("Findings", report["findings"]))
+        parts.append(reports.bullets("Not run", [f"{item['what']} ({item['why']})" for item in report["not_run"]]))
+    parts += [campaign_part(campaign)] if campaign else []
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    if any(report["rehearsal"] for report in [*found, *([campaign] if campaign else [])]):
+        return "".join(f"{line[:line.index(' ')]} {reports.REHEARSAL}{line[line.index(' ') + 1:]}"
+                       if line.startswith("#") else line for line in text.splitlines(keepends=True))
+    return text
+
+
+def own_workloads():
+    return {path.stem for path in (machine.ROOT / "cuda").glob("*.cu")}
+
+
+def read_report(path, rehearsal):
+    try:
+        said = json.loads(pathlib.Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise Refused(f"{path}: {error}") from error
+    if not isinstance(said, dict) or said.get("v") != 1 or "rehearsal" not in said:
+        raise Refused(f"{path}: is no report of this repository")
+    if said["rehearsal"] and not rehearsal:
+        raise Refused(f"{path}: is a rehearsal, which shows nothing about a GPU")
+    return said
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("reports", nargs="*", help="tests/gpu/results/*.json by default")
+    parser.add_argument("--campaign", help="the summary.json of a campaign")
+    parser.add_argument("--explanations", default=str(HERE / "explanations.md"))
+    parser.add_argument("--rehearsal", action="store_true", help="take rehearsals, and say so everywhere")
+    options = parser.parse_args(argv)
+    paths = options.reports or sorted((HERE / "results").glob("*.json"))
+    campaigns = sorted((HERE / "campaigns").glob("*.json")) if not options.reports else []
+    campaign = options.campaign or (campaigns[-1] if campaigns else None)
+    try:
+        sys.stdout.write(page([read_report(path, options.rehearsal) for path in paths], read_tables(),
+                              pathlib.Path(options.explanations).read_text(),
+                              read_report(campaign, options.rehearsal) if campaign else None))
+    except (Refused, OSError) as error:
+        sys.exit(f"make_gpu_md.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

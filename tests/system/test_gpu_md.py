@@ -1,0 +1,153 @@
+"""GPU.md: written from reports, true to them, and with explanations that outlive them."""
+import copy
+import json
+import subprocess
+import sys
+
+import pytest
+
+from service import ROOT
+
+sys.path.insert(0, str(ROOT / "tests" / "gpu"))
+import documented  # noqa: E402
+import make_gpu_md as gpu_md  # noqa: E402
+
+SURVEY = {"size": "large", "iterations": 5, "runs": 5, "completed": 5, "failures": [], "not_run": [],
+          "unsupported": None, "digests": ["a" * 32], "claim": None, "algorithms": ["64 row slots, fixed tree"],
+          "input_digests": ["1"], "environments": ["e"]}
+
+
+def record(workload, variant, digests=1, outcome="passed", **changes):
+    return {"workload": workload, "version": 1, "variant": variant, "control": variant == "unordered",
+            "no_control": None, "algorithm": "tree", "claim": None, "outcome": outcome, "causes": [],
+            "findings": [], "notes": [], "check": {"outcome": "passed", "cause": None, "max_error_to_bound": 0.25},
+            "inputs": "equal", "bits": "equal", "large_bits": None, "circumstances": "equal", "sanitizers": {},
+            "timing": None, "survey": {**SURVEY, "digests": [f"{i:032x}" for i in range(digests)]}, **changes}
+
+
+def report(*records, date="2026-11-22T10:00:00.000Z", **changes):
+    return {"v": 1, "rehearsal": False, "date": date, "seconds": 400, "deadline_seconds": 470,
+            "gpu": "NVIDIA Pretend 9000", "device": "GPU-1", "driver": "580.1", "worker_build": "b" * 40,
+            "versions": {"driver": "580.1", "cudnn": "9.9"}, "attributes": {}, "problems": {}, "stages": [],
+            "timings": {}, "variants": list(records), "failures": [], "findings": [], "not_run": [], "failed": [],
+            "counts": {"passed": len(records)}, **changes}
+
+
+def page(*found, explanations="", **more):
+    return gpu_md.page(list(found), documented.read_tables(), explanations, **more)
+
+
+def section(text, name):
+    [found] = [part for part in text.split("\n### ") if f"`{name}`" in part.splitlines()[0]]
+    return found
+
+
+def test_the_committed_page_is_that_of_the_committed_reports():
+    done = subprocess.run([sys.executable, ROOT / "tests" / "gpu" / "make_gpu_md.py"], capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert (ROOT / "GPU.md").read_text() == done.stdout, "run tests/gpu/make_gpu_md.py > GPU.md"
+
+
+def test_without_a_report_it_claims_nothing():
+    text = page()
+    assert "**No GPU has been seen yet.**" in text
+    for row in documented.rows(documented.read_tables()):
+        part = section(text, row)
+        assert "Observed: nothing yet. Expected: " in part and "|---|" not in part
+    assert "`ordered` is reproducible" in section(text, "conv_wgrad")
+    assert "passed" not in text
+
+
+def test_a_report_row_by_row():
+    text = page(report(record("bias_add_bwd", "unordered", 25), record("bias_add_bwd", "ordered"),
+                       record("bias_add_bwd", "patched", 2, "failed", causes=["varied: 2 digests"]),
+                       record("atomics", "add_int")))
+    assert "NVIDIA Pretend 9000, driver 580.1, cudnn 9.9: 2026-11-22" in text and "No GPU" not in text
+    part = section(text, "bias_add_bwd")
+    assert "| unordered (control) | varies | passed | 25 digests in 5 runs of 5 | yes | large |" in part
+    assert ("| ordered | reproducible | passed | 1 digest in 5 runs of 5: a run differs with less than 45 % "
+            "| yes | large | 0.25 | equal | equal |") in part
+    assert "| patched | reproducible | failed | 2 digests in 5 runs of 5 | NO |" in part
+    assert "- patched: varied: 2 digests" in part and gpu_md.NOBODY in part
+    assert "Observed: nothing yet" in section(text, "conv_wgrad")
+    assert "| add_int | – | passed |" in section(text, "atomics")
+
+
+@pytest.mark.parametrize("digests, outcome, found", [
+    (1, "passed", "yes"), (2, "failed", "NO"), (1, "failed", "–"), (1, "inconclusive", "–"),
+    (1, "unsupported", "–"), (1, "not_run", "–"),
+])
+def test_what_did_not_pass_is_not_as_documented(digests, outcome, found):
+    assert gpu_md.as_expected({True}, record("w", "ordered", digests, outcome)) == found
+
+
+def test_a_control_that_did_not_vary_is_not_as_documented():
+    assert gpu_md.as_expected({False}, record("w", "unordered", 1, "failed")) == "NO"
+    assert gpu_md.as_expected({False, True}, record("w", "unordered", 9)) == "–"
+    assert gpu_md.as_expected(None, record("w", "unordered", 9)) == "–"
+    lost = record("w", "unordered", 0, "failed", survey={**SURVEY, "completed": 0, "digests": []})
+    assert gpu_md.as_expected({False}, lost) == "–" and gpu_md.observed(lost) == "–"
+
+
+def test_the_newest_report_that_judged_a_variant_counts():
+    old = report(record("bias_add_bwd", "ordered", 3, "failed"), record("bias_add_bwd", "patched"))
+    new = report(record("bias_add_bwd", "ordered"), record("bias_add_bwd", "patched", outcome="not_run"),
+                 date="2026-11-23T10:00:00.000Z")
+    records = gpu_md.newest([new, old])
+    assert records["bias_add_bwd", "ordered"][0]["outcome"] == "passed"
+    assert records["bias_add_bwd", "patched"][0]["outcome"] == "passed"
+    assert page(new, old).index("2026-11-23") < page(new, old).index("2026-11-22")
+
+
+def test_explanations_survive_another_report():
+    explanations = "# Explanations\n\nNot taken over.\n\n## bias_add_bwd\n\nAtomics add as they come.\n\n- and so on\n"
+    for found in ([], [report(record("bias_add_bwd", "unordered", 25))], [report(record("bias_add_bwd", "unordered"))]):
+        part = section(page(*found, explanations=explanations), "bias_add_bwd")
+        assert "**Explanation.** Atomics add as they come.\n\n- and so on" in part
+        assert "Not taken over" not in part
+
+
+@pytest.mark.parametrize("text, words", [
+    ("## bias_add_bwt\nx", "there is no workload 'bias_add_bwt'; did you mean 'bias_add_bwd'?"),
+    ("## conv_wgrad\nx\n## conv_wgrad\ny", "'conv_wgrad' is explained twice"),
+])
+def test_a_heading_that_is_no_workload_is_a_mistake(text, words):
+    with pytest.raises(gpu_md.Refused) as refused:
+        page(explanations=text)
+    assert words in str(refused.value)
+
+
+def test_a_rehearsal_is_refused_or_says_so_everywhere(tmp_path):
+    (tmp_path / "report.json").write_text(json.dumps(report(record("bias_add_bwd", "ordered"), rehearsal=True)))
+    command = [sys.executable, ROOT / "tests" / "gpu" / "make_gpu_md.py", tmp_path / "report.json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "is a rehearsal, which shows nothing about a GPU" in done.stderr
+    done = subprocess.run([*command, "--rehearsal"], capture_output=True, text=True, timeout=60)
+    headings = [line for line in done.stdout.splitlines() if line.startswith("#")]
+    assert len(headings) > 20 and all("REHEARSAL on a simulator" in line for line in headings)
+    (tmp_path / "report.json").write_text("[]")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "is no report of this repository" in done.stderr
+
+
+def test_what_a_code_says_of_variants():
+    cell = {"variants": {"none": "unordered", "TCD": "unordered", "TDP": "patched"}, "documented": "TDP"}
+    assert documented.expected_of(cell) == {"unordered": False, "patched": True}
+    for code, found in (("TCD or TDP", {"a": False, "b": True, "c": True}), ("NS", {"a": False, "b": False, "c": False}),
+                        ("DET", {"a": True}), ("TDO ?", {}), (None, {})):
+        assert documented.expected_of({"variants": {"none": "a", "TCD": "b", "TDP": "c"}, "documented": code}) == found
+    assert documented.expected_of({"variants": {"none": "a", "UDA": "raises"}, "documented": "NS!"}) == {"a": False}
+
+
+def test_what_a_campaign_measured():
+    spread = {"median": 700.0, "least": 600.0, "most": 900.0, "count": 9}
+    summary = {"rehearsal": False, "date": "2026-11-22T11:00:00.000Z", "gpu": "NVIDIA Pretend 9000",
+               "stacks": [{"name": "cudnn-9.9", "versions": {"cudnn": "9.9", "driver": "580.1"}}],
+               "findings": ["conv_wgrad algo_1 (small): claims deterministic, seen to vary, 2 digests in 3 runs"],
+               "figures": {"agreement": {"equal": 3, "different": []}, "turnaround_ms": spread}}
+    text = page(report(record("bias_add_bwd", "ordered")), campaign=copy.deepcopy(summary))
+    part = text[text.index("## Measured by the service, 2026-11-22, NVIDIA Pretend 9000"):]
+    for words in ("- stack cudnn-9.9: cudnn 9.9, driver 580.1", "- 3 variants have the same bits with every stack",
+                  "- from the start of a run to that of the next: 700 ms (600 to 900), 9 times", "claims deterministic"):
+        assert words in part
