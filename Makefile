@@ -7,6 +7,7 @@
 #   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
 #   make check-pytorch the probes and the example with PyTorch; downloads 3 GB, once
 #   make soak      kill the service a thousand times during its jobs
+#   make bench     how fast it is, beside peers on this machine: a table and build/bench/*.json
 #   make fuzz      libFuzzer on everything that reads bytes from outside (SECONDS_EACH=60)
 #   make gpu-check everything that only a GPU can show; exit status 77 where there is none
 #   make detection every control twenty times, every other variant in 200 processes
@@ -180,6 +181,14 @@ $(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(call obj,$
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie -fopenmp $(LDFLAGS) \
 	    -o $@ $(filter %.o,$(sort $^)) $(PKG_LIBS) -lcmocka -lm -lpthread
 
+BENCHES := $(B)/tests/bench-ingest $(B)/tests/bench-instruments
+$(B)/tests/bench-ingest: $(call obj,tests/bench/ingest.c) $(DAEMON_LIB) $(B)/link.flags
+$(B)/tests/bench-instruments: $(call obj,tests/bench/instruments.c $(INSTRUMENTS_SRC)) \
+        $(B)/link.flags
+$(BENCHES):
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) $(SANFLAGS) -pie -fopenmp $(LDFLAGS) \
+	    -o $@ $(filter %.o,$(sort $^)) $(PKG_LIBS) -lm -lpthread
+
 # The fuzz targets, with what they call beyond the daemon: run with their corpus, and, in a
 # flavour of its own, by libFuzzer.
 FUZZ_LIB = $(call obj,$(FUZZ_SRC) $(addprefix cuda/library/,elf.c ldcache.c))
@@ -191,6 +200,7 @@ $(B)/reprod-fuzz: $(call obj,tests/fuzz/engine.c) $(FUZZ_LIB) $(DAEMON_LIB) $(B)
 $(B)/obj/workloads/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/workloads/evidence/%.c.o: FLAGS = $(SANFLAGS)
 $(B)/obj/tests/selftest/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
+$(B)/obj/tests/bench/%.c.o: FLAGS = $(WSANFLAGS) $(PKG_CFLAGS) -fopenmp
 $(B)/obj/$(LAUNCH_SRC).o: FLAGS =
 $(B)/obj/%.o: FLAGS = $(SANFLAGS) $(PKG_CFLAGS)
 $(B)/obj/%.c.o: %.c $(B)/cc.flags
@@ -268,12 +278,15 @@ BESIDE = $(shell expr $$(nproc) \* 3 / 2)
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST) $(SIM_TESTS)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
-check-system: all $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(BANDWIDTH) $(FAKE_NVML)
+check-system: all $(SELFTEST) $(if $(FLAVOUR),,$(BENCHES)) $(TRY_LIBRARIES) $(SIMULATORS) $(BANDWIDTH) $(FAKE_NVML)
 	@MAKEFLAGS= REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider -n $(BESIDE) --durations=15 $(PYTEST) tests/system tests/web
 soak: all $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_KILLS=1000 $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider tests/system/test_durability.py
+# Ratios of what ran in turns; BENCH='--quick', or names of benchmarks.
+bench: all $(BENCHES) $(SELFTEST)
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/bench/bench.py $(BENCH)
 # What is found is kept in build/fuzz; TARGETS= names some of tests/fuzz/corpus.
 SECONDS_EACH ?= 60
 FUZZ_FLAVOUR := CC=clang SAN=fuzzer-no-link,address,undefined CUDA=0
@@ -300,7 +313,7 @@ detection: all $(SIMULATORS) $(SELFTEST)
 	    REPROD_LOCALISATIONS=20 $(PYTHON) -m pytest -v -c tests/pytest.ini -p no:cacheprovider \
 	    tests/system/test_detection.py tests/system/test_cudasim.py \
 	    tests/system/test_localise.py
-build-tests: all $(TESTS) $(SELFTEST) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS) $(BANDWIDTH)
+build-tests: all $(TESTS) $(SELFTEST) $(if $(FLAVOUR),,$(BENCHES)) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS) $(BANDWIDTH)
 
 # On a machine with a GPU: needs gcc, g++, nvcc and Python, and none of the daemon's libraries.
 # The check builds them itself: its deadline includes that.
@@ -310,7 +323,7 @@ gpu-programs: $(B)/reprod-worker $(B)/reprod-worker-cuda $(BANDWIDTH)
 
 C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
                workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.h cuda/*/*.cu cuda/*/*.[ch] \
-               tests/unit/*.[ch] tests/fuzz/*.[ch] tests/selftest/*.[ch] tests/simulator/*.* tests/gpu/*.cu))
+               tests/unit/*.[ch] tests/fuzz/*.[ch] tests/bench/*.c tests/selftest/*.[ch] tests/simulator/*.* tests/gpu/*.cu))
 C_FILES   += $(sort $(wildcard tests/fixtures/*/*.[ch]))
 CXX_HEADERS := $(wildcard cuda/*.h cuda/worker/*.h tests/simulator/*.h tests/fixtures/abi/*.h)
 HEADERS   := $(filter-out $(CXX_HEADERS),$(filter %.h,$(C_FILES)))
@@ -360,12 +373,13 @@ bundle: all
 clean:
 	rm -rf build
 
-.PHONY: all run bundle test soak fuzz fuzz-program detection gpu-check gpu-programs check check-unit check-system check-stacks \
+.PHONY: all run bundle test soak bench fuzz fuzz-program detection gpu-check gpu-programs check check-unit check-system check-stacks \
         check-pytorch \
         build-tests lint format format-check \
         check-layers check-docs check-headers tidy cppcheck install clean deps-run deps-test FORCE
 .SECONDARY: $(call obj,$(UNIT_SRC))
 -include $(INSTRUMENTS_SRC:%=$(B)/pic/%.d)
--include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(CUDA_C_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC) $(FUZZ_SRC) tests/fuzz/engine.c)
+-include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(CUDA_C_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC) $(FUZZ_SRC) tests/fuzz/engine.c \
+    tests/bench/ingest.c tests/bench/instruments.c)
 -include $(patsubst %,$(B)/obj/%.d,$(CUDA_SRC) $(BANDWIDTH_SRC))
 -include $(patsubst %,$(B)/sim/%.d,$(CUDA_SRC) $(BANDWIDTH_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC) tests/simulator/test_cudasim.cpp)
