@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "workloads/evidence/profile_shape.h"
 
 /* A parsed table keeps its JSON: every text of it points in there. */
 struct owned_table {
     struct profile_table table;
     json_t *json;
-    char *name;
+    char *file;
 };
 
 /* Names of recipes: those every row of the column names, and those only some rows do. */
@@ -44,6 +45,11 @@ static enum err_code parse_recipes(struct parser *p, json_t *array)
             return err_set(p->err, ERR_INVALID, "%s: /recipes/%zu: needs name and title",
                            p->file, i);
         }
+        if (strcmp(recipes[i].name, "none") == 0) {
+            return err_set(p->err, ERR_INVALID,
+                           "%s: /recipes/%zu/name: 'none' is the framework as it comes",
+                           p->file, i);
+        }
     }
     return ERR_OK;
 }
@@ -71,6 +77,13 @@ static enum err_code check_recipe_names(struct parser *p, size_t column,
                            "%s: /columns/%zu/%s/%zu: not a recipe of this table", p->file,
                            column, field, i);
         }
+        for (size_t j = 0; j < i; j++) {
+            if (json_equal(json_array_get(names, j), name)) {
+                return err_set(p->err, ERR_INVALID,
+                               "%s: /columns/%zu/%s/%zu: '%s' stands twice", p->file,
+                               column, field, i, json_string_value(name));
+            }
+        }
     }
     return ERR_OK;
 }
@@ -96,6 +109,10 @@ static enum err_code parse_columns(struct parser *p, json_t *array,
             return err_set(p->err, ERR_INVALID,
                            "%s: /columns/%zu: needs id, title and 1 to %d recipes",
                            p->file, i, PROFILE_RECIPES_MAX - 1);
+        }
+        if (r->extra && !json_is_array(r->extra)) {
+            return err_set(p->err, ERR_INVALID,
+                           "%s: /columns/%zu/extra_recipes: must be a list", p->file, i);
         }
         if (check_recipe_names(p, i, "recipes", r->all) != ERR_OK ||
             check_recipe_names(p, i, "extra_recipes", r->extra) != ERR_OK) {
@@ -147,6 +164,30 @@ static enum err_code parse_choices(struct parser *p, json_t *variants, size_t ro
     return code;
 }
 
+static enum err_code check_offered(struct parser *p, json_t *variants, size_t row,
+                                   const char *column, const struct profile_cell *cell)
+{
+    char token[PROFILE_TOKEN_SIZE];
+    const char *recipe;
+    json_t *value;
+
+    json_object_foreach(variants, recipe, value)
+    {
+        bool offered = false;
+
+        for (int i = 0; i < cell->choice_count; i++) {
+            offered |= strcmp(cell->choices[i].recipe, recipe) == 0;
+        }
+        if (!offered) {
+            return err_set(p->err, ERR_INVALID,
+                           "%s: /rows/%zu/cells/%s/variants/%s: not a recipe of this "
+                           "column",
+                           p->file, row, column, profile_token(recipe, token));
+        }
+    }
+    return ERR_OK;
+}
+
 static enum err_code parse_cell(struct parser *p, json_t *object, size_t row, int column,
                                 struct profile_cell *cell)
 {
@@ -165,13 +206,7 @@ static enum err_code parse_cell(struct parser *p, json_t *object, size_t row, in
     if (parse_choices(p, variants, row, column, cell) != ERR_OK) {
         return p->err->code;
     }
-    if (json_object_size(variants) != (size_t)cell->choice_count) {
-        return err_set(
-            p->err, ERR_INVALID,
-            "%s: /rows/%zu/cells/%s/variants: a recipe the column does not offer",
-            p->file, row, id);
-    }
-    return ERR_OK;
+    return check_offered(p, variants, row, id, cell);
 }
 
 static enum err_code parse_row(struct parser *p, json_t *object, size_t index,
@@ -179,7 +214,6 @@ static enum err_code parse_row(struct parser *p, json_t *object, size_t index,
 {
     struct profile_cell *cells = allocate_cells(p->table->column_count);
     json_t *by_column;
-    size_t used = 0;
 
     row->cells = cells;
     if (json_unpack(object, "{s:s, s:s, s:o}", "workload", &row->workload, "title",
@@ -190,14 +224,9 @@ static enum err_code parse_row(struct parser *p, json_t *object, size_t index,
     for (int c = 0; c < p->table->column_count; c++) {
         json_t *cell = json_object_get(by_column, p->table->columns[c].id);
 
-        used += cell != NULL;
         if (parse_cell(p, cell, index, c, &cells[c]) != ERR_OK) {
             return p->err->code;
         }
-    }
-    if (used != json_object_size(by_column)) {
-        return err_set(p->err, ERR_INVALID, "%s: /rows/%zu/cells: an unknown column",
-                       p->file, index);
     }
     return ERR_OK;
 }
@@ -252,10 +281,12 @@ enum err_code profile_parse(const char *name, const char *text, size_t length,
     enum err_code code;
 
     err->code = ERR_OK;
-    owned->name = xstrdup(name);
+    owned->table.file = owned->file = xstrdup(name);
     owned->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
     if (!owned->json) {
         code = err_set(err, ERR_INVALID, "%s: line %d: %s", name, where.line, where.text);
+    } else if (profile_check_shape(name, owned->json, err) != ERR_OK) {
+        code = err->code;
     } else {
         code = parse_table(name, owned->json, &owned->table, err);
     }
@@ -282,80 +313,6 @@ void profile_free(struct profile_table *table)
     free((void *)table->columns);
     free((void *)table->recipes);
     json_decref(owned->json);
-    free(owned->name);
+    free(owned->file);
     free(owned);
-}
-
-/* Whether WORKLOAD has VARIANT on some backend. */
-static bool variant_exists(const struct catalogue *catalogue, const char *workload,
-                           const char *variant)
-{
-    for (int i = 0; i < catalogue_count(catalogue); i++) {
-        const struct catalogue_workload *w = catalogue_at(catalogue, i);
-
-        if (strcmp(w->name, workload) == 0 && catalogue_variant(w, variant)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum err_code check_cell(const struct profile_table *table, int row, int column,
-                                const struct catalogue *catalogue, struct err *err)
-{
-    const char *file = ((const struct owned_table *)table)->name;
-    const char *workload = table->rows[row].workload;
-    const struct profile_cell *cell = &table->rows[row].cells[column];
-
-    for (int i = 0; i < cell->choice_count; i++) {
-        const char *variant = cell->choices[i].variant;
-
-        if (variant && !variant_exists(catalogue, workload, variant)) {
-            return err_set(err, ERR_INVALID,
-                           "%s: /rows/%d/cells/%s/variants/%s: %s has no variant '%s'",
-                           file, row, table->columns[column].id, cell->choices[i].recipe,
-                           workload, variant);
-        }
-    }
-    return ERR_OK;
-}
-
-static enum err_code unknown_workload(const struct profile_table *table, int row,
-                                      const struct catalogue *catalogue, struct err *err)
-{
-    const char *file = ((const struct owned_table *)table)->name;
-    int count = catalogue_count(catalogue);
-    const char **names = xcalloc((size_t)count + 1, sizeof *names);
-    const char *nearest;
-
-    for (int i = 0; i < count; i++) {
-        names[i] = catalogue_at(catalogue, i)->name;
-    }
-    nearest = nearest_name(table->rows[row].workload, names, count);
-    err_set(err, ERR_INVALID,
-            "%s: /rows/%d/workload: no worker has a workload '%s'%s%s%s", file, row,
-            table->rows[row].workload, nearest ? "; did you mean '" : "",
-            nearest ? nearest : "", nearest ? "'?" : "");
-    free(names);
-    return err->code;
-}
-
-enum err_code profile_check(const struct profile_table *table,
-                            const struct catalogue *catalogue, bool may_lack,
-                            struct err *err)
-{
-    for (int r = 0; r < table->row_count; r++) {
-        if (!catalogue_find(catalogue, table->rows[r].workload, NULL)) {
-            if (!may_lack) {
-                return unknown_workload(table, r, catalogue, err);
-            }
-            continue;
-        }
-        for (int c = 0; c < table->column_count; c++) {
-            if (check_cell(table, r, c, catalogue, err) != ERR_OK) {
-                return err->code;
-            }
-        }
-    }
-    return ERR_OK;
 }

@@ -43,6 +43,7 @@ struct profile_row {
 };
 
 struct profile_table {
+    const char *file; /* the name it was parsed with */
     const char *id, *title, *source;
     const struct profile_recipe *recipes;
     int recipe_count;
