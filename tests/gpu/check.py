@@ -12,6 +12,7 @@ import tempfile
 import time
 import traceback
 
+import algorithms
 import circumstances
 import machine
 import report as reports
@@ -80,20 +81,24 @@ def run_stages(session, records, options):
     """In the order of what matters; each may use the time until its share has passed."""
     threads = min(16, os.cpu_count() or 1)
     sizes = {"sizes": lambda entry: [small_size(entry)]} if session.rehearsal else {}
+    records, many = algorithms.divide(records)
     with Stage(session, "float64 reference, digests and sums of copies"):
-        stages.check_reference(session, records, session.until(0.30))
+        stages.check_reference(session, algorithms.with_controls(records, many),
+                               session.until(0.30))
     with Stage(session, "inputs and bits of the CPU"):
         stages.compare_small(session, records, session.until(0.40))
     with Stage(session, "fresh processes"):
-        stages.survey(session, records, session.until(0.78), **sizes)
+        stages.survey(session, records, session.until(0.74), **sizes)
     with Stage(session, "timings"):
         run_timings(session, records)
     with Stage(session, "bits of the CPU at the size of the survey"):
-        stages.compare_large(session, records, session.until(0.90), threads)
+        stages.compare_large(session, records, session.until(0.85), threads)
     with Stage(session, "load, poison and jitter"):
-        circumstances.stir(session, records, session.until(0.94))
+        circumstances.stir(session, records, session.until(0.89))
     with Stage(session, "compute-sanitizer"):
-        run_sanitizer(session, records, options)
+        run_sanitizer(session, algorithms.with_controls(records, many), options)
+    with Stage(session, "algorithms of cuDNN's convolutions"):
+        algorithms.measure(session, many, session.until(0.99), **sizes)
 
 
 def run_timings(session, records):
@@ -105,13 +110,13 @@ def run_timings(session, records):
         timing.bandwidth(session, program, *(["1"] if session.rehearsal else []))
     else:
         session.skip("bandwidth of the digest", f"{program.name} was not built")
-    timing.measure(session, records, session.until(0.86))
+    timing.measure(session, records, session.until(0.81))
 
 
 def run_sanitizer(session, records, options):
     tool = None if session.rehearsal else sanitize.find_tool(options.nvcc)
     if tool:
-        sanitize.sanitize(session, records, tool, machine.ROOT, session.until(0.97))
+        sanitize.sanitize(session, records, tool, machine.ROOT, session.until(0.92))
     else:
         session.skip("compute-sanitizer", "a rehearsal has no GPU" if session.rehearsal
                      else "the tool is not on this machine")

@@ -19,7 +19,8 @@ def new_record(entry, variant):
             "survey": None,     # judge.judge_runs, with "size" and "iterations"
             "circumstances": None,  # circumstances.judge_run; no part of `passed`
             "sanitizers": {},   # tool: "passed", or what it found; no part of `passed`
-            "timing": None}
+            "timing": None,
+            "cases": []}        # further ones of algorithms.py; no part of `passed`
 
 
 def varied(record):
@@ -37,18 +38,51 @@ def survey_failures(record, control_varied):
     return failures
 
 
+def case_failures(record):
+    """What is wrong in another dtype, or at another size."""
+    for case in record["cases"]:
+        found = list(case["failures"])
+        if case["check"] and case["check"]["outcome"] == "failed":
+            found.append(f"check: {case['check']['cause']}")
+        if not record["control"] and len(case["digests"]) > 1:
+            found.append(f"varied: {len(case['digests'])} digests in {case['completed']} runs "
+                         f"of {case['iterations']} iterations")
+        yield from (f"{case['dtype']} at {case['size']}: {what}" for what in found)
+
+
+def findings_of(record):
+    finding = claim_against(record["claim"], varied(record))
+    if finding:
+        yield finding
+    for case in record["cases"]:
+        finding = claim_against(case["claim"] or record["claim"], len(case["digests"]) > 1)
+        if finding:
+            yield f"{case['dtype']} at {case['size']}: {finding}"
+
+
+def unfulfilled(record):
+    """Why a variant that has to vary is not in order, or None."""
+    if varied(record):
+        return None
+    if record["control"]:
+        return "did not vary, another control did"
+    if record["claim"] == "non-deterministic":
+        return "claimed to be non-deterministic, and did not vary"
+    return None
+
+
 def failures_of(record, control_varied):
     failures = survey_failures(record, control_varied) if record["survey"] else []
     if record["check"] and record["check"]["outcome"] == "failed":
         failures.append(f"check: {record['check']['cause']}")
     for name in ("inputs", "bits", "large_bits"):
-        if record[name] not in (None, "equal", "not promised"):
+        if record[name] not in (None, "equal", "not promised", "no twin"):
             failures.append(record[name])
     if record["circumstances"] not in (None, "equal", "no promise"):
         failures.append(record["circumstances"])
     failures += [f"{tool}: {found}" for tool, found in sorted(record["sanitizers"].items())
                  if found != "passed"]
-    return failures
+    return failures + list(case_failures(record))
 
 
 def unsupported_cause(record):
@@ -64,8 +98,7 @@ def missing(record):
 
 
 def conclude_variant(record, control_varied, control_missing):
-    finding = claim_against(record["claim"], varied(record))
-    record["findings"] = [finding] if finding else []
+    record["findings"] = list(findings_of(record))
     failures = failures_of(record, control_varied)
     if failures:
         record["outcome"], record["causes"] = "failed", failures
@@ -77,10 +110,10 @@ def conclude_variant(record, control_varied, control_missing):
         record["outcome"], record["causes"] = "not_run", ["the runs of its control are missing"]
     elif not control_varied and not record["no_control"]:
         record["outcome"], record["causes"] = "inconclusive", ["no control was seen to vary"]
+    elif unfulfilled(record):
+        record["outcome"], record["causes"] = "inconclusive", [unfulfilled(record)]
     else:
         record["outcome"], record["causes"] = "passed", []
-    if record["control"] and control_varied and not varied(record) and record["survey"]:
-        record["notes"].append("did not vary, another control did")
 
 
 def conclude(records):

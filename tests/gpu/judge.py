@@ -62,9 +62,9 @@ def check_events(run):
     start, *iterations, end = known
     fields(start, START)
     need(start["v"] == 1, f"version {start['v']} of the protocol")
-    for name in ("workload", "variant", "size", "iterations"):
-        need(start[name] == run.asked[name],
-             f"{name} is {start[name]!r}, {run.asked[name]!r} was asked for")
+    for name in ("workload", "variant", "size", "iterations", "dtype"):
+        need(run.asked.get(name) in (None, start[name]),
+             f"{name} is {start[name]!r}, {run.asked.get(name)!r} was asked for")
     for index, event in enumerate(iterations):
         need(event["event"] == "iteration", f"a second {event['event']} event")
         check_iteration(event, index)

@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 
+import algorithms
 from conclude import failed
 
 OUTCOMES = ("passed", "failed", "inconclusive", "unsupported", "not_run")
@@ -93,7 +94,7 @@ def row_of(record):
     return (record["workload"], record["variant"] + (" (control)" if record["control"] else ""),
             record["outcome"].replace("_", " "), dash(survey.get("size")), dash(seen),
             f"{worst:.3g}" if worst is not None else dash(check.get("outcome")),
-            "equal" if record["inputs"] == "equal" else dash(record["inputs"] and "different"),
+            dash(short(record["inputs"])),
             dash(short(record["bits"])), dash(short(record["large_bits"])),
             dash(short(record["circumstances"])),
             dash(record["claim"]), dash(", ".join(f"{tool} {'passed' if found == 'passed' else 'FAILED'}"
@@ -101,7 +102,7 @@ def row_of(record):
 
 
 def short(bits):
-    return bits if bits in (None, "equal", "not promised", "no promise") else "DIFFERENT"
+    return bits if bits in (None, "equal", "not promised", "no promise", "no twin") else "DIFFERENT"
 
 
 VARIANTS = ("workload", "variant", "outcome", "size", "digests in runs × iterations",
@@ -148,6 +149,8 @@ def markdown(report):
         bullets("Findings", report["findings"]),
         bullets("Not run", [f"{item['what']} ({item['why']})" for item in report["not_run"]]),
         table("Variants", VARIANTS, [row_of(record) for record in report["variants"]]),
+        table("Algorithms of cuDNN's convolutions", algorithms.HEADER,
+              algorithms.rows(report["variants"])),
         bullets("Notes", notes + [f"{name}: {why}" for name, why in sorted(report["problems"].items())]),
         table("Time", ("workload", "variants", "size", "ratio", "ms", "ms of the other"),
               timing_rows(report)),

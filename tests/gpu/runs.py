@@ -19,7 +19,7 @@ LOG_KEPT = 2000  # the last bytes of standard output and standard error
 @dataclasses.dataclass
 class Run:
     """A run that has ended.  Times are seconds of one clock, None where it never happened."""
-    asked: dict  # workload, variant, size, iterations, device, circumstances
+    asked: dict  # workload, variant, size, iterations, device, dtype, circumstances
     events: list  # JSON objects, in order
     garbage: str = None  # what was no event: one sentence
     exit_code: int = None
@@ -117,7 +117,7 @@ def run(worker, asked, timeout, env=None):
     arguments = [str(worker), "--run", "--workload", asked["workload"],
                  "--variant", asked["variant"], "--size", asked["size"],
                  "--iterations", str(asked["iterations"])]
-    for name in ("device", "threads"):
+    for name in ("device", "threads", "dtype"):
         if asked.get(name):
             arguments += [f"--{name}", str(asked[name])]
     for name, value in (asked.get("circumstances") or {}).items():

@@ -50,10 +50,10 @@ class Session:
     def ask(self, arguments, limit=CHECK_LIMIT, env=None):
         return runs.ask(arguments, max(0.1, min(limit, self.left())), {**self.env, **(env or {})})
 
-    def run(self, record, size, iterations, seed=1, circumstances=None):
+    def run(self, record, size, iterations, seed=1, circumstances=None, dtype=None):
         asked = {"workload": record["workload"], "variant": record["variant"], "size": size,
                  "iterations": iterations, "device": self.device,
-                 "circumstances": circumstances}
+                 "circumstances": circumstances, "dtype": dtype}
         env = {**self.env, **({"REPROD_CUDASIM_SEED": seed} if self.rehearsal else {})}
         return self.cut(runs.run, self.worker, asked, env)
 

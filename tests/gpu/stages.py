@@ -13,16 +13,22 @@ def names(records):
 
 # ---- against the float64 reference, and the instruments against the host's
 
+def check_one(session, record, dtype=None):
+    """judge.judge_check of a variant; None where the deadline came first."""
+    answer = session.ask([
+        session.worker, "--check", "--workload", record["workload"], "--variant",
+        record["variant"], "--size", small_size(session.catalogue[record["workload"]]),
+        "--device", session.device, *(["--dtype", dtype] if dtype else [])])
+    if answer.exit_code is None and session.left() <= 0:
+        return None
+    return judge.judge_check(answer)
+
+
 def check_reference(session, records, until):
     def check(record):
-        answer = session.ask([
-            session.worker, "--check", "--workload", record["workload"], "--variant",
-            record["variant"], "--size", small_size(session.catalogue[record["workload"]]),
-            "--device", session.device])
-        if answer.exit_code is None and session.left() <= 0:
+        record["check"] = check_one(session, record)
+        if not record["check"]:
             late.append(record)
-        else:
-            record["check"] = judge.judge_check(answer)
 
     late = []
     late += session.each(check, records, until)
@@ -119,13 +125,13 @@ def compare_large(session, records, until, threads):
 
 # ---- fresh processes, many iterations
 
-def survey_at(session, record, size, count, until):
+def survey_at(session, record, size, count, until, dtype=None):
     """COUNT runs, or fewer: one says that it cannot be, and time ends."""
     done = []
     for number in range(count):
         if time.monotonic() >= until:
             break
-        run = session.run(record, size, ITERATIONS, seed=number + 1)
+        run = session.run(record, size, ITERATIONS, seed=number + 1, dtype=dtype)
         done.append(run)
         if judge.outcome(run)[0] in ("unsupported", "out_of_memory", "timeout"):
             break

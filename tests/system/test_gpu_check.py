@@ -12,6 +12,7 @@ import pytest
 from service import BUILD, ROOT, Service
 
 sys.path.insert(0, str(ROOT / "tests" / "gpu"))
+import algorithms  # noqa: E402
 import check  # noqa: E402
 import circumstances  # noqa: E402
 import conclude  # noqa: E402
@@ -221,6 +222,62 @@ def test_every_comparison_counts(changes, outcome, cause):
         (outcome, [cause])
 
 
+def test_what_has_to_vary_does_not_pass_steady():
+    """Another control varied, so nothing is wrong with the check; and nothing is shown."""
+    steady = variant("algo_0", STEADY, control=True)
+    promised = variant("algo_3", STEADY, claim="non-deterministic")
+    assert concluded(variant("unordered", VARYING), steady, promised)[1:] == [
+        ("inconclusive", ["did not vary, another control did"]),
+        ("inconclusive", ["claimed to be non-deterministic, and did not vary"])]
+
+
+def case_of(of_runs, **changes):
+    return {"dtype": "float16", "size": "medium", "iterations": 2, "check": None,
+            **judge.judge_runs(of_runs, 2), **changes}
+
+
+@pytest.mark.parametrize("case, failures", [
+    (case_of(STEADY), []),
+    (case_of([]), []),  # not run: said beside the report, and no part of `passed`
+    (case_of(VARYING), ["varied: 3 digests in 2 runs of 2 iterations"]),
+    (case_of(STEADY, check={"outcome": "failed", "cause": "y: far off"}), ["check: y: far off"]),
+    (case_of([recorded(), recorded(exit_code=None, signal=6)]),
+     ["crashed: killed by SIGABRT; it printed nothing"]),
+])
+def test_cases_of_an_algorithm(case, failures):
+    record = variant("algo_1", STEADY, cases=[case])
+    assert concluded(variant("unordered", VARYING), record)[1] == (
+        ("failed", [f"float16 at medium: {what}" for what in failures]) if failures
+        else ("passed", []))
+    control = variant("algo_0", VARYING, control=True, cases=[case_of(VARYING)])
+    assert concluded(control) == [("passed", [])]
+
+
+def test_the_table_of_algorithms():
+    asked = {"dtype": "float32", "ms": 0.5, "check": {"outcome": "passed", "max_error_to_bound": .25}}
+    control, other = (variant(name, of_runs, workload="cudnn_conv_x", claim=claim)
+                      for name, of_runs, claim in (("unordered", VARYING, None),
+                                                   ("algo_1", STEADY, "deterministic")))
+    control["survey"].update(asked)
+    other["survey"].update(asked)
+    absent = case_of([])
+    absent.update(unsupported="cuDNN 9: NOT_SUPPORTED")
+    other["cases"] = [case_of(STEADY), absent]
+    unlike = variant("algo_2", [recorded(digests=("b", "b"))] * 2, workload="cudnn_conv_x",
+                     claim="deterministic")
+    unlike["survey"]["dtype"] = "float32"
+    unlike["check"] = None
+    assert algorithms.rows([control, other, unlike, variant("ordered", STEADY)])[1:] == [
+        ("cudnn_conv_x", "algo_1", "float32", "large", "deterministic", "1 in 2 × 2", "A", "yes",
+         "0.25", "0.5", "tree"),
+        ("cudnn_conv_x", "algo_1", "float16", "medium", "deterministic", "1 in 2 × 2", "A", "no", "–",
+         "–", "tree"),
+        ("cudnn_conv_x", "algo_1", "float16", "medium", "deterministic", "unsupported", "–", "–", "–",
+         "–", "cuDNN 9: NOT_SUPPORTED"),
+        ("cudnn_conv_x", "algo_2", "float32", "large", "deterministic", "1 in 2 × 2", "B", "yes", "–",
+         "–", "tree")]
+
+
 def test_a_workload_without_control_needs_none():
     alone = variant("ordered", STEADY, no_control="nothing races")
     assert concluded(alone) == [("passed", [])]
@@ -366,6 +423,7 @@ OUTCOMES = {
     "bad_digest": ["passed", "failed"],
     "fragile": ["passed", "failed"],
     "deaf": ["failed", "failed"],
+    "cudnn_conv_pretend": ["passed", "inconclusive", "passed", "failed", "passed"],
 }
 
 
@@ -389,7 +447,10 @@ def record_of(report, workload, name="ordered"):
 
 def report_is_complete(report):
     assert (report["gpu"], report["driver"]) == ("NVIDIA Pretend 9000", "580.1")
-    assert report["findings"] == ["liar unordered: claims deterministic, seen to vary"]
+    assert report["findings"] == [
+        "liar unordered: claims deterministic, seen to vary",
+        "cudnn_conv_pretend algo_2_fft: float16 at large: claims deterministic, seen to vary",
+        "cudnn_conv_pretend algo_2_fft: float16 at medium: claims deterministic, seen to vary"]
     good, big = record_of(report, "good"), record_of(report, "big")
     assert (good["version"], good["survey"]["size"], good["survey"]["completed"]) == (3, "large", 5)
     assert (good["bits"], good["large_bits"], good["inputs"]) == ("equal", "equal", "equal")
@@ -403,8 +464,21 @@ def report_is_complete(report):
     assert "timeout: killed at its deadline after 1 of 5 iterations" in record_of(report, "hang")["causes"]
     assert record_of(report, "wrong")["causes"] == [
         "check: y: 3 of 8 elements out of bound, the worst 7.5 times it"]
+    algorithms_are_complete(report)
     assert report["timings"]["gap_between_runs_ms"]["count"] > 0
     assert "bandwidth of the digest" in [item["what"] for item in report["not_run"]]
+
+
+def algorithms_are_complete(report):
+    races, lying, tf32 = (record_of(report, "cudnn_conv_pretend", name)
+                          for name in ("algo_0", "algo_2_fft", "algo_1_tf32"))
+    assert races["causes"] == ["did not vary, another control did"]
+    assert lying["causes"] == [f"float16 at {size}: varied: 15 digests in 3 runs of 5 iterations"
+                               for size in ("large", "medium")]
+    assert [(case["dtype"], case["size"], case["ms"]) for case in lying["cases"]] == [
+        ("float32", "medium", 2.0), ("float16", "large", 2.0), ("float16", "medium", 2.0)]
+    assert [(case["dtype"], case["size"]) for case in tf32["cases"]] == [("float32", "medium")]
+    assert (tf32["inputs"], tf32["bits"], tf32["timing"]) == ("no twin", "not promised", None)
 
 
 def report_is_readable(text):
@@ -412,6 +486,10 @@ def report_is_readable(text):
     assert "failures.** Variants:" in text
     for words in ("## Failures", "## Findings", "## Not run", "## Variants", "## Time", "## Stages",
                   "crash ordered: crashed: killed by SIGABRT; planted crash",
+                  "| cudnn_conv_pretend | algo_0 (control) | float32 | large | non-deterministic | "
+                  "1 in 5 × 5 | A | yes | 0.25 | 2 | tree |",
+                  "| cudnn_conv_pretend | algo_2_fft | float16 | medium | deterministic | "
+                  "15 in 3 × 5 | – | yes | 0.25 | 2 | tree |",
                   "| good | ordered | passed | large | 1 in 5 × 5 | 0.25 | equal | equal | equal | equal |"):
         assert words in text, words
 
@@ -439,7 +517,7 @@ def test_exit_status_0_when_nothing_failed(build):
     status, report = main(build, "--workload", "good", "--workload", "alone")
     assert status == 0 and report["failed"] == []
     assert report["counts"]["passed"] == 3 == len(report["variants"])
-    assert "26 variants of other workloads" in [item["what"] for item in report["not_run"]]
+    assert "31 variants of other workloads" in [item["what"] for item in report["not_run"]]
 
 
 def test_an_older_report_of_the_day_stays(build):
