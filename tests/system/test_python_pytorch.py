@@ -343,19 +343,19 @@ def test_the_table_of_trainings(python, tmp_path):
     """On the CPU: what the operations of `scatter` do to each other with two threads, and that
     a training without a control that varied is not called reproducible."""
     done, report = table(python, tmp_path, "--device", "cpu", "--trainings", "scatter,ctc",
-                         "--runs", "2", "--steps", "3")
+                         "--runs", "3")
     print(done.stdout)
     assert done.returncode == 0, done.stderr
     scatter, ctc = report["trainings"]["scatter"], report["trainings"]["ctc"]
     assert [scatter[v]["verdict"] for v in ("default", "cudnn_deterministic")] == ["varies"] * 2
     cured = scatter["deterministic_algorithms"]
     assert (cured["verdict"], cured["distinct_digests"]) == ("reproducible", 1)
-    assert "78 % (95 %)" in cured["reason"]
+    assert "63 % (95 %)" in cured["reason"]
     assert {found["verdict"] for found in ctc.values()} == {"inconclusive"}
     run = cured["runs"][0]
     assert run["flags"]["deterministic_algorithms"] is True
     assert run["flags"]["cublas_workspace_config"] == ":4096:8"
-    assert run["weights_device"] == "cpu" and len(run["losses_bits"]) == 3
+    assert run["weights_device"] == "cpu" and len(run["losses_bits"]) == 6
     assert struct.unpack(">d", bytes.fromhex(run["weight_sum_bits"]))[0] == float(run["weight_sum"])
     flags = scatter["cudnn_deterministic"]["runs"][0]["flags"]
     assert flags["cudnn_deterministic"] and not flags["cudnn_benchmark"]

@@ -40,8 +40,8 @@ import reprod_probe as probe  # noqa: E402
 VARIANTS = {"default": {}, "cudnn_deterministic": {},
             "deterministic_algorithms": {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}}
 CONTROL = "default"
-SCALES = {"small": {"batch": 8, "width": 8, "points": 20_000, "steps": 6},
-          "large": {"batch": 64, "width": 64, "points": 400_000, "steps": 40}}
+SCALES = {"small": {"batch": 8, "width": 8, "points": 400_000, "steps": 6},
+          "large": {"batch": 64, "width": 64, "points": 800_000, "steps": 30}}
 BATCHES, CLASSES, CELLS, KINDS, SYMBOLS, FRAMES, LABELS = 4, 10, 48, 64, 28, 64, 20
 NO_DEVICE = 77  # the exit status where there is no PyTorch, or not the device
 
@@ -561,7 +561,7 @@ def parse():
                         help="default: the request's; by hand, a GPU where there is one")
     parser.add_argument("--scale", choices=("small", "large", ""), default="",
                         help="default: small; of --table on a GPU, large")
-    parser.add_argument("--steps", type=natural, default=0, help="default: 6, of large 40")
+    parser.add_argument("--steps", type=natural, default=0, help="default: 6, of large 30")
     table = parser.add_argument_group("the table")
     table.add_argument("--table", action="store_true", help="fresh processes of each variant")
     table.add_argument("--runs", type=positive, default=5, help="processes a variant (default: 5)")
