@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/job_localise.h"
+#include "api/job_names.h"
 #include "api/job_wishes.h"
 #include "daemon/base/mem.h"
 
@@ -18,113 +19,6 @@ struct expansion {
     int64_t wanted;                 /* items, counted also beyond the limit */
     char options[JOB_OPTIONS_SIZE]; /* of each item */
 };
-
-/* Names to compare with and to suggest from. */
-struct choices {
-    const char **names;
-    int count;
-};
-
-static bool choices_hold(const struct choices *c, const char *name)
-{
-    for (int i = 0; i < c->count; i++) {
-        if (strcmp(c->names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void choices_add(struct choices *c, const char *name)
-{
-    if (choices_hold(c, name)) {
-        return;
-    }
-    c->names = xrealloc(c->names, (size_t)(c->count + 1) * sizeof *c->names);
-    c->names[c->count++] = name;
-}
-
-/* Every name of LIST, the request's member KEY, is one of CHOICES. */
-static void check_names(const struct name_list *list, const char *key,
-                        enum problem_kind kind, const char *what,
-                        const struct choices *choices, struct problems *problems)
-{
-    for (int i = 0; i < list->count; i++) {
-        const char *near;
-        char pointer[64];
-
-        if (choices_hold(choices, list->names[i])) {
-            continue;
-        }
-        near = nearest_name(list->names[i], choices->names, choices->count);
-        snprintf(pointer, sizeof pointer, "/%s/%d", key, i);
-        problems_add(problems, kind, pointer, "%s '%.100s'%s%s%s", what, list->names[i],
-                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    }
-}
-
-static void check_workloads(const struct expansion *x, struct problems *problems)
-{
-    struct choices all = { NULL, 0 };
-
-    for (int i = 0; i < catalogue_count(x->catalogue); i++) {
-        choices_add(&all, catalogue_at(x->catalogue, i)->name);
-    }
-    check_names(&x->wishes->workloads, "workloads", PROBLEM_UNKNOWN_WORKLOAD,
-                "there is no workload", &all, problems);
-    free(all.names);
-}
-
-/* Variants, sizes and dtypes: at least one of the chosen workloads has each. */
-static void check_parts(const struct expansion *x, struct problems *problems)
-{
-    struct choices variants = { NULL, 0 };
-    struct choices sizes = { NULL, 0 };
-    struct choices dtypes = { NULL, 0 };
-
-    for (int i = 0; i < catalogue_count(x->catalogue); i++) {
-        const struct catalogue_workload *w = catalogue_at(x->catalogue, i);
-
-        if (!name_list_allows(&x->wishes->workloads, w->name)) {
-            continue;
-        }
-        for (int v = 0; v < w->variant_count; v++) {
-            choices_add(&variants, w->variants[v].name);
-        }
-        for (int s = 0; s < w->size_count; s++) {
-            choices_add(&sizes, w->sizes[s].name);
-        }
-        for (int d = 0; d < w->dtype_count; d++) {
-            choices_add(&dtypes, w->dtypes[d]);
-        }
-    }
-    check_names(&x->wishes->variants, "variants", PROBLEM_UNKNOWN_VARIANT,
-                "none of the chosen workloads has a variant", &variants, problems);
-    check_names(&x->wishes->sizes, "sizes", PROBLEM_UNKNOWN_SIZE,
-                "none of the chosen workloads has a size", &sizes, problems);
-    check_names(&x->wishes->dtypes, "dtypes", PROBLEM_UNKNOWN_DTYPE,
-                "none of the chosen workloads has a dtype", &dtypes, problems);
-    free(variants.names);
-    free(sizes.names);
-    free(dtypes.names);
-}
-
-static void check_devices(const struct expansion *x, struct problems *problems)
-{
-    struct choices devices = { NULL, 0 };
-    struct choices stacks = { NULL, 0 };
-
-    for (int i = 0; i < x->device_count; i++) {
-        choices_add(&devices, x->devices[i].id);
-        choices_add(&stacks, x->devices[i].stack);
-    }
-    check_names(&x->wishes->devices, "devices", PROBLEM_UNKNOWN_DEVICE,
-                "there is no device", &devices, problems);
-    check_names(&x->wishes->stacks, "stacks", PROBLEM_UNKNOWN_STACK, "there is no stack",
-                &stacks, problems);
-    free(devices.names);
-    free(stacks.names);
-}
 
 /* A device named explicitly may be offline: its items wait for it. */
 static bool device_chosen(const struct expansion *x, const struct api_device *d)
@@ -394,11 +288,7 @@ enum err_code job_request_expand(const json_t *request, const struct catalogue *
     }
     job_wishes_read(request, &wishes, ret_problems);
     write_options(&x);
-    check_workloads(&x, ret_problems);
-    check_devices(&x, ret_problems);
-    if (ret_problems->count == 0) {
-        check_parts(&x, ret_problems);
-    }
+    job_names_check(&wishes, catalogue, devices, device_count, ret_problems);
     code = ret_problems->count > 0 ? ERR_INVALID
                                    : check_result(&x, expand_devices(&x), ret_problems);
     if (code == ERR_OK) {
