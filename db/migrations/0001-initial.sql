@@ -74,7 +74,7 @@ CREATE TABLE job (
 ) STRICT;
 CREATE INDEX job_open ON job (id) WHERE state IN ('queued', 'running');
 
--- One line of a job: a case on one device with one stack.
+-- One item of a job: a case on one device with one stack.
 CREATE TABLE job_item (
     job             INTEGER NOT NULL REFERENCES job (number),
     seq             INTEGER NOT NULL CHECK (seq >= 0),

@@ -1,4 +1,4 @@
--- Version 4: what the runs of a job's line are asked for beside their case.
+-- Version 4: what the runs of a job's item are asked for beside their case.
 
 -- Canonical JSON object of the worker's further arguments, strings and integers, as in
 -- workloads/PROTOCOL.md ("How a run is asked for"); '': none.  They change what is observed
