@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sys
 import tempfile
@@ -27,6 +28,11 @@ from check import NOTHING_CHECKED, RESULTS, build_folder
 RESERVED = 20  # seconds at the end, to save and to stop
 
 
+def find_nvcc():
+    usual = "/usr/local/cuda/bin/nvcc"
+    return shutil.which("nvcc") or (usual if os.path.exists(usual) else "")
+
+
 def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default=os.environ.get("OUT"), help="folder of what is saved (or $OUT)")
@@ -34,7 +40,8 @@ def arguments(argv):
     parser.add_argument("--steps", default=",".join(steps.NAMES), help="some of them, in any order")
     parser.add_argument("--bundle", help="folder of the programs (make bundle), or its archive")
     parser.add_argument("--build", metavar="MAKE", help="build the workers here first, with this make")
-    parser.add_argument("--nvcc", default="", help="the compiler of --build; its toolkit's libraries")
+    parser.add_argument("--nvcc", default=find_nvcc(), help="of the toolkit whose libraries and tools are "
+                        "used (%(default)s)")
     parser.add_argument("--database", help="go on with the database that an earlier campaign saved")
     parser.add_argument("--libraries", action="append", default=[], metavar="FOLDERS",
                         help="one more set of libraries, as LD_LIBRARY_PATH would have it")
@@ -71,8 +78,9 @@ class Campaign:
                                       else "reprod-worker-cuda")
         self.product, self.device, self.version = None, None, "unknown"
         self.stacks = []  # (name, library path, what the worker says)
+        self.driver = ""  # the part of every path that leads to the driver
         self.probes_ms, self.jobs, self.steps = [], [], []
-        self.notes = []
+        self.notes, self.extras = [], {}  # texts that join the views
 
     # ---- the clock
 
@@ -150,8 +158,8 @@ class Campaign:
         if self.alive():
             self.try_to(lambda: saved.write_database(self.product, self.scratch,
                                                      self.file("database.db.gz")))
-            self.try_to(lambda: saved.write(self.file("views.tar.gz"), saved.archive(
-                saved.views(self.product, steps.environments_of(self.runs()), self.jobs))))
+            self.try_to(lambda: saved.write(self.file("views.tar.gz"), saved.archive({
+                **saved.views(self.product, steps.environments_of(self.runs()), self.jobs), **self.extras})))
         if self.product is not None:
             self.try_to(lambda: saved.write(self.file("service.log"), self.product.log_tail(
                 saved.LOG_MAX).encode()))
@@ -178,7 +186,8 @@ def find_device(campaign):
         said = machine.probe(campaign.worker, {})
         campaign.stacks = [("simulator", "", said), ("simulator-2", "", said)] if said.get("devices") else []
     else:
-        campaign.stacks, said = library_stacks.on_this_machine(campaign.worker, options.nvcc, options.libraries)
+        campaign.driver, campaign.stacks, said = library_stacks.on_this_machine(
+            campaign.worker, options.nvcc, options.libraries)
     for _ in range(3):
         began = time.monotonic()
         machine.probe(campaign.worker, {"LD_LIBRARY_PATH": campaign.stacks[0][1]} if campaign.stacks else {})

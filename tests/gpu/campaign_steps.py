@@ -19,6 +19,9 @@ from session import sizes_from_large, small_size
 
 CHECK = machine.ROOT / "tests" / "gpu" / "check.py"
 EXAMPLES = machine.ROOT / "workloads" / "python" / "examples"
+ONLINE_LIMIT = 120  # seconds
+NO_FRAMEWORK = 77  # exit status of the table
+TABLE = EXAMPLES / "train_pytorch.py"  # of fresh processes of a framework's training
 STIRRED = {"contention": 1, "memory_poison": True, "allocation_jitter": True}
 
 
@@ -110,6 +113,14 @@ def serve(campaign, _):
         campaign.product.start()
         campaign.version = campaign.product.get("/healthz")["version"]
         refuse_strangers(campaign)
+        campaign.product.wait(lambda: is_online(campaign), ONLINE_LIMIT,
+                              f"the service does not see {campaign.device}")
+
+
+def is_online(campaign):
+    """Workers answer when driver and libraries are loaded, from a cold disk after a while."""
+    return any(device["id"] == campaign.device and device["online"]
+               for device in campaign.product.get("/v1/devices")["items"])
 
 
 def refuse_strangers(campaign):
@@ -273,29 +284,48 @@ def frameworks(campaign):
     """[(how it is to be run, its entry)] of the examples that have a configuration."""
     if campaign.options.workload or campaign.options.rehearse:
         return []
-    driver = campaign.stacks[0][1] if campaign.stacks else ""
     found = []
     for path in sorted(EXAMPLES.glob("*.json")):
         entry = json.loads(path.read_text())
-        found.append((entry.get("backend", "cpu"), complete(entry, path.parent, sys.executable, driver)))
+        found.append((entry.get("backend", "cpu"), complete(entry, path.parent, sys.executable,
+                                                                 campaign.driver)))
     return found
 
 
 def framework(campaign, until):
-    """Trainings of a framework, as workloads of the configuration: five processes each."""
-    found = frameworks(campaign)
-    if not found:
-        raise Skipped("there is no training with a configuration beside it")
-    serve(campaign, until)
+    """Trainings of a framework in fresh processes: their own table, then as workloads."""
+    entries = [entry for backend, entry in frameworks(campaign) if backend == "cuda"]
     cuts = []
-    for backend, entry in found:
-        if backend == "cuda":
-            cuts.append(submit(campaign, "framework", None,
-                               {"workloads": [entry["name"]], "runs": 5, "iterations": 1}, until))
+    if TABLE.exists() and not campaign.options.workload and not campaign.options.rehearse:
+        cuts.append(table(campaign, time.monotonic() + (until - time.monotonic()) * 0.6))
+    elif not entries:
+        raise Skipped("there is no training to be run here")
+    serve(campaign, until)
+    for entry in entries:
+        cuts.append(submit(campaign, "framework", None, {"workloads": [entry["name"]], "runs": 2,
+                                                         "sizes": list(entry["sizes"]), "iterations": 1}, until))
     return "; ".join(cut for cut in cuts if cut) or None
+
+
+def table(campaign, until):
+    """None, or why there is none; what it printed and wrote joins what is saved."""
+    written = campaign.scratch / "table.json"
+    command = [sys.executable, str(TABLE), "--table", "--device", "cuda", "--runs", "5", "--json", str(written)]
+    path = ":".join(part for part in (campaign.driver, os.environ.get("LD_LIBRARY_PATH")) if part)
+    answer = machine.runs.ask(command, max(1.0, until - time.monotonic()), {"LD_LIBRARY_PATH": path})
+    if answer.exit_code == NO_FRAMEWORK:
+        raise Skipped(answer.errors.strip()[-200:] or "there is no PyTorch here")
+    campaign.extras["framework.txt"] = answer.output + answer.errors
+    if written.exists():
+        campaign.extras["framework.json"] = written.read_text()
+    if answer.exit_code is None:
+        return "the framework's table did not end in time"
+    if answer.exit_code:
+        return f"the framework's table: exit status {answer.exit_code}, {answer.errors.strip()[-200:]}"
+    return None
 
 
 ALL = (Step("check", 40, check), Step("serve", 3, serve), Step("documents", 14, documents),
        Step("others", 16, others), Step("larger", 6, larger), Step("stirred", 7, stirred),
-       Step("stacks", 7, stacks), Step("framework", 7, framework))
+       Step("stacks", 7, stacks), Step("framework", 20, framework))
 NAMES = tuple(step.name for step in ALL)

@@ -59,12 +59,12 @@ def name_of(found, taken):
 
 
 def find(probe, folders):
-    """([(name, library path, what the worker says)], the best first), of FOLDERS (strings for
-    LD_LIBRARY_PATH) and of the system: each set of versions once, and none that another
-    contains."""
+    """(the driver's path, [(name, library path, what the worker says)], the best first, what it
+    says without more), of FOLDERS (strings for LD_LIBRARY_PATH) and of the system: each set of
+    versions once, and none that another contains."""
     base, said = driver_path(probe)
     if not said.get("devices"):
-        return [], said
+        return "", [], said
     tried = [(path, probe(path)) for path in dict.fromkeys(
         joined(folder, base) for folder in ("", *folders))]
     tried = [(path, answer) for path, answer in tried if answer.get("devices")]
@@ -77,7 +77,7 @@ def find(probe, folders):
     for found in kept:
         path, answer = distinct[found]
         stacks.append((name_of(found, {name for name, _, _ in stacks}), path, answer))
-    return stacks, said
+    return base, stacks, said
 
 
 def on_this_machine(worker, nvcc, more):

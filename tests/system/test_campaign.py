@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import types
 
 import pytest
 
@@ -231,12 +232,13 @@ def test_stacks_are_sets_of_versions():
 
     library_stacks.DRIVER_FOLDERS, kept = ("/driver",), library_stacks.DRIVER_FOLDERS
     try:
-        found, _ = library_stacks.find(probe, ["/old", "/new:/toolkit", "/again/new", "/toolkit/old"])
+        driver, found, _ = library_stacks.find(probe, ["/old", "/new:/toolkit", "/again/new", "/toolkit/old"])
         assert [(name, path) for name, path, _ in found] == [
             ("cudnn-9.2", "/new:/toolkit:/driver"), ("cudnn-9.1", "/toolkit/old:/driver")]
-        assert [name for name, _, _ in library_stacks.find(probe, [])[0]] == ["cuda"]
+        assert driver == "/driver"
+        assert [name for name, _, _ in library_stacks.find(probe, [])[1]] == ["cuda"]
         assert library_stacks.find(lambda _: {"devices": [], "cause": "c"}, ["/old"]) == (
-            [], {"devices": [], "cause": "c"})
+            "", [], {"devices": [], "cause": "c"})
     finally:
         library_stacks.DRIVER_FOLDERS = kept
 
@@ -289,6 +291,43 @@ def test_a_training_runs_where_the_campaign_does(tmp_path):
     assert steps.complete(entry, tmp_path, "/opt/python", "/driver") == {
         **entry, "command": ["/opt/python", "train.py"], "directory": str(tmp_path),
         "environment": {"LD_LIBRARY_PATH": "/driver", "A": "1"}}
+
+
+TABLE = """import sys
+assert sys.argv[1:6] == ["--table", "--device", "cuda", "--runs", "5"]
+{then}
+open(sys.argv[sys.argv.index("--json") + 1], "w").write("[]")
+print("scatter, default: varies")
+"""
+
+
+@pytest.mark.parametrize("then, seconds, found", [
+    ("pass", 20, None), ("sys.exit('planted')", 20, "exit status 1, planted"),
+    ("import time; time.sleep(60)", 1, "did not end in time"), ("sys.exit(77)", 20, steps.Skipped),
+])
+def test_a_table_of_a_framework(then, seconds, found, tmp_path, monkeypatch):
+    (tmp_path / "table.py").write_text(TABLE.format(then=then))
+    monkeypatch.setattr(steps, "TABLE", tmp_path / "table.py")
+    campaign_ = types.SimpleNamespace(scratch=tmp_path, driver="", extras={})
+    if found is steps.Skipped:
+        with pytest.raises(steps.Skipped, match="there is no PyTorch here"):
+            steps.table(campaign_, time.monotonic() + seconds)
+        return
+    cause = steps.table(campaign_, time.monotonic() + seconds)
+    assert cause is None if found is None else found in cause
+    if found is None:
+        assert campaign_.extras == {"framework.txt": "scatter, default: varies\n", "framework.json": "[]"}
+
+
+def test_the_examples_are_configurations(start_service):
+    entries = [steps.complete(json.loads(path.read_text()), path.parent, sys.executable, "")
+               for path in sorted(steps.EXAMPLES.glob("*.json"))]
+    service = start_service(worker=None, config={"stacks": [{"name": "cpu"}], "workloads": entries})
+    for entry in entries:
+        [item] = service.get(f"/v1/workloads/{entry['name']}")["items"]
+        assert [size["name"] for size in item["sizes"]] == list(entry["sizes"])
+        assert [variant["name"] for variant in item["variants"] if variant["control"]] == ["default"]
+    assert entries
 
 
 def test_a_service_that_does_not_start_says_why(tmp_path):
