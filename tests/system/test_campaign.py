@@ -203,15 +203,14 @@ def test_a_database_of_rehearsals_is_not(rehearsal, fake, tmp_path):
 
 
 def test_a_step_that_fails_or_is_cut_costs_no_other(fake, tmp_path):
-    """Twelve seconds are too few for the check, and for a run that hangs."""
-    status, said = campaign(tmp_path, "--seconds", "12", "--workload", "good", "--workload", "hang",
+    """Nothing of the workload passes the check, however far that comes, and the job is long."""
+    status, said = campaign(tmp_path, "--seconds", "12", "--workload", "tame", "--runs", "5000",
                             "--steps", "others,framework,check,stacks", "--libraries", "/x/cudnn-9.1.0",
                             build=fake)
     summary = json.loads((tmp_path / "summary.json").read_text())
     found = outcomes(summary)
     assert status == 1 and found["stacks"] == "skipped" and found["framework"] == "skipped", said
     assert found["others"] == "cut" and found["check"] in ("cut", "failed"), said
-    assert "runs of the job were done" in summary["steps"][1]["cause"]
     assert {"database.db.gz", "check.log", "summary.md"} <= small_enough(tmp_path)
 
 
