@@ -39,11 +39,18 @@ class Service:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.command(), stdout=subprocess.PIPE, stderr=log,
                                             text=True, env=self.env, bufsize=1)
-        line = self.process.stdout.readline()
-        assert line.startswith("listening on http://"), (line, self.log.read_text()[-2000:])
-        self.port = int(line.rsplit(":", 1)[1])
-        if ready:
-            self.wait(lambda: self.request("GET", "/readyz")[0] == 200, "ready")
+        try:
+            line = self.process.stdout.readline()
+            assert line.startswith("listening on http://"), (line, self.log.read_text()[-2000:])
+            self.port = int(line.rsplit(":", 1)[1])
+            if ready:
+                self.wait(lambda: self.request("GET", "/readyz")[0] == 200, "ready")
+        except BaseException:  # whoever gets no service has none to stop
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+            self.process = None
+            raise
         return self
 
     def request(self, method, path, body=None, headers=None, timeout=30):
