@@ -73,7 +73,8 @@ static const char *item_state(const struct job_item *item)
     return item->runs_answered > 0 ? "running" : "waiting";
 }
 
-static void item_json(struct json_out *out, const struct job_item *item)
+static void item_json(struct json_out *out, const struct job *job,
+                      const struct job_item *item)
 {
     out_open(out, NULL, '{');
     out_int(out, "seq", item->seq);
@@ -82,6 +83,8 @@ static void item_json(struct json_out *out, const struct job_item *item)
     out_text(out, "device", item->device);
     out_text(out, "stack", item->stack);
     out_json(out, "options", item->options[0] ? item->options : "null");
+    out_real(out, "timeout_seconds",
+             (double)(item->timeout_ms ? item->timeout_ms : job->timeout_ms) / 1000);
     out_text(out, "state", item_state(item));
     out_int(out, "runs_wanted", item->runs_wanted);
     out_int(out, "runs_answered", item->runs_answered);
@@ -98,7 +101,7 @@ void job_json_with_items(struct json_out *out, const struct job *job, int64_t et
     members(out, job, eta_ms);
     out_open(out, "items", '[');
     for (int i = 0; i < job->item_count; i++) {
-        item_json(out, &job->items[i]);
+        item_json(out, job, &job->items[i]);
     }
     out_close(out, ']');
     out_close(out, '}');

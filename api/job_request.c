@@ -90,6 +90,15 @@ static struct job_item *add_item(struct expansion *x)
     return &job->items[job->item_count++];
 }
 
+/* What W wants beyond the default, where the job does not say; 0: the job's. */
+static int64_t own_timeout_ms(const struct expansion *x,
+                              const struct catalogue_workload *w)
+{
+    int64_t own = 1000LL * w->timeout_seconds;
+
+    return !x->wishes->timeout_given && own > x->wishes->timeout_ms ? own : 0;
+}
+
 /* One workload, size, dtype, seed and device: its variants side by side. */
 static void expand_variants(struct expansion *x, const struct catalogue_workload *w,
                             const struct api_device *device, const struct case_key *key)
@@ -110,6 +119,7 @@ static void expand_variants(struct expansion *x, const struct catalogue_workload
         copy_text(item->device, sizeof item->device, device->id);
         copy_text(item->stack, sizeof item->stack, device->stack);
         copy_text(item->options, sizeof item->options, x->options);
+        item->timeout_ms = own_timeout_ms(x, w);
         item->runs_wanted = x->wishes->runs;
     }
 }
@@ -236,21 +246,6 @@ static void write_options(struct expansion *x)
     free(text);
 }
 
-/* The longest that one of its workloads wants, where the job does not say. */
-static int64_t timeout_ms(const struct expansion *x)
-{
-    int64_t longest = x->wishes->timeout_ms;
-
-    for (int i = 0; i < catalogue_count(x->catalogue) && !x->wishes->timeout_given; i++) {
-        const struct catalogue_workload *w = catalogue_at(x->catalogue, i);
-
-        if (workload_chosen(x, w) && longest < 1000LL * w->timeout_seconds) {
-            longest = 1000LL * w->timeout_seconds;
-        }
-    }
-    return longest;
-}
-
 static void fill_job(struct job *job, const struct expansion *x, const json_t *request)
 {
     const struct job_wishes *w = x->wishes;
@@ -263,7 +258,7 @@ static void fill_job(struct job *job, const struct expansion *x, const json_t *r
     job->survey = w->survey;
     job->stop_when_varies = w->stop_when_varies;
     job->iterations = w->iterations;
-    job->timeout_ms = timeout_ms(x);
+    job->timeout_ms = w->timeout_ms;
     job->localise_runs = w->localise ? w->runs : 0;
     job->runs_total = job->item_count * (w->localise ? w->runs_max : w->runs);
     job->request = json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS);

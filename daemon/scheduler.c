@@ -143,7 +143,9 @@ bool scheduler_next(struct scheduler *s, const char *device,
         .job = best->id,
         .item = &best->items[best_item],
         .iterations = best->iterations,
-        .timeout_ms = best->timeout_ms,
+        .timeout_ms = best->items[best_item].timeout_ms
+                          ? best->items[best_item].timeout_ms
+                          : best->timeout_ms,
     };
     return true;
 }

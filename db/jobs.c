@@ -110,6 +110,7 @@ static void take_item(struct query *q, struct job_item *ret_item)
     query_take_text(q, ret_item->device, sizeof ret_item->device);
     query_take_text(q, ret_item->stack, sizeof ret_item->stack);
     query_take_text(q, ret_item->options, sizeof ret_item->options);
+    ret_item->timeout_ms = query_take_int(q);
     ret_item->runs_wanted = (int)query_take_int(q);
     ret_item->runs_answered = (int)query_take_int(q);
     ret_item->runs_failed = (int)query_take_int(q);
@@ -128,7 +129,8 @@ static enum err_code load_items(struct tx *tx, int64_t number, struct job *job,
     query_begin(&q, tx,
                 "SELECT i.seq, " CASE_KEY_COLUMNS
                 ", k.is_control, k.no_control, i.device,"
-                " i.stack, i.options, i.runs_wanted, i.runs_answered, i.runs_failed,"
+                " i.stack, i.options, i.timeout_ms, i.runs_wanted, i.runs_answered, "
+                "i.runs_failed,"
                 " i.runs_unanswered, i.given_up_reason, i.milliseconds"
                 " FROM job_item i JOIN case_key k ON k.number = i.case_key"
                 " WHERE i.job = ? ORDER BY i.seq");

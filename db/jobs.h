@@ -33,6 +33,7 @@ struct job_item {
     char stack[CASE_NAME_SIZE];
     char options[JOB_OPTIONS_SIZE]; /* further arguments of the worker, a canonical JSON
                                        object of strings and integers; "": none */
+    int64_t timeout_ms;             /* of each run; 0: the job's */
     int runs_wanted;
     int runs_answered;   /* outcome_is_answer */
     int runs_failed;     /* outcome_is_failure */
@@ -52,7 +53,7 @@ struct job {
     int localise_runs;     /* 0; or it looks for the place where its runs part, after at
                               least so many, and has the items of db/localisations.h */
     int iterations;        /* of each run */
-    int64_t timeout_ms;    /* of each run */
+    int64_t timeout_ms;    /* of each run of the items that have none of their own */
     int64_t created_ms;
     int64_t finished_ms; /* 0: not yet */
     int runs_total;      /* sum of runs_wanted, less what given-up items will not run */

@@ -76,13 +76,14 @@ static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t no
     }
     query_begin(&q, tx,
                 "INSERT INTO job_item (job, seq, case_key, device, stack, options,"
-                " runs_wanted) VALUES (?, ?, ?, ?, ?, ?, ?)");
+                " timeout_ms, runs_wanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
     query_bind_int(&q, job);
     query_bind_int(&q, seq);
     query_bind_int(&q, key);
     query_bind_text(&q, item->device);
     query_bind_text(&q, item->stack);
     query_bind_text(&q, item->options);
+    query_bind_int(&q, item->timeout_ms);
     query_bind_int(&q, item->runs_wanted);
     return query_run(&q, err);
 }

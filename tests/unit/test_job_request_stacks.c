@@ -106,7 +106,7 @@ static void test_a_workload_finds_its_stack(void **state)
         " 'timeout_seconds':600,'survey':false}]";
     static const struct {
         const char *request;
-        int items, own, timeout_ms;
+        int items, own, timeout_ms; /* of the items of the workload "own" */
     } rows[] = {
         { "{}", 2, 0, 60000 },
         { "{'survey':true}", 2, 0, 60000 },
@@ -143,10 +143,12 @@ static void test_a_workload_finds_its_stack(void **state)
 
             own += external;
             assert_string_equal(job.items[k].stack, external ? "external" : "cpu");
+            assert_int_equal(job.items[k].timeout_ms ? job.items[k].timeout_ms
+                                                     : job.timeout_ms,
+                             external ? rows[i].timeout_ms : 60000);
         }
         assert_int_equal(job.item_count, rows[i].items);
         assert_int_equal(own, rows[i].own);
-        assert_int_equal(job.timeout_ms, rows[i].timeout_ms);
         job_release(&job);
         json_decref(request);
     }

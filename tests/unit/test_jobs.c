@@ -65,6 +65,7 @@ static void test_a_job_comes_back_as_it_went_in(void **state)
     items[1].key.seed = UINT64_MAX;
     snprintf(items[1].no_control, sizeof items[1].no_control, "it has none");
     snprintf(items[1].options, sizeof items[1].options, "{\"probes\":1}");
+    items[1].timeout_ms = 90000;
     j.job.priority = JOB_BACKGROUND;
     j.job.survey = true;
     j.job.stop_when_varies = true;
@@ -76,6 +77,8 @@ static void test_a_job_comes_back_as_it_went_in(void **state)
     assert_true(job.stop_when_varies);
     assert_int_equal(job.iterations, 10);
     assert_int_equal(job.timeout_ms, 60000);
+    assert_int_equal(job.items[0].timeout_ms, 0);
+    assert_int_equal(job.items[1].timeout_ms, 90000);
     assert_int_equal(job.runs_total, 8);
     assert_string_equal(job.request, "{}");
     assert_int_equal(job.item_count, 2);

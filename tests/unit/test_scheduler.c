@@ -49,6 +49,23 @@ static const char *serve(struct scheduler *s, const char *device)
     return text;
 }
 
+static void test_an_item_may_have_time_of_its_own(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 1), item(1, "b", "u", "d", 1) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 2);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+
+    (void)state;
+    items[1].timeout_ms = 90000;
+    scheduler_add(s, &job);
+    assert_true(scheduler_next(s, "d", &pick));
+    assert_int_equal(pick.timeout_ms, 1000);
+    assert_true(scheduler_next(s, "d", &pick));
+    assert_int_equal(pick.timeout_ms, 90000);
+    scheduler_free(s);
+}
+
 static void test_variants_alternate_within_a_group(void **state)
 {
     struct job_item items[] = { item(0, "a", "u", "d", 2), item(1, "a", "o", "d", 2),
@@ -270,6 +287,7 @@ static void test_looking_holds_no_equals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_item_may_have_time_of_its_own),
         cmocka_unit_test(test_variants_alternate_within_a_group),
         cmocka_unit_test(test_one_run_in_flight_an_item),
         cmocka_unit_test(test_jobs_of_one_priority_share),
