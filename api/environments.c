@@ -1,3 +1,5 @@
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,36 +24,63 @@ static void environment_json(struct json_out *out, const struct environment *e,
     out_close(out, '}');
 }
 
+struct page {
+    int limit, count;
+    int64_t before_ms, before_number;
+    int64_t last_ms, last_number;
+    struct json_out out;
+};
+
+static void page_free(void *state)
+{
+    struct page *page = state;
+
+    buf_release(&page->out.buf);
+    free(page);
+}
+
 static void show(void *arg, const struct environment *e)
 {
-    environment_json(arg, e, e->json);
+    struct page *page = arg;
+
+    if (page->count++ < page->limit) {
+        page->last_ms = e->last_seen_ms;
+        page->last_number = e->number;
+        environment_json(&page->out, e, e->json);
+    }
 }
 
 static enum err_code read_list(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
-    const int *limit = r->state;
-    struct json_out out = JSON_OUT_INIT;
+    struct page *page = r->state;
+    struct json_out *out = &page->out;
+    char key[CURSOR_KEY_SIZE] = "";
 
-    out_open(&out, NULL, '{');
-    out_open(&out, "items", '[');
-    if (environments_each(tx, *limit, show, &out, err) != ERR_OK) {
-        buf_release(&out.buf);
+    out_open(out, NULL, '{');
+    out_open(out, "items", '[');
+    if (environments_each(tx, page->before_ms, page->before_number, page->limit + 1, show,
+                          page, err) != ERR_OK) {
         return err->code;
     }
-    out_close(&out, ']');
-    out_null(&out, "next");
-    out_close(&out, '}');
-    reply_json(r, 200, &out);
+    out_close(out, ']');
+    if (page->count > page->limit) {
+        snprintf(key, sizeof key, "%" PRId64 ".%" PRId64, page->last_ms,
+                 page->last_number);
+    }
+    page_end(r, out, 'e', key);
+    out_close(out, '}');
+    reply_json(r, 200, out);
     return ERR_OK;
 }
 
 void environments_get_list(struct request *r)
 {
-    int *limit = xmalloc(sizeof *limit);
+    struct page *page = xcalloc(1, sizeof *page);
 
-    request_keep(r, limit, NULL);
-    *limit = param_limit(r);
+    request_keep(r, page, page_free);
+    page->limit = param_limit(r);
+    param_cursor_pair(r, 'e', &page->before_ms, &page->before_number);
     if (!params_refused(r)) {
         request_read(r, read_list, NULL);
     }

@@ -118,7 +118,8 @@ static enum err_code find_by_device(struct tx *tx, const struct matrix_choice *c
                                choice->device);
         return err_set(err, ERR_NOT_FOUND, "no device %s", choice->device);
     }
-    if (environments_each(tx, ENVIRONMENTS_MAX, match_environment, &s, err) != ERR_OK) {
+    if (environments_each(tx, 0, 0, ENVIRONMENTS_MAX, match_environment, &s, err) !=
+        ERR_OK) {
         return err->code;
     }
     memcpy(ret_id, s.environment, sizeof s.environment);

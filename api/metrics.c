@@ -66,7 +66,8 @@ static void take_job(void *arg, const struct job *job)
 static enum err_code collect(struct tx *tx, struct figures *f, struct err *err)
 {
     f->environments = xcalloc(ENVIRONMENTS_MAX, sizeof *f->environments);
-    if (environments_each(tx, ENVIRONMENTS_MAX, take_environment, f, err) != ERR_OK ||
+    if (environments_each(tx, 0, 0, ENVIRONMENTS_MAX, take_environment, f, err) !=
+            ERR_OK ||
         jobs_each_open(tx, take_job, f, err) != ERR_OK ||
         events_last(tx, &f->last_event, err) != ERR_OK) {
         return err->code;

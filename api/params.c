@@ -72,6 +72,28 @@ int64_t param_cursor_number(struct request *r, char kind)
     return number;
 }
 
+void param_cursor_pair(struct request *r, char kind, int64_t *ret_first,
+                       int64_t *ret_second)
+{
+    char key[CURSOR_KEY_SIZE];
+    char *dot;
+
+    *ret_first = *ret_second = 0;
+    param_cursor(r, kind, key);
+    if (!key[0]) {
+        return;
+    }
+    dot = strchr(key, '.');
+    if (dot) {
+        *dot = '\0';
+        *ret_first = parse_id(key);
+        *ret_second = parse_id(dot + 1);
+    }
+    if (*ret_first < 1 || *ret_second < 1) {
+        refuse_cursor(r);
+    }
+}
+
 int64_t param_time(struct request *r, const char *name)
 {
     const char *text = request_parameter(r, name);

@@ -23,6 +23,10 @@ void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE]);
 /* The same of a list whose keys are positive numbers; 0 if it is not given. */
 int64_t param_cursor_number(struct request *r, char kind);
 
+/* The same of a list whose keys are two positive numbers, "7.30". */
+void param_cursor_pair(struct request *r, char kind, int64_t *ret_first,
+                       int64_t *ret_second);
+
 /* An RFC 3339 time; 0 if it is not given. */
 int64_t param_time(struct request *r, const char *name);
 

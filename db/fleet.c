@@ -87,7 +87,7 @@ enum err_code devices_each(struct tx *tx,
     return query_end(&q, err);
 }
 
-#define ENVIRONMENT_COLUMNS "id, title, json, first_seen_ms, last_seen_ms, cells"
+#define ENVIRONMENT_COLUMNS "id, title, json, first_seen_ms, last_seen_ms, cells, number"
 
 static void take_environment(struct query *q, struct environment *ret_environment)
 {
@@ -97,9 +97,11 @@ static void take_environment(struct query *q, struct environment *ret_environmen
     ret_environment->first_seen_ms = query_take_int(q);
     ret_environment->last_seen_ms = query_take_int(q);
     ret_environment->cells = query_take_int(q);
+    ret_environment->number = query_take_int(q);
 }
 
-enum err_code environments_each(struct tx *tx, int limit,
+enum err_code environments_each(struct tx *tx, int64_t before_ms, int64_t before_number,
+                                int limit,
                                 void (*visit)(void *arg, const struct environment *e),
                                 void *arg, struct err *err)
 {
@@ -107,8 +109,10 @@ enum err_code environments_each(struct tx *tx, int limit,
 
     query_begin(&q, tx,
                 "SELECT " ENVIRONMENT_COLUMNS
-                " FROM environment"
+                " FROM environment WHERE (last_seen_ms, number) < (?, ?)"
                 " ORDER BY last_seen_ms DESC, number DESC LIMIT ?");
+    query_bind_int(&q, before_ms ? before_ms : INT64_MAX);
+    query_bind_int(&q, before_ms ? before_number : INT64_MAX);
     query_bind_int(&q, limit);
     while (query_step(&q)) {
         struct environment environment;

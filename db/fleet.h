@@ -30,6 +30,7 @@ struct environment {
     const char *json;                    /* canonical; borrowed for the call */
     int64_t first_seen_ms, last_seen_ms; /* of its runs */
     int64_t cells;
+    int64_t number; /* of this file only */
 };
 
 /* Insert, or refresh what is known and last_seen.  The host of a device must have been
@@ -43,8 +44,10 @@ enum err_code devices_each(struct tx *tx,
                            void (*visit)(void *arg, const struct device *device),
                            void *arg, struct err *err);
 
-/* Most recently used first, at most LIMIT. */
-enum err_code environments_each(struct tx *tx, int limit,
+/* Most recently used first, at most LIMIT, behind the one with these BEFORE_MS and
+ * BEFORE_NUMBER (0: from the first). */
+enum err_code environments_each(struct tx *tx, int64_t before_ms, int64_t before_number,
+                                int limit,
                                 void (*visit)(void *arg, const struct environment *e),
                                 void *arg, struct err *err);
 

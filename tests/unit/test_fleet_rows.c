@@ -56,7 +56,7 @@ static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
 
 static enum err_code read_environments(struct tx *tx, void *arg, struct err *err)
 {
-    return environments_each(tx, 2, collect_environment, arg, err);
+    return environments_each(tx, 0, 0, 2, collect_environment, arg, err);
 }
 
 static void test_hosts_and_devices_are_refreshed(void **state)
