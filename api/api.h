@@ -53,6 +53,8 @@ struct api_hooks {
     const char *(*not_ready)(void *arg);
     /* The stacks as JSON array (new reference). */
     json_t *(*stacks)(void *arg);
+    /* The configured hosts as JSON array: {"name","online","cause"} (new reference). */
+    json_t *(*hosts)(void *arg);
     /* Call api_pump soon. */
     void (*kick)(void *arg);
 };

@@ -16,6 +16,7 @@ struct presence {
 struct view {
     struct presence *present;
     int count;
+    json_t *hosts;    /* as the fleet has them; those that were shown are taken out */
     const char *only; /* NULL: all are shown */
     int shown;
     struct json_out out;
@@ -26,6 +27,7 @@ static void view_free(void *state)
     struct view *view = state;
 
     free(view->present);
+    json_decref(view->hosts);
     buf_release(&view->out.buf);
     free(view);
 }
@@ -94,23 +96,57 @@ static void show_device(void *arg, const struct device *device)
     out_close(out, '}');
 }
 
+/* Takes the host out of those of the fleet (new reference); NULL: it has none such. */
+static json_t *take_configured(struct view *view, const char *name)
+{
+    size_t i;
+    json_t *host;
+
+    json_array_foreach(view->hosts, i, host)
+    {
+        if (strcmp(json_string_value(json_object_get(host, "name")), name) == 0) {
+            json_incref(host);
+            json_array_remove(view->hosts, i);
+            return host;
+        }
+    }
+    return NULL;
+}
+
+static const char *cause_of(const json_t *configured)
+{
+    return configured ? json_string_value(json_object_get(configured, "cause"))
+                      : "it is not in the configuration";
+}
+
 static void show_host(void *arg, const struct host *host)
 {
     struct view *view = arg;
     struct json_out *out = &view->out;
-    bool online = false;
+    json_t *configured = take_configured(view, host->name);
 
-    for (int i = 0; i < view->count; i++) {
-        online |=
-            view->present[i].online && strcmp(view->present[i].host, host->name) == 0;
-    }
     out_open(out, NULL, '{');
     out_text(out, "name", host->name);
-    out_bool(out, "online", online);
+    out_bool(out, "online", json_is_true(json_object_get(configured, "online")));
+    out_text(out, "cause", cause_of(configured));
     out_name(out, "boot_id", host->boot_id);
     out_time(out, "first_seen_at", host->first_seen_ms);
     out_time(out, "last_seen_at", host->last_seen_ms);
     out_close(out, '}');
+    json_decref(configured);
+}
+
+/* Those that have never been taken in. */
+static void show_unseen_hosts(struct view *view)
+{
+    while (json_array_size(view->hosts) > 0) {
+        struct host unseen = { .name = "" };
+
+        copy_text(
+            unseen.name, sizeof unseen.name,
+            json_string_value(json_object_get(json_array_get(view->hosts, 0), "name")));
+        show_host(view, &unseen);
+    }
 }
 
 static void begin(struct json_out *out)
@@ -177,6 +213,7 @@ static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)
     if (hosts_each(tx, show_host, view, err) != ERR_OK) {
         return err->code;
     }
+    show_unseen_hosts(view);
     end(r, &view->out);
     return ERR_OK;
 }
@@ -184,6 +221,7 @@ static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)
 void hosts_get(struct request *r)
 {
     keep_view(r);
+    ((struct view *)r->state)->hosts = r->api->hooks.hosts(r->api->hooks.arg);
     request_read(r, read_hosts, NULL);
 }
 

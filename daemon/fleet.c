@@ -15,32 +15,20 @@
 
 enum { BACKOFF_FIRST_MS = 1000, BACKOFF_MOST_MS = 60000 };
 
-/* Adds the catalogues of HOST's stacks. */
-static enum err_code take_catalogues(struct fleet_host *host, const json_t *hello,
-                                     struct err *err)
+static void log_causes(const struct fleet_host *host, const json_t *hello)
 {
-    struct fleet *fleet = host->fleet;
     size_t i;
     json_t *stack;
 
-    if (!fleet->catalogue) {
-        fleet->catalogue = catalogue_new();
-    }
     json_array_foreach(json_object_get(hello, "stacks"), i, stack)
     {
-        json_t *workloads = json_object_get(stack, "catalogue");
         const char *cause = json_string_value(json_object_get(stack, "cause"));
 
         if (cause) {
             log_warning("host %s: stack %s: %s", host->name, fleet_text(stack, "name"),
                         cause);
         }
-        if (json_is_array(workloads) &&
-            catalogue_add(fleet->catalogue, workloads, err) != ERR_OK) {
-            return err_wrap(err, "stack %s", fleet_text(stack, "name"));
-        }
     }
-    return ERR_OK;
 }
 
 static void host_failed(struct fleet_host *host, const char *cause)
@@ -79,19 +67,43 @@ static void bring_online(struct fleet_host *host)
     fleet->options.hello(fleet->options.arg);
 }
 
-static void on_hello(void *arg, const json_t *hello)
+/* Brings HOST online with HELLO, or keeps it until that is possible. */
+static void take_hello(struct fleet_host *host, json_t *hello)
 {
-    struct fleet_host *host = arg;
     struct err err;
 
-    if (take_catalogues(host, hello, &err) != ERR_OK) {
+    json_incref(hello);
+    json_decref(host->refused);
+    host->refused = NULL;
+    if (fleet_take_catalogue(host, hello, &err) != ERR_OK) {
+        if (strcmp(host->cause, err.message) != 0) {
+            log_error("host %s: %s", host->name, err.message);
+        }
         copy_text(host->cause, sizeof host->cause, err.message);
-        log_error("host %s: %s", host->name, err.message);
+        host->refused = hello;
         return;
     }
     json_decref(host->hello);
-    host->hello = json_incref((json_t *)hello);
+    host->hello = hello;
     bring_online(host);
+}
+
+static void on_hello(void *arg, const json_t *hello)
+{
+    struct fleet_host *host = arg;
+
+    log_causes(host, hello);
+    take_hello(host, (json_t *)hello);
+}
+
+/* After a host went away: those that contradicted it are heard again. */
+static void hear_again(struct fleet *fleet)
+{
+    for (int i = 0; i < fleet->host_count && !fleet->closing; i++) {
+        if (fleet->hosts[i].refused) {
+            take_hello(&fleet->hosts[i], fleet->hosts[i].refused);
+        }
+    }
 }
 
 static void on_started(void *arg, const char *run, int64_t pid, int64_t process_start)
@@ -160,9 +172,12 @@ static void on_closed(void *arg, const char *cause)
 
     snprintf(text, sizeof text, "the agent went away: %.200s", cause);
     host->link = NULL;
+    json_decref(host->refused);
+    host->refused = NULL;
     host_failed(host, text);
     runner_link_closed(fleet->options.runner, link, text);
     link_close(link, link_gone, fleet);
+    hear_again(fleet);
 }
 
 static void start_host(struct fleet_host *host)
@@ -322,6 +337,7 @@ void fleet_free(struct fleet *fleet)
         free(fleet->hosts[i].argv);
         free(fleet->hosts[i].name);
         json_decref(fleet->hosts[i].hello);
+        json_decref(fleet->hosts[i].refused);
     }
     free(fleet->hosts);
     free(fleet->devices);

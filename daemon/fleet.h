@@ -6,7 +6,8 @@
  *
  * What can go wrong: the command cannot be started, there is no hello in time, or the
  * agent goes away (the runs there end as lost; tried again after 1 s, 2 s, … 60 s); its
- * catalogue contradicts that of another host (the host stays out, and says why).
+ * catalogue contradicts that of a host that is online (it stays out until that one goes
+ * away, and says why).
  *
  * Loop thread only. */
 #ifndef DAEMON_FLEET_H
@@ -51,8 +52,12 @@ bool fleet_complete(const struct fleet *fleet);
 int fleet_devices(const struct fleet *fleet, const struct api_device **ret_devices);
 
 /* Array: {"name","host","worker","library_path","backend","worker_build","versions",
- * "problems","devices","online","cause"}.  New reference. */
+ * "problems","problem_texts","devices","device_ids","online","cause"}.  New reference. */
 json_t *fleet_stacks(const struct fleet *fleet);
+
+/* Array of the hosts of the configuration: {"name","online","cause"}, the cause being why
+ * it is not online, or null.  New reference. */
+json_t *fleet_hosts(const struct fleet *fleet);
 
 /* What identifies devices and environments of the hosts that are online: the digest of
  * their stacks' probes and catalogues.  Equal fingerprints need no new survey. */

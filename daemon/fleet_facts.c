@@ -43,23 +43,32 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
     };
 }
 
+static void add_devices(struct fleet *fleet, const struct fleet_host *host)
+{
+    size_t s;
+    size_t d;
+    json_t *stack;
+    json_t *device;
+
+    json_array_foreach(json_object_get(host->hello, "stacks"), s, stack)
+    {
+        json_t *probe = json_object_get(stack, "probe");
+
+        json_array_foreach(json_object_get(probe, "devices"), d, device)
+        {
+            add_device(fleet, host, stack, device);
+        }
+    }
+}
+
+/* Those that are online first: a device that was moved is where it is now. */
 void fleet_list_devices(struct fleet *fleet)
 {
     fleet->device_count = 0;
-    for (int h = 0; h < fleet->host_count; h++) {
-        const struct fleet_host *host = &fleet->hosts[h];
-        size_t s;
-        size_t d;
-        json_t *stack;
-        json_t *device;
-
-        json_array_foreach(json_object_get(host->hello, "stacks"), s, stack)
-        {
-            json_t *probe = json_object_get(stack, "probe");
-
-            json_array_foreach(json_object_get(probe, "devices"), d, device)
-            {
-                add_device(fleet, host, stack, device);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int h = 0; h < fleet->host_count; h++) {
+            if (fleet->hosts[h].online == (pass == 0)) {
+                add_devices(fleet, &fleet->hosts[h]);
             }
         }
     }
@@ -96,6 +105,55 @@ int fleet_devices(const struct fleet *fleet, const struct api_device **ret_devic
     return fleet->device_count;
 }
 
+/* The ids of a probe's devices. */
+static json_t *device_ids(const json_t *probe)
+{
+    json_t *ids = json_array();
+    size_t i;
+    json_t *device;
+
+    json_array_foreach(json_object_get(probe, "devices"), i, device)
+    {
+        json_array_append_new(ids, json_string(fleet_text(device, "id")));
+    }
+    return ids;
+}
+
+/* A probe's problems as lines. */
+static json_t *problem_texts(const json_t *probe)
+{
+    json_t *texts = json_array();
+    const char *name;
+    json_t *text;
+
+    json_object_foreach(json_object_get(probe, "problems"), name, text)
+    {
+        json_array_append_new(
+            texts, json_sprintf("%s: %s", name,
+                                json_is_string(text) ? json_string_value(text) : "?"));
+    }
+    return texts;
+}
+
+static json_t *stack_json(const struct fleet_host *host, json_t *stack)
+{
+    json_t *probe = json_object_get(stack, "probe");
+    json_t *cause = json_object_get(stack, "cause");
+
+    return json_pack(
+        "{s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:o, s:O?, s:o, s:b, s:O?}",
+        "name", json_object_get(stack, "name"), "host", host->name, "worker",
+        json_object_get(stack, "worker"), "library_path",
+        json_object_get(stack, "library_path"), "backend",
+        json_object_get(probe, "backend"), "worker_build",
+        json_object_get(probe, "worker_build"), "versions",
+        json_object_get(probe, "versions"), "problems",
+        json_object_get(probe, "problems"), "problem_texts", problem_texts(probe),
+        "devices", json_object_get(probe, "devices"), "device_ids", device_ids(probe),
+        "online", host->online, "cause",
+        json_is_string(cause) ? cause : json_object_get(probe, "cause"));
+}
+
 json_t *fleet_stacks(const struct fleet *fleet)
 {
     json_t *list = json_array();
@@ -107,24 +165,22 @@ json_t *fleet_stacks(const struct fleet *fleet)
 
         json_array_foreach(json_object_get(host->hello, "stacks"), i, stack)
         {
-            json_t *probe = json_object_get(stack, "probe");
-            json_t *cause = json_object_get(stack, "cause");
-
-            json_array_append_new(
-                list,
-                json_pack(
-                    "{s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:b, "
-                    "s:O?}",
-                    "name", json_object_get(stack, "name"), "host", host->name, "worker",
-                    json_object_get(stack, "worker"), "library_path",
-                    json_object_get(stack, "library_path"), "backend",
-                    json_object_get(probe, "backend"), "worker_build",
-                    json_object_get(probe, "worker_build"), "versions",
-                    json_object_get(probe, "versions"), "problems",
-                    json_object_get(probe, "problems"), "devices",
-                    json_object_get(probe, "devices"), "online", host->online, "cause",
-                    json_is_string(cause) ? cause : json_object_get(probe, "cause")));
+            json_array_append_new(list, stack_json(host, stack));
         }
+    }
+    return list;
+}
+
+json_t *fleet_hosts(const struct fleet *fleet)
+{
+    json_t *list = json_array();
+
+    for (int h = 0; h < fleet->host_count; h++) {
+        const struct fleet_host *host = &fleet->hosts[h];
+
+        json_array_append_new(list, json_pack("{s:s, s:b, s:s?}", "name", host->name,
+                                              "online", host->online, "cause",
+                                              host->online ? NULL : host->cause));
     }
     return list;
 }

@@ -81,6 +81,13 @@ static json_t *hook_stacks(void *arg)
     return fleet_stacks(s->fleet);
 }
 
+static json_t *hook_hosts(void *arg)
+{
+    const struct service *s = arg;
+
+    return fleet_hosts(s->fleet);
+}
+
 static void hook_kick(void *arg)
 {
     struct service *s = arg;
@@ -108,6 +115,7 @@ int service_open_api(struct service *s, struct err *err)
         .job_eta_ms = hook_job_eta_ms,
         .not_ready = hook_not_ready,
         .stacks = hook_stacks,
+        .hosts = hook_hosts,
         .kick = hook_kick,
     };
     enum err_code code = api_open(&options, &hooks, s->store, &s->api, err);

@@ -160,8 +160,7 @@ static enum err_code refuse_other(const struct catalogue_workload *w, struct err
 
     return err_set(err, ERR_CONFLICT, "two %s describe workload %s on %s differently: %s",
                    external ? "configurations" : "workers", w->name, w->backend,
-                   external ? "every host has to say the same, and the service to be "
-                              "restarted when that changes"
+                   external ? "every host has to say the same"
                             : "builds of different versions in one installation");
 }
 
