@@ -49,13 +49,31 @@ static const char *meaning_of(enum solution_state state)
     return "";
 }
 
+enum { MARK_SIZE = 16 };
+
+/* "¹²" for 12, "" for 0. */
+static const char *footnote_mark(int number, char ret_mark[MARK_SIZE])
+{
+    static const char *const digits[] = {
+        "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"
+    };
+
+    snprintf(ret_mark, MARK_SIZE, "%s%s%s",
+             number >= 100 ? digits[number / 100 % 10] : "",
+             number >= 10 ? digits[number / 10 % 10] : "",
+             number >= 1 ? digits[number % 10] : "");
+    return ret_mark;
+}
+
 static void cell_text(const struct matrix *m, int row, int column, char *ret_text,
                       size_t size)
 {
     const struct solution *s = matrix_solution(m, row, column);
+    char mark[MARK_SIZE];
 
-    snprintf(ret_text, size, "%s%s",
+    snprintf(ret_text, size, "%s%s%s",
              s->state == SOLUTION_MEASURED ? s->code : sign_of(s->state),
+             footnote_mark(m->table->rows[row].cells[column].footnote, mark),
              matrix_agrees(m, row, column) == 0 ? " ≠" : "");
 }
 
@@ -136,11 +154,12 @@ static int column_width(const struct matrix *m, int column)
 
     width = width < COLUMN_MIN ? COLUMN_MIN : width;
     for (int r = 0; r < m->table->row_count; r++) {
-        char text[SOLUTION_CODE_SIZE + 8];
+        char text[SOLUTION_CODE_SIZE + MARK_SIZE + 8];
         int w;
 
         cell_text(m, r, column, text, sizeof text);
-        w = text_width(text);
+        /* A mark may stand in the gap. */
+        w = text_width(text) - (m->table->rows[r].cells[column].footnote > 0);
         width = w > width ? w : width;
     }
     return width;
@@ -204,7 +223,7 @@ static void rows(const struct matrix *m, struct buf *buf)
     for (int r = 0; r < m->table->row_count; r++) {
         buf_pad(buf, m->table->rows[r].title, first);
         for (int c = 0; c < m->table->column_count; c++) {
-            char text[SOLUTION_CODE_SIZE + 8];
+            char text[SOLUTION_CODE_SIZE + MARK_SIZE + 8];
 
             cell_text(m, r, c, text, sizeof text);
             buf_pad(buf, text, column_width(m, c) + COLUMN_GAP);
@@ -290,6 +309,24 @@ static void explain_signs(const struct matrix *m, const struct tally *t, struct 
     }
 }
 
+static void footnotes(const struct matrix *m, struct buf *buf)
+{
+    struct legend legend = legend_of(m, buf);
+    int last = 0;
+
+    for (int r = 0; r < m->table->row_count; r++) {
+        for (int c = 0; c < m->table->column_count; c++) {
+            const struct profile_cell *cell = &m->table->rows[r].cells[c];
+            char mark[MARK_SIZE];
+
+            if (cell->footnote > last) {
+                last = cell->footnote;
+                explain(&legend, footnote_mark(last, mark), cell->note);
+            }
+        }
+    }
+}
+
 /* A line for each cell that needs words: a departure from the documents, or a proof that
  * is not complete. */
 static void remarks(const struct matrix *m, struct buf *buf)
@@ -330,6 +367,7 @@ void matrix_text(const struct matrix *m, struct buf *buf)
     header(m, &t, buf);
     rows(m, buf);
     explain_signs(m, &t, buf);
+    footnotes(m, buf);
     remarks(m, buf);
     buf_putc(buf, '\n');
     matrix_facts_text(m, buf);

@@ -329,6 +329,8 @@ static void test_text_is_honest(void **state)
     assert_non_null(strstr(text.data, "measured NS, documented TDP"));
     assert_non_null(strstr(text.data, "none: nothing has been run here yet"));
     assert_non_null(strstr(text.data, "because it is so"));
+    assert_non_null(strstr(line_of(text.data, "tf.image.resize_bilinear"), "·²"));
+    assert_non_null(strstr(text.data, "\n  ²     the documents' column TF <2.2\n"));
     buf_release(&text);
     matrix_release(&m);
 }

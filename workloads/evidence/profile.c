@@ -231,6 +231,36 @@ static enum err_code parse_row(struct parser *p, json_t *object, size_t index,
     return ERR_OK;
 }
 
+static int footnote_number(const char *note, const char **notes, int *count)
+{
+    for (int i = 0; i < *count; i++) {
+        if (strcmp(notes[i], note) == 0) {
+            return i + 1;
+        }
+    }
+    notes[(*count)++] = note;
+    return *count;
+}
+
+/* In the order of reading. */
+static void number_footnotes(struct profile_row *rows, int row_count, int column_count)
+{
+    const char **notes =
+        xcalloc((size_t)row_count * (size_t)column_count + 1, sizeof *notes);
+    int count = 0;
+
+    for (int r = 0; r < row_count; r++) {
+        struct profile_cell *cells = (struct profile_cell *)rows[r].cells;
+
+        for (int c = 0; c < column_count; c++) {
+            if (cells[c].note) {
+                cells[c].footnote = footnote_number(cells[c].note, notes, &count);
+            }
+        }
+    }
+    free(notes);
+}
+
 static enum err_code parse_rows(struct parser *p, json_t *array)
 {
     struct profile_row *rows = xcalloc(json_array_size(array), sizeof *rows);
@@ -245,6 +275,7 @@ static enum err_code parse_rows(struct parser *p, json_t *array)
             return p->err->code;
         }
     }
+    number_footnotes(rows, p->table->row_count, p->table->column_count);
     return ERR_OK;
 }
 

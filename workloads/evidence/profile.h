@@ -31,6 +31,7 @@ struct profile_cell {
     int choice_count;
     const char *documented; /* the documents' solution code; NULL: they give none */
     const char *note;       /* footnote; NULL: none */
+    int footnote;           /* its number, from 1, equal notes being one; 0: none */
 };
 
 struct profile_column {
