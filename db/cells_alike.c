@@ -34,37 +34,58 @@ static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct e
     return query_end(&q, err);
 }
 
+/* Whether runs on that device are known, and whether they, with RUN, differ. */
+static enum err_code load_device(struct tx *tx, int64_t cell, const struct run *run,
+                                 const char *options, bool *ret_known, bool *ret_varied,
+                                 struct err *err)
+{
+    struct query q;
+
+    *ret_known = false;
+    *ret_varied = run->distinct_digests != 1;
+    query_begin(&q, tx,
+                "SELECT digest IS ? FROM cell_device WHERE cell = ? AND device = ?"
+                " AND options = ?");
+    query_bind_text(&q, run->digest);
+    query_bind_int(&q, cell);
+    query_bind_text(&q, run->device);
+    query_bind_text(&q, options);
+    if (query_step(&q)) {
+        *ret_known = true;
+        *ret_varied = *ret_varied || !query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
 static enum err_code fold_device(struct tx *tx, struct cell_row *row,
                                  const struct run *run, const char *options,
                                  bool *ret_varied, struct err *err)
 {
     struct query q;
-    bool new = false;
+    bool known;
 
+    if (load_device(tx, row->cell.id, run, options, &known, ret_varied, err) != ERR_OK) {
+        return err->code;
+    }
     query_begin(&q, tx,
                 "INSERT INTO cell_device (cell, device, options, runs, digest)"
                 " VALUES (?, ?, ?, 1, ?) ON CONFLICT (cell, device, options) DO UPDATE"
-                " SET runs = runs + 1, digest = iif(digest = excluded.digest, digest,"
-                " NULL) RETURNING runs, digest");
+                " SET runs = runs + 1, digest = excluded.digest");
     query_bind_int(&q, row->cell.id);
     query_bind_text(&q, run->device);
     query_bind_text(&q, options);
-    query_bind_text(&q, run->distinct_digests == 1 ? run->digest : NULL);
-    while (query_step(&q)) {
-        new = query_take_int(&q) == 1;
-        *ret_varied = query_next_is_null(&q);
-    }
-    if (query_end(&q, err) != ERR_OK) {
+    query_bind_text(&q, *ret_varied ? NULL : run->digest);
+    if (query_run(&q, err) != ERR_OK) {
         return err->code;
     }
-    return new ? count_devices(tx, row, err) : ERR_OK;
+    return known ? ERR_OK : count_devices(tx, row, err);
 }
 
 enum err_code cells_alike_fold(struct tx *tx, struct cell_row *row, const struct run *run,
                                struct err *err)
 {
     char options[JOB_OPTIONS_SIZE];
-    bool varied = false;
+    bool varied;
     struct query q;
 
     if (load_options(tx, run, options, err) != ERR_OK ||

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,14 +79,25 @@ static int past_deadline(void *arg)
     return tx->deadline_ns && clock_monotonic_ns() > tx->deadline_ns;
 }
 
+/* Nobody asks how much memory SQLite has, and counting it takes a lock at every
+ * allocation, which the writer shares with all readers. */
+static void configure(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 /* NULL on failure. */
 static struct tx *open_file(const char *path, int flags, int64_t busy_timeout_ms,
                             struct err *err)
 {
+    static pthread_once_t configured = PTHREAD_ONCE_INIT;
     sqlite3 *db = NULL;
     struct tx *tx;
-    int rc = sqlite3_open_v2(path, &db,
-                             flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    int rc;
+
+    pthread_once(&configured, configure);
+    rc = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                         NULL);
 
     if (rc != SQLITE_OK) {
         tx_error(db, rc, err);
