@@ -13,10 +13,11 @@
 #include "cuda/cudnn/conv_algorithms.h"
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernel.h"
+#include "cuda/tf32.h"
 #include "workloads/instruments/half.h"
 
 /* The control sums an element's products in so many parts. */
-enum { LAYER_PARTS = 8, TF32_MAJOR = 8 };
+enum { LAYER_PARTS = 8 };
 
 struct conv_layer {
     struct layer_shape shape;
@@ -83,20 +84,6 @@ static const char *layer_tf32_unsupported(const struct run *run)
     return cudnn_unsupported(run);
 }
 
-/* Without Tensor Cores for it cuDNN would compute as if TF32 were not permitted. */
-static inline void layer_need_tf32(struct run *run)
-{
-    int device;
-    cudaDeviceProp properties;
-
-    CUDA_TRY(cudaGetDevice(&device));
-    CUDA_TRY(cudaGetDeviceProperties(&properties, device));
-    if (properties.major < TF32_MAJOR)
-        run_unsupported(run,
-                        "TF32 needs compute capability 8.0, and this device has %d.%d",
-                        properties.major, properties.minor);
-}
-
 static inline void layer_take_algorithm(struct run *run, struct conv_layer *layer,
                                         enum cudnn_pass pass, void *x, void *w, void *y)
 {
@@ -117,7 +104,7 @@ static inline void layer_take_algorithm(struct run *run, struct conv_layer *laye
     cudnn->w = w;
     cudnn->y = y;
     if (cudnn->arithmetic == CUDNN_ARITHMETIC_TF32)
-        layer_need_tf32(run);
+        tf32_need_device(run);
     cudnn_conv_describe(run, cudnn);
     cudnn_conv_take_variant(run, cudnn);
 }

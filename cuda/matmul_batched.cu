@@ -3,6 +3,7 @@
  * The order of cuBLAS is its own. */
 #include "cuda/cublas/multiply.h"
 #include "cuda/kernel.h"
+#include "cuda/tf32.h"
 #include "cuda/tree.h"
 #include "workloads/matmul_batched.h"
 
@@ -27,17 +28,18 @@ enum { STREAMS = 4, WORKSPACE = 32 << 20 /* bytes: what cuBLAS takes itself at m
 /* How a variant of cuBLAS's computes. */
 struct way {
     const char *variant;
-    bool streams, workspaces, atomics;
+    bool streams, workspaces, atomics, tf32;
     const char *config;
 };
 
 static const struct way ways[] = {
-    { "cublas", false, false, false, NULL },
-    { "cublas_streams", true, false, false, NULL },
-    { "cublas_workspaces", true, true, false, NULL },
-    { "cublas_config_4096_8", true, false, false, ":4096:8" },
-    { "cublas_config_16_8", true, false, false, ":16:8" },
-    { "cublas_atomics", false, false, true, NULL },
+    { "cublas", false, false, false, false, NULL },
+    { "cublas_streams", true, false, false, false, NULL },
+    { "cublas_workspaces", true, true, false, false, NULL },
+    { "cublas_config_4096_8", true, false, false, false, ":4096:8" },
+    { "cublas_config_16_8", true, false, false, false, ":16:8" },
+    { "cublas_atomics", false, false, true, false, NULL },
+    { "cublas_tf32", false, false, false, true, NULL },
 };
 
 /* The next TILE steps of the block's rows of a and columns of b, zeros where there is
@@ -168,6 +170,9 @@ static void cublas_prepare(struct run *run, struct matmul_batched *matmul)
         products->c = matmul->c;
         products->config = ways[i].config;
         products->atomics = ways[i].atomics;
+        products->tf32 = ways[i].tf32;
+        if (products->tf32)
+            tf32_need_device(run);
         if (ways[i].streams)
             streams_make(run, products, &ways[i]);
         cublas_products_prepare(run, products);
@@ -249,6 +254,13 @@ static const struct workload_variant variants[] = {
       .summary = "cuBLAS, all products in one call, which may use atomics",
       .models = "cublasSetAtomicsMode(CUBLAS_ATOMICS_ALLOWED)",
       .algorithm = "cublasSgemmStridedBatched, one stream, atomics allowed",
+      .compute = compute_cublas,
+      .unsupported = cublas_unsupported },
+    { .name = "cublas_tf32",
+      .summary = "cuBLAS, all products in one call, which may round to TF32",
+      .models = "torch.backends.cuda.matmul.allow_tf32, and TensorFlow's default",
+      .algorithm = "cublasSgemmStridedBatched, one stream, TF32 permitted",
+      .claim = "deterministic",
       .compute = compute_cublas,
       .unsupported = cublas_unsupported },
 };

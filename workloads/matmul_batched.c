@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "workloads/rounding.h"
+#include "workloads/tf32.h"
 #include "workloads/tree.h"
 #include "workloads/workload.h"
 
@@ -117,7 +118,8 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const struct matmul_shape *s = run->size->params;
     const float *a = inputs[0].data, *b = inputs[1].data;
-    double gamma = rounding_gamma(run->dtype, s->inner);
+    double gamma = tf32_is_permitted(run) ? tf32_gamma(s->inner)
+                                          : rounding_gamma(run->dtype, s->inner);
 
     for (int64_t i = 0; i < tensor_elements(output); i++)
         ret_expected[i] = ret_bound[i] = 0;

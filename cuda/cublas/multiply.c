@@ -78,7 +78,8 @@ static void handle_make(struct cublas_products *p, struct attempt *attempt)
     if (p->config)
         variable_set(p->config);
     TRY(attempt, cublasCreate_v2, &p->handle);
-    TRY(attempt, cublasSetMathMode, p->handle, CUBLAS_DEFAULT_MATH);
+    TRY(attempt, cublasSetMathMode, p->handle,
+        p->tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH);
     TRY(attempt, cublasSetAtomicsMode, p->handle,
         p->atomics ? CUBLAS_ATOMICS_ALLOWED : CUBLAS_ATOMICS_NOT_ALLOWED);
     compute(p, attempt);
@@ -108,10 +109,11 @@ void cublas_products_prepare(struct run *run, struct cublas_products *products)
     cublas_check(run, attempt.status, attempt.call);
     workspace_describe(products, workspace, sizeof(workspace));
     snprintf(products->description, sizeof(products->description),
-             "%s, %d stream%s, %s, CUBLAS_DEFAULT_MATH, atomics %sallowed",
+             "%s, %d stream%s, %s, %s, atomics %sallowed",
              products->stream_count ? "cublasSgemm" : "cublasSgemmStridedBatched",
              products->stream_count ? products->stream_count : 1,
              products->stream_count > 1 ? "s of one handle" : "", workspace,
+             products->tf32 ? "CUBLAS_TF32_TENSOR_OP_MATH" : "CUBLAS_DEFAULT_MATH",
              products->atomics ? "" : "not ");
     run->algorithm = products->description;
 }

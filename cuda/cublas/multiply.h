@@ -1,8 +1,8 @@
 /* Products of matrices by cuBLAS: c[i] = a[i] * b[i], dense and row by row, float32.
  *
  * The mathematics are CUBLAS_DEFAULT_MATH, which computes with no fewer bits than its
- * operands have: without TF32.  cuBLAS tells neither its algorithm nor how much of a
- * workspace it uses; what was asked of it is reported. */
+ * operands have, without TF32, unless that is asked for.  cuBLAS tells neither its
+ * algorithm nor how much of a workspace it uses; what was asked of it is reported. */
 #ifndef CUDA_CUBLAS_MULTIPLY_H
 #define CUDA_CUBLAS_MULTIPLY_H
 
@@ -25,6 +25,7 @@ struct cublas_products {
     size_t workspace_bytes;               /* of each; 0: cuBLAS takes its own */
     const char *config; /* CUBLAS_WORKSPACE_CONFIG of the handle; NULL: as it is set */
     bool atomics;       /* CUBLAS_ATOMICS_ALLOWED */
+    bool tf32;          /* CUBLAS_TF32_TENSOR_OP_MATH: operands may be rounded to TF32 */
 
     /* The rest is written here. */
     cublasHandle_t handle;

@@ -6,6 +6,7 @@
 
 #include "cuda/cudnn/conv_bound.h"
 #include "workloads/instruments/half.h"
+#include "workloads/tf32.h"
 
 enum { X, W, Y, TENSORS };
 
@@ -26,21 +27,13 @@ static struct roles roles_of(enum cudnn_pass pass)
     }
 }
 
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t length = strlen(text), wanted = strlen(ending);
-
-    return length >= wanted && strcmp(text + length - wanted, ending) == 0;
-}
-
 enum cudnn_arithmetic conv_arithmetic(const struct run *run)
 {
     if (strncmp(run->variant->name, "algo_", 5) != 0)
         return CUDNN_ARITHMETIC_FMA;
     if (run->dtype == DTYPE_FLOAT16)
         return CUDNN_ARITHMETIC_TENSOR;
-    return ends_with(run->variant->name, "_tf32") ? CUDNN_ARITHMETIC_TF32
-                                                  : CUDNN_ARITHMETIC_FMA;
+    return tf32_is_permitted(run) ? CUDNN_ARITHMETIC_TF32 : CUDNN_ARITHMETIC_FMA;
 }
 
 static enum conv_method method_of(const char *variant)

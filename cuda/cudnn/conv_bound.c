@@ -2,10 +2,12 @@
 
 #include <math.h>
 
+#include "workloads/tf32.h"
+
 /* Unit roundoffs: of float32, of sums on Tensor Cores, of the operands they read. */
 #define UNIT         0x1p-24
-#define UNIT_TENSOR  0x1p-22
-#define UNIT_OPERAND 0x1p-10
+#define UNIT_TENSOR  TF32_UNIT_SUM
+#define UNIT_OPERAND TF32_UNIT_OPERAND
 #define UNIT_HALF    0x1p-11
 #define LEAST_HALF   0x1p-24
 

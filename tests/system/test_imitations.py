@@ -83,6 +83,24 @@ def test_the_variable_of_the_environment_stays(cublas):
         assert f"own workspace {config}, " in start_event["algorithm"]
 
 
+def test_tf32_of_cublas(cublas):
+    """It is asked for, reported and bounded; a device without it does not pass for one."""
+    env = with_library(cublas, REPROD_CUDASIM_MAJOR=8)
+    said, log = check("matmul_batched", "cublas_tf32", env)
+    exact, _ = check("matmul_batched", "cublas", env)
+    calls = [line for line in log if line.startswith("cublasSgemmStridedBatched ")]
+    assert len(calls) == 2 and all(" math=3 " in call for call in calls)
+    assert ", CUBLAS_TF32_TENSOR_OP_MATH, " in said["algorithm"]
+    (reduced,), (full,) = said["outputs"], exact["outputs"]
+    assert said["ok"] and 0.01 < reduced["max_error_to_bound"] < 1
+    assert reduced["worst"]["bound"] > 4 * full["worst"]["bound"]
+    assert reduced["digest"] != full["digest"]
+    end = run(SIMULATOR, "matmul_batched", "cublas_tf32",
+              env=with_library(cublas, REPROD_CUDASIM_MAJOR=7))[-1]
+    assert (end["outcome"], end["cause"]) == (
+        "unsupported", "TF32 needs compute capability 8.0, and this device has 7.0")
+
+
 @pytest.mark.parametrize("variable, outcome, cause", [
     ("FAKE_CUBLAS_NO_HANDLE", "infra", "cuBLAS 13.2.2: cublasCreate_v2: FAKE_FAILED"),
     ("FAKE_CUBLAS_REFUSES", "unsupported", "cuBLAS 13.2.2: cublasSgemm_v2: FAKE_NOT_SUPPORTED"),
