@@ -12,7 +12,7 @@
 #include "workloads/instruments/digest.h"
 
 enum { CHUNK = 1024 * 1024, FILES_MAX = 4096, DEPTH_MAX = 16 };
-static const int64_t FILE_MAX = 64 * CHUNK, ALL_MAX = 256 * CHUNK;
+static const int64_t FILE_MAX = 16 * CHUNK, ALL_MAX = 32 * CHUNK;
 
 /* Returns the bytes read, fewer than CHUNK only at the end; -1 on an error. */
 static ssize_t read_chunk(int fd, char *chunk)

@@ -1,6 +1,7 @@
 /* Files as a text, a line each: name, size, and the digest of the contents.  Of what is
- * large (a file of more than 64 MiB, all that is beyond 256 MiB together) the time of
- * modification stands for the contents: a data set is not read before every run. */
+ * large (a file of more than 16 MiB, all that is beyond 32 MiB together) the time of
+ * modification stands for the contents: the agent's loop reads them, before and after
+ * every run, and serves its other devices meanwhile no sooner. */
 #ifndef DAEMON_AGENT_EXTERNAL_FILES_H
 #define DAEMON_AGENT_EXTERNAL_FILES_H
 
