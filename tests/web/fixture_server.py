@@ -19,6 +19,96 @@ WEB = pathlib.Path(__file__).resolve().parents[2] / "web"
 POLICY = "default-src 'self'"
 
 
+class Handler(BaseHTTPRequestHandler):
+    """One request to a fixture."""
+
+    protocol_version = "HTTP/1.1"
+
+    @property
+    def fixture(self):
+        return self.server.fixture
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        url = urlsplit(self.path)
+        self.fixture.requests[url.path] = self.fixture.requests.get(url.path, 0) + 1
+        if not self.fixture.answering:
+            self.close_connection = True
+        elif url.path == "/v1/events":
+            self.stream()
+        elif (WEB / (url.path[1:] or "index.html")).is_file():
+            self.static(url.path[1:] or "index.html")
+        else:
+            status, body = self.fixture.answer(url.path, parse_qs(url.query))
+            kind = "application/json" if status == 200 else "application/problem+json"
+            self.reply(status, kind, json.dumps(body).encode())
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.fixture.posted.append((self.path, self.headers["Content-Type"], body))
+        self.fixture.keys.append(self.headers["Idempotency-Key"])
+        if not self.fixture.answering:
+            self.close_connection = True
+            return None
+        if self.fixture.problem and self.path.startswith(self.fixture.problem[0]):
+            status, answer = self.fixture.answer(self.path, {})
+            return self.reply(status, "application/problem+json", json.dumps(answer).encode())
+        job = fixture_data.job(99, "queued", done=0, request=body)
+        self.fixture.state["jobs"].insert(0, job)
+        return self.reply(201, "application/json", json.dumps(job).encode())
+
+    def static(self, name):
+        path = WEB / name
+        if path.parent != WEB or not path.is_file():
+            return self.reply(404, "text/plain", b"no such file")
+        kind = mimetypes.guess_type(name)[0].replace("application/javascript", "text/javascript")
+        self.reply(200, kind, path.read_bytes())
+
+    def reply(self, status, kind, body):
+        tag = f'"{hashlib.md5(body).hexdigest()}"'
+        if status == 200 and self.headers.get("If-None-Match") == tag:
+            status, body = 304, b""
+            self.fixture.not_modified += 1
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", len(body))
+        self.send_header("ETag", tag)
+        self.send_header("Content-Security-Policy", POLICY)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def stream(self):
+        if not self.fixture.streams_allowed:
+            return self.reply(503, "application/problem+json", b'{"title":"no streams"}')
+        self.close_connection = True
+        while self.fixture.streams_mute and self.fixture.streams_allowed:
+            time.sleep(0.1)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b"retry: 1000\n\n")
+        sent = len(self.fixture.events)
+        self.fixture.streams_open += 1
+        try:
+            self.follow(sent)
+        except OSError:
+            pass
+        finally:
+            self.fixture.streams_open -= 1
+
+    def follow(self, sent):
+        while self.fixture.streams_allowed:
+            with self.fixture.changed:
+                self.fixture.changed.wait(0.5)
+                fresh = self.fixture.events[sent:]
+            self.wfile.write(b":\n\n")
+            for kind, data in fresh:
+                sent += 1
+                self.wfile.write(f"id: {sent}\nevent: {kind}\ndata: {json.dumps(data)}\n\n".encode())
+
+
 class Fixture:
     """A server whose answers a test changes while it runs.  `state` holds the answers;
     `requests` counts GETs by path."""
@@ -33,7 +123,8 @@ class Fixture:
         self.streams_open = 0
         self.streams_mute = False  # accept, and never say a word
         self.problem = None  # (path, status, detail)
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), self.handler())
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.fixture = self
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -71,92 +162,6 @@ class Fixture:
         if items:
             return 200, {"workload": items[0]["workload"], "items": items}
         return 404, {"type": "about:blank", "title": "Not found", "status": 404, "detail": path}
-
-    def handler(fixture):
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def do_GET(self):
-                url = urlsplit(self.path)
-                fixture.requests[url.path] = fixture.requests.get(url.path, 0) + 1
-                if not fixture.answering:
-                    self.close_connection = True
-                elif url.path == "/v1/events":
-                    self.stream()
-                elif (WEB / (url.path[1:] or "index.html")).is_file():
-                    self.static(url.path[1:] or "index.html")
-                else:
-                    status, body = fixture.answer(url.path, parse_qs(url.query))
-                    kind = "application/json" if status == 200 else "application/problem+json"
-                    self.reply(status, kind, json.dumps(body).encode())
-
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                fixture.posted.append((self.path, self.headers["Content-Type"], body))
-                fixture.keys.append(self.headers["Idempotency-Key"])
-                if not fixture.answering:
-                    self.close_connection = True
-                    return None
-                if fixture.problem and self.path.startswith(fixture.problem[0]):
-                    status, answer = fixture.answer(self.path, {})
-                    return self.reply(status, "application/problem+json", json.dumps(answer).encode())
-                job = fixture_data.job(99, "queued", done=0, request=body)
-                fixture.state["jobs"].insert(0, job)
-                return self.reply(201, "application/json", json.dumps(job).encode())
-
-            def static(self, name):
-                path = WEB / name
-                if path.parent != WEB or not path.is_file():
-                    return self.reply(404, "text/plain", b"no such file")
-                kind = mimetypes.guess_type(name)[0].replace("application/javascript", "text/javascript")
-                self.reply(200, kind, path.read_bytes())
-
-            def reply(self, status, kind, body):
-                tag = f'"{hashlib.md5(body).hexdigest()}"'
-                if status == 200 and self.headers.get("If-None-Match") == tag:
-                    status, body = 304, b""
-                    fixture.not_modified += 1
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", len(body))
-                self.send_header("ETag", tag)
-                self.send_header("Content-Security-Policy", POLICY)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def stream(self):
-                if not fixture.streams_allowed:
-                    return self.reply(503, "application/problem+json", b'{"title":"no streams"}')
-                self.close_connection = True
-                while fixture.streams_mute and fixture.streams_allowed:
-                    time.sleep(0.1)
-                self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream")
-                self.end_headers()
-                self.wfile.write(b"retry: 1000\n\n")
-                sent = len(fixture.events)
-                fixture.streams_open += 1
-                try:
-                    self.follow(sent)
-                except OSError:
-                    pass
-                finally:
-                    fixture.streams_open -= 1
-
-            def follow(self, sent):
-                while fixture.streams_allowed:
-                    with fixture.changed:
-                        fixture.changed.wait(0.5)
-                        fresh = fixture.events[sent:]
-                    self.wfile.write(b":\n\n")
-                    for kind, data in fresh:
-                        sent += 1
-                        self.wfile.write(f"id: {sent}\nevent: {kind}\ndata: {json.dumps(data)}\n\n".encode())
-
-        return Handler
 
 
 def play_survey(fixture):
