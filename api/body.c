@@ -42,7 +42,11 @@ json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_
         return NULL;
     }
     root = json_loadb(data, length, JSON_REJECT_DUPLICATES, &error);
-    if (!root) {
+    if (!root && json_error_code(&error) == json_error_null_character) {
+        snprintf(ret_detail, BODY_DETAIL_SIZE,
+                 "line %d, column %d: text may not hold \\u0000", error.line,
+                 error.column);
+    } else if (!root) {
         snprintf(ret_detail, BODY_DETAIL_SIZE, "line %d, column %d: %s", error.line,
                  error.column, error.text);
     }

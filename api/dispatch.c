@@ -175,22 +175,52 @@ void dispatch_check_parameters(struct request *r, const char *known)
     }
 }
 
+static void list_types(const struct route *route, char *ret_types, size_t size)
+{
+    ret_types[0] = '\0';
+    for (const enum format *f = route->formats; *f != FORMAT_NONE; f++) {
+        size_t used = strlen(ret_types);
+
+        snprintf(ret_types + used, size - used, "%s%s", used ? ", " : "",
+                 format_type(*f));
+    }
+}
+
+/* The suffix of what the path names, where it is that of a format which the route does
+ * not have; NULL otherwise.  No id ends so. */
+static const char *unoffered_suffix(const struct request *r,
+                                    const struct dispatch_match *m)
+{
+    const struct target *t = &r->target;
+    const char *pattern = m->route->pattern;
+    const char *dot =
+        t->segment_count > 0 ? strrchr(t->segments[t->segment_count - 1], '.') : NULL;
+
+    return dot && m->suffix == FORMAT_NONE && strcmp(m->route->method, "GET") == 0 &&
+                   pattern[strlen(pattern) - 1] == '}' && !m->route->exists &&
+                   format_from_suffix(dot) != FORMAT_NONE
+               ? dot
+               : NULL;
+}
+
 static bool choose_format(struct request *r, const struct dispatch_match *m)
 {
-    char types[128] = "";
+    const char *suffix = unoffered_suffix(r, m);
+    char types[128];
 
+    if (suffix) {
+        list_types(r->route, types, sizeof types);
+        reply_problem(r, PROBLEM_NOT_FOUND, "this cannot be had as %s; it can as %s",
+                      suffix, types);
+        return false;
+    }
     r->format = m->suffix != FORMAT_NONE
                     ? m->suffix
                     : negotiate(request_header(r, "Accept"), r->route->formats);
     if (r->format != FORMAT_NONE) {
         return true;
     }
-    for (const enum format *f = r->route->formats; *f != FORMAT_NONE; f++) {
-        size_t used = strlen(types);
-
-        snprintf(types + used, sizeof types - used, "%s%s", used ? ", " : "",
-                 format_type(*f));
-    }
+    list_types(r->route, types, sizeof types);
     reply_problem(r, PROBLEM_NOT_ACCEPTABLE, "this can be had as %s", types);
     return false;
 }

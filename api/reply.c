@@ -116,16 +116,15 @@ void reply_problem(struct request *r, enum problem_kind kind, const char *format
 void reply_problems(struct request *r)
 {
     const struct problem *first = &r->problems.items[0];
+    const char *where = first->parameter ? first->parameter : first->pointer;
     int others = r->problems.count + r->problems.more - 1;
     enum problem_kind kind = problems_kind(&r->problems);
 
     if (others == 0) {
-        reply_problem(r, kind, "%s%s%s", first->parameter ? first->parameter : "",
-                      first->parameter ? ": " : "", first->detail);
+        reply_problem(r, kind, "%s%s%s", where, *where ? ": " : "", first->detail);
     } else {
-        reply_problem(r, kind, "%s%s%s, and %d more",
-                      first->parameter ? first->parameter : "",
-                      first->parameter ? ": " : "", first->detail, others);
+        reply_problem(r, kind, "%s%s%s, and %d more", where, *where ? ": " : "",
+                      first->detail, others);
     }
 }
 

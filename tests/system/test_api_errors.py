@@ -122,6 +122,23 @@ def test_unknown_things_are_404(service, method, path):
     refused(service, method, path, 404, "not-found")
 
 
+@pytest.mark.parametrize("path", ["/v1/cells/1.csv", "/v1/workloads/selftest_pass.csv",
+                                  "/v1/environments/" + 32 * "0" + ".csv"])
+def test_a_suffix_that_is_not_offered_is_no_id(service, path):
+    problem = refused(service, "GET", path, 404, "not-found")
+    assert problem["detail"] == \
+        "this cannot be had as .csv; it can as application/json, text/plain"
+
+
+def test_the_detail_says_where(service):
+    """Also alone, as a terminal shows it first."""
+    problem = refused(service, "POST", "/v1/jobs", 422, "invalid-request", {"runs": "5"})
+    assert problem["detail"] == "/runs: must be an integer from 1 to 100000"
+    problem = refused(service, "POST", "/v1/jobs", 400, "malformed-json", b'{"note":"a\\u0000b"}',
+                      {"Content-Type": "application/json"})
+    assert problem["detail"].endswith("text may not hold \\u0000")
+
+
 def test_a_misspelt_path_gets_an_idea(service):
     problem = refused(service, "GET", "/v1/worklods", 404, "not-found")
     assert "did you mean /v1/workloads?" in problem["detail"]
