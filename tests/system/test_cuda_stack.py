@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from fake_cudnn import imitate
 from service import BUILD
 
 CUDA = BUILD / "reprod-worker-cuda"
@@ -75,3 +76,52 @@ def test_a_training_has_one_line_on_both_backends(simulated):
     [(weight_sum, loss)] = lines
     text = simulated.request("GET", f"/v1/jobs/{job}/digests.txt")[2]
     assert text.count(f"  {weight_sum} | {loss} (") == 4
+
+
+@pytest.fixture
+def with_cudnn(start_service, tmp_path):
+    """The simulator in a stack of its own, with an imitation of cuDNN that races where cuDNN says
+    that it does."""
+    if not SIMULATOR.exists():
+        pytest.skip("this flavour has no simulator")
+    return start_service(worker=None, config={"stacks": [
+        {"name": "cpu"},
+        {"name": "sim", "worker": str(SIMULATOR), "library_path": str(imitate(tmp_path / "cudnn")),
+         "env": {"REPROD_CUDASIM_LIBRARIES": "1", "REPROD_CUDASIM_SEED": "3"}}]})
+
+
+def verdicts(service, **case):
+    """variant: (verdict, reason) of the cells of a job of cudnn_conv_wgrad."""
+    job = service.post_job(workloads=["cudnn_conv_wgrad"], runs=2, iterations=2, **case)
+    assert service.finish_job(job)["state"] == "finished"
+    runs = service.items(f"/v1/runs?job={job}")
+    assert all(run["device"].startswith("sim:") for run in runs)
+    cells = {run["variant"]: service.get(f"/v1/cells/{run['cell']}") for run in runs}
+    return {name: (cell["verdict"], cell["reason"]) for name, cell in cells.items()}
+
+
+def test_an_algorithm_is_green_where_a_control_varied_in_its_dtype(with_cudnn):
+    alone = verdicts(with_cudnn, variants=["algo_1"], dtypes=["float16"])
+    assert alone["algo_1"] == ("inconclusive", "the control was not measured for this case here")
+    wide = verdicts(with_cudnn, variants=["unordered", "algo_0", "algo_1", "algo_4_winograd"])
+    assert {name: verdict for name, (verdict, _) in wide.items()} == {
+        "unordered": "varies", "algo_0": "varies", "algo_1": "reproducible",
+        "algo_4_winograd": "unsupported"}
+    again = verdicts(with_cudnn, variants=["algo_1"], dtypes=["float16"])
+    assert again["algo_1"][0] == "inconclusive", "a control of another dtype vouched for it"
+    half = verdicts(with_cudnn, variants=["algo_0", "algo_1", "algo_1_tf32"], dtypes=["float16"])
+    assert {name: verdict for name, (verdict, _) in half.items()} == {
+        "algo_0": "varies", "algo_1": "reproducible", "algo_1_tf32": "unsupported"}
+
+
+def test_a_workload_of_cuda_alone_is_none_of_a_cpu(with_cudnn):
+    [found] = with_cudnn.get("/v1/workloads/cudnn_conv_fwd")["items"]
+    assert found["backend"] == "cuda" and found["dtypes"] == ["float32", "float16"]
+    matrix = with_cudnn.get("/v1/matrix")
+    assert not [row for row in matrix["rows"] if row["workload"].startswith("cudnn_conv")]
+    cpu = next(device["id"] for device in with_cudnn.get("/v1/devices")["items"]
+               if device["id"].startswith("cpu:"))
+    status, _, said = with_cudnn.request("POST", "/v1/jobs", {
+        "workloads": ["cudnn_conv_fwd"], "devices": [cpu]})
+    assert (status, said["detail"]) == (
+        422, "workload 'cudnn_conv_fwd' has no implementation for any chosen device and stack")
