@@ -182,6 +182,7 @@ def submit(campaign, name, stack, asked, until):
     if stack:
         request["stacks"] = [stack]
     job = campaign.product.post_job(request)
+    print(f"    job {job} on {stack}: {', '.join(asked['workloads'])}", flush=True)
     ended = campaign.product.finish_job(job, until)
     shown = {key: value for key, value in asked.items() if key != "workloads"}
     campaign.jobs.append({"step": name, "job": job, "stack": stack, "state": ended["state"],
