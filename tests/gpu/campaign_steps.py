@@ -11,6 +11,7 @@ import tarfile
 import time
 import typing
 
+import algorithms
 import machine
 import saved
 from check import REHEARSED, build_folder
@@ -149,6 +150,13 @@ def documented(campaign):
     return list(dict.fromkeys(rows))
 
 
+def undocumented(campaign):
+    """The others, but for the many algorithms of cuDNN, which have a step of their own."""
+    rows = documented(campaign)
+    return [name for name in catalogue(campaign)
+            if name not in rows and not name.startswith(algorithms.PREFIX)]
+
+
 def by_size(entries, size):
     """{size: [workloads]}: SIZE, or else the largest below the largest."""
     groups = {}
@@ -216,9 +224,23 @@ def documents(campaign, until):
 
 def others(campaign, until):
     serve(campaign, until)
-    rows = documented(campaign)
-    names = [name for name in catalogue(campaign) if name not in rows]
-    return measure(campaign, "others", campaign.stacks[0][0], names, until)
+    return measure(campaign, "others", campaign.stacks[0][0], undocumented(campaign), until)
+
+
+def every_algorithm(campaign, until):
+    """Those of cuDNN's convolutions, in each type and at each shape."""
+    if campaign.options.rehearse:
+        raise Skipped("a rehearsal has one size, and no cuDNN")
+    serve(campaign, until)
+    entries = [entry for name, entry in catalogue(campaign).items() if name.startswith(algorithms.PREFIX)]
+    if not entries:
+        raise Skipped("no workload of that kind is wanted here")
+    cuts = []
+    for entry in entries:
+        asked = {"workloads": [entry["workload"]], "sizes": algorithms.shapes(entry), "dtypes": entry["dtypes"]}
+        cuts.append(f"{entry['workload']}: deadline" if time.monotonic() >= until else
+                    submit(campaign, "algorithms", campaign.stacks[0][0], asked, until))
+    return "; ".join(cut for cut in cuts if cut) or None
 
 
 def undecided(matrix):
@@ -251,8 +273,7 @@ def larger(campaign, until):
 def stirred(campaign, until):
     """Load, poison and jitter: the same cells, so a difference shows in the matrix."""
     serve(campaign, until)
-    rows = documented(campaign)
-    names = rows + [name for name in catalogue(campaign) if name not in rows]
+    names = documented(campaign) + undocumented(campaign)
     return measure(campaign, "stirred", campaign.stacks[0][0], names, until, runs=2, iterations=2, **STIRRED)
 
 
@@ -261,9 +282,9 @@ def stacks(campaign, until):
     if len(campaign.stacks) < 2:
         raise Skipped("this machine has one set of libraries")
     serve(campaign, until)
-    rows, cuts = documented(campaign), []
+    cuts = []
     for name, _, _ in campaign.stacks[1:]:
-        for names in (rows, [other for other in catalogue(campaign) if other not in rows]):
+        for names in (documented(campaign), undocumented(campaign)):
             try:
                 cuts.append(measure(campaign, "stacks", name, names, until))
             except Skipped:
@@ -328,5 +349,5 @@ def table(campaign, until):
 
 ALL = (Step("check", 40, check), Step("serve", 3, serve), Step("documents", 14, documents),
        Step("others", 16, others), Step("larger", 6, larger), Step("stirred", 7, stirred),
-       Step("stacks", 7, stacks), Step("framework", 20, framework))
+       Step("algorithms", 8, every_algorithm), Step("stacks", 7, stacks), Step("framework", 20, framework))
 NAMES = tuple(step.name for step in ALL)

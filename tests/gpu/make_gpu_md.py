@@ -14,6 +14,7 @@ import json
 import pathlib
 import sys
 
+import algorithms
 import machine
 import report as reports
 import saved
@@ -158,6 +159,16 @@ This page is written by `tests/gpu/make_gpu_md.py` from committed reports. Its e
 `tests/gpu/explanations.md`, which a new report leaves as they are."""
 
 
+def algorithms_part(records, texts):
+    """Nothing where none was measured."""
+    lines = algorithms.rows(records)
+    explained = [f"**Explanation of `{name}`.** {text}" for name, text in texts.items()
+                 if name.startswith(algorithms.PREFIX)]
+    if not lines:
+        return "\n\n".join(explained)
+    return "\n\n".join([reports.table("Algorithms of cuDNN's convolutions", algorithms.HEADER, lines), *explained])
+
+
 def campaign_part(summary):
     figures = summary["figures"]
     parts = [f"## Measured by the service, {summary['date'][:10]}, {summary['gpu']}",
@@ -177,11 +188,13 @@ def page(found, tables, explanations, campaign=None):
     for name, row in row_of.items():
         own = [record for (workload, _), (record, _) in records.items() if workload == name]
         parts.append(section(row["title"], name, row, own, texts.get(name)))
-    others = [name for name in dict.fromkeys(name for name, _ in records) if name not in row_of]
+    others = [name for name in dict.fromkeys(name for name, _ in records)
+              if name not in row_of and not name.startswith(algorithms.PREFIX)]
     parts += ["## Other workloads"] if others else []
     for name in others:
         own = [record for (workload, _), (record, _) in records.items() if workload == name]
         parts.append(section(name, name, None, own, texts.get(name)))
+    parts.append(algorithms_part([record for record, _ in records.values()], texts))
     for report in sorted(found, key=lambda one: one["date"])[-1:]:
         parts.append(reports.bullets("Speed of the instruments and of processes", reports.overall(report["timings"])))
         parts.append(reports.bullets("Findings", report["findings"]))

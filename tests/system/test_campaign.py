@@ -67,7 +67,7 @@ def rehearsal(tmp_path_factory):
         pytest.skip("this flavour has no simulator")
     out = tmp_path_factory.mktemp("rehearsal")
     status, said = campaign(out, "--rehearse", "--seconds", "150", "--workload", "resize_bilinear_bwd",
-                            "--steps", "serve,documents,others,larger,stirred,stacks,framework")
+                            "--steps", "serve,documents,others,larger,stirred,algorithms,stacks,framework")
     assert status == 0, said
     return out
 
@@ -78,7 +78,7 @@ def test_a_rehearsal_saves_everything_and_says_what_it_is(rehearsal):
     summary = json.loads((rehearsal / "rehearsal-summary.json").read_text())
     assert summary["rehearsal"] and summary["device"] == "sim:0" and summary["gpu"] == "simulator, no GPU"
     assert outcomes(summary) == {"serve": "done", "documents": "done", "others": "skipped", "larger": "skipped",
-                                 "stirred": "done", "stacks": "done", "framework": "skipped"}
+                                 "stirred": "done", "algorithms": "skipped", "stacks": "done", "framework": "skipped"}
     assert [job["progress"]["runs_done"] for job in summary["jobs"]] == [4, 4, 4]
     assert summary["failures"] == [] and summary["figures"]["completed"] == 12
     assert summary["figures"]["turnaround_ms"]["count"] == 6  # without the runs under load

@@ -140,6 +140,19 @@ def test_what_a_code_says_of_variants():
     assert documented.expected_of({"variants": {"none": "a", "UDA": "raises"}, "documented": "NS!"}) == {"a": False}
 
 
+def test_algorithms_of_cudnn_have_a_table_of_their_own():
+    def algorithm(name, **changes):
+        survey = {**SURVEY, "dtype": "float32", "check": None, "digests": ["a" * 32]}
+        return record("cudnn_conv_wgrad", name, survey=survey, cases=[], claim="deterministic", **changes)
+
+    text = page(report(record("bias_add_bwd", "ordered"), algorithm("algo_1"), algorithm("algo_3")),
+                explanations="## cudnn_conv_wgrad\nBoth are one.\n")
+    part = text[text.index("## Algorithms of cuDNN's convolutions"):]
+    assert "| cudnn_conv_wgrad | algo_3 | float32 | large | deterministic | 1 in 5 × 5 | A | no |" in part
+    assert "**Explanation of `cudnn_conv_wgrad`.** Both are one." in part
+    assert "### `cudnn_conv_wgrad`" not in text
+
+
 def test_what_a_campaign_measured():
     spread = {"median": 700.0, "least": 600.0, "most": 900.0, "count": 9}
     summary = {"rehearsal": False, "date": "2026-11-22T11:00:00.000Z", "gpu": "NVIDIA Pretend 9000",
