@@ -1,5 +1,6 @@
 #include "db/runs_environment.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "db/tx.h"
@@ -74,9 +75,24 @@ static enum err_code store(struct tx *tx, const struct run *run,
     return query_run(&q, err);
 }
 
+enum { SCOPE_SIZE = 2 * CASE_NAME_SIZE };
+
+/* What shares an environment on a device: the runs of a stack, but with external stacks
+ * (daemon/external.h) those of one workload, whose build is part of its environment. */
+static const char *scope_of(const struct run *run, char ret_scope[SCOPE_SIZE])
+{
+    bool external = strcmp(run->stack, "external") == 0 ||
+                    strncmp(run->stack, "external-", strlen("external-")) == 0;
+
+    snprintf(ret_scope, SCOPE_SIZE, "%s%s%s", run->stack, external ? "/" : "",
+             external ? run->key.workload : "");
+    return ret_scope;
+}
+
 /* By run id, not by arrival: results may come in any order. */
 static enum err_code remember_latest(struct tx *tx, const struct run *run,
-                                     int64_t environment, struct err *err)
+                                     const char *scope, int64_t environment,
+                                     struct err *err)
 {
     struct query q;
 
@@ -86,7 +102,7 @@ static enum err_code remember_latest(struct tx *tx, const struct run *run,
                 " environment = excluded.environment, run = excluded.run"
                 " WHERE excluded.run > run");
     query_bind_text(&q, run->device);
-    query_bind_text(&q, run->stack);
+    query_bind_text(&q, scope);
     query_bind_int(&q, environment);
     query_bind_text(&q, run->id);
     return query_run(&q, err);
@@ -97,6 +113,8 @@ enum err_code runs_store_environment(struct tx *tx, const struct run *run,
                                      int64_t *ret_environment, int64_t *ret_libraries,
                                      struct err *err)
 {
+    char scope[SCOPE_SIZE];
+
     *ret_environment = 0;
     *ret_libraries = 0;
     if (result->libraries_json &&
@@ -113,13 +131,18 @@ enum err_code runs_store_environment(struct tx *tx, const struct run *run,
     if (run->device_read_back[0] && strcmp(run->device_read_back, run->device) != 0) {
         return ERR_OK;
     }
-    return remember_latest(tx, run, *ret_environment, err);
+    if (strcmp(scope_of(run, scope), run->stack) != 0 &&
+        remember_latest(tx, run, scope, *ret_environment, err) != ERR_OK) {
+        return err->code;
+    }
+    return remember_latest(tx, run, run->stack, *ret_environment, err);
 }
 
 enum err_code runs_counting_environment(struct tx *tx, const struct run *run,
                                         int64_t environment, int64_t *ret_environment,
                                         struct err *err)
 {
+    char scope[SCOPE_SIZE];
     struct query q;
 
     *ret_environment = environment;
@@ -130,7 +153,7 @@ enum err_code runs_counting_environment(struct tx *tx, const struct run *run,
                 "SELECT environment FROM device_stack_environment"
                 " WHERE device = ? AND stack = ?");
     query_bind_text(&q, run->device);
-    query_bind_text(&q, run->stack);
+    query_bind_text(&q, scope_of(run, scope));
     if (query_step(&q)) {
         *ret_environment = query_take_int(&q);
     }

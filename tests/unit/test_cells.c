@@ -106,6 +106,29 @@ static void test_a_crash_before_start_counts_where_the_device_was_last(void **st
     fixture_check_cells(f);
 }
 
+/* External workloads share a stack, and each has its own build in its environment. */
+static void test_an_external_crash_counts_where_its_workload_was_last(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("ordered", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, 2);
+    struct fixture_run own = completed(1, 0), other = completed(2, 1);
+    struct fixture_run crash = { .n = 3, .job = 1, .outcome = OUTCOME_CRASHED };
+
+    snprintf(items[1].key.workload, sizeof items[1].key.workload, "other");
+    for (int i = 0; i < 2; i++) {
+        snprintf(items[i].stack, sizeof items[i].stack, "external");
+    }
+    fixture_write(f, fixture_insert_job, &j);
+    store(f, own);
+    other.environment = 2;
+    store(f, other);
+    assert_int_equal(store(f, crash), VERDICT_FAILING);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_FAILING); /* in environment 1 */
+    fixture_check_cells(f);
+}
+
 static void test_a_changed_declaration_is_judged_anew(void **state)
 {
     struct fixture *f = *state;
@@ -130,6 +153,7 @@ int main(void)
         STORE_TEST(test_green_turns_red),
         STORE_TEST(test_a_failure_heals_by_runs_started_after_it),
         STORE_TEST(test_a_crash_before_start_counts_where_the_device_was_last),
+        STORE_TEST(test_an_external_crash_counts_where_its_workload_was_last),
         STORE_TEST(test_a_changed_declaration_is_judged_anew),
     };
 
