@@ -102,7 +102,7 @@ def cases_of(record):
     return [record["survey"], *record["cases"]]
 
 
-# ---- for the report
+# For the report
 
 HEADER = ("workload", "variant", "dtype", "size", "claim", "digests in runs × iterations",
           "bits", "a control varied", "error ÷ bound", "ms", "what computed")

@@ -37,7 +37,7 @@ class Step:
     function: typing.Callable
 
 
-# ---- before the service
+# Before the service
 
 def programs(given, scratch):
     """Their folder: GIVEN, which may be an archive, or the build, or the newest bundle in it."""
@@ -88,7 +88,7 @@ def check(campaign, until):
     return None
 
 
-# ---- the service
+# The service
 
 def configuration(campaign):
     worker = str(campaign.worker)
@@ -292,7 +292,7 @@ def stacks(campaign, until):
     return "; ".join(cut for cut in cuts if cut) or None
 
 
-# ---- a framework
+# A framework
 
 def complete(entry, folder, interpreter, driver):
     """An example's entry for the configuration, as it is on this machine."""

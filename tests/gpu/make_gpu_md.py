@@ -29,7 +29,7 @@ class Refused(Exception):
     pass
 
 
-# ---- what was seen
+# What was seen
 
 def newest(found):
     """{(workload, variant): (record, report)}: of each variant the newest that judged it."""
@@ -105,7 +105,7 @@ def plain_table(header, lines):
     return reports.table("x", header, lines).partition("\n\n")[2]
 
 
-# ---- explanations
+# Explanations
 
 def read_explanations(text, known):
     """{workload: text}; a heading that names no workload is a mistake."""
@@ -125,7 +125,7 @@ def read_explanations(text, known):
     return {name: "\n".join(lines).strip() for name, lines in found.items()}
 
 
-# ---- the page
+# The page
 
 def head(found):
     if not found:

@@ -86,7 +86,7 @@ class Product:
         self.process = None
         return code
 
-    # ---- HTTP
+    # HTTP
 
     def request(self, method, path, body=None):
         """(status, parsed JSON or text)"""
@@ -128,7 +128,7 @@ class Product:
                 raise Refused(f"{what}, after {seconds} s")
             time.sleep(POLL)
 
-    # ---- jobs
+    # Jobs
 
     def post_job(self, request):
         status, body = self.request("POST", "/v1/jobs", request)

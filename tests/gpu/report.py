@@ -44,7 +44,7 @@ def now():
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
-# ---- Markdown
+# Markdown
 
 def head(report):
     versions = report["versions"]
@@ -164,7 +164,7 @@ def markdown(report):
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-# ---- files
+# Files
 
 def slug(text):
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unknown"

@@ -27,7 +27,7 @@ def safe(text):
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in text)
 
 
-# ---- the service's own words
+# The service's own words
 
 def matrix_paths(tables, environments):
     """{name of the file: path of the request}"""
@@ -89,7 +89,7 @@ def read_database(path, data):
     (data / "reprod.db").write_bytes(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
 
 
-# ---- for people
+# For people
 
 def step_row(step):
     cause = f": {step['cause']}" if step["cause"] else ""

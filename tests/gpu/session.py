@@ -25,7 +25,7 @@ class Session:
         self.failures, self.not_run, self.stages = [], [], []
         self.timings = {}
 
-    # ---- the clock
+    # The clock
 
     def until(self, share):
         """When SHARE of the time has passed."""
@@ -37,7 +37,7 @@ class Session:
     def skip(self, what, why):
         self.not_run.append({"what": what, "why": why})
 
-    # ---- the workers
+    # The workers
 
     def load(self):
         self.catalogue = read_catalogue(self.worker, self.env)

@@ -11,7 +11,7 @@ def names(records):
     return ", ".join(f"{record['workload']} {record['variant']}" for record in records)
 
 
-# ---- against the float64 reference, and the instruments against the host's
+# Against the float64 reference, and the instruments against the host's
 
 def check_one(session, record, dtype=None):
     """judge.judge_check of a variant; None where the deadline came first."""
@@ -36,7 +36,7 @@ def check_reference(session, records, until):
         session.skip(f"check: {names(late)}", "deadline")
 
 
-# ---- against the CPU worker, at the small size
+# Against the CPU worker, at the small size
 
 def promised(session, record):
     """Whether the algorithm's text promises the bits of the CPU's variant of that name."""
@@ -123,7 +123,7 @@ def compare_large(session, records, until, threads):
                      "deadline, or longer than a minute on the CPU")
 
 
-# ---- fresh processes, many iterations
+# Fresh processes, many iterations
 
 def survey_at(session, record, size, count, until, dtype=None):
     """COUNT runs, or fewer: one says that it cannot be, and time ends."""

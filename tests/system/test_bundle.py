@@ -45,7 +45,7 @@ def libraries_outside(maps, inside):
             and not GLIBC.fullmatch(os.path.basename(name))}
 
 
-# ---- a machine that has glibc, and nothing else
+# A machine that has glibc, and nothing else
 
 def may_isolate():
     return shutil.which("unshare") and subprocess.run(
@@ -104,7 +104,7 @@ def test_it_serves_and_computes_where_only_glibc_is_installed(unpacked, tmp_path
         assert service.stop() == 0, service.log.read_text()[-2000:]
 
 
-# ---- what is in it
+# What is in it
 
 def test_the_folder_is_complete(unpacked):
     status = subprocess.run([unpacked / "check-host"], capture_output=True, text=True, timeout=20)
@@ -143,7 +143,7 @@ def test_a_host_that_is_too_old_is_told_so(unpacked, tmp_path):
         assert done.returncode == 1 and words in done.stderr, done.stderr
 
 
-# ---- making it
+# Making it
 
 @pytest.fixture
 def program(tmp_path):

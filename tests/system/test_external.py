@@ -123,7 +123,7 @@ def facts(service, environment):
     return {(fact["workload"], fact["variant"]): fact for fact in found}
 
 
-# ---- what a broken command shows -------------------------------------------------------
+# What a broken command shows
 
 def broken_runs(service):
     """Two runs of everything, the good ones first."""
@@ -169,7 +169,7 @@ def test_a_command_without_its_control_is_not_green(service):
     assert facts(service, runs[0]["environment"])["quiet", "steady"]["verdict"] == "inconclusive"
 
 
-# ---- what a command gets, and what is shown --------------------------------------------
+# What a command gets, and what is shown
 
 def test_what_a_command_gets(service):
     [run] = runs_of(service, workloads=["show"], variants=["plain"], seed=2**32 + 5,
@@ -229,7 +229,7 @@ def test_each_line_of_a_job_has_the_time_that_its_workload_needs(service):
     assert times_of(workloads=["show", "slow"], timeout_seconds=5) == {"show": 5, "slow": 5}
 
 
-# ---- where it is, and is not -----------------------------------------------------------
+# Where it is, and is not
 
 def test_its_stack(service):
     stacks = {stack["name"]: stack for stack in service.get("/v1/stacks")["items"]}
@@ -332,7 +332,7 @@ def test_an_agent_refuses_a_wrong_configuration(tmp_path):
         assert done.returncode == 2 and words in done.stderr, done.stderr
 
 
-# ---- environments ----------------------------------------------------------------------
+# Environments
 
 def test_an_edited_script_is_another_environment(start_service, tmp_path):
     script = tmp_path / "work" / "broken.py"
@@ -363,7 +363,7 @@ def test_an_edited_script_is_another_environment(start_service, tmp_path):
         assert facts(service, environment)[("edited", "steady")]["verdict"] == "reproducible"
 
 
-# ---- the examples of the document ------------------------------------------------------
+# The examples of the document
 
 def write_examples(folder):
     text = (ROOT / "workloads" / "PROTOCOL.md").read_text()
@@ -412,7 +412,7 @@ def test_the_examples(start_service, tmp_path):
         assert found[name, "ordered"]["verdict"] in ("reproducible", "inconclusive")
 
 
-# ---- what the configuration refuses ----------------------------------------------------
+# What the configuration refuses
 
 GOOD_WORKLOAD = {"name": "own", "command": ["true"],
                  "variants": [{"name": "a", "control": True}, {"name": "b"}]}

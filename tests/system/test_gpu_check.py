@@ -52,7 +52,7 @@ def recorded(*changes, digests=("a", "a"), **how):
                        "spawned": 1.0, "ended": 3.0, **how})
 
 
-# ---- one run
+# One run
 
 def test_the_recorded_run_is_completed():
     assert judge.outcome(recorded()) == ("completed", None)
@@ -128,7 +128,7 @@ def test_reading_events():
     assert judge.outcome(recorded(garbage=cut.garbage)) == ("invalid", "the last line is cut off")
 
 
-# ---- the runs of a variant, the variants of a workload
+# The runs of a variant, the variants of a workload
 
 def variant(name, of_runs, **changes):
     """A record whose survey is that; everything else is in order."""
@@ -352,7 +352,7 @@ def test_libraries_of_python_packages_are_found(tmp_path, monkeypatch):
     assert library in machine.wheel_files("lib/libcudnn.so.*")
 
 
-# ---- load, poison and jitter
+# Load, poison and jitter
 
 SAID = {"contention": 1, "memory_poison": "0badcafe", "allocation_jitter": "7"}
 
@@ -377,7 +377,7 @@ def test_runs_under_circumstances(run, found):
         assert circumstances.judge_run(variant("unordered", VARYING), run) == "no promise"
 
 
-# ---- all of it, with workers that misbehave
+# All of it, with workers that misbehave
 
 def install(folder, fake):
     for name, backend in (("reprod-worker-cuda", "cuda"), ("reprod-worker", "cpu")):
@@ -575,7 +575,7 @@ def test_a_defect_of_the_check_fails_it(build, monkeypatch, capsys):
     assert record_of(report, "good")["outcome"] == "passed"
 
 
-# ---- the rehearsal
+# The rehearsal
 
 def test_a_rehearsal_is_not_written_among_results():
     for folder in (check.RESULTS, check.RESULTS / "deeper"):

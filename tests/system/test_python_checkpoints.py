@@ -72,7 +72,7 @@ def good(tmp_path):
     return safetensors(tmp_path / "good.safetensors", {"w": ("F32", [2], floats(1, 2))})
 
 
-# --- what is compared -------------------------------------------------------------------------
+# What is compared
 
 
 def test_tensors_one_by_one(tmp_path, numpy):
@@ -178,7 +178,7 @@ def test_what_numpy_itself_writes(tmp_path):
     assert "never loaded" in compare(str(tmp_path / "o.npz"), str(tmp_path / "a.npz"))["cause"]
 
 
-# --- what is refused --------------------------------------------------------------------------
+# What is refused
 
 
 def header(**entries):
@@ -314,7 +314,7 @@ def test_other_files(tmp_path, good, content, cause):
     assert cause in cause_of(str(path), good)
 
 
-# --- the command ------------------------------------------------------------------------------
+# The command
 
 
 def command(*arguments):

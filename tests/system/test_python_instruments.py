@@ -138,7 +138,7 @@ def test_sums_of_integers_and_others(engine):
         reprod_probe.exact_sum({"a": "text"})
 
 
-# --- values -----------------------------------------------------------------------------------
+# Values
 
 
 def test_buffers_are_read_as_they_are(engine):
@@ -203,7 +203,7 @@ def test_numpy_arrays(engine, instruments):
             reprod_probe.digest(unreadable)
 
 
-# --- which engine -----------------------------------------------------------------------------
+# Which engine
 
 
 def choose(env, code="import reprod_probe; print(reprod_probe.choose_engine().name)"):

@@ -91,7 +91,7 @@ def test_the_engine_of_digests_changes_nothing(service):
     assert plain["outcome"] == "completed" and plain["digest"] == seeded["digest"]
 
 
-# --- reprod_compare.py ------------------------------------------------------------------------
+# reprod_compare.py
 
 
 def trace(path, script=WORDS, **env):

@@ -102,7 +102,7 @@ def rows_first(tensor, chunks):
         yield bytes(piece)
 
 
-# --- safetensors -----------------------------------------------------------------------------
+# Safetensors
 
 
 def unique_object(pairs):
@@ -191,7 +191,7 @@ def read_safetensors(data):
     return {name: tensors[name] for name in header}
 
 
-# --- npz -------------------------------------------------------------------------------------
+# Npz
 
 NPY_HEADER = re.compile(r"""\{\s*'descr':\s*(?P<descr>'[^']*'|\[.*\]),
     \s*'fortran_order':\s*(?P<fortran>True|False),
@@ -301,7 +301,7 @@ def read_npz(path):
     return tensors
 
 
-# --- comparison ------------------------------------------------------------------------------
+# Comparison
 
 
 def open_checkpoint(path):

@@ -48,7 +48,7 @@ import threading
 import time
 import weakref
 
-# --- digests: the definition is workloads/instruments/digest_block.h and digest.c ----------
+# Digests: the definition is workloads/instruments/digest_block.h and digest.c
 
 # Names, codes and sizes of workloads/workload.h; negative codes are for what only Python has.
 DTYPES = {
@@ -355,7 +355,7 @@ def _say(text):
     print("reprod_probe: " + text, file=sys.stderr, flush=True)
 
 
-# --- values: whatever a program holds, as arrays in memory -----------------------------------
+# Values: whatever a program holds, as arrays in memory
 
 
 class Leaf:
@@ -555,7 +555,7 @@ def _sum_of(leaves):
     return "%016x" % total.bits()
 
 
-# --- the environment of a run ----------------------------------------------------------------
+# The environment of a run
 
 _VARIABLES = (
     "BLIS_*", "CUBLAS*", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_FORCE_PTX_JIT",
@@ -698,7 +698,7 @@ def _libraries(budget=40000):
     return found
 
 
-# --- the run ---------------------------------------------------------------------------------
+# The run
 
 RECORDS_MAX = 262144  # a run's; the rest is dropped and counted
 LINE_MAX = 60000
@@ -1003,7 +1003,7 @@ def _started():
     return run if run.active() else None
 
 
-# --- what programs call ----------------------------------------------------------------------
+# What programs call
 
 
 def request():
@@ -1138,7 +1138,7 @@ def _reads_of(run, name, inputs):
     return _digest_of_places(leaf.digest() for _, leaf in leaves), leaves
 
 
-# --- PyTorch: gradients and modules ----------------------------------------------------------
+# PyTorch: gradients and modules
 
 
 def _gradient_place(place):
@@ -1289,7 +1289,7 @@ def monitor_model(module, name=""):
     return module
 
 
-# --- JAX: inside compiled functions ----------------------------------------------------------
+# JAX: inside compiled functions
 
 
 def _has_tracer(value):

@@ -46,7 +46,7 @@ BATCHES, CLASSES, CELLS, KINDS, SYMBOLS, FRAMES, LABELS = 4, 10, 48, 64, 28, 64,
 NO_DEVICE = 77  # the exit status where there is no PyTorch, or not the device
 
 
-# --- the trainings: data on the CPU, a model, and the loss of a batch --------------------------
+# The trainings: data on the CPU, a model, and the loss of a batch
 
 
 def trainings():
@@ -168,7 +168,7 @@ def trainings():
 TRAININGS = ("resnet", "scatter", "upsample", "ctc")
 
 
-# --- what PyTorch is told, and what it says it does --------------------------------------------
+# What PyTorch is told, and what it says it does
 
 
 def choose_algorithms(variant):
@@ -233,7 +233,7 @@ def choose_device(wanted):
     return wanted or ("cuda" if torch.cuda.is_available() else "cpu")
 
 
-# --- a training --------------------------------------------------------------------------------
+# A training
 
 
 def scale_of(arguments, device):
@@ -311,7 +311,7 @@ def run_workload(arguments):
         probe.unsupported(str(error).split("\n")[0])
 
 
-# --- the table: many fresh processes, without a service ----------------------------------------
+# The table: many fresh processes, without a service
 
 
 def bits_of(value):
@@ -527,7 +527,7 @@ def make_table(arguments):
     sys.exit(1 if failing else 0)
 
 
-# --- the command line --------------------------------------------------------------------------
+# The command line
 
 
 def list_of(names):
