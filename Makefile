@@ -366,8 +366,8 @@ install: all
 	install -D -m644 -t $(DESTDIR)$(PREFIX)/share/reprod/python workloads/python/*.py
 
 # Of the plain build: a sanitizer's has libraries of its own.
-bundle: all
-	@$(if $(FLAVOUR),echo 'make bundle: not with SAN= or CC=clang' >&2; exit 2,deploy/make-bundle \
+bundle: $(if $(FLAVOUR),,all)
+	@$(if $(FLAVOUR),echo 'make bundle: without CC=clang and SAN=' >&2; exit 2,deploy/make-bundle \
 	    --version $(VERSION) --out $(or $(OUT),$(B)) $(PROGRAMS) $(DIGEST_LIB))
 
 clean:
