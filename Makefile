@@ -10,7 +10,8 @@
 #   make bench     how fast it is, beside peers on this machine: a table and build/bench/*.json
 #   make fuzz      libFuzzer on everything that reads bytes from outside (SECONDS_EACH=60)
 #   make gpu-check everything that only a GPU can show; exit status 77 where there is none
-#   make detection every control twenty times, every other variant in 200 processes
+#   make detection every control twenty times, every other variant in 200 processes, and the
+#                  digests of sizes that take long
 #   make lint      formatting, layers, headers, clang-tidy, cppcheck (LINT=quick: no analyzer)
 #   make install   PREFIX=/usr/local DESTDIR=
 #   make bundle    one folder, and a .tar.gz of it, for machines that have nothing but glibc
@@ -312,7 +313,7 @@ detection: all $(SIMULATORS) $(SELFTEST)
 	@REPROD_BUILD=$(CURDIR)/$(B) REPROD_SURVEYS=20 REPROD_PROCESSES=200 REPROD_SCHEDULES=50 \
 	    REPROD_LOCALISATIONS=20 $(PYTHON) -m pytest -v -c tests/pytest.ini -p no:cacheprovider \
 	    tests/system/test_detection.py tests/system/test_cudasim.py \
-	    tests/system/test_localise.py
+	    tests/system/test_localise.py tests/system/test_golden.py
 build-tests: all $(TESTS) $(SELFTEST) $(if $(FLAVOUR),,$(BENCHES)) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS) $(BANDWIDTH)
 
 # On a machine with a GPU: needs gcc, g++, nvcc and Python, and none of the daemon's libraries.

@@ -11,6 +11,7 @@ import pytest
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REPROD_BUILD", REPO / "build"))
 WORKER = str(BUILD / "reprod-worker")
+CAMPAIGN = int(os.environ.get("REPROD_SURVEYS", "1")) > 1
 
 spec = importlib.util.spec_from_file_location("update_golden", REPO / "tests" / "update_golden.py")
 golden = importlib.util.module_from_spec(spec)
@@ -33,19 +34,38 @@ def problems(known, worker, cases):
     return found
 
 
-def test_an_incomplete_checkpoint_shows():
+@pytest.mark.parametrize("size", ["small", "medium"])
+def test_an_incomplete_checkpoint_shows(size):
     """Resuming with the whole state goes on as if never stopped; each omission differs."""
     digests = {case[2]: digest for case, digest in golden.read().items()
-               if case[0] == "checkpoint_resume"}
+               if case[0] == "checkpoint_resume" and case[3] == size}
     assert digests["resumed"] == digests["ordered"]
     omissions = [name for name in digests if name.startswith("no_")]
     assert len(omissions) == 6
     assert len({digests[name] for name in omissions + ["ordered"]}) == 7
 
 
+def quick(worker):
+    """The digests and the cases of sizes that take milliseconds."""
+    return ({case: digest for case, digest in golden.read().items() if not golden.is_long(case)},
+            [case for case in golden.cases(worker) if not golden.is_long(case)])
+
+
 @pytest.mark.flavour
 def test_golden_digests():
-    assert problems(golden.read(), WORKER, golden.cases(WORKER)) == []
+    known, cases = quick(WORKER)
+    assert problems(known, WORKER, cases) == []
+
+
+def test_every_size_has_its_digest():
+    assert set(golden.read()) == set(golden.cases(WORKER))
+
+
+@pytest.mark.skipif(not CAMPAIGN, reason="make detection computes the larger sizes")
+def test_golden_digests_of_larger_sizes():
+    known = {case: digest for case, digest in golden.read().items() if golden.is_long(case)}
+    cases = [case for case in golden.cases(WORKER) if golden.is_long(case)]
+    assert problems(known, WORKER, cases) == []
 
 
 def test_golden_digests_without_optimization():
@@ -58,7 +78,8 @@ def test_golden_digests_without_optimization():
                           cwd=REPO, env=environment, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr[-3000:]
     worker = str(build / "reprod-worker")
-    assert problems(golden.read(), worker, golden.cases(worker)) == []
+    known, cases = quick(worker)
+    assert problems(known, worker, cases) == []
 
 
 def test_what_is_wrong_is_seen():
