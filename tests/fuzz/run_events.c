@@ -5,6 +5,7 @@
 #include "daemon/run_fold.h"
 #include "daemon/wire.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/store.h"
 
 enum { ITERATIONS = 2 };
 
@@ -58,6 +59,19 @@ static void check_completed(const struct run *run, const struct run_result *resu
     FUZZ_CHECK(result->environment_json);
 }
 
+/* Whatever a worker wrote, its run can be ended: the runner would try for ever. */
+static void check_stored(const struct case_key *key, struct run *run,
+                         struct run_result *result)
+{
+    struct err err = { .message = "" };
+    enum err_code code = fuzz_store_result(key, run, result, &err);
+
+    if (code != ERR_OK) {
+        fprintf(stderr, "%s: %s\n", outcome_name(run->outcome), err.message);
+    }
+    FUZZ_CHECK(code == ERR_OK);
+}
+
 static void run(const uint8_t *data, size_t size)
 {
     static const struct case_key key = { "wgrad", 2, "ordered", "small", "float32", 7 };
@@ -73,6 +87,7 @@ static void run(const uint8_t *data, size_t size)
     if (folded.outcome == OUTCOME_COMPLETED) {
         check_completed(&folded, &result);
     }
+    check_stored(&key, &folded, &result);
     run_fold_release(&fold);
 }
 
