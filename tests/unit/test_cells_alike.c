@@ -94,6 +94,79 @@ static void test_devices_that_disagree_are_no_variation(void **state)
     fixture_check_cells(f);
 }
 
+/* The rule once more, from the list of runs alone. */
+struct oracle {
+    int runs[ITEMS];    /* completed */
+    int digest[ITEMS];  /* of the first */
+    bool varied[ITEMS]; /* an item is one device, asked in one way */
+};
+
+static bool earned(const struct oracle *o)
+{
+    static const int ordered[] = { ORDERED, ORDERED_B, ORDERED_LOADED, ORDERED_ONES };
+    int faced;
+
+    for (int c = 0; c < ITEMS; c++) {
+        faced = 0;
+        for (int i = 0; i < 4; i++) {
+            faced += strcmp(asked[ordered[i]].options, asked[c].options) == 0
+                         ? o->runs[ordered[i]]
+                         : 0;
+        }
+        if (o->varied[c] && faced >= VERDICT_MIN_RUNS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct fixture_run draw(struct oracle *o, int n)
+{
+    struct fixture_run r = completed(n, (int)(random() % ITEMS));
+    bool control = strcmp(asked[r.item].variant, "unordered") == 0;
+
+    r.distinct = control && random() % 8 == 0 ? 2 : 1;
+    r.digest = control && random() % 3 == 0 ? 1 + (int)(random() % 2) * 5 : 0;
+    o->varied[r.item] |=
+        control &&
+        (r.distinct > 1 || (o->runs[r.item] > 0 && o->digest[r.item] != r.digest));
+    if (o->runs[r.item]++ == 0) {
+        o->digest[r.item] = r.digest;
+    }
+    return r;
+}
+
+static void test_green_is_earned_whatever_comes(void **state)
+{
+    enum { SEQUENCES = 6, RUNS = 24 };
+    int green = 0;
+
+    (void)state;
+    srandom(7);
+    for (int s = 0; s < SEQUENCES; s++) {
+        struct oracle oracle = { .runs = { 1 } };
+        struct fixture *f;
+        void *own;
+
+        fixture_setup(&own);
+        f = own;
+        insert_job(f);
+        store(f, completed(1, UNORDERED));
+        store(f, completed(2, ORDERED));
+        oracle.runs[ORDERED] = 1;
+        for (int n = 3; n < RUNS; n++) {
+            store(f, draw(&oracle, n));
+            assert_int_equal(verdict_of(f, "ordered"), earned(&oracle)
+                                                           ? VERDICT_REPRODUCIBLE
+                                                           : VERDICT_INCONCLUSIVE);
+            green += earned(&oracle);
+        }
+        fixture_check_cells(f);
+        fixture_free(f);
+    }
+    assert_true(green > 0 && green < SEQUENCES * (RUNS - 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +174,7 @@ int main(void)
         STORE_TEST(test_loaded_runs_alone_do_not_face_a_quiet_race),
         STORE_TEST(test_what_was_asked_for_otherwise_is_no_variation),
         STORE_TEST(test_devices_that_disagree_are_no_variation),
+        cmocka_unit_test(test_green_is_earned_whatever_comes),
     };
 
     return cmocka_run_group_tests_name("cells_alike", tests, NULL, NULL);
