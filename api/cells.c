@@ -11,6 +11,7 @@
 #include "api/work.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "db/runs.h"
 
 struct view {
     int64_t id;
@@ -97,9 +98,14 @@ static void times_json(struct json_out *out, const struct cell *cell)
     out_close(out, '}');
 }
 
+static void take_cause(void *arg, const struct run *run)
+{
+    copy_text(arg, CASE_TITLE_SIZE * 2, run->cause);
+}
+
 /* CONTROL: NULL where the cost is not known. */
 static void cell_json(const struct request *r, const struct cell *cell,
-                      const struct cell *control, struct json_out *out)
+                      const struct cell *control, const char *cause, struct json_out *out)
 {
     struct cost cost =
         control ? times_cost(&cell->times, &control->times) : (struct cost){ 0 };
@@ -111,6 +117,7 @@ static void cell_json(const struct request *r, const struct cell *cell,
     out_text(out, "verdict", verdict_name(verdict_now(r, cell)));
     out_text(out, "verdict_when_measured", verdict_name(cell->verdict));
     out_text(out, "reason", cell->reason);
+    out_name(out, "last_cause", cause);
     out_time(out, "changed_at", cell->changed_ms);
     out_time(out, "first_run_at", cell->first_ms);
     out_time(out, "last_run_at", cell->last_ms);
@@ -130,6 +137,8 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     struct view *view = r->state;
     struct cell cell;
     struct cell control;
+    struct runs_filter newest = { .cell = view->id };
+    char cause[CASE_TITLE_SIZE * 2] = "";
     enum err_code code;
 
     if (cells_get(tx, view->id, &cell, err) != ERR_OK) {
@@ -139,8 +148,11 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     if (code != ERR_OK && code != ERR_NOT_FOUND) {
         return code;
     }
+    if (runs_list(tx, &newest, "", 1, take_cause, cause, err) != ERR_OK) {
+        return err->code;
+    }
     out_open(&view->out, NULL, '{');
-    cell_json(r, &cell, code == ERR_OK ? &control : NULL, &view->out);
+    cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->out);
     out_close(&view->out, '}');
     reply_json(r, 200, &view->out);
     return ERR_OK;
