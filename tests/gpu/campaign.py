@@ -17,6 +17,7 @@ import tempfile
 import time
 import traceback
 
+import campaign_jobs as jobs
 import campaign_steps as steps
 import figures
 import library_stacks
@@ -104,10 +105,10 @@ class Campaign:
         try:
             cause = function(self, began + limit)
             outcome = "cut" if cause else "done"
-        except steps.Skipped as why:
+        except jobs.Skipped as why:
             outcome, cause = "skipped", str(why)
         except Exception as error:  # what the other steps find is not lost for it
-            if not isinstance(error, steps.Refused):
+            if not isinstance(error, jobs.Refused):
                 traceback.print_exc()
             outcome, cause = "failed", f"{type(error).__name__}: {error}"
         self.steps.append({"name": name, "outcome": outcome, "cause": cause,
@@ -132,10 +133,10 @@ class Campaign:
     def matrices(self, runs, kind):
         suffix = "" if kind == "json" else ".txt"
         return {stack: self.product.get(f"/v1/matrix{suffix}?environment={environment}")
-                for stack, environment in steps.environments_of(runs).items()}
+                for stack, environment in jobs.environments_of(runs).items()}
 
     def summary(self, runs):
-        environments = steps.environments_of(runs)
+        environments = jobs.environments_of(runs)
         return {
             "v": 1, "rehearsal": self.options.rehearse, "date": self.date, "gpu": self.gpu(),
             "device": self.device, "version": self.version,
@@ -145,7 +146,7 @@ class Campaign:
                         "problems": said.get("problems", {}), "environment": environments.get(name)}
                        for name, path, said in self.stacks],
             "failures": figures.failures(runs),
-            "findings": [steps.sentence(item) for item in self.product.items("/v1/findings")]
+            "findings": [jobs.sentence(item) for item in self.product.items("/v1/findings")]
             if runs else [],
             "figures": figures.build(runs, self.matrices(runs, "json"), self.probes_ms)}
 
@@ -160,7 +161,7 @@ class Campaign:
             self.try_to(lambda: saved.write_database(self.product, self.scratch,
                                                      self.file("database.db.gz")))
             self.try_to(lambda: saved.write(self.file("views.tar.gz"), saved.archive({
-                **saved.views(self.product, steps.environments_of(self.runs()), self.jobs), **self.extras})))
+                **saved.views(self.product, jobs.environments_of(self.runs()), self.jobs), **self.extras})))
         if self.product is not None:
             self.try_to(lambda: saved.write(self.file("service.log"), self.product.log_tail(
                 saved.LOG_MAX).encode()))

@@ -19,6 +19,7 @@ from service import BUILD, ROOT, Service
 
 sys.path.insert(0, str(ROOT / "tests" / "gpu"))
 import campaign as campaign_  # noqa: E402
+import campaign_jobs as jobs  # noqa: E402
 import campaign_steps as steps  # noqa: E402
 import figures  # noqa: E402
 import library_stacks  # noqa: E402
@@ -60,7 +61,7 @@ def outcomes(summary):
     return {step["name"]: step["outcome"] for step in summary["steps"]}
 
 
-# ---- on the simulator
+# On the simulator
 
 @pytest.fixture(scope="module")
 def rehearsal(tmp_path_factory):
@@ -150,7 +151,7 @@ def test_what_is_interrupted_is_saved(tmp_path):
         assert job in "".join(database.iterdump())
 
 
-# ---- with a worker that plays a GPU
+# With a worker that plays a GPU
 
 @pytest.fixture(scope="module")
 def fake(tmp_path_factory):
@@ -180,8 +181,8 @@ def test_every_stack_and_what_was_undecided(played):
     assert not summary["rehearsal"] and summary["gpu"] == "NVIDIA Pretend 9000"
     assert [stack["name"] for stack in summary["stacks"]] == ["cudnn-9.1.0", "cudnn-9.2.0"]
     assert len({stack["environment"] for stack in summary["stacks"]}) == 2
-    jobs = [(job["step"], job["stack"], job["workloads"], job["asked"]) for job in summary["jobs"]]
-    assert jobs == [("others", "cudnn-9.1.0", ["crash", "good", "tame"], {"sizes": ["medium"]}),
+    found = [(job["step"], job["stack"], job["workloads"], job["asked"]) for job in summary["jobs"]]
+    assert found == [("others", "cudnn-9.1.0", ["crash", "good", "tame"], {"sizes": ["medium"]}),
                     ("larger", "cudnn-9.1.0", ["tame"], {"sizes": ["large"], "contention": 1}),
                     ("stacks", "cudnn-9.2.0", ["crash", "good", "tame"], {"sizes": ["medium"]})]
     assert [failure[:3] for failure in summary["failures"]] == [["crash", "ordered", "crashed"]]
@@ -223,7 +224,7 @@ def test_without_a_gpu_nothing_is_written(fake, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-# ---- parts
+# Parts
 
 @pytest.mark.parametrize("mounts, found", [
     ("none / overlay rw 0 0\n", "/tmp"), ("none / 9p rw 0 0\n", "/dev/shm"),
@@ -299,7 +300,7 @@ def test_a_file_over_the_bound_is_refused(tmp_path, monkeypatch):
 def test_a_training_runs_where_the_campaign_does(tmp_path):
     entry = {"name": "net", "command": ["python3", "train.py"], "backend": "cuda",
              "environment": {"A": "1"}, "variants": []}
-    assert steps.complete(entry, tmp_path, "/opt/python", "/driver") == {
+    assert jobs.complete(entry, tmp_path, "/opt/python", "/driver") == {
         **entry, "command": ["/opt/python", "train.py"], "directory": str(tmp_path),
         "environment": {"LD_LIBRARY_PATH": "/driver", "A": "1"}}
 
@@ -314,14 +315,14 @@ print("scatter, default: varies")
 
 @pytest.mark.parametrize("then, seconds, found", [
     ("pass", 20, None), ("sys.exit('planted')", 20, "exit status 1, planted"),
-    ("import time; time.sleep(60)", 1, "did not end in time"), ("sys.exit(77)", 20, steps.Skipped),
+    ("import time; time.sleep(60)", 1, "did not end in time"), ("sys.exit(77)", 20, jobs.Skipped),
 ])
 def test_a_table_of_a_framework(then, seconds, found, tmp_path, monkeypatch):
     (tmp_path / "table.py").write_text(TABLE.format(then=then))
     monkeypatch.setattr(steps, "TABLE", tmp_path / "table.py")
     shared = types.SimpleNamespace(scratch=tmp_path, driver="", extras={})
-    if found is steps.Skipped:
-        with pytest.raises(steps.Skipped, match="there is no PyTorch here"):
+    if found is jobs.Skipped:
+        with pytest.raises(jobs.Skipped, match="there is no PyTorch here"):
             steps.table(shared, time.monotonic() + seconds)
         return
     cause = steps.table(shared, time.monotonic() + seconds)
@@ -331,8 +332,8 @@ def test_a_table_of_a_framework(then, seconds, found, tmp_path, monkeypatch):
 
 
 def test_the_examples_are_configurations(start_service):
-    entries = [steps.complete(json.loads(path.read_text()), path.parent, sys.executable, "")
-               for path in sorted(steps.EXAMPLES.glob("*.json"))]
+    entries = [jobs.complete(json.loads(path.read_text()), path.parent, sys.executable, "")
+               for path in sorted(jobs.EXAMPLES.glob("*.json"))]
     service = start_service(worker=None, config={"stacks": [{"name": "cpu"}], "workloads": entries})
     for entry in entries:
         [item] = service.get(f"/v1/workloads/{entry['name']}")["items"]
