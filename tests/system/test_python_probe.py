@@ -273,7 +273,7 @@ def test_a_run_that_does_not_end_has_no_end(tmp_path, code, cause):
 
 
 @pytest.mark.parametrize("code, cause", [
-    ("probe.monitor(object(), 'x')", "TypeError: reprod_probe cannot read a object"),
+    ("probe.monitor(object(), 'x')", "TypeError: x: reprod_probe cannot read a object"),
     ("probe.finish('text')", "TypeError: reprod_probe cannot sum values of dtype bytes"),
     ("probe.start(inputs=object())", "TypeError: reprod_probe cannot read a object"),
 ])

@@ -275,6 +275,95 @@ def test_models_are_copied_saved_and_used_without_gradients(python, tmp_path):
     assert {r[1]: r[2:] for r in records if r[0] == 3}["1/forward"] == first["1/forward"]
 
 
+GPU = """
+    # What a program with a GPU would call, counted.
+    waits, capturing = [], [False]
+    torch.cuda.is_initialized = lambda: True
+    torch.cuda.synchronize = lambda: waits.append(1)
+    torch.cuda.is_current_stream_capturing = lambda: capturing[0]
+"""
+
+
+def test_a_device_is_waited_for_only_where_something_is_recorded(python, tmp_path):
+    code = GPU + """
+    import os
+    model = probe.monitor_model(torch.nn.Linear(2, 2))
+    for step in range(3):
+        x = probe.monitor(torch.ones(1, 2), "data/x")
+        probe.monitor(model(x).sum(), "loss", inputs=x).backward()
+        probe.monitor_rng()
+        probe.summarize_variables(model, "after")
+        probe.step()
+    probe.finish(model)
+    open(os.environ["WAITS"], "w").write(str(len(waits)))
+    """
+    waited = {}
+    for name, more in {"off": {"REPROD_PROBES": "0"}, "names": {"REPROD_PROBE_NAMES": "none"},
+                       "step": {"REPROD_PROBE_STEPS": "1-1"}, "on": {}}.items():
+        trace(python, tmp_path, code, WAITS=str(tmp_path / "waits"), **more)
+        waited[name] = int((tmp_path / "waits").read_text())
+    assert waited["off"] == waited["names"] == 1  # finish() reads the results
+    assert waited["off"] < waited["step"] < waited["on"]
+
+
+def test_nothing_is_read_while_a_graph_is_captured(python, tmp_path):
+    """The capture would be ended by it."""
+    events = trace(python, tmp_path, GPU + """
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(2, 2)
+        def forward(self, x):
+            capturing[0] = "inner" in self.captured
+            y = self.inner(x)
+            capturing[0] = False
+            return y
+    model = probe.monitor_model(Model())
+    model.captured = "inner"
+    model(torch.ones(1, 2))
+    probe.step()
+    model.captured = ""
+    probe.monitor(torch.ones(1), "before")
+    before, capturing[0] = len(waits), True
+    x = probe.monitor(torch.ones(1, 2, requires_grad=True), "x")
+    probe.monitor(model.inner(x).sum(), "loss").backward()
+    assert len(waits) == before
+    capturing[0] = False
+    probe.monitor(torch.ones(1), "behind")
+    probe.finish(model)
+    """)
+    assert [r[:2] for r in records_of(events)] == [
+        (0, "model/input/0"), (0, "model/forward"), (1, "before"), (1, "behind")]
+
+
+def test_what_has_no_bytes_stops_no_model(python, tmp_path):
+    """Parameters that are elsewhere, or not made yet; results must be there."""
+    events = trace(python, tmp_path, """
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lazy, self.away = torch.nn.LazyLinear(2), torch.nn.Linear(2, 2, device="meta")
+            def forward(self, x):
+                return self.lazy(x)
+        model = probe.monitor_model(Model())
+        probe.summarize_variables(model)
+        model(torch.ones(1, 3)).sum().backward()
+        for call, words in ((lambda: probe.finish(model), "finish: weights/away.weight: "),
+                            (lambda: probe.monitor([1, model.away.weight], "x"), "x/1: ")):
+            try:
+                call()
+            except TypeError as error:
+                assert str(error).startswith(words + "reprod_probe cannot read a "), error
+                assert " of dtype float32 on meta: " in str(error), error
+            else:
+                raise AssertionError(words)
+        probe.finish(model.lazy)
+    """)
+    places = [r[1] for r in records_of(events)]
+    assert {"lazy/forward", "model/forward"} <= set(places)
+    assert not any("away" in place for place in places)
+
+
 def test_the_run_says_what_pytorch_it_was(python, tmp_path):
     events = trace(python, tmp_path, "torch.ones(1)\nprobe.start()\nprobe.finish(torch.ones(1))",
                    REPROD_THREADS="2")

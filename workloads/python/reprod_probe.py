@@ -478,7 +478,12 @@ def leaf_of(value):
     if isinstance(value, pathlib.Path):
         return _leaf_of_file(value)
     if _is_torch(value):
-        return _leaf_of_torch(value)
+        try:
+            return _leaf_of_torch(value)
+        except (RuntimeError, ValueError, AttributeError) as error:
+            raise TypeError("reprod_probe cannot read a %s of dtype %s on %s: %s" % (
+                type(value).__name__, str(value.dtype).split(".")[-1], value.device,
+                _cause(error))) from None
     if hasattr(value, "__array__"):
         import numpy
         return _leaf_of_numpy(numpy, numpy.asarray(value))
@@ -486,6 +491,18 @@ def leaf_of(value):
         return _leaf_of_buffer(value)
     except TypeError:
         raise TypeError("reprod_probe cannot read a %s" % type(value).__name__) from None
+
+
+def _cause(error):
+    return str(error).split("\n")[0][:160]
+
+
+def _leaf_at(place, value):
+    """leaf_of(VALUE), where an error says which value it was."""
+    try:
+        return leaf_of(value)
+    except (TypeError, RuntimeError) as error:
+        raise TypeError("%s: %s" % (place, _cause(error))) from None
 
 
 def _sparse_parts(tensor):
@@ -593,6 +610,19 @@ def _torch_cuda():
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
     return cuda if cuda is not None and cuda.is_available() else None
+
+
+def _is_capturing_graph():
+    """Whether CUDA only writes down what is asked of it: nothing can be read then, and to try
+    would end the capture."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is None or not cuda.is_initialized():
+        return False
+    capturing = getattr(cuda, "is_current_stream_capturing", lambda: False)()
+    if capturing:
+        _say_once("what is computed while a CUDA graph is captured, and by its replays, is not"
+                  " recorded")
+    return capturing
 
 
 def _device_id(wanted):
@@ -777,6 +807,12 @@ def _place_name(name):
     return data[:PLACE_BYTES_MAX - 9].decode("utf-8", "ignore") + "~" + digest(name)[:8]
 
 
+@functools.lru_cache(maxsize=None)
+def _may_match(place, pattern):
+    """Whether PATTERN matches PLACE or may match something that begins with it."""
+    return any(fnmatch.fnmatchcase(place, pattern[:end]) for end in range(len(pattern) + 1))
+
+
 class Run:
     """One process's run: what was asked, what was said."""
 
@@ -866,11 +902,21 @@ class Run:
         are: what comes before it may be all that is known of what it reads."""
         if not self.active():
             return False
+        if self.step_wanted() or self.request.capture:
+            if _is_capturing_graph():
+                return False
         capture = self.request.capture
         if capture and not self.capture_done and (self.iteration, self.step) <= capture[:2]:
             return True
         return self.step_wanted() and (place is None
                                        or fnmatch.fnmatchcase(place, self.request.names))
+
+    def probing_below(self, place):
+        """Whether PLACE, or a part of it, may be looked at: PLACE/KEY, with any KEY."""
+        capture = self.request.capture
+        if capture and not self.capture_done and (self.iteration, self.step) <= capture[:2]:
+            return self.probing()
+        return self.probing() and _may_match(place, self.request.names)
 
     def captures(self, place):
         """Whether PLACE, or a part of it, is to be captured now."""
@@ -936,8 +982,9 @@ class Run:
             sys.modules["jax"].effects_barrier()
 
     def next_step(self):
+        """Waits for no device, so that a run without probes races as it would by itself."""
         self.settle()
-        with self.probe_time():
+        with self.lock:
             self.flush()
             self.step += 1
             self.seen = {key: known for key, known in self.seen.items() if known[0]() is not None}
@@ -952,7 +999,8 @@ class Run:
             nanoseconds = time.perf_counter_ns() - self.began_ns - self.probe_ns
             self.flush()
             weights = weights.state_dict() if hasattr(weights, "state_dict") else weights
-            leaves = [leaf_of(value) for _, value in flatten(weights)]
+            leaves = [_leaf_at("finish: weights/" + (key or "value"), value)
+                      for key, value in flatten(weights)]
             self.elements = sum(leaf.elements() for leaf in leaves)
             self.bytes_hashed += sum(leaf.nbytes for leaf in leaves)
             self.algorithm = algorithm or self.algorithm
@@ -1056,14 +1104,16 @@ def monitor(value, name, inputs=None):
     if not run.probing():
         return value
     run.settle()
-    with run.probe_time():
-        reads, leaves = _reads_of(run, name, inputs)
+    parts = [(_place_name("/".join(filter(None, (name, key)))), part)
+             for key, part in flatten(value)]
+    wanted = [place for place, _ in parts if run.probing(place)]
+    with run.probe_time() if wanted else run.lock:
+        reads, leaves = _reads_of(run, name, inputs) if wanted else (NOTHING, ())
         if reads is None:  # the same for all that VALUE contains
             reads, run.chained = run.chain, True
-        for key, part in flatten(value):
-            place = _place_name("/".join(filter(None, (name, key))))
+        for place, part in parts:
             if run.probing(place):
-                run.record(place, leaf_of(part), reads, leaves)
+                run.record(place, _leaf_at(place, part), reads, leaves)
             _watch_gradient(run, part, _gradient_place(place))
             _remember(run, part)
     return value
@@ -1071,6 +1121,9 @@ def monitor(value, name, inputs=None):
 
 def monitor_rng():
     """Records the states of Python's, numpy's and PyTorch's generators as rng/…"""
+    run = _started()
+    if run is None or not run.probing():
+        return
     torch, states = sys.modules.get("torch"), {"python": list(random.getstate()[1])}
     if "numpy" in sys.modules:
         kind, keys, position = sys.modules["numpy"].random.get_state()[:3]
@@ -1091,18 +1144,25 @@ def summarize_variables(variables, moment="before"):
     if run is None or not run.probing():
         return
     run.settle()
+    optimizer = hasattr(variables, "param_groups")
+    if optimizer:
+        variables = variables.state_dict().get("state", {})
+    elif hasattr(variables, "state_dict"):
+        variables = variables.state_dict()
+    parts = [(_place_name("optimizer/%s" % key if optimizer
+                          else "variable/%s/%s" % (key or "value", moment)), part)
+             for key, part in flatten(variables)]
+    parts = [(place, part) for place, part in parts if run.probing(place)]
+    if not parts:
+        return
     with run.probe_time():
-        optimizer = hasattr(variables, "param_groups")
-        if optimizer:
-            variables = variables.state_dict().get("state", {})
-        elif hasattr(variables, "state_dict"):
-            variables = variables.state_dict()
         reads = NOTHING if run.step == 0 and not run.chained else None
-        for key, part in flatten(variables):
-            place = _place_name("optimizer/%s" % key if optimizer
-                                else "variable/%s/%s" % (key or "value", moment))
-            if run.probing(place):
-                run.record(place, leaf_of(part), reads)
+        for place, part in parts:
+            if _is_torch(part):
+                for _, _, leaf in _readable(place, part):
+                    run.record(place, leaf, reads)
+            else:
+                run.record(place, _leaf_at(place, part), reads)
 
 
 def step():
@@ -1156,9 +1216,12 @@ def _watch_gradient(run, tensor, place):
     known = run.watched.get((id(tensor), place))
     if known is not None and known() is tensor:
         return  # a variable, monitored in every step
-    if tensor.is_leaf:
-        run.watched[id(tensor), place] = weakref.ref(tensor)
-    tensor.register_hook(functools.partial(_record_gradient, run, place))
+    try:
+        tensor.register_hook(functools.partial(_record_gradient, run, place))
+        if tensor.is_leaf:
+            run.watched[id(tensor), place] = weakref.ref(tensor)
+    except (RuntimeError, ValueError) as error:  # of a lazy module before its first call
+        _say_once("%s: is not recorded: %s" % (place, _cause(error)))
 
 
 def _record_gradient(run, place, gradient):
@@ -1169,7 +1232,10 @@ def _record_gradient(run, place, gradient):
 
 def _version(tensor):
     """Changes with every operation in place."""
-    return 0 if tensor.is_inference() else tensor._version
+    try:
+        return 0 if tensor.is_inference() else tensor._version
+    except ValueError:  # of a lazy module before its first call
+        return -1
 
 
 def _remember(run, value):
@@ -1194,9 +1260,11 @@ def _readable(name, value):
     for key, part in flatten(value):
         if _is_torch(part):
             try:
-                yield key, part, leaf_of(part)
-            except (TypeError, RuntimeError) as error:
+                leaf = leaf_of(part)
+            except TypeError as error:
                 _say_once("%s: a tensor is not recorded: %s" % (name, error))
+            else:
+                yield key, part, leaf
 
 
 class _Frame:
@@ -1226,8 +1294,12 @@ class _ModuleProbe:
         frames = run.frames.__dict__.setdefault("open", [])
         if not frames:
             run.frames.variables = {}
+        frame = _Frame(self)
+        if not (run.probing_below(self.place)
+                or run.probing_below(_place_name(self.name + "/input"))):
+            frames.append(frame)  # what is recorded inside is recorded all the same
+            return
         with run.probe_time():
-            frame = _Frame(self)
             for key, part, leaf in _readable(self.name, [args, kwargs or {}]):
                 if not _is_remembered(run, part):
                     # Made by code between modules: a place of its own, or nobody saw it.
@@ -1247,17 +1319,22 @@ class _ModuleProbe:
         for tensor in list(module.parameters()) + list(module.buffers()):
             key = id(tensor), _version(tensor)
             if key not in known:
-                known[key] = digest(tensor)
-            frame.reads.append(known[key])
+                known[key] = [leaf.digest() for _, _, leaf in _readable(self.name, tensor)]
+            frame.reads += known[key]
 
     def after(self, module, args, *rest):
         run, output = self.run, rest[-1]
         frames = getattr(run.frames, "open", []) if run is not None else []
-        while frames and frames[-1].owner is not self:
+        if all(frame.owner is not self for frame in frames):
+            return  # nobody looked when it was called
+        while frames[-1].owner is not self:
             frames.pop()  # left by an exception
-        if not frames:
-            return
         frame = frames.pop()
+        if not run.probing_below(self.place):
+            for _, part in flatten(output):
+                _remember(run, part)
+            self.watch_gradients(output)
+            return
         with run.probe_time():
             reads = _digest_of_places(frame.reads)
             for key, part, leaf in _readable(self.name, output):
@@ -1265,7 +1342,13 @@ class _ModuleProbe:
                 if run.probing(place):
                     run.record(place, leaf, reads, frame.leaves)
                 _remember(run, part)
-                _watch_gradient(run, part, _gradient_place(place))
+        self.watch_gradients(output)
+
+    def watch_gradients(self, output):
+        for key, part in flatten(output):
+            if _is_torch(part):
+                place = _place_name("/".join(filter(None, (self.place, key))))
+                _watch_gradient(self.run, part, _gradient_place(place))
 
 
 def monitor_model(module, name=""):
