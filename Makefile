@@ -279,7 +279,7 @@ BESIDE = $(shell expr $$(nproc) \* 3 / 2)
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST) $(SIM_TESTS)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
-check-system: all $(SELFTEST) $(if $(FLAVOUR),,$(BENCHES)) $(TRY_LIBRARIES) $(SIMULATORS) $(BANDWIDTH) $(FAKE_NVML)
+check-system: all $(SELFTEST) $(BENCHES) $(TRY_LIBRARIES) $(SIMULATORS) $(BANDWIDTH) $(FAKE_NVML)
 	@MAKEFLAGS= REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -c tests/pytest.ini \
 	    -p no:cacheprovider -n $(BESIDE) --durations=15 $(PYTEST) tests/system tests/web
 soak: all $(SELFTEST)
@@ -314,7 +314,7 @@ detection: all $(SIMULATORS) $(SELFTEST)
 	    REPROD_LOCALISATIONS=20 $(PYTHON) -m pytest -v -c tests/pytest.ini -p no:cacheprovider \
 	    tests/system/test_detection.py tests/system/test_cudasim.py \
 	    tests/system/test_localise.py tests/system/test_golden.py
-build-tests: all $(TESTS) $(SELFTEST) $(if $(FLAVOUR),,$(BENCHES)) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS) $(BANDWIDTH)
+build-tests: all $(TESTS) $(SELFTEST) $(BENCHES) $(TRY_LIBRARIES) $(SIMULATORS) $(SIM_TESTS) $(BANDWIDTH)
 
 # On a machine with a GPU: needs gcc, g++, nvcc and Python, and none of the daemon's libraries.
 # The check builds them itself: its deadline includes that.

@@ -39,7 +39,7 @@ static void run_read(const struct memory *m)
     const uint64_t *words = (const uint64_t *)(const void *)m->values;
     uint64_t sum = 0;
 
-#pragma omp parallel for simd reduction(+ : sum) num_threads(m->threads)
+#pragma omp parallel for reduction(+ : sum) num_threads(m->threads)
     for (size_t i = 0; i < m->bytes / sizeof *words; i++) {
         sum += words[i];
     }
