@@ -29,6 +29,7 @@ class Service:
         self.options = list(options)
         self.process = None
         self.port = None
+        self.refused = None  # exit code of a start that ended before it listened
         self.log = self.folder / "log"
 
     def command(self):
@@ -41,6 +42,7 @@ class Service:
                                             text=True, env=self.env, bufsize=1)
         try:
             line = self.process.stdout.readline()
+            self.refused = self.process.wait(20) if not line else None
             assert line.startswith("listening on http://"), (line, self.log.read_text()[-2000:])
             self.port = int(line.rsplit(":", 1)[1])
             if ready:
