@@ -54,6 +54,7 @@ static void evidence_json(struct json_out *out, const struct cell *cell)
     out_int(out, "disturbed_runs", e->disturbed);
     out_int(out, "contended_runs", e->contended);
     out_int(out, "claimed_runs", e->claimed);
+    out_int(out, "warned_runs", e->warned);
     out_int(out, "distinct_digests", e->distinct_digests);
     out_real(out, "difference_probability_upper_bound",
              same ? verdict_difference_bound(e->runs[OUTCOME_COMPLETED]) : 1);

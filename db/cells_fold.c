@@ -142,6 +142,7 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
     e->disturbed += run->circumstances[0] != '\0';
     e->contended += run_is_contended(run);
     e->claimed += strcmp(run->claim, "deterministic") == 0;
+    e->warned += strcmp(run->claim, "non-deterministic") == 0;
     if (!run->circumstances[0] && fold_times(tx, cell, run, err) != ERR_OK) {
         return err->code;
     }
@@ -188,7 +189,7 @@ static enum err_code store_row(struct tx *tx, const struct cell_row *row,
         "UPDATE cell SET completed = ?, unsupported = ?, timeout = ?, crashed = ?,"
         " out_of_memory = ?, lost = ?, infra = ?, cancelled = ?, invalid = ?,"
         " iterations = ?, distinct_digests = ?, devices = ?, disturbed = ?,"
-        " contended = ?, claimed = ?,"
+        " contended = ?, claimed = ?, warned = ?,"
         " completed_since_failure = ?, last_failed_run = ?, last_completed_ms = ?,"
         " first_ms = ?, last_ms = ?, min_ns = ?, max_ns = ?, median_ns_sum = ?,"
         " digest = ?, digest_runs = ?, digest_iterations = ?, verdict = ?,"
@@ -208,6 +209,7 @@ static enum err_code store_row(struct tx *tx, const struct cell_row *row,
     query_bind_int(&q, e->disturbed);
     query_bind_int(&q, e->contended);
     query_bind_int(&q, e->claimed);
+    query_bind_int(&q, e->warned);
     query_bind_int(&q, e->completed_since_failure);
     query_bind_text_or_null(&q, row->last_failed_run);
     query_bind_int(&q, e->last_completed_ms);

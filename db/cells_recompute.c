@@ -85,7 +85,9 @@ static enum err_code sum_runs(struct recompute *r, struct err *err)
                 " count(json_extract(circumstances, '$.contention'))"
                 " FILTER (WHERE outcome = 'completed'),"
                 " count(*) FILTER (WHERE outcome = 'completed'"
-                " AND claim = 'deterministic')"
+                " AND claim = 'deterministic'),"
+                " count(*) FILTER (WHERE outcome = 'completed'"
+                " AND claim = 'non-deterministic')"
                 " FROM run WHERE cell = ? AND outcome IS NOT NULL");
     query_bind_int(&q, r->stored.cell.id);
     if (query_step(&q)) {
@@ -101,6 +103,7 @@ static enum err_code sum_runs(struct recompute *r, struct err *err)
         f->cell.evidence.disturbed = query_take_int(&q);
         f->cell.evidence.contended = query_take_int(&q);
         f->cell.evidence.claimed = query_take_int(&q);
+        f->cell.evidence.warned = query_take_int(&q);
     }
     return query_end(&q, err);
 }
@@ -225,6 +228,8 @@ static void compare(struct recompute *r, const struct judgement *judgement)
     report(r, "runs under contention", s->evidence.contended, f->evidence.contended);
     report(r, "runs that claim to be deterministic", s->evidence.claimed,
            f->evidence.claimed);
+    report(r, "runs that say they are non-deterministic", s->evidence.warned,
+           f->evidence.warned);
     report(r, "completed since the last failure", s->evidence.completed_since_failure,
            f->evidence.completed_since_failure);
     report(r, "last completed", s->evidence.last_completed_ms,

@@ -32,6 +32,7 @@ static void take_evidence(struct query *q, struct evidence *ret_evidence)
     ret_evidence->disturbed = query_take_int(q);
     ret_evidence->contended = query_take_int(q);
     ret_evidence->claimed = query_take_int(q);
+    ret_evidence->warned = query_take_int(q);
     ret_evidence->completed_since_failure = query_take_int(q);
     ret_evidence->last_completed_ms = query_take_int(q);
 }

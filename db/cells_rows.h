@@ -26,7 +26,7 @@ struct cell_row {
     "c.id, k.workload, k.version, k.variant, k.size, k.dtype, k.seed, k.is_control,"     \
     " e.id, c.completed, c.unsupported, c.timeout, c.crashed, c.out_of_memory, c.lost,"  \
     " c.infra, c.cancelled, c.invalid, c.iterations, c.distinct_digests, c.devices,"     \
-    " c.disturbed, c.contended, c.claimed,"                                              \
+    " c.disturbed, c.contended, c.claimed, c.warned,"                                    \
     " c.completed_since_failure, c.last_completed_ms, c.verdict, c.reason,"              \
     " c.changed_ms, c.first_ms, c.last_ms, c.min_ns, c.max_ns, c.median_ns_sum,"         \
     " c.digest, c.case_key, c.environment, k.no_control, c.last_failed_run,"             \

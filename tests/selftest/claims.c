@@ -8,6 +8,8 @@ static const struct workload_variant variants[] = {
       .claim = "deterministic", .compute = selftest_compute },
     { SELFTEST_VARIANT("honest", "claims not to be deterministic, and varies"),
       .claim = "non-deterministic", .compute = selftest_compute_varying },
+    { SELFTEST_VARIANT("warned", "claims not to be deterministic, and does not vary"),
+      .claim = "non-deterministic", .compute = selftest_compute },
 };
 
 static const struct workload selftest_claims = {

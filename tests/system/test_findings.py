@@ -18,6 +18,11 @@ def test_a_broken_claim_is_listed(tmp_path):
     cell = service.get(found["href"])
     assert cell["verdict"] == "varies" and cell["id"] == found["cell"]
     assert cell["evidence"]["claimed_runs"] == cell["evidence"]["runs"] == 3
+    cells = {run["cell"] for run in service.items(f"/v1/runs?job={job}")
+             if run["variant"] == "warned"}
+    [warned] = [service.get(f"/v1/cells/{cell}") for cell in cells]
+    assert warned["verdict"] == "inconclusive" and warned["evidence"]["warned_runs"] == 3
+    assert "calls non-deterministic" in warned["reason"]
     assert len(service.get(found["digests"])["items"]) == found["distinct_digests"]
     assert {run["claim"] for run in service.items(f"/v1/runs?cell={found['cell']}")} == {"deterministic"}
 

@@ -44,6 +44,7 @@ VERDICTS = {
     ("selftest_varies_once", "ordered"): {"varies"},
     ("selftest_claims", "broken"): {"varies"},
     ("selftest_claims", "kept"): {"reproducible"},
+    ("selftest_claims", "warned"): {"inconclusive"},
     ("selftest_stale_output", "ordered"): {"varies"},
     ("selftest_stale_output", "partial"): {"varies"},
     ("selftest_unsupported", "ordered"): {"unsupported"},

@@ -20,8 +20,8 @@ static void print_cell(void *arg, const struct cell *c)
                (long)e->completed_since_failure, (long)e->last_completed_ms,
                verdict_name(c->verdict), c->reason, (long)c->first_ms, (long)c->last_ms,
                (long)c->min_ns, (long)c->max_ns, (long)c->median_ns_sum, c->digest);
-    buf_printf(out, "  %ld %ld %ld\n", (long)e->disturbed, (long)e->contended,
-               (long)e->claimed);
+    buf_printf(out, "  %ld %ld %ld %ld\n", (long)e->disturbed, (long)e->contended,
+               (long)e->claimed, (long)e->warned);
     buf_printf(out, "  %ld: %ld %ld %ld\n", (long)c->times.runs, (long)c->times.lower_ns,
                (long)c->times.median_ns, (long)c->times.upper_ns);
 }
@@ -167,6 +167,7 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell SET disturbed = 1 WHERE id = 1",
         "UPDATE cell SET contended = 1 WHERE id = 1",
         "UPDATE cell SET claimed = 7 WHERE id = 1",
+        "UPDATE cell SET warned = 7 WHERE id = 1",
         "UPDATE run SET circumstances = '{}' WHERE cell = 1",
         "UPDATE cell SET verdict = 'inconclusive' WHERE verdict = 'reproducible'",
         "UPDATE cell SET reason = 'because' WHERE id = 2",

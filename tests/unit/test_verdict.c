@@ -44,6 +44,24 @@ static void test_green_must_be_earned(void **state)
     assert_int_equal(judge(completed(0, 0), &control_varied), VERDICT_UNMEASURED);
 }
 
+static void test_a_library_that_warns_is_believed(void **state)
+{
+    struct evidence e = completed(200, 1);
+    struct control none = { .no_control = "nothing races" };
+
+    (void)state;
+    e.warned = 1;
+    assert_int_equal(judge(e, &control_varied), VERDICT_INCONCLUSIVE);
+    assert_int_equal(judge(e, &none), VERDICT_INCONCLUSIVE);
+    assert_non_null(
+        strstr(verdict_judge(&e, &control_varied).reason, "calls non-deterministic"));
+    e.distinct_digests = 2;
+    assert_int_equal(judge(e, &control_varied), VERDICT_VARIES);
+    e = completed(200, 1);
+    e.claimed = 200;
+    assert_int_equal(judge(e, &control_varied), VERDICT_REPRODUCIBLE);
+}
+
 static void assert_reason(const struct control *c, enum verdict verdict, const char *part)
 {
     struct evidence e = completed(5, 1);
@@ -230,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_green_must_be_earned),
         cmocka_unit_test(test_a_control_counts_for_what_faced_the_same),
+        cmocka_unit_test(test_a_library_that_warns_is_believed),
         cmocka_unit_test(test_long_requests_are_cut),
         cmocka_unit_test(test_two_digests_vary_whatever_else),
         cmocka_unit_test(test_failures_are_never_green),

@@ -173,6 +173,13 @@ static struct judgement judge_one_digest(const struct evidence *e,
     if (!c->no_control && (!c->varied || c->faced < VERDICT_MIN_RUNS)) {
         return judge_unvouched(c);
     }
+    if (e->warned > 0) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "1 digest in %" PRId64 " run%s / %" PRId64
+                         " iteration%s, of an algorithm that its library calls "
+                         "non-deterministic: not seen to vary is not enough",
+                         runs, plural(runs), e->iterations, plural(e->iterations));
+    }
     return judgement(
         VERDICT_REPRODUCIBLE,
         "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64

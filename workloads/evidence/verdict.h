@@ -26,7 +26,7 @@ enum {
     VERDICT_MIN_RUNS = 2,
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 256,
-    VERDICT_RULES = 1 /* grows with every change of a verdict or of a reason's words, so
+    VERDICT_RULES = 2 /* grows with every change of a verdict or of a reason's words, so
                          that stored cells are judged anew (db/cells_judge.h) */
 };
 
@@ -39,6 +39,7 @@ struct evidence {
     int64_t disturbed;           /* completed runs under circumstances */
     int64_t contended;           /* of these, with load beside them */
     int64_t claimed; /* completed runs whose library promised to be deterministic */
+    int64_t warned;  /* completed runs whose library said that it is not deterministic */
     int64_t completed_since_failure; /* completed runs started after the last failure */
     int64_t last_completed_ms;       /* wall clock; 0: never */
 };
