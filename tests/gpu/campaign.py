@@ -27,6 +27,7 @@ import saved
 from check import NOTHING_CHECKED, RESULTS, build_folder
 
 RESERVED = 20  # seconds at the end, to save and to stop
+ROOM = 512 << 20  # bytes of memory that a database may need, with its copy
 
 
 def find_nvcc():
@@ -66,14 +67,14 @@ def arguments(argv):
 class Campaign:
     """What all steps share."""
 
-    def __init__(self, options, scratch):
+    def __init__(self, options, scratch, unpacked):
         self.options, self.scratch = options, pathlib.Path(scratch)
         self.started = time.monotonic()
         self.date = reports.now()
         self.out = pathlib.Path(options.out).resolve()
         if options.rehearse and RESULTS in (self.out, *self.out.parents):
             raise SystemExit(f"campaign.py: a rehearsal proves nothing, and is not written into {RESULTS}")
-        self.programs = steps.programs(options.bundle, self.scratch)
+        self.programs = steps.programs(options.bundle, pathlib.Path(unpacked))
         self.workers = build_folder() if options.build or options.rehearse else self.programs
         self.worker = self.workers / ("tests/reprod-worker-cudasim" if options.rehearse
                                       else "reprod-worker-cuda")
@@ -200,16 +201,24 @@ def find_device(campaign):
     return said.get("cause") or "the device that was asked for is not here"
 
 
-def scratch_parent(mounts, usual):
-    """Where the database may lie meanwhile, by the text of /proc/mounts: USUAL, or memory where
-    that is a network file system, as in some sandboxes."""
+def free_memory():
+    """Bytes that files in memory may take; containers often have 64 MiB for them."""
+    try:
+        return shutil.disk_usage("/dev/shm").free if os.access("/dev/shm", os.W_OK) else 0
+    except OSError:
+        return 0
+
+
+def scratch_parent(mounts, usual, memory):
+    """Where the database may lie meanwhile, by the text of /proc/mounts: USUAL, or in MEMORY, if
+    that many bytes suffice, where that is a network file system, as in some sandboxes."""
     best = ("", "")
     for line in mounts.splitlines():
         _, folder, kind, *_ = line.split()
         if (usual + "/").startswith(folder.rstrip("/") + "/") and len(folder) >= len(best[0]):
             best = (folder, kind)
     remote = best[1].startswith(("9p", "nfs", "cifs", "fuse", "virtiofs"))
-    return "/dev/shm" if remote and os.access("/dev/shm", os.W_OK) else usual
+    return "/dev/shm" if remote and memory >= ROOM else usual
 
 
 def interrupted(*_):
@@ -234,9 +243,11 @@ def run(campaign):
 def main(argv=None):
     options = arguments(argv)
     signal.signal(signal.SIGTERM, interrupted)
-    parent = scratch_parent(pathlib.Path("/proc/mounts").read_text(), os.path.realpath(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix="campaign.", dir=parent) as scratch:
-        campaign = Campaign(options, scratch)
+    usual = os.path.realpath(tempfile.gettempdir())
+    parent = scratch_parent(pathlib.Path("/proc/mounts").read_text(), usual, free_memory())
+    with tempfile.TemporaryDirectory(prefix="campaign.", dir=parent) as scratch, \
+            tempfile.TemporaryDirectory(prefix="bundle.", dir=usual) as unpacked:  # memory may be noexec
+        campaign = Campaign(options, scratch, unpacked)
         try:
             status = run(campaign)
         except KeyboardInterrupt:

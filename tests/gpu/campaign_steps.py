@@ -34,8 +34,9 @@ class Step:
 
 # Before the service
 
-def programs(given, scratch):
-    """Their folder: GIVEN, which may be an archive, or the build, or the newest bundle in it."""
+def programs(given, unpacked):
+    """Their folder: GIVEN, or UNPACKED if that is an archive, or the build, or the newest bundle
+    in it."""
     made = sorted(build_folder().glob("reprod-*-linux-*/reprod"), key=os.path.getmtime)
     if not given:
         return made[-1].parent if made and not (build_folder() / "reprod").exists() else build_folder()
@@ -43,8 +44,8 @@ def programs(given, scratch):
     if path.is_dir():
         return path
     with tarfile.open(path) as packed:
-        packed.extractall(scratch / "bundle")
-    [folder] = (scratch / "bundle").iterdir()
+        packed.extractall(unpacked)
+    [folder] = unpacked.iterdir()
     return folder
 
 

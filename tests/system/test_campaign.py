@@ -226,13 +226,39 @@ def test_without_a_gpu_nothing_is_written(fake, tmp_path):
 
 # Parts
 
-@pytest.mark.parametrize("mounts, found", [
-    ("none / overlay rw 0 0\n", "/tmp"), ("none / 9p rw 0 0\n", "/dev/shm"),
-    ("none / 9p rw 0 0\nnone /tmp tmpfs rw 0 0\n", "/tmp"), ("a / ext4 rw 0 0\nb /tmp nfs4 rw 0 0\n", "/dev/shm"),
-    ("a / ext4 rw 0 0\nb /tmp2 nfs4 rw 0 0\n", "/tmp"), ("", "/tmp"),
+PLENTY = 1 << 30
+
+
+@pytest.mark.parametrize("mounts, memory, found", [
+    ("none / overlay rw 0 0\n", PLENTY, "/tmp"), ("none / 9p rw 0 0\n", PLENTY, "/dev/shm"),
+    ("none / 9p rw 0 0\nnone /tmp tmpfs rw 0 0\n", PLENTY, "/tmp"),
+    ("a / ext4 rw 0 0\nb /tmp nfs4 rw 0 0\n", PLENTY, "/dev/shm"),
+    ("a / ext4 rw 0 0\nb /tmp2 nfs4 rw 0 0\n", PLENTY, "/tmp"), ("", PLENTY, "/tmp"),
+    ("none / 9p rw 0 0\n", 64 << 20, "/tmp"),
 ])
-def test_the_database_lies_on_no_network(mounts, found):
-    assert campaign_.scratch_parent(mounts, "/tmp") == found
+def test_the_database_lies_on_no_network(mounts, memory, found):
+    assert campaign_.scratch_parent(mounts, "/tmp", memory) == found
+
+
+def test_programs_are_unpacked_where_they_may_be_executed(tmp_path, monkeypatch):
+    """Memory may be mounted noexec, and the database lies there."""
+    folder, seen = tmp_path / "reprod-9.9", []
+    folder.mkdir()
+    (folder / "reprod").write_text("")
+    with tarfile.open(tmp_path / "b.tar.gz", "w:gz") as packed:
+        packed.add(folder, folder.name)
+    (tmp_path / "memory").mkdir()
+    monkeypatch.setattr(campaign_, "scratch_parent", lambda *_: tmp_path / "memory")
+    monkeypatch.setattr(campaign_, "run", lambda campaign: seen.append(
+        (campaign.programs, campaign.scratch)) or campaign_.NOTHING_CHECKED)
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        campaign_.main(["--out", str(tmp_path / "out"), "--bundle", str(tmp_path / "b.tar.gz")])
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    [(programs, scratch)] = seen
+    assert programs.name == "reprod-9.9" and scratch.parent == tmp_path / "memory"
+    assert tmp_path / "memory" not in programs.parents
 
 
 def test_stacks_are_sets_of_versions():
