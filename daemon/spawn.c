@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,6 +42,14 @@ static void set_signals(posix_spawnattr_t *attributes)
                                              POSIX_SPAWN_SETSIGDEF);
 }
 
+/* ENOSYS: before Linux 5.3; EPERM: a sandbox that does not know the call. */
+static int end_of(pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+    return fd < 0 && (errno == ENOSYS || errno == EPERM) ? eventfd(1, EFD_CLOEXEC) : fd;
+}
+
 enum err_code spawn(const struct spawn *spawn, pid_t *ret_pid, int *ret_pidfd,
                     struct err *err)
 {
@@ -60,12 +69,12 @@ enum err_code spawn(const struct spawn *spawn, pid_t *ret_pid, int *ret_pidfd,
     if (rc != 0) {
         return err_set_errno(err, rc, "cannot start %s", spawn->path);
     }
-    pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    pidfd = end_of(pid);
     if (pidfd < 0) {
         rc = errno;
         kill(-pid, SIGKILL);
         waitpid(pid, NULL, 0);
-        return err_set_errno(err, rc, "pidfd_open (Linux 5.3 or newer is needed)");
+        return err_set_errno(err, rc, "pidfd_open");
     }
     *ret_pid = pid;
     *ret_pidfd = pidfd;

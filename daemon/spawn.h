@@ -17,8 +17,11 @@ struct spawn {
 };
 
 /* The child leads a session and process group of its own, with default signal
- * dispositions and an empty mask.  The caller waits for it and closes ret_pidfd.
- * Descriptors that are not in fds must be close-on-exec. */
+ * dispositions and an empty mask.  The caller waits for it and closes ret_pidfd, which
+ * becomes readable when the child can be waited for.  A kernel without pidfds has one
+ * that is readable from the start: whoever polls it asks whether the child has ended, and
+ * if it has not, leaves the rest to SIGCHLD. Descriptors that are not in fds must be
+ * close-on-exec. */
 enum err_code spawn(const struct spawn *spawn, pid_t *ret_pid, int *ret_pidfd,
                     struct err *err);
 
