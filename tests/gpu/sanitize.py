@@ -1,14 +1,17 @@
 """compute-sanitizer over every variant, as far as time goes."""
+import dataclasses
 import os
 import pathlib
 import re
 import shutil
 import tempfile
 
+import judge
 from session import small_size
 
 KERNEL = re.compile(r"__global__\s+(?:static\s+)?void\s+(\w+)")
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")
+REFUSED = re.compile(r"device not supported|device is not supported", re.IGNORECASE)
 REPORT = re.compile(r"^========= (?=Error|Warning|Invalid|Race|Program hit)", re.MULTILINE)
 
 
@@ -48,6 +51,15 @@ def judge_racecheck(text, kernels):
     return f"{len(ours)} reports about our kernels; {line(ours[0])}"
 
 
+def looked(answer, text):
+    """Whether the tool saw the check compute: some that did not say "0 errors" all the same, and
+    those that refuse the device count that as one."""
+    own = [line for line in answer.output.splitlines() if not line.startswith("=====")]
+    ran = judge.judge_check(dataclasses.replace(answer, output="\n".join(own)))["outcome"] == "passed"
+    found = SUMMARY.findall(text)
+    return not REFUSED.search(text + answer.output + answer.errors) and (ran or bool(found) and found[-1] != "0")
+
+
 def first_report(text):
     parts = REPORT.split(text)
     return line(parts[1]) if len(parts) > 1 else "no report"
@@ -63,7 +75,8 @@ def sanitize(session, records, tool, root, until):
     for name, judgement in (("memcheck", judge_memcheck),
                             ("racecheck", lambda text: judge_racecheck(text, kernels))):
         def check(record, name=name, judgement=judgement):
-            found = judgement(log_of(session, tool, name, record))
+            answer, text = answer_and_log(session, tool, name, record)
+            found = judgement(text) if looked(answer, text) else None
             if found is None:
                 late.append(record)
             else:
@@ -74,17 +87,17 @@ def sanitize(session, records, tool, root, until):
         if late:
             session.skip(f"compute-sanitizer {name}: " + ", ".join(
                 f"{record['workload']} {record['variant']}" for record in late),
-                "deadline, or the tool did not finish here")
+                "deadline, or the tool did not finish here, or does not support the device")
 
 
-def log_of(session, tool, name, record):
+def answer_and_log(session, tool, name, record):
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log")
-        session.ask([tool, "--tool", name, "--log-file", log, session.worker, "--check",
-                     "--workload", record["workload"], "--variant", record["variant"],
-                     "--size", small_size(session.catalogue[record["workload"]]),
-                     "--device", session.device], limit=90)
+        answer = session.ask([tool, "--tool", name, "--log-file", log, session.worker, "--check",
+                              "--workload", record["workload"], "--variant", record["variant"],
+                              "--size", small_size(session.catalogue[record["workload"]]),
+                              "--device", session.device], limit=90)
         try:
-            return pathlib.Path(log).read_text(errors="replace")
+            return answer, pathlib.Path(log).read_text(errors="replace")
         except OSError:
-            return ""
+            return answer, ""

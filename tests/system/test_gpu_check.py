@@ -344,6 +344,26 @@ def test_sanitizer_logs():
     assert sanitize.judge_racecheck(unknown, kernels).startswith("3 hazards")
 
 
+CHECKED = ('{"ok":true,"outputs":[{"name":"y","ok":true,"instruments_ok":true,"elements":8,'
+           '"max_error_to_bound":0.5}]}\n')
+CLEAN, FOUND = "========= ERROR SUMMARY: 0 errors\n", "========= ERROR SUMMARY: 1 error\n"
+NO_DEVICE = "========= Error: Device not supported. Please refer to the documentation\n"
+
+
+@pytest.mark.parametrize("code, output, log, found", [
+    (0, CHECKED, CLEAN, "passed"), (0, "========= COMPUTE-SANITIZER\n" + CHECKED + "=========\n", CLEAN, "passed"),
+    (0, "", CLEAN, None), (1, "", CLEAN, None), (None, "", CLEAN, None), (1, CHECKED, CLEAN, None),
+    (0, CHECKED, NO_DEVICE + CLEAN, None), (1, "", NO_DEVICE + FOUND, None), (1, NO_DEVICE, FOUND, None),
+    (1, "", FOUND, "1 errors; no report"), (0, CHECKED, "", None),
+])
+def test_a_sanitizer_that_saw_nothing_computed_says_nothing(code, output, log, found, monkeypatch):
+    session, record = sessions.Session("worker", "cpu", 100, 1), variant("ordered", STEADY)
+    monkeypatch.setattr(sanitize, "answer_and_log", lambda *_: (runs.Answer(code, output, ""), log))
+    sanitize.sanitize(session, [record], "tool", ROOT, session.until(1))
+    assert record["sanitizers"].get("memcheck") == found
+    assert any("memcheck: " in item["what"] for item in session.not_run) == (found is None)
+
+
 def test_libraries_of_python_packages_are_found(tmp_path, monkeypatch):
     library = tmp_path / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9"
     library.parent.mkdir(parents=True)
