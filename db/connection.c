@@ -151,9 +151,6 @@ static enum err_code set_up_writer(struct tx *tx, struct err *err)
                           "PRAGMA synchronous = FULL;"
                           "PRAGMA journal_size_limit = 8388608;"
                           "PRAGMA secure_delete = OFF;"
-                          /* What a savepoint may have to put back: in memory, not in a
-                           * file that is written for every page of every write. */
-                          "PRAGMA temp_store = MEMORY;"
                           "PRAGMA foreign_keys = OFF;",
                           NULL, NULL, NULL);
 
@@ -246,7 +243,10 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, bool *ret_new,
         return err->code;
     }
     *ret_new = from == 0;
-    if (tx_execute(tx, "PRAGMA foreign_keys = ON", err) != ERR_OK ||
+    /* What a savepoint may have to put back: in memory, not in a file that is written for
+     * every page of every write.  Migrations sort all runs, which memory may not hold. */
+    if (tx_execute(tx, "PRAGMA temp_store = MEMORY", err) != ERR_OK ||
+        tx_execute(tx, "PRAGMA foreign_keys = ON", err) != ERR_OK ||
         follow_ids(tx, err) != ERR_OK) {
         return err->code;
     }

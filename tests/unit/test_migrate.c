@@ -290,6 +290,45 @@ static void test_a_database_of_version_2_opens(void **state)
     check_old_database(*state, 2);
 }
 
+static struct {
+    bool in_memory;        /* what is sorted stays there, as of now … */
+    bool sorted, had_room; /* … a migration has sorted all runs; it could use a file */
+} temporary;
+
+static int note_statement(unsigned type, void *arg, void *statement, void *text)
+{
+    const char *sql = text;
+
+    (void)type;
+    (void)arg;
+    (void)statement;
+    if (strncmp(sql, "PRAGMA temp_store", strlen("PRAGMA temp_store")) == 0) {
+        temporary.in_memory = true;
+    } else if (strncmp(sql, "INSERT INTO cell_device", 23) == 0) {
+        temporary.sorted = true;
+        temporary.had_room = !temporary.in_memory;
+    }
+    return 0;
+}
+
+static int trace_connection(sqlite3 *db, char **ret_error, const void *api)
+{
+    (void)ret_error;
+    (void)api;
+    return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, note_statement, NULL);
+}
+
+/* Ten million runs are a gigabyte to sort. */
+static void test_migrations_sort_in_files(void **state)
+{
+    memset(&temporary, 0, sizeof temporary);
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))trace_connection), SQLITE_OK);
+    check_old_database(*state, 2);
+    sqlite3_reset_auto_extension();
+    assert_true(temporary.sorted && temporary.had_room);
+    assert_true(temporary.in_memory);
+}
+
 static enum err_code pretend_other_rules(struct tx *tx, void *arg, struct err *err)
 {
     (void)arg;
@@ -369,6 +408,7 @@ int main(void)
         FILE_TEST(test_an_empty_file_becomes_a_database),
         FILE_TEST(test_a_database_of_version_1_opens),
         FILE_TEST(test_a_database_of_version_2_opens),
+        FILE_TEST(test_migrations_sort_in_files),
         FILE_TEST(test_cells_of_other_rules_are_judged_anew),
     };
 
