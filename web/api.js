@@ -1,7 +1,9 @@
 // Requests: JSON with ETag, problems as errors, and a limit on how often.
 
 const TIMEOUT_MS = 15000;
+const PAGE = 1000; // the most that a page of a list may have
 const answers = new Map(); // path -> {etag, data}
+const lists = new Map(); // path -> {paths, pages, items}: of its pages, and all of them
 
 /** A request that got no useful answer; its message is one plain sentence.  `status` 0:
  *  nobody answered. */
@@ -29,6 +31,23 @@ export async function getJson(path) {
   }
   answers.set(path, { etag: response.headers.get("ETag"), data });
   return data;
+}
+
+/** All items of the list at PATH, page after page.  The very same array as last time if no
+ *  page has changed. */
+export async function getList(path) {
+  const paths = [];
+  const pages = [];
+  do {
+    paths.push(withQuery(path, { limit: PAGE, cursor: pages.at(-1)?.next }));
+    pages.push(await getJson(paths.at(-1)));
+  } while (pages.at(-1).next);
+  const known = lists.get(path);
+  if (known && pages.length === known.pages.length && pages.every((page, i) => page === known.pages[i])) return known.items;
+  for (const old of known?.paths ?? []) if (!paths.includes(old)) answers.delete(old);
+  const items = pages.flatMap((page) => page.items);
+  lists.set(path, { paths, pages, items });
+  return items;
 }
 
 /** The JSON that answers a POST of DATA to PATH.  However often it is sent with the same

@@ -1,7 +1,7 @@
 // The page: what is chosen stands in the URL, what is known comes from the API, and each
 // part is told when either changes.
 
-import { ApiError, coalesce, getJson, withQuery } from "./api.js";
+import { ApiError, coalesce, getJson, getList, withQuery } from "./api.js";
 import { copyButton, fillSelect, setAttribute, setNotice, setText } from "./dom.js";
 import { createDetail, createLegend } from "./detail.js";
 import { createFacts } from "./facts.js";
@@ -157,9 +157,9 @@ const loadMatrix = loader("matrix", "The matrix could not be read", async () => 
 }, MATRIX_MS);
 
 const loadLists = loader("lists", "The tables and environments could not be read", async () => {
-  const answers = await Promise.all([getJson("/v1/profiles"), getJson("/v1/environments")]);
-  if (answers[0].items === profiles && answers[1].items === environments) return;
-  [profiles, environments] = answers.map((answer) => answer.items);
+  const answers = await Promise.all([getJson("/v1/profiles").then(({ items }) => items), getList("/v1/environments")]);
+  if (answers[0] === profiles && answers[1] === environments) return;
+  [profiles, environments] = answers;
   showSelects();
   showDetail();
   showJobs();

@@ -157,7 +157,9 @@ class Fixture:
             return 200, dict(body, environment=known[0]) if known else body
         name = path.removeprefix("/v1/")
         if name in self.state:
-            return 200, {"items": self.state[name], "next": None}
+            first, limit = (int(query.get(key, [default])[0]) for key, default in [("cursor", 0), ("limit", 100)])
+            rest = self.state[name][first:]
+            return 200, {"items": rest[:limit], "next": str(first + limit) if rest[limit:] else None}
         items = [each for each in self.state.get("workloads", []) if name == f"workloads/{each['workload']}"]
         if items:
             return 200, {"workload": items[0]["workload"], "items": items}

@@ -95,3 +95,13 @@ def test_choice_is_in_the_url(browser, fixture):
     wait_for("the same choice", lambda: value(browser, "#environment-select") == fixture_data.OTHER["id"])
     browser.back()
     wait_for("the choice before", lambda: value(browser, "#environment-select") == fixture_data.ENVIRONMENT["id"])
+
+
+def test_every_environment_can_be_chosen(browser, fixture):
+    server = fixture()
+    crowd = [dict(fixture_data.OTHER, id=f"{number:032x}") for number in range(1500)]
+    server.state["environments"] = [*crowd, fixture_data.ENVIRONMENT]
+    open_page(browser, server.url)
+    wait_for("the list", lambda: len(all_of(browser, "#environment-select option", "each.value")) == 1501)
+    assert value(browser, "#environment-select") == fixture_data.ENVIRONMENT["id"]
+    assert console_errors(browser) == []
