@@ -2,6 +2,7 @@
 and of the moment its time ends; it returns None, or what of it was cut.
 """
 import dataclasses
+import json
 import os
 import pathlib
 import subprocess
@@ -176,19 +177,25 @@ def framework(campaign, until):
 
 def table(campaign, until):
     """None, or why there is none; what it printed and wrote joins what is saved."""
-    written = campaign.scratch / "table.json"
-    command = [sys.executable, str(TABLE), "--table", "--device", "cuda", "--runs", "5", "--json", str(written)]
+    written, said = campaign.scratch / "table.json", {}
+    seconds = max(1.0, until - time.monotonic())
+    # What is cut has no table: a process more may be under way when no other is begun.
+    command = [sys.executable, str(TABLE), "--table", "--device", "cuda", "--runs", "5", "--json", str(written),
+               "--seconds", f"{seconds * 0.75:.0f}"]
     path = ":".join(part for part in (campaign.driver, os.environ.get("LD_LIBRARY_PATH")) if part)
-    answer = machine.runs.ask(command, max(1.0, until - time.monotonic()), {"LD_LIBRARY_PATH": path})
+    answer = machine.runs.ask(command, seconds, {"LD_LIBRARY_PATH": path})
     if answer.exit_code == NO_FRAMEWORK:
         raise Skipped(answer.errors.strip()[-200:] or "there is no PyTorch here")
     campaign.extras["framework.txt"] = answer.output + answer.errors
     if written.exists():
         campaign.extras["framework.json"] = written.read_text()
+        said = json.loads(written.read_text())
     if answer.exit_code is None:
         return "the framework's table did not end in time"
     if answer.exit_code:
         return f"the framework's table: exit status {answer.exit_code}, {answer.errors.strip()[-200:]}"
+    if said.get("processes_done") != said.get("processes_wanted"):
+        return f"{said['processes_done']} of {said['processes_wanted']} processes of the framework's table"
     return None
 
 

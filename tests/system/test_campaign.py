@@ -333,14 +333,16 @@ def test_a_training_runs_where_the_campaign_does(tmp_path):
 
 TABLE = """import sys
 assert sys.argv[1:6] == ["--table", "--device", "cuda", "--runs", "5"]
+assert 0 < float(sys.argv[sys.argv.index("--seconds") + 1]) < 20
+done = 15
 {then}
-open(sys.argv[sys.argv.index("--json") + 1], "w").write("[]")
+open(sys.argv[sys.argv.index("--json") + 1], "w").write('{{"processes_done":%d,"processes_wanted":15}}' % done)
 print("scatter, default: varies")
 """
 
 
 @pytest.mark.parametrize("then, seconds, found", [
-    ("pass", 20, None), ("sys.exit('planted')", 20, "exit status 1, planted"),
+    ("pass", 20, None), ("done = 7", 20, "7 of 15 processes"), ("sys.exit('planted')", 20, "exit status 1, planted"),
     ("import time; time.sleep(60)", 1, "did not end in time"), ("sys.exit(77)", 20, jobs.Skipped),
 ])
 def test_a_table_of_a_framework(then, seconds, found, tmp_path, monkeypatch):
@@ -354,7 +356,35 @@ def test_a_table_of_a_framework(then, seconds, found, tmp_path, monkeypatch):
     cause = steps.table(shared, time.monotonic() + seconds)
     assert cause is None if found is None else found in cause
     if found is None:
-        assert shared.extras == {"framework.txt": "scatter, default: varies\n", "framework.json": "[]"}
+        assert shared.extras == {"framework.txt": "scatter, default: varies\n", 
+                                 "framework.json": '{"processes_done":15,"processes_wanted":15}'}
+
+
+class Waiting:
+    def kill(self):
+        self.killed = True
+
+    def communicate(self):
+        return "", ""
+
+
+def test_a_table_whose_time_ends_is_of_what_there_is(monkeypatch, capsys):
+    sys.path.insert(0, str(jobs.EXAMPLES))
+    import train_pytorch
+    clock, begun = iter(range(100)), []
+    monkeypatch.setattr(train_pytorch.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(train_pytorch, "start_process", lambda _, variant: begun.append((variant, Waiting())) or
+                        begun[-1][1])
+    monkeypatch.setattr(train_pytorch, "finish_process", lambda *_: (
+        {"ctc": {"outcome": "completed", "digest": "a", "losses_bits": [], "milliseconds": 1}}, 0, None))
+    monkeypatch.setattr(sys, "argv", ["train_pytorch.py", "--table", "--trainings", "ctc", "--seconds", "5"])
+    asked = train_pytorch.parse()
+    runs, counted = train_pytorch.collect(asked)
+    assert counted == (5, 15) and [len(runs["ctc", name]) for name in train_pytorch.VARIANTS] == [2, 2, 1]
+    assert len(begun) == 6 and begun[-1][1].killed
+    found = train_pytorch.summarize(asked, runs)["ctc"]
+    assert {one["verdict"] for one in found.values()} == {"inconclusive"}
+    assert "the deadline came after 5 of 15 processes" in capsys.readouterr().err
 
 
 def test_the_examples_are_configurations(start_service):

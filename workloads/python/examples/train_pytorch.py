@@ -398,12 +398,18 @@ def finish_process(process, timeout):
 
 
 def collect(arguments):
-    """{(training, variant): [run, ...]}.  Variants take turns; while a process computes, the
-    next one imports PyTorch and waits."""
+    """{(training, variant): [run, ...]} and how many processes ran of how many.  Variants take
+    turns; while a process computes, the next one imports PyTorch and waits."""
+    end = time.monotonic() + (arguments.seconds or float("inf"))
     order = [variant for _ in range(arguments.runs) for variant in VARIANTS]
     runs = {key: [] for key in itertools.product(arguments.trainings, VARIANTS)}
     waiting = start_process(arguments, order[0])
     for at, variant in enumerate(order):
+        if at and time.monotonic() >= end:
+            waiting.kill()
+            waiting.communicate()
+            print("the deadline came after %d of %d processes" % (at, len(order)), file=sys.stderr)
+            return runs, (at, len(order))
         process = waiting
         waiting = start_process(arguments, order[at + 1]) if at + 1 < len(order) else None
         found, status, cause = finish_process(process, arguments.timeout)
@@ -419,7 +425,7 @@ def collect(arguments):
                 "cause": cause or "the process said nothing of it"})
         print("%d of %d processes%s" % (at + 1, len(order), ", failed: " + cause if cause else ""),
               file=sys.stderr)
-    return runs
+    return runs, (len(order), len(order))
 
 
 def difference_bound(runs):
@@ -438,7 +444,7 @@ def judge(runs, control_varied, is_control):
     if refused:
         return "unsupported", refused[0]["cause"]
     if len(runs) < 2:
-        return "inconclusive", "one run shows nothing"
+        return "inconclusive", "%s shows nothing" % ("one run" if runs else "no run")
     if is_control:
         return "inconclusive", "the control did not vary"
     if not control_varied:
@@ -506,11 +512,12 @@ def print_table(report):
 
 def make_table(arguments):
     began, started = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    runs = collect(arguments)
+    runs, (done, wanted) = collect(arguments)
     said = [run for own in runs.values() for run in own if "facts" in run]
     report = {"schema": "reprod-pytorch-table", "version": 1, "started_at": started,
               "facts": said[0]["facts"] if said else None,
-              "processes_a_variant": arguments.runs, "seed": arguments.seed,
+              "processes_a_variant": arguments.runs, "processes_done": done,
+              "processes_wanted": wanted, "seed": arguments.seed,
               "steps": len(next((run["losses_bits"] for run in said if "losses_bits" in run), [])),
               "seconds": time.monotonic() - began, "trainings": summarize(arguments, runs)}
     if len({json.dumps(run["facts"]) for run in said}) > 1:
@@ -571,6 +578,8 @@ def parse():
     table.add_argument("--seed", type=natural, default=1)
     table.add_argument("--threads", type=natural, default=0, help="of a CPU (default: PyTorch's)")
     table.add_argument("--timeout", type=float, default=300, help="seconds a process (300)")
+    table.add_argument("--seconds", type=float, default=0,
+                       help="after them no process is begun, and the table is of what there is")
     parser.add_argument("--once", choices=VARIANTS, help=argparse.SUPPRESS)
     return parser.parse_args()
 
