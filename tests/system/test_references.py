@@ -7,8 +7,6 @@ import subprocess
 
 import pytest
 
-from service import Service
-
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REPROD_BUILD", REPO / "build"))
 
@@ -57,13 +55,11 @@ def test_versions(carried, identifier, version):
         (said or "").split(",")[0] == (version or "") for said in carried[identifier])
 
 
-def test_they_are_shown(tmp_path):
-    service = Service(tmp_path, options=["--no-survey"]).start()
-    service.get("/v1/workloads")
+def test_they_are_shown(start_service):
+    service = start_service(worker=BUILD / "reprod-worker")
     workload, = service.get("/v1/workloads/bias_add_bwd")["items"]
     assert {"id": "tensorflow PR 31465", "solved": "TF 2.1",
             "title": "deterministic bias_add gradient by TF_DETERMINISTIC_OPS"} in workload["references"]
     text = service.request("GET", "/v1/workloads/bias_add_bwd.txt")[2]
     assert "\n  tensorflow PR 31465 (TF 2.1)\n" in text and "unordered (control)" in text
     assert service.request("GET", "/v1/workloads/bias_add.txt")[0] == 404
-    assert service.stop() == 0
