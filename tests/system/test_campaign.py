@@ -356,7 +356,7 @@ def test_a_table_of_a_framework(then, seconds, found, tmp_path, monkeypatch):
     cause = steps.table(shared, time.monotonic() + seconds)
     assert cause is None if found is None else found in cause
     if found is None:
-        assert shared.extras == {"framework.txt": "scatter, default: varies\n", 
+        assert shared.extras == {"framework.txt": "scatter, default: varies\n",
                                  "framework.json": '{"processes_done":15,"processes_wanted":15}'}
 
 

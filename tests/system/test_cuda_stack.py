@@ -124,4 +124,4 @@ def test_a_workload_of_cuda_alone_is_none_of_a_cpu(with_cudnn):
     status, _, said = with_cudnn.request("POST", "/v1/jobs", {
         "workloads": ["cudnn_conv_fwd"], "devices": [cpu]})
     assert (status, said["detail"]) == (
-        422, "workload 'cudnn_conv_fwd' has no implementation for any chosen device and stack")
+        422, "/workloads/0: workload 'cudnn_conv_fwd' has no implementation for any chosen device and stack")
