@@ -167,10 +167,11 @@ static enum err_code judge_all(struct tx *tx, int64_t now_ms, struct err *err)
     return query_run(&q, err);
 }
 
-static enum err_code load_rules(struct tx *tx, int64_t *ret_rules, struct err *err)
+enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err)
 {
     struct query q;
 
+    *ret_rules = 0;
     query_begin(&q, tx, "SELECT rules FROM judged");
     if (query_step(&q)) {
         *ret_rules = query_take_int(&q);
@@ -180,8 +181,8 @@ static enum err_code load_rules(struct tx *tx, int64_t *ret_rules, struct err *e
 
 enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *err)
 {
-    int64_t rules = 0;
-    enum err_code code = load_rules(tx, &rules, err);
+    int64_t rules;
+    enum err_code code = cells_judged_by(tx, &rules, err);
 
     if (code != ERR_OK || rules == VERDICT_RULES) {
         return code;

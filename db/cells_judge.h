@@ -20,6 +20,9 @@ enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
 enum err_code cells_judge_dependants(struct tx *tx, const struct cell_row *row,
                                      const char *run, int64_t now_ms, struct err *err);
 
+/* Which VERDICT_RULES the stored verdicts follow. */
+enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err);
+
 /* Judges all cells anew, in a transaction of its own, if they were judged by other rules
  * than VERDICT_RULES: at the first start of a program that has others. */
 enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *err);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "db/cells.h"
+#include "db/cells_judge.h"
 #include "db/connection.h"
+#include "db/migrate.h"
 #include "db/runs_trace.h"
 #include "db/tx.h"
 
@@ -123,10 +125,42 @@ static enum err_code check_rows(struct check *c, struct err *err)
                            &c->counts->cells_differing, err);
 }
 
+/* What this program computes anew can be compared with what it has stored itself. */
+static enum err_code check_up_to_date(struct check *c, struct err *err)
+{
+    int64_t version = 0;
+    int64_t rules;
+    struct query q;
+
+    query_begin(&q, c->tx, "PRAGMA user_version");
+    if (query_step(&q)) {
+        version = query_take_int(&q);
+    }
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    if (version < migrate_current()) {
+        return err_set(err, ERR_CONFLICT,
+                       "it has schema %" PRId64
+                       ", this program %d, to which the service "
+                       "brings it when it starts: check it then",
+                       version, migrate_current());
+    }
+    if (cells_judged_by(c->tx, &rules, err) != ERR_OK) {
+        return err->code;
+    }
+    return rules == VERDICT_RULES
+               ? ERR_OK
+               : err_set(err, ERR_CONFLICT,
+                         "its cells were judged by the rules of another reprod; the "
+                         "service judges them anew when it starts: check it then");
+}
+
 /* One transaction: all checks see the same instant. */
 static enum err_code check_all(struct check *c, struct err *err)
 {
     if (tx_execute(c->tx, "BEGIN", err) != ERR_OK || check_integrity(c, err) != ERR_OK ||
+        (!c->counts->damaged && check_up_to_date(c, err) != ERR_OK) ||
         check_rows(c, err) != ERR_OK) {
         return err->code;
     }
@@ -144,6 +178,7 @@ enum err_code fsck_database(const char *path, void (*report)(void *arg, const ch
     if (code == ERR_OK) {
         code = check_all(&check, err);
         tx_free(check.tx);
+        return code == ERR_CONFLICT ? err_wrap(err, "%s", path) : code;
     }
     return code;
 }

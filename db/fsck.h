@@ -19,7 +19,8 @@ struct fsck_counts {
 
 /* Calls REPORT(arg, line) for every fault.  Returns ERR_OK when the check could be made,
  * whatever it found: ret_counts tells.  ERR_NOT_FOUND, ERR_CORRUPT (not a database at
- * all) and ERR_NEWER as store_open would. */
+ * all) and ERR_NEWER as store_open would; ERR_CONFLICT: store_open has not yet brought it
+ * to what this program stores. */
 enum err_code fsck_database(const char *path, void (*report)(void *arg, const char *line),
                             void *arg, struct fsck_counts *ret_counts, struct err *err);
 

@@ -122,6 +122,20 @@ static void test_fsck_beside_a_daemon(void **state)
     fill(f, 5, 6);
 }
 
+/* fsck says nothing about PATH but why it cannot yet. */
+static void check_fsck_waits(const char *path, const char *why)
+{
+    struct buf lines = BUF_INIT;
+    struct fsck_counts counts;
+    struct err err;
+
+    assert_int_equal(fsck_database(path, collect_line, &lines, &counts, &err),
+                     ERR_CONFLICT);
+    assert_non_null(strstr(err.message, why));
+    assert_int_equal(lines.length, 0);
+    buf_release(&lines);
+}
+
 static enum err_code damage(struct tx *tx, void *arg, struct err *err)
 {
     int rc = sqlite3_exec(tx->db, arg, NULL, NULL, NULL);
@@ -160,6 +174,27 @@ static void test_fsck_sees_damage(void **state)
     buf_release(&lines);
 }
 
+/* An upgrade is no damage, and nothing differs because of it. */
+static void test_fsck_waits_for_an_upgrade(void **state)
+{
+    static char older_rules[] =
+        "UPDATE judged SET rules = 1;"
+        "UPDATE cell SET reason = 'as of old'";
+    struct fixture *f = *state;
+    char command[256];
+
+    fill(f, 1, 4);
+    fixture_write(f, damage, older_rules);
+    check_fsck_waits(f->path, "rules of another reprod");
+    fixture_close(f);
+    fixture_open(f);
+    assert_int_equal(fsck(f->path, NULL).cells_differing, 0);
+    fixture_close(f);
+    snprintf(command, sizeof command, "cp tests/fixtures/v2.db %s", f->path);
+    assert_int_equal(system(command), 0);
+    check_fsck_waits(f->path, "schema 2");
+}
+
 static void test_fsck_sees_damaged_pages(void **state)
 {
     struct fixture *f = *state;
@@ -187,6 +222,7 @@ int main(void)
         STORE_TEST(test_bad_places),
         STORE_TEST(test_fsck_beside_a_daemon),
         STORE_TEST(test_fsck_sees_damage),
+        STORE_TEST(test_fsck_waits_for_an_upgrade),
         STORE_TEST(test_fsck_sees_damaged_pages),
     };
 
