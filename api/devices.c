@@ -16,7 +16,7 @@ struct presence {
 struct view {
     struct presence *present;
     int count;
-    json_t *hosts;    /* as the fleet has them; those that were shown are taken out */
+    json_t *hosts;    /* as the fleet has them; those that were seen are taken out */
     const char *only; /* NULL: all are shown */
     int shown;
     struct json_out out;
@@ -119,12 +119,9 @@ static const char *cause_of(const json_t *configured)
                       : "it is not in the configuration";
 }
 
-static void show_host(void *arg, const struct host *host)
+static void host_json(struct json_out *out, const struct host *host,
+                      const json_t *configured)
 {
-    struct view *view = arg;
-    struct json_out *out = &view->out;
-    json_t *configured = take_configured(view, host->name);
-
     out_open(out, NULL, '{');
     out_text(out, "name", host->name);
     out_bool(out, "online", json_is_true(json_object_get(configured, "online")));
@@ -133,19 +130,30 @@ static void show_host(void *arg, const struct host *host)
     out_time(out, "first_seen_at", host->first_seen_ms);
     out_time(out, "last_seen_at", host->last_seen_ms);
     out_close(out, '}');
+}
+
+static void show_host(void *arg, const struct host *host)
+{
+    struct view *view = arg;
+    json_t *configured = take_configured(view, host->name);
+
+    host_json(&view->out, host, configured);
     json_decref(configured);
 }
 
 /* Those that have never been taken in. */
 static void show_unseen_hosts(struct view *view)
 {
-    while (json_array_size(view->hosts) > 0) {
+    size_t i;
+    json_t *host;
+
+    json_array_foreach(view->hosts, i, host)
+    {
         struct host unseen = { .name = "" };
 
-        copy_text(
-            unseen.name, sizeof unseen.name,
-            json_string_value(json_object_get(json_array_get(view->hosts, 0), "name")));
-        show_host(view, &unseen);
+        copy_text(unseen.name, sizeof unseen.name,
+                  json_string_value(json_object_get(host, "name")));
+        host_json(&view->out, &unseen, host);
     }
 }
 

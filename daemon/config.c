@@ -1,12 +1,14 @@
 #include "daemon/config.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/mem.h"
 #include "daemon/config_workloads.h"
 #include "daemon/external.h"
+#include "workloads/evidence/case.h"
 #include "workloads/evidence/catalogue.h"
 #include "workloads/evidence/recipe.h"
 
@@ -148,6 +150,21 @@ static enum err_code check_env(struct reader *r, size_t index, json_t *env)
     return ERR_OK;
 }
 
+/* The name of OWNER, which stands at POINTER, is kept whole in SIZE bytes. */
+static enum err_code check_name(struct reader *r, const char *pointer,
+                                const json_t *owner, size_t size)
+{
+    char name[80];
+    char problem[64];
+
+    if (json_string_length(json_object_get(owner, "name")) < size) {
+        return ERR_OK;
+    }
+    snprintf(name, sizeof name, "%s/name", pointer);
+    snprintf(problem, sizeof problem, "has more than %zu bytes", size - 1);
+    return fail(r, name, problem);
+}
+
 static enum err_code check_stack(struct reader *r, size_t index, json_t *stack)
 {
     char pointer[64];
@@ -157,6 +174,9 @@ static enum err_code check_stack(struct reader *r, size_t index, json_t *stack)
     snprintf(pointer, sizeof pointer, "stacks/%zu", index);
     if (!json_is_object(stack) || !is_text(json_object_get(stack, "name"))) {
         return fail(r, pointer, "must be an object with a name");
+    }
+    if (check_name(r, pointer, stack, CASE_NAME_SIZE) != ERR_OK) {
+        return r->err->code;
     }
     json_object_foreach(stack, key, value)
     {
@@ -203,7 +223,7 @@ static enum err_code check_host(struct reader *r, size_t index, json_t *host)
             return fail(r, pointer, "launch must be texts only");
         }
     }
-    return ERR_OK;
+    return check_name(r, pointer, host, CASE_TITLE_SIZE);
 }
 
 static enum err_code check_path(struct reader *r, const char *key, size_t index,

@@ -47,6 +47,8 @@ def refused(folder, *options, config=None):
      "/stacks/0/env/TF_USE_CUDNN_AUTOTUNE: must not be set"),
     ({"hosts": [{"name": "a"}]}, "/hosts/0"),
     ({"hosts": [{"name": "a", "launch": [1]}]}, "/hosts/0"),
+    ({"hosts": [{"name": 256 * "a", "launch": ["a"]}]}, "/hosts/0/name: has more than 255 bytes"),
+    ({"stacks": [{"name": 64 * "a"}]}, "/stacks/0/name: has more than 63 bytes"),
     ('{"data": "a", "data": "b"}', "line 1"),
     ('{"data": ', "line 1"),
     ("[]", "must be a JSON object"),
