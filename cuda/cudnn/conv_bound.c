@@ -17,7 +17,7 @@ enum { FFT_STAGES = 18 };
 /* How much the transforms of 6x6 tiles amplify, which is more than those of 4x4 do: for
  * each element the sum over points of |a| |g| |b|, with the 2-norms of the rows of G and
  * B; and its root of the sum of squares.  Squared, for two dimensions. */
-static const double amplified = 19.5 * 19.5, amplified_wgrad = 20.1 * 20.1;
+static const double amplified = 19.6 * 19.6, amplified_wgrad = 20.1 * 20.1;
 static const double spread = 9.75 * 9.75, spread_wgrad = 9.85 * 9.85;
 
 enum {

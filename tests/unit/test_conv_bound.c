@@ -306,6 +306,59 @@ static void test_bounds_of_methods(void **state)
             }
 }
 
+static double norm_of(const float *row, int count)
+{
+    double squares = 0;
+
+    for (int i = 0; i < count; i++)
+        squares += (double)row[i] * row[i];
+    return sqrt(squares);
+}
+
+/* What transforms of tiles of 6x6, for OUTPUTS of them a side, make of an error. */
+static double amplification(int outputs)
+{
+    int taps = POINTS + 1 - outputs;
+    double largest = 0;
+
+    for (int i = 0; i < outputs; i++) {
+        double sum = 0;
+
+        for (int point = 0; point < POINTS; point++) {
+            float row[POINTS];
+
+            for (int j = 0; j < taps; j++)
+                row[j] = scales[point] * vandermonde(point, j, taps);
+            sum += fabs(vandermonde(point, i, outputs)) * norm_of(row, taps) *
+                   norm_of(b[point], POINTS);
+        }
+        largest = fmax(largest, sum);
+    }
+    return largest * largest;
+}
+
+/* The bound has at least what the matrices amount to, and little more. */
+static void test_amplification(void **state)
+{
+    (void)state;
+    for (int pass = 0; pass < 2; pass++) {
+        struct conv_bound how = { .method = CONV_WINOGRAD,
+                                  .arithmetic = CUDNN_ARITHMETIC_FMA,
+                                  .dtype = DTYPE_FLOAT32,
+                                  .pass = pass ? CUDNN_BACKWARD_FILTER : CUDNN_FORWARD,
+                                  .planes = 1,
+                                  .height = 4,
+                                  .width = 4 };
+        struct conv_sums of = { .norms = 1 };
+        double roundings = 42 * 0x1p-24, twice = pass ? 2 : 1; /* tiles of x overlap */
+        double found = conv_bound(&how, &of) / twice / (roundings / (1 - roundings));
+        double least = amplification(pass ? 3 : 4);
+
+        if (!(found >= least && found < 1.02 * least))
+            fail_msg("pass %d: %g in the bound, %g in the matrices", pass, found, least);
+    }
+}
+
 /* A result of 16 bits is rounded once more, however exact it was before. */
 static void test_half_results(void **state)
 {
@@ -326,6 +379,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds_of_methods),
+        cmocka_unit_test(test_amplification),
         cmocka_unit_test(test_half_results),
     };
 
