@@ -63,6 +63,17 @@ static enum err_code check_libraries(const json_t *libraries, struct err *err)
     return ERR_OK;
 }
 
+/* A warning in other words would be none. */
+static enum err_code check_claim(const char *claim, struct err *err)
+{
+    if (claim && strcmp(claim, "deterministic") != 0 &&
+        strcmp(claim, "non-deterministic") != 0) {
+        return err_set(err, ERR_PROTOCOL,
+                       "claim is not deterministic, non-deterministic or null");
+    }
+    return ERR_OK;
+}
+
 static enum err_code check_start(const struct start_event *start, struct err *err)
 {
     enum err_code rc;
@@ -77,8 +88,7 @@ static enum err_code check_start(const struct start_event *start, struct err *er
     if ((rc =
              member_check_hex("input_digest", start->input_digest, DIGEST_DIGITS, err)) ||
         (rc = check_length("algorithm", start->algorithm, CASE_TITLE_SIZE, err)) ||
-        (rc = check_length("claim", start->claim ? start->claim : "", CASE_NAME_SIZE,
-                           err)) ||
+        (rc = check_claim(start->claim, err)) ||
         (rc = run_environment_check(start->environment, start->backend, start->threads,
                                     err)) ||
         (rc = check_libraries(start->libraries, err)) ||

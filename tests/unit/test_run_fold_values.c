@@ -52,6 +52,7 @@ static void test_every_wrong_value(void **state)
         { 0, "iterations", "2", "iterations is 2" },
         { 0, "device", "\"cpu:host-b\"", "device is 'cpu:host-b'" },
         { 0, "claim", "7", "claim" },
+        { 0, "claim", "\"nondeterministic\"", "claim is not deterministic, non-" },
         { 0, "input_digest", "\"00\"", "input_digest" },
         { 0, "input_digest", "null", "start:" },
         { 0, "backend", "\"cuda\"", "environment.backend" },
