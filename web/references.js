@@ -27,5 +27,5 @@ async function fill(part, list, workload) {
 }
 
 function item({ id, title, solved }) {
-  return el("li", {}, el("b", { text: id }), solved ? ` (${solved})` : "", el("span", { class: "muted", text: ` ${title}` }));
+  return el("li", {}, el("strong", { text: id }), solved ? ` (${solved})` : "", el("span", { class: "muted", text: ` ${title}` }));
 }

@@ -11,7 +11,7 @@ import pathlib
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import fixture_data
 
@@ -155,7 +155,7 @@ class Fixture:
             body = dict(self.state["matrix"], table=query.get("table", ["documents-2020"])[0])
             known = [each for each in self.state["environments"] if each["id"] == chosen]
             return 200, dict(body, environment=known[0]) if known else body
-        name = path.removeprefix("/v1/")
+        name = unquote(path.removeprefix("/v1/"))
         if name in self.state:
             first, limit = (int(query.get(key, [default])[0]) for key, default in [("cursor", 0), ("limit", 100)])
             rest = self.state[name][first:]

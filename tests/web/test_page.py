@@ -122,9 +122,12 @@ def test_hostile_text_is_text(browser, fixture):
     server.state = poison(json.loads(json.dumps(server.state)))
     server.state["jobs"][0]["request"] = {"workloads": [HOSTILE, {"a": 1}], "variants": [HOSTILE]}
     server.state["jobs"][0]["state"] = HOSTILE
+    for each in server.state["workloads"]:
+        each["references"] = [{"id": HOSTILE, "title": HOSTILE, "solved": HOSTILE}]
     open_page(browser, server.url, f"/?cell=%3Cimg%20src%3Dx%20onerror%3Dpwned%3D1%3E&environment=%3Cb%3E")
     js(browser, "document.querySelector('.cell.solved, .cell.unsolved').click()")
     wait_for("the panel", lambda: HOSTILE in text(browser, "#detail"))
+    wait_for("the references", lambda: HOSTILE in text(browser, "#detail .references"))
     for part in (".matrix thead", "#legend", ".facts", "#jobs"):
         assert HOSTILE in text(browser, part)
     assert all_of(browser, "img", "each.getAttribute('src')") == ["favicon.svg"]
