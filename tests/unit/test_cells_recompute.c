@@ -176,8 +176,7 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell_time SET bucket = 1000000 WHERE cell = 1",
         "DELETE FROM cell_time WHERE cell = 1",
         "DELETE FROM cell_digest WHERE cell = 1",
-        "INSERT INTO cell_device (cell, device, options, runs) VALUES (1, 'cpu:x', '', "
-        "1)",
+        "INSERT INTO cell_device VALUES (1, 'cpu:x', '', 1, NULL)",
         "UPDATE cell_device SET runs = 3 WHERE cell = 1",
         "UPDATE cell_device SET digest = NULL WHERE cell = 1",
         "UPDATE cell_device SET options = '{}' WHERE cell = 1",
