@@ -13,12 +13,16 @@ import subprocess
 import time
 import uuid
 
+import pytest
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REPROD_BUILD", REPO / "build"))
 REPROD = BUILD / "reprod"
 LIMIT = 60
 GRACE_MS = 1000
 FOREVER_MS = 600_000
+# What is the same few lines again and again, many megabytes long.
+volume = pytest.mark.skipif("san-" in str(BUILD), reason="the build without sanitizers does")
 LIBC_SIGNALS = 0b11 << 31  # 32 and 33: posix_spawn ignores them, nothing can set them
 
 PROBE = {"v": 1, "backend": "cpu", "worker_build": "0123456789", "versions": {},

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from agent import (BUILD, CATALOGUE, FOREVER_MS, GOOD_CATALOGUE, GOOD_PROBE, LIBC_SIGNALS,
-                   LIMIT, PROBE, REPROD, Agent)
+                   LIMIT, PROBE, REPROD, Agent, volume)
 
 pytestmark = pytest.mark.flavour
 
@@ -220,7 +220,8 @@ def test_a_log_without_end_is_not_kept(run_one):
 @pytest.mark.parametrize("body", [
     "exec head -c 70000 /dev/zero >&3",                 # a line, too long
     "head -c 70000 /dev/zero >&3; exec sleep 1000",
-    """exec yes "{\\"a\\":\\"$(head -c 60000 /dev/zero | tr '\\000' x)\\"}" >&3""",
+    pytest.param("""exec yes "{\\"a\\":\\"$(head -c 60000 /dev/zero | tr '\\000' x)\\"}" >&3""",
+                 marks=volume),
 ])
 def test_flood(run_one, body):
     _, events, exited = run_one(body)
@@ -228,6 +229,7 @@ def test_flood(run_one, body):
     assert len(events) <= 1118  # of 60 KB in 64 MiB
 
 
+@volume
 def test_as_many_events_as_are_allowed_and_one_more(run_one):
     _, events, exited = run_one("yes '{}' | head -n 300002 >&3; exec sleep 1000")
     assert exited["reason"] == "flood"
@@ -341,8 +343,10 @@ def selftests():
     if not SELFTEST.exists():
         return [pytest.param("", "", marks=pytest.mark.skip("the self-test worker is not built"))]
     out = subprocess.run([SELFTEST, "--catalogue"], capture_output=True, check=True).stdout
-    return [(w["workload"], v["name"]) for w in map(json.loads, out.splitlines())
-            if w["workload"].startswith("selftest_") for v in w["variants"]]
+    found = [(w["workload"], v["name"]) for w in map(json.loads, out.splitlines())
+             if w["workload"].startswith("selftest_") for v in w["variants"]]
+    return [pytest.param(*each, marks=volume if each == ("selftest_flood", "ordered") else ())
+            for each in found]
 
 
 @pytest.mark.parametrize("workload, variant", selftests())

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from agent import BUILD, LIMIT, Agent, processes, wait_until
+from agent import BUILD, LIMIT, Agent, processes, volume, wait_until
 
 pytestmark = pytest.mark.flavour
 
@@ -188,6 +188,7 @@ def test_the_death_of_the_parent_is_the_end_of_the_agent(script):
         agent.wait_gone()
 
 
+@volume
 def test_nobody_reads(script):
     """Backpressure: a daemon that does not read holds up the worker, not memory."""
     lines = 9000
