@@ -12,9 +12,7 @@ started=$SECONDS
 REPROD_CACHE_DIR=$(mktemp -d) # stored choices of algorithms: not those of the user
 export REPROD_CACHE_DIR
 export NVCC_ARCHS=${NVCC_ARCHS-75} # with its PTX, which every GPU served can run
-builds=$(mktemp -d)
-ahead=''
-trap 'kill -- "-$ahead" 2>/dev/null; rm -rf "$REPROD_CACHE_DIR" "$builds"' EXIT
+trap 'rm -rf "$REPROD_CACHE_DIR"' EXIT
 
 stage() { # NAME COMMAND...
     local name=$1 from=$SECONDS
@@ -28,44 +26,14 @@ stage() { # NAME COMMAND...
     fi
     echo "--- $name: $((SECONDS - from)) s"
 }
-build() { # NAME MAKE-ARGUMENTS...
-    local name=$1
+build_and() { # TARGET MAKE-ARGUMENTS...
+    local target=$1
     shift
-    nice -n 19 make --no-print-directory -j"$jobs" build-tests "$@" >"$builds/$name" 2>&1
-    echo $? >"$builds/$name.ended"
-    mv "$builds/$name.ended" "$builds/$name.status"
-}
-# Half of the tests wait rather than work: meanwhile, what comes after them is built.
-build_ahead() {
-    set -m
-    (
-        build clang CC=clang
-        build address "${thorough[@]}"
-        build thread "${races[@]}"
-    ) &
-    ahead=$!
-    set +m
-}
-build_and_check() {
-    local built
-    make --no-print-directory -j"$jobs" build-tests
-    built=$?
-    build_ahead
-    [ "$built" = 0 ] &&
-        make --no-print-directory -j"$jobs" -Otarget check
-}
-check_built() { # NAME MAKE-ARGUMENTS...
-    local name=$1
-    shift
-    until [ -e "$builds/$name.status" ] || ! kill -0 "$ahead"; do sleep 0.2; done
-    cat "$builds/$name"
-    [ "$(cat "$builds/$name.status")" = 0 ] &&
-        make --no-print-directory -j"$jobs" -Otarget check "$@"
+    make --no-print-directory -j"$jobs" build-tests "$@" &&
+        make --no-print-directory -j"$jobs" -Otarget "$target" "$@"
 }
 
-thorough=('SAN=address,undefined' CFLAGS="-O1 -g1")
-races=(SAN=thread CFLAGS="-O1 -g1")
-stage 'gcc: unit and system tests' build_and_check
+stage 'gcc: unit and system tests' build_and check
 export REPROD_KILLS=10 # the first stage killed the service more often; make soak: a thousand times
 stage 'lint' make --no-print-directory -j"$jobs" lint LINT=quick
 # What another compiler and another OpenMP can change: bits, races, processes.
@@ -74,7 +42,7 @@ stage 'clang: unit and system tests' build_and check CC=clang \
 # Workloads run in its unit tests, each in a process of its own: without the three that ask
 # only for their bits.
 stage 'AddressSanitizer, UBSan: unit and system tests' \
-    check_built address "${thorough[@]}" \
+    build_and check SAN=address,undefined CFLAGS="-O1 -g1" \
     PYTEST="-m flavour -k 'not real_workloads and not golden and not detection'"
 # The worker is not instrumented there (see the Makefile): its own tests would repeat others.
 worker_tests=''
@@ -82,7 +50,7 @@ for name in worker processes detection golden; do
     worker_tests="$worker_tests --ignore=tests/system/test_$name.py"
 done
 stage 'ThreadSanitizer: unit and system tests' \
-    check_built thread "${races[@]}" PYTEST="-m flavour $worker_tests"
+    build_and check SAN=thread CFLAGS="-O1 -g1" PYTEST="-m flavour $worker_tests"
 
 echo "=== all stages: $((SECONDS - started)) s"
 [ -z "$failures" ] || echo "failed stages:$failures"
