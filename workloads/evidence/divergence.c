@@ -1,56 +1,15 @@
-#include "workloads/evidence/divergence.h"
-
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/base/mem.h"
+#include "workloads/evidence/divergence_tree.h"
 #include "workloads/evidence/trace_reads.h"
-
-enum { NONE = -1 };
-
-/* What some of the runs showed at a record. */
-struct value {
-    struct digest in, out; /* all that it reads (trace_reads.h), and what it wrote */
-    int32_t runs, first_run;
-    int32_t next; /* index in `values`, or NONE */
-};
-
-struct position {
-    int64_t step;
-    int32_t iteration, place; /* index in `names`; NONE: there is no room for it */
-    bool says_all;            /* in every run */
-    struct value value;
-};
-
-/* A stretch of records that runs have in common.  Where structures part, segments branch:
- * together they are a tree, and each run a path from its root. */
-struct segment {
-    int parent;   /* NONE for the first */
-    int64_t from; /* position of its first record */
-    struct position *positions;
-    int64_t count, capacity;
-};
-
-struct divergence {
-    struct segment segments[DIVERGENCE_STRUCTURES_MAX];
-    int segment_count;
-    struct value *values;
-    int32_t value_count, value_capacity;
-    struct trace names; /* only places: those that were met */
-    int64_t traces, records, truncated, unplaced, roots, apart;
-    int64_t first_length; /* records of the first trace */
-    int root_segment, first_segment;
-    int64_t root, first; /* positions, or NONE */
-    int64_t parting;     /* position where structures part first, or NONE */
-    struct position parted[2];
-};
 
 struct divergence *divergence_new(void)
 {
     struct divergence *d = xcalloc(1, sizeof *d);
 
     trace_init(&d->names);
-    d->root = d->first = d->parting = NONE;
+    d->root = d->first = d->parting = DIVERGENCE_NONE;
     return d;
 }
 
@@ -67,33 +26,26 @@ void divergence_free(struct divergence *d)
     free(d);
 }
 
-/* Structure */
-
-static bool same_record(const struct position *a, const struct position *b)
-{
-    return a->place == b->place && a->step == b->step && a->iteration == b->iteration;
-}
-
 /* Segments that lie behind the root serve no more: no run gets there. */
 static int find_free_segment(struct divergence *d)
 {
     if (d->segment_count < DIVERGENCE_STRUCTURES_MAX) {
         return d->segment_count++;
     }
-    for (int i = 1; i < d->segment_count && d->root != NONE; i++) {
+    for (int i = 1; i < d->segment_count && d->root != DIVERGENCE_NONE; i++) {
         if (d->segments[i].from > d->root) {
             return i;
         }
     }
-    return NONE;
+    return DIVERGENCE_NONE;
 }
 
 static int add_segment(struct divergence *d, int parent, int64_t from)
 {
     int index = find_free_segment(d);
 
-    if (index != NONE) {
-        struct segment *s = &d->segments[index];
+    if (index != DIVERGENCE_NONE) {
+        struct divergence_segment *s = &d->segments[index];
 
         s->parent = parent;
         s->from = from;
@@ -103,14 +55,16 @@ static int add_segment(struct divergence *d, int parent, int64_t from)
 }
 
 /* NULL where it has no record at that position. */
-static struct position *segment_at(const struct segment *s, int64_t at)
+static struct divergence_position *segment_at(const struct divergence_segment *s,
+                                              int64_t at)
 {
     int64_t i = at - s->from;
 
     return s->positions && i >= 0 && i < s->count ? &s->positions[i] : NULL;
 }
 
-static void append(struct segment *s, const struct position *position)
+static void append(struct divergence_segment *s,
+                   const struct divergence_position *position)
 {
     if (!s->positions || s->count == s->capacity) {
         s->capacity = s->capacity ? 2 * s->capacity : 64;
@@ -119,12 +73,13 @@ static void append(struct segment *s, const struct position *position)
     s->positions[s->count++] = *position;
 }
 
-static void note_parting(struct divergence *d, int64_t at, const struct position *known,
-                         const struct position *here)
+static void note_parting(struct divergence *d, int64_t at,
+                         const struct divergence_position *known,
+                         const struct divergence_position *here)
 {
-    static const struct position end = { .place = NONE };
+    static const struct divergence_position end = { .place = DIVERGENCE_NONE };
 
-    if (d->parting == NONE || at < d->parting) {
+    if (d->parting == DIVERGENCE_NONE || at < d->parting) {
         d->parting = at;
         d->parted[0] = known ? *known : end;
         d->parted[1] = here ? *here : end;
@@ -138,31 +93,33 @@ struct walk {
     bool alone; /* on a stretch that no run went before: it is being recorded */
 };
 
-/* The branch of W's segment at AT that goes on with HERE, or NONE. */
+/* The branch of W's segment at AT that goes on with HERE, or DIVERGENCE_NONE. */
 static int find_branch(const struct divergence *d, const struct walk *w, int64_t at,
-                       const struct position *here)
+                       const struct divergence_position *here)
 {
     for (int i = 0; i < d->segment_count; i++) {
-        const struct segment *s = &d->segments[i];
-        const struct position *first = s->from == at ? segment_at(s, at) : NULL;
+        const struct divergence_segment *s = &d->segments[i];
+        const struct divergence_position *first =
+            s->from == at ? segment_at(s, at) : NULL;
 
-        if (first && s->parent == w->segment && same_record(first, here)) {
+        if (first && s->parent == w->segment && divergence_same_place(first, here)) {
             return i;
         }
     }
-    return NONE;
+    return DIVERGENCE_NONE;
 }
 
 /* Moves W to where HERE, the record at AT, has its place, made if need be.  NULL where
  * the bounds leave none. */
-static struct position *find_position(struct divergence *d, struct walk *w, int64_t at,
-                                      const struct position *here)
+static struct divergence_position *find_position(struct divergence *d, struct walk *w,
+                                                 int64_t at,
+                                                 const struct divergence_position *here)
 {
-    struct segment *s = &d->segments[w->segment];
-    struct position *known = segment_at(s, at);
+    struct divergence_segment *s = &d->segments[w->segment];
+    struct divergence_position *known = segment_at(s, at);
     int branch;
 
-    if (known && same_record(known, here)) {
+    if (known && divergence_same_place(known, here)) {
         return known;
     }
     if (w->alone) {
@@ -171,9 +128,9 @@ static struct position *find_position(struct divergence *d, struct walk *w, int6
     }
     note_parting(d, at, known, here);
     branch = find_branch(d, w, at, here);
-    if (branch == NONE) {
+    if (branch == DIVERGENCE_NONE) {
         branch = add_segment(d, w->segment, at);
-        if (branch == NONE) {
+        if (branch == DIVERGENCE_NONE) {
             return NULL;
         }
         w->alone = true;
@@ -183,12 +140,10 @@ static struct position *find_position(struct divergence *d, struct walk *w, int6
     return d->segments[branch].positions;
 }
 
-/* Values */
-
 static void drop_behind(struct divergence *d, int64_t position)
 {
     for (int i = 0; i < d->segment_count; i++) {
-        struct segment *s = &d->segments[i];
+        struct divergence_segment *s = &d->segments[i];
         int64_t keep = position + 1 - s->from;
 
         if (s->count > keep) {
@@ -197,7 +152,8 @@ static void drop_behind(struct divergence *d, int64_t position)
     }
 }
 
-static bool add_value(struct divergence *d, struct value *head, const struct value *value)
+static bool add_value(struct divergence *d, struct divergence_value *head,
+                      const struct divergence_value *value)
 {
     if (d->value_count == DIVERGENCE_VALUES_MAX) {
         return false;
@@ -215,14 +171,14 @@ static bool add_value(struct divergence *d, struct value *head, const struct val
 /* Adds what the run of W shows in HERE to what is KNOWN there.  Returns false where the
  * bounds leave no room. */
 static bool compare(struct divergence *d, const struct walk *w, int64_t at,
-                    struct position *known, const struct position *here)
+                    struct divergence_position *known,
+                    const struct divergence_position *here)
 {
-    const struct value *got = &here->value;
+    const struct divergence_value *got = &here->value;
     bool parts = false;
 
     known->says_all = known->says_all && here->says_all;
-    for (struct value *v = &known->value; v;
-         v = v->next == NONE ? NULL : &d->values[v->next]) {
+    for (struct divergence_value *v = &known->value; v; v = divergence_next_value(d, v)) {
         if (digest_equal(v->in, got->in)) {
             if (digest_equal(v->out, got->out)) {
                 v->runs++;
@@ -231,11 +187,11 @@ static bool compare(struct divergence *d, const struct walk *w, int64_t at,
             parts = true;
         }
     }
-    if (d->first == NONE || at < d->first) {
+    if (d->first == DIVERGENCE_NONE || at < d->first) {
         d->first = at;
         d->first_segment = w->segment;
     }
-    if (parts && (d->root == NONE || at < d->root)) {
+    if (parts && (d->root == DIVERGENCE_NONE || at < d->root)) {
         d->root = at;
         d->root_segment = w->segment;
         d->roots++;
@@ -246,8 +202,9 @@ static bool compare(struct divergence *d, const struct walk *w, int64_t at,
 
 /* The next record of READS.  PLACES: the indices of its places in the names, plus one; 0:
  * not met yet. */
-static struct position next_position(struct divergence *d, struct trace_reads *reads,
-                                     int32_t *places, int32_t run)
+static struct divergence_position next_position(struct divergence *d,
+                                                struct trace_reads *reads,
+                                                int32_t *places, int32_t run)
 {
     const struct trace_record *record = &reads->trace->records[reads->at];
     int32_t *place = &places[record->place];
@@ -256,15 +213,15 @@ static struct position next_position(struct divergence *d, struct trace_reads *r
     if (*place == 0) {
         *place = trace_add_place(&d->names, reads->trace->places[record->place]) + 1;
     }
-    return (struct position){ .step = record->step,
-                              .iteration = record->iteration,
-                              .place = *place - 1,
-                              .says_all = digest_equal(all, record->in),
-                              .value = { .in = all,
-                                         .out = record->out,
-                                         .runs = 1,
-                                         .first_run = run,
-                                         .next = NONE } };
+    return (struct divergence_position){ .step = record->step,
+                                         .iteration = record->iteration,
+                                         .place = *place - 1,
+                                         .says_all = digest_equal(all, record->in),
+                                         .value = { .in = all,
+                                                    .out = record->out,
+                                                    .runs = 1,
+                                                    .first_run = run,
+                                                    .next = DIVERGENCE_NONE } };
 }
 
 /* Whether TRACE was followed to its end, or to the root. */
@@ -276,10 +233,11 @@ static bool follow(struct divergence *d, const struct trace *trace, struct walk 
 
     trace_reads_init(&reads, trace);
     for (int64_t at = 0;
-         followed && at < trace->count && (d->root == NONE || at <= d->root); at++) {
-        struct position here = next_position(d, &reads, places, w->run);
-        struct position *known =
-            here.place == NONE ? NULL : find_position(d, w, at, &here);
+         followed && at < trace->count && (d->root == DIVERGENCE_NONE || at <= d->root);
+         at++) {
+        struct divergence_position here = next_position(d, &reads, places, w->run);
+        struct divergence_position *known =
+            here.place == DIVERGENCE_NONE ? NULL : find_position(d, w, at, &here);
 
         followed = known && ((w->alone && known->value.first_run == w->run) ||
                              compare(d, w, at, known, &here));
@@ -293,10 +251,10 @@ static bool follow(struct divergence *d, const struct trace *trace, struct walk 
 static void end_walk(struct divergence *d, const struct trace *trace,
                      const struct walk *w)
 {
-    const struct segment *s = &d->segments[w->segment];
-    const struct position *next = segment_at(s, trace->count);
+    const struct divergence_segment *s = &d->segments[w->segment];
+    const struct divergence_position *next = segment_at(s, trace->count);
 
-    if (d->root != NONE && trace->count > d->root) {
+    if (d->root != DIVERGENCE_NONE && trace->count > d->root) {
         d->apart += w->segment != 0;
         return;
     }
@@ -311,7 +269,7 @@ void divergence_add(struct divergence *d, const struct trace *trace)
     struct walk w = { .run = (int32_t)d->traces };
 
     if (d->traces == 0) {
-        add_segment(d, NONE, 0);
+        add_segment(d, DIVERGENCE_NONE, 0);
         d->first_length = trace->count;
         w.alone = true;
     }
@@ -323,110 +281,4 @@ void divergence_add(struct divergence *d, const struct trace *trace)
     d->traces++;
     d->truncated += trace->dropped > 0;
     d->records = trace->count > d->records ? trace->count : d->records;
-}
-
-/* Results */
-
-static const struct position *position_at(const struct divergence *d, int segment,
-                                          int64_t at)
-{
-    while (at < d->segments[segment].from) {
-        segment = d->segments[segment].parent;
-    }
-    return &d->segments[segment].positions[at - d->segments[segment].from];
-}
-
-static struct divergence_place describe(const struct divergence *d,
-                                        const struct position *p, int64_t at)
-{
-    return (struct divergence_place){ .position = at,
-                                      .iteration = p->iteration,
-                                      .step = p->step,
-                                      .says_all = p->says_all,
-                                      .place = p->place == NONE
-                                                   ? ""
-                                                   : d->names.places[p->place] };
-}
-
-static struct divergence_place describe_at(const struct divergence *d, int segment,
-                                           int64_t at)
-{
-    const struct position *p;
-    struct divergence_place place = { .position = NONE, .place = "" };
-
-    if (at == NONE) {
-        return place;
-    }
-    p = position_at(d, segment, at);
-    place = describe(d, p, at);
-    for (int64_t i = 0; i < at; i++) {
-        place.occurrence += same_record(position_at(d, segment, i), p);
-    }
-    return place;
-}
-
-/* The runs of all values that read what V read, and the most frequent of them. */
-static int64_t sum_alike(const struct divergence *d, const struct value *head,
-                         const struct value *v, const struct value **ret_most)
-{
-    int64_t runs = 0;
-
-    *ret_most = v;
-    for (const struct value *other = head; other;
-         other = other->next == NONE ? NULL : &d->values[other->next]) {
-        if (digest_equal(other->in, v->in)) {
-            runs += other->runs;
-            if (other->runs > (*ret_most)->runs ||
-                (other->runs == (*ret_most)->runs &&
-                 other->first_run < (*ret_most)->first_run)) {
-                *ret_most = other;
-            }
-        }
-    }
-    return runs;
-}
-
-static void count_pairs(const struct divergence *d, struct divergence_result *result)
-{
-    const struct value *head = &position_at(d, d->root_segment, d->root)->value;
-
-    for (const struct value *v = head; v;
-         v = v->next == NONE ? NULL : &d->values[v->next]) {
-        const struct value *most;
-        int64_t alike = sum_alike(d, head, v, &most);
-
-        result->pairs += v->runs * (alike - 1);
-        result->pairs_parted += v->runs * (alike - v->runs);
-        if (most != v) {
-            result->runs_parted += v->runs;
-            result->example[0] = most->first_run;
-            result->example[1] = v->first_run;
-        }
-    }
-    result->pairs /= 2;
-    result->pairs_parted /= 2;
-}
-
-void divergence_result(const struct divergence *d, struct divergence_result *ret_result)
-{
-    *ret_result = (struct divergence_result){
-        .traces = d->traces,
-        .records = d->records,
-        .truncated = d->truncated,
-        .unplaced = d->unplaced,
-        .roots = d->roots,
-        .runs_apart = d->apart,
-        .example = { NONE, NONE },
-        .root = describe_at(d, d->root_segment, d->root),
-        .first = describe_at(d, d->first_segment, d->first),
-    };
-    for (int i = 0; i < 2; i++) {
-        ret_result->structure[i] =
-            d->parting == NONE
-                ? (struct divergence_place){ .position = NONE, .place = "" }
-                : describe(d, &d->parted[i], d->parting);
-    }
-    if (d->root != NONE) {
-        count_pairs(d, ret_result);
-    }
 }
