@@ -51,7 +51,7 @@ int cursor_decode(char kind, const char *cursor, char ret_key[CURSOR_KEY_SIZE])
         }
     }
     plain[length] = '\0';
-    if (length < 2 || length >= CURSOR_KEY_SIZE + 2 || plain[0] != kind ||
+    if (length < 3 || length >= CURSOR_KEY_SIZE + 2 || plain[0] != kind ||
         plain[1] != ':' || strlen(plain) != length) {
         return -1;
     }

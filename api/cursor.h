@@ -7,7 +7,7 @@
 
 enum { CURSOR_KEY_SIZE = 64, CURSOR_SIZE = 128 };
 
-/* KIND is one letter per list; KEY is shorter than CURSOR_KEY_SIZE. */
+/* KIND is one letter per list; KEY is 1 to CURSOR_KEY_SIZE - 1 bytes. */
 void cursor_encode(char kind, const char *key, char ret_cursor[CURSOR_SIZE]);
 
 /* Returns 0, or -1 if CURSOR was not made by cursor_encode for KIND. */

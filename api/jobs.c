@@ -16,7 +16,7 @@ static int64_t eta_of(const struct request *r, const char *id)
 /* One page of the list: read, completed with what only the loop knows, then written. */
 struct page {
     int limit, count; /* one more than the limit is read, to see whether there is more */
-    char before[CURSOR_KEY_SIZE];
+    char before[ID_SIZE];
     struct job jobs[PARAM_LIMIT_MAX + 1];
     int64_t eta_ms[PARAM_LIMIT_MAX + 1];
 };
@@ -90,7 +90,7 @@ void jobs_get_list(struct request *r)
 
     request_keep(r, page, page_free);
     page->limit = param_limit(r);
-    param_cursor(r, 'j', page->before);
+    param_cursor_id(r, 'j', page->before);
     if (!params_refused(r)) {
         request_read(r, read_page, add_etas);
     }

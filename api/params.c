@@ -48,13 +48,27 @@ static void refuse_cursor(struct request *r)
                            "is not a cursor of this list; take it from its 'next'");
 }
 
-void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE])
+/* "" if it is not given. */
+static void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE])
 {
     const char *text = request_parameter(r, "cursor");
 
     ret_key[0] = '\0';
     if (text && cursor_decode(kind, text, ret_key) != 0) {
         refuse_cursor(r);
+    }
+}
+
+void param_cursor_id(struct request *r, char kind, char ret_id[ID_SIZE])
+{
+    char key[CURSOR_KEY_SIZE];
+
+    ret_id[0] = '\0';
+    param_cursor(r, kind, key);
+    if (key[0] && !id_valid(key)) {
+        refuse_cursor(r);
+    } else {
+        copy_text(ret_id, ID_SIZE, key);
     }
 }
 

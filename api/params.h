@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "api/cursor.h"
+#include "daemon/base/id.h"
 
 struct request;
 
@@ -17,8 +18,8 @@ enum { PARAM_LIMIT_DEFAULT = 100, PARAM_LIMIT_MAX = 1000 };
 int param_limit(struct request *r);
 int param_limit_up_to(struct request *r, int max);
 
-/* "cursor" of a list of KIND; "" if it is not given. */
-void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE]);
+/* "cursor" of a list of KIND whose keys are ids; "" if it is not given. */
+void param_cursor_id(struct request *r, char kind, char ret_id[ID_SIZE]);
 
 /* The same of a list whose keys are positive numbers; 0 if it is not given. */
 int64_t param_cursor_number(struct request *r, char kind);

@@ -11,7 +11,7 @@
 struct page {
     struct runs_filter filter;
     int limit, count;
-    char before[CURSOR_KEY_SIZE];
+    char before[ID_SIZE];
     char last[ID_SIZE]; /* the last that is shown */
     struct json_out out;
 };
@@ -86,7 +86,7 @@ void runs_get_list(struct request *r)
 
     request_keep(r, page, page_free);
     page->limit = param_limit(r);
-    param_cursor(r, 'r', page->before);
+    param_cursor_id(r, 'r', page->before);
     if (job && !id_valid(job)) {
         problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "job",
                                "'%.64s' is not the id of a job", job);

@@ -170,7 +170,10 @@ def test_not_acceptable(service):
     ("/v1/jobs?limit=", "invalid-parameter", "limit"),
     ("/v1/jobs?limit=1&limit=2", "invalid-parameter", "limit"),
     ("/v1/jobs?cursor=!!", "invalid-parameter", "cursor"),
-    ("/v1/jobs?cursor=cjowMQ", "invalid-parameter", "cursor"),
+    ("/v1/jobs?cursor=cjowMQ", "invalid-parameter", "cursor"),  # r:01, of another list
+    ("/v1/jobs?cursor=ajowMQ", "invalid-parameter", "cursor"),  # j:01, no id
+    ("/v1/runs?cursor=cjp-fg", "invalid-parameter", "cursor"),  # r:~~
+    ("/v1/runs?cursor=cjo", "invalid-parameter", "cursor"),  # r:
     ("/v1/cells/1/history?cursor=aDp4", "invalid-parameter", "cursor"),  # h:x, no number
     ("/v1/findings?cursor=Zjp4", "invalid-parameter", "cursor"),
     ("/v1/jobs?limits=1", "unknown-parameter", "limits"),

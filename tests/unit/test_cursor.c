@@ -10,10 +10,10 @@
 
 static void test_every_length_survives(void **state)
 {
-    char key[CURSOR_KEY_SIZE] = "";
+    char key[CURSOR_KEY_SIZE] = "0";
 
     (void)state;
-    for (size_t n = 0; n < CURSOR_KEY_SIZE; n++) {
+    for (size_t n = 1; n < CURSOR_KEY_SIZE; n++) {
         char cursor[CURSOR_SIZE];
         char back[CURSOR_KEY_SIZE] = "?";
 
@@ -41,7 +41,8 @@ static void test_another_list_refuses_it(void **state)
 
 static void test_garbage_is_refused(void **state)
 {
-    static const char *const bad[] = { "", "a", "!!!!", "ajo=", "01J00", "ag", "AAAA" };
+    static const char *const bad[] = { "",      "a",  "!!!!", "ajo=",
+                                       "01J00", "ag", "ajo",  "AAAA" };
     char long_one[300];
     char back[CURSOR_KEY_SIZE];
 
