@@ -2,34 +2,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "daemon/base/mem.h"
-
-/* Names to compare with and to suggest from. */
-struct choices {
-    const char **names;
-    int count;
-};
-
-static bool choices_hold(const struct choices *c, const char *name)
-{
-    for (int i = 0; i < c->count; i++) {
-        if (strcmp(c->names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void choices_add(struct choices *c, const char *name)
-{
-    if (choices_hold(c, name)) {
-        return;
-    }
-    c->names = xrealloc(c->names, (size_t)(c->count + 1) * sizeof *c->names);
-    c->names[c->count++] = name;
-}
+#include "api/choices.h"
 
 /* Every name of LIST, the request's member KEY, is one of CHOICES. */
 static void check_names(const struct name_list *list, const char *key,
@@ -37,39 +11,40 @@ static void check_names(const struct name_list *list, const char *key,
                         const struct choices *choices, struct problems *problems)
 {
     for (int i = 0; i < list->count; i++) {
-        const char *near;
         char pointer[64];
+        char *near;
 
         if (choices_hold(choices, list->names[i])) {
             continue;
         }
-        near = nearest_name(list->names[i], choices->names, choices->count);
+        near = choices_suggestion(choices, list->names[i]);
         snprintf(pointer, sizeof pointer, "/%s/%d", key, i);
-        problems_add(problems, kind, pointer, "%s '%.100s'%s%s%s", what, list->names[i],
-                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        problems_add(problems, kind, pointer, "%s '%.100s'%s", what, list->names[i],
+                     near);
+        free(near);
     }
 }
 
 static void check_workloads(const struct job_wishes *wishes,
                             const struct catalogue *catalogue, struct problems *problems)
 {
-    struct choices all = { NULL, 0 };
+    struct choices all = { .count = 0 };
 
     for (int i = 0; i < catalogue_count(catalogue); i++) {
         choices_add(&all, catalogue_at(catalogue, i)->name);
     }
     check_names(&wishes->workloads, "workloads", PROBLEM_UNKNOWN_WORKLOAD,
                 "there is no workload", &all, problems);
-    free(all.names);
+    choices_release(&all);
 }
 
 /* Variants, sizes and dtypes: at least one of the chosen workloads has each. */
 static void check_parts(const struct job_wishes *wishes,
                         const struct catalogue *catalogue, struct problems *problems)
 {
-    struct choices variants = { NULL, 0 };
-    struct choices sizes = { NULL, 0 };
-    struct choices dtypes = { NULL, 0 };
+    struct choices variants = { .count = 0 };
+    struct choices sizes = { .count = 0 };
+    struct choices dtypes = { .count = 0 };
 
     for (int i = 0; i < catalogue_count(catalogue); i++) {
         const struct catalogue_workload *w = catalogue_at(catalogue, i);
@@ -93,17 +68,17 @@ static void check_parts(const struct job_wishes *wishes,
                 "none of the chosen workloads has a size", &sizes, problems);
     check_names(&wishes->dtypes, "dtypes", PROBLEM_UNKNOWN_DTYPE,
                 "none of the chosen workloads has a dtype", &dtypes, problems);
-    free(variants.names);
-    free(sizes.names);
-    free(dtypes.names);
+    choices_release(&variants);
+    choices_release(&sizes);
+    choices_release(&dtypes);
 }
 
 static void check_devices(const struct job_wishes *wishes,
                           const struct api_device *devices, int device_count,
                           struct problems *problems)
 {
-    struct choices ids = { NULL, 0 };
-    struct choices stacks = { NULL, 0 };
+    struct choices ids = { .count = 0 };
+    struct choices stacks = { .count = 0 };
 
     for (int i = 0; i < device_count; i++) {
         choices_add(&ids, devices[i].id);
@@ -113,8 +88,8 @@ static void check_devices(const struct job_wishes *wishes,
                 &ids, problems);
     check_names(&wishes->stacks, "stacks", PROBLEM_UNKNOWN_STACK, "there is no stack",
                 &stacks, problems);
-    free(ids.names);
-    free(stacks.names);
+    choices_release(&ids);
+    choices_release(&stacks);
 }
 
 void job_names_check(const struct job_wishes *wishes, const struct catalogue *catalogue,

@@ -1,8 +1,10 @@
 #include "api/matrix_choice.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "api/choices.h"
 #include "api/params.h"
 #include "daemon/base/mem.h"
 #include "workloads/evidence/catalogue.h"
@@ -69,12 +71,14 @@ struct search {
     bool found;
     char backend[CASE_NAME_SIZE], model[CASE_TITLE_SIZE];
     char environment[DIGEST_TEXT_SIZE];
+    struct choices devices; /* to suggest from */
 };
 
 static void match_device(void *arg, const struct device *device)
 {
     struct search *s = arg;
 
+    choices_add(&s->devices, device->id);
     if (strcmp(device->id, s->id) == 0) {
         s->found = true;
         copy_text(s->backend, sizeof s->backend, device->backend);
@@ -109,14 +113,18 @@ static enum err_code find_by_device(struct tx *tx, const struct matrix_choice *c
 {
     struct search s = { .id = choice->device };
 
-    if (devices_each(tx, match_device, &s, err) != ERR_OK) {
-        return err->code;
-    }
-    if (!s.found) {
+    if (devices_each(tx, match_device, &s, err) == ERR_OK && !s.found) {
+        char *near = choices_suggestion(&s.devices, choice->device);
+
         problems_add_parameter(problems, PROBLEM_UNKNOWN_DEVICE, "device",
-                               "there is no device '%.100s'; see /v1/devices",
-                               choice->device);
-        return err_set(err, ERR_NOT_FOUND, "no device %s", choice->device);
+                               "there is no device '%.100s'%s; see /v1/devices",
+                               choice->device, near);
+        free(near);
+        err_set(err, ERR_NOT_FOUND, "no device %s", choice->device);
+    }
+    choices_release(&s.devices);
+    if (!s.found) {
+        return err->code;
     }
     if (environments_each(tx, 0, 0, ENVIRONMENTS_MAX, match_environment, &s, err) !=
         ERR_OK) {

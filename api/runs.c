@@ -4,6 +4,7 @@
 #include "api/handlers.h"
 #include "api/params.h"
 #include "api/run_json.h"
+#include "api/runs_names.h"
 #include "api/work.h"
 #include "daemon/base/mem.h"
 #include "workloads/evidence/catalogue.h"
@@ -13,6 +14,7 @@ struct page {
     int limit, count;
     char before[ID_SIZE];
     char last[ID_SIZE]; /* the last that is shown */
+    struct runs_names names;
     struct json_out out;
 };
 
@@ -20,6 +22,7 @@ static void page_free(void *state)
 {
     struct page *page = state;
 
+    runs_names_release(&page->names);
     buf_release(&page->out.buf);
     free(page);
 }
@@ -51,8 +54,21 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
     out_close(out, ']');
     page_end(r, out, 'r', page->count > page->limit ? page->last : NULL);
     out_close(out, '}');
+    if (page->count == 0) {
+        return runs_names_read(tx, &page->filter, &r->problems, &page->names, err);
+    }
     reply_json(r, 200, out);
     return ERR_OK;
+}
+
+static void answer_empty(struct request *r)
+{
+    struct page *page = r->state;
+
+    runs_names_check(r, &page->filter, &page->names);
+    if (!params_refused(r)) {
+        reply_json(r, 200, &page->out);
+    }
 }
 
 static void read_outcome(struct request *r, struct runs_filter *filter)
@@ -99,7 +115,7 @@ void runs_get_list(struct request *r)
     param_text(r, "device", f->device, sizeof f->device);
     read_outcome(r, f);
     if (!params_refused(r)) {
-        request_read(r, read_page, NULL);
+        request_read(r, read_page, answer_empty);
     }
 }
 

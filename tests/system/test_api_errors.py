@@ -1,7 +1,10 @@
 """The REST interface of the running service: what bad, ambiguous and hostile requests get."""
+import json
 import socket
 
 import pytest
+
+from service import BUILD
 
 pytestmark = pytest.mark.flavour
 
@@ -197,6 +200,58 @@ def test_bad_parameters_are_named(service, path, kind, name):
     assert problem["errors"][0]["parameter"] == name
 
 
+@pytest.mark.parametrize("query, kind, name, detail", [
+    ("workload=selftest_pas", "unknown-workload", "workload",
+     "there is no workload 'selftest_pas'; did you mean 'selftest_pass'?"),
+    ("workload=selftest_pas&variant=orderd", "unknown-workload", "workload",
+     "there is no workload 'selftest_pas'; did you mean 'selftest_pass'?"),
+    ("workload=selftest_pass&variant=orderd", "unknown-variant", "variant",
+     "the workload has no variant 'orderd'; did you mean 'ordered'?"),
+    ("variant=%C3%BCnordered", "unknown-variant", "variant",
+     "no workload has a variant 'ünordered'; did you mean 'unordered'?"),
+    ("device=cpu:nowhere-at-all", "unknown-device", "device",
+     "there is no device 'cpu:nowhere-at-all'"),
+    (f"job={NOBODY}", "invalid-parameter", "job", f"there is no job {NOBODY}"),
+    ("cell=999999", "invalid-parameter", "cell", "there is no cell 999999"),
+])
+def test_runs_by_a_name_that_nothing_has(service, query, kind, name, detail):
+    """An empty list would look like work that has yet to be done."""
+    for suffix in ("", ".csv"):
+        problem = refused(service, "GET", f"/v1/runs{suffix}?{query}", 422, kind)
+        assert [(e["parameter"], e["detail"]) for e in problem["errors"]] == [(name, detail)]
+
+
+def test_several_names_that_nothing_has(service):
+    problem = refused(service, "GET", f"/v1/runs?workload=a&device=b&job={NOBODY}", 422,
+                      "invalid-request")
+    assert sorted(e["parameter"] for e in problem["errors"]) == ["device", "job", "workload"]
+
+
+def test_a_device_that_the_matrix_does_not_have(service):
+    (device,) = service.get("/v1/devices")["items"]
+    wrong = "cpux" + device["id"][3:]
+    problem = refused(service, "GET", f"/v1/matrix?device={wrong}", 422, "unknown-device")
+    assert f"did you mean '{device['id']}'?" in problem["errors"][0]["detail"]
+
+
+def test_names_that_something_has(start_service):
+    """Of the catalogue, before anything ran; of the database, when no worker knows it more."""
+    service = start_service()
+    (device,) = service.get("/v1/devices")["items"]
+    for query in ("workload=selftest_pass&variant=ordered", f"device={device['id']}"):
+        assert service.get(f"/v1/runs?{query}")["items"] == []
+    service.finish_job(service.post_job(workloads=["selftest_pass"], runs=1, iterations=1))
+    assert service.stop() == 0
+    stacks = json.loads(service.config.read_text())
+    stacks["stacks"][0]["worker"] = str(BUILD / "reprod-worker")
+    service.config.write_text(json.dumps(stacks))
+    service.start()
+    assert service.get("/v1/runs?workload=selftest_pass&outcome=crashed")["items"] == []
+    assert service.get("/v1/runs?workload=conv_wgrad&variant=ordered")["items"] == []
+    problem = refused(service, "GET", "/v1/runs?workload=selftest_pas", 422, "unknown-workload")
+    assert "did you mean 'selftest_pass'?" in problem["detail"]
+
+
 # Before it is ready
 
 
@@ -213,6 +268,7 @@ def test_jobs_wait_for_an_agent(start_service, tmp_path):
         refused(service, "GET", "/v1/workloads", 503, "not-ready")
         refused(service, "GET", "/readyz", 503, "not-ready")
         assert service.get("/healthz")["status"] == "ok"
+        assert service.get("/v1/runs?workload=what_may_be_there")["items"] == []
         assert service.get("/v1/matrix")["environment"] is None
         assert "nothing has been run here yet" in service.get("/v1/matrix.txt")
     finally:

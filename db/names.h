@@ -1,0 +1,25 @@
+/* The names that runs can be asked for by, as far as the database has them: also those
+ * that no worker knows any more. */
+#ifndef DB_NAMES_H
+#define DB_NAMES_H
+
+#include <stdbool.h>
+
+#include "daemon/base/err.h"
+
+struct tx;
+
+/* NAME_VARIANT: of the workload OF, or, for "", of any.  OF is "" for the others. */
+enum name_kind { NAME_WORKLOAD, NAME_VARIANT, NAME_DEVICE, NAME_JOB };
+
+/* Whether there is one called NAME: in a case that was asked for, or a device that was
+ * seen. */
+enum err_code names_has(struct tx *tx, enum name_kind kind, const char *of,
+                        const char *name, bool *ret_has, struct err *err);
+
+/* Visits each once, but for jobs, which are too many; NAME is borrowed for the call. */
+enum err_code names_each(struct tx *tx, enum name_kind kind, const char *of,
+                         void (*visit)(void *arg, const char *name), void *arg,
+                         struct err *err);
+
+#endif
