@@ -8,14 +8,14 @@
 static const char *const has[] = {
     [NAME_WORKLOAD] = "SELECT 1 FROM case_key WHERE ?1 IS NULL AND workload = ?2 LIMIT 1",
     [NAME_VARIANT] =
-        "SELECT 1 FROM case_key WHERE" OF_WORKLOAD " AND variant = ?2 LIMIT 1",
+        ("SELECT 1 FROM case_key WHERE" OF_WORKLOAD " AND variant = ?2 LIMIT 1"),
     [NAME_DEVICE] = "SELECT 1 FROM device WHERE ?1 IS NULL AND id = ?2",
     [NAME_JOB] = "SELECT 1 FROM job WHERE ?1 IS NULL AND id = ?2",
 };
 
 static const char *const each[] = {
     [NAME_WORKLOAD] = "SELECT DISTINCT workload FROM case_key WHERE ?1 IS NULL",
-    [NAME_VARIANT] = "SELECT DISTINCT variant FROM case_key WHERE" OF_WORKLOAD,
+    [NAME_VARIANT] = ("SELECT DISTINCT variant FROM case_key WHERE" OF_WORKLOAD),
     [NAME_DEVICE] = "SELECT id FROM device WHERE ?1 IS NULL",
 };
 
