@@ -46,6 +46,13 @@ __device__ static inline int64_t layer_part(int64_t i)
     return i / KERNEL_THREADS % LAYER_PARTS;
 }
 
+/* Whether a tap hits the image, not its padding. */
+__device__ static inline bool layer_inside(const struct layer_shape *s, int64_t row,
+                                           int64_t column)
+{
+    return row >= 0 && row < s->height && column >= 0 && column < s->width;
+}
+
 __host__ __device__ static inline int64_t layer_items(const struct conv_layer *layer)
 {
     return ceil_div(layer->elements, KERNEL_THREADS) * KERNEL_THREADS * LAYER_PARTS;
@@ -62,12 +69,28 @@ __global__ static void layer_round_kernel(struct conv_layer layer)
     }
 }
 
-/* The control: PARTS_KERNEL adds each part to sums with atomicAdd. */
-static inline void layer_compute_unordered(const struct conv_layer *layer,
-                                           void (*parts_kernel)(struct conv_layer))
+/* The sum of the products of part PART of the result's element TO. */
+typedef float layer_part_sum(const struct conv_layer *layer, int64_t to, int64_t part);
+
+template <layer_part_sum PART_SUM>
+__global__ static void layer_parts_kernel(struct conv_layer layer)
 {
+    KERNEL_FOR(i, layer_items(&layer))
+    {
+        int64_t to = layer_element(i);
+
+        if (to < layer.elements)
+            atomicAdd(&layer.sums[to], PART_SUM(&layer, to, layer_part(i)));
+    }
+}
+
+/* The control: the parts of an element meet in atomicAdd. */
+template <layer_part_sum PART_SUM> static void layer_compute_unordered(struct run *run)
+{
+    const struct conv_layer *layer = (const struct conv_layer *)run->state;
+
     CUDA_TRY(cudaMemsetAsync(layer->sums, 0, (size_t)layer->elements * sizeof(float)));
-    LAUNCH_ITEMS(parts_kernel, layer_items(layer), *layer);
+    LAUNCH_ITEMS(layer_parts_kernel<PART_SUM>, layer_items(layer), *layer);
     LAUNCH_ITEMS(layer_round_kernel, layer->elements, *layer);
 }
 
@@ -109,23 +132,24 @@ static inline void layer_take_algorithm(struct run *run, struct conv_layer *laye
     cudnn_conv_take_variant(run, cudnn);
 }
 
-/* The hook `setup` of PASS.  What is called a gradient is a result or comes from above,
- * and has a wide range of magnitudes there; so has x of the forward pass. */
-static void layer_setup(struct run *run, enum cudnn_pass pass)
+/* The hooks `setup` and `reference` of PASS.  What is called a gradient is a result or
+ * comes from above, and has a wide range of magnitudes there; so has x of the forward
+ * pass. */
+template <enum cudnn_pass PASS> static void layer_setup(struct run *run)
 {
     const struct layer_shape *s = (const struct layer_shape *)run->size->params;
     struct conv_layer *layer = (struct conv_layer *)run_host_alloc(sizeof(*layer));
     enum fill wide = run->dtype == DTYPE_FLOAT16 ? FILL_UNIFORM : FILL_WIDE;
-    bool forward = pass == CUDNN_FORWARD;
+    bool forward = PASS == CUDNN_FORWARD;
     int64_t x_shape[] = { s->images, s->in_channels, s->height, s->width };
     int64_t w_shape[] = { s->out_channels, s->in_channels, LAYER_SIDE, LAYER_SIDE };
     int64_t y_shape[] = { s->images, s->out_channels, s->height, s->width };
     struct tensor *x, *w, *y, *result;
 
-    x = pass == CUDNN_BACKWARD_DATA ? run_output(run, "dx", run->dtype, 4, x_shape)
+    x = PASS == CUDNN_BACKWARD_DATA ? run_output(run, "dx", run->dtype, 4, x_shape)
                                     : run_input(run, "x", run->dtype, 4, x_shape,
                                                 forward ? wide : FILL_UNIFORM, 0);
-    w = pass == CUDNN_BACKWARD_FILTER
+    w = PASS == CUDNN_BACKWARD_FILTER
             ? run_output(run, "dw", run->dtype, 4, w_shape)
             : run_input(run, "w", run->dtype, 4, w_shape, FILL_UNIFORM, 0);
     y = forward ? run_output(run, "y", run->dtype, 4, y_shape)
@@ -139,11 +163,19 @@ static void layer_setup(struct run *run, enum cudnn_pass pass)
     layer->result = result->data;
     layer->elements = tensor_elements(result);
     if (run->variant->compute == layer_compute_cudnn)
-        layer_take_algorithm(run, layer, pass, x->data, w->data, y->data);
+        layer_take_algorithm(run, layer, PASS, x->data, w->data, y->data);
     else
         layer->sums =
             (float *)run_alloc(run, (size_t)layer->elements * sizeof(*layer->sums));
     run->state = layer;
+}
+
+template <enum cudnn_pass PASS>
+static void layer_reference(const struct run *run, const struct tensor *inputs,
+                            const struct tensor *output, double *ret_expected,
+                            double *ret_bound)
+{
+    conv_reference(PASS, run, inputs, output, ret_expected, ret_bound);
 }
 
 /* `small` fits a check on the CPU.  The other two are layers of a ResNet-50: few channels

@@ -3,52 +3,27 @@
 #include "cuda/conv_layer.h"
 
 /* A pixel of dx collects from dy: a tap reached it from the pixel on its other side. */
-__global__ static void parts_kernel(struct conv_layer layer)
+__device__ static float part_sum(const struct conv_layer *layer, int64_t to, int64_t part)
 {
-    const struct layer_shape *s = &layer.shape;
+    const struct layer_shape *s = &layer->shape;
     int64_t pixels = s->height * s->width;
+    int64_t h = to % pixels / s->width, w = to % s->width;
+    int64_t c = to / pixels % s->in_channels, n = to / pixels / s->in_channels;
+    float sum = 0;
 
-    KERNEL_FOR(i, layer_items(&layer))
-    {
-        int64_t to = layer_element(i), part = layer_part(i);
-        int64_t h = to % pixels / s->width, w = to % s->width;
-        int64_t c = to / pixels % s->in_channels, n = to / pixels / s->in_channels;
-        float sum = 0;
+    for (int64_t k = part * s->out_channels / LAYER_PARTS;
+         k < (part + 1) * s->out_channels / LAYER_PARTS; k++)
+        for (int64_t tap = 0; tap < LAYER_TAPS; tap++) {
+            int64_t row = h - tap / LAYER_SIDE + 1, column = w - tap % LAYER_SIDE + 1;
 
-        if (to >= layer.elements)
-            continue;
-        for (int64_t k = part * s->out_channels / LAYER_PARTS;
-             k < (part + 1) * s->out_channels / LAYER_PARTS; k++)
-            for (int64_t tap = 0; tap < LAYER_TAPS; tap++) {
-                int64_t row = h - tap / LAYER_SIDE + 1, column = w - tap % LAYER_SIDE + 1;
-
-                if (row < 0 || row >= s->height || column < 0 || column >= s->width)
-                    continue;
-                sum += layer_value(layer.dtype, layer.first,
+            if (layer_inside(s, row, column))
+                sum += layer_value(layer->dtype, layer->first,
                                    (k * s->in_channels + c) * LAYER_TAPS + tap) *
-                       layer_value(layer.dtype, layer.second,
+                       layer_value(layer->dtype, layer->second,
                                    (n * s->out_channels + k) * pixels + row * s->width +
                                        column);
-            }
-        atomicAdd(&layer.sums[to], sum);
-    }
-}
-
-static void compute_unordered(struct run *run)
-{
-    layer_compute_unordered((const struct conv_layer *)run->state, parts_kernel);
-}
-
-static void setup(struct run *run)
-{
-    layer_setup(run, CUDNN_BACKWARD_DATA);
-}
-
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
-{
-    conv_reference(CUDNN_BACKWARD_DATA, run, inputs, output, ret_expected, ret_bound);
+        }
+    return sum;
 }
 
 static const struct workload_variant variants[] = {
@@ -57,7 +32,7 @@ static const struct workload_variant variants[] = {
       .models = "convolutions split over thread-blocks along the output channels",
       .algorithm = "parts of the channels, atomicAdd",
       .control = true,
-      .compute = compute_unordered },
+      .compute = layer_compute_unordered<part_sum> },
     LAYER_ALGORITHM("algo_0", "CUDNN_CONVOLUTION_BWD_DATA_ALGO_0", "non-deterministic",
                     true),
     LAYER_ALGORITHM("algo_1", "CUDNN_CONVOLUTION_BWD_DATA_ALGO_1", "deterministic",
@@ -87,7 +62,7 @@ static const struct workload cudnn_conv_dgrad_cuda = {
     .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT16 },
     .dtype_count = 2,
     .weight_sum = "sum of dx",
-    .setup = setup,
-    .reference = reference,
+    .setup = layer_setup<CUDNN_BACKWARD_DATA>,
+    .reference = layer_reference<CUDNN_BACKWARD_DATA>,
 };
 WORKLOAD_REGISTER(cudnn_conv_dgrad_cuda);

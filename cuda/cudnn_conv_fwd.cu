@@ -4,52 +4,27 @@
  * that a difference would be seen at this shape. */
 #include "cuda/conv_layer.h"
 
-__global__ static void parts_kernel(struct conv_layer layer)
+__device__ static float part_sum(const struct conv_layer *layer, int64_t to, int64_t part)
 {
-    const struct layer_shape *s = &layer.shape;
+    const struct layer_shape *s = &layer->shape;
     int64_t pixels = s->height * s->width;
+    int64_t h = to % pixels / s->width, w = to % s->width;
+    int64_t k = to / pixels % s->out_channels, n = to / pixels / s->out_channels;
+    float sum = 0;
 
-    KERNEL_FOR(i, layer_items(&layer))
-    {
-        int64_t to = layer_element(i), part = layer_part(i);
-        int64_t h = to % pixels / s->width, w = to % s->width;
-        int64_t k = to / pixels % s->out_channels, n = to / pixels / s->out_channels;
-        float sum = 0;
+    for (int64_t c = part * s->in_channels / LAYER_PARTS;
+         c < (part + 1) * s->in_channels / LAYER_PARTS; c++)
+        for (int64_t tap = 0; tap < LAYER_TAPS; tap++) {
+            int64_t row = h + tap / LAYER_SIDE - 1, column = w + tap % LAYER_SIDE - 1;
 
-        if (to >= layer.elements)
-            continue;
-        for (int64_t c = part * s->in_channels / LAYER_PARTS;
-             c < (part + 1) * s->in_channels / LAYER_PARTS; c++)
-            for (int64_t tap = 0; tap < LAYER_TAPS; tap++) {
-                int64_t row = h + tap / LAYER_SIDE - 1, column = w + tap % LAYER_SIDE - 1;
-
-                if (row < 0 || row >= s->height || column < 0 || column >= s->width)
-                    continue;
-                sum += layer_value(layer.dtype, layer.first,
+            if (layer_inside(s, row, column))
+                sum += layer_value(layer->dtype, layer->first,
                                    (n * s->in_channels + c) * pixels + row * s->width +
                                        column) *
-                       layer_value(layer.dtype, layer.second,
+                       layer_value(layer->dtype, layer->second,
                                    (k * s->in_channels + c) * LAYER_TAPS + tap);
-            }
-        atomicAdd(&layer.sums[to], sum);
-    }
-}
-
-static void compute_unordered(struct run *run)
-{
-    layer_compute_unordered((const struct conv_layer *)run->state, parts_kernel);
-}
-
-static void setup(struct run *run)
-{
-    layer_setup(run, CUDNN_FORWARD);
-}
-
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
-{
-    conv_reference(CUDNN_FORWARD, run, inputs, output, ret_expected, ret_bound);
+        }
+    return sum;
 }
 
 static const struct workload_variant variants[] = {
@@ -58,7 +33,7 @@ static const struct workload_variant variants[] = {
       .models = "convolutions split over thread-blocks along the input channels",
       .algorithm = "parts of the channels, atomicAdd",
       .control = true,
-      .compute = compute_unordered },
+      .compute = layer_compute_unordered<part_sum> },
     LAYER_ALGORITHM("algo_0_implicit_gemm", "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM",
                     "deterministic", false),
     LAYER_ALGORITHM("algo_1_implicit_precomp_gemm",
@@ -91,7 +66,7 @@ static const struct workload cudnn_conv_fwd_cuda = {
     .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT16 },
     .dtype_count = 2,
     .weight_sum = "sum of y",
-    .setup = setup,
-    .reference = reference,
+    .setup = layer_setup<CUDNN_FORWARD>,
+    .reference = layer_reference<CUDNN_FORWARD>,
 };
 WORKLOAD_REGISTER(cudnn_conv_fwd_cuda);

@@ -3,53 +3,27 @@
 #include "cuda/conv_layer.h"
 
 /* A weight sums over the images of its part. */
-__global__ static void parts_kernel(struct conv_layer layer)
+__device__ static float part_sum(const struct conv_layer *layer, int64_t to, int64_t part)
 {
-    const struct layer_shape *s = &layer.shape;
-    int64_t pixels = s->height * s->width;
+    const struct layer_shape *s = &layer->shape;
+    int64_t pixels = s->height * s->width, tap = to % LAYER_TAPS;
+    int64_t c = to / LAYER_TAPS % s->in_channels, k = to / LAYER_TAPS / s->in_channels;
+    float sum = 0;
 
-    KERNEL_FOR(i, layer_items(&layer))
-    {
-        int64_t to = layer_element(i), part = layer_part(i), tap = to % LAYER_TAPS;
-        int64_t c = to / LAYER_TAPS % s->in_channels,
-                k = to / LAYER_TAPS / s->in_channels;
-        float sum = 0;
+    for (int64_t n = part * s->images / LAYER_PARTS;
+         n < (part + 1) * s->images / LAYER_PARTS; n++)
+        for (int64_t pixel = 0; pixel < pixels; pixel++) {
+            int64_t row = pixel / s->width + tap / LAYER_SIDE - 1;
+            int64_t column = pixel % s->width + tap % LAYER_SIDE - 1;
 
-        if (to >= layer.elements)
-            continue;
-        for (int64_t n = part * s->images / LAYER_PARTS;
-             n < (part + 1) * s->images / LAYER_PARTS; n++)
-            for (int64_t pixel = 0; pixel < pixels; pixel++) {
-                int64_t row = pixel / s->width + tap / LAYER_SIDE - 1;
-                int64_t column = pixel % s->width + tap % LAYER_SIDE - 1;
-
-                if (row < 0 || row >= s->height || column < 0 || column >= s->width)
-                    continue;
-                sum += layer_value(layer.dtype, layer.first,
+            if (layer_inside(s, row, column))
+                sum += layer_value(layer->dtype, layer->first,
                                    (n * s->in_channels + c) * pixels + row * s->width +
                                        column) *
-                       layer_value(layer.dtype, layer.second,
+                       layer_value(layer->dtype, layer->second,
                                    (n * s->out_channels + k) * pixels + pixel);
-            }
-        atomicAdd(&layer.sums[to], sum);
-    }
-}
-
-static void compute_unordered(struct run *run)
-{
-    layer_compute_unordered((const struct conv_layer *)run->state, parts_kernel);
-}
-
-static void setup(struct run *run)
-{
-    layer_setup(run, CUDNN_BACKWARD_FILTER);
-}
-
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
-{
-    conv_reference(CUDNN_BACKWARD_FILTER, run, inputs, output, ret_expected, ret_bound);
+        }
+    return sum;
 }
 
 static const struct workload_variant variants[] = {
@@ -58,7 +32,7 @@ static const struct workload_variant variants[] = {
       .models = "convolutions split over thread-blocks along the images",
       .algorithm = "parts of the images, atomicAdd",
       .control = true,
-      .compute = compute_unordered },
+      .compute = layer_compute_unordered<part_sum> },
     LAYER_ALGORITHM("algo_0", "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0", "non-deterministic",
                     true),
     LAYER_ALGORITHM("algo_1", "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1", "deterministic",
@@ -90,7 +64,7 @@ static const struct workload cudnn_conv_wgrad_cuda = {
     .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT16 },
     .dtype_count = 2,
     .weight_sum = "sum of dw",
-    .setup = setup,
-    .reference = reference,
+    .setup = layer_setup<CUDNN_BACKWARD_FILTER>,
+    .reference = layer_reference<CUDNN_BACKWARD_FILTER>,
 };
 WORKLOAD_REGISTER(cudnn_conv_wgrad_cuda);
