@@ -29,20 +29,9 @@ static const struct workload_size sizes[] = {
 static const struct workload train_cnn = {
     .name = "train_cnn",
     .version = 2,
-    .backend = "cpu",
     .title = "Training of a small CNN",
-    .summary = "convolutions, pooling, dropout, cross-entropy, SGD with momentum",
-    .variants = cnn_variants,
-    .variant_count = CNN_VARIANTS,
     .sizes = sizes,
     .size_count = COUNT_OF(sizes),
-    .dtypes = { DTYPE_FLOAT32 },
-    .dtype_count = 1,
-    .weight_sum = "sum of all variables after the last step",
-    .loss = "mean loss of the last step's batch",
-    .references = cnn_references,
-    .reference_count = CNN_REFERENCES,
-    .setup = cnn_setup,
-    .reference = cnn_reference,
+    CNN_TRAINING,
 };
 WORKLOAD_REGISTER(train_cnn);

@@ -1,6 +1,6 @@
 /* The end of the network for a batch: dropout, dense layer and softmax cross-entropy, and
  * the way back.  Every sum has one thread, which adds in the order of
- * workloads/train/cnn_train.c: the same bits. */
+ * workloads/train/cnn_gradients.c: the same bits. */
 #ifndef CUDA_TRAIN_DENSE_H
 #define CUDA_TRAIN_DENSE_H
 

@@ -1,6 +1,6 @@
 /* Max-pooling 3x3, stride 2, padding 1, of a batch of images, its gradient with that of
  * the ReLU before it, and bias gradients.  The orders are those of
- * workloads/train/cnn_train.c: the same bits where nothing is added atomically. */
+ * workloads/train/cnn_gradients.c: the same bits where nothing is added atomically. */
 #ifndef CUDA_TRAIN_POOLING_H
 #define CUDA_TRAIN_POOLING_H
 

@@ -1,4 +1,5 @@
-/* The state of a training, between cnn.c, which sets it up, and cnn_train.c. */
+/* The state of a training, between cnn.c, which sets it up, cnn_gradients.c and
+ * cnn_train.c. */
 #ifndef WORKLOADS_TRAIN_CNN_STATE_H
 #define WORKLOADS_TRAIN_CNN_STATE_H
 
@@ -34,6 +35,10 @@ struct cnn {
     float *scratch; /* for each thread */
     int64_t scratch_floats;
 };
+
+/* The gradients of step STEP's batch: what races is added to cnn->gradient, the rest is
+ * in the parts of the images.  For all threads of the team. */
+void cnn_gradients(const struct cnn *cnn, int64_t step, enum racing racing);
 
 /* Trains from the initial variables, and sets the run's loss. */
 void cnn_train(struct run *run, enum racing racing);
