@@ -244,8 +244,12 @@ static void show_digest(void *arg, const struct cell_digest *digest)
 
 static void show_alike(void *arg, const struct cell_alike *alike)
 {
-    struct json_out *out = arg;
+    struct view *view = arg;
+    struct json_out *out = &view->out;
 
+    if (view->count++ >= view->limit) {
+        return;
+    }
     out_open(out, NULL, '{');
     if (alike->options[0]) {
         out_json(out, "options", alike->options);
@@ -281,10 +285,13 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     out_close(out, ']');
     out_bool(out, "truncated", view->count > view->limit);
     out_open(out, "alike", '[');
-    if (cells_each_alike(tx, view->id, view->limit, show_alike, out, err) != ERR_OK) {
+    view->count = 0;
+    if (cells_each_alike(tx, view->id, view->limit + 1, show_alike, view, err) !=
+        ERR_OK) {
         return err->code;
     }
     out_close(out, ']');
+    out_bool(out, "alike_truncated", view->count > view->limit);
     out_close(out, '}');
     reply_json(r, 200, out);
     return ERR_OK;

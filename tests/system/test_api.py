@@ -313,6 +313,17 @@ def test_cell_with_history_and_evidence(service, done):
         assert older["items"][0] == history["items"][1]
 
 
+def test_evidence_that_is_cut_says_so(service, done):
+    """`done` has runs of the unordered variant with probes and without."""
+    run = service.get(f"/v1/runs?job={done['id']}&variant=unordered")["items"][0]
+    path = f"/v1/cells/{run['cell']}/evidence"
+    whole, cut = service.get(path), service.get(f"{path}?limit=1")
+    assert len(whole["alike"]) > 1 and not whole["alike_truncated"]
+    assert cut["alike"] == whole["alike"][:1] and cut["alike_truncated"]
+    assert cut["items"] == whole["items"][:1] and cut["truncated"]
+    assert re.search(r"^alike_truncated +true$", service.get(f"{path}.txt?limit=1"), re.M)
+
+
 def test_matrix_is_honest_about_what_was_not_measured(service, done):
     matrix = service.get("/v1/matrix")
     assert matrix["table"] == "documents-2020" and matrix["environment"]["id"]
