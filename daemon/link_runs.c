@@ -10,7 +10,11 @@
 #include "daemon/link.h"
 #include "daemon/members.h"
 
-enum { EXIT_CODE_MAX = 255, SIGNAL_MAX = 64 };
+enum {
+    EXIT_CODE_MAX = 255,
+    SIGNAL_MAX = 64,
+    LOG_MAX = 64 * 1024 /* bytes of a tail; agents keep 8 KiB, before escapes */
+};
 static const double WALL_MS_MAX = 1e12;
 
 struct link_runs_entry {
@@ -123,6 +127,9 @@ static enum err_code on_exited(const struct call *call, struct err *err)
         (exit.reason == EXIT_REASON_EXITED &&
          json_is_null(code) == json_is_null(number))) {
         return err_set(err, ERR_PROTOCOL, "how the run exited is not clear");
+    }
+    if (exit.log_length > LOG_MAX) {
+        return err_set(err, ERR_TOO_LARGE, "log has more than %d bytes", LOG_MAX);
     }
     if (json_is_integer(code)) {
         exit.exit_code = (int)json_integer_value(code);

@@ -6,6 +6,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/stack_limits.h"
 #include "daemon/wire.h"
 
 enum { QUESTIONS = 2, LINES_MAX = 1000, BYTES_MAX = 2 * 1024 * 1024 };
@@ -54,6 +55,24 @@ static void line(void *arg, int64_t number, const char *text, size_t length,
     }
 }
 
+/* Takes what the worker said, unless the daemon would send the agent away for it. */
+static void take_answers(struct stack *stack, json_t *self, json_t *catalogue)
+{
+    struct err err;
+    json_t *whole;
+
+    stack->probe = json_incref(self);
+    stack->catalogue = json_incref(catalogue);
+    whole = stack_json(stack);
+    if (stack_limits_check(whole, &err) != ERR_OK) {
+        json_decref(stack->probe);
+        json_decref(stack->catalogue);
+        stack->probe = stack->catalogue = NULL;
+        stack->cause = xstrdup(err.message);
+    }
+    json_decref(whole);
+}
+
 static void conclude(struct probe *probe)
 {
     struct stack *stack = probe->stack;
@@ -65,10 +84,11 @@ static void conclude(struct probe *probe)
     }
     if (self->cause || catalogue->cause) {
         stack->cause = xstrdup(self->cause ? self->cause : catalogue->cause);
-        log_warning("stack '%s' is not usable: %s", stack->name, stack->cause);
     } else {
-        stack->probe = json_incref(json_array_get(self->answers, 0));
-        stack->catalogue = json_incref(catalogue->answers);
+        take_answers(stack, json_array_get(self->answers, 0), catalogue->answers);
+    }
+    if (stack->cause) {
+        log_warning("stack '%s' is not usable: %s", stack->name, stack->cause);
     }
     for (int i = 0; i < QUESTIONS; i++) {
         json_decref(probe->questions[i].answers);

@@ -7,6 +7,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/proc.h"
 #include "daemon/wire.h"
+#include "workloads/evidence/case.h"
 
 enum { THREADS_MAX = 256 };
 
@@ -46,6 +47,10 @@ enum err_code stack_parse(struct stack *ret_stack, const char *text, struct err 
 
     if (!equals || equals == text || equals[1] == '\0') {
         return err_set(err, ERR_INVALID, "--stack wants NAME=WORKER, not '%s'", text);
+    }
+    if (equals - text >= CASE_NAME_SIZE) {
+        return err_set(err, ERR_INVALID, "--stack: the name has more than %d bytes",
+                       CASE_NAME_SIZE - 1);
     }
     *ret_stack = (struct stack){ .name = xstrndup(text, (size_t)(equals - text)),
                                  .worker = xstrdup(equals + 1) };
@@ -88,6 +93,10 @@ static enum err_code read_json(struct stack *ret_stack, json_t *json, struct err
     if (name[0] == '\0' || threads < 0 || threads > THREADS_MAX) {
         return err_set(err, ERR_INVALID, "--stack-json: %s",
                        name[0] ? "threads is not in 1..256" : "the name is empty");
+    }
+    if (strlen(name) >= CASE_NAME_SIZE) {
+        return err_set(err, ERR_INVALID, "--stack-json: the name has more than %d bytes",
+                       CASE_NAME_SIZE - 1);
     }
     *ret_stack = (struct stack){
         .name = xstrdup(name),

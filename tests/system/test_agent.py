@@ -45,6 +45,10 @@ def test_hello(script):
     (GOOD_PROBE, "kill -SEGV $$", "--catalogue: killed by SIGSEGV"),
     (GOOD_PROBE, "exec sleep 1000", "--catalogue: no answer before the deadline"),
     (GOOD_PROBE, "exec yes '{}'", "--catalogue: flood"),
+    (GOOD_PROBE, f"echo '{json.dumps({**CATALOGUE, 'workload': 64 * 'w'})}'",
+     "catalogue: [0]: workload has more than 63 bytes"),
+    (f"echo '{json.dumps({**PROBE, 'devices': [{}]})}'", GOOD_CATALOGUE,
+     "probe: devices[0]: id is not a text, or an empty one"),
 ])
 def test_a_stack_that_cannot_be_probed_says_why(script, probe, catalogue, cause):
     bad = script("exit 0", probe, catalogue, name="bad")

@@ -20,6 +20,9 @@
 #define HELLO                                                                            \
     "echo '{\"event\":\"hello\",\"v\":1,\"host\":\"h\",\"pid\":1,\"boot_id\":\"b\","     \
     "\"stacks\":[]}';"
+#define HELLO_OF                                                                         \
+    "{\"event\":\"hello\",\"v\":1,\"host\":\"h\",\"pid\":1,\"boot_id\":\"b\","           \
+    "\"stacks\":"
 #define STARTED                                                                          \
     "read line; echo '{\"event\":\"started\",\"run\":\"R1\",\"pid\":5,"                  \
     "\"process_start\":6}';"
@@ -177,6 +180,14 @@ static void test_what_breaks_the_protocol(void **state)
         { SAY("{\"event\":\"hello\",\"v\":1,\"host\":\"h\",\"pid\":1,\"boot_id\":\"b\","
               "\"stacks\":[1]}"),
           "closed(it broke the protocol in line 1: hello: stacks[0]" },
+        { "printf '%s%64s%s\\n' '" HELLO_OF "[{\"name\":\"' x '\"}]}';",
+          "closed(it broke the protocol in line 1: hello: stacks[0]: name has more than "
+          "63 "
+          "bytes)" },
+        { "stack='{\"name\":\"a\"}'; for i in 1 2 3 4 5 6 7 8; do "
+          "stack=$stack,$stack; done; echo '" HELLO_OF "[{\"name\":\"b\"},'$stack']}';",
+          "closed(it broke the protocol in line 1: hello: stacks: there are more than "
+          "256)" },
         { SAY("{\"event\":1}"),
           "closed(it broke the protocol in line 1: a line without" },
         { SAY("{\"event\":\"exited\",\"run\":\"R1\"}"),
@@ -254,6 +265,10 @@ static void test_events_that_are_not_due(void **state)
         STARTED EXITED_WITH("4294967296", "null", "exited"),
         STARTED EXITED_WITH("-1", "null", "exited"),
         STARTED EXITED_WITH("0", "null", "fine"),
+        STARTED
+        "printf '%s%65537s%s\\n' '{\"event\":\"exited\",\"run\":\"R1\","
+        "\"exit_code\":0,\"signal\":null,\"reason\":\"exited\",\"wall_ms\":1,"
+        "\"max_rss_kb\":7,\"log_bytes\":9,\"log\":\"' x '\"}';",
         "read line; echo '{\"event\":\"started\",\"run\":\"R1\",\"pid\":\"5\"}';",
         "read line; echo '{\"event\":\"refused\",\"run\":\"R1\"}';",
     };

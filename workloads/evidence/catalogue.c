@@ -137,10 +137,9 @@ static enum err_code parse_workload(json_t *object, size_t index,
     return ERR_OK;
 }
 
-static int compare_workloads(const void *a, const void *b)
+static int compare_workloads(const struct catalogue_workload *x,
+                             const struct catalogue_workload *y)
 {
-    const struct catalogue_workload *x = a;
-    const struct catalogue_workload *y = b;
     int order = strcmp(x->name, y->name);
 
     return order ? order : strcmp(x->backend, y->backend);
@@ -148,9 +147,13 @@ static int compare_workloads(const void *a, const void *b)
 
 static void insert(struct catalogue *c, const struct catalogue_workload *w)
 {
-    c->workloads = xrealloc(c->workloads, (size_t)(c->count + 1) * sizeof *c->workloads);
-    c->workloads[c->count++] = *w;
-    qsort(c->workloads, (size_t)c->count, sizeof *c->workloads, compare_workloads);
+    int at = c->count++;
+
+    c->workloads = xrealloc(c->workloads, (size_t)c->count * sizeof *c->workloads);
+    for (; at > 0 && compare_workloads(&c->workloads[at - 1], w) > 0; at--) {
+        c->workloads[at] = c->workloads[at - 1];
+    }
+    c->workloads[at] = *w;
 }
 
 /* W is known already, and not so. */
