@@ -50,12 +50,13 @@ def localise(service, workload, variant, seconds=120, **more):
 
 @pytest.mark.parametrize("number", range(LOCALISATIONS))
 def test_one_operation_of_forty_at_one_step_in_one_of_twenty_runs(service, number):
-    job, found = localise(service, "selftest_rare_training", "unordered", 600)
+    # That no run in 600 is a rare one, which is what luck would have to be: 1 in 10^13.
+    job, found = localise(service, "selftest_rare_training", "unordered", 600, runs_max=600)
     print(number, found["reason"])
     assert found["state"] == "localised", found
     assert (found["place"], found["step"], found["iteration"]) == ("op23/forward", 37, 0)
     assert found["search"]["first_difference"]["place"] == found["place"]
-    assert 2 <= found["runs_searched"] <= 200
+    assert 2 <= found["runs_searched"] <= 600
     tensors = found["difference"]["tensors"]
     assert len(tensors) == 1
     assert 0 < tensors[0]["signature"]["differ"] <= tensors[0]["signature"]["elements"]
