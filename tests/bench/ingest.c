@@ -275,31 +275,25 @@ static void execute(sqlite3 *db, const char *sql)
     }
 }
 
-static void insert_raw(sqlite3 *db, sqlite3_stmt *insert, int n)
+static void insert_raw(sqlite3 *db, sqlite3_stmt *insert, const struct run *run)
 {
-    struct run run;
-    struct run_digest digest;
-    const char *texts[] = {
-        run.id,         run.device,  run.digest,    run.input_digest,
-        run.weight_sum, run.loss,    run.algorithm, run.device_read_back,
-        "boot",         "completed", EVENT
+    const char *const texts[] = {
+        run->id,         run->device, run->digest,    run->input_digest,
+        run->weight_sum, run->loss,   run->algorithm, run->device_read_back,
+        "boot",          "completed", EVENT
     };
+    const int64_t numbers[] = { run->intent_ms,    run->started_ms,    run->finished_ms,
+                                run->pid,          run->process_start, run->min_ns,
+                                run->median_ns,    run->max_ns,        run->elements,
+                                run->bytes_hashed, run->wall_ns,       run->max_rss_kb };
     int at = 0;
 
-    fill_run(n, CELLS_DEFAULT, &run, &digest);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         sqlite3_bind_text(insert, ++at, texts[i], -1, SQLITE_STATIC);
     }
-    for (const int64_t *number = &run.intent_ms; number < &run.intent_ms + 5; number++) {
-        sqlite3_bind_int64(insert, ++at, *number);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sqlite3_bind_int64(insert, ++at, numbers[i]);
     }
-    sqlite3_bind_int64(insert, ++at, run.min_ns);
-    sqlite3_bind_int64(insert, ++at, run.median_ns);
-    sqlite3_bind_int64(insert, ++at, run.max_ns);
-    sqlite3_bind_int64(insert, ++at, run.elements);
-    sqlite3_bind_int64(insert, ++at, run.bytes_hashed);
-    sqlite3_bind_int64(insert, ++at, run.wall_ns);
-    sqlite3_bind_int64(insert, ++at, run.max_rss_kb);
     if (sqlite3_step(insert) != SQLITE_DONE) {
         fail("insert", sqlite3_errmsg(db));
     }
@@ -311,6 +305,8 @@ static struct cost raw(const char *folder, int runs)
     char *path = xasprintf("%s/raw.db", folder);
     sqlite3_stmt *insert;
     sqlite3 *db;
+    struct run run;
+    struct run_digest digest;
     struct cost from = { 0, 0 };
 
     if (sqlite3_open(path, &db) != SQLITE_OK) {
@@ -331,7 +327,8 @@ static struct cost raw(const char *folder, int runs)
         if (i % WINDOW == 0) {
             execute(db, i ? "COMMIT; BEGIN IMMEDIATE" : "BEGIN IMMEDIATE");
         }
-        insert_raw(db, insert, i);
+        fill_run(i, CELLS_DEFAULT, &run, &digest);
+        insert_raw(db, insert, &run);
     }
     execute(db, "COMMIT");
     from = since(&from);
