@@ -1,11 +1,11 @@
 #include "db/cells.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "api/cost_json.h"
 #include "api/handlers.h"
 #include "api/job_json.h"
+#include "api/page.h"
 #include "api/params.h"
 #include "api/run_json.h"
 #include "api/work.h"
@@ -14,26 +14,16 @@
 #include "db/runs.h"
 
 struct view {
+    struct page page; /* of the history, or of the evidence */
     int64_t id;
-    int limit, count;
-    int64_t before_ms, last_ms; /* of the history */
-    struct json_out out;
+    int64_t before_ms; /* of the history */
 };
-
-static void view_free(void *state)
-{
-    struct view *view = state;
-
-    buf_release(&view->out.buf);
-    free(view);
-}
 
 /* Keeps the cell that the path names; false after having replied. */
 static bool keep_view(struct request *r)
 {
-    struct view *view = xcalloc(1, sizeof *view);
+    struct view *view = page_new(r, sizeof *view, 'h');
 
-    request_keep(r, view, view_free);
     view->id = parse_id(r->arguments[0]);
     if (view->id < 1) {
         reply_problem(r, PROBLEM_NOT_FOUND, "there is no cell '%.64s'", r->arguments[0]);
@@ -152,10 +142,10 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     if (runs_list(tx, &newest, "", 1, take_cause, cause, err) != ERR_OK) {
         return err->code;
     }
-    out_open(&view->out, NULL, '{');
-    cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->out);
-    out_close(&view->out, '}');
-    reply_json(r, 200, &view->out);
+    out_open(&view->page.out, NULL, '{');
+    cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->page.out);
+    out_close(&view->page.out, '}');
+    reply_json(r, 200, &view->page.out);
     return ERR_OK;
 }
 
@@ -168,13 +158,12 @@ void cells_get_one(struct request *r)
 
 static void show_change(void *arg, const struct cell_change *change)
 {
-    struct view *view = arg;
-    struct json_out *out = &view->out;
+    struct page *page = arg;
+    struct json_out *out = &page->out;
 
-    if (view->count++ >= view->limit) {
+    if (!page_takes(page, "%" PRId64, change->at_ms)) {
         return;
     }
-    view->last_ms = change->at_ms;
     out_open(out, NULL, '{');
     out_time(out, "at", change->at_ms);
     out_text(out, "verdict", verdict_name(change->verdict));
@@ -190,7 +179,8 @@ static enum err_code read_history(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct view *view = r->state;
-    struct json_out *out = &view->out;
+    struct page *page = &view->page;
+    struct json_out *out = &page->out;
     struct cell cell;
 
     if (cells_get(tx, view->id, &cell, err) != ERR_OK) {
@@ -199,13 +189,11 @@ static enum err_code read_history(struct tx *tx, void *arg, struct err *err)
     out_open(out, NULL, '{');
     out_int(out, "cell", view->id);
     out_open(out, "items", '[');
-    if (cells_each_change(tx, view->id, view->before_ms, view->limit + 1, show_change,
-                          view, err) != ERR_OK) {
+    if (cells_each_change(tx, view->id, view->before_ms, page_rows(page), show_change,
+                          page, err) != ERR_OK) {
         return err->code;
     }
-    out_close(out, ']');
-    page_end_number(r, out, 'h', view->count > view->limit ? view->last_ms : 0);
-    out_close(out, '}');
+    page_close(r, page);
     reply_json(r, 200, out);
     return ERR_OK;
 }
@@ -218,7 +206,6 @@ void cells_get_history(struct request *r)
         return;
     }
     view = r->state;
-    view->limit = param_limit(r);
     view->before_ms = param_cursor_number(r, 'h');
     if (!params_refused(r)) {
         request_read(r, read_history, NULL);
@@ -227,10 +214,10 @@ void cells_get_history(struct request *r)
 
 static void show_digest(void *arg, const struct cell_digest *digest)
 {
-    struct view *view = arg;
-    struct json_out *out = &view->out;
+    struct page *page = arg;
+    struct json_out *out = &page->out;
 
-    if (view->count++ >= view->limit) {
+    if (!page_has_room(page)) {
         return;
     }
     out_open(out, NULL, '{');
@@ -244,10 +231,10 @@ static void show_digest(void *arg, const struct cell_digest *digest)
 
 static void show_alike(void *arg, const struct cell_alike *alike)
 {
-    struct view *view = arg;
-    struct json_out *out = &view->out;
+    struct page *page = arg;
+    struct json_out *out = &page->out;
 
-    if (view->count++ >= view->limit) {
+    if (!page_has_room(page)) {
         return;
     }
     out_open(out, NULL, '{');
@@ -265,7 +252,8 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct view *view = r->state;
-    struct json_out *out = &view->out;
+    struct page *page = &view->page;
+    struct json_out *out = &page->out;
     struct cell cell;
 
     if (cells_get(tx, view->id, &cell, err) != ERR_OK) {
@@ -278,20 +266,20 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     out_text(out, "verdict", verdict_name(verdict_now(r, &cell)));
     out_text(out, "reason", cell.reason);
     out_open(out, "items", '[');
-    if (cells_each_digest(tx, view->id, view->limit + 1, show_digest, view, err) !=
+    if (cells_each_digest(tx, view->id, page_rows(page), show_digest, page, err) !=
         ERR_OK) {
         return err->code;
     }
     out_close(out, ']');
-    out_bool(out, "truncated", view->count > view->limit);
+    out_bool(out, "truncated", page->offered > page->limit);
     out_open(out, "alike", '[');
-    view->count = 0;
-    if (cells_each_alike(tx, view->id, view->limit + 1, show_alike, view, err) !=
+    page->offered = 0;
+    if (cells_each_alike(tx, view->id, page_rows(page), show_alike, page, err) !=
         ERR_OK) {
         return err->code;
     }
     out_close(out, ']');
-    out_bool(out, "alike_truncated", view->count > view->limit);
+    out_bool(out, "alike_truncated", page->offered > page->limit);
     out_close(out, '}');
     reply_json(r, 200, out);
     return ERR_OK;
@@ -299,12 +287,7 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
 
 void cells_get_evidence(struct request *r)
 {
-    if (keep_view(r)) {
-        struct view *view = r->state;
-
-        view->limit = param_limit(r);
-        if (!params_refused(r)) {
-            request_read(r, read_evidence, NULL);
-        }
+    if (keep_view(r) && !params_refused(r)) {
+        request_read(r, read_evidence, NULL);
     }
 }

@@ -1,12 +1,11 @@
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/handlers.h"
+#include "api/page.h"
 #include "api/params.h"
 #include "api/work.h"
-#include "daemon/base/mem.h"
 #include "db/fleet.h"
 
 static void environment_json(struct json_out *out, const struct environment *e,
@@ -24,28 +23,16 @@ static void environment_json(struct json_out *out, const struct environment *e,
     out_close(out, '}');
 }
 
-struct page {
-    int limit, count;
+struct list {
+    struct page page;
     int64_t before_ms, before_number;
-    int64_t last_ms, last_number;
-    struct json_out out;
 };
-
-static void page_free(void *state)
-{
-    struct page *page = state;
-
-    buf_release(&page->out.buf);
-    free(page);
-}
 
 static void show(void *arg, const struct environment *e)
 {
     struct page *page = arg;
 
-    if (page->count++ < page->limit) {
-        page->last_ms = e->last_seen_ms;
-        page->last_number = e->number;
+    if (page_takes(page, "%" PRId64 ".%" PRId64, e->last_seen_ms, e->number)) {
         environment_json(&page->out, e, e->json);
     }
 }
@@ -53,34 +40,25 @@ static void show(void *arg, const struct environment *e)
 static enum err_code read_list(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
-    struct page *page = r->state;
-    struct json_out *out = &page->out;
-    char key[CURSOR_KEY_SIZE] = "";
+    struct list *list = r->state;
+    struct page *page = &list->page;
 
-    out_open(out, NULL, '{');
-    out_open(out, "items", '[');
-    if (environments_each(tx, page->before_ms, page->before_number, page->limit + 1, show,
+    out_open(&page->out, NULL, '{');
+    out_open(&page->out, "items", '[');
+    if (environments_each(tx, list->before_ms, list->before_number, page_rows(page), show,
                           page, err) != ERR_OK) {
         return err->code;
     }
-    out_close(out, ']');
-    if (page->count > page->limit) {
-        snprintf(key, sizeof key, "%" PRId64 ".%" PRId64, page->last_ms,
-                 page->last_number);
-    }
-    page_end(r, out, 'e', key);
-    out_close(out, '}');
-    reply_json(r, 200, out);
+    page_close(r, page);
+    reply_json(r, 200, &page->out);
     return ERR_OK;
 }
 
 void environments_get_list(struct request *r)
 {
-    struct page *page = xcalloc(1, sizeof *page);
+    struct list *list = page_new(r, sizeof *list, 'e');
 
-    request_keep(r, page, page_free);
-    page->limit = param_limit(r);
-    param_cursor_pair(r, 'e', &page->before_ms, &page->before_number);
+    param_cursor_pair(r, 'e', &list->before_ms, &list->before_number);
     if (!params_refused(r)) {
         request_read(r, read_list, NULL);
     }

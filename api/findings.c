@@ -1,37 +1,26 @@
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "api/handlers.h"
 #include "api/job_json.h"
+#include "api/page.h"
 #include "api/params.h"
 #include "api/run_json.h"
 #include "api/work.h"
-#include "daemon/base/mem.h"
 #include "db/cells.h"
 
-struct page {
-    int limit, count;
-    int64_t before, last; /* cells */
-    struct json_out out;
+struct list {
+    struct page page;
+    int64_t before; /* a cell */
 };
-
-static void page_free(void *state)
-{
-    struct page *page = state;
-
-    buf_release(&page->out.buf);
-    free(page);
-}
 
 static void show_broken_claim(void *arg, const struct cell *cell)
 {
     struct page *page = arg;
     struct json_out *out = &page->out;
 
-    if (page->count++ >= page->limit) {
+    if (!page_takes(page, "%" PRId64, cell->id)) {
         return;
     }
-    page->last = cell->id;
     out_open(out, NULL, '{');
     out_text(out, "finding", "claims deterministic, seen to vary");
     out_int(out, "cell", cell->id);
@@ -49,29 +38,25 @@ static void show_broken_claim(void *arg, const struct cell *cell)
 static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
-    struct page *page = r->state;
-    struct json_out *out = &page->out;
+    struct list *list = r->state;
+    struct page *page = &list->page;
 
-    out_open(out, NULL, '{');
-    out_open(out, "items", '[');
-    if (cells_each_broken_claim(tx, page->before, page->limit + 1, show_broken_claim,
+    out_open(&page->out, NULL, '{');
+    out_open(&page->out, "items", '[');
+    if (cells_each_broken_claim(tx, list->before, page_rows(page), show_broken_claim,
                                 page, err) != ERR_OK) {
         return err->code;
     }
-    out_close(out, ']');
-    page_end_number(r, out, 'f', page->count > page->limit ? page->last : 0);
-    out_close(out, '}');
-    reply_json(r, 200, out);
+    page_close(r, page);
+    reply_json(r, 200, &page->out);
     return ERR_OK;
 }
 
 void findings_get(struct request *r)
 {
-    struct page *page = xcalloc(1, sizeof *page);
+    struct list *list = page_new(r, sizeof *list, 'f');
 
-    request_keep(r, page, page_free);
-    page->limit = param_limit(r);
-    page->before = param_cursor_number(r, 'f');
+    list->before = param_cursor_number(r, 'f');
     if (!params_refused(r)) {
         request_read(r, read_page, NULL);
     }

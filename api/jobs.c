@@ -3,6 +3,7 @@
 
 #include "api/handlers.h"
 #include "api/job_json.h"
+#include "api/page.h"
 #include "api/params.h"
 #include "api/work.h"
 #include "daemon/base/clock.h"
@@ -14,27 +15,27 @@ static int64_t eta_of(const struct request *r, const char *id)
 }
 
 /* One page of the list: read, completed with what only the loop knows, then written. */
-struct page {
-    int limit, count; /* one more than the limit is read, to see whether there is more */
+struct list {
+    struct page page;
     char before[ID_SIZE];
+    int count;
     struct job jobs[PARAM_LIMIT_MAX + 1];
     int64_t eta_ms[PARAM_LIMIT_MAX + 1];
 };
 
-static void page_free(void *state)
+static void release_jobs(void *state)
 {
-    struct page *page = state;
+    struct list *list = state;
 
-    for (int i = 0; i < page->count; i++) {
-        job_release(&page->jobs[i]);
+    for (int i = 0; i < list->count; i++) {
+        job_release(&list->jobs[i]);
     }
-    free(page);
 }
 
 static void take_job(void *arg, const struct job *job)
 {
-    struct page *page = arg;
-    struct job *copy = &page->jobs[page->count++];
+    struct list *list = arg;
+    struct job *copy = &list->jobs[list->count++];
 
     *copy = *job;
     copy->request = job->request ? xstrdup(job->request) : NULL;
@@ -46,51 +47,49 @@ static void take_job(void *arg, const struct job *job)
 static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
-    struct page *page = r->state;
+    struct list *list = r->state;
 
-    return jobs_list(tx, page->before, page->limit + 1, take_job, page, err);
+    return jobs_list(tx, list->before, page_rows(&list->page), take_job, list, err);
 }
 
 static enum err_code write_page(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
-    struct page *page = r->state;
-    int shown = page->count < page->limit ? page->count : page->limit;
-    struct json_out out = JSON_OUT_INIT;
+    struct list *list = r->state;
+    struct json_out *out = &list->page.out;
 
     (void)tx;
     (void)err;
-    out_open(&out, NULL, '{');
-    out_open(&out, "items", '[');
-    for (int i = 0; i < shown; i++) {
-        job_json(&out, NULL, &page->jobs[i], page->eta_ms[i]);
+    out_open(out, NULL, '{');
+    out_open(out, "items", '[');
+    for (int i = 0; i < list->count; i++) {
+        if (page_takes(&list->page, "%s", list->jobs[i].id)) {
+            job_json(out, NULL, &list->jobs[i], list->eta_ms[i]);
+        }
     }
-    out_close(&out, ']');
-    page_end(r, &out, 'j', page->count > shown ? page->jobs[shown - 1].id : NULL);
-    out_close(&out, '}');
-    reply_json(r, 200, &out);
+    page_close(r, &list->page);
+    reply_json(r, 200, out);
     return ERR_OK;
 }
 
 static void add_etas(struct request *r)
 {
-    struct page *page = r->state;
+    struct list *list = r->state;
 
-    for (int i = 0; i < page->count; i++) {
-        bool open = page->jobs[i].finished_ms == 0;
+    for (int i = 0; i < list->count; i++) {
+        bool open = list->jobs[i].finished_ms == 0;
 
-        page->eta_ms[i] = open ? eta_of(r, page->jobs[i].id) : -1;
+        list->eta_ms[i] = open ? eta_of(r, list->jobs[i].id) : -1;
     }
     request_read(r, write_page, NULL);
 }
 
 void jobs_get_list(struct request *r)
 {
-    struct page *page = xcalloc(1, sizeof *page);
+    struct list *list = page_new(r, sizeof *list, 'j');
 
-    request_keep(r, page, page_free);
-    page->limit = param_limit(r);
-    param_cursor_id(r, 'j', page->before);
+    list->page.release = release_jobs;
+    param_cursor_id(r, 'j', list->before);
     if (!params_refused(r)) {
         request_read(r, read_page, add_etas);
     }

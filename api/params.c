@@ -1,8 +1,6 @@
 #include "api/params.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,51 +201,4 @@ bool params_refused(struct request *r)
         return true;
     }
     return false;
-}
-
-/* Appends TEXT with everything but unreserved characters percent-encoded. */
-static void add_encoded(struct buf *buf, const char *text)
-{
-    for (; *text; text++) {
-        bool plain = (*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') ||
-                     (*text >= 'a' && *text <= 'z') || strchr("-._~", *text);
-
-        if (plain) {
-            buf_putc(buf, *text);
-        } else {
-            buf_printf(buf, "%%%02X", (unsigned char)*text);
-        }
-    }
-}
-
-void page_end(struct request *r, struct json_out *out, char kind, const char *key)
-{
-    char cursor[CURSOR_SIZE];
-    struct buf link = BUF_INIT;
-
-    if (!key || !*key) {
-        out_null(out, "next");
-        return;
-    }
-    cursor_encode(kind, key, cursor);
-    out_text(out, "next", cursor);
-    buf_printf(&link, "<%s?cursor=%s", r->target.path, cursor);
-    for (int i = 0; i < r->target.parameter_count; i++) {
-        const struct target_parameter *p = &r->target.parameters[i];
-
-        if (strcmp(p->name, "cursor") != 0) {
-            buf_printf(&link, "&%s=", p->name);
-            add_encoded(&link, p->value);
-        }
-    }
-    reply_header(r, "Link", "%s>; rel=\"next\"", link.data);
-    buf_release(&link);
-}
-
-void page_end_number(struct request *r, struct json_out *out, char kind, int64_t key)
-{
-    char text[CURSOR_KEY_SIZE];
-
-    snprintf(text, sizeof text, "%" PRId64, key);
-    page_end(r, out, kind, key ? text : NULL);
 }

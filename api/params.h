@@ -50,12 +50,4 @@ bool params_refused(struct request *r);
 /* A decimal number of digits only, 1 … INT64_MAX; -1 for any other text. */
 int64_t parse_id(const char *text);
 
-/* Writes the member "next" of a list and the Link header: KEY is where the next page
- * begins, NULL or "" if there is none. */
-struct json_out;
-void page_end(struct request *r, struct json_out *out, char kind, const char *key);
-
-/* The same with a number as key; 0 if there is no next page. */
-void page_end_number(struct request *r, struct json_out *out, char kind, int64_t key);
-
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/handlers.h"
+#include "api/page.h"
 #include "api/params.h"
 #include "api/run_json.h"
 #include "api/runs_names.h"
@@ -9,65 +10,58 @@
 #include "daemon/base/mem.h"
 #include "workloads/evidence/catalogue.h"
 
-struct page {
+struct list {
+    struct page page;
     struct runs_filter filter;
-    int limit, count;
     char before[ID_SIZE];
-    char last[ID_SIZE]; /* the last that is shown */
     struct runs_names names;
-    struct json_out out;
 };
 
-static void page_free(void *state)
+static void release_names(void *state)
 {
-    struct page *page = state;
+    struct list *list = state;
 
-    runs_names_release(&page->names);
-    buf_release(&page->out.buf);
-    free(page);
+    runs_names_release(&list->names);
 }
 
 static void show_run(void *arg, const struct run *run)
 {
     struct page *page = arg;
 
-    if (page->count++ < page->limit) {
+    if (page_takes(page, "%s", run->id)) {
         out_open(&page->out, NULL, '{');
         run_json(&page->out, run);
         out_close(&page->out, '}');
-        copy_text(page->last, sizeof page->last, run->id);
     }
 }
 
 static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
-    struct page *page = r->state;
-    struct json_out *out = &page->out;
+    struct list *list = r->state;
+    struct page *page = &list->page;
 
-    out_open(out, NULL, '{');
-    out_open(out, "items", '[');
-    if (runs_list(tx, &page->filter, page->before, page->limit + 1, show_run, page,
+    out_open(&page->out, NULL, '{');
+    out_open(&page->out, "items", '[');
+    if (runs_list(tx, &list->filter, list->before, page_rows(page), show_run, page,
                   err) != ERR_OK) {
         return err->code;
     }
-    out_close(out, ']');
-    page_end(r, out, 'r', page->count > page->limit ? page->last : NULL);
-    out_close(out, '}');
-    if (page->count == 0) {
-        return runs_names_read(tx, &page->filter, &r->problems, &page->names, err);
+    page_close(r, page);
+    if (page->offered == 0) {
+        return runs_names_read(tx, &list->filter, &r->problems, &list->names, err);
     }
-    reply_json(r, 200, out);
+    reply_json(r, 200, &page->out);
     return ERR_OK;
 }
 
 static void answer_empty(struct request *r)
 {
-    struct page *page = r->state;
+    struct list *list = r->state;
 
-    runs_names_check(r, &page->filter, &page->names);
+    runs_names_check(r, &list->filter, &list->names);
     if (!params_refused(r)) {
-        reply_json(r, 200, &page->out);
+        reply_json(r, 200, &list->page.out);
     }
 }
 
@@ -96,13 +90,12 @@ static void read_outcome(struct request *r, struct runs_filter *filter)
 
 void runs_get_list(struct request *r)
 {
-    struct page *page = xcalloc(1, sizeof *page);
-    struct runs_filter *f = &page->filter;
+    struct list *list = page_new(r, sizeof *list, 'r');
+    struct runs_filter *f = &list->filter;
     const char *job = request_parameter(r, "job");
 
-    request_keep(r, page, page_free);
-    page->limit = param_limit(r);
-    param_cursor_id(r, 'r', page->before);
+    list->page.release = release_names;
+    param_cursor_id(r, 'r', list->before);
     if (job && !id_valid(job)) {
         problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "job",
                                "'%.64s' is not the id of a job", job);

@@ -1,6 +1,9 @@
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/handlers.h"
+#include "api/page.h"
 #include "api/params.h"
 #include "api/work.h"
 #include "daemon/base/mem.h"
@@ -78,6 +81,7 @@ static int64_t show_page(struct json_out *out, const struct view *view,
 static void show(struct request *r, const struct trace *trace)
 {
     struct json_out out = JSON_OUT_INIT;
+    char key[CURSOR_KEY_SIZE];
     int64_t next;
 
     out_open(&out, NULL, '{');
@@ -89,7 +93,8 @@ static void show(struct request *r, const struct trace *trace)
     out_open(&out, "items", '[');
     next = show_page(&out, r->state, trace);
     out_close(&out, ']');
-    page_end_number(r, &out, 't', next);
+    snprintf(key, sizeof key, "%" PRId64, next);
+    page_end(r, &out, 't', next ? key : NULL);
     out_close(&out, '}');
     reply_json(r, 200, &out);
 }

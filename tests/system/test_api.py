@@ -240,18 +240,19 @@ def test_a_finished_job_cannot_be_cancelled(service, done):
 def test_pages_are_complete_and_in_order(service):
     for _ in range(3):
         service.finish_job(service.post_job(workloads=["selftest_pass"], runs=1))
-    all_ids = [job["id"] for job in service.get("/v1/jobs?limit=1000")["items"]]
-    assert len(all_ids) > 2
-    assert all_ids == sorted(all_ids, reverse=True)
-    seen, path = [], "/v1/jobs?limit=2"
-    while path:
-        status, headers, page = service.request("GET", path)
-        assert status == 200 and len(page["items"]) <= 2
-        seen += [job["id"] for job in page["items"]]
-        link = re.match(r'<([^>]+)>; rel="next"$', headers.get("Link", ""))
-        assert bool(link) == bool(page["next"])
-        path = link and link.group(1)
-    assert seen == all_ids
+    for listed in ("/v1/jobs", "/v1/runs"):
+        all_ids = [each["id"] for each in service.get(f"{listed}?limit=1000")["items"]]
+        assert len(all_ids) > 2
+        assert all_ids == sorted(all_ids, reverse=True)
+        seen, path = [], f"{listed}?limit=2"
+        while path:
+            status, headers, page = service.request("GET", path)
+            assert status == 200 and len(page["items"]) <= 2
+            seen += [each["id"] for each in page["items"]]
+            link = re.match(r'<([^>]+)>; rel="next"$', headers.get("Link", ""))
+            assert bool(link) == bool(page["next"])
+            path = link and link.group(1)
+        assert seen == all_ids
 
 
 def test_digests_table(service, done):
