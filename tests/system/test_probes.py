@@ -91,7 +91,7 @@ UNORDERED = [
     ("dropout", "unseeded", "rng/state"),
     ("gradient_gating", "unordered", "variable/all/after"),
     ("ring_allreduce", "unordered", "fusion/order"),
-    ("softmax_xent", "unordered", "softmax/sums"),
+    ("softmax_xent", "unordered", ("softmax/sums", "loss")),  # another race, seldom alone
     ("train_cnn", "unordered", ("gradient/", "pool1/backward", "pool2/backward", "conv2/backward")),
     ("train_cnn", "tcd", "gradient/bias"),
     ("train_rnn_ctc", "unordered", "gradient/"),
@@ -101,7 +101,9 @@ UNORDERED = [
 @pytest.mark.parametrize("workload, variant, places", UNORDERED)
 def test_probes_cure_no_race_and_find_it(workload, variant, places):
     first = trace(run(workload, variant, "--probes", "1", iterations=1))
-    for _ in range(20):
+    # On busy processors two runs of a race may agree two times in three; the first that does
+    # not ends this.
+    for _ in range(200):
         other = trace(run(workload, variant, "--probes", "1", iterations=1))
         assert [record[:3] for record in first] == [record[:3] for record in other]
         if other != first:
