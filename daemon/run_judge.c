@@ -33,7 +33,9 @@ static enum outcome judge_reason(const struct run_fold *fold, enum exit_reason r
                         "flood: wrote more, or longer lines, than a run may");
     default:
         return conclude(ret_cause, OUTCOME_INFRA,
-                        "stuck: the process was still there after SIGKILL");
+                        "stuck: its process did not end after SIGKILL; the kernel holds "
+                        "it, waiting for a driver or a disk. It may still occupy the "
+                        "device, where the next run starts beside it");
     }
 }
 
