@@ -10,12 +10,14 @@
 /* What was taken is what would have been written. */
 static void check_cursor(struct request *r)
 {
+    const char *text = request_parameter(r, "cursor");
     char key[CURSOR_KEY_SIZE], again[CURSOR_KEY_SIZE];
-    char cursor[CURSOR_SIZE];
+    char cursor[CURSOR_SIZE], id[ID_SIZE];
 
     for (const char *kind = "jrch"; *kind; kind++) {
-        param_cursor(r, *kind, key);
-        if (key[0]) {
+        param_cursor_id(r, *kind, id);
+        FUZZ_CHECK(!id[0] || id_valid(id));
+        if (text && cursor_decode(*kind, text, key) == 0) {
             cursor_encode(*kind, key, cursor);
             FUZZ_CHECK(cursor_decode(*kind, cursor, again) == 0);
             FUZZ_CHECK(strcmp(again, key) == 0);
