@@ -10,6 +10,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/descendants.h"
+#include "daemon/link_command.h"
 #include "daemon/link_hello.h"
 #include "daemon/link_log.h"
 #include "daemon/link_process.h"
@@ -378,39 +379,20 @@ static void send_command(struct link *link, json_t *command)
     }
 }
 
-static json_t *worker_arguments(const struct link_run *run)
-{
-    const struct case_key *key = run->key;
-    json_t *options = run->options[0] ? json_loads(run->options, 0, NULL) : NULL;
-    json_t *arguments;
-    char seed[24];
-
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)key->seed);
-    arguments = json_pack("{s:s,s:s,s:s,s:s,s:s,s:I}", "workload", key->workload,
-                          "variant", key->variant, "size", key->size, "dtype", key->dtype,
-                          "seed", seed, "iterations", (json_int_t)run->iterations);
-    json_object_update_missing(arguments, options);
-    json_decref(options);
-    return arguments;
-}
-
 void link_run(struct link *link, const struct link_run *run)
 {
     link_runs_add(&link->runs, run->id);
-    send_command(link, json_pack("{s:s,s:s,s:s,s:s,s:I,s:o}", "command", "run", "run",
-                                 run->id, "stack", run->stack, "device", run->device,
-                                 "timeout_ms", (json_int_t)run->timeout_ms, "arguments",
-                                 worker_arguments(run)));
+    send_command(link, link_command_run(run));
 }
 
 void link_cancel(struct link *link, const char *run)
 {
-    send_command(link, json_pack("{s:s,s:s}", "command", "cancel", "run", run));
+    send_command(link, link_command_cancel(run));
 }
 
 void link_drain(struct link *link)
 {
-    send_command(link, json_pack("{s:s}", "command", "drain"));
+    send_command(link, link_command_drain());
 }
 
 void link_close(struct link *link, void (*closed)(void *arg), void *arg)

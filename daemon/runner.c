@@ -1,6 +1,5 @@
 #include "daemon/runner.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/link.h"
 #include "daemon/run_fold.h"
+#include "daemon/run_started.h"
 
 enum slot_state { SLOT_IDLE, SLOT_BEGINNING, SLOT_RUNNING, SLOT_FINISHING };
 
@@ -325,44 +325,14 @@ int runner_busy(const struct runner *r)
     return busy;
 }
 
-struct started {
-    char run[ID_SIZE], boot_id[CASE_NAME_SIZE];
-    int64_t pid, process_start, now_ms;
-};
-
-static enum err_code store_started(struct tx *tx, void *arg, struct err *err)
-{
-    const struct started *s = arg;
-
-    return runs_started(tx, s->run, s->pid, s->process_start, s->boot_id, s->now_ms, err);
-}
-
-static void started_stored(void *arg, const struct err *err)
-{
-    struct started *s = arg;
-
-    if (err->code != ERR_OK) {
-        log_warning("store: process of run %s: %s", s->run, err->message);
-    }
-    free(s);
-}
-
 void runner_started(struct runner *r, struct link *link, const char *run, int64_t pid,
                     int64_t process_start)
 {
-    struct slot *slot = slot_of_run(r, link, run);
-    struct started *s;
+    const struct slot *slot = slot_of_run(r, link, run);
 
-    if (!slot) {
-        return;
+    if (slot) {
+        run_started_store(r->store, run, slot->boot_id, pid, process_start);
     }
-    s = xcalloc(1, sizeof *s);
-    copy_text(s->run, sizeof s->run, run);
-    copy_text(s->boot_id, sizeof s->boot_id, slot->boot_id);
-    s->pid = pid;
-    s->process_start = process_start;
-    s->now_ms = clock_wall_ms();
-    store_write(r->store, store_started, s, started_stored);
 }
 
 void runner_event(struct runner *r, struct link *link, const char *run,
