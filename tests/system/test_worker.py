@@ -13,6 +13,8 @@ import tempfile
 
 import pytest
 
+from agent import wait_until
+
 pytestmark = pytest.mark.flavour
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -21,7 +23,7 @@ SELFTEST = BUILD / "tests" / "reprod-worker-selftest"
 WORKER = BUILD / "reprod-worker"
 HEX32 = re.compile(r"[0-9a-f]{32}\Z")
 HEX16 = re.compile(r"[0-9a-f]{16}\Z")
-HANG = 1.0  # seconds given to what does not end by itself; nothing depends on its length
+HANG = 0.5  # seconds given to what does not end by itself; nothing depends on its length
 LIMIT = 120  # seconds after which a test gives up
 
 
@@ -45,8 +47,9 @@ class Ended:
         return [json.loads(line, object_pairs_hook=unique) for line in lines]
 
 
-def worker(*arguments, binary=SELFTEST, env=None, fd=None, timeout=LIMIT):
-    """Runs the worker to its end, its events into a file (which takes any amount)."""
+def worker(*arguments, binary=SELFTEST, env=None, fd=None, hangs=False):
+    """Runs the worker to its end, its events into a file (which takes any amount).  One that
+    HANGS is killed some time after its first event."""
     with tempfile.TemporaryFile() as results, open(os.devnull, "rb") as nothing:
         number = fd if fd is not None else results.fileno()
         environment = {k: v for k, v in os.environ.items() if not k.startswith("OMP_")}
@@ -57,8 +60,10 @@ def worker(*arguments, binary=SELFTEST, env=None, fd=None, timeout=LIMIT):
             [str(binary), *map(str, arguments)],
             stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             pass_fds=[results.fileno()], env=environment)
+        if hangs:
+            wait_until("an event", lambda: os.fstat(results.fileno()).st_size > 0)
         try:
-            stdout, stderr = process.communicate(timeout=timeout)
+            stdout, stderr = process.communicate(timeout=HANG if hangs else LIMIT)
         except subprocess.TimeoutExpired:
             process.kill()
             stdout, stderr = process.communicate()
@@ -68,7 +73,7 @@ def worker(*arguments, binary=SELFTEST, env=None, fd=None, timeout=LIMIT):
 
 
 def run(workload, variant="ordered", iterations=3, **options):
-    keywords = {k: options.pop(k) for k in ("binary", "env", "fd", "timeout") if k in options}
+    keywords = {k: options.pop(k) for k in ("binary", "env", "fd", "hangs") if k in options}
     arguments = ["--run", "--workload", workload, "--variant", variant,
                  "--iterations", iterations]
     for name, value in options.items():
@@ -201,7 +206,7 @@ def test_crash_after_end_shows_in_the_status(variant, status):
 
 @pytest.mark.parametrize("workload", ["selftest_hang", "selftest_ignores_term"])
 def test_hang_leaves_no_end(workload):
-    ended = run(workload, timeout=HANG)
+    ended = run(workload, hangs=True)
     assert ended.status == -signal.SIGKILL
     assert [e["event"] for e in ended.events] == ["start"]
 
