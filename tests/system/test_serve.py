@@ -20,7 +20,7 @@ def refused(folder, *options, config=None):
         path = folder / "config.json"
         path.write_text(config if isinstance(config, str) else json.dumps(config))
         command += ["--config", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder)
     lines = [line for line in done.stderr.splitlines() if line.startswith("reprod: ")]
     assert len(lines) == 1, done.stderr
     return done.returncode, lines[0]
@@ -149,14 +149,14 @@ def test_second_service_on_one_database(tmp_path):
 
 def test_no_usable_worker_is_said(tmp_path):
     service = Service(tmp_path, worker="/nonexistent/worker").start(ready=False)
-    time.sleep(0.5)
+    service.wait(lambda: "/nonexistent/worker" in json.dumps(service.get("/v1/stacks")),
+                 "what its agent says")
     status, _, body = service.request("GET", "/readyz")
     assert status == 503 and "no device" in json.dumps(body)
     status, headers, _ = service.request("POST", "/v1/jobs", {"workloads": ["x"]})
     assert status in (422, 503)
     cells = [c for row in service.get("/v1/matrix")["rows"] for c in row["cells"]]
     assert {c["state"] for c in cells} <= {"unmeasured", "absent"}
-    assert "/nonexistent/worker" in json.dumps(service.get("/v1/stacks"))
     assert service.stop() == 0
 
 
@@ -173,13 +173,15 @@ def test_stop_lets_a_run_finish(tmp_path, number):
 
 
 def test_second_signal_cancels(tmp_path):
-    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+    # What is told to stop has three times the grace for it.
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"],
+                      config={"grace_ms": 10000}).start()
     job = service.post_job(workloads=["selftest_hang"], variants=["ordered"], runs=1,
                            timeout_seconds=600)
-    service.wait(lambda: service.items(f"/v1/runs?job={job}"), "a run")
-    time.sleep(0.3)
+    service.wait(lambda: any(run["started_at"] for run in service.items(f"/v1/runs?job={job}")),
+                 "a run")
     service.process.send_signal(signal.SIGINT)
-    time.sleep(0.1)
+    service.wait(lambda: "a second signal cancels" in service.log.read_text(), "the first signal")
     assert service.stop(signal.SIGINT) == 0
     service.start()
     run = service.items(f"/v1/runs?job={job}")[-1]
