@@ -4,6 +4,7 @@
 Its workers are small shell scripts that misbehave in one way each, and the self-test
 worker.  No test depends on how long something takes: LIMIT is when a test gives up.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -18,8 +19,9 @@ import pytest
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REPROD_BUILD", REPO / "build"))
 REPROD = BUILD / "reprod"
-LIMIT = 60
-GRACE_MS = 1000
+LIMIT = 300
+GRACE_MS = 60_000
+SHORT_GRACE_MS = 500  # where it passes
 FOREVER_MS = 600_000
 # What is the same few lines again and again, many megabytes long.
 volume = pytest.mark.skipif("san-" in str(BUILD), reason="the build without sanitizers does")
@@ -72,9 +74,9 @@ def processes(token):
 class Agent:
     """A running agent.  TOKEN is in the environment of all of its workers."""
 
-    def __init__(self, *stacks, options=(), environment=None, pass_fds=()):
+    def __init__(self, *stacks, options=(), environment=None, pass_fds=(), grace_ms=GRACE_MS):
         self.token = f"token-{uuid.uuid4().hex}"
-        arguments = [REPROD, "agent", "--grace-ms", str(GRACE_MS)]
+        arguments = [REPROD, "agent", "--grace-ms", str(grace_ms)]
         for name, worker in stacks:
             arguments += ["--stack-json", json.dumps(
                 {"name": name, "worker": str(worker), "env": {"TOKEN": self.token}})]
@@ -151,8 +153,27 @@ class Agent:
         self.process.stdin.close()
         return self.process.wait(LIMIT)
 
+    def sleepers(self):
+        """How many of its workers' processes have become sleep."""
+        names = []
+        for pid in processes(self.token):
+            with contextlib.suppress(OSError):
+                names.append(pathlib.Path(f"/proc/{pid}/comm").read_text())
+        return names.count("sleep\n")
+
     def wait_gone(self):
         wait_until("its workers are gone", lambda: not processes(self.token))
+
+
+def ended_by_deadline(run_one, body, log_bytes):
+    """The end of a run that its deadline ended, by then with LOG_BYTES in its log: one that had
+    not come so far is given more time."""
+    for timeout_ms in (500, 4_000, 32_000, 256_000):
+        _, _, exited = run_one(body, timeout_ms=timeout_ms)
+        assert (exited["reason"], exited["signal"]) == ("timeout", signal.SIGTERM)
+        if exited["log_bytes"] >= log_bytes:
+            return exited
+    raise AssertionError(f"only {exited['log_bytes']} bytes in {timeout_ms} ms")
 
 
 def write_script(path, body, probe=GOOD_PROBE, catalogue=GOOD_CATALOGUE):
