@@ -15,7 +15,7 @@
 #include "daemon/stream.h"
 #include "daemon/wire.h"
 
-enum { PIPE_BOUND_MS = 500 };
+enum { PIPE_BOUND_MS = 500, LAST_LOOK_MS = 1 };
 
 enum state {
     RUNNING,
@@ -38,6 +38,7 @@ struct supervised {
     int64_t max_lines, max_bytes, bytes;
     bool patient;
     bool data_ended, log_ended;
+    bool last_look; /* REAPED: the pipes are read once more, then it is over */
     int open_handles;
     uv_poll_t poll;
     uv_timer_t timer;
@@ -124,6 +125,22 @@ static void ladder_step(struct supervised *s)
 
 static void data_end(void *arg);
 
+/* Whoever holds an end of the pipes open has had his time.  What the worker wrote is read
+ * all the same: the daemon may not have read for longer than that, or this process not
+ * have run. */
+static void pipes_bound(struct supervised *s)
+{
+    bool paused = s->data.paused && !s->data_ended;
+
+    if (paused || !s->last_look) {
+        s->last_look = !paused;
+        set_timer(s, s->last_look ? LAST_LOOK_MS : PIPE_BOUND_MS);
+        return;
+    }
+    s->log_ended = true;
+    data_end(s);
+}
+
 static void timer_cb(uv_timer_t *timer)
 {
     struct supervised *s = timer->data;
@@ -132,8 +149,7 @@ static void timer_cb(uv_timer_t *timer)
         s->exit.reason = EXIT_REASON_TIMEOUT;
     }
     if (s->state == REAPED) {
-        s->log_ended = true;
-        data_end(s);
+        pipes_bound(s);
     } else {
         ladder_step(s);
     }

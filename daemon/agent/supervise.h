@@ -45,7 +45,8 @@ bool supervisor_is_busy(const struct supervisor *supervisor);
 /* KILL to everything, now. */
 void supervisor_kill_all(struct supervisor *supervisor);
 
-/* Backpressure: stops, or resumes, reading every data pipe. */
+/* Backpressure: stops, or resumes, reading every data pipe.  What a worker left in its
+ * pipe when it ended waits, too. */
 void supervisor_pause(struct supervisor *supervisor, bool paused);
 
 /* Stops watching.  Nothing may be unreported; stuck processes are left to themselves.

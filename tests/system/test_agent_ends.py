@@ -217,3 +217,26 @@ def test_nobody_reads(script):
         assert len(events) == lines
         if "san" not in BUILD.name:
             assert peak < 32 * 1024
+
+
+# More than is queued for a daemon that does not read, and less than that and the pipe take.
+LEAVES_A_FULL_PIPE = """exec python3 -c '
+import fcntl
+fcntl.fcntl(3, fcntl.F_SETPIPE_SZ, 1 << 20)
+with open(3, "w") as out:
+    out.write((chr(123) + chr(34) + "a" * 5000 + chr(34) + ":1" + chr(125) + chr(10)) * 930)
+'"""
+
+
+@volume
+def test_what_a_worker_left_waits_for_the_daemon(script):
+    """However long after the worker's end the daemon reads on."""
+    with Agent(("s", script(LEAVES_A_FULL_PIPE))) as agent:
+        agent.hello()
+        agent.run()
+        assert agent.event()["event"] == "started"
+        agent.wait_gone()
+        time.sleep(1)  # twice what the agent waits for the ends of pipes that nobody holds up
+        _, events, exited = agent.until_exit()
+        assert (exited["reason"], exited["exit_code"]) == ("exited", 0), exited["log"]
+        assert [len(str(event["data"])) for event in events] == [5007] * 930
