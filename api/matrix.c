@@ -167,6 +167,26 @@ const struct matrix_variant *matrix_find(const struct matrix *m, const char *wor
     return NULL;
 }
 
+/* Whether the digests are those of one case, one each. */
+static bool are_comparable(const struct matrix_variant *a, const struct matrix_variant *b)
+{
+    return a->version == b->version && strcmp(a->size, b->size) == 0 &&
+           strcmp(a->dtype, b->dtype) == 0 && a->seed == b->seed && a->digest[0] &&
+           b->digest[0] && a->distinct_digests == 1 && b->distinct_digests == 1;
+}
+
+static void tell_relation(const struct matrix *m, struct matrix_variant *v)
+{
+    const struct matrix_variant *other;
+
+    v->relation = relations_find(m->relations, v->workload, v->variant);
+    other = v->relation ? matrix_find(m, v->workload, v->relation->other) : NULL;
+    if (other && are_comparable(v, other)) {
+        v->seen =
+            strcmp(v->digest, other->digest) == 0 ? RELATION_EQUAL : RELATION_DIFFERENT;
+    }
+}
+
 static struct solution derive(const struct matrix *m, const char *workload,
                               const struct profile_cell *cell)
 {
@@ -194,6 +214,7 @@ void matrix_settle(struct matrix *m)
     drop_superseded(m);
     for (int i = 0; i < m->variant_count; i++) {
         tell_cost(m, &m->variants[i]);
+        tell_relation(m, &m->variants[i]);
     }
     m->solutions = xcalloc(cells + 1, sizeof *m->solutions);
     for (int row = 0; row < t->row_count; row++) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "api/json_out.h"
+#include "api/relation.h"
 #include "daemon/base/buf.h"
 #include "db/cells.h"
 #include "db/fleet.h"
@@ -30,6 +31,8 @@ struct matrix_variant {
     struct quartiles times;            /* of that cell */
     struct cost cost;                  /* of that cell; not known of controls */
     char cost_against[CASE_NAME_SIZE]; /* the control's variant */
+    const struct relation *relation;   /* what is expected of its digest; NULL: nothing */
+    enum relation_seen seen;           /* of it */
 };
 
 /* The times of a control's case: what costs are told against. */
@@ -40,6 +43,7 @@ struct matrix_base {
 
 struct matrix {
     const struct profile_table *table; /* borrowed */
+    const struct relations *relations; /* borrowed; NULL: none are expected */
     int64_t as_of_ms;
     bool historic;          /* as_of was asked for */
     int64_t stale_after_ms; /* 0: never */
@@ -61,7 +65,8 @@ void matrix_release(struct matrix *matrix);
 /* Takes in one cell of the environment. */
 void matrix_add(struct matrix *matrix, const struct cell *cell);
 
-/* After the last cell: drops what a newer version supersedes and derives the codes. */
+/* After the last cell (and `relations`, if there are any): drops what a newer version
+ * supersedes and derives the codes. */
 void matrix_settle(struct matrix *matrix);
 
 const struct solution *matrix_solution(const struct matrix *matrix, int row, int column);

@@ -97,6 +97,13 @@ void matrix_facts_text(const struct matrix *m, struct buf *buf)
         for (int f = 0; f < FACTS; f++) {
             add_fact(buf, f, f == 0 && again ? "" : facts[f], widths[f]);
         }
+        if (v->relation) {
+            char text[RELATION_TEXT_SIZE];
+
+            relation_text(v->relation, v->seen, text);
+            buf_pad(buf, "", widths[0] + 4);
+            text_wrap(buf, text, 100, widths[0] + 4);
+        }
         if (!speaks(v->known.verdict)) {
             buf_pad(buf, "", widths[0] + 4);
             text_wrap(buf, v->known.reason, 100, widths[0] + 4);

@@ -14,6 +14,7 @@
 struct view {
     struct matrix_choice choice;
     const struct profile_table *table;
+    struct relations relations;
     int64_t now_ms;
     uint64_t generation;
     char *key;
@@ -27,6 +28,7 @@ static void view_free(void *state)
     struct view *view = state;
 
     matrix_release(&view->matrix);
+    relations_release(&view->relations);
     buf_release(&view->body);
     free(view->key);
     free(view);
@@ -63,6 +65,7 @@ static enum err_code read_matrix(struct tx *tx, void *arg, struct err *err)
 
     matrix_init(m, view->table, as_of_ms ? as_of_ms : view->now_ms, as_of_ms != 0,
                 r->api->options.stale_after_ms);
+    m->relations = &view->relations;
     code = matrix_choice_environment(tx, &view->choice, &r->problems, &m->environment,
                                      &m->environment_json, err);
     if (r->problems.count > 0) {
@@ -134,6 +137,7 @@ void matrix_get(struct request *r)
     if (cached) {
         reply_shared(r, cached, format_content_type(r->format));
     } else {
+        relations_init(&view->relations, r->api->hooks.catalogue(r->api->hooks.arg));
         request_read(r, read_matrix, share);
     }
 }

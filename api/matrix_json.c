@@ -86,6 +86,19 @@ static void cell_json(const struct matrix *m, int row, int column, struct json_o
     out_close(out, '}');
 }
 
+static void relation_json(struct json_out *out, const struct matrix_variant *v)
+{
+    if (!v->relation) {
+        out_null(out, "relation");
+        return;
+    }
+    out_open(out, "relation", '{');
+    out_text(out, "variant", v->relation->other);
+    out_text(out, "expected", v->relation->equal ? "equal" : "different");
+    out_text(out, "seen", relation_seen_name(v->seen));
+    out_close(out, '}');
+}
+
 static void variant_json(const struct matrix_variant *v, struct json_out *out)
 {
     const struct variant_knowledge *k = &v->known;
@@ -115,6 +128,7 @@ static void variant_json(const struct matrix_variant *v, struct json_out *out)
     cost_json(out, &v->cost, v->cost_against);
     out_name(out, "digest", v->digest);
     out_int(out, "distinct_digests", v->distinct_digests);
+    relation_json(out, v);
     href(out, v);
     out_close(out, '}');
 }

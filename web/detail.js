@@ -3,7 +3,7 @@
 import { commandLine, el, icon } from "./dom.js";
 import { agreement } from "./matrix.js";
 import { bound, cellKind, CODES, counted, curl, hasCode, KINDS, ownPath } from "./format.js";
-import { digestSwatch, verdictBadge } from "./facts.js";
+import { digestSwatch, relationNote, verdictBadge } from "./facts.js";
 import { referenceList } from "./references.js";
 
 const HINT =
@@ -84,7 +84,8 @@ function variantList(facts, choices) {
     const [badge, why] = verdictBadge(fact);
     const names = choices.filter((choice) => choice.variant === fact.variant).map((choice) => choice.recipe);
     const by = names.length ? el("span", { class: "muted", text: ` (${names.join(", ")})` }) : null;
-    return el("li", {}, el("span", {}, el("code", { text: fact.variant }), by ?? ""), badge, why, digestSwatch(fact));
+    const name = el("span", {}, el("code", { text: fact.variant }), by ?? "");
+    return el("li", {}, name, badge, why, digestSwatch(fact), relationNote(fact));
   });
   return el("ul", { class: "variants", "aria-label": "Variants of this workload" }, ...items);
 }

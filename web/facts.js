@@ -50,6 +50,17 @@ export function digestSwatch(fact) {
   return el("span", { class: "digest", title }, stripes, el("code", { text: fact.digest.slice(0, 8) }), note);
 }
 
+/** What the workload expects of these bits beside another variant's; null: nothing. */
+export function relationNote({ relation }) {
+  if (!relation) return null;
+  const { variant, expected, seen } = relation;
+  const must = expected === "equal" ? "equal" : "differ from";
+  if (!seen) return el("span", { class: "why", text: `must ${must} ${variant}: not known yet` });
+  const what = seen === "equal" ? "equals" : "differs from";
+  if (seen === expected) return el("span", { class: "why", text: `${what} ${variant}, as it must` });
+  return el("span", { class: "badge failing" }, icon("failing"), `${what} ${variant}, but must ${must} it`);
+}
+
 /** [badge, why]; why is null for a verdict that needs no explanation. */
 export function verdictBadge(fact) {
   const kind = verdictKind(fact.verdict);
@@ -76,7 +87,7 @@ function fill(tr, fact) {
   const label = `Evidence of ${fact.workload}, ${fact.variant}`;
   variant.replaceChildren(path ? el("a", { href: path, text: fact.variant, "aria-label": label }) : fact.variant);
   verdict.replaceChildren(...verdictBadge(fact).filter(Boolean));
-  bits.replaceChildren(digestSwatch(fact));
+  bits.replaceChildren(...[digestSwatch(fact), relationNote(fact)].filter(Boolean));
   const words = [
     count(fact.runs),
     count(fact.iterations),

@@ -88,6 +88,14 @@ struct workload_variant {
     const char *(*unsupported)(const struct run *run);
 };
 
+/* What a digest must be beside another variant's, in the same case and environment: that
+ * of OTHER, or not.  Neither is a control.  It is shown whether that was seen; a verdict
+ * tells only that a variant repeats. */
+struct workload_relation {
+    const char *variant, *other;
+    bool equal;
+};
+
 /* One size of a workload's case; `params` is whatever the workload's setup reads. */
 struct workload_size {
     const char *name; /* "small" (under 1 s a run on two CPU cores), "medium",
@@ -124,6 +132,8 @@ struct workload {
     const char *loss; /* what loss is, "sum of the per-example losses"; NULL: none */
     const struct workload_reference *references; /* NULL when reference_count is 0 */
     int reference_count;
+    const struct workload_relation *relations; /* at most one for a variant */
+    int relation_count;
 
     /* Required.  Creates inputs and outputs with run_input and run_output, and whatever
      * state the variants share in run->state.  Called once, before the first iteration;

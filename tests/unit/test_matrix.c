@@ -88,6 +88,84 @@ static const struct solution *at(const struct matrix *m, const char *workload, i
     return matrix_solution(m, row_of(m, workload), column);
 }
 
+#define VARIANT(name, more)                                                              \
+    "{\"name\":\"" name                                                                  \
+    "\",\"summary\":\"\",\"models\":\"\",\"algorithm\":\"\","                            \
+    "\"control\":false" more "}"
+
+/* A workload whose `resumed` must be `ordered`, and whose `less` must not. */
+static struct relations expected_of_a_checkpoint(void)
+{
+    static const char text[] =
+        "[{\"workload\":\"w\",\"version\":1,\"backend\":\"cpu\",\"title\":\"\",\"summary\":"
+        "\"\",\"variants\":[" VARIANT("ordered", "") "," VARIANT(
+            "resumed", ",\"equals\":\"ordered\"") "," VARIANT("less",
+                                                              ",\"differs\":"
+                                                              "\"ordered\"") "],"
+        "\"sizes\":[{\"name\":\"small\",\"description\":\"\"}],\"dtypes\":[\"float32\"],"
+        "\"weight_sum\":\"\",\"no_control\":\"x\"}]";
+    struct catalogue *catalogue = catalogue_new();
+    json_t *json = json_loads(text, 0, NULL);
+    struct relations relations;
+    struct err err;
+
+    assert_int_equal(catalogue_add(catalogue, json, &err), ERR_OK);
+    relations_init(&relations, catalogue);
+    json_decref(json);
+    catalogue_free(catalogue);
+    return relations;
+}
+
+/* What is seen of VARIANT, whose cell is CELL, beside an ordered one of size SMALL. */
+static void expect_relation(const char *variant, const struct cell *cell, bool measured,
+                            const char *text)
+{
+    struct relations relations = expected_of_a_checkpoint();
+    struct matrix m = begin(false, 0);
+    const struct matrix_variant *v;
+    struct buf buf = BUF_INIT;
+
+    m.relations = &relations;
+    if (strcmp(variant, "ordered") > 0 && measured) {
+        add(&m, "w", "ordered", VERDICT_REPRODUCIBLE, 1);
+    }
+    matrix_add(&m, cell);
+    if (strcmp(variant, "ordered") < 0 && measured) {
+        add(&m, "w", "ordered", VERDICT_REPRODUCIBLE, 1);
+    }
+    matrix_settle(&m);
+    v = matrix_find(&m, "w", variant);
+    assert_string_equal(v->relation->other, "ordered");
+    matrix_facts_text(&m, &buf);
+    assert_non_null(strstr(buf.data, text));
+    buf_release(&buf);
+    matrix_release(&m);
+    relations_release(&relations);
+}
+
+static void test_what_must_equal_or_differ(void **state)
+{
+    struct cell less = cell_of("w", "less", VERDICT_REPRODUCIBLE, 2);
+    struct cell resumed = cell_of("w", "resumed", VERDICT_REPRODUCIBLE, 3);
+    struct cell other = less;
+
+    (void)state;
+    expect_relation("less", &less, true, "EQUALS ordered, but must differ from it");
+    expect_relation("resumed", &resumed, true, "equals ordered, as it must");
+    less.digest[0] = resumed.digest[0] = 'f';
+    expect_relation("less", &less, true, "differs from ordered, as it must");
+    expect_relation("resumed", &resumed, true, "DIFFERS from ordered, but must equal it");
+    expect_relation("less", &less, false, "must differ from ordered: not known yet");
+    expect_relation("resumed", &resumed, false, "must equal ordered: not known yet");
+    less.evidence.distinct_digests = 2;
+    expect_relation("less", &less, true, "must differ from ordered: not known yet");
+    copy_text(other.key.size, sizeof other.key.size, "medium");
+    expect_relation("less", &other, true, "must differ from ordered: not known yet");
+    other.digest[0] = '\0';
+    copy_text(other.key.size, sizeof other.key.size, "small");
+    expect_relation("less", &other, true, "must differ from ordered: not known yet");
+}
+
 static void test_codes_come_from_cells(void **state)
 {
     struct matrix m = begin(false, 0);
@@ -407,6 +485,7 @@ static void test_csv_has_a_line_a_cell(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_must_equal_or_differ),
         cmocka_unit_test(test_codes_come_from_cells),
         cmocka_unit_test(test_stale_is_not_green_and_ends_the_cache),
         cmocka_unit_test(test_history_is_never_too_fresh),

@@ -128,6 +128,33 @@ static void test_sorts_skips_padding_and_finds(void **state)
     registry_release(&registry);
 }
 
+static void test_relations_are_between_two_variants_that_repeat(void **state)
+{
+    static const struct {
+        struct workload_relation list[2];
+        const char *defect;
+    } cases[] = {
+        { { { "ordered", "ordinary", true } }, "compares 'ordered' with 'ordinary'" },
+        { { { "ordered", "unordered", true } }, "compares 'ordered' with 'unordered'" },
+        { { { "unordered", "ordered", true } }, "compares 'unordered' with 'ordered'" },
+        { { { "ordered", "ordered", false } }, "compares 'ordered' with 'ordered'" },
+        { { { "ordered", NULL, false } }, "compares 'ordered' with '(null)'" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sample s;
+        char text[4096] = "";
+        const struct workload *list[] = { &s.workload };
+
+        sample_init(&s, "conv_2d");
+        s.workload.relations = cases[i].list;
+        s.workload.relation_count = 1;
+        assert_true(defects_of(list, 1, text) > 0);
+        assert_non_null(strstr(text, cases[i].defect));
+    }
+}
+
 static void other_setup(struct run *run)
 {
     (void)run;
@@ -385,6 +412,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepts_a_sound_workload),
+        cmocka_unit_test(test_relations_are_between_two_variants_that_repeat),
         cmocka_unit_test(test_sorts_skips_padding_and_finds),
         cmocka_unit_test(test_cuda_has_from_cpu_what_it_leaves_empty),
         cmocka_unit_test(test_cuda_keeps_what_it_has),

@@ -36,6 +36,22 @@ def test_cells_say_what_the_api_says(browser, fixture):
     assert len({swatch for _, swatch in swatches}) == len({code for code, _ in swatches}) > 2
 
 
+def test_bits_that_must_equal_or_differ(browser, fixture):
+    server = fixture()
+    relations = [("equal", "equal", "equals other, as it must"),
+                 ("different", "different", "differs from other, as it must"),
+                 ("equal", "different", "differs from other, but must equal it"),
+                 ("different", "equal", "equals other, but must differ from it"),
+                 ("different", None, "must differ from other: not known yet")]
+    for shown, (expected, seen, _) in zip(server.state["matrix"]["variants"], relations):
+        shown["relation"] = {"variant": "other", "expected": expected, "seen": seen}
+    open_page(browser, server.url)
+    notes = all_of(browser, ".facts td[data-name=Bits]", "[each.innerText, !!each.querySelector('.failing')]")
+    for (note, alarm), (_, _, words) in zip(notes, relations):
+        assert words in note and alarm == ("but" in words), note
+    assert not any(alarm or "must" in note for note, alarm in notes[len(relations):])
+
+
 UNEARNED = [
     {"state": "stale"}, {"state": "failing"}, {"state": "unmeasured"}, {"state": "inconclusive"},
     {"state": "unsupported"}, {"state": "solved"}, {"state": "fabulous"}, {"state": None},

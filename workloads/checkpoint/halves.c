@@ -198,3 +198,10 @@ const struct workload_variant halves_variants[HALVES_VARIANTS] = {
       .algorithm = "fixed tree, resumed without step counter",
       .compute = compute_resumed },
 };
+
+const struct workload_relation halves_relations[HALVES_RELATIONS] = {
+    { "resumed", "ordered", true },       { "no_data_loader", "ordered", false },
+    { "no_optimizer", "ordered", false }, { "no_schedule", "ordered", false },
+    { "no_scaler", "ordered", false },    { "no_rng", "ordered", false },
+    { "no_step", "ordered", false },
+};

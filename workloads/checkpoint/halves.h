@@ -12,10 +12,13 @@
 extern "C" {
 #endif
 
-enum { HALVES_STEPS = 4, HALVES_VARIANTS = 9 };
+enum { HALVES_STEPS = 4, HALVES_VARIANTS = 9, HALVES_RELATIONS = 7 };
 
 /* Its variants; the first is the control. */
 extern const struct workload_variant halves_variants[HALVES_VARIANTS];
+
+/* Which of them must have the digest of the training in one piece, and which must not. */
+extern const struct workload_relation halves_relations[HALVES_RELATIONS];
 
 struct checkpoint;
 

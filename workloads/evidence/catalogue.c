@@ -60,6 +60,8 @@ static int parse_variants(json_t *array, struct catalogue_workload *w)
         }
         v->claim = json_string_value(json_object_get(item, "claim"));
         v->control = control;
+        v->equals = json_string_value(json_object_get(item, "equals"));
+        v->differs = json_string_value(json_object_get(item, "differs"));
     }
     return w->variant_count > 0 ? 0 : -1;
 }

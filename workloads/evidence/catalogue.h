@@ -13,6 +13,8 @@ struct catalogue_variant {
     const char *name, *summary, *models, *algorithm;
     const char *claim; /* NULL: the library promises nothing */
     bool control;
+    const char *equals, *differs; /* the variant whose digest its own must be, or must not
+                                     be; NULL: none */
 };
 
 struct catalogue_size {

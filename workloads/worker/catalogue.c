@@ -24,6 +24,17 @@ static int finish(struct emit *emit)
     return STATUS_OK;
 }
 
+static void emit_relation(struct emit *emit, const struct workload *w,
+                          const struct workload_variant *v)
+{
+    for (int i = 0; i < w->relation_count; i++) {
+        const struct workload_relation *r = &w->relations[i];
+
+        if (strcmp(r->variant, v->name) == 0)
+            emit_string(emit, r->equal ? "equals" : "differs", r->other);
+    }
+}
+
 static void emit_variants(struct emit *emit, const struct workload *w)
 {
     emit_array(emit, "variants");
@@ -37,6 +48,7 @@ static void emit_variants(struct emit *emit, const struct workload *w)
         emit_string(emit, "algorithm", v->algorithm);
         emit_string(emit, "claim", v->claim);
         emit_bool(emit, "control", v->control);
+        emit_relation(emit, w, v);
         emit_object_end(emit);
     }
     emit_array_end(emit);

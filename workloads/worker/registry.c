@@ -89,6 +89,10 @@ static void inherit(struct workload *w, const struct workload *from)
         w->references = from->references;
         w->reference_count = from->reference_count;
     }
+    if (w->relation_count == 0) {
+        w->relations = from->relations;
+        w->relation_count = from->relation_count;
+    }
 }
 
 /* Takes W into the registry, completed; returns the number of its defects. */

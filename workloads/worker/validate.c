@@ -142,6 +142,33 @@ static void check_dtypes(struct inspection *in, const struct workload *w)
     }
 }
 
+static bool is_comparable(const struct workload *w, const char *variant)
+{
+    for (int i = 0; i < w->variant_count; i++) {
+        if (is_equal(w->variants[i].name, variant)) {
+            return !w->variants[i].control;
+        }
+    }
+    return false;
+}
+
+static void check_relations(struct inspection *in, const struct workload *w)
+{
+    for (int i = 0; i < w->relation_count; i++) {
+        const struct workload_relation *r = &w->relations[i];
+
+        require(in,
+                is_comparable(w, r->variant) && is_comparable(w, r->other) &&
+                    !is_equal(r->variant, r->other),
+                "compares '%s' with '%s', which must be two variants and no controls",
+                printable(r->variant), printable(r->other));
+        for (int j = 0; j < i; j++) {
+            require(in, !is_equal(r->variant, w->relations[j].variant),
+                    "compares '%s' with more than one variant", printable(r->variant));
+        }
+    }
+}
+
 static void check_references(struct inspection *in, const struct workload *w)
 {
     if (w->reference_count < 0 || (w->reference_count > 0 && !w->references)) {
@@ -172,5 +199,6 @@ int workload_validate(const struct workload *w, FILE *defects)
     check_sizes(&in, w);
     check_dtypes(&in, w);
     check_references(&in, w);
+    check_relations(&in, w);
     return in.defects;
 }
