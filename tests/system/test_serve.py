@@ -220,7 +220,7 @@ def test_survey_of_the_documents_rows(tmp_path):
     service.wait(lambda: service.get("/v1/jobs")["items"], "the survey's job")
     survey = service.get("/v1/jobs")["items"][0]
     assert survey["survey"]
-    done = service.finish_job(survey["id"], 1200)
+    done = service.finish_job(survey["id"], 3600)
     assert done["progress"]["runs_failed"] == 0
     check_verdicts(service)
     for table, cells in (("documents-2020", 35), ("documents-2023", 234), ("pytorch", 25)):
