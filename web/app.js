@@ -175,7 +175,9 @@ const loaders = [loadMatrix, loadJobs, loadLists];
 const drawJobs = coalesce(async () => showJobs(), 500);
 
 async function refresh() {
-  return (await Promise.all(loaders.map((load) => load(true)))).some(Boolean);
+  const answered = (await Promise.all(loaders.map((load) => load(true)))).some(Boolean);
+  if (answered) document.querySelector("main").removeAttribute("aria-busy"); // every part was tried
+  return answered;
 }
 
 const CONNECTION = {

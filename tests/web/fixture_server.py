@@ -85,18 +85,19 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         while self.fixture.streams_mute and self.fixture.streams_allowed:
             time.sleep(0.1)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        self.wfile.write(b"retry: 1000\n\n")
+        # Before the page can know of the stream: whatever happens from then on is sent.
         sent = len(self.fixture.events)
-        self.fixture.streams_open += 1
+        self.fixture.count_stream(1)
         try:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(b"retry: 1000\n\n")
             self.follow(sent)
         except OSError:
             pass
         finally:
-            self.fixture.streams_open -= 1
+            self.fixture.count_stream(-1)
 
     def follow(self, sent):
         while self.fixture.streams_allowed:
@@ -133,6 +134,10 @@ class Fixture:
         self.drop_streams()
         self.server.shutdown()
         self.server.server_close()
+
+    def count_stream(self, change):
+        with self.changed:
+            self.streams_open += change
 
     def emit(self, kind, data):
         with self.changed:

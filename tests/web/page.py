@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-PATIENCE_S = 30
+PATIENCE_S = 300
 
 
 def wait_for(what, condition):
@@ -23,8 +23,10 @@ def js(browser, script, *arguments):
 
 
 def open_page(browser, url, path="/", live=True):
+    """Until every part of the page was read, so that nothing moves any more by itself."""
     browser.get(url.rstrip("/") + path)
     wait_for("the table", lambda: js(browser, "return document.querySelectorAll('.cell').length"))
+    wait_for("the rest", lambda: js(browser, "return !document.querySelector('[aria-busy]')"))
     if live:
         wait_for("the stream", lambda: connection(browser) == "live")
 

@@ -103,7 +103,7 @@ def test_hidden_page_holds_no_stream(browser, fixture):
     server.state["matrix"] = fixture_data.matrix(measured=[])
     js(browser, hide, False)
     wait_for("a fresh table", lambda: cell(browser, "conv_wgrad", "tf-2.1")["kinds"] == ["unmeasured"])
-    assert connection(browser) == "live"
+    wait_for("the stream", lambda: connection(browser) == "live")
 
 
 def test_new_database(browser, fixture):
