@@ -10,6 +10,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REPROD_BUILD", ROOT / "build"))
 SELFTEST_WORKER = BUILD / "tests" / "reprod-worker-selftest"
+LIMIT = 300  # seconds after which a test gives up; nothing takes so long
 
 
 class Service:
@@ -42,7 +43,7 @@ class Service:
                                             text=True, env=self.env, bufsize=1)
         try:
             line = self.process.stdout.readline()
-            self.refused = self.process.wait(20) if not line else None
+            self.refused = self.process.wait(LIMIT) if not line else None
             assert line.startswith("listening on http://"), (line, self.log.read_text()[-2000:])
             self.port = int(line.rsplit(":", 1)[1])
             if ready:
@@ -55,7 +56,7 @@ class Service:
             raise
         return self
 
-    def request(self, method, path, body=None, headers=None, timeout=30):
+    def request(self, method, path, body=None, headers=None, timeout=LIMIT):
         """(status, headers, parsed JSON or text)"""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         headers = dict(headers or {})
@@ -84,7 +85,7 @@ class Service:
         assert status == 201, (status, body)
         return body["id"]
 
-    def finish_job(self, job, seconds=60):
+    def finish_job(self, job, seconds=LIMIT):
         self.wait(lambda: self.get(f"/v1/jobs/{job}")["state"] in ("finished", "cancelled"),
                   f"job {job}", seconds)
         return self.get(f"/v1/jobs/{job}")
@@ -99,15 +100,17 @@ class Service:
             found += page["items"]
         return found
 
-    def wait(self, condition, what, seconds=60):
+    def wait(self, condition, what, seconds=LIMIT):
         deadline = time.monotonic() + seconds
+        pause = 0.01
         while time.monotonic() < deadline:
             if condition():
                 return
-            time.sleep(0.02)
+            time.sleep(pause)
+            pause = min(1.1 * pause, 0.05)
         raise AssertionError(f"{what}: not within {seconds} s\n" + self.log.read_text()[-3000:])
 
-    def stop(self, number=signal.SIGTERM, seconds=40):
+    def stop(self, number=signal.SIGTERM, seconds=LIMIT):
         """Graceful; returns the exit code."""
         if self.process is None:
             return None
@@ -126,5 +129,5 @@ class Service:
     def fsck(self):
         """(exit code, output)"""
         done = subprocess.run([str(BUILD / "reprod"), "fsck", "--data", str(self.data)],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=LIMIT)
         return done.returncode, done.stdout + done.stderr
