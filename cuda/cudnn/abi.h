@@ -12,10 +12,7 @@
 
 cudnnStatus_t cudnnGetProperty(enum library_property property, int *ret_value);
 const char *cudnnGetErrorString(cudnnStatus_t status);
-size_t cudnnGetCudartVersion(void);
 cudnnStatus_t cudnnCreate(cudnnHandle_t *ret_handle);
-cudnnStatus_t cudnnDestroy(cudnnHandle_t handle);
-cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, struct CUstream_st *stream);
 
 cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *ret_tensor);
 cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor,
@@ -27,16 +24,12 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor,
                                          const int *extents, const int *strides);
 cudnnStatus_t cudnnGetTensorSizeInBytes(cudnnTensorDescriptor_t tensor,
                                         size_t *ret_bytes);
-cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor);
 
 cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *ret_filter);
 cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter,
                                          cudnnDataType_t dtype,
                                          cudnnTensorFormat_t format, int out_channels,
                                          int in_channels, int rows, int columns);
-cudnnStatus_t cudnnGetFilterSizeInBytes(cudnnFilterDescriptor_t filter,
-                                        size_t *ret_bytes);
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter);
 
 cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *ret_how);
 cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t how,
@@ -54,7 +47,6 @@ cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(cudnnConvolutionDescriptor_t
                                                     cudnnFilterDescriptor_t w_as,
                                                     int *ret_images, int *ret_channels,
                                                     int *ret_rows, int *ret_columns);
-cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t how);
 
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     cudnnHandle_t handle, cudnnTensorDescriptor_t x_as, cudnnFilterDescriptor_t w_as,
@@ -114,11 +106,6 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(
     cudnnConvolutionBwdFilterAlgo_t algorithm, void *workspace, size_t workspace_bytes,
     const void *beta, cudnnFilterDescriptor_t dw_as, void *dw);
 
-cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void *alpha,
-                                           cudnnTensorDescriptor_t dy_as, const void *dy,
-                                           const void *beta,
-                                           cudnnTensorDescriptor_t db_as, void *db);
-
 cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t *ret_pooling);
 cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t pooling,
                                           cudnnPoolingMode_t mode,
@@ -130,7 +117,6 @@ cudnnStatus_t cudnnGetPooling2dForwardOutputDim(cudnnPoolingDescriptor_t pooling
                                                 cudnnTensorDescriptor_t x_as,
                                                 int *ret_images, int *ret_channels,
                                                 int *ret_rows, int *ret_columns);
-cudnnStatus_t cudnnDestroyPoolingDescriptor(cudnnPoolingDescriptor_t pooling);
 cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, cudnnPoolingDescriptor_t pooling,
                                   const void *alpha, cudnnTensorDescriptor_t x_as,
                                   const void *x, const void *beta,
@@ -142,66 +128,9 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, cudnnPoolingDescriptor_
                                    const void *x, const void *beta,
                                    cudnnTensorDescriptor_t dx_as, void *dx);
 
-cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
-                                  cudnnSoftmaxMode_t mode, const void *alpha,
-                                  cudnnTensorDescriptor_t x_as, const void *x,
-                                  const void *beta, cudnnTensorDescriptor_t y_as,
-                                  void *y);
-cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle,
-                                   cudnnSoftmaxAlgorithm_t algorithm,
-                                   cudnnSoftmaxMode_t mode, const void *alpha,
-                                   cudnnTensorDescriptor_t y_as, const void *y,
-                                   cudnnTensorDescriptor_t dy_as, const void *dy,
-                                   const void *beta, cudnnTensorDescriptor_t dx_as,
-                                   void *dx);
-
-cudnnStatus_t
-cudnnCreateReduceTensorDescriptor(cudnnReduceTensorDescriptor_t *ret_reduction);
-cudnnStatus_t cudnnSetReduceTensorDescriptor(cudnnReduceTensorDescriptor_t reduction,
-                                             cudnnReduceTensorOp_t operation,
-                                             cudnnDataType_t accumulator,
-                                             cudnnNanPropagation_t nan,
-                                             cudnnReduceTensorIndices_t indices,
-                                             cudnnIndicesType_t indices_type);
-cudnnStatus_t cudnnDestroyReduceTensorDescriptor(cudnnReduceTensorDescriptor_t reduction);
-cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t handle,
-                                             cudnnReduceTensorDescriptor_t reduction,
-                                             cudnnTensorDescriptor_t x_as,
-                                             cudnnTensorDescriptor_t y_as,
-                                             size_t *ret_bytes);
-cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle,
-                                cudnnReduceTensorDescriptor_t reduction, void *indices,
-                                size_t indices_bytes, void *workspace,
-                                size_t workspace_bytes, const void *alpha,
-                                cudnnTensorDescriptor_t x_as, const void *x,
-                                const void *beta, cudnnTensorDescriptor_t y_as, void *y);
-
-cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *ret_dropout);
-cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t *ret_bytes);
-cudnnStatus_t cudnnDropoutGetReserveSpaceSize(cudnnTensorDescriptor_t x_as,
-                                              size_t *ret_bytes);
-cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropout,
-                                        cudnnHandle_t handle, float rate, void *states,
-                                        size_t states_bytes, unsigned long long seed);
-cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropout);
-cudnnStatus_t cudnnDropoutForward(cudnnHandle_t handle, cudnnDropoutDescriptor_t dropout,
-                                  cudnnTensorDescriptor_t x_as, const void *x,
-                                  cudnnTensorDescriptor_t y_as, void *y, void *reserve,
-                                  size_t reserve_bytes);
-cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, cudnnDropoutDescriptor_t dropout,
-                                   cudnnTensorDescriptor_t dy_as, const void *dy,
-                                   cudnnTensorDescriptor_t dx_as, void *dx, void *reserve,
-                                   size_t reserve_bytes);
-
 cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t channels_as,
                                             cudnnTensorDescriptor_t x_as,
                                             cudnnBatchNormMode_t mode);
-cudnnStatus_t cudnnBatchNormalizationForwardTraining(
-    cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
-    cudnnTensorDescriptor_t x_as, const void *x, cudnnTensorDescriptor_t y_as, void *y,
-    cudnnTensorDescriptor_t channels_as, const void *scale, const void *bias,
-    double average_factor, void *running_mean, void *running_variance, double epsilon,
-    void *ret_mean, void *ret_inverse_deviation);
 cudnnStatus_t cudnnBatchNormalizationBackward(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha_dx,
     const void *beta_dx, const void *alpha_parameters, const void *beta_parameters,
@@ -216,20 +145,6 @@ cudnnStatus_t
 cudnnSetSpatialTransformerNdDescriptor(cudnnSpatialTransformerDescriptor_t transformer,
                                        cudnnSamplerType_t sampler, cudnnDataType_t dtype,
                                        int rank, const int *extents);
-cudnnStatus_t
-cudnnDestroySpatialTransformerDescriptor(cudnnSpatialTransformerDescriptor_t transformer);
-cudnnStatus_t
-cudnnSpatialTfGridGeneratorForward(cudnnHandle_t handle,
-                                   cudnnSpatialTransformerDescriptor_t transformer,
-                                   const void *theta, void *grid);
-cudnnStatus_t
-cudnnSpatialTfGridGeneratorBackward(cudnnHandle_t handle,
-                                    cudnnSpatialTransformerDescriptor_t transformer,
-                                    const void *dgrid, void *dtheta);
-cudnnStatus_t cudnnSpatialTfSamplerForward(
-    cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t transformer,
-    const void *alpha, cudnnTensorDescriptor_t x_as, const void *x, const void *grid,
-    const void *beta, cudnnTensorDescriptor_t y_as, void *y);
 cudnnStatus_t cudnnSpatialTfSamplerBackward(
     cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t transformer,
     const void *alpha, cudnnTensorDescriptor_t x_as, const void *x, const void *beta,
@@ -246,7 +161,6 @@ cudnnStatus_t cudnnSetCTCLossDescriptor_v8(cudnnCTCLossDescriptor_t ctc,
                                            cudnnDataType_t accumulator,
                                            cudnnLossNormalizationMode_t normalization,
                                            cudnnNanPropagation_t nan, int most_labels);
-cudnnStatus_t cudnnDestroyCTCLossDescriptor(cudnnCTCLossDescriptor_t ctc);
 cudnnStatus_t
 cudnnGetCTCLossWorkspaceSize(cudnnHandle_t handle, cudnnTensorDescriptor_t logits_as,
                              cudnnTensorDescriptor_t gradient_as, const int *labels,
@@ -281,6 +195,5 @@ cudnnStatus_t cudnnSetCTCLossDescriptor_v9(cudnnCTCLossDescriptor_t ctc,
                                            cudnnDataType_t accumulator,
                                            cudnnLossNormalizationMode_t normalization,
                                            cudnnCTCGradMode_t gradients, int most_labels);
-size_t cudnnGetMaxDeviceVersion(void);
 
 #endif

@@ -10,25 +10,18 @@
 #define CUDNN_FUNCTIONS(X)                                                               \
     X(cudnnGetProperty)                                                                  \
     X(cudnnGetErrorString)                                                               \
-    X(cudnnGetCudartVersion)                                                             \
     X(cudnnCreate)                                                                       \
-    X(cudnnDestroy)                                                                      \
-    X(cudnnSetStream)                                                                    \
     X(cudnnCreateTensorDescriptor)                                                       \
     X(cudnnSetTensor4dDescriptor)                                                        \
     X(cudnnSetTensorNdDescriptor)                                                        \
     X(cudnnGetTensorSizeInBytes)                                                         \
-    X(cudnnDestroyTensorDescriptor)                                                      \
     X(cudnnCreateFilterDescriptor)                                                       \
     X(cudnnSetFilter4dDescriptor)                                                        \
-    X(cudnnGetFilterSizeInBytes)                                                         \
-    X(cudnnDestroyFilterDescriptor)                                                      \
     X(cudnnCreateConvolutionDescriptor)                                                  \
     X(cudnnSetConvolution2dDescriptor)                                                   \
     X(cudnnSetConvolutionMathType)                                                       \
     X(cudnnSetConvolutionGroupCount)                                                     \
     X(cudnnGetConvolution2dForwardOutputDim)                                             \
-    X(cudnnDestroyConvolutionDescriptor)                                                 \
     X(cudnnGetConvolutionForwardAlgorithm_v7)                                            \
     X(cudnnFindConvolutionForwardAlgorithmEx)                                            \
     X(cudnnGetConvolutionForwardWorkspaceSize)                                           \
@@ -41,41 +34,19 @@
     X(cudnnFindConvolutionBackwardFilterAlgorithmEx)                                     \
     X(cudnnGetConvolutionBackwardFilterWorkspaceSize)                                    \
     X(cudnnConvolutionBackwardFilter)                                                    \
-    X(cudnnConvolutionBackwardBias)                                                      \
     X(cudnnCreatePoolingDescriptor)                                                      \
     X(cudnnSetPooling2dDescriptor)                                                       \
     X(cudnnGetPooling2dForwardOutputDim)                                                 \
-    X(cudnnDestroyPoolingDescriptor)                                                     \
     X(cudnnPoolingForward)                                                               \
     X(cudnnPoolingBackward)                                                              \
-    X(cudnnSoftmaxForward)                                                               \
-    X(cudnnSoftmaxBackward)                                                              \
-    X(cudnnCreateReduceTensorDescriptor)                                                 \
-    X(cudnnSetReduceTensorDescriptor)                                                    \
-    X(cudnnDestroyReduceTensorDescriptor)                                                \
-    X(cudnnGetReductionWorkspaceSize)                                                    \
-    X(cudnnReduceTensor)                                                                 \
-    X(cudnnCreateDropoutDescriptor)                                                      \
-    X(cudnnDropoutGetStatesSize)                                                         \
-    X(cudnnDropoutGetReserveSpaceSize)                                                   \
-    X(cudnnSetDropoutDescriptor)                                                         \
-    X(cudnnDestroyDropoutDescriptor)                                                     \
-    X(cudnnDropoutForward)                                                               \
-    X(cudnnDropoutBackward)                                                              \
     X(cudnnDeriveBNTensorDescriptor)                                                     \
-    X(cudnnBatchNormalizationForwardTraining)                                            \
     X(cudnnBatchNormalizationBackward)                                                   \
     X(cudnnCreateSpatialTransformerDescriptor)                                           \
     X(cudnnSetSpatialTransformerNdDescriptor)                                            \
-    X(cudnnDestroySpatialTransformerDescriptor)                                          \
-    X(cudnnSpatialTfGridGeneratorForward)                                                \
-    X(cudnnSpatialTfGridGeneratorBackward)                                               \
-    X(cudnnSpatialTfSamplerForward)                                                      \
     X(cudnnSpatialTfSamplerBackward)                                                     \
     X(cudnnCreateCTCLossDescriptor)                                                      \
     X(cudnnSetCTCLossDescriptorEx)                                                       \
     X(cudnnSetCTCLossDescriptor_v8)                                                      \
-    X(cudnnDestroyCTCLossDescriptor)                                                     \
     X(cudnnGetCTCLossWorkspaceSize)                                                      \
     X(cudnnCTCLoss)                                                                      \
     X(cudnnGetCTCLossWorkspaceSize_v8)                                                   \
@@ -83,7 +54,6 @@
 
 #define CUDNN_OPTIONAL_FUNCTIONS(X)                                                      \
     X(cudnnGetLastErrorString)      /* 9 */                                              \
-    X(cudnnSetCTCLossDescriptor_v9) /* 9 */                                              \
-    X(cudnnGetMaxDeviceVersion)     /* from 8.3 */
+    X(cudnnSetCTCLossDescriptor_v9) /* 9 */
 
 #endif

@@ -10,8 +10,6 @@ typedef struct cudnnTensorStruct *cudnnTensorDescriptor_t;
 typedef struct cudnnFilterStruct *cudnnFilterDescriptor_t;
 typedef struct cudnnConvolutionStruct *cudnnConvolutionDescriptor_t;
 typedef struct cudnnPoolingStruct *cudnnPoolingDescriptor_t;
-typedef struct cudnnReduceTensorStruct *cudnnReduceTensorDescriptor_t;
-typedef struct cudnnDropoutStruct *cudnnDropoutDescriptor_t;
 typedef struct cudnnSpatialTransformerStruct *cudnnSpatialTransformerDescriptor_t;
 typedef struct cudnnCTCLossStruct *cudnnCTCLossDescriptor_t;
 
@@ -106,32 +104,6 @@ typedef enum {
     CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = 2,
     CUDNN_POOLING_MAX_DETERMINISTIC = 3,
 } cudnnPoolingMode_t;
-
-typedef enum {
-    CUDNN_SOFTMAX_FAST = 0,
-    CUDNN_SOFTMAX_ACCURATE = 1,
-    CUDNN_SOFTMAX_LOG = 2,
-} cudnnSoftmaxAlgorithm_t;
-
-typedef enum {
-    CUDNN_SOFTMAX_MODE_INSTANCE = 0,
-    CUDNN_SOFTMAX_MODE_CHANNEL = 1,
-} cudnnSoftmaxMode_t;
-
-typedef enum {
-    CUDNN_REDUCE_TENSOR_ADD = 0,
-    CUDNN_REDUCE_TENSOR_MUL = 1,
-    CUDNN_REDUCE_TENSOR_MIN = 2,
-    CUDNN_REDUCE_TENSOR_MAX = 3,
-    CUDNN_REDUCE_TENSOR_AVG = 5,
-} cudnnReduceTensorOp_t;
-
-typedef enum {
-    CUDNN_REDUCE_TENSOR_NO_INDICES = 0,
-    CUDNN_REDUCE_TENSOR_FLATTENED_INDICES = 1,
-} cudnnReduceTensorIndices_t;
-
-typedef enum { CUDNN_32BIT_INDICES = 0, CUDNN_64BIT_INDICES = 1 } cudnnIndicesType_t;
 
 typedef enum {
     CUDNN_BATCHNORM_PER_ACTIVATION = 0,
