@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -112,23 +111,10 @@ static void on_connection(void *arg, struct MHD_Connection *connection,
     }
 }
 
-static void log_library(void *arg, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-static void log_library(void *arg, const char *format, va_list args)
-{
-    char line[256];
-
-    (void)arg;
-    vsnprintf(line, sizeof line, format, args);
-    line[strcspn(line, "\n")] = '\0';
-    log_debug("api: %s", line);
-}
-
 static struct MHD_Daemon *start_library(struct api *api, int fd)
 {
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        request_handle, api, MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, request_handle, api,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, request_note_target,
         api, MHD_OPTION_NOTIFY_COMPLETED, request_completed, api,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, api, MHD_OPTION_CONNECTION_LIMIT,

@@ -33,7 +33,6 @@ static const struct {
     { "error ", log_error },
     { "warning ", log_warning },
     { "info ", log_info },
-    { "debug ", log_debug },
 };
 
 static void end_line(struct link_log *log)

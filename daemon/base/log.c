@@ -9,17 +9,9 @@
 
 static struct {
     pthread_mutex_t lock;
-    enum log_level level;
     void (*sink)(void *arg, const char *line);
     void *sink_arg;
-} logger = { PTHREAD_MUTEX_INITIALIZER, LOG_INFO, NULL, NULL };
-
-void log_set_level(enum log_level level)
-{
-    pthread_mutex_lock(&logger.lock);
-    logger.level = level;
-    pthread_mutex_unlock(&logger.lock);
-}
+} logger = { PTHREAD_MUTEX_INITIALIZER, NULL, NULL };
 
 void log_set_sink(void (*sink)(void *arg, const char *line), void *arg)
 {
@@ -29,11 +21,10 @@ void log_set_sink(void (*sink)(void *arg, const char *line), void *arg)
     pthread_mutex_unlock(&logger.lock);
 }
 
-static void log_line(enum log_level level, const char *format, va_list args)
+static void log_line(const char *level, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
-static void log_line(enum log_level level, const char *format, va_list args)
+static void log_line(const char *level, const char *format, va_list args)
 {
-    static const char *const names[] = { "error", "warning", "info", "debug" };
     char line[2048];
     char stamp[CLOCK_RFC3339_SIZE + 1] = "";
     char text[1900];
@@ -42,16 +33,13 @@ static void log_line(enum log_level level, const char *format, va_list args)
     if (!getenv("JOURNAL_STREAM")) {
         clock_rfc3339(clock_wall_ms(), stamp);
     }
-    snprintf(line, sizeof line, "%s%s%s %s", stamp, stamp[0] ? " " : "", names[level],
-             text);
+    snprintf(line, sizeof line, "%s%s%s %s", stamp, stamp[0] ? " " : "", level, text);
 
     pthread_mutex_lock(&logger.lock);
-    if (level <= logger.level) {
-        if (logger.sink) {
-            logger.sink(logger.sink_arg, line);
-        } else {
-            fprintf(stderr, "%s\n", line);
-        }
+    if (logger.sink) {
+        logger.sink(logger.sink_arg, line);
+    } else {
+        fprintf(stderr, "%s\n", line);
     }
     pthread_mutex_unlock(&logger.lock);
 }
@@ -65,7 +53,6 @@ static void log_line(enum log_level level, const char *format, va_list args)
         va_end(args);                                                                    \
     }
 
-DEFINE_LOG(log_error, LOG_ERROR)
-DEFINE_LOG(log_warning, LOG_WARNING)
-DEFINE_LOG(log_info, LOG_INFO)
-DEFINE_LOG(log_debug, LOG_DEBUG)
+DEFINE_LOG(log_error, "error")
+DEFINE_LOG(log_warning, "warning")
+DEFINE_LOG(log_info, "info")

@@ -3,11 +3,6 @@
 #ifndef DAEMON_BASE_LOG_H
 #define DAEMON_BASE_LOG_H
 
-enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
-
-/* Lines above LEVEL are dropped.  Default LOG_INFO. */
-void log_set_level(enum log_level level);
-
 /* Every line, the timestamp and level included, also goes to SINK(arg, line) instead of
  * stderr; NULL restores stderr.  The terminal progress display uses it to keep its own
  * line last.  SINK must not log. */
@@ -16,6 +11,5 @@ void log_set_sink(void (*sink)(void *arg, const char *line), void *arg);
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif
