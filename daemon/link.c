@@ -390,11 +390,6 @@ void link_cancel(struct link *link, const char *run)
     send_command(link, link_command_cancel(run));
 }
 
-void link_drain(struct link *link)
-{
-    send_command(link, link_command_drain());
-}
-
 void link_close(struct link *link, void (*closed)(void *arg), void *arg)
 {
     link->owner_closing = true;

@@ -62,9 +62,6 @@ void link_run(struct link *link, const struct link_run *run);
 /* Asks to end the run; answered by its exited event. */
 void link_cancel(struct link *link, const char *run);
 
-/* No new runs; the agent exits (and `closed` comes) when the running ones ended. */
-void link_drain(struct link *link);
-
 /* Ends the agent.  No event comes any more; CLOSED(arg) does once it is gone (or does not
  * die), and LINK with it.  May be called from within `closed`. */
 void link_close(struct link *link, void (*closed)(void *arg), void *arg);

@@ -29,8 +29,3 @@ json_t *link_command_cancel(const char *run)
 {
     return json_pack("{s:s,s:s}", "command", "cancel", "run", run);
 }
-
-json_t *link_command_drain(void)
-{
-    return json_pack("{s:s}", "command", "drain");
-}

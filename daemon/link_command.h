@@ -9,6 +9,5 @@
 /* New references, for stream_writer_send. */
 json_t *link_command_run(const struct link_run *run);
 json_t *link_command_cancel(const char *run);
-json_t *link_command_drain(void);
 
 #endif

@@ -226,8 +226,7 @@ static enum err_code follow_ids(struct tx *tx, struct err *err)
     return query_end(&q, err);
 }
 
-static enum err_code prepare_writer(struct tx *tx, bool unclean, bool *ret_new,
-                                    struct err *err)
+static enum err_code prepare_writer(struct tx *tx, bool unclean, struct err *err)
 {
     int from = 0;
 
@@ -242,7 +241,6 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, bool *ret_new,
         migrate_latest(tx->db, &from, err) != ERR_OK) {
         return err->code;
     }
-    *ret_new = from == 0;
     /* What a savepoint may have to put back: in memory, not in a file that is written for
      * every page of every write.  Migrations sort all runs, which memory may not hold. */
     if (tx_execute(tx, "PRAGMA temp_store = MEMORY", err) != ERR_OK ||
@@ -254,7 +252,7 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, bool *ret_new,
 }
 
 enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,
-                                     struct tx **ret_tx, bool *ret_new, struct err *err)
+                                     struct tx **ret_tx, struct err *err)
 {
     bool unclean = ended_unclean(path);
     struct tx *tx;
@@ -269,7 +267,7 @@ enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,
     }
     /* What is refused stays as it is, its log included. */
     sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    if (prepare_writer(tx, unclean, ret_new, err) != ERR_OK) {
+    if (prepare_writer(tx, unclean, err) != ERR_OK) {
         tx_free(tx);
         return err_wrap(err, "%s", path);
     }

@@ -18,11 +18,10 @@ enum err_code connection_check_file(const char *path, struct err *err);
 /* The writing connection of PATH, created and migrated as needed: WAL, synchronous=FULL,
  * foreign keys.  After an unclean end (a write-ahead log was left behind) a database of
  * up to CONNECTION_CHECK_BYTES is read through for damage first; a larger one would take
- * too long, and `reprod fsck` is there.  ret_new: this call created the schema.  Freed
- * with tx_free. */
+ * too long, and `reprod fsck` is there.  Freed with tx_free. */
 enum { CONNECTION_CHECK_BYTES = 64 << 20 };
 enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,
-                                     struct tx **ret_tx, bool *ret_new, struct err *err);
+                                     struct tx **ret_tx, struct err *err);
 
 /* A connection that can only read; its statements are interrupted at tx->deadline_ns.
  * ERR_NOT_FOUND if there is no file.  Freed with tx_free. */

@@ -124,34 +124,6 @@ enum err_code runs_trace(struct tx *tx, const char *id, struct trace *ret_trace,
     return traces_get(tx, number, ret_trace, err);
 }
 
-enum err_code runs_each_trace(struct tx *tx, const char *job, int item,
-                              void (*visit)(void *arg, const struct run_trace *run),
-                              void *arg, struct err *err)
-{
-    struct query q;
-
-    query_begin(&q, tx,
-                "SELECT r.id, r.outcome, t.trace, t.records, t.dropped FROM run r"
-                " INDEXED BY run_job CROSS JOIN run_trace t ON t.run = r.id"
-                " WHERE r.job = (SELECT number FROM job WHERE id = ?) AND r.item = ?"
-                " ORDER BY r.id");
-    query_bind_text(&q, job);
-    query_bind_int(&q, item);
-    while (query_step(&q)) {
-        struct run_trace run;
-
-        query_take_text(&q, run.run, sizeof run.run);
-        if (outcome_parse(query_borrow_text(&q), &run.outcome) != 0) {
-            run.outcome = OUTCOME_LOST;
-        }
-        run.trace = query_take_int(&q);
-        run.records = query_take_int(&q);
-        run.dropped = query_take_int(&q);
-        visit(arg, &run);
-    }
-    return query_end(&q, err);
-}
-
 enum err_code runs_asked(struct tx *tx, const char *id, char **ret_options,
                          int64_t *ret_iterations, struct err *err)
 {

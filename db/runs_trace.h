@@ -7,7 +7,6 @@
 
 #include "daemon/base/err.h"
 #include "daemon/base/id.h"
-#include "workloads/evidence/outcome.h"
 #include "workloads/evidence/trace.h"
 
 struct tx;
@@ -24,19 +23,6 @@ enum err_code runs_trace(struct tx *tx, const char *id, struct trace *ret_trace,
 /* By its number. */
 enum err_code traces_get(struct tx *tx, int64_t number, struct trace *ret_trace,
                          struct err *err);
-
-/* A finished run that has a trace. */
-struct run_trace {
-    char run[ID_SIZE];
-    enum outcome outcome;
-    int64_t trace; /* its number */
-    int64_t records, dropped;
-};
-
-/* Those of ITEM of JOB, oldest first.  Unknown jobs have none. */
-enum err_code runs_each_trace(struct tx *tx, const char *job, int item,
-                              void (*visit)(void *arg, const struct run_trace *run),
-                              void *arg, struct err *err);
 
 /* How run ID was asked for: its further arguments (struct job_item.options) and how many
  * iterations; "" and 0 for unknown runs.  Caller frees ret_options. */

@@ -48,8 +48,8 @@ static enum err_code open_connections(struct store *store, const char *path,
                                       const struct store_options *options,
                                       struct err *err)
 {
-    enum err_code code = connection_open_writer(path, options->busy_timeout_ms,
-                                                &store->writer_tx, &store->is_new, err);
+    enum err_code code =
+        connection_open_writer(path, options->busy_timeout_ms, &store->writer_tx, err);
 
     for (int i = 0; i < options->readers && code == ERR_OK; i++) {
         store->readers[i].store = store;
@@ -258,9 +258,4 @@ int store_pending(const struct store *store)
 uint64_t store_generation(const struct store *store)
 {
     return atomic_load(&store->generation);
-}
-
-bool store_is_new(const struct store *store)
-{
-    return store->is_new;
 }

@@ -72,8 +72,4 @@ int store_pending(const struct store *store); /* queued or unfinished writes and
  * serves as ETag and cache key.  Any thread. */
 uint64_t store_generation(const struct store *store);
 
-/* Whether this database was created by this store_open (a new one starts with a survey).
- */
-bool store_is_new(const struct store *store);
-
 #endif

@@ -55,7 +55,6 @@ struct store {
     int lock_fd;
     atomic_int pending;
     atomic_uint_least64_t generation;
-    bool is_new;
 };
 
 void work_queue_push(struct work_queue *queue, struct work *work);

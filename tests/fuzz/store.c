@@ -35,9 +35,8 @@ static struct tx *open_store(const struct case_key *key)
 {
     struct tx *tx = NULL;
     struct err err;
-    bool new;
 
-    FUZZ_CHECK(connection_open_writer(":memory:", 0, &tx, &new, &err) == ERR_OK);
+    FUZZ_CHECK(connection_open_writer(":memory:", 0, &tx, &err) == ERR_OK);
     FUZZ_CHECK(tx_execute(tx, "BEGIN", &err) == ERR_OK);
     insert_job(tx, key);
     return tx;

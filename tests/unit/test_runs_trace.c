@@ -151,58 +151,30 @@ static void test_traces_are_part_of_the_transaction(void **state)
     trace_release(&t);
 }
 
-struct list {
-    struct run_trace runs[8];
-    int count;
-    char options[64];
-};
-
-static void collect(void *arg, const struct run_trace *run)
+static enum err_code check_asked(struct tx *tx, void *arg, struct err *err)
 {
-    struct list *list = arg;
-
-    list->runs[list->count++] = *run;
-}
-
-static enum err_code list_runs(struct tx *tx, void *arg, struct err *err)
-{
-    struct list *list = arg;
-    char job[ID_SIZE];
     char run[ID_SIZE];
     int64_t iterations;
     char *options;
 
-    fixture_id('J', 1, job);
+    (void)arg;
     fixture_id('R', 1, run);
-    if (runs_each_trace(tx, job, 0, collect, list, err) != ERR_OK ||
-        runs_asked(tx, run, &options, &iterations, err) != ERR_OK) {
+    if (runs_asked(tx, run, &options, &iterations, err) != ERR_OK) {
         return err->code;
     }
-    snprintf(list->options, sizeof list->options, "%s", options);
-    free(options);
+    assert_string_equal(options, "{\"probes\":1}");
     assert_int_equal(iterations, 10);
+    free(options);
     return ERR_OK;
 }
 
-static void test_runs_of_a_line_with_their_traces(void **state)
+static void test_how_a_run_was_asked_for(void **state)
 {
     struct fixture *f = *state;
-    struct list list = { .count = 0 };
-    struct trace t;
 
     insert_job(f);
-    make(&t, 5);
-    finish_run(f, 1, OUTCOME_COMPLETED, &t);
-    finish_run(f, 2, OUTCOME_COMPLETED, NULL);
-    finish_run(f, 3, OUTCOME_CRASHED, &t);
-    fixture_read(f, list_runs, &list);
-    assert_int_equal(list.count, 2);
-    assert_true(strcmp(list.runs[0].run, list.runs[1].run) < 0);
-    assert_int_equal(list.runs[1].outcome, OUTCOME_CRASHED);
-    assert_int_equal(list.runs[0].trace, list.runs[1].trace);
-    assert_int_equal(list.runs[1].records, 8);
-    assert_string_equal(list.options, "{\"probes\":1}");
-    trace_release(&t);
+    finish_run(f, 1, OUTCOME_COMPLETED, NULL);
+    fixture_read(f, check_asked, NULL);
 }
 
 static enum err_code execute(struct tx *tx, void *arg, struct err *err)
@@ -290,7 +262,7 @@ int main(void)
         STORE_TEST(test_a_trace_comes_back),
         STORE_TEST(test_equal_traces_are_stored_once),
         STORE_TEST(test_traces_are_part_of_the_transaction),
-        STORE_TEST(test_runs_of_a_line_with_their_traces),
+        STORE_TEST(test_how_a_run_was_asked_for),
         STORE_TEST(test_fsck),
         STORE_TEST(test_a_damaged_trace_is_not_read),
     };

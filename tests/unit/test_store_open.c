@@ -19,16 +19,6 @@ static void test_one_daemon_at_a_time(void **state)
     fixture_open(f);
 }
 
-static void test_new_is_said_once(void **state)
-{
-    struct fixture *f = *state;
-
-    assert_true(store_is_new(f->store));
-    fixture_close(f);
-    fixture_open(f);
-    assert_false(store_is_new(f->store));
-}
-
 /* Whether a failure came after the runs that would heal it is told by ids. */
 static void test_ids_go_on_where_the_database_ends(void **state)
 {
@@ -95,7 +85,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_one_daemon_at_a_time),
-        STORE_TEST(test_new_is_said_once),
         STORE_TEST(test_ids_go_on_where_the_database_ends),
         STORE_TEST(test_unwritable_places_are_refused),
         STORE_TEST(test_damage_is_found_after_an_unclean_end),
