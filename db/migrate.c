@@ -2,8 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/embed.h"
+#include "daemon/base/log.h"
 #include "db/tx.h"
 
 enum { MIGRATIONS_MAX = 1000 };
@@ -87,9 +90,25 @@ static enum err_code check_foreign_keys(sqlite3 *db, struct err *err)
     return rc == SQLITE_DONE ? ERR_OK : tx_error(db, rc, err);
 }
 
+/* With many runs it takes a while, in which nothing answers. */
+static void log_begin(sqlite3 *db, int from, int to)
+{
+    const char *path = sqlite3_db_filename(db, "main");
+    struct stat st = { .st_size = 0 };
+
+    if (from > 0) {
+        stat(path ? path : "", &st);
+        log_info(
+            "database: going from schema %d to %d, %.1f GB; nothing is served until "
+            "that is done, about a minute for ten million runs",
+            from, to, (double)st.st_size / 1e9);
+    }
+}
+
 enum err_code migrate_apply(sqlite3 *db, const struct migration *list, int count,
                             int *ret_from, struct err *err)
 {
+    int64_t begin_ms = clock_monotonic_ms();
     enum err_code code = read_version(db, ret_from, err);
 
     if (code != ERR_OK) {
@@ -101,10 +120,21 @@ enum err_code migrate_apply(sqlite3 *db, const struct migration *list, int count
                        "newer reprod that made it",
                        *ret_from, count);
     }
+    if (*ret_from == count) {
+        return ERR_OK;
+    }
+    log_begin(db, *ret_from, count);
     for (int i = *ret_from; i < count && code == ERR_OK; i++) {
         code = apply_one(db, &list[i], i + 1, err);
     }
-    return code == ERR_OK && *ret_from < count ? check_foreign_keys(db, err) : code;
+    if (code == ERR_OK) {
+        code = check_foreign_keys(db, err);
+    }
+    if (code == ERR_OK && *ret_from > 0) {
+        log_info("database: it has schema %d after %.1f s", count,
+                 (double)(clock_monotonic_ms() - begin_ms) / 1e3);
+    }
+    return code;
 }
 
 struct collection {

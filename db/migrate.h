@@ -20,7 +20,7 @@ int migrate_current(void);
 
 /* Applies those of LIST (numbered 1 … COUNT) that DB lacks.  ret_from: where it stood.
  * ERR_NEWER if it stands beyond COUNT.  A failing migration leaves DB as the one before
- * it left it.  Foreign keys must be off on DB; they are checked after the last migration.
+ * it left it.  What is not new is announced in the log.  Foreign keys must be off on DB; they are checked after the last migration.
  */
 enum err_code migrate_apply(sqlite3 *db, const struct migration *list, int count,
                             int *ret_from, struct err *err);

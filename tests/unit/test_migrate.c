@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/base/log.h"
 #include "db/migrate.h"
 #include "db/tx.h"
 
@@ -387,6 +388,42 @@ static void test_cells_of_other_rules_are_judged_anew(void **state)
     assert_int_equal(changes, 2);
 }
 
+static void keep_lines(void *arg, const char *line)
+{
+    char *kept = arg;
+    size_t length = strlen(kept);
+
+    snprintf(kept + length, 1024 - length, "%s\n", line);
+}
+
+/* The lines that opening the database of F logs. */
+static void open_logging(struct fixture *f, char ret_lines[1024])
+{
+    ret_lines[0] = '\0';
+    log_set_sink(keep_lines, ret_lines);
+    fixture_open(f);
+    log_set_sink(NULL, NULL);
+    fixture_close(f);
+}
+
+static void test_what_takes_long_is_announced(void **state)
+{
+    struct fixture *f = *state;
+    char command[160];
+    char lines[1024];
+
+    open_logging(f, lines);
+    assert_string_equal(lines, "");
+    snprintf(command, sizeof command, "cp tests/fixtures/v2.db %s", f->path);
+    assert_int_equal(system(command), 0);
+    open_logging(f, lines);
+    assert_non_null(strstr(lines, "database: going from schema 2 to"));
+    assert_non_null(strstr(lines, "nothing is served until that is done"));
+    assert_non_null(strstr(lines, "database: it has schema"));
+    open_logging(f, lines);
+    assert_string_equal(lines, "");
+}
+
 static int setup_empty(void **state)
 {
     *state = fixture_new();
@@ -410,6 +447,7 @@ int main(void)
         FILE_TEST(test_a_database_of_version_1_opens),
         FILE_TEST(test_a_database_of_version_2_opens),
         FILE_TEST(test_migrations_sort_in_files),
+        FILE_TEST(test_what_takes_long_is_announced),
         FILE_TEST(test_cells_of_other_rules_are_judged_anew),
     };
 
