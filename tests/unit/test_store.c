@@ -76,7 +76,7 @@ static void drain(struct store *store)
     while (store_pending(store)) {
         struct pollfd p = { .fd = store_fd(store), .events = POLLIN };
 
-        assert_int_equal(poll(&p, 1, 10000), 1);
+        assert_int_equal(poll(&p, 1, 60000), 1);
         store_dispatch(store);
     }
 }
