@@ -66,11 +66,6 @@ cudaError_t cudaGetLastError()
     return failure;
 }
 
-cudaError_t cudaPeekAtLastError()
-{
-    return failure;
-}
-
 /* No driver: it is what tells a simulation from a device. */
 cudaError_t cudaDriverGetVersion(int *ret_version)
 {
@@ -120,9 +115,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device)
     ret_properties->pciDeviceID = device;
     snprintf(ret_properties->name, sizeof ret_properties->name, "simulator, no GPU");
     ret_properties->totalGlobalMem = DEVICE_BYTES;
-    ret_properties->sharedMemPerBlock = 48 * 1024;
     ret_properties->multiProcessorCount = 2;
-    ret_properties->maxThreadsPerMultiProcessor = 2048;
     if (getenv("REPROD_CUDASIM_MAJOR"))
         ret_properties->major = atoi(getenv("REPROD_CUDASIM_MAJOR"));
     return cudaSuccess;
@@ -185,23 +178,7 @@ cudaError_t cudaStreamCreate(cudaStream_t *ret_stream)
     return failure;
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret_stream, unsigned)
-{
-    return cudaStreamCreate(ret_stream);
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-    delete stream;
-    return failure;
-}
-
 cudaError_t cudaStreamSynchronize(cudaStream_t)
-{
-    return failure;
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
 {
     return failure;
 }
@@ -212,25 +189,9 @@ cudaError_t cudaEventCreate(cudaEvent_t *ret_event)
     return failure;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned)
-{
-    return cudaEventCreate(ret_event);
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    delete event;
-    return failure;
-}
-
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 {
     clock_gettime(CLOCK_MONOTONIC, &event->time);
-    return failure;
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t)
-{
     return failure;
 }
 

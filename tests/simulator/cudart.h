@@ -39,8 +39,6 @@ enum cudaMemcpyKind {
 typedef struct CUstream_st *cudaStream_t;
 typedef struct cudasim_event *cudaEvent_t;
 
-enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
-
 struct cudaUUID_t {
     char bytes[16];
 };
@@ -49,13 +47,9 @@ struct cudaDeviceProp {
     char name[256];
     cudaUUID_t uuid;
     size_t totalGlobalMem;
-    size_t sharedMemPerBlock;
     int major, minor;
     int multiProcessorCount;
-    int maxThreadsPerMultiProcessor;
-    int ECCEnabled;
-    int pciDomainID, pciBusID, pciDeviceID;
-    int l2CacheSize;
+    int pciDeviceID;
 };
 
 struct int2 {
@@ -86,7 +80,6 @@ struct alignas(16) ulonglong2 {
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
 cudaError_t cudaDriverGetVersion(int *ret_version);
 cudaError_t cudaRuntimeGetVersion(int *ret_version);
 
@@ -106,17 +99,10 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes,
                             cudaStream_t stream = nullptr);
 
 cudaError_t cudaStreamCreate(cudaStream_t *ret_stream);
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret_stream, unsigned flags);
-cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
-                                unsigned flags = 0);
 
 cudaError_t cudaEventCreate(cudaEvent_t *ret_event);
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned flags);
-cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
-cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
                                  cudaEvent_t stop);
 
