@@ -29,6 +29,8 @@ import saved  # noqa: E402
 CAMPAIGN = ROOT / "tests" / "gpu" / "campaign.py"
 SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
 MEASURED = ["--runs", "2", "--iterations", "2"]
+LIMIT = 1800  # seconds after which a test gives up
+PLENTY_S = "1500"  # no step is cut, however slow the machine
 needs_simulator = pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
 
 
@@ -43,7 +45,7 @@ def campaign(out, *options, **how):
     """(exit status, what it printed)"""
     process = started(out, *options, **how)
     try:
-        said, _ = process.communicate(timeout=200)
+        said, _ = process.communicate(timeout=LIMIT)
     finally:
         process.kill()
     return process.returncode, said
@@ -68,7 +70,7 @@ def rehearsal(tmp_path_factory):
     if not SIMULATOR.exists():
         pytest.skip("this flavour has no simulator")
     out = tmp_path_factory.mktemp("rehearsal")
-    status, said = campaign(out, "--rehearse", "--seconds", "150", "--workload", "resize_bilinear_bwd",
+    status, said = campaign(out, "--rehearse", "--seconds", PLENTY_S, "--workload", "resize_bilinear_bwd",
                             "--steps", "serve,documents,others,larger,stirred,algorithms,stacks,framework")
     assert status == 0, said
     return out
@@ -117,7 +119,7 @@ def test_the_database_is_served_and_gives_the_readme_a_column(rehearsal, tmp_pat
     try:
         done = subprocess.run([sys.executable, ROOT / "tests" / "make_readme.py", "127.0.0.1:1", "--gpu",
                                f"http://127.0.0.1:{service.port}"], input=GPU_BLOCK, text=True,
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=LIMIT)
     finally:
         assert service.stop() == 0
     assert done.returncode == 0, done.stderr
@@ -137,11 +139,11 @@ def test_a_rehearsal_is_not_written_among_results():
 
 @needs_simulator
 def test_what_is_interrupted_is_saved(tmp_path):
-    process = started(tmp_path, "--rehearse", "--seconds", "150", "--workload", "resize_bilinear_bwd",
+    process = started(tmp_path, "--rehearse", "--seconds", PLENTY_S, "--workload", "resize_bilinear_bwd",
                       "--steps", "documents,stirred", "--runs", "5000")
     job = next(line.split()[1] for line in process.stdout if line.startswith("    job "))
     process.send_signal(signal.SIGTERM)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 1, said
     assert "rehearsal-database.db.gz" in small_enough(tmp_path)
     summary = json.loads((tmp_path / "rehearsal-summary.json").read_text())
@@ -167,7 +169,7 @@ def fake(tmp_path_factory):
 @pytest.fixture(scope="module")
 def played(fake, tmp_path_factory):
     out = tmp_path_factory.mktemp("played")
-    status, said = campaign(out, "--seconds", "100", "--workload", "good", "--workload", "tame",
+    status, said = campaign(out, "--seconds", PLENTY_S, "--workload", "good", "--workload", "tame",
                             "--workload", "crash", "--libraries", "/x/cudnn-9.1.0", "--libraries",
                             "/x/cudnn-9.2.0", "--steps", "others,larger,stacks", build=fake)
     assert status == 0, said
@@ -191,7 +193,7 @@ def test_every_stack_and_what_was_undecided(played):
 
 
 def test_an_earlier_database_is_gone_on_with(played, fake, tmp_path):
-    status, said = campaign(tmp_path, "--seconds", "60", "--workload", "good", "--libraries", "/x/cudnn-9.3.0",
+    status, said = campaign(tmp_path, "--seconds", PLENTY_S, "--workload", "good", "--libraries", "/x/cudnn-9.3.0",
                             "--steps", "others", "--database", played / "database.db.gz", build=fake)
     assert status == 0, said
     summary = json.loads((tmp_path / "summary.json").read_text())
@@ -201,7 +203,7 @@ def test_an_earlier_database_is_gone_on_with(played, fake, tmp_path):
 
 @needs_simulator
 def test_a_database_of_rehearsals_is_not(rehearsal, fake, tmp_path):
-    status, said = campaign(tmp_path, "--seconds", "60", "--workload", "good", "--steps", "others",
+    status, said = campaign(tmp_path, "--seconds", PLENTY_S, "--workload", "good", "--steps", "others",
                             "--database", rehearsal / "rehearsal-database.db.gz", build=fake)
     assert status == 1 and "the database has runs of a simulator" in said
 
@@ -333,7 +335,7 @@ def test_a_training_runs_where_the_campaign_does(tmp_path):
 
 TABLE = """import sys
 assert sys.argv[1:6] == ["--table", "--device", "cuda", "--runs", "5"]
-assert 0 < float(sys.argv[sys.argv.index("--seconds") + 1]) < 20
+assert 0 < float(sys.argv[sys.argv.index("--seconds") + 1]) < 300
 done = 15
 {then}
 open(sys.argv[sys.argv.index("--json") + 1], "w").write('{{"processes_done":%d,"processes_wanted":15}}' % done)
@@ -342,8 +344,9 @@ print("scatter, default: varies")
 
 
 @pytest.mark.parametrize("then, seconds, found", [
-    ("pass", 20, None), ("done = 7", 20, "7 of 15 processes"), ("sys.exit('planted')", 20, "exit status 1, planted"),
-    ("import time; time.sleep(60)", 1, "did not end in time"), ("sys.exit(77)", 20, jobs.Skipped),
+    ("pass", 300, None), ("done = 7", 300, "7 of 15 processes"),
+    ("sys.exit('planted')", 300, "exit status 1, planted"),
+    ("import time; time.sleep(600)", 1, "did not end in time"), ("sys.exit(77)", 300, jobs.Skipped),
 ])
 def test_a_table_of_a_framework(then, seconds, found, tmp_path, monkeypatch):
     (tmp_path / "table.py").write_text(TABLE.format(then=then))
