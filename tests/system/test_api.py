@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from service import LIMIT
+
 pytestmark = pytest.mark.flavour
 
 DESCRIPTION = json.loads(
@@ -178,11 +180,11 @@ def test_curl_as_people_type_it(service):
     answer = subprocess.run(
         ["curl", "-s", "-d", '{"workloads":["selftest_pass"],"variants":["unordered","ordered"],'
                              '"runs":2,"iterations":3}',
-         f"http://127.0.0.1:{service.port}/v1/jobs"], capture_output=True, text=True, timeout=30)
+         f"http://127.0.0.1:{service.port}/v1/jobs"], capture_output=True, text=True, timeout=LIMIT)
     job = json.loads(answer.stdout)
     assert service.finish_job(job["id"])["progress"]["runs_done"] == 4
     text = subprocess.run(["curl", "-s", f"http://localhost:{service.port}/"],
-                          capture_output=True, text=True, timeout=30).stdout
+                          capture_output=True, text=True, timeout=LIMIT).stdout
     assert text.startswith("reprod: sources of non-determinism")
     assert max(len(line) for line in text.splitlines()) <= 120
 
@@ -392,7 +394,7 @@ def test_options(service):
 
 def test_keep_alive_serves_many(service):
     import http.client
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=LIMIT)
     for _ in range(200):
         connection.request("GET", "/v1/jobs?limit=1")
         answer = connection.getresponse()

@@ -4,6 +4,8 @@ import socket
 
 import pytest
 
+from service import LIMIT, Service
+
 from service import BUILD
 
 pytestmark = pytest.mark.flavour
@@ -25,7 +27,7 @@ def refused(service, method, path, status, kind, body=None, headers=None):
     return problem
 
 
-def raw(service, data, patience=20):
+def raw(service, data, patience=LIMIT):
     """Everything that comes back for DATA until the server hangs up."""
     with socket.create_connection(("127.0.0.1", service.port), patience) as connection:
         connection.settimeout(patience)
@@ -260,7 +262,6 @@ def test_jobs_wait_for_an_agent(start_service, tmp_path):
     slow = tmp_path / "slow-worker"
     slow.write_text("#!/bin/sh\nexec sleep 600\n")
     slow.chmod(0o755)
-    from service import Service
     service = Service(tmp_path / "waiting", worker=slow, options=["--no-survey"])
     service.start(ready=False)
     try:

@@ -11,7 +11,7 @@ import tarfile
 
 import pytest
 
-from service import BUILD, ROOT, Service
+from service import BUILD, LIMIT, ROOT, Service
 
 MAKE = ROOT / "deploy" / "make-bundle"
 PROGRAMS = [BUILD / name for name in ("reprod", "reprod-worker", "reprod-worker-cuda",
@@ -28,7 +28,7 @@ def built():
 
 def make(out, programs, *options, **env):
     done = subprocess.run([sys.executable, MAKE, "--version", "9.9", "--out", out, *options, *programs],
-                          capture_output=True, text=True, timeout=120, env={**os.environ, **env})
+                          capture_output=True, text=True, timeout=LIMIT, env={**os.environ, **env})
     return done.returncode, done.stdout + done.stderr
 
 
@@ -56,7 +56,7 @@ def libraries_outside(maps, inside):
 
 def may_isolate():
     return shutil.which("unshare") and subprocess.run(
-        unshared() + ["true"], capture_output=True, timeout=20).returncode == 0
+        unshared() + ["true"], capture_output=True, timeout=LIMIT).returncode == 0
 
 
 def unshared():
@@ -65,7 +65,7 @@ def unshared():
 
 def install_glibc(root):
     """The C library and the dynamic linker, where this system has them."""
-    said = subprocess.run(["ldd", BUILD / "reprod"], capture_output=True, text=True, timeout=20).stdout
+    said = subprocess.run(["ldd", BUILD / "reprod"], capture_output=True, text=True, timeout=LIMIT).stdout
     paths = [word for word in said.split() if word.startswith("/")]
     for path in map(pathlib.Path, paths):
         if GLIBC.fullmatch(path.name):
@@ -114,7 +114,7 @@ def test_it_serves_and_computes_where_only_glibc_is_installed(unpacked, tmp_path
 # What is in it
 
 def test_the_folder_is_complete(unpacked):
-    status = subprocess.run([unpacked / "check-host"], capture_output=True, text=True, timeout=20)
+    status = subprocess.run([unpacked / "check-host"], capture_output=True, text=True, timeout=LIMIT)
     assert (status.returncode, status.stderr) == (0, "")
     for line in (unpacked / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split("  ", 1)
@@ -132,7 +132,7 @@ def test_through_a_link_and_against_foreign_libraries(unpacked, tmp_path):
     along."""
     (tmp_path / "libuv.so.1").write_text("no library")
     (tmp_path / "reprod").symlink_to(unpacked / "reprod")
-    done = subprocess.run([tmp_path / "reprod", "version"], capture_output=True, text=True, timeout=20,
+    done = subprocess.run([tmp_path / "reprod", "version"], capture_output=True, text=True, timeout=LIMIT,
                           env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
     assert done.returncode == 0 and "reprod" in done.stdout, done.stderr
 
@@ -145,7 +145,7 @@ def test_a_host_that_is_too_old_is_told_so(unpacked, tmp_path):
                                ("machine", "pdp11", "the bundle is for pdp11")):
         (tmp_path / "NEEDS").write_text("".join(f"{key} {text}\n" for key, text in
                                                 {**needs, name: value}.items()))
-        done = subprocess.run([tmp_path / "check-host"], capture_output=True, text=True, timeout=20)
+        done = subprocess.run([tmp_path / "check-host"], capture_output=True, text=True, timeout=LIMIT)
         assert done.returncode == 1 and words in done.stderr, done.stderr
 
 
@@ -160,7 +160,7 @@ def program(tmp_path):
     for command in (["-shared", "-fPIC", "-Wl,-soname,libown.so.1", "-o", library, tmp_path / "own.c"],
                     ["-o", tmp_path / "main", tmp_path / "main.c", library,
                      f"-Wl,--disable-new-dtags,-rpath,$ORIGIN/lib:{tmp_path}"]):
-        subprocess.run(["gcc", *command], check=True, timeout=60)
+        subprocess.run(["gcc", *command], check=True, timeout=LIMIT)
     return tmp_path / "main", library
 
 
@@ -186,6 +186,6 @@ def test_the_same_sources_give_the_same_archive(program, tmp_path):
 def test_a_program_that_looks_elsewhere_is_refused(program, tmp_path):
     """It would run here, and nowhere else."""
     subprocess.run(["gcc", "-o", program[0], tmp_path / "main.c", program[1],
-                    f"-Wl,-rpath,{tmp_path}"], check=True, timeout=60)
+                    f"-Wl,-rpath,{tmp_path}"], check=True, timeout=LIMIT)
     status, said = make(tmp_path / "out", [program[0]])
     assert status == 1 and "it was linked without the folder of the bundle's libraries" in said

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from service import Service
+from service import LIMIT, Service
 from test_processes import Run, children_of, stat_of, wait_until_gone
 from test_worker import BUILD, SELFTEST, WORKER, digests, run, worker
 
@@ -135,7 +135,7 @@ def test_load_by_itself_ends_with_its_input():
     assert process.stdout.readline() == b"computing\n"
     assert process.poll() is None
     process.stdin.close()
-    assert process.wait(60) == 0
+    assert process.wait(LIMIT) == 0
     process.stdout.close()
 
 

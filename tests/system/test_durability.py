@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from service import SELFTEST_WORKER, Service
+from service import LIMIT, SELFTEST_WORKER, Service
 
 KILLS = int(os.environ.get("REPROD_KILLS", "30"))
 RUNS = 6
@@ -45,8 +45,8 @@ def live_at_start(service, rng):
 def live_with_a_job(service, jobs, finished, rng):
     """The kill comes after a job was acknowledged, however long the start took."""
     service.start(ready=False)
-    job = post_job(service, time.monotonic() + 60)
-    assert job, "no job taken within a minute"
+    job = post_job(service, time.monotonic() + LIMIT)
+    assert job, f"no job taken within {LIMIT} s"
     jobs.append(job)
     end = time.monotonic() + rng.uniform(0.0, 0.35)
     while time.monotonic() < end:
@@ -55,7 +55,7 @@ def live_with_a_job(service, jobs, finished, rng):
 
 def check_job(service, job):
     """Every item was answered exactly as often as it was asked for."""
-    shown = service.finish_job(job, 240)
+    shown = service.finish_job(job)
     assert shown["state"] == "finished"
     answered = {}
     for run in service.items(f"/v1/runs?job={job}"):

@@ -10,7 +10,7 @@ def test_a_broken_claim_is_listed(tmp_path):
     service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
     assert broken(service) == []
     job = service.post_job(workloads=["selftest_claims"], runs=3, iterations=2)
-    service.finish_job(job, 60)
+    service.finish_job(job)
     [found] = broken(service)
     assert (found["workload"], found["variant"]) == ("selftest_claims", "broken")
     assert found["finding"] == "claims deterministic, seen to vary"
@@ -27,7 +27,7 @@ def test_a_broken_claim_is_listed(tmp_path):
     assert {run["claim"] for run in service.items(f"/v1/runs?cell={found['cell']}")} == {"deterministic"}
 
     job = service.post_job(workloads=["selftest_claims"], seeds=["2"], runs=2, iterations=1)
-    service.finish_job(job, 60)
+    service.finish_job(job)
     assert [each["seed"] for each in broken(service)] == ["2", "1"]  # newest first
     page = service.get("/v1/findings?limit=1")
     assert [each["seed"] for each in page["items"]] == ["2"]
