@@ -46,6 +46,11 @@ json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_
         snprintf(ret_detail, BODY_DETAIL_SIZE,
                  "line %d, column %d: text may not hold \\u0000", error.line,
                  error.column);
+    } else if (!root && json_error_code(&error) == json_error_numeric_overflow) {
+        snprintf(ret_detail, BODY_DETAIL_SIZE,
+                 "line %d, column %d: a number that 64 bits do not hold; a seed beyond "
+                 "9223372036854775807 is written as text",
+                 error.line, error.column);
     } else if (!root) {
         snprintf(ret_detail, BODY_DETAIL_SIZE, "line %d, column %d: %s", error.line,
                  error.column, error.text);

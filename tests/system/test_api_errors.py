@@ -142,6 +142,10 @@ def test_the_detail_says_where(service):
     problem = refused(service, "POST", "/v1/jobs", 400, "malformed-json", b'{"note":"a\\u0000b"}',
                       {"Content-Type": "application/json"})
     assert problem["detail"].endswith("text may not hold \\u0000")
+    for number in ("9223372036854775808", "1" * 40, "1e999"):
+        problem = refused(service, "POST", "/v1/jobs", 400, "malformed-json",
+                          f'{{"seed":{number}}}', {"Content-Type": "application/json"})
+        assert problem["detail"].endswith("beyond 9223372036854775807 is written as text")
 
 
 def test_a_misspelt_path_gets_an_idea(service):
