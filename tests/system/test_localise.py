@@ -37,7 +37,7 @@ def service(tmp_path_factory):
     assert code == 0, text
 
 
-def localise(service, workload, variant, seconds=120, **more):
+def localise(service, workload, variant, seconds=600, **more):
     """(id, the localisation when its job has ended)"""
     job = service.post_job(workloads=[workload], variants=[variant], localise=True, **more)
     ended = service.finish_job(job, seconds)
