@@ -8,12 +8,8 @@ import subprocess
 
 import pytest
 
-<<<<<<< Updated upstream
-from service import BUILD, ROOT, SELFTEST_WORKER, Service
-from test_external_refused import GOOD_WORKLOAD
-=======
 from service import BUILD, LIMIT, ROOT, SELFTEST_WORKER, Service
->>>>>>> Stashed changes
+from test_external_refused import GOOD_WORKLOAD
 
 FIXTURE = ROOT / "tests" / "fixtures" / "external" / "broken.py"
 # variant: the outcome of its runs, and what the cause says
@@ -324,22 +320,6 @@ def test_a_host_that_reads_no_configuration(start_service):
     assert "external" not in {stack["name"] for stack in service.get("/v1/stacks")["items"]}
 
 
-<<<<<<< Updated upstream
-=======
-def test_an_agent_refuses_a_wrong_configuration(tmp_path):
-    for options, words in (
-            (["--stack", "external=/bin/true"], "the stack of external workloads"),
-            (["--workload-json", "{"], "--workload-json: "),
-            (["--workload-json", json.dumps({**GOOD_WORKLOAD, "name": "X"})],
-             "--workload-json: /name: must be a name"),
-            (["--workload-json", json.dumps(GOOD_WORKLOAD)], "/directory: must be an absolute"),
-            (["--config", str(tmp_path / "none")], "none")):
-        done = subprocess.run([BUILD / "reprod", "agent", *options], capture_output=True,
-                              text=True, timeout=LIMIT)
-        assert done.returncode == 2 and words in done.stderr, done.stderr
-
-
->>>>>>> Stashed changes
 # Environments
 
 def test_an_edited_script_is_another_environment(start_service, tmp_path):
@@ -418,90 +398,3 @@ def test_the_examples(start_service, tmp_path):
     assert found["words_python", "seeded"]["verdict"] == "reproducible"
     for name in "sum_c", "lines_sh":  # whether two threads race in so few runs is chance
         assert found[name, "ordered"]["verdict"] in ("reproducible", "inconclusive")
-<<<<<<< Updated upstream
-=======
-
-
-# What the configuration refuses
-
-GOOD_WORKLOAD = {"name": "own", "command": ["true"],
-                 "variants": [{"name": "a", "control": True}, {"name": "b"}]}
-
-
-def changed(**members):
-    return {**GOOD_WORKLOAD, **members}
-
-
-def variant(**members):
-    return changed(variants=[{"name": "a", "control": True}, {"name": "b", **members}])
-
-
-@pytest.mark.parametrize("workload, pointer, words", [
-    (changed(name="Own"), "/name", "[a-z][a-z0-9_]*"),
-    (changed(name="1own"), "/name", "[a-z][a-z0-9_]*"),
-    (changed(comand=["x"]), "/comand", "did you mean 'command'?"),
-    (changed(command=[]), "/command", "[program, argument"),
-    (changed(command="train.py"), "/command", "array"),
-    (changed(command=["a", 1]), "/command", "element 1 must be a text"),
-    ({"name": "own", "variants": []}, "/command", "is missing"),
-    (changed(variants=[]), "/variants", "array of 1 to 64"),
-    (changed(variants=[{"name": "a"}]), "/no_control", "must say why"),
-    (changed(no_control="none"), "/no_control", "but a variant is one"),
-    (changed(variants=[{"name": "a", "control": True}] * 2), "/variants/1/name", "twice"),
-    (variant(recipe="TD0"), "/variants/1/recipe", "there is no recipe 'TD0'; did you mean 'TD"),
-    (variant(arguments="x"), "/variants/1/arguments", "array"),
-    (variant(enviroment={}), "/variants/1/enviroment", "did you mean 'environment'?"),
-    (variant(environment={"A": 1}), "/variants/1/environment", "A must be a text, or null"),
-    (variant(environment={"A=B": "1"}), "/variants/1/environment", "'A=B' is no name"),
-    (variant(environment={"REPROD_SEED": "1"}), "/variants/1/environment", "agent sets"),
-    (changed(environment={"REPROD_PROBES": None}), "/environment", "agent sets"),
-    (variant(environment={"TF_DETERMINISTIC_OPS": "yes"}), "/variants/1/environment",
-     "neither 1 nor true"),
-    (variant(environment={"PYTHONHASHSEED": "4294967296"}), "/variants/1/environment",
-     "Python does not start"),
-    (variant(environment={"CUBLAS_WORKSPACE_CONFIG": "4096:8"}), "/variants/1/environment",
-     "cuBLAS ignores"),
-    (variant(recipe="TDO", environment={"TF_DETERMINISTIC_OPS": None}),
-     "/variants/1/environment", "recipe TDO sets it"),
-    (variant(recipe="TCD", environment={"TF_CUDNN_USE_AUTOTUNE": "0"}),
-     "/variants/1/environment", "must not be set, to any value"),
-    ({**variant(recipe="TCD"), "environment": {"TF_USE_CUDNN_AUTOTUNE": "1"}},
-     "/variants/1/environment", "must not be set, to any value"),
-    (changed(sizes={}), "/sizes", "1 to 64 sizes"),
-    (changed(sizes={"Big": []}), "/sizes", "size 'Big'"),
-    (changed(sizes={"small": ["a", None]}), "/sizes", "element 1 must be a text"),
-    (changed(backend="cudda"), "/backend", "did you mean 'cuda'?"),
-    (changed(timeout_seconds=0), "/timeout_seconds", "from 1 to 86400"),
-    (changed(threads=0), "/threads", "from 1 to 256"),
-    (changed(survey="no"), "/survey", "true or false"),
-    (changed(version="1"), "/version", "whole number"),
-    (changed(summary="x" * 20000), "", "longer than 16384 bytes"),
-    (3, "", "must be an object"),
-])
-def test_a_wrong_configuration(tmp_path, workload, pointer, words):
-    refused(tmp_path, {"workloads": [changed(name="before"), workload]},
-            f": /workloads/1{pointer}: ", words)
-
-
-@pytest.mark.parametrize("config, pointer, words", [
-    ({"workloads": {}}, ": /workloads: ", "array"),
-    ({"workloads": [GOOD_WORKLOAD] * 2}, ": /workloads/1/name: ", "'own' is there already"),
-    ({"stacks": [{"name": "external"}]}, ": /stacks/0/name: ", "external workloads"),
-    ({"workloads": [changed(name="conv_wgrad")]}, ": /workloads/0/name: ",
-     "'conv_wgrad' is a workload of reprod"),
-    ({"workloads": [changed(name="conv_wgrad", backend="cuda")]}, ": /workloads/0/name: ",
-     "'conv_wgrad' is a workload of reprod"),
-])
-def test_a_configuration_that_clashes(tmp_path, config, pointer, words):
-    refused(tmp_path, config, pointer, words)
-
-
-def refused(folder, config, pointer, words):
-    path = folder / "config.json"
-    path.write_text(json.dumps(config))
-    done = subprocess.run([BUILD / "reprod", "serve", "--config", path, "--no-survey", "--listen",
-                           "127.0.0.1:0", "--data", folder / "data"],
-                          capture_output=True, text=True, timeout=LIMIT)
-    assert done.returncode == 2, (done.stdout, done.stderr)
-    assert pointer in done.stderr and words in done.stderr, done.stderr
->>>>>>> Stashed changes

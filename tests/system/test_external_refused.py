@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from service import BUILD
+from service import BUILD, LIMIT
 
 GOOD_WORKLOAD = {"name": "own", "command": ["true"],
                  "variants": [{"name": "a", "control": True}, {"name": "b"}]}
@@ -83,7 +83,7 @@ def refused(folder, config, pointer, words):
     path.write_text(json.dumps(config))
     done = subprocess.run([BUILD / "reprod", "serve", "--config", path, "--no-survey", "--listen",
                            "127.0.0.1:0", "--data", folder / "data"],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert pointer in done.stderr and words in done.stderr, done.stderr
 
@@ -97,5 +97,5 @@ def test_an_agent_refuses_a_wrong_configuration(tmp_path):
             (["--workload-json", json.dumps(GOOD_WORKLOAD)], "/directory: must be an absolute"),
             (["--config", str(tmp_path / "none")], "none")):
         done = subprocess.run([BUILD / "reprod", "agent", *options], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=LIMIT)
         assert done.returncode == 2 and words in done.stderr, done.stderr
