@@ -9,6 +9,7 @@
 #include "daemon/base/mem.h"
 #include "db/runs.h"
 #include "db/runs_trace.h"
+#include "workloads/evidence/catalogue.h"
 
 enum { TRACE_LIMIT_MAX = 10000 };
 
@@ -99,6 +100,29 @@ static void show(struct request *r, const struct trace *trace)
     reply_json(r, 200, &out);
 }
 
+/* A name that no record can have would look like a step without records. */
+static bool check_place(struct request *r, const struct trace *trace)
+{
+    const struct view *view = r->state;
+    const char *near;
+
+    if (!view->place[0]) {
+        return true;
+    }
+    for (int i = 0; i < trace->place_count; i++) {
+        if (trace_place_matches(view->place, trace->places[i])) {
+            return true;
+        }
+    }
+    near =
+        nearest_name(view->place, (const char *const *)trace->places, trace->place_count);
+    problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "place",
+                           "no place of this trace matches '%.100s'%s%s%s", view->place,
+                           near ? "; did you mean '" : "", near ? near : "",
+                           near ? "'?" : "");
+    return false;
+}
+
 static enum err_code read_trace(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
@@ -116,7 +140,11 @@ static enum err_code read_trace(struct tx *tx, void *arg, struct err *err)
     if (runs_trace(tx, run.id, &trace, NULL, err) != ERR_OK) {
         return err->code;
     }
-    show(r, &trace);
+    if (check_place(r, &trace)) {
+        show(r, &trace);
+    } else {
+        reply_problems(r);
+    }
     trace_release(&trace);
     return ERR_OK;
 }

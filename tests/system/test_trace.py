@@ -78,7 +78,7 @@ def test_pages_make_up_the_whole(service, path, whole):
     ("place=loss&step=4", lambda r: r["place"] == "loss" and r["step"] == 4),
     ("iteration=0", lambda r: True),
     ("iteration=1-9", lambda r: False),
-    ("place=Loss", lambda r: False),
+    ("place=loss&step=40", lambda r: False),
 ])
 def test_filters(service, path, whole, query, keep):
     assert service.get(f"{path}?limit=1000&{query}")["items"] == list(filter(keep, whole["items"]))
@@ -93,6 +93,13 @@ def test_bad_parameters(service, path, query, parameter):
     status, headers, problem = service.request("GET", f"{path}?{query}")
     assert status == 422 and headers["Content-Type"] == "application/problem+json"
     assert problem["errors"][0]["parameter"] == parameter
+
+
+def test_a_place_that_the_trace_does_not_have(service, path):
+    for place, idea in (("Loss", "; did you mean 'loss'?"), ("gradients/*", "")):
+        status, _, problem = service.request("GET", f"{path}?place={place}")
+        assert status == 422
+        assert problem["detail"] == f"place: no place of this trace matches '{place}'{idea}"
 
 
 def test_text_and_csv(service, path, whole):
