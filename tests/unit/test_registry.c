@@ -203,6 +203,26 @@ static void test_cuda_has_from_cpu_what_it_leaves_empty(void **state)
     registry_release(&registry);
 }
 
+static void test_cuda_has_the_relations_of_cpu(void **state)
+{
+    static const struct workload_relation same = { "ordered", "unordered", true };
+    struct sample cpu, cuda;
+    struct registry registry;
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+
+    (void)state;
+    sample_init(&cpu, "alpha");
+    sample_init_cuda(&cuda, "alpha");
+    cpu.variants[0].control = cuda.variants[0].control = false;
+    cpu.workload.no_control = cuda.workload.no_control = "nothing varies";
+    cpu.workload.relations = &same;
+    cpu.workload.relation_count = 1;
+    assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
+    assert_ptr_equal(registry_find(&registry, "alpha", "cuda")->relations, &same);
+    assert_int_equal(registry_find(&registry, "alpha", "cuda")->relation_count, 1);
+    registry_release(&registry);
+}
+
 static void test_cuda_keeps_what_it_has(void **state)
 {
     (void)state;
@@ -415,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_relations_are_between_two_variants_that_repeat),
         cmocka_unit_test(test_sorts_skips_padding_and_finds),
         cmocka_unit_test(test_cuda_has_from_cpu_what_it_leaves_empty),
+        cmocka_unit_test(test_cuda_has_the_relations_of_cpu),
         cmocka_unit_test(test_cuda_keeps_what_it_has),
         cmocka_unit_test(test_cuda_without_definition),
         cmocka_unit_test(test_cuda_of_an_unsound_definition),
