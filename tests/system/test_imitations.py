@@ -1,7 +1,6 @@
 """What calls cuBLAS and NCCL, without a GPU: on the simulator, with imitations of the libraries
 that compute in host memory (tests/fixtures). What real ones do, only a GPU shows."""
 import json
-import os
 import re
 
 import pytest

@@ -1,5 +1,4 @@
 """workloads/python/reprod_checkpoints.py: checkpoints compared, and what is refused."""
-import io
 import json
 import pickle
 import struct

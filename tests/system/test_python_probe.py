@@ -3,7 +3,6 @@ import base64
 import ctypes
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import textwrap
