@@ -80,11 +80,7 @@ static void times_json(struct json_out *out, const struct cell *cell)
 
     out_open(out, "milliseconds", '{');
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-        if (cell->max_ns > 0 && times[i].ns > 0) {
-            out_ms(out, times[i].key, times[i].ns);
-        } else {
-            out_null(out, times[i].key);
-        }
+        out_ms_if(out, times[i].key, cell->max_ns > 0 && times[i].ns > 0, times[i].ns);
     }
     out_close(out, '}');
 }
@@ -238,11 +234,7 @@ static void show_alike(void *arg, const struct cell_alike *alike)
         return;
     }
     out_open(out, NULL, '{');
-    if (alike->options[0]) {
-        out_json(out, "options", alike->options);
-    } else {
-        out_null(out, "options");
-    }
+    out_json(out, "options", alike->options);
     out_int(out, "runs", alike->runs);
     out_bool(out, "varied", alike->varied);
     out_close(out, '}');

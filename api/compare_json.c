@@ -8,11 +8,9 @@
 static void trace_json(struct json_out *out, const char *name,
                        const struct compare_run *side)
 {
-    if (!side->side.trace) {
-        out_null(out, name);
+    if (!out_object(out, name, side->side.trace)) {
         return;
     }
-    out_open(out, name, '{');
     out_int(out, "records", side->trace.count);
     out_int(out, "dropped", side->trace.dropped);
     out_bool(out, "truncated", side->trace.dropped > 0);
@@ -25,11 +23,7 @@ static void aspect_json(struct json_out *out, const char *name, const struct com
                         const struct trace_aspect *aspect)
 {
     out_open(out, name, '{');
-    if (c->has_traces && aspect->compared) {
-        out_bool(out, "equal", aspect->different == 0);
-    } else {
-        out_null(out, "equal");
-    }
+    out_bool_if(out, "equal", c->has_traces && aspect->compared, aspect->different == 0);
     out_int(out, "compared", aspect->compared);
     out_int(out, "different", aspect->different);
     out_bool(out, "reordered", aspect->reordered);
@@ -39,17 +33,18 @@ static void aspect_json(struct json_out *out, const char *name, const struct com
 }
 
 /* Two texts, "" where it is not known. */
+static void texts_members(struct json_out *out, const char *a, const char *b)
+{
+    out_bool_if(out, "equal", *a && *b, strcmp(a, b) == 0);
+    out_name(out, "a", a);
+    out_name(out, "b", b);
+}
+
 static void texts_json(struct json_out *out, const char *name, const char *a,
                        const char *b)
 {
     out_open(out, name, '{');
-    if (*a && *b) {
-        out_bool(out, "equal", strcmp(a, b) == 0);
-    } else {
-        out_null(out, "equal");
-    }
-    out_name(out, "a", a);
-    out_name(out, "b", b);
+    texts_members(out, a, b);
     out_close(out, '}');
 }
 
@@ -88,17 +83,8 @@ static void cases_json(struct json_out *out, const struct case_key *a,
 
 static void environment_json(struct json_out *out, const struct compare *c)
 {
-    const char *a = c->a.run.environment;
-    const char *b = c->b.run.environment;
-
     out_open(out, "environment", '{');
-    if (*a && *b) {
-        out_bool(out, "equal", strcmp(a, b) == 0);
-    } else {
-        out_null(out, "equal");
-    }
-    out_name(out, "a", a);
-    out_name(out, "b", b);
+    texts_members(out, c->a.run.environment, c->b.run.environment);
     out_open(out, "differences", '[');
     for (int i = 0; i < c->fact_count; i++) {
         out_open(out, NULL, '{');
@@ -130,11 +116,8 @@ static void results_json(struct json_out *out, const struct compare *c)
     enum comparison_results results = comparison_results(&c->a.side, &c->b.side);
 
     out_open(out, "result", '{');
-    if (results == COMPARISON_RESULTS_UNKNOWN) {
-        out_null(out, "equal");
-    } else {
-        out_bool(out, "equal", results == COMPARISON_RESULTS_EQUAL);
-    }
+    out_bool_if(out, "equal", results != COMPARISON_RESULTS_UNKNOWN,
+                results == COMPARISON_RESULTS_EQUAL);
     result_json(out, "a", &c->a);
     result_json(out, "b", &c->b);
     out_close(out, '}');

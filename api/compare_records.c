@@ -34,13 +34,11 @@ void compare_difference_json(struct json_out *out, const char *name,
 {
     const struct trace_record *a, *b;
 
-    if (!c->has_traces || position < 0) {
-        out_null(out, name);
+    if (!out_object(out, name, c->has_traces && position >= 0)) {
         return;
     }
     a = &c->a.trace.records[position];
     b = &c->b.trace.records[position];
-    out_open(out, name, '{');
     moment_json(out, &c->a.trace, position);
     out_int(out, "occurrence", trace_occurrence(&c->a.trace, position));
     out_text(out, "kind", trace_kind_name((enum trace_kind)c->traces.kinds[position]));
@@ -55,23 +53,19 @@ void compare_difference_json(struct json_out *out, const char *name,
 static void side_record_json(struct json_out *out, const char *name,
                              const struct trace *trace, int64_t position)
 {
-    if (position >= trace->count) {
-        out_null(out, name);
-        return;
+    if (out_object(out, name, position < trace->count)) {
+        moment_json(out, trace, position);
+        out_close(out, '}');
     }
-    out_open(out, name, '{');
-    moment_json(out, trace, position);
-    out_close(out, '}');
 }
 
 /* Where the traces part; null where they do not. */
 static void structure_json(struct json_out *out, const struct compare *c)
 {
-    if (!c->has_traces || c->traces.parting == TRACE_PARTS_NOWHERE) {
-        out_null(out, "structure_parts");
+    if (!out_object(out, "structure_parts",
+                    c->has_traces && c->traces.parting != TRACE_PARTS_NOWHERE)) {
         return;
     }
-    out_open(out, "structure_parts", '{');
     out_int(out, "position", c->traces.compared);
     side_record_json(out, "a", &c->a.trace, c->traces.compared);
     side_record_json(out, "b", &c->b.trace, c->traces.compared);

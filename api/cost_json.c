@@ -2,11 +2,9 @@
 
 void cost_json(struct json_out *out, const struct cost *cost, const char *against)
 {
-    if (!cost->known) {
-        out_null(out, "cost");
+    if (!out_object(out, "cost", cost->known)) {
         return;
     }
-    out_open(out, "cost", '{');
     out_text(out, "against", against);
     out_real(out, "median", cost->median);
     out_real(out, "low", cost->low);

@@ -181,11 +181,7 @@ static void line_json(struct json_out *out, const struct line *line)
     out_name(out, "weight_sum_bits", line->weight_sum_bits);
     out_name(out, "loss", s.loss);
     out_name(out, "loss_bits", line->loss_bits);
-    if (line->median_ns) {
-        out_ms(out, "milliseconds", line->median_ns);
-    } else {
-        out_null(out, "milliseconds");
-    }
+    out_ms_if(out, "milliseconds", line->median_ns, line->median_ns);
     out_close(out, '}');
 }
 

@@ -40,11 +40,7 @@ static void members(struct json_out *out, const struct job *job, int64_t eta_ms)
     out_int(out, "runs_total", job->runs_total);
     out_int(out, "runs_done", job->runs_done);
     out_int(out, "runs_failed", job->runs_failed);
-    if (open && eta_ms >= 0) {
-        out_int(out, "eta_seconds", (eta_ms + 999) / 1000);
-    } else {
-        out_null(out, "eta_seconds");
-    }
+    out_int_if(out, "eta_seconds", open && eta_ms >= 0, (eta_ms + 999) / 1000);
     out_close(out, '}');
     out_int(out, "iterations", job->iterations);
     out_real(out, "timeout_seconds", (double)job->timeout_ms / 1000);

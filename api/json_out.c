@@ -108,6 +108,16 @@ void out_close(struct json_out *out, char bracket)
     out->comma = true;
 }
 
+bool out_object(struct json_out *out, const char *key, bool is)
+{
+    if (is) {
+        out_open(out, key, '{');
+    } else {
+        out_null(out, key);
+    }
+    return is;
+}
+
 void out_bytes(struct json_out *out, const char *key, const char *value, size_t length)
 {
     begin(out, key);
@@ -172,6 +182,33 @@ void out_ms(struct json_out *out, const char *key, int64_t ns)
 {
     begin(out, key);
     buf_printf(&out->buf, "%" PRId64 ".%06" PRId64, ns / 1000000, ns % 1000000);
+}
+
+void out_int_if(struct json_out *out, const char *key, bool is_known, int64_t value)
+{
+    if (is_known) {
+        out_int(out, key, value);
+    } else {
+        out_null(out, key);
+    }
+}
+
+void out_bool_if(struct json_out *out, const char *key, bool is_known, bool value)
+{
+    if (is_known) {
+        out_bool(out, key, value);
+    } else {
+        out_null(out, key);
+    }
+}
+
+void out_ms_if(struct json_out *out, const char *key, bool is_known, int64_t ns)
+{
+    if (is_known) {
+        out_ms(out, key, ns);
+    } else {
+        out_null(out, key);
+    }
 }
 
 void out_json(struct json_out *out, const char *key, const char *json)

@@ -21,8 +21,12 @@ struct json_out {
         BUF_INIT, false                                                                  \
     }
 
-void out_open(struct json_out *out, const char *key, char bracket);      /* '{' or '[' */
-void out_close(struct json_out *out, char bracket);                      /* '}' or ']' */
+void out_open(struct json_out *out, const char *key, char bracket); /* '{' or '[' */
+void out_close(struct json_out *out, char bracket);                 /* '}' or ']' */
+
+/* Opens an object if there IS one; writes null otherwise.  Returns IS. */
+bool out_object(struct json_out *out, const char *key, bool is);
+
 void out_text(struct json_out *out, const char *key, const char *value); /* NULL: null */
 void out_bytes(struct json_out *out, const char *key, const char *value, size_t length);
 void out_int(struct json_out *out, const char *key, int64_t value);
@@ -32,6 +36,11 @@ void out_null(struct json_out *out, const char *key);
 
 /* Text where it says something, null for "". */
 void out_name(struct json_out *out, const char *key, const char *value);
+
+/* The value where it IS KNOWN, null otherwise. */
+void out_int_if(struct json_out *out, const char *key, bool is_known, int64_t value);
+void out_bool_if(struct json_out *out, const char *key, bool is_known, bool value);
+void out_ms_if(struct json_out *out, const char *key, bool is_known, int64_t ns);
 
 /* RFC 3339; null for 0. */
 void out_time(struct json_out *out, const char *key, int64_t wall_ms);

@@ -69,11 +69,7 @@ static void cell_json(const struct matrix *m, int row, int column, struct json_o
     out_text(out, "state", solution_state_name(s->state));
     out_name(out, "reason", s->reason);
     out_text(out, "documented", cell->documented);
-    if (agrees < 0) {
-        out_null(out, "agrees");
-    } else {
-        out_bool(out, "agrees", agrees);
-    }
+    out_bool_if(out, "agrees", agrees >= 0, agrees);
     out_text(out, "note", cell->note);
     out_open(out, "evidence", '{');
     out_int(out, "runs", s->runs);
@@ -88,11 +84,9 @@ static void cell_json(const struct matrix *m, int row, int column, struct json_o
 
 static void relation_json(struct json_out *out, const struct matrix_variant *v)
 {
-    if (!v->relation) {
-        out_null(out, "relation");
+    if (!out_object(out, "relation", v->relation)) {
         return;
     }
-    out_open(out, "relation", '{');
     out_text(out, "variant", v->relation->other);
     out_text(out, "expected", v->relation->equal ? "equal" : "different");
     out_text(out, "seen", relation_seen_name(v->seen));
@@ -120,11 +114,7 @@ static void variant_json(const struct matrix_variant *v, struct json_out *out)
     out_name(out, "size", v->size);
     out_name(out, "dtype", v->dtype);
     out_format(out, "seed", "%" PRIu64, v->seed);
-    if (v->mean_ns > 0) {
-        out_ms(out, "mean_milliseconds", v->mean_ns);
-    } else {
-        out_null(out, "mean_milliseconds");
-    }
+    out_ms_if(out, "mean_milliseconds", v->mean_ns > 0, v->mean_ns);
     cost_json(out, &v->cost, v->cost_against);
     out_name(out, "digest", v->digest);
     out_int(out, "distinct_digests", v->distinct_digests);
@@ -135,11 +125,9 @@ static void variant_json(const struct matrix_variant *v, struct json_out *out)
 
 static void environment_json(const struct matrix *m, struct json_out *out)
 {
-    if (!m->has_environment) {
-        out_null(out, "environment");
+    if (!out_object(out, "environment", m->has_environment)) {
         return;
     }
-    out_open(out, "environment", '{');
     out_text(out, "id", m->environment.id);
     out_text(out, "title", m->environment.title);
     out_time(out, "first_seen_at", m->environment.first_seen_ms);

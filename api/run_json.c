@@ -23,11 +23,7 @@ static void times(struct json_out *out, const struct run *run)
 
     out_open(out, "milliseconds", '{');
     for (int i = 0; i < 3; i++) {
-        if (run->max_ns > 0) {
-            out_ms(out, names[i], ns[i]);
-        } else {
-            out_null(out, names[i]);
-        }
+        out_ms_if(out, names[i], run->max_ns > 0, ns[i]);
     }
     out_close(out, '}');
 }
@@ -41,14 +37,10 @@ static void identity(struct json_out *out, const struct run *run)
     out_text(out, "device", run->device);
     out_name(out, "environment", run->environment);
     out_text(out, "stack", run->stack);
-    if (run->cell) {
-        out_int(out, "cell", run->cell);
-    } else {
-        out_null(out, "cell");
-    }
+    out_int_if(out, "cell", run->cell, run->cell);
     out_text(out, "outcome", run->finished ? outcome_name(run->outcome) : NULL);
     out_name(out, "cause", run->cause);
-    out_json(out, "circumstances", run->circumstances[0] ? run->circumstances : "null");
+    out_json(out, "circumstances", run->circumstances);
 }
 
 static void process(struct json_out *out, const struct run *run)
@@ -64,11 +56,9 @@ static void process(struct json_out *out, const struct run *run)
 
 static void trace(struct json_out *out, const struct run *run)
 {
-    if (!run->trace_records) {
-        out_null(out, "trace");
+    if (!out_object(out, "trace", run->trace_records)) {
         return;
     }
-    out_open(out, "trace", '{');
     out_int(out, "records", run->trace_records);
     out_int(out, "dropped", run->trace_dropped);
     out_bool(out, "truncated", run->trace_dropped > 0);

@@ -13,11 +13,9 @@
 static void place_json(struct json_out *out, const char *key,
                        const struct divergence_place *place)
 {
-    if (place->position < 0) {
-        out_null(out, key);
+    if (!out_object(out, key, place->position >= 0)) {
         return;
     }
-    out_open(out, key, '{');
     out_int(out, "iteration", place->iteration);
     out_int(out, "step", place->step);
     out_text(out, "place", place->place);
@@ -30,11 +28,9 @@ static void structure_json(struct json_out *out, const struct divergence_result 
 {
     static const char *const keys[] = { "a", "b" };
 
-    if (r->structure[0].position < 0) {
-        out_null(out, "structure");
+    if (!out_object(out, "structure", r->structure[0].position >= 0)) {
         return;
     }
-    out_open(out, "structure", '{');
     out_int(out, "position", r->structure[0].position);
     for (int i = 0; i < 2; i++) {
         if (r->structure[i].place[0]) {

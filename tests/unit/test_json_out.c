@@ -37,6 +37,26 @@ static void test_structure(void **state)
     buf_release(&out.buf);
 }
 
+static void test_null_where_it_is_not_known(void **state)
+{
+    struct json_out out = JSON_OUT_INIT;
+
+    (void)state;
+    out_open(&out, NULL, '{');
+    for (int known = 0; known < 2; known++) {
+        out_int_if(&out, "a", known, 7);
+        out_bool_if(&out, "b", known, false);
+        out_ms_if(&out, "c", known, 1500000);
+        assert_int_equal(out_object(&out, "d", known), known);
+    }
+    out_close(&out, '}');
+    out_close(&out, '}');
+    assert_string_equal(out.buf.data,
+                        "{\"a\":null,\"b\":null,\"c\":null,\"d\":null,"
+                        "\"a\":7,\"b\":false,\"c\":1.500000,\"d\":{}}");
+    buf_release(&out.buf);
+}
+
 /* Every pair of bytes, between two letters, gives JSON that a strict parser takes. */
 static void test_any_bytes_give_valid_json(void **state)
 {
@@ -77,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_null_where_it_is_not_known),
         cmocka_unit_test(test_any_bytes_give_valid_json),
         cmocka_unit_test(test_utf8_stays),
     };
