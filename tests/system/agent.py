@@ -4,6 +4,7 @@
 Its workers are small shell scripts that misbehave in one way each, and the self-test
 worker.  No test depends on how long something takes: LIMIT is when a test gives up.
 """
+import collections
 import contextlib
 import json
 import os
@@ -84,7 +85,7 @@ class Agent:
             [*arguments, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env={**os.environ, **(environment or {})},
             pass_fds=pass_fds)
-        self.rest = b""
+        self.lines, self.rest = collections.deque(), b""  # whole ones; the begun one
 
     def __enter__(self):
         return self
@@ -104,7 +105,7 @@ class Agent:
     def event(self):
         """The next event; None at the end of its output."""
         end = time.monotonic() + LIMIT
-        while b"\n" not in self.rest:
+        while not self.lines:
             left = end - time.monotonic()
             assert left > 0, "gave up waiting for an event"
             if select.select([self.process.stdout], [], [], left)[0]:
@@ -112,9 +113,9 @@ class Agent:
                 if not data:
                     assert self.rest == b""
                     return None
-                self.rest += data
-        line, self.rest = self.rest.split(b"\n", 1)
-        return json.loads(line, object_pairs_hook=unique)
+                *lines, self.rest = (self.rest + data).split(b"\n")
+                self.lines.extend(lines)
+        return json.loads(self.lines.popleft(), object_pairs_hook=unique)
 
     def hello(self):
         hello = self.event()
