@@ -51,7 +51,7 @@ def run(command, address, environment):
     name = script.split("=", 1)[0]
     keeps = "=$(" in script and name.isidentifier()
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {script}" + (f"; echo ${name}" if keeps else "")],
-                          capture_output=True, text=True, timeout=120,
+                          capture_output=True, text=True, timeout=600,
                           env={**os.environ, **environment})
     if keeps:
         environment[name] = done.stdout.strip()

@@ -90,7 +90,7 @@ def wheel(installation, major, tmp_path):
 
 def install(worker, into, *arguments, env=None):
     return subprocess.run([sys.executable, str(SCRIPT), "--into", str(into), "--worker", str(worker),
-                           *map(str, arguments)], capture_output=True, text=True, timeout=120,
+                           *map(str, arguments)], capture_output=True, text=True, timeout=600,
                           env={**os.environ, **(env or {})})
 
 
