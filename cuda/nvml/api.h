@@ -39,9 +39,7 @@ struct nvml_pci {
 /* X(function without its prefix "nvml", parameters) */
 #define NVML_FUNCTIONS                                                                   \
     X(Init_v2, (void))                                                                   \
-    X(SystemGetDriverVersion, (char *, unsigned))                                        \
     X(SystemGetNVMLVersion, (char *, unsigned))                                          \
-    X(SystemGetCudaDriverVersion_v2, (int *))                                            \
     X(DeviceGetCount_v2, (unsigned *))                                                   \
     X(DeviceGetHandleByIndex_v2, (unsigned, struct nvml_handle **))                      \
     X(DeviceGetHandleByUUID, (const char *, struct nvml_handle **))                      \
@@ -50,7 +48,6 @@ struct nvml_pci {
     NVML_TEXT_OF(DeviceGetName)                                                          \
     NVML_TEXT_OF(DeviceGetVbiosVersion)                                                  \
     X(DeviceGetPciInfo_v3, (struct nvml_handle *, struct nvml_pci *))                    \
-    X(DeviceGetCudaComputeCapability, (struct nvml_handle *, int *, int *))              \
     NVML_NUMBER_OF(DeviceGetPersistenceMode)                                             \
     X(DeviceGetEccMode, (struct nvml_handle *, unsigned *, unsigned *))                  \
     X(DeviceGetTotalEccErrors, (struct nvml_handle *, int, int, unsigned long long *))   \

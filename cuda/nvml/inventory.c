@@ -11,8 +11,6 @@ static void read_identity(struct reader *r, struct nvml_gpu *gpu)
 {
     const struct nvml_api *api = r->api;
     struct nvml_pci pci = { .bus_id = "" };
-    int major = 0;
-    int minor = 0;
 
     reader_text(r, api->DeviceGetUUID, &gpu->uuid);
     reader_text(r, api->DeviceGetSerial, &gpu->serial);
@@ -20,11 +18,6 @@ static void read_identity(struct reader *r, struct nvml_gpu *gpu)
     reader_text(r, api->DeviceGetVbiosVersion, &gpu->vbios);
     if (reader_ok(r, NVML_CALL(api, DeviceGetPciInfo_v3, r->handle, &pci))) {
         gpu->pci_bus_id = reader_fact_text(pci.bus_id, sizeof(pci.bus_id));
-    }
-    if (reader_ok(r, NVML_CALL(api, DeviceGetCudaComputeCapability, r->handle, &major,
-                               &minor))) {
-        gpu->compute_major = (struct fact){ major > 0, major };
-        gpu->compute_minor = (struct fact){ major > 0, minor };
     }
     gpu->persistence = reader_number(r, api->DeviceGetPersistenceMode);
 }
@@ -109,19 +102,12 @@ static void read_all(const struct nvml_api *api, void *record)
     struct nvml_inventory *inventory = record;
     char text[FACT_TEXT_SIZE] = "";
     unsigned count = 0;
-    int version = 0;
 
-    if (NVML_CALL(api, SystemGetDriverVersion, text, sizeof(text)) == NVML_OK) {
-        inventory->driver = reader_fact_text(text, sizeof(text) - 1);
-    }
     if (NVML_CALL(api, SystemGetNVMLVersion, text, sizeof(text)) == NVML_OK) {
         inventory->nvml = reader_fact_text(text, sizeof(text) - 1);
     }
-    if (NVML_CALL(api, SystemGetCudaDriverVersion_v2, &version) == NVML_OK) {
-        inventory->cuda_driver = (struct fact){ version > 0, version };
-    }
-    if (api->DeviceGetCount_v2(&count) == NVML_OK) {
-        inventory->present = reader_fact(count);
+    if (api->DeviceGetCount_v2(&count) != NVML_OK) {
+        count = 0;
     }
     for (unsigned i = 0; i < count && i < NVML_GPUS_MAX; i++) {
         read_gpu(api, i, &inventory->gpus[inventory->gpu_count++]);

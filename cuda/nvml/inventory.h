@@ -22,7 +22,6 @@ struct nvml_gpu {
     /* Why the GPU could not be read to the end: "the GPU is lost (15)".  "": it could. */
     char cause[NVML_CAUSE_SIZE];
     struct fact_text uuid, serial, name, vbios, pci_bus_id;
-    struct fact compute_major, compute_minor;
     struct fact persistence;             /* on or off, as the modes below */
     struct fact ecc_mode, ecc_pending;   /* now, and after the next reboot */
     struct nvml_ecc since_load, in_life; /* of the driver, of the GPU */
@@ -34,10 +33,8 @@ struct nvml_gpu {
 };
 
 struct nvml_inventory {
-    struct fact_text driver, nvml;
-    struct fact cuda_driver; /* greatest CUDA version of the driver: 13000 is 13.0 */
-    struct fact present;     /* how many GPUs there are */
-    int gpu_count;           /* how many are in `gpus`: at most NVML_GPUS_MAX */
+    struct fact_text nvml; /* its version */
+    int gpu_count;         /* how many are in `gpus`: at most NVML_GPUS_MAX */
     struct nvml_gpu gpus[NVML_GPUS_MAX];
 };
 

@@ -38,15 +38,10 @@ static inline void nvml_print_list(void)
         emit_string(&nvml_line, "cause", cause);
         return;
     }
-    fact_emit(&nvml_line, "present", inventory.present);
-    fact_emit_text(&nvml_line, "driver", &inventory.driver);
-    fact_emit(&nvml_line, "cuda_driver", inventory.cuda_driver);
     emit_array(&nvml_line, "gpus");
     for (int i = 0; i < inventory.gpu_count; i++) {
         emit_object(&nvml_line, NULL);
         fact_emit_text(&nvml_line, "uuid", &inventory.gpus[i].uuid);
-        fact_emit(&nvml_line, "compute_major", inventory.gpus[i].compute_major);
-        fact_emit(&nvml_line, "compute_minor", inventory.gpus[i].compute_minor);
         emit_string(&nvml_line, "cause", inventory.gpus[i].cause);
         emit_object_end(&nvml_line);
     }

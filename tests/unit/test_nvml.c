@@ -36,9 +36,6 @@ static void test_eight_gpus(void **state)
     json_t *gpus = json_object_get(list, "gpus");
 
     (void)state;
-    nvml_check(list, "present", "8");
-    nvml_check(list, "driver", "\"580.65.06\"");
-    nvml_check(list, "cuda_driver", "13000");
     assert_int_equal(json_array_size(gpus), 8);
     for (int i = 0; i < 8; i++) {
         char uuid[64];
@@ -46,8 +43,6 @@ static void test_eight_gpus(void **state)
 
         snprintf(uuid, sizeof uuid, "GPU-%08x-1111-2222-3333-4444555566%02x", i, i);
         assert_string_equal(json_string_value(json_object_get(gpu, "uuid")), uuid);
-        nvml_check(gpu, "compute_major", "9");
-        nvml_check(gpu, "compute_minor", "0");
         nvml_check(gpu, "cause", "\"\"");
     }
     assert_string_equal(nvml_text_of(third, "attributes", "serial"), "1654223000002");
@@ -116,10 +111,8 @@ static void test_lost_gpus(void **state)
     (void)state;
     nvml_check(list, "gpus",
                "[{\"uuid\":\"" UUID
-               "\",\"compute_major\":9,\"compute_minor\":0,"
-               "\"cause\":\"\"},{\"cause\":\"the GPU is lost (15)\"},"
+               "\",\"cause\":\"\"},{\"cause\":\"the GPU is lost (15)\"},"
                "{\"uuid\":\"GPU-00000002-1111-2222-3333-444455556602\","
-               "\"compute_major\":9,\"compute_minor\":0,"
                "\"cause\":\"the GPU is lost (15)\"}]");
     nvml_check(json_object_get(first, "telemetry"), "temperature_celsius", "31");
     assert_string_equal(nvml_text_of(third, "attributes", "serial"), "1654223000002");
