@@ -39,7 +39,6 @@ struct run_fold {
     struct run run; /* the results so far */
     struct run_fold_iteration *iterations;
     int64_t seen, capacity;
-    int64_t unknown_events;
     struct trace trace;
     struct run_tensors tensors; /* captured */
     char *environment, *environment_title, *libraries, *log;
