@@ -106,7 +106,7 @@ export function createMatrix(parent, on) {
   };
 }
 
-export function keyOf(workload, column) {
+function keyOf(workload, column) {
   return `${workload}/${column}`;
 }
 
