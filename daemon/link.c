@@ -158,9 +158,8 @@ static void fail_gone(struct link *link)
     if (!link->exited) {
         fail(link, "it closed its output%s%s", colon, said);
     } else if (WIFSIGNALED(link->status)) {
-        const char *name = sigabbrev_np(WTERMSIG(link->status));
-
-        fail(link, "killed by SIG%s%s%s", name ? name : "?", colon, said);
+        fail(link, "killed by SIG%s%s%s", exit_signal_name(WTERMSIG(link->status)), colon,
+             said);
     } else {
         fail(link, "exit status %d%s%s", WEXITSTATUS(link->status), colon, said);
     }

@@ -23,3 +23,10 @@ int exit_reason_parse(const char *name, enum exit_reason *ret_reason)
     }
     return -1;
 }
+
+const char *exit_signal_name(int number)
+{
+    const char *name = sigabbrev_np(number);
+
+    return name ? name : "?";
+}

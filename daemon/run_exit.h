@@ -23,6 +23,9 @@ const char *exit_reason_name(enum exit_reason reason);
 /* Returns 0, or -1 if NAME is no reason. */
 int exit_reason_parse(const char *name, enum exit_reason *ret_reason);
 
+/* "KILL" for SIGKILL; "?" for a signal that has no name, such as a real-time one. */
+const char *exit_signal_name(int number);
+
 struct run_exit {
     int exit_code; /* -1: none, a signal ended it or it is stuck */
     int signal;    /* 0: none */

@@ -53,10 +53,8 @@ static enum outcome judge_exit(const struct run_fold *fold, const struct run_exi
                                char *ret_cause)
 {
     if (exit->signal) {
-        const char *name = sigabbrev_np(exit->signal);
-
         return conclude(ret_cause, OUTCOME_CRASHED, "killed by SIG%s (signal %d)",
-                        name ? name : "?", exit->signal);
+                        exit_signal_name(exit->signal), exit->signal);
     }
     if (!fold->started && exit->exit_code >= LAUNCH_FAILED_FIRST &&
         exit->exit_code <= LAUNCH_FAILED_LAST) {

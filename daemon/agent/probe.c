@@ -138,7 +138,7 @@ static void finished(void *arg, const struct run_exit *exit)
                                       : exit_reason_name(exit->reason)));
     } else if (exit->signal) {
         blame(question, xasprintf("%s: killed by SIG%s", question->option,
-                                  sigabbrev_np(exit->signal)));
+                                  exit_signal_name(exit->signal)));
     } else if (exit->exit_code != 0) {
         blame(question, xasprintf("%s: exit status %d%s%s", question->option,
                                   exit->exit_code, said[0] ? ": " : "", said));

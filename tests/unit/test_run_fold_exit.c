@@ -25,6 +25,7 @@ static void test_exits(void **state)
           "the next run starts beside it" },
         { { .signal = SIGSEGV, .exit_code = -1 }, "g", OUTCOME_CRASHED, "SIGSEGV" },
         { { .signal = SIGABRT, .exit_code = -1 }, "n", OUTCOME_CRASHED, "SIGABRT" },
+        { { .signal = 40, .exit_code = -1 }, "n", OUTCOME_CRASHED, "SIG? (signal 40)" },
         { { .exit_code = 0 }, "n", OUTCOME_CRASHED, "exit status 0 without an end" },
         { { .exit_code = 3 }, "s", OUTCOME_CRASHED, "exit status 3 without an end" },
         { { .exit_code = 0, .log = said, .log_length = sizeof said - 1 },
