@@ -51,8 +51,12 @@ def test_pointer_shows_and_click_keeps(browser, fixture):
     wait_for("the panel to stay", lambda: "cell=" in browser.current_url and text(browser, "#detail"))
     clipboard = ["clipboardReadWrite", "clipboardSanitizedWrite"]
     browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": clipboard})
-    js(browser, "document.querySelector('#detail .copy').click()")
-    wait_for("the copy", lambda: text(browser, "#detail .copy") == "copied")
+    js(browser, """
+        const button = document.querySelector('#detail .copy');
+        window.said = [];  // it says so for two seconds, which may pass between two looks
+        new MutationObserver(() => said.push(button.innerText)).observe(button, {childList: true});
+        button.click()""")
+    wait_for("the copy", lambda: "copied" in js(browser, "return window.said"))
     copied = browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
     assert copied == f"curl {browser.current_url.split('/?')[0]}/v1/cells/7"
 
