@@ -76,7 +76,7 @@ def configuration(folder):
     return {"grace_ms": 200, "stacks": [{"name": "cpu", "worker": str(SELFTEST_WORKER)}],
             "workloads": [
                 {"name": "broken", "command": ["python3", "broken.py"], "directory": "broken",
-                 "files": ["state"], "timeout_seconds": 30,
+                 "files": ["state"], "timeout_seconds": 300,
                  "variants": variants([*GOOD, *(name for name in BROKEN if name not in SLOW)])},
                 {"name": "slow", "command": ["python3", "broken.py"], "directory": "broken",
                  "timeout_seconds": 1, "variants": variants(["varies", "steady", *SLOW])},
