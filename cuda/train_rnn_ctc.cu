@@ -52,11 +52,11 @@ static void step_probe(struct run *run, int64_t step)
                                    .log_probs = rnn->log_probs,
                                    .d_logits = rnn->d_logits,
                                    .losses = rnn->losses,
-                                   .before = rnn->before,
-                                   .variables = rnn->variables,
-                                   .velocity_before = rnn->velocity_before,
-                                   .velocity = rnn->velocity,
-                                   .gradient = rnn->applied };
+                                   .momentum = { .before = rnn->before,
+                                                 .variables = rnn->variables,
+                                                 .velocity_before = rnn->velocity_before,
+                                                 .velocity = rnn->velocity,
+                                                 .gradient = rnn->applied } };
 
     rnn_probe(run, step, &records);
 }

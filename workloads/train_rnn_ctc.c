@@ -217,19 +217,20 @@ static void step_probe(struct run *run, int64_t step)
     const struct rnn *rnn = run->state;
     int64_t batch = rnn->shape->batch;
 
-    rnn_probe(run, step,
-              &(struct rnn_records){ .batch = batch,
-                                     .labels = rnn->labels + step * batch * LABELS,
-                                     .x = rnn->x[0][0],
-                                     .hidden = rnn->hidden[0][0],
-                                     .log_probs = rnn->log_probs[0][0],
-                                     .d_logits = rnn->d_logits[0][0],
-                                     .losses = rnn->losses,
-                                     .before = rnn->before,
-                                     .variables = rnn->variables,
-                                     .velocity_before = rnn->velocity_before,
-                                     .velocity = rnn->velocity,
-                                     .gradient = rnn->applied });
+    rnn_probe(
+        run, step,
+        &(struct rnn_records){ .batch = batch,
+                               .labels = rnn->labels + step * batch * LABELS,
+                               .x = rnn->x[0][0],
+                               .hidden = rnn->hidden[0][0],
+                               .log_probs = rnn->log_probs[0][0],
+                               .d_logits = rnn->d_logits[0][0],
+                               .losses = rnn->losses,
+                               .momentum = { .before = rnn->before,
+                                             .variables = rnn->variables,
+                                             .velocity_before = rnn->velocity_before,
+                                             .velocity = rnn->velocity,
+                                             .gradient = rnn->applied } });
 }
 
 static void train(struct run *run, bool racing)

@@ -151,11 +151,11 @@ static void step_probe(struct run *run, int64_t step)
                                    .winners1 = cnn->pool1.winners,
                                    .winners2 = cnn->pool2.winners,
                                    .losses = cnn->dense.losses,
-                                   .before = cnn->before,
-                                   .variables = cnn->variables,
-                                   .velocity_before = cnn->velocity_before,
-                                   .velocity = cnn->velocity,
-                                   .gradient = cnn->applied };
+                                   .momentum = { .before = cnn->before,
+                                                 .variables = cnn->variables,
+                                                 .velocity_before = cnn->velocity_before,
+                                                 .velocity = cnn->velocity,
+                                                 .gradient = cnn->applied } };
 
     cnn_probe(run, step, &records);
 }

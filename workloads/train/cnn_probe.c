@@ -2,11 +2,8 @@
 
 #include <string.h>
 
-#include "workloads/probing.h"
-
 /* What the places of a step read and write: the data, the buffers of enum cnn_buffer, and
- * the sections of all variables before the update, of the gradient, of the optimizer's
- * state before and after the update, and of all variables after it. */
+ * what momentum.h has of the variables. */
 enum value {
     ORDER = 1,
     LABELS,
@@ -16,11 +13,8 @@ enum value {
     LOSSES,
     BUFFER,
     BEFORE = BUFFER + CNN_BUFFERS,
-    GRADIENT = BEFORE + CNN_SECTIONS,
-    VELOCITY_BEFORE = GRADIENT + CNN_SECTIONS,
-    VELOCITY = VELOCITY_BEFORE + CNN_SECTIONS,
-    AFTER = VELOCITY + CNN_SECTIONS,
-    VALUES = AFTER + CNN_SECTIONS
+    GRADIENT = BEFORE + MOMENTUM_GRADIENT * CNN_SECTIONS,
+    VALUES = BEFORE + MOMENTUM_KINDS * CNN_SECTIONS
 };
 
 enum { W1, B1, W2, B2, W3, B3 };
@@ -63,16 +57,6 @@ static const char *const section_names[CNN_SECTIONS] = { "weights1", "bias1",
             BEFORE + (i)                                                                 \
         }                                                                                \
     }
-#define UPDATED(name, i)                                                                 \
-    { "optimizer/" name,                                                                 \
-      { VELOCITY_BEFORE + (i), GRADIENT + (i) },                                         \
-      { VELOCITY + (i) } },                                                              \
-    {                                                                                    \
-        "variable/" name "/after", { BEFORE + (i), VELOCITY + (i) },                     \
-        {                                                                                \
-            AFTER + (i)                                                                  \
-        }                                                                                \
-    }
 
 static const struct place places[] = {
     { "data/batch", { 0 }, { ORDER, X } },
@@ -100,12 +84,12 @@ static const struct place places[] = {
     { "pool1/backward", { DP1, WINNERS1, A1 }, { DS1 } },
     { "gradient/weights1", { X, DS1 }, { GRADIENT + W1 } },
     { "gradient/bias1", { DS1 }, { GRADIENT + B1 } },
-    UPDATED("weights1", W1),
-    UPDATED("bias1", B1),
-    UPDATED("weights2", W2),
-    UPDATED("bias2", B2),
-    UPDATED("weights3", W3),
-    UPDATED("bias3", B3),
+    MOMENTUM_PLACES("weights1", BEFORE + W1, CNN_SECTIONS),
+    MOMENTUM_PLACES("bias1", BEFORE + B1, CNN_SECTIONS),
+    MOMENTUM_PLACES("weights2", BEFORE + W2, CNN_SECTIONS),
+    MOMENTUM_PLACES("bias2", BEFORE + B2, CNN_SECTIONS),
+    MOMENTUM_PLACES("weights3", BEFORE + W3, CNN_SECTIONS),
+    MOMENTUM_PLACES("bias3", BEFORE + B3, CNN_SECTIONS),
 };
 
 void cnn_buffer_sizes(const struct cnn_shape *s, int64_t ret_floats[CNN_BUFFERS])
@@ -136,17 +120,9 @@ static void sections_set(const struct cnn_records *r, struct probe_value *values
     int64_t bounds[CNN_SECTIONS + 1];
 
     cnn_sections(&layout, bounds);
-    for (int i = 0; i < CNN_SECTIONS; i++) {
-        int64_t first = bounds[i], count = bounds[i + 1] - first;
-        const char *name = section_names[i];
-
-        values[BEFORE + i] = probe_floats(name, r->before + first, count);
-        values[GRADIENT + i] = probe_floats(name, r->gradient + first, count);
-        values[VELOCITY_BEFORE + i] =
-            probe_floats(name, r->velocity_before + first, count);
-        values[VELOCITY + i] = probe_floats(name, r->velocity + first, count);
-        values[AFTER + i] = probe_floats(name, r->variables + first, count);
-    }
+    for (int i = 0; i < CNN_SECTIONS; i++)
+        momentum_section(&r->momentum, section_names[i], bounds[i], bounds[i + 1],
+                         CNN_SECTIONS, &values[BEFORE + i]);
 }
 
 void cnn_probe(struct run *run, int64_t step, const struct cnn_records *r)

@@ -4,6 +4,7 @@
 #define WORKLOADS_TRAIN_CNN_PROBE_H
 
 #include "workloads/train/cnn.h"
+#include "workloads/train/momentum.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,9 +53,7 @@ struct cnn_records {
     float *const *buffers;              /* [CNN_BUFFERS] */
     const uint8_t *winners1, *winners2; /* taps, one of each pooled element */
     const float *losses;                /* one of each image */
-    const float *before, *variables;    /* [variables], as what follows */
-    const float *velocity_before, *velocity;
-    const float *gradient; /* as the update used it */
+    struct momentum_records momentum;
 };
 
 /* Records all places of STEP, which has just ended.  After run_probing. */

@@ -65,18 +65,19 @@ static void step_probe(struct run *run, int64_t step)
 {
     const struct cnn *cnn = run->state;
 
-    cnn_probe(run, step,
-              &(struct cnn_records){ .shape = cnn->shape,
-                                     .inputs = &cnn->inputs,
-                                     .buffers = cnn->buffers,
-                                     .winners1 = cnn->winners1,
-                                     .winners2 = cnn->winners2,
-                                     .losses = cnn->losses,
-                                     .before = cnn->before,
-                                     .variables = cnn->variables,
-                                     .velocity_before = cnn->velocity_before,
-                                     .velocity = cnn->velocity,
-                                     .gradient = cnn->applied });
+    cnn_probe(
+        run, step,
+        &(struct cnn_records){ .shape = cnn->shape,
+                               .inputs = &cnn->inputs,
+                               .buffers = cnn->buffers,
+                               .winners1 = cnn->winners1,
+                               .winners2 = cnn->winners2,
+                               .losses = cnn->losses,
+                               .momentum = { .before = cnn->before,
+                                             .variables = cnn->variables,
+                                             .velocity_before = cnn->velocity_before,
+                                             .velocity = cnn->velocity,
+                                             .gradient = cnn->applied } });
 }
 
 void cnn_train(struct run *run, enum racing racing)

@@ -1,6 +1,5 @@
 #include "workloads/train/rnn_probe.h"
 
-#include "workloads/probing.h"
 #include "workloads/train_rnn_ctc.h"
 
 /* Variables, in the order in which they lie. */
@@ -24,11 +23,8 @@ enum value {
     D_LOGITS,
     LOSSES,
     BEFORE,
-    GRADIENT = BEFORE + SECTIONS,
-    VELOCITY_BEFORE = GRADIENT + SECTIONS,
-    VELOCITY = VELOCITY_BEFORE + SECTIONS,
-    AFTER = VELOCITY + SECTIONS,
-    VALUES = AFTER + SECTIONS
+    GRADIENT = BEFORE + MOMENTUM_GRADIENT * SECTIONS,
+    VALUES = BEFORE + MOMENTUM_KINDS * SECTIONS
 };
 
 enum {
@@ -37,17 +33,6 @@ enum {
     W_BIAS = BEFORE + BIAS,
     W_OUTPUT = BEFORE + OUTPUT
 };
-
-#define UPDATED(name, i)                                                                 \
-    { "optimizer/" name,                                                                 \
-      { VELOCITY_BEFORE + (i), GRADIENT + (i) },                                         \
-      { VELOCITY + (i) } },                                                              \
-    {                                                                                    \
-        "variable/" name "/after", { BEFORE + (i), VELOCITY + (i) },                     \
-        {                                                                                \
-            AFTER + (i)                                                                  \
-        }                                                                                \
-    }
 
 static const struct place places[] = {
     { "data/batch", { 0 }, { LABELS, X } },
@@ -67,10 +52,10 @@ static const struct place places[] = {
     { "gradient/input",
       { D_LOGITS, HIDDEN, W_RECURRENT, W_OUTPUT, X },
       { GRADIENT + INPUT } },
-    UPDATED("input", INPUT),
-    UPDATED("recurrent", RECURRENT),
-    UPDATED("bias", BIAS),
-    UPDATED("output", OUTPUT),
+    MOMENTUM_PLACES("input", BEFORE + INPUT, SECTIONS),
+    MOMENTUM_PLACES("recurrent", BEFORE + RECURRENT, SECTIONS),
+    MOMENTUM_PLACES("bias", BEFORE + BIAS, SECTIONS),
+    MOMENTUM_PLACES("output", BEFORE + OUTPUT, SECTIONS),
 };
 
 void rnn_probe(struct run *run, int64_t step, const struct rnn_records *r)
@@ -86,16 +71,8 @@ void rnn_probe(struct run *run, int64_t step, const struct rnn_records *r)
         [LOSSES] = probe_floats("losses", r->losses, r->batch),
     };
 
-    for (int i = 0; i < SECTIONS; i++) {
-        int first = sections[i].first, count = sections[i].end - first;
-        const char *name = sections[i].name;
-
-        values[BEFORE + i] = probe_floats(name, r->before + first, count);
-        values[GRADIENT + i] = probe_floats(name, r->gradient + first, count);
-        values[VELOCITY_BEFORE + i] =
-            probe_floats(name, r->velocity_before + first, count);
-        values[VELOCITY + i] = probe_floats(name, r->velocity + first, count);
-        values[AFTER + i] = probe_floats(name, r->variables + first, count);
-    }
+    for (int i = 0; i < SECTIONS; i++)
+        momentum_section(&r->momentum, sections[i].name, sections[i].first,
+                         sections[i].end, SECTIONS, &values[BEFORE + i]);
     places_probe(run, step, values, places, COUNT_OF(places));
 }

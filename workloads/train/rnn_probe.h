@@ -2,7 +2,7 @@
 #ifndef WORKLOADS_TRAIN_RNN_PROBE_H
 #define WORKLOADS_TRAIN_RNN_PROBE_H
 
-#include "workloads/workload.h"
+#include "workloads/train/momentum.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,9 +16,7 @@ struct rnn_records {
     const float *hidden;               /* [TIME + 1][HIDDEN] */
     const float *log_probs, *d_logits; /* [TIME][SYMBOLS] */
     const float *losses;               /* one of each sequence */
-    const float *before, *variables;   /* [VARIABLES], as what follows */
-    const float *velocity_before, *velocity;
-    const float *gradient; /* as the update used it */
+    struct momentum_records momentum;
 };
 
 /* Records all places of STEP, which has just ended.  After run_probing. */
