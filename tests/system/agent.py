@@ -100,7 +100,8 @@ class Agent:
             except BrokenPipeError:
                 pass
         for pid in processes(self.token):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it dies with its agent
+                os.kill(pid, signal.SIGKILL)
 
     def event(self):
         """The next event; None at the end of its output."""
