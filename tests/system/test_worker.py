@@ -366,9 +366,13 @@ def test_catalogue():
         assert entry["version"] >= 1 and entry["backend"] == "cpu"
         controls = [v for v in entry["variants"] if v["control"] is True]
         assert bool(controls) == (entry["no_control"] is None)
+        others = {v["name"] for v in entry["variants"]}
         for variant in entry["variants"]:
-            assert set(variant) == {"name", "summary", "models", "algorithm", "claim",
-                                    "control"}
+            relation = set(variant) - {"name", "summary", "models", "algorithm", "claim",
+                                       "control"}
+            assert len(variant) - len(relation) == 6
+            assert relation in (set(), {"equals"}, {"differs"})
+            assert all(variant[name] in others - {variant["name"]} for name in relation)
         assert "small" in [size["name"] for size in entry["sizes"]]
         for reference in entry["references"]:
             assert set(reference) == {"id", "title", "solved"}
