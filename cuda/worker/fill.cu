@@ -1,14 +1,14 @@
 #include "cuda/worker/fill.h"
 
 #include "cuda/kernel.h"
-#include "workloads/worker/fill_element.h"
+#include "workloads/worker/fill_block.h"
 
 __global__ static void fill_kernel(struct tensor tensor, struct filling filling,
-                                   int64_t elements)
+                                   int64_t blocks, int64_t elements)
 {
-    KERNEL_FOR(i, elements)
+    KERNEL_FOR(block, blocks)
     {
-        fill_element(&tensor, &filling, i);
+        fill_block(&tensor, &filling, block, elements);
     }
 }
 
@@ -16,8 +16,10 @@ void fill_tensor(struct run *run, struct tensor *tensor, const struct filling *f
 {
     int64_t elements = tensor_elements(tensor);
 
+    int64_t blocks = fill_blocks(tensor, filling, elements);
+
     (void)run;
-    LAUNCH_ITEMS(fill_kernel, elements, *tensor, *filling, elements);
+    LAUNCH_ITEMS(fill_kernel, blocks, *tensor, *filling, blocks, elements);
 }
 
 /* MEMORY is aligned for words; the last one may be cut off. */

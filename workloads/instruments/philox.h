@@ -53,6 +53,14 @@ REPROD_HD uint64_t philox_stream(uint64_t seed, const char *workload, const char
     return mix64(hash);
 }
 
+/* The first (WHICH 0) or second 64 bits of a block. */
+REPROD_HD uint64_t philox_half(struct philox words, unsigned which)
+{
+    uint64_t low = (uint64_t)words.v[1] << 32 | words.v[0];
+    uint64_t high = (uint64_t)words.v[3] << 32 | words.v[2];
+    return which ? high : low;
+}
+
 /* The 32-bit word of an element: word index % 4 of block index / 4. */
 REPROD_HD uint32_t philox_u32(uint64_t seed, uint64_t stream, uint64_t index)
 {
@@ -62,24 +70,29 @@ REPROD_HD uint32_t philox_u32(uint64_t seed, uint64_t stream, uint64_t index)
 /* The 64-bit word of an element: half index % 2 of block index / 2. */
 REPROD_HD uint64_t philox_u64(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    struct philox words = philox4x32(seed, stream, index >> 1);
-    uint64_t low = (uint64_t)words.v[1] << 32 | words.v[0];
-    uint64_t high = (uint64_t)words.v[3] << 32 | words.v[2];
-    return index & 1u ? high : low;
+    return philox_half(philox4x32(seed, stream, index >> 1), index & 1u);
 }
 
 /* Uniform over the 2^24 multiples of 2^-23 in [-1, 1). */
+REPROD_HD float philox_uniform_f32_of(uint32_t word)
+{
+    return (float)((int32_t)(word >> 8) - (1 << 23)) * 0x1p-23f;
+}
+
 REPROD_HD float philox_uniform_f32(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    return (float)((int32_t)(philox_u32(seed, stream, index) >> 8) - (1 << 23)) *
-           0x1p-23f;
+    return philox_uniform_f32_of(philox_u32(seed, stream, index));
 }
 
 /* Uniform over the 2^54 multiples of 2^-53 in [-1, 1). */
+REPROD_HD double philox_uniform_f64_of(uint64_t word)
+{
+    return (double)((int64_t)(word >> 10) - ((int64_t)1 << 53)) * 0x1p-53;
+}
+
 REPROD_HD double philox_uniform_f64(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    int64_t units = (int64_t)(philox_u64(seed, stream, index) >> 10) - ((int64_t)1 << 53);
-    return (double)units * 0x1p-53;
+    return philox_uniform_f64_of(philox_u64(seed, stream, index));
 }
 
 /* An exponent uniform in -12 .. 12 (no value is likelier than another by more than
@@ -90,35 +103,46 @@ REPROD_HD int32_t philox_wide_exponent(uint32_t word)
 }
 
 /* Random sign, mantissa uniform in [1, 2), exponent uniform in -12 .. 12. */
-REPROD_HD float philox_wide_f32(uint64_t seed, uint64_t stream, uint64_t index)
+REPROD_HD float philox_wide_f32_of(uint64_t word)
 {
-    uint64_t word = philox_u64(seed, stream, index);
     uint32_t biased = (uint32_t)(philox_wide_exponent((uint32_t)(word >> 32)) + 127);
     uint32_t sign_and_fraction = (uint32_t)word & 0x807fffffu;
     return f32_from_bits(sign_and_fraction | biased << 23);
 }
 
+REPROD_HD float philox_wide_f32(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    return philox_wide_f32_of(philox_u64(seed, stream, index));
+}
+
 /* The same in float64; reads a whole block an element. */
+REPROD_HD double philox_wide_f64_of(struct philox words)
+{
+    uint64_t biased = (uint64_t)(uint32_t)(philox_wide_exponent(words.v[2]) + 1023);
+    return f64_from_bits((philox_half(words, 0) & 0x800fffffffffffffu) | biased << 52);
+}
+
 REPROD_HD double philox_wide_f64(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    struct philox words = philox4x32(seed, stream, index);
-    uint64_t biased = (uint64_t)(uint32_t)(philox_wide_exponent(words.v[2]) + 1023);
-    uint64_t word = (uint64_t)words.v[1] << 32 | words.v[0];
-    return f64_from_bits((word & 0x800fffffffffffffu) | biased << 52);
+    return philox_wide_f64_of(philox4x32(seed, stream, index));
 }
 
 /* An integer in [0, LIMIT), LIMIT >= 1: the upper half of the 128-bit product of a random
  * 64-bit word and LIMIT.  Without rejection, so that one index costs one block: the
  * probability of any value is off by less than 2^-64, or LIMIT / 2^64 of itself. */
-REPROD_HD uint64_t philox_index(uint64_t seed, uint64_t stream, uint64_t index,
-                                uint64_t limit)
+REPROD_HD uint64_t philox_index_of(uint64_t word, uint64_t limit)
 {
-    uint64_t word = philox_u64(seed, stream, index);
     uint64_t w0 = (uint32_t)word, w1 = word >> 32;
     uint64_t l0 = (uint32_t)limit, l1 = limit >> 32;
     uint64_t middle = w1 * l0 + (w0 * l0 >> 32);
     uint64_t low_middle = w0 * l1 + (uint32_t)middle;
     return w1 * l1 + (middle >> 32) + (low_middle >> 32);
+}
+
+REPROD_HD uint64_t philox_index(uint64_t seed, uint64_t stream, uint64_t index,
+                                uint64_t limit)
+{
+    return philox_index_of(philox_u64(seed, stream, index), limit);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Inputs on the CPU (the definition of each element: fill_element.h). */
+/* Inputs on the CPU (the definition of each element: fill_block.h). */
 #ifndef WORKLOADS_WORKER_CPU_FILL_H
 #define WORKLOADS_WORKER_CPU_FILL_H
 
