@@ -2,10 +2,10 @@
 
 A control that does not vary makes a whole workload inconclusive, so it is also tried where
 its race is weakest: beside busy processes, and with all its threads on one processor.
-A choice by time may fall on the same algorithms in one process of five, as it does where clang
-makes one of them faster: all but a few controls need one process, and none gets fewer than chance
-asks for.  `make detection` wants all of it of five processes, as in a survey, twenty times, and
-tries every variant that must not vary in two hundred.  (That a survey shows the right verdict for all is in test_serve.py.)
+A choice by time may fall on the same algorithms in one process of five, as with clang, which makes
+one of them faster: so there are many processes to vary in, of which most controls need the first.
+`make detection` wants it of five, as in a survey, twenty times, and tries every variant that must
+not vary in two hundred.  (That a survey shows the right verdict for all is in test_serve.py.)
 """
 import contextlib
 import json
