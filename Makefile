@@ -311,7 +311,7 @@ PYTORCH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/pytorch
 check-pytorch: $(INSTRUMENTS) $(DIGEST_LIB) $(PYTORCH_CACHE)/installed
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTORCH_CACHE)/bin/python -m pytest -q -rs -c tests/pytest.ini \
 	    -p no:cacheprovider $(PYTEST) $(addprefix tests/system/test_python_,$(addsuffix .py,\
-	    instruments probe checkpoints pytorch jax))
+	    instruments probe checkpoints pytorch examples jax))
 $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
