@@ -228,8 +228,6 @@ static enum err_code follow_ids(struct tx *tx, struct err *err)
 
 static enum err_code prepare_writer(struct tx *tx, bool unclean, struct err *err)
 {
-    int from = 0;
-
     if (sqlite3_db_readonly(tx->db, "main")) {
         return err_set(err, ERR_IO, "it is not writable");
     }
@@ -238,7 +236,7 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, struct err *err
     }
     sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     if (claim_file(tx, err) != ERR_OK || set_up_writer(tx, err) != ERR_OK ||
-        migrate_latest(tx->db, &from, err) != ERR_OK) {
+        migrate_latest(tx->db, err) != ERR_OK) {
         return err->code;
     }
     /* What a savepoint may have to put back: in memory, not in a file that is written for

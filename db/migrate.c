@@ -164,12 +164,13 @@ static enum err_code check_numbers(const struct collection *all, struct err *err
                           : err_set(err, ERR_INTERNAL, "no migrations are built in");
 }
 
-enum err_code migrate_latest(sqlite3 *db, int *ret_from, struct err *err)
+enum err_code migrate_latest(sqlite3 *db, struct err *err)
 {
     struct collection all = { .count = 0 };
     enum err_code code;
+    int from;
 
     embed_each(PREFIX, collect, &all);
     code = check_numbers(&all, err);
-    return code == ERR_OK ? migrate_apply(db, all.list, all.count, ret_from, err) : code;
+    return code == ERR_OK ? migrate_apply(db, all.list, all.count, &from, err) : code;
 }

@@ -20,12 +20,12 @@ int migrate_current(void);
 
 /* Applies those of LIST (numbered 1 … COUNT) that DB lacks.  ret_from: where it stood.
  * ERR_NEWER if it stands beyond COUNT.  A failing migration leaves DB as the one before
- * it left it.  What is not new is announced in the log.  Foreign keys must be off on DB; they are checked after the last migration.
- */
+ * it left it.  What is not new is announced in the log.  Foreign keys must be off on DB;
+ * they are checked after the last migration. */
 enum err_code migrate_apply(sqlite3 *db, const struct migration *list, int count,
                             int *ret_from, struct err *err);
 
 /* The same with the built-in ones. */
-enum err_code migrate_latest(sqlite3 *db, int *ret_from, struct err *err);
+enum err_code migrate_latest(sqlite3 *db, struct err *err);
 
 #endif
