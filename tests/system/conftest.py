@@ -6,6 +6,11 @@ from agent import Agent, write_script
 from service import SELFTEST_WORKER, Service
 
 
+def pytest_collection_modifyitems(items):
+    """What takes longest begins first: at the end, everybody else would wait for it."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
 @pytest.fixture
 def start_service(tmp_path):
     """A function that starts a service (arguments of Service, without the folder); all are

@@ -214,6 +214,7 @@ def check_verdicts(service):
                if not f["workload"].startswith("onednn_")) <= 1
 
 
+@pytest.mark.first
 def test_survey_of_the_documents_rows(tmp_path):
     """A new database surveys by itself; then every cell is measured, and as documented."""
     service = Service(tmp_path).start()
