@@ -389,4 +389,5 @@ clean:
 -include $(patsubst %.c,$(B)/obj/%.c.d,$(DAEMON_SRC) $(WORKER_SRC) $(CUDA_C_SRC) $(UNIT_SRC) $(SELFTEST_SRC) $(LAUNCH_SRC) $(FUZZ_SRC) tests/fuzz/engine.c \
     tests/bench/ingest.c tests/bench/instruments.c)
 -include $(patsubst %,$(B)/obj/%.d,$(CUDA_SRC) $(BANDWIDTH_SRC))
+-include $(SIM_HEADER).d
 -include $(patsubst %,$(B)/sim/%.d,$(CUDA_SRC) $(BANDWIDTH_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC) tests/simulator/test_cudasim.cpp)
