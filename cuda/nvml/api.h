@@ -39,6 +39,7 @@ struct nvml_pci {
 /* X(function without its prefix "nvml", parameters) */
 #define NVML_FUNCTIONS                                                                   \
     X(Init_v2, (void))                                                                   \
+    X(SystemGetDriverVersion, (char *, unsigned))                                        \
     X(SystemGetNVMLVersion, (char *, unsigned))                                          \
     X(DeviceGetCount_v2, (unsigned *))                                                   \
     X(DeviceGetHandleByIndex_v2, (unsigned, struct nvml_handle **))                      \

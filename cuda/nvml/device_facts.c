@@ -5,7 +5,8 @@
 #include "cuda/nvml/telemetry.h"
 
 /* Without persistence mode the driver wakes each GPU anew, which takes seconds. */
-enum { INVENTORY_DEADLINE_MS = 8000, TELEMETRY_DEADLINE_MS = 4000 };
+enum { INVENTORY_DEADLINE_MS = 8000, DRIVER_DEADLINE_MS = 4000 };
+enum { TELEMETRY_DEADLINE_MS = 4000 };
 
 /* Read once in the life of the process; NULL, with the cause, when it could not be. */
 static const struct nvml_inventory *inventory_get(const char **ret_cause)
@@ -31,6 +32,13 @@ void nvml_emit_versions(struct emit *emit)
     if (inventory) {
         fact_emit_text(emit, "nvml", &inventory->nvml);
     }
+}
+
+void nvml_emit_driver(struct emit *emit)
+{
+    struct fact_text driver = nvml_driver_read(DRIVER_DEADLINE_MS);
+
+    fact_emit_text(emit, "driver", &driver);
 }
 
 static void emit_ecc(struct emit *emit, const struct nvml_ecc *since_load,

@@ -15,6 +15,9 @@ extern "C" {
 /* Adds "nvml" to the open object "versions". */
 void nvml_emit_versions(struct emit *emit);
 
+/* Adds "driver", its version, to the open object if NVML tells it. */
+void nvml_emit_driver(struct emit *emit);
+
 /* Adds the facts of the device UUID to its open object "attributes": serial, modes, MIG
  * instances …, and in "health" what changes by itself: error counters and remapped rows,
  * or "cause", why there is nothing to tell. */

@@ -122,6 +122,25 @@ bool nvml_inventory_read(struct nvml_inventory *ret_inventory, int deadline_ms,
                              ret_cause);
 }
 
+static void read_driver(const struct nvml_api *api, void *record)
+{
+    struct fact_text *driver = record;
+    char text[FACT_TEXT_SIZE] = "";
+
+    if (NVML_CALL(api, SystemGetDriverVersion, text, sizeof(text)) == NVML_OK) {
+        *driver = reader_fact_text(text, sizeof(text) - 1);
+    }
+}
+
+struct fact_text nvml_driver_read(int deadline_ms)
+{
+    struct fact_text driver = { .known = false };
+    char cause[NVML_CAUSE_SIZE]; /* telemetry tells it */
+
+    nvml_session_read(read_driver, &driver, sizeof(driver), deadline_ms, cause);
+    return driver;
+}
+
 static bool is_uuid(const struct fact_text *fact, const char *uuid)
 {
     const char *dash = strchr(uuid, '-');

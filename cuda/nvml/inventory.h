@@ -43,6 +43,10 @@ struct nvml_inventory {
 bool nvml_inventory_read(struct nvml_inventory *ret_inventory, int deadline_ms,
                          char ret_cause[NVML_CAUSE_SIZE]);
 
+/* The version of the driver, "580.65.06"; unknown where NVML does not tell it within
+ * DEADLINE_MS. */
+struct fact_text nvml_driver_read(int deadline_ms);
+
 /* The GPU with that UUID, or the one that has a MIG instance with it (then ret_mig is the
  * instance, else NULL).  What stands before the first '-' ("GPU", "MIG") is not compared:
  * CUDA tells sixteen bytes, and not what they name.  NULL when there is none.  Borrowed:

@@ -69,12 +69,22 @@ static bool read_driver_version(char ret_version[VERSION_SIZE])
     return false;
 }
 
-static void emit_versions(struct emit *emit)
+/* Under WSL and in some sandboxes there is a driver, and not its file. */
+static void emit_driver(struct emit *emit)
 {
     char version[VERSION_SIZE];
 
     if (read_driver_version(version))
         emit_string(emit, "driver", version);
+    else if (facts_driver_api_version(version))
+        nvml_emit_driver(emit);
+}
+
+static void emit_versions(struct emit *emit)
+{
+    char version[VERSION_SIZE];
+
+    emit_driver(emit);
     if (facts_driver_api_version(version))
         emit_string(emit, "cuda_driver", version);
     facts_runtime_version(version);

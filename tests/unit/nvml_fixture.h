@@ -51,6 +51,7 @@ static inline void nvml_print_list(void)
 static inline void nvml_print_device(const char *uuid)
 {
     emit_object(&nvml_line, "versions");
+    nvml_emit_driver(&nvml_line);
     nvml_emit_versions(&nvml_line);
     emit_object_end(&nvml_line);
     emit_object(&nvml_line, "attributes");

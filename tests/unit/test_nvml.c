@@ -6,7 +6,8 @@ static void test_one_gpu(void **state)
     json_t *answer = nvml_ask("one", "device", UUID);
 
     (void)state;
-    nvml_check(answer, "versions", "{\"nvml\":\"13.580.65.06\"}");
+    nvml_check(answer, "versions",
+               "{\"driver\":\"580.65.06\",\"nvml\":\"13.580.65.06\"}");
     nvml_check(answer, "attributes",
                "{\"gpu_uuid\":\"" UUID
                "\",\"gpu_name\":\"NVIDIA H100 80GB HBM3\","
@@ -146,6 +147,7 @@ static void test_what_a_consumer_gpu_does_not_have(void **state)
         nvml_ask("consumer", "device", "GPU-c0ffee00-1111-2222-3333-444455556666");
 
     (void)state;
+    nvml_check(answer, "versions", "{\"nvml\":\"13.580.65.06\"}");
     nvml_check(answer, "attributes",
                "{\"gpu_uuid\":\"GPU-c0ffee00-1111-2222-3333-444455556666\","
                "\"gpu_name\":\"NVIDIA GeForce RTX 4090\",\"vbios\":\"95.02.3C.00.8C\","

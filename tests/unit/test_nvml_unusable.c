@@ -11,7 +11,8 @@ static void test_an_old_driver_without_many_functions(void **state)
     (void)state;
     snprintf(libraries, sizeof libraries, "%s/tests/nvml-old", nvml_build());
     answer = nvml_ask_of(libraries, "one", "device", UUID);
-    nvml_check(answer, "versions", "{\"nvml\":\"13.580.65.06\"}");
+    nvml_check(answer, "versions",
+               "{\"driver\":\"580.65.06\",\"nvml\":\"13.580.65.06\"}");
     nvml_check(answer, "attributes",
                "{\"gpu_uuid\":\"" UUID
                "\",\"gpu_name\":\"NVIDIA H100 80GB HBM3\","
