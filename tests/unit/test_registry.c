@@ -139,6 +139,8 @@ static void test_relations_are_between_two_variants_that_repeat(void **state)
         { { { "unordered", "ordered", true } }, "compares 'unordered' with 'ordered'" },
         { { { "ordered", "ordered", false } }, "compares 'ordered' with 'ordered'" },
         { { { "ordered", NULL, false } }, "compares 'ordered' with '(null)'" },
+        { { { "ordered", "unordered", true }, { "ordered", "unordered", false } },
+          "compares 'ordered' with more than one variant" },
     };
 
     (void)state;
@@ -149,7 +151,7 @@ static void test_relations_are_between_two_variants_that_repeat(void **state)
 
         sample_init(&s, "conv_2d");
         s.workload.relations = cases[i].list;
-        s.workload.relation_count = 1;
+        s.workload.relation_count = cases[i].list[1].variant ? 2 : 1;
         assert_true(defects_of(list, 1, text) > 0);
         assert_non_null(strstr(text, cases[i].defect));
     }
@@ -339,6 +341,7 @@ static void test_required_parts(void **state)
     BREAK(s.workload.setup = NULL, "has no setup hook");
     BREAK(s.workload.reference = NULL, "has no reference hook");
     BREAK(s.workload.references = NULL, "there are no references");
+    BREAK(s.workload.relation_count = 1, "there are no relations");
     BREAK(s.references[0].title = "", "lacks its id or its title");
 }
 

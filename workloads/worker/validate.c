@@ -144,7 +144,7 @@ static void check_dtypes(struct inspection *in, const struct workload *w)
 
 static bool is_comparable(const struct workload *w, const char *variant)
 {
-    for (int i = 0; i < w->variant_count; i++) {
+    for (int i = 0; w->variants && i < w->variant_count; i++) {
         if (is_equal(w->variants[i].name, variant)) {
             return !w->variants[i].control;
         }
@@ -154,6 +154,11 @@ static bool is_comparable(const struct workload *w, const char *variant)
 
 static void check_relations(struct inspection *in, const struct workload *w)
 {
+    if (w->relation_count < 0 || (w->relation_count > 0 && !w->relations)) {
+        require(in, false, "relation_count is %d, but there are no relations",
+                w->relation_count);
+        return;
+    }
     for (int i = 0; i < w->relation_count; i++) {
         const struct workload_relation *r = &w->relations[i];
 
