@@ -4,9 +4,7 @@ import socket
 
 import pytest
 
-from service import LIMIT, Service
-
-from service import BUILD
+from service import BUILD, LIMIT, Service
 
 pytestmark = pytest.mark.flavour
 

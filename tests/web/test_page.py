@@ -47,6 +47,7 @@ def test_bits_that_must_equal_or_differ(browser, fixture):
         shown["relation"] = {"variant": "other", "expected": expected, "seen": seen}
     open_page(browser, server.url)
     notes = all_of(browser, ".facts td[data-name=Bits]", "[each.innerText, !!each.querySelector('.failing')]")
+    assert len(notes) > len(relations)
     for (note, alarm), (_, _, words) in zip(notes, relations):
         assert words in note and alarm == ("but" in words), note
     assert not any(alarm or "must" in note for note, alarm in notes[len(relations):])
