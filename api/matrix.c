@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/matrix_relations.h"
 #include "daemon/base/mem.h"
 
 void matrix_init(struct matrix *matrix, const struct profile_table *table,
@@ -20,6 +21,7 @@ void matrix_release(struct matrix *matrix)
     free(matrix->environment_json);
     free(matrix->variants);
     free(matrix->bases);
+    free(matrix->bits);
     free(matrix->solutions);
     *matrix = (struct matrix){ .table = NULL };
 }
@@ -95,6 +97,7 @@ void matrix_add(struct matrix *m, const struct cell *cell)
     struct variant_knowledge before;
 
     add_base(m, cell);
+    matrix_relations_add(m, cell);
     if (!v || !is_of(v, cell)) {
         v = begin_variant(m, cell);
     } else if (cell->key.version > v->version) {
@@ -167,26 +170,6 @@ const struct matrix_variant *matrix_find(const struct matrix *m, const char *wor
     return NULL;
 }
 
-/* Whether the digests are those of one case, one each. */
-static bool are_comparable(const struct matrix_variant *a, const struct matrix_variant *b)
-{
-    return a->version == b->version && strcmp(a->size, b->size) == 0 &&
-           strcmp(a->dtype, b->dtype) == 0 && a->seed == b->seed && a->digest[0] &&
-           b->digest[0] && a->distinct_digests == 1 && b->distinct_digests == 1;
-}
-
-static void tell_relation(const struct matrix *m, struct matrix_variant *v)
-{
-    const struct matrix_variant *other;
-
-    v->relation = relations_find(m->relations, v->workload, v->variant);
-    other = v->relation ? matrix_find(m, v->workload, v->relation->other) : NULL;
-    if (other && are_comparable(v, other)) {
-        v->seen =
-            strcmp(v->digest, other->digest) == 0 ? RELATION_EQUAL : RELATION_DIFFERENT;
-    }
-}
-
 static struct solution derive(const struct matrix *m, const char *workload,
                               const struct profile_cell *cell)
 {
@@ -214,7 +197,7 @@ void matrix_settle(struct matrix *m)
     drop_superseded(m);
     for (int i = 0; i < m->variant_count; i++) {
         tell_cost(m, &m->variants[i]);
-        tell_relation(m, &m->variants[i]);
+        matrix_relations_tell(m, &m->variants[i]);
     }
     m->solutions = xcalloc(cells + 1, sizeof *m->solutions);
     for (int row = 0; row < t->row_count; row++) {

@@ -32,13 +32,19 @@ struct matrix_variant {
     struct cost cost;                  /* of that cell; not known of controls */
     char cost_against[CASE_NAME_SIZE]; /* the control's variant */
     const struct relation *relation;   /* what is expected of its digest; NULL: nothing */
-    enum relation_seen seen;           /* of it */
+    enum relation_seen seen;           /* of it, in all cases (matrix_relations.h) */
 };
 
 /* The times of a control's case: what costs are told against. */
 struct matrix_base {
     struct case_key key;
     struct quartiles times;
+};
+
+/* The digest of a case that has one, where something is expected of it. */
+struct matrix_bits {
+    struct case_key key;
+    char digest[DIGEST_TEXT_SIZE];
 };
 
 struct matrix {
@@ -55,6 +61,8 @@ struct matrix {
     int variant_count;
     struct matrix_base *bases; /* in the order the cells came in */
     int base_count;
+    struct matrix_bits *bits; /* likewise */
+    int bits_count;
     struct solution *solutions; /* row by row; absent cells have SOLUTION_ABSENT */
 };
 
@@ -62,11 +70,10 @@ void matrix_init(struct matrix *matrix, const struct profile_table *table,
                  int64_t as_of_ms, bool historic, int64_t stale_after_ms);
 void matrix_release(struct matrix *matrix);
 
-/* Takes in one cell of the environment. */
+/* Takes in one cell of the environment.  `relations` are set before the first. */
 void matrix_add(struct matrix *matrix, const struct cell *cell);
 
-/* After the last cell (and `relations`, if there are any): drops what a newer version
- * supersedes and derives the codes. */
+/* After the last cell: drops what a newer version supersedes and derives the codes. */
 void matrix_settle(struct matrix *matrix);
 
 const struct solution *matrix_solution(const struct matrix *matrix, int row, int column);

@@ -55,6 +55,20 @@ const struct relation *relations_find(const struct relations *relations,
     return NULL;
 }
 
+bool relations_involve(const struct relations *relations, const char *workload,
+                       const char *variant)
+{
+    for (int i = 0; relations && i < relations->count; i++) {
+        const struct relation *r = &relations->list[i];
+
+        if (strcmp(r->workload, workload) == 0 &&
+            (strcmp(r->variant, variant) == 0 || strcmp(r->other, variant) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *relation_seen_name(enum relation_seen seen)
 {
     switch (seen) {

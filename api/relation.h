@@ -27,6 +27,10 @@ void relations_release(struct relations *relations);
 const struct relation *relations_find(const struct relations *relations,
                                       const char *workload, const char *variant);
 
+/* Whether something is expected of VARIANT, or of another beside it. */
+bool relations_involve(const struct relations *relations, const char *workload,
+                       const char *variant);
+
 /* Unknown until both have one digest each for the same case. */
 enum relation_seen { RELATION_UNKNOWN, RELATION_EQUAL, RELATION_DIFFERENT };
 

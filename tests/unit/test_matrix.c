@@ -81,6 +81,31 @@ static void test_what_must_equal_or_differ(void **state)
     expect_relation("less", &other, true, "must differ from ordered: not known yet");
 }
 
+/* Whichever of the two cases has fewer runs, and is the one whose digest is shown. */
+static void test_a_case_that_departs_is_told(void **state)
+{
+    (void)state;
+    for (int weakest = 0; weakest < 2; weakest++) {
+        struct relations relations = expected_of_a_checkpoint();
+        struct matrix m = begin(false, 0);
+
+        m.relations = &relations;
+        for (int i = 0; i < 4; i++) {
+            struct cell cell =
+                cell_of("w", i < 2 ? "ordered" : "resumed", VERDICT_REPRODUCIBLE, i + 1);
+
+            cell.key.seed = (uint64_t)(i % 2) + 1;
+            cell.evidence.runs[OUTCOME_COMPLETED] = i % 2 == weakest ? 2 : 5;
+            cell.digest[0] = i == 3 ? 'f' : '0';
+            matrix_add(&m, &cell);
+        }
+        matrix_settle(&m);
+        assert_int_equal(matrix_find(&m, "w", "resumed")->seen, RELATION_DIFFERENT);
+        matrix_release(&m);
+        relations_release(&relations);
+    }
+}
+
 static void test_codes_come_from_cells(void **state)
 {
     struct matrix m = begin(false, 0);
@@ -222,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_must_equal_or_differ),
+        cmocka_unit_test(test_a_case_that_departs_is_told),
         cmocka_unit_test(test_codes_come_from_cells),
         cmocka_unit_test(test_stale_is_not_green_and_ends_the_cache),
         cmocka_unit_test(test_history_is_never_too_fresh),
