@@ -34,7 +34,7 @@ def service(tmp_path_factory):
 
 def runs_of(service, **request):
     job = service.post_job(iterations=2, **request)
-    service.finish_job(job, 120)
+    service.finish_job(job)
     return service.items(f"/v1/runs?job={job}")
 
 
@@ -77,7 +77,7 @@ def test_one_request_localises_it(service):
     """The place, and what differs in it: a sum of float64, known by its inputs."""
     job = service.post_job(workloads=["words"], variants=["random"], localise=True, runs=2,
                            runs_max=20, iterations=2)
-    service.finish_job(job, 120)
+    service.finish_job(job)
     found = service.get(f"/v1/jobs/{job}/localisation")
     assert found["state"] == "localised", found
     searched = sorted(service.items(f"/v1/runs?job={job}"), key=lambda run: run["id"])
