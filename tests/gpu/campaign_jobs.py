@@ -21,11 +21,20 @@ class Skipped(Exception):
     """A step that has nothing to do here, and why."""
 
 
-def complete(entry, folder, interpreter, driver):
+def surroundings(campaign):
+    """The variables of a training on this machine: where the driver is, and the digests of the
+    programs, which a tree where nothing was built lacks."""
+    found = {"LD_LIBRARY_PATH": campaign.driver} if campaign.driver else {}
+    for folder in (campaign.programs / "python", campaign.programs):
+        if (folder / "libreprod-digest.so").exists():
+            return {**found, "REPROD_DIGEST_LIBRARY": str((folder / "libreprod-digest.so").resolve())}
+    return found
+
+
+def complete(entry, folder, interpreter, variables):
     """An example's entry for the configuration, as it is on this machine."""
     command = [interpreter if word == "python3" else word for word in entry["command"]]
-    environment = {**({"LD_LIBRARY_PATH": driver} if driver else {}), **entry.get("environment", {})}
-    return {**entry, "command": command, "environment": environment,
+    return {**entry, "command": command, "environment": {**variables, **entry.get("environment", {})},
             "directory": str((folder / entry.get("directory", ".")).resolve())}
 
 
@@ -37,7 +46,7 @@ def frameworks(campaign):
     for path in sorted(EXAMPLES.glob("*.json")):
         entry = json.loads(path.read_text())
         found.append((entry.get("backend", "cpu"), complete(entry, path.parent, sys.executable,
-                                                                 campaign.driver)))
+                                                            surroundings(campaign))))
     return found
 
 

@@ -15,7 +15,7 @@ import algorithms
 import machine
 import saved
 from campaign_jobs import (EXAMPLES, Skipped, catalogue, documented, environments_of, frameworks,
-                           measure, serve, submit, undocumented)
+                           measure, serve, submit, surroundings, undocumented)
 from check import build_folder
 from product import Refused
 from session import sizes_from_large
@@ -183,7 +183,7 @@ def table(campaign, until):
     command = [sys.executable, str(TABLE), "--table", "--device", "cuda", "--runs", "5", "--json", str(written),
                "--seconds", f"{seconds * 0.75:.0f}"]
     path = ":".join(part for part in (campaign.driver, os.environ.get("LD_LIBRARY_PATH")) if part)
-    answer = machine.runs.ask(command, seconds, {"LD_LIBRARY_PATH": path})
+    answer = machine.runs.ask(command, seconds, {**surroundings(campaign), "LD_LIBRARY_PATH": path})
     if answer.exit_code == NO_FRAMEWORK:
         raise Skipped(answer.errors.strip()[-200:] or "there is no PyTorch here")
     campaign.extras["framework.txt"] = answer.output + answer.errors

@@ -328,12 +328,24 @@ def test_a_file_over_the_bound_is_refused(tmp_path, monkeypatch):
 def test_a_training_runs_where_the_campaign_does(tmp_path):
     entry = {"name": "net", "command": ["python3", "train.py"], "backend": "cuda",
              "environment": {"A": "1"}, "variants": []}
-    assert jobs.complete(entry, tmp_path, "/opt/python", "/driver") == {
+    campaign = types.SimpleNamespace(driver="/driver", programs=tmp_path)
+    assert jobs.complete(entry, tmp_path, "/opt/python", jobs.surroundings(campaign)) == {
         **entry, "command": ["/opt/python", "train.py"], "directory": str(tmp_path),
         "environment": {"LD_LIBRARY_PATH": "/driver", "A": "1"}}
 
 
-TABLE = """import sys
+@pytest.mark.parametrize("folder", ["", "python"])
+def test_a_training_has_the_digests_of_the_programs(folder, tmp_path):
+    """Of a build, and of a bundle."""
+    (tmp_path / folder).mkdir(exist_ok=True)
+    library = tmp_path / folder / "libreprod-digest.so"
+    library.touch()
+    campaign = types.SimpleNamespace(driver="", programs=tmp_path)
+    assert jobs.surroundings(campaign) == {"REPROD_DIGEST_LIBRARY": str(library)}
+
+
+TABLE = """import os, sys
+assert os.environ["REPROD_DIGEST_LIBRARY"].endswith("/libreprod-digest.so")
 assert sys.argv[1:6] == ["--table", "--device", "cuda", "--runs", "5"]
 assert 0 < float(sys.argv[sys.argv.index("--seconds") + 1]) < 300
 done = 15
@@ -351,7 +363,8 @@ print("scatter, default: varies")
 def test_a_table_of_a_framework(then, seconds, found, tmp_path, monkeypatch):
     (tmp_path / "table.py").write_text(TABLE.format(then=then))
     monkeypatch.setattr(steps, "TABLE", tmp_path / "table.py")
-    shared = types.SimpleNamespace(scratch=tmp_path, driver="", extras={})
+    shared = types.SimpleNamespace(scratch=tmp_path, driver="", extras={}, programs=tmp_path)
+    (tmp_path / "libreprod-digest.so").touch()
     if found is jobs.Skipped:
         with pytest.raises(jobs.Skipped, match="there is no PyTorch here"):
             steps.table(shared, time.monotonic() + seconds)
@@ -391,7 +404,7 @@ def test_a_table_whose_time_ends_is_of_what_there_is(monkeypatch, capsys):
 
 
 def test_the_examples_are_configurations(start_service):
-    entries = [jobs.complete(json.loads(path.read_text()), path.parent, sys.executable, "")
+    entries = [jobs.complete(json.loads(path.read_text()), path.parent, sys.executable, {})
                for path in sorted(jobs.EXAMPLES.glob("*.json"))]
     service = start_service(worker=None, config={"stacks": [{"name": "cpu"}], "workloads": entries})
     for entry in entries:
