@@ -7,6 +7,7 @@
 #include "api/choices.h"
 #include "api/params.h"
 #include "daemon/base/mem.h"
+#include "db/names.h"
 #include "workloads/evidence/catalogue.h"
 
 enum { TABLES_MAX = 32, ENVIRONMENTS_MAX = 1000 };
@@ -71,14 +72,12 @@ struct search {
     bool found;
     char backend[CASE_NAME_SIZE], model[CASE_TITLE_SIZE];
     char environment[DIGEST_TEXT_SIZE];
-    struct choices devices; /* to suggest from */
 };
 
 static void match_device(void *arg, const struct device *device)
 {
     struct search *s = arg;
 
-    choices_add(&s->devices, device->id);
     if (strcmp(device->id, s->id) == 0) {
         s->found = true;
         copy_text(s->backend, sizeof s->backend, device->backend);
@@ -106,6 +105,30 @@ static void match_environment(void *arg, const struct environment *e)
     json_decref(facts);
 }
 
+static void add_name(void *arg, const char *name)
+{
+    choices_add(arg, name);
+}
+
+static enum err_code refuse_device(struct tx *tx, const char *device,
+                                   struct problems *problems, struct err *err)
+{
+    struct choices known = { .count = 0 };
+    enum err_code code = names_each(tx, NAME_DEVICE, "", add_name, &known, err);
+
+    if (code == ERR_OK) {
+        char *near = choices_suggestion(&known, device);
+
+        problems_add_parameter(problems, PROBLEM_UNKNOWN_DEVICE, "device",
+                               "there is no device '%.100s'%s; see /v1/devices", device,
+                               near);
+        free(near);
+        code = err_set(err, ERR_NOT_FOUND, "no device %s", device);
+    }
+    choices_release(&known);
+    return code;
+}
+
 /* The environment last used on the kind of CHOICE's device. */
 static enum err_code find_by_device(struct tx *tx, const struct matrix_choice *choice,
                                     struct problems *problems,
@@ -113,18 +136,11 @@ static enum err_code find_by_device(struct tx *tx, const struct matrix_choice *c
 {
     struct search s = { .id = choice->device };
 
-    if (devices_each(tx, match_device, &s, err) == ERR_OK && !s.found) {
-        char *near = choices_suggestion(&s.devices, choice->device);
-
-        problems_add_parameter(problems, PROBLEM_UNKNOWN_DEVICE, "device",
-                               "there is no device '%.100s'%s; see /v1/devices",
-                               choice->device, near);
-        free(near);
-        err_set(err, ERR_NOT_FOUND, "no device %s", choice->device);
-    }
-    choices_release(&s.devices);
-    if (!s.found) {
+    if (devices_each(tx, match_device, &s, err) != ERR_OK) {
         return err->code;
+    }
+    if (!s.found) {
+        return refuse_device(tx, choice->device, problems, err);
     }
     if (environments_each(tx, 0, 0, ENVIRONMENTS_MAX, match_environment, &s, err) !=
         ERR_OK) {
