@@ -13,7 +13,8 @@ enum {
     STACK_DEVICES_MAX = 256,
     STACK_WORKLOADS_MAX = 1000,
     STACK_PARTS_MAX = 256,               /* variants, sizes or dtypes of a workload */
-    STACK_TEXT_MAX = 8192,               /* bytes of any text */
+    STACK_TEXT_MAX = 32 * 1024,          /* bytes of any text; twice what the whole of a
+                                            configured workload may have */
     STACK_ATTRIBUTES_MAX = 64 * 1024,    /* bytes of a device's, as JSON */
     STACKS_DEVICES_MAX = 16 * STACKS_MAX /* of a host, once for each of their stacks */
 };

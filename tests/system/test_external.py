@@ -81,6 +81,7 @@ def configuration(folder):
                 {"name": "slow", "command": ["python3", "broken.py"], "directory": "broken",
                  "timeout_seconds": 1, "variants": variants(["varies", "steady", *SLOW])},
                 {"name": "quiet", "command": ["python3", "broken.py"], "directory": "broken",
+                 "sizes": {"small": [], "wordy": ["x" * 7000, "y" * 7000]},
                  "variants": variants(["varies", "steady"])},
                 show,
                 {**show, "name": "no_program", "command": ["no-such-program"]},
@@ -218,6 +219,11 @@ def test_what_a_variant_sets(service):
     assert "sets TF_DETERMINISTIC_OPS=1" in variant["models"]
     assert "unsets PYTHONHASHSEED" in variant["models"]
     assert entry["external"] and not entry["survey"] and entry["timeout_seconds"] == 600
+
+
+def test_what_a_configuration_may_hold_a_hello_may_hold(service):
+    [entry] = service.get("/v1/workloads/quiet")["items"]
+    assert entry["sizes"][1] == {"name": "wordy", "description": "x" * 7000 + " " + "y" * 7000}
 
 
 def test_each_line_of_a_job_has_the_time_that_its_workload_needs(service):

@@ -80,7 +80,7 @@ static void test_what_fits(void **state)
     expect("name", text_of(63), NULL);
     expect("probe", json_null(), NULL);
     expect("catalogue", json_null(), NULL);
-    expect("cause", text_of(8192), NULL);
+    expect("cause", text_of(32768), NULL);
     expect("probe/devices/0/id", text_of(255), NULL);
     expect("probe/devices", copies(DEVICE, 256), NULL);
     expect("catalogue", copies(WORKLOAD, 1000), NULL);
@@ -127,11 +127,11 @@ static void test_counts(void **state)
 static void test_texts(void **state)
 {
     (void)state;
-    expect("catalogue/0/title", text_of(8193),
-           "catalogue: [0]: title: is a text of more than 8192 bytes");
+    expect("catalogue/0/title", text_of(32769),
+           "catalogue: [0]: title: is a text of more than 32768 bytes");
     expect("of_the_future", copies("\"x\"", 3), NULL);
-    expect("of_the_future", text_of(8193),
-           "of_the_future: is a text of more than 8192 bytes");
+    expect("of_the_future", text_of(32769),
+           "of_the_future: is a text of more than 32768 bytes");
     expect("probe/devices/0/attributes", copies("\"0123456789\"", 6000),
            "probe: devices[0]: attributes has more than 65536 bytes");
 }
