@@ -200,6 +200,50 @@ static void test_catalogue_conflict_and_nearest(void **state)
     catalogue_free(other);
 }
 
+/* Adds a workload with variants a and b, of which a has the members MORE. */
+static enum err_code add_related(const char *more, struct err *err)
+{
+    struct catalogue *from = catalogue_with("a");
+    struct catalogue *c = catalogue_new();
+    json_t *list = json_pack("[o]", json_deep_copy(catalogue_at(from, 0)->json));
+    json_t *variants = json_object_get(json_array_get(list, 0), "variants");
+    json_t *b = json_deep_copy(json_array_get(variants, 0));
+    json_t *members = json_loads(more, 0, NULL);
+    enum err_code code;
+
+    json_object_set_new(b, "name", json_string("b"));
+    json_array_append_new(variants, b);
+    json_object_update(json_array_get(variants, 0), members);
+    code = catalogue_add(c, list, err);
+    json_decref(members);
+    json_decref(list);
+    catalogue_free(from);
+    catalogue_free(c);
+    return code;
+}
+
+static void test_a_variant_equals_or_differs_from_another(void **state)
+{
+    static const char *const wrong[] = {
+        "{\"equals\":\"a\"}",
+        "{\"equals\":\"c\"}",
+        "{\"equals\":7}",
+        "{\"differs\":\"a\"}",
+        "{\"differs\":\"\"}",
+        "{\"differs\":[]}",
+        "{\"equals\":\"b\",\"differs\":\"b\"}",
+    };
+    struct err err;
+
+    (void)state;
+    assert_int_equal(add_related("{\"equals\":\"b\"}", &err), ERR_OK);
+    assert_int_equal(add_related("{\"differs\":\"b\"}", &err), ERR_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(add_related(wrong[i], &err), ERR_PROTOCOL);
+        assert_string_equal(err.message, "catalogue: /0/variants of w is malformed");
+    }
+}
+
 /* No cell of one backend is green for what another says of its controls. */
 static void test_both_backends_have_the_same_controls(void **state)
 {
@@ -235,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_check_against_the_catalogue),
         cmocka_unit_test(test_built_in_tables),
         cmocka_unit_test(test_catalogue_conflict_and_nearest),
+        cmocka_unit_test(test_a_variant_equals_or_differs_from_another),
         cmocka_unit_test(test_both_backends_have_the_same_controls),
     };
 

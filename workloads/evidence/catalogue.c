@@ -39,6 +39,15 @@ void catalogue_free(struct catalogue *c)
     free(c);
 }
 
+/* Whether what V must equal or differ from is another variant of W, if it is anything. */
+static bool relates(const struct catalogue_workload *w, const struct catalogue_variant *v)
+{
+    const char *other = v->equals ? v->equals : v->differs;
+
+    return !other || ((!v->equals || !v->differs) && strcmp(other, v->name) != 0 &&
+                      catalogue_variant(w, other));
+}
+
 static int parse_variants(json_t *array, struct catalogue_workload *w)
 {
     struct catalogue_variant *variants =
@@ -53,15 +62,19 @@ static int parse_variants(json_t *array, struct catalogue_workload *w)
         struct catalogue_variant *v = &variants[i];
         int control;
 
-        if (json_unpack(item, "{s:s, s:s, s:s, s:s, s:b}", "name", &v->name, "summary",
-                        &v->summary, "models", &v->models, "algorithm", &v->algorithm,
-                        "control", &control) != 0) {
+        if (json_unpack(item, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s}", "name", &v->name,
+                        "summary", &v->summary, "models", &v->models, "algorithm",
+                        &v->algorithm, "control", &control, "equals", &v->equals,
+                        "differs", &v->differs) != 0) {
             return -1;
         }
         v->claim = json_string_value(json_object_get(item, "claim"));
         v->control = control;
-        v->equals = json_string_value(json_object_get(item, "equals"));
-        v->differs = json_string_value(json_object_get(item, "differs"));
+    }
+    for (int v = 0; v < w->variant_count; v++) {
+        if (!relates(w, &variants[v])) {
+            return -1;
+        }
     }
     return w->variant_count > 0 ? 0 : -1;
 }

@@ -13,8 +13,8 @@ struct catalogue_variant {
     const char *name, *summary, *models, *algorithm;
     const char *claim; /* NULL: the library promises nothing */
     bool control;
-    const char *equals, *differs; /* the variant whose digest its own must be, or must not
-                                     be; NULL: none */
+    const char *equals, *differs; /* the other variant whose digest its own must be, or
+                                     must not be; NULL: none, as one of them is */
 };
 
 struct catalogue_size {
