@@ -191,13 +191,10 @@ static void test_what_breaks_the_protocol(void **state)
               "\"stacks\":[1]}"),
           "closed(it broke the protocol in line 1: hello: stacks[0]" },
         { "printf '%s%64s%s\\n' '" HELLO_OF "[{\"name\":\"' x '\"}]}';",
-          "closed(it broke the protocol in line 1: hello: stacks[0]: name has more than "
-          "63 "
-          "bytes)" },
+          "closed(it broke the protocol in line 1: hello: stacks[0]: name has more" },
         { "stack='{\"name\":\"a\"}'; for i in 1 2 3 4 5 6 7 8; do "
           "stack=$stack,$stack; done; echo '" HELLO_OF "[{\"name\":\"b\"},'$stack']}';",
-          "closed(it broke the protocol in line 1: hello: stacks: there are more than "
-          "256)" },
+          "closed(it broke the protocol in line 1: hello: stacks: there are more" },
         { SAY("{\"event\":1}"),
           "closed(it broke the protocol in line 1: a line without" },
         { SAY("{\"event\":\"exited\",\"run\":\"R1\"}"),
