@@ -33,6 +33,7 @@ struct matrix_variant {
     char cost_against[CASE_NAME_SIZE]; /* the control's variant */
     const struct relation *relation;   /* what is expected of its digest; NULL: nothing */
     enum relation_seen seen;           /* of it, in all cases (matrix_relations.h) */
+    const struct case_key *seen_in;    /* one of them; NULL: there is none */
 };
 
 /* The times of a control's case: what costs are told against. */

@@ -100,7 +100,7 @@ void matrix_facts_text(const struct matrix *m, struct buf *buf)
         if (v->relation) {
             char text[RELATION_TEXT_SIZE];
 
-            relation_text(v->relation, v->seen, text);
+            relation_text(v->relation, v->seen, v->seen_in, text);
             buf_pad(buf, "", widths[0] + 4);
             text_wrap(buf, text, 100, widths[0] + 4);
         }

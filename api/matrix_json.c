@@ -90,6 +90,12 @@ static void relation_json(struct json_out *out, const struct matrix_variant *v)
     out_text(out, "variant", v->relation->other);
     out_text(out, "expected", v->relation->equal ? "equal" : "different");
     out_text(out, "seen", relation_seen_name(v->seen));
+    if (out_object(out, "case", v->seen_in)) {
+        out_text(out, "size", v->seen_in->size);
+        out_text(out, "dtype", v->seen_in->dtype);
+        out_format(out, "seed", "%" PRIu64, v->seen_in->seed);
+        out_close(out, '}');
+    }
     out_close(out, '}');
 }
 

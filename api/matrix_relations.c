@@ -43,6 +43,7 @@ static void tell_of_case(const struct matrix *m, const struct matrix_bits *own,
 
             if (v->seen == RELATION_UNKNOWN || seen != expected) {
                 v->seen = seen;
+                v->seen_in = &own->key;
             }
         }
     }

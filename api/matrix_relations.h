@@ -9,7 +9,8 @@
 void matrix_relations_add(struct matrix *matrix, const struct cell *cell);
 
 /* Sets the relation of V, one of MATRIX, and what is seen of it: over all cases in which
- * both variants have one digest each, and what departs in one of them is what is seen. */
+ * both variants have one digest each, and what departs in one of them is what is seen.
+ * After the last cell. */
 void matrix_relations_tell(const struct matrix *matrix, struct matrix_variant *v);
 
 #endif

@@ -1,5 +1,6 @@
 #include "api/relation.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ const char *relation_seen_name(enum relation_seen seen)
 }
 
 void relation_text(const struct relation *relation, enum relation_seen seen,
-                   char ret_text[RELATION_TEXT_SIZE])
+                   const struct case_key *in, char ret_text[RELATION_TEXT_SIZE])
 {
     static const struct {
         const char *before, *after;
@@ -95,6 +96,13 @@ void relation_text(const struct relation *relation, enum relation_seen seen,
                                  { "DIFFERS from", ", but must equal it" } },
     };
 
-    snprintf(ret_text, RELATION_TEXT_SIZE, "%s %s%s", words[seen][relation->equal].before,
-             relation->other, words[seen][relation->equal].after);
+    char where[RELATION_TEXT_SIZE] = "";
+
+    if (in && relation->equal != (seen == RELATION_EQUAL)) {
+        snprintf(where, sizeof where, " (%s, %s, seed %" PRIu64 ")", in->size, in->dtype,
+                 in->seed);
+    }
+    snprintf(ret_text, RELATION_TEXT_SIZE, "%s %s%.200s%s",
+             words[seen][relation->equal].before, relation->other, where,
+             words[seen][relation->equal].after);
 }

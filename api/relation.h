@@ -37,9 +37,10 @@ enum relation_seen { RELATION_UNKNOWN, RELATION_EQUAL, RELATION_DIFFERENT };
 /* "equal", "different", or NULL for unknown. */
 const char *relation_seen_name(enum relation_seen seen);
 
-/* In words: "differs from ordered, as it must". */
-enum { RELATION_TEXT_SIZE = CASE_NAME_SIZE + 64 };
+/* In words: "differs from ordered, as it must", or, with the case IN which that was seen
+ * (NULL: unknown), "EQUALS ordered (small, float32, seed 1), but must differ from it". */
+enum { RELATION_TEXT_SIZE = 4 * CASE_NAME_SIZE + 64 };
 void relation_text(const struct relation *relation, enum relation_seen seen,
-                   char ret_text[RELATION_TEXT_SIZE]);
+                   const struct case_key *in, char ret_text[RELATION_TEXT_SIZE]);
 
 #endif

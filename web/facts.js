@@ -53,12 +53,13 @@ export function digestSwatch(fact) {
 /** What the workload expects of these bits beside another variant's; null: nothing. */
 export function relationNote({ relation }) {
   if (!relation) return null;
-  const { variant, expected, seen } = relation;
+  const { variant, expected, seen, case: where } = relation;
   const must = expected === "equal" ? "equal" : "differ from";
   if (!seen) return el("span", { class: "why", text: `must ${must} ${variant}: not known yet` });
   const what = seen === "equal" ? "equals" : "differs from";
   if (seen === expected) return el("span", { class: "why", text: `${what} ${variant}, as it must` });
-  return el("span", { class: "badge failing" }, icon("failing"), `${what} ${variant}, but must ${must} it`);
+  const place = where ? ` (${where.size}, ${where.dtype}, seed ${where.seed})` : "";
+  return el("span", { class: "badge failing" }, icon("failing"), `${what} ${variant}${place}, but must ${must} it`);
 }
 
 /** [badge, why]; why is null for a verdict that needs no explanation. */

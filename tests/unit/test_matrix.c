@@ -3,24 +3,27 @@
 
 #include <jansson.h>
 
-#define VARIANT(name, more)                                                              \
-    "{\"name\":\"" name                                                                  \
-    "\",\"summary\":\"\",\"models\":\"\",\"algorithm\":\"\","                            \
-    "\"control\":false" more "}"
+static json_t *variant_json(const char *name, const char *must)
+{
+    json_t *variant = json_pack("{s:s,s:s,s:s,s:s,s:b}", "name", name, "summary", "",
+                                "models", "", "algorithm", "", "control", 0);
+
+    if (must) {
+        json_object_set_new(variant, must, json_string("ordered"));
+    }
+    return variant;
+}
 
 /* A workload whose `resumed` must be `ordered`, and whose `less` must not. */
 static struct relations expected_of_a_checkpoint(void)
 {
-    static const char text[] =
-        "[{\"workload\":\"w\",\"version\":1,\"backend\":\"cpu\",\"title\":\"\",\"summary\":"
-        "\"\",\"variants\":[" VARIANT("ordered", "") "," VARIANT(
-            "resumed", ",\"equals\":\"ordered\"") "," VARIANT("less",
-                                                              ",\"differs\":"
-                                                              "\"ordered\"") "],"
-        "\"sizes\":[{\"name\":\"small\",\"description\":\"\"}],\"dtypes\":[\"float32\"],"
-        "\"weight_sum\":\"\",\"no_control\":\"x\"}]";
+    json_t *json = json_pack(
+        "[{s:s,s:i,s:s,s:s,s:s,s:[o,o,o],s:[{s:s,s:s}],s:[s],s:s,s:s}]", "workload", "w",
+        "version", 1, "backend", "cpu", "title", "", "summary", "", "variants",
+        variant_json("ordered", NULL), variant_json("resumed", "equals"),
+        variant_json("less", "differs"), "sizes", "name", "small", "description", "",
+        "dtypes", "float32", "weight_sum", "", "no_control", "x");
     struct catalogue *catalogue = catalogue_new();
-    json_t *json = json_loads(text, 0, NULL);
     struct relations relations;
     struct err err;
 
@@ -31,9 +34,18 @@ static struct relations expected_of_a_checkpoint(void)
     return relations;
 }
 
-/* What is seen of VARIANT, whose cell is CELL, beside an ordered one of size SMALL. */
-static void expect_relation(const char *variant, const struct cell *cell, bool measured,
-                            const char *text)
+static struct cell gave(char digest, const char *variant, const char *size)
+{
+    struct cell cell = cell_of("w", variant, VERDICT_REPRODUCIBLE, 1);
+
+    copy_text(cell.key.size, sizeof cell.key.size, size);
+    cell.digest[0] = digest;
+    return cell;
+}
+
+/* What is said of VARIANT after CELLS, the last of which is without a workload. */
+static void expect_relation(const char *variant, const char *text,
+                            const struct cell *cells)
 {
     struct relations relations = expected_of_a_checkpoint();
     struct matrix m = begin(false, 0);
@@ -41,12 +53,8 @@ static void expect_relation(const char *variant, const struct cell *cell, bool m
     struct buf buf = BUF_INIT;
 
     m.relations = &relations;
-    if (strcmp(variant, "ordered") > 0 && measured) {
-        add(&m, "w", "ordered", VERDICT_REPRODUCIBLE, 1);
-    }
-    matrix_add(&m, cell);
-    if (strcmp(variant, "ordered") < 0 && measured) {
-        add(&m, "w", "ordered", VERDICT_REPRODUCIBLE, 1);
+    for (; cells->key.workload[0]; cells++) {
+        matrix_add(&m, cells);
     }
     matrix_settle(&m);
     v = matrix_find(&m, "w", variant);
@@ -58,27 +66,53 @@ static void expect_relation(const char *variant, const struct cell *cell, bool m
     relations_release(&relations);
 }
 
+#define EXPECT_RELATION(variant, text, ...)                                              \
+    expect_relation(variant, text, (const struct cell[]){ __VA_ARGS__, { .id = 0 } })
+
 static void test_what_must_equal_or_differ(void **state)
 {
-    struct cell less = cell_of("w", "less", VERDICT_REPRODUCIBLE, 2);
-    struct cell resumed = cell_of("w", "resumed", VERDICT_REPRODUCIBLE, 3);
-    struct cell other = less;
+    (void)state;
+    EXPECT_RELATION("less", "differs from ordered, as it must", gave('a', "less", "s"),
+                    gave('b', "ordered", "s"));
+    EXPECT_RELATION("less", "EQUALS ordered (s, float32, seed 1), but must differ",
+                    gave('a', "less", "s"), gave('a', "ordered", "s"));
+    EXPECT_RELATION("resumed", "equals ordered, as it must", gave('a', "ordered", "s"),
+                    gave('a', "resumed", "s"));
+    EXPECT_RELATION("resumed",
+                    "DIFFERS from ordered (s, float32, seed 1), but must equal",
+                    gave('a', "ordered", "s"), gave('b', "resumed", "s"));
+}
+
+static void test_what_must_equal_or_differ_is_not_known_yet(void **state)
+{
+    static const char unknown[] = "must differ from ordered: not known yet";
+    struct cell less = gave('a', "less", "s");
+    struct cell ordered = gave('b', "ordered", "s");
 
     (void)state;
-    expect_relation("less", &less, true, "EQUALS ordered, but must differ from it");
-    expect_relation("resumed", &resumed, true, "equals ordered, as it must");
-    less.digest[0] = resumed.digest[0] = 'f';
-    expect_relation("less", &less, true, "differs from ordered, as it must");
-    expect_relation("resumed", &resumed, true, "DIFFERS from ordered, but must equal it");
-    expect_relation("less", &less, false, "must differ from ordered: not known yet");
-    expect_relation("resumed", &resumed, false, "must equal ordered: not known yet");
+    EXPECT_RELATION("resumed", "must equal ordered: not known yet",
+                    gave('a', "resumed", "s"));
+    EXPECT_RELATION("less", unknown, less);
+    EXPECT_RELATION("less", unknown, less, gave('b', "ordered", "m"));
     less.evidence.distinct_digests = 2;
-    expect_relation("less", &less, true, "must differ from ordered: not known yet");
-    copy_text(other.key.size, sizeof other.key.size, "medium");
-    expect_relation("less", &other, true, "must differ from ordered: not known yet");
-    other.digest[0] = '\0';
-    copy_text(other.key.size, sizeof other.key.size, "small");
-    expect_relation("less", &other, true, "must differ from ordered: not known yet");
+    EXPECT_RELATION("less", unknown, less, ordered);
+    less = gave('a', "less", "s");
+    ordered.digest[0] = '\0';
+    EXPECT_RELATION("less", unknown, less, ordered);
+    ordered = gave('b', "ordered", "s");
+    ordered.key.seed = 2;
+    EXPECT_RELATION("less", unknown, less, ordered);
+}
+
+static void test_one_case_that_departs_is_named(void **state)
+{
+    (void)state;
+    EXPECT_RELATION("less", "EQUALS ordered (m, float32, seed 1), but must differ",
+                    gave('a', "less", "l"), gave('c', "less", "m"),
+                    gave('a', "less", "s"), gave('b', "ordered", "l"),
+                    gave('c', "ordered", "m"), gave('b', "ordered", "s"));
+    EXPECT_RELATION("less", "differs from ordered, as it must", gave('a', "less", "s"),
+                    gave('b', "ordered", "l"), gave('b', "ordered", "s"));
 }
 
 /* Whichever of the two cases has fewer runs, and is the one whose digest is shown. */
@@ -247,6 +281,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_must_equal_or_differ),
+        cmocka_unit_test(test_what_must_equal_or_differ_is_not_known_yet),
+        cmocka_unit_test(test_one_case_that_departs_is_named),
         cmocka_unit_test(test_a_case_that_departs_is_told),
         cmocka_unit_test(test_codes_come_from_cells),
         cmocka_unit_test(test_stale_is_not_green_and_ends_the_cache),

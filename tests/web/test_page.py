@@ -40,11 +40,12 @@ def test_bits_that_must_equal_or_differ(browser, fixture):
     server = fixture()
     relations = [("equal", "equal", "equals other, as it must"),
                  ("different", "different", "differs from other, as it must"),
-                 ("equal", "different", "differs from other, but must equal it"),
-                 ("different", "equal", "equals other, but must differ from it"),
+                 ("equal", "different", "differs from other (tiny, float32, seed 7), but must equal it"),
+                 ("different", "equal", "equals other (tiny, float32, seed 7), but must differ from it"),
                  ("different", None, "must differ from other: not known yet")]
     for shown, (expected, seen, _) in zip(server.state["matrix"]["variants"], relations):
-        shown["relation"] = {"variant": "other", "expected": expected, "seen": seen}
+        shown["relation"] = {"variant": "other", "expected": expected, "seen": seen,
+                             "case": seen and {"size": "tiny", "dtype": "float32", "seed": "7"}}
     open_page(browser, server.url)
     notes = all_of(browser, ".facts td[data-name=Bits]", "[each.innerText, !!each.querySelector('.failing')]")
     assert len(notes) > len(relations)
