@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import types
 
 import pytest
 
@@ -86,6 +87,23 @@ def test_a_run_says_all_that_the_protocol_asks_for(tmp_path):
     assert [first["i"], second["i"]] == [0, 1] and 0 < first["ms"] < 60000
     assert end["outcome"] == "completed" and end["cause"] is None and end["iterations"] == 2
     assert end["elements"] == 3 and end["bytes_hashed"] == 48
+
+
+@pytest.mark.parametrize("cudnn, driver, found", [
+    (91900, "580.65.06", {"cuda_runtime": "13.0", "cudnn": "91900", "driver": "580.65.06"}),
+    (None, None, {"cuda_runtime": "13.0"}),
+])
+def test_what_is_unknown_of_a_gpu_is_absent(cudnn, driver, found, monkeypatch):
+    """With a made-up torch."""
+    torch = types.SimpleNamespace(
+        cuda=types.SimpleNamespace(is_available=lambda: True, get_device_name=lambda: "GPU"),
+        version=types.SimpleNamespace(cuda="13.0"),
+        backends=types.SimpleNamespace(cudnn=types.SimpleNamespace(version=lambda: cudnn)))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(reprod_probe, "_first_line", lambda path: driver)
+    facts = reprod_probe._environment(types.SimpleNamespace(backend="cuda"), 1, "build")
+    assert facts["model"] == "GPU"
+    assert {name: facts[name] for name in ("cuda_runtime", "cudnn", "driver") if name in facts} == found
 
 
 def test_results_are_the_digests_of_the_c_instruments(tmp_path):

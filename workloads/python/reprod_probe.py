@@ -674,9 +674,9 @@ def _environment(request, threads, build):
     if request.backend == "cuda" and cuda is not None:
         torch = sys.modules["torch"]
         facts["model"] = cuda.get_device_name()
-        facts["cuda_runtime"] = str(torch.version.cuda)
-        facts["cudnn"] = str(torch.backends.cudnn.version())
-        facts["driver"] = _first_line("/sys/module/nvidia/version") or "unknown"
+        told = {"cuda_runtime": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
+                "driver": _first_line("/sys/module/nvidia/version")}
+        facts.update((name, str(value)) for name, value in told.items() if value)
     for name, value in os.environ.items():
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in _VARIABLES) \
                 and name != "OMP_NUM_THREADS" and len(name) <= 128:
