@@ -100,7 +100,8 @@ def test_what_is_unknown_of_a_gpu_is_absent(cudnn, driver, found, monkeypatch):
         version=types.SimpleNamespace(cuda="13.0"),
         backends=types.SimpleNamespace(cudnn=types.SimpleNamespace(version=lambda: cudnn)))
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setattr(reprod_probe, "_first_line", lambda path: driver)
+    monkeypatch.setattr(reprod_probe, "_first_line",
+                        lambda path, start="": driver or "" if "nvidia" in path else "x")
     facts = reprod_probe._environment(types.SimpleNamespace(backend="cuda"), 1, "build")
     assert facts["model"] == "GPU"
     assert {name: facts[name] for name in ("cuda_runtime", "cudnn", "driver") if name in facts} == found
