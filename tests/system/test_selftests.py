@@ -64,7 +64,7 @@ GREEN = {("selftest_pass", "ordered"), ("selftest_no_control", "ordered"),
 
 # What never ends by itself: {workload: how many runs it gets, of how many seconds}.  The others
 # get as long as they need.  A start that comes late leaves no cell and no log.
-ENDLESS = {"selftest_hang": (1, 4), "selftest_ignores_term": (1, 1), "selftest_flood": (1, 4)}
+ENDLESS = {"selftest_hang": (3, 2), "selftest_ignores_term": (3, 1), "selftest_flood": (1, 4)}
 
 
 @pytest.fixture(scope="module")

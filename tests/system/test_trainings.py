@@ -27,8 +27,8 @@ def trained(service, workload, variant, times):
 
 @pytest.mark.parametrize("workload", ["train_cnn", "train_cnn_large"])
 def test_slide_44(service, workload):
-    # Two of ten pairs or none may agree by chance; that all five runs do is no chance.
-    assert len(set(trained(service, workload, "unordered", 5))) > 1
+    # Five runs give five lines; once in some thousand pairs two agree, so there are three more.
+    assert len(set(trained(service, workload, "unordered", 8))) >= 5
     ordered = trained(service, workload, "ordered", 2)
     assert ordered[0] == ordered[1]
 
