@@ -100,7 +100,7 @@ static void log_begin(sqlite3 *db, int from, int to)
         stat(path ? path : "", &st);
         log_info(
             "database: going from schema %d to %d, %.1f GB; nothing is served until "
-            "that is done, about a minute for ten million runs",
+            "that is done",
             from, to, (double)st.st_size / 1e9);
     }
 }
