@@ -60,17 +60,17 @@ SANFLAGS  := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-f
 # on purpose) stays out of it; daemon, agent and unit tests of their code are in.
 WSANFLAGS := $(if $(findstring thread,$(SAN)),,$(SANFLAGS))
 
-DAEMON_SRC := $(sort $(wildcard daemon/*.c daemon/base/*.c daemon/agent/*.c api/*.c db/*.c \
-                workloads/evidence/*.c) workloads/instruments/digest.c)
-WORKER_SRC := $(sort $(filter-out workloads/evidence/%,$(wildcard workloads/*.c workloads/*/*.c)))
+DAEMON_SRC := $(sort $(wildcard daemon/*.c daemon/*/*.c api/*.c api/*/*.c db/*.c) \
+                workloads/instruments/digest.c)
+WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/*/*.c))
 INSTRUMENTS_SRC := $(sort $(wildcard workloads/instruments/*.c))
 NVML_SRC   := $(sort $(wildcard cuda/nvml/*.c))
 FAKE_NVML_SRC := $(sort $(wildcard tests/fixtures/nvml/*.c))
 SELFTEST_SRC := $(sort $(wildcard tests/selftest/*.c))
-UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c tests/unit/*/test_*.c))
 FUZZ_SRC   := $(sort $(filter-out tests/fuzz/engine.c,$(wildcard tests/fuzz/*.c)))
 ifneq ($(findstring thread,$(SAN)),)
-UNIT_SRC   := $(filter-out tests/unit/test_workloads.c,$(UNIT_SRC))
+UNIT_SRC   := $(filter-out tests/unit/worker/test_workloads.c,$(UNIT_SRC))
 endif
 CUDA_SRC   := $(sort $(wildcard cuda/*.cu cuda/*/*.cu))
 CUDA_C_SRC := $(sort $(wildcard cuda/*/*.c))
@@ -172,8 +172,8 @@ $(B)/tests/nvml-old/libnvidia-ml.so.1: FAKE = -DFAKE_NVML_OLD
 $(FAKE_NVML): $(FAKE_NVML_SRC) tests/fixtures/nvml/fake_nvml.h $(B)/cc.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) $(CFLAGS) -fPIC $(FAKE) -shared \
 	    -o $@ $(FAKE_NVML_SRC) -lpthread
-$(B)/tests/test_nvml $(B)/tests/test_nvml_unusable: $(FAKE_NVML)
-$(B)/tests/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
+$(B)/tests/cuda/test_nvml $(B)/tests/cuda/test_nvml_unusable: $(FAKE_NVML)
+$(B)/tests/cuda/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
 $(B)/tests/try-libraries: $(call obj,$(TRY_LIBRARIES_SRC)) $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(CFLAGS) -pie -fopenmp $(LDFLAGS) -o $@ \
 	    $(filter %.o,$^)
@@ -199,7 +199,6 @@ $(B)/reprod-fuzz: $(call obj,tests/fuzz/engine.c) $(FUZZ_LIB) $(DAEMON_LIB) $(B)
 	    $(filter %.o,$^) $(PKG_LIBS) -lm -lpthread
 
 $(B)/obj/workloads/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
-$(B)/obj/workloads/evidence/%.c.o: FLAGS = $(SANFLAGS)
 $(B)/obj/tests/selftest/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/tests/bench/%.c.o: FLAGS = $(WSANFLAGS) $(PKG_CFLAGS) -fopenmp
 $(B)/obj/$(LAUNCH_SRC).o: FLAGS =
@@ -328,11 +327,11 @@ gpu-check:
 	@python3 tests/gpu/check.py --build '$(MAKE)' --nvcc '$(NVCC)' --out '$(OUT)' $(GPUCHECK)
 gpu-programs: $(B)/reprod-worker $(B)/reprod-worker-cuda $(BANDWIDTH)
 
-C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] db/*.[ch] \
+C_FILES   := $(sort $(wildcard daemon/*.[ch] daemon/*/*.[ch] api/*.[ch] api/*/*.[ch] db/*.[ch] \
                workloads/*.[ch] workloads/*/*.[ch] cuda/*.cu cuda/*.h cuda/*/*.cu cuda/*/*.[ch] \
-               tests/unit/*.[ch] tests/fuzz/*.[ch] tests/bench/*.c tests/selftest/*.[ch] tests/simulator/*.* tests/gpu/*.cu))
+               tests/unit/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.[ch] tests/bench/*.c tests/selftest/*.[ch] tests/simulator/*.* tests/gpu/*.cu))
 C_FILES   += $(sort $(wildcard tests/fixtures/*/*.[ch]))
-CXX_HEADERS := $(wildcard cuda/*.h cuda/worker/*.h tests/simulator/*.h tests/fixtures/abi/*.h)
+CXX_HEADERS := $(wildcard cuda/kernels/*.h cuda/worker/*.h tests/simulator/*.h tests/fixtures/abi/*.h)
 HEADERS   := $(filter-out $(CXX_HEADERS),$(filter %.h,$(C_FILES)))
 TIDY      := $(patsubst %,$(B)/tidy$(LINT)/%.ok,$(DAEMON_SRC) $(WORKER_SRC) $(NVML_SRC))
 lint: format-check check-layers check-docs check-headers tidy cppcheck
@@ -341,7 +340,7 @@ format-check:
 format:
 	@clang-format -i $(C_FILES)
 check-layers:
-	@tests/check-layers.sh
+	@tests/check_layers.py
 check-docs:
 	@tests/check-docs.sh
 check-headers: $(HEADERS:%=$(B)/headers/%.ok) $(CXX_HEADERS:%=$(B)/headers/%.ok)
@@ -361,7 +360,7 @@ $(B)/tidy$(LINT)/%.ok: % .clang-tidy
 cppcheck:
 	@cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
 	    --suppress=missingIncludeSystem -j2 -I. -D_GNU_SOURCE --std=c11 \
-	    daemon api db workloads/worker workloads/instruments workloads/evidence
+	    daemon api db workloads/worker workloads/instruments
 
 install: all
 	install -D -m755 build/reprod $(DESTDIR)$(PREFIX)/bin/reprod

@@ -12,26 +12,14 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "db/jobs.h"
+#include "daemon/evidence/catalogue.h"
+#include "daemon/evidence/profile.h"
+#include "daemon/evidence/verified.h"
+#include "daemon/jobs/device.h"
+#include "daemon/jobs/job.h"
 #include "db/store.h"
-#include "workloads/evidence/catalogue.h"
-#include "workloads/evidence/profile.h"
-#include "workloads/evidence/verified.h"
 
 struct api;
-
-/* A device with one of the stacks that serve it, as the agents last reported them: one
- * entry a pair. */
-struct api_device {
-    const char *id;      /* "cpu:host-a" */
-    const char *backend; /* "cpu" */
-    const char *stack;
-    const char *host;
-    bool is_default;         /* its first stack */
-    bool online;             /* its agent is connected */
-    const json_t *catalogue; /* what the stack's worker computes, as --catalogue prints
-                                it; NULL: all there is for the backend */
-};
 
 /* What the API asks of the daemon.  All called on the loop thread. */
 struct api_hooks {
@@ -42,7 +30,7 @@ struct api_hooks {
     const struct verified_set *(*verified)(void *arg);
     /* The devices known now, each once a stack; borrowed until the loop runs on.  Returns
      * how many entries. */
-    int (*devices)(void *arg, const struct api_device **ret_devices);
+    int (*devices)(void *arg, const struct device_stack **ret_devices);
     /* JOB is durable: schedule it.  Borrowed for the call. */
     void (*job_accepted)(void *arg, const struct job *job);
     /* The cancellation of this job is durable: stop its runs. */

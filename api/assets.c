@@ -1,8 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/request.h"
+#include "api/http/handlers.h"
+#include "api/http/request.h"
 #include "daemon/base/embed.h"
 
 static const struct embed *find(const char *name)

@@ -2,13 +2,13 @@
 
 #include <inttypes.h>
 
-#include "api/cost_json.h"
-#include "api/handlers.h"
-#include "api/job_json.h"
-#include "api/page.h"
-#include "api/params.h"
-#include "api/run_json.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/page.h"
+#include "api/http/params.h"
+#include "api/http/work.h"
+#include "api/render/cost_json.h"
+#include "api/render/job_json.h"
+#include "api/render/run_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/runs.h"
@@ -85,7 +85,7 @@ static void times_json(struct json_out *out, const struct cell *cell)
     out_close(out, '}');
 }
 
-static void take_cause(void *arg, const struct run *run)
+static void take_cause(void *arg, const struct run_record *run)
 {
     copy_text(arg, CASE_TITLE_SIZE * 2, run->cause);
 }

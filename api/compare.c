@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/params.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/params.h"
+#include "api/http/work.h"
 #include "daemon/base/mem.h"
+#include "db/fleet.h"
+#include "db/runs.h"
 #include "db/runs_trace.h"
 
 static bool says_what_is_recorded(const char *name)
@@ -49,7 +51,7 @@ static enum err_code load_environment(struct tx *tx, struct compare_run *side,
 static enum err_code load_run(struct tx *tx, const char *id, struct compare_run *side,
                               struct err *err)
 {
-    struct run *run = &side->run;
+    struct run_record *run = &side->run;
     char *options = NULL;
     int64_t iterations = 0;
     enum err_code code;

@@ -5,16 +5,16 @@
 
 #include <stdbool.h>
 
-#include "api/json_out.h"
 #include "daemon/base/err.h"
-#include "db/fleet.h"
-#include "db/runs.h"
-#include "workloads/evidence/comparison.h"
+#include "daemon/base/json_out.h"
+#include "daemon/jobs/environment.h"
+#include "daemon/jobs/run.h"
+#include "daemon/trace/comparison.h"
 
 struct tx;
 
 struct compare_run {
-    struct run run;
+    struct run_record run;
     struct trace trace; /* empty if it has none */
     struct environment environment;
     char *facts;  /* of its environment, a JSON object; NULL: it never said */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/work.h"
 #include "daemon/base/mem.h"
 #include "db/fleet.h"
 
@@ -34,7 +34,7 @@ static void view_free(void *state)
 
 static void keep_view(struct request *r)
 {
-    const struct api_device *devices;
+    const struct device_stack *devices;
     struct view *view = xcalloc(1, sizeof *view);
 
     request_keep(r, view, view_free);

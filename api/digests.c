@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/decimal.h"
-#include "api/handlers.h"
-#include "api/job_json.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/work.h"
+#include "api/render/job_json.h"
+#include "daemon/base/decimal.h"
 #include "daemon/base/mem.h"
+#include "db/jobs.h"
 #include "db/runs.h"
 
 /* The table of sums and losses that shows reproducibility at a glance: a line a run,
@@ -42,7 +43,7 @@ static void table_free(void *state)
     free(t);
 }
 
-static void take_run(void *arg, const struct run *run)
+static void take_run(void *arg, const struct run_record *run)
 {
     struct table *t = arg;
     struct line *line;

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/page.h"
-#include "api/params.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/page.h"
+#include "api/http/params.h"
+#include "api/http/work.h"
 #include "db/fleet.h"
 
 static void environment_json(struct json_out *out, const struct environment *e,

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/handlers.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/work.h"
 #include "daemon/base/mem.h"
 
 enum { RETRY_MS = 2000 };

@@ -1,11 +1,11 @@
 #include <inttypes.h>
 
-#include "api/handlers.h"
-#include "api/job_json.h"
-#include "api/page.h"
-#include "api/params.h"
-#include "api/run_json.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/page.h"
+#include "api/http/params.h"
+#include "api/http/work.h"
+#include "api/render/job_json.h"
+#include "api/render/run_json.h"
 #include "db/cells.h"
 
 struct list {

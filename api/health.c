@@ -1,5 +1,5 @@
-#include "api/handlers.h"
-#include "api/request.h"
+#include "api/http/handlers.h"
+#include "api/http/request.h"
 
 static void reply_status(struct request *r, const char *status)
 {

@@ -1,13 +1,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/job_json.h"
-#include "api/page.h"
-#include "api/params.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/page.h"
+#include "api/http/params.h"
+#include "api/http/work.h"
+#include "api/render/job_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "db/jobs.h"
 
 static int64_t eta_of(const struct request *r, const char *id)
 {

@@ -1,13 +1,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/body.h"
-#include "api/handlers.h"
-#include "api/job_json.h"
-#include "api/job_request.h"
-#include "api/work.h"
+#include "api/http/body.h"
+#include "api/http/handlers.h"
+#include "api/http/work.h"
+#include "api/render/job_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/jobs/job_request.h"
+#include "db/jobs.h"
 
 enum { KEY_SIZE = 256 };
 
@@ -70,7 +71,7 @@ static void submit(struct request *r, const json_t *request)
     const struct api_hooks *hooks = &r->api->hooks;
     const struct catalogue *catalogue = hooks->catalogue(hooks->arg);
     struct submission *s = r->state;
-    const struct api_device *devices;
+    const struct device_stack *devices;
     int device_count;
 
     if (!catalogue) {

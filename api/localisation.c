@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/job_json.h"
-#include "api/localisation_text.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/work.h"
+#include "api/render/job_json.h"
+#include "api/render/localisation_text.h"
 #include "daemon/base/mem.h"
+#include "db/jobs.h"
 #include "db/localisations.h"
 
 struct view {

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/choices.h"
-#include "api/params.h"
+#include "api/http/params.h"
+#include "daemon/base/choices.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/nearest.h"
+#include "daemon/evidence/catalogue.h"
 #include "db/names.h"
-#include "workloads/evidence/catalogue.h"
 
 enum { TABLES_MAX = 32, ENVIRONMENTS_MAX = 1000 };
 
@@ -40,7 +41,7 @@ void matrix_choice_read(struct request *r, int64_t now_ms,
                         struct matrix_choice *ret_choice)
 {
     const char *environment = request_parameter(r, "environment");
-    const struct api_device *devices;
+    const struct device_stack *devices;
     int count;
 
     *ret_choice = (struct matrix_choice){ .as_of_ms = param_time(r, "as_of") };

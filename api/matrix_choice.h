@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
+#include "api/http/request.h"
 #include "api/matrix_subject.h"
-#include "api/request.h"
-#include "db/fleet.h"
-#include "workloads/evidence/profile.h"
+#include "daemon/evidence/profile.h"
+#include "daemon/jobs/environment.h"
 
 struct matrix_choice {
     char environment[DIGEST_TEXT_SIZE]; /* "": the device's, else the subject's */

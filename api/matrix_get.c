@@ -2,13 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/matrix.h"
+#include "api/http/handlers.h"
+#include "api/http/params.h"
+#include "api/http/work.h"
 #include "api/matrix_choice.h"
-#include "api/params.h"
-#include "api/work.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/evidence/matrix.h"
+#include "db/cells.h"
 
 /* One rendering, and what the cache knows it by. */
 struct view {

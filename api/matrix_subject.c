@@ -4,18 +4,18 @@
 
 #include "daemon/base/mem.h"
 
-static bool is_cpu(const struct api_device *device)
+static bool is_cpu(const struct device_stack *device)
 {
     return strcmp(device->backend, "cpu") == 0;
 }
 
-void matrix_subject_find(const struct api_device *devices, int count, const char *device,
-                         struct matrix_subject *ret_subject)
+void matrix_subject_find(const struct device_stack *devices, int count,
+                         const char *device, struct matrix_subject *ret_subject)
 {
-    const struct api_device *found = NULL;
+    const struct device_stack *found = NULL;
 
     for (int i = 0; i < count; i++) {
-        const struct api_device *d = &devices[i];
+        const struct device_stack *d = &devices[i];
 
         if (d->is_default && (!*device || strcmp(d->id, device) == 0) &&
             (!found || (is_cpu(found) && !is_cpu(d)))) {

@@ -14,8 +14,8 @@ struct matrix_subject {
 };
 
 /* DEVICE, or for "" the first GPU, or else the first device, with its first stack. */
-void matrix_subject_find(const struct api_device *devices, int count, const char *device,
-                         struct matrix_subject *ret_subject);
+void matrix_subject_find(const struct device_stack *devices, int count,
+                         const char *device, struct matrix_subject *ret_subject);
 
 /* On a reader: the id of the environment that SUBJECT last reported, or "" for that of
  * whatever ran last. */

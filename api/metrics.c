@@ -1,8 +1,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/handlers.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/work.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/cells.h"
@@ -153,7 +153,7 @@ void metrics_get(struct request *r)
 {
     struct api *api = r->api;
     struct figures *f = xcalloc(1, sizeof *f);
-    const struct api_device *devices;
+    const struct device_stack *devices;
     int entries;
 
     request_keep(r, f, figures_free);

@@ -1,5 +1,5 @@
-#include "api/handlers.h"
-#include "api/request.h"
+#include "api/http/handlers.h"
+#include "api/http/request.h"
 #include "daemon/base/embed.h"
 
 void openapi_get(struct request *r)

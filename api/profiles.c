@@ -1,7 +1,7 @@
-#include "workloads/evidence/profile.h"
+#include "daemon/evidence/profile.h"
 
-#include "api/handlers.h"
-#include "api/request.h"
+#include "api/http/handlers.h"
+#include "api/http/request.h"
 
 /* Profiles are built in and never change, so these reply at once. */
 

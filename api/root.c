@@ -1,6 +1,6 @@
-#include "api/dispatch.h"
-#include "api/handlers.h"
-#include "api/request.h"
+#include "api/http/dispatch.h"
+#include "api/http/handlers.h"
+#include "api/http/request.h"
 
 void root_get(struct request *r)
 {

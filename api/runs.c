@@ -1,14 +1,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/page.h"
-#include "api/params.h"
-#include "api/run_json.h"
+#include "api/http/handlers.h"
+#include "api/http/page.h"
+#include "api/http/params.h"
+#include "api/http/work.h"
+#include "api/render/run_json.h"
 #include "api/runs_names.h"
-#include "api/work.h"
 #include "daemon/base/mem.h"
-#include "workloads/evidence/catalogue.h"
+#include "daemon/base/nearest.h"
+#include "daemon/evidence/catalogue.h"
 
 struct list {
     struct page page;
@@ -24,7 +25,7 @@ static void release_names(void *state)
     runs_names_release(&list->names);
 }
 
-static void show_run(void *arg, const struct run *run)
+static void show_run(void *arg, const struct run_record *run)
 {
     struct page *page = arg;
 
@@ -155,7 +156,7 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct json_out out = JSON_OUT_INIT;
-    struct run run;
+    struct run_record run;
 
     if (runs_get(tx, r->arguments[0], &run, err) != ERR_OK) {
         return err->code;

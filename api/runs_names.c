@@ -119,7 +119,7 @@ static void add_from_catalogue(const struct catalogue *catalogue,
 
 static void add_devices(const struct api_hooks *hooks, struct choices *choices)
 {
-    const struct api_device *devices;
+    const struct device_stack *devices;
     int count = hooks->devices(hooks->arg, &devices);
 
     for (int i = 0; i < count; i++) {

@@ -3,8 +3,8 @@
 #ifndef API_RUNS_NAMES_H
 #define API_RUNS_NAMES_H
 
-#include "api/choices.h"
-#include "api/request.h"
+#include "api/http/request.h"
+#include "daemon/base/choices.h"
 #include "db/runs.h"
 
 enum { RUNS_NAMES = 3 }; /* workload, variant, device */

@@ -2,14 +2,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/handlers.h"
-#include "api/page.h"
-#include "api/params.h"
-#include "api/work.h"
+#include "api/http/handlers.h"
+#include "api/http/page.h"
+#include "api/http/params.h"
+#include "api/http/work.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/nearest.h"
+#include "daemon/evidence/catalogue.h"
 #include "db/runs.h"
 #include "db/runs_trace.h"
-#include "workloads/evidence/catalogue.h"
 
 enum { TRACE_LIMIT_MAX = 10000 };
 
@@ -127,7 +128,7 @@ static enum err_code read_trace(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct trace trace;
-    struct run run;
+    struct run_record run;
 
     if (runs_get(tx, r->arguments[0], &run, err) != ERR_OK) {
         return err->code;

@@ -2,11 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/handlers.h"
-#include "api/request.h"
-#include "api/workload_text.h"
+#include "api/http/handlers.h"
+#include "api/http/request.h"
+#include "api/render/workload_text.h"
 #include "daemon/base/mem.h"
-#include "workloads/evidence/catalogue.h"
+#include "daemon/base/nearest.h"
+#include "daemon/evidence/catalogue.h"
 
 /* The catalogue belongs to the loop and is small, so these reply at once. */
 

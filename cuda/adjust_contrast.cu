@@ -1,7 +1,7 @@
 /* tf.image.adjust_contrast; workloads/adjust_contrast.c defines the operation.  `ordered`
  * adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/adjust_contrast.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* Building an inference engine with and without a timing cache;
  * workloads/algorithm_cache.c defines the operation.  What is stored was timed on a GPU,
  * and belongs to GPUs of that name; the CPU's choice is another, and so are its bits. */
-#include "cuda/network.h"
+#include "cuda/kernels/network.h"
 
 static void load_or_choose(struct run *run, struct network *network)
 {

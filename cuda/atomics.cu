@@ -1,6 +1,6 @@
 /* The eleven atomic functions of CUDA themselves; workloads/atomics.c defines what each
  * is to leave behind.  Those that commute exactly have one result, the CPU's too. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/atomics.h"
 
 #include "workloads/instruments/bits.h"

@@ -4,7 +4,7 @@
  * time; what it finds for dq meets that of other blocks in atomicAdd, or has a place of
  * its own. expf of the GPU is not that of the CPU's library, so no variant promises the
  * CPU's bits; blocks of keys are larger here, and sums over keys a warp's own. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/attention_bwd.h"
 
 #include <math.h>

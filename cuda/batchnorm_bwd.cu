@@ -1,8 +1,8 @@
 /* Gradients of batch normalization in training; workloads/batchnorm_bwd.c defines the
  * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/batchnorm.h"
 #include "cuda/cudnn/batchnorm.h"
 #include "cuda/cudnn/usable.h"
+#include "cuda/kernels/batchnorm.h"
 
 __global__ static void dx_kernel(struct norm norm)
 {

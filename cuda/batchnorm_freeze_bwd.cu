@@ -1,7 +1,7 @@
 /* Gradients of batch normalization with frozen statistics;
  * workloads/batchnorm_freeze_bwd.c defines the operation.  `ordered` adds in the order of
  * the CPU's, so it has its bits. */
-#include "cuda/batchnorm.h"
+#include "cuda/kernels/batchnorm.h"
 
 __global__ static void dx_kernel(struct norm norm)
 {

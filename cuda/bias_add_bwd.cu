@@ -1,7 +1,7 @@
 /* Bias gradient; workloads/bias_add_bwd.c defines the operation.  `ordered` and `patched`
  * add in the order of the CPU's, so they have its bits. */
-#include "cuda/kernel.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/bias_add_bwd.h"
 
 enum {

@@ -1,8 +1,8 @@
 /* Weighted histogram; workloads/bincount.c defines the operation.  `ordered` adds in the
  * order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
-#include "cuda/sort.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/sort.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/bincount.h"
 
 enum { AHEAD = 8 /* weights that a lane reads before it adds them */ };

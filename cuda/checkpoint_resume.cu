@@ -2,10 +2,10 @@
  * on the GPU; workloads/checkpoint_resume.c defines the operation.  The state goes to the
  * device and back for each half, as for any checkpoint.  Each sum has one thread, which
  * adds in the order of the CPU's, so all but the control have its bits. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "cuda/train/parts.h"
 #include "workloads/checkpoint/halves.h"
-#include "workloads/exp_log.h"
+#include "workloads/shared/exp_log.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * column), each branch its own y; every iteration brings them together. */
 #include "cuda/cudnn/convolution.h"
 #include "cuda/cudnn/usable.h"
-#include "cuda/kernel.h"
-#include "cuda/layout.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/layout.h"
 #include "workloads/conv_autotune.h"
 #include "workloads/tuning/choice.h"
 

@@ -4,8 +4,8 @@
  * brings dx back into the workload's order. */
 #include "cuda/cudnn/convolution.h"
 #include "cuda/cudnn/usable.h"
-#include "cuda/kernel.h"
-#include "cuda/layout.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/layout.h"
 #include "workloads/conv_dgrad.h"
 
 enum {

@@ -4,9 +4,9 @@
  * brings dw back into the workload's order. */
 #include "cuda/cudnn/convolution.h"
 #include "cuda/cudnn/usable.h"
-#include "cuda/kernel.h"
-#include "cuda/layout.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/layout.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/conv_wgrad.h"
 
 enum { TILE_IN = 4 /* input channels of a thread */ };

@@ -6,8 +6,8 @@
  * variants of cuDNN multiply it and write the zeros behind the end. */
 #include "cuda/cudnn/ctc.h"
 #include "cuda/cudnn/usable.h"
-#include "cuda/kernel.h"
-#include "workloads/ctc_labels.h"
+#include "cuda/kernels/kernel.h"
+#include "workloads/shared/ctc_labels.h"
 
 #include <math.h>
 #include <stdlib.h>

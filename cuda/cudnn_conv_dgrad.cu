@@ -1,6 +1,6 @@
 /* Every algorithm of cudnnConvolutionBackwardData; CUDA only.  conv_dgrad is the row of
  * the documents, with the two algorithms that it is about. */
-#include "cuda/conv_layer.h"
+#include "cuda/kernels/conv_layer.h"
 
 /* A pixel of dx collects from dy: a tap reached it from the pixel on its other side. */
 __device__ static float part_sum(const struct conv_layer *layer, int64_t to, int64_t part)

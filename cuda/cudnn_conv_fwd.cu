@@ -2,7 +2,7 @@
  *
  * cuDNN documents none of them as non-deterministic, so a control of ours has to show
  * that a difference would be seen at this shape. */
-#include "cuda/conv_layer.h"
+#include "cuda/kernels/conv_layer.h"
 
 __device__ static float part_sum(const struct conv_layer *layer, int64_t to, int64_t part)
 {

@@ -1,6 +1,6 @@
 /* Every algorithm of cudnnConvolutionBackwardFilter; CUDA only.  conv_wgrad is the row of
  * the documents, with the three algorithms that it is about. */
-#include "cuda/conv_layer.h"
+#include "cuda/kernels/conv_layer.h"
 
 /* A weight sums over the images of its part. */
 __device__ static float part_sum(const struct conv_layer *layer, int64_t to, int64_t part)

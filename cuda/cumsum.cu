@@ -4,7 +4,7 @@
  * A warp takes one task, a lane one of its blocks: the warp reads and writes a tile of
  * neighbouring elements of each block through shared memory, where a lane goes through
  * the elements of its own block in order. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/cumsum.h"
 
 enum {

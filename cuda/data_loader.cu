@@ -2,7 +2,7 @@
  * A block loads an item: what blocks share is what threads share on the CPU.  All but the
  * control draw the CPU's numbers and compute with them in its order, so they have its
  * bits. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/data_loader.h"
 
 enum { THREADS = LOADER_PIXELS / 3, AREA = LOADER_BLOCK * LOADER_BLOCK };

@@ -1,6 +1,6 @@
 /* The health of a tensor; workloads/debug_numeric_summary.c defines the operation. Counts
  * are exact in `ordered` and `float64`, so they have the CPU's bits. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/debug_numeric_summary.h"
 
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * order once, and every iteration dw out of it. */
 #include "cuda/cudnn/convolution.h"
 #include "cuda/cudnn/usable.h"
-#include "cuda/kernel.h"
-#include "cuda/layout.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/layout.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/depthwise_wgrad.h"
 
 struct depthwise_wgrad {

@@ -1,7 +1,7 @@
 /* Dropout and its random numbers; workloads/dropout.c defines the operation.  The state
  * of the generator is a counter, so each thread knows the state of its element without
  * drawing the ones before, and all but the controls have the bits of the CPU's. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/dropout.h"
 
 #include <sys/random.h>

@@ -1,7 +1,7 @@
 /* Gradient of an embedding bag; workloads/embedding_bwd.c defines the operation.
  * `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
-#include "cuda/scatter.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/scatter.h"
 #include "workloads/embedding_bwd.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Gradient of gather; workloads/gather_bwd.c defines the operation.  `ordered` and
  * `one_hot` add in the order of the CPU's, so they have its bits. */
-#include "cuda/kernel.h"
-#include "cuda/scatter.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/scatter.h"
 #include "workloads/gather_bwd.h"
 
 static void compute_unordered(struct run *run)

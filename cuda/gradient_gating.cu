@@ -1,7 +1,7 @@
 /* Gradients applied while others are being computed; workloads/gradient_gating.c defines
  * the operation.  A block is a task; blocks that run at one time race.  `ordered` adds in
  * the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/gradient_gating.h"
 
 struct gating {

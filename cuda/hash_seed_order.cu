@@ -3,9 +3,9 @@
  * bits: keys enter the table at once, and each slot keeps the first of those that pass,
  * which gives the table of a serial loop (Shun, Blelloch, "Phase-concurrent hash tables
  * for determinism", SPAA 2014). */
-#include "cuda/column_sum.h"
-#include "cuda/kernel.h"
-#include "cuda/scan.h"
+#include "cuda/kernels/column_sum.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/scan.h"
 #include "workloads/hash_seed_order.h"
 
 #include <sys/random.h>

@@ -1,6 +1,6 @@
 /* Inference with a tactic chosen for each layer; workloads/inference_autotune.c defines
  * the operation.  `fixed` has the CPU's bits. */
-#include "cuda/network.h"
+#include "cuda/kernels/network.h"
 
 static void setup(struct run *run)
 {

@@ -1,7 +1,7 @@
 /* Gradients of layer normalization; workloads/layernorm_bwd.c defines the operation.
  * `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/layernorm_bwd.h"
 
 #include <stdlib.h>

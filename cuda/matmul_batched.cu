@@ -2,9 +2,9 @@
  * defines the operation.  `ordered` adds in the order of the CPU's, so it has its bits.
  * The order of cuBLAS is its own. */
 #include "cuda/cublas/multiply.h"
-#include "cuda/kernel.h"
-#include "cuda/tf32.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/tf32.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/matmul_batched.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Reductions as matrix products; workloads/matmul_reduce.c defines the operation.
  * `matmul` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/matmul_reduce.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * cuDNN is not documented; inputs of the workload hold next to none. */
 #include "cuda/cudnn/pooling.h"
 #include "cuda/cudnn/usable.h"
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/maxpool_bwd.h"
 
 #include <math.h>

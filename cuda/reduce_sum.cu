@@ -1,7 +1,7 @@
 /* Sums along the last axis; workloads/reduce_sum.c defines the operation.  `ordered` and
  * `matmul` add in the order of the CPU's, so they have its bits. */
-#include "cuda/kernel.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/reduce_sum.h"
 
 enum { WARP_COLUMNS = 8 * WARP_LANES /* of a partial sum of `unordered` */ };

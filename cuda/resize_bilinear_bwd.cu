@@ -1,6 +1,6 @@
 /* Gradient of bilinear resizing; workloads/resize_bilinear_bwd.c defines the operation.
  * `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/resize_bilinear_bwd.h"
 
 struct resize_bilinear_bwd {

@@ -1,6 +1,6 @@
 /* Gradient of nearest-neighbour resizing; workloads/resize_nearest_bwd.c defines the
  * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/resize_nearest_bwd.h"
 
 struct resize_nearest_bwd {

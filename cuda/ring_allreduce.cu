@@ -6,8 +6,8 @@
  *
  * The coordinator is the host: a tensor's turn in the buffer is that in which its slowest
  * rank had it ready. */
-#include "cuda/kernel.h"
-#include "cuda/ring_ranks.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/ring_ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * operation. `ordered` and `serial` add and assign in the order of the CPU's, so they
  * have its bits.
  */
-#include "cuda/kernel.h"
-#include "cuda/scatter.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/scatter.h"
 #include "workloads/scatter_nd.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Sums of the rows of a segment; workloads/segment_sum.c defines the operation.
  * `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
-#include "cuda/scatter.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/scatter.h"
 #include "workloads/segment_sum.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Softmax cross-entropy with dense labels; workloads/softmax_xent.c defines the
- * operation, cuda/softmax.h says why no variant has the CPU's bits. */
-#include "cuda/softmax.h"
+ * operation, cuda/kernels/softmax.h says why no variant has the CPU's bits. */
+#include "cuda/kernels/softmax.h"
 
 struct softmax_xent {
     struct softmax softmax;

@@ -1,7 +1,7 @@
 /* A sparse matrix times a dense one; workloads/sparse_dense_matmul.c defines the
  * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
-#include "cuda/sort.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/sort.h"
 #include "workloads/sparse_dense_matmul.h"
 
 struct sparse_dense_matmul {

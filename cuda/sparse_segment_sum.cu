@@ -1,8 +1,8 @@
 /* Sums of picked rows by sorted segment; workloads/sparse_segment_sum.c defines the
  * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
-#include "cuda/scatter.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/scatter.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/sparse_segment_sum.h"
 
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * (image, channel, …), which setup makes once; every iteration brings dx back. */
 #include "cuda/cudnn/sampler.h"
 #include "cuda/cudnn/usable.h"
-#include "cuda/kernel.h"
-#include "cuda/layout.h"
-#include "cuda/sort.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/layout.h"
+#include "cuda/kernels/sort.h"
 #include "workloads/spatial_sampler_bwd.h"
 
 struct spatial_sampler_bwd {

@@ -2,7 +2,7 @@
  * operation.  A block takes a sequence through the whole of it in shared memory.  Each
  * sum has one thread, which adds in the order of the CPU's, and `ordered` joins the
  * sequences by the CPU's tree, so it has its bits. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "cuda/train/parts.h"
 #include "cuda/train/sequences.h"
 #include "workloads/train/rnn_probe.h"

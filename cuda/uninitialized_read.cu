@@ -1,6 +1,6 @@
 /* Read of memory that nobody wrote; workloads/uninitialized_read.c defines the operation.
  * Integers add exactly, so what is cleared has the CPU's bits. */
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/uninitialized_read.h"
 
 struct uninitialized_read {

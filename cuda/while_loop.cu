@@ -1,8 +1,8 @@
 /* A loop whose body changes a variable; workloads/while_loop.c defines the operation.  A
  * block is an iteration in flight, a thread an element of the variable.  `ordered` has
  * the CPU's bits: only the additions to the variable come one after the other. */
-#include "cuda/column_sum.h"
-#include "cuda/kernel.h"
+#include "cuda/kernels/column_sum.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/while_loop.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* Row and column sums in two stages; workloads/xla_reduction.c defines the operation.
  * `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/tree.h"
 #include "workloads/xla_reduction.h"
 
 enum {

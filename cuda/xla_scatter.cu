@@ -1,8 +1,8 @@
 /* XLA's scatter of windows; workloads/xla_scatter.c defines the operation.  `ordered`
  * gives tiles of the sums an owner where the CPU gives them to bands of 8 rows; an
  * element adds its windows in the order of the CPU's, so it has its bits. */
-#include "cuda/kernel.h"
-#include "cuda/sort.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/sort.h"
 #include "workloads/xla_scatter.h"
 
 enum { TILES_MAX = 4 /* that a window touches: a tile is as large as a window */ };

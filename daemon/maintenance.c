@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/mem.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/exit_code.h"
 #include "daemon/options.h"
 #include "db/backup.h"

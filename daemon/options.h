@@ -3,7 +3,7 @@
 #define DAEMON_OPTIONS_H
 
 #include "daemon/base/err.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 /* Reads --config FILE into CONFIG (initialised), then the other options over it, wherever
  * they stand: --listen ADDRESS:PORT, --data FOLDER, --no-survey.  ret_argument gets the

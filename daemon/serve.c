@@ -64,7 +64,7 @@ static void survey_known(void *arg, const struct job *job)
 
 static void first_survey(struct service *s)
 {
-    const struct api_device *devices;
+    const struct device_stack *devices;
     char fingerprint[DIGEST_TEXT_SIZE];
     int count = fleet_devices(s->fleet, &devices);
 
@@ -125,7 +125,7 @@ static bool workloads_fit(struct service *s)
 
 static void show_first_stack(struct service *s)
 {
-    const struct api_device *devices;
+    const struct device_stack *devices;
     struct matrix_subject subject;
     int count = fleet_devices(s->fleet, &devices);
 

@@ -9,17 +9,17 @@
 
 #include "api/api.h"
 #include "daemon/base/err.h"
-#include "daemon/config.h"
-#include "daemon/fleet.h"
-#include "daemon/localise.h"
-#include "daemon/pump.h"
-#include "daemon/runner.h"
-#include "daemon/scheduler.h"
+#include "daemon/config/config.h"
+#include "daemon/evidence/profile.h"
+#include "daemon/evidence/verified.h"
+#include "daemon/fleet/fleet.h"
+#include "daemon/jobs/scheduler.h"
+#include "daemon/localise/localise.h"
+#include "daemon/process/pump.h"
+#include "daemon/run/runner.h"
 #include "daemon/stopping.h"
 #include "daemon/survey_watch.h"
 #include "db/store.h"
-#include "workloads/evidence/profile.h"
-#include "workloads/evidence/verified.h"
 
 struct service {
     uv_loop_t loop;

@@ -22,7 +22,7 @@ static const struct verified_set *hook_verified(void *arg)
     return s->verified;
 }
 
-static int hook_devices(void *arg, const struct api_device **ret_devices)
+static int hook_devices(void *arg, const struct device_stack **ret_devices)
 {
     const struct service *s = arg;
 

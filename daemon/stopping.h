@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "api/api.h"
-#include "daemon/fleet.h"
-#include "daemon/runner.h"
+#include "daemon/fleet/fleet.h"
+#include "daemon/run/runner.h"
 #include "db/store.h"
 
 enum stopping_stage {

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/job_request.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/survey_jobs.h"
+#include "daemon/jobs/job_request.h"
+#include "daemon/jobs/survey_jobs.h"
+#include "db/jobs.h"
 
 struct survey {
     struct survey_jobs jobs;
@@ -53,7 +54,7 @@ static void survey_stored(void *arg, const struct err *err)
 }
 
 void survey_start(struct store *store, const struct catalogue *catalogue,
-                  const struct api_device *devices, int device_count,
+                  const struct device_stack *devices, int device_count,
                   const char *fingerprint,
                   void (*accepted)(void *arg, const struct job *job), void *arg)
 {

@@ -12,7 +12,7 @@
  * before, and hands each of its jobs to ACCEPTED(arg, job) (borrowed for the call) once
  * all are durable; NULL when there was one.  Loop thread; logs what goes wrong. */
 void survey_start(struct store *store, const struct catalogue *catalogue,
-                  const struct api_device *devices, int device_count,
+                  const struct device_stack *devices, int device_count,
                   const char *fingerprint,
                   void (*accepted)(void *arg, const struct job *job), void *arg);
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #include "api/matrix_subject.h"
-#include "daemon/scheduler.h"
+#include "daemon/evidence/profile.h"
+#include "daemon/jobs/scheduler.h"
 #include "db/store.h"
-#include "workloads/evidence/profile.h"
 
 struct survey_watch;
 

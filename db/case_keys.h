@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "workloads/evidence/case.h"
+#include "daemon/jobs/case.h"
 
 struct query;
 struct tx;

@@ -1,60 +1,15 @@
-/* Cells: everything known about a case in an environment, kept up to date in the
- * transaction that stores a run.  No function here reads run rows except cells_recompute.
+/* Cells in the database, kept up to date in the transaction that stores a run.  No
+ * function here reads run rows except cells_recompute.
  */
 #ifndef DB_CELLS_H
 #define DB_CELLS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "daemon/base/id.h"
-#include "db/jobs.h"
-#include "workloads/evidence/case.h"
-#include "workloads/evidence/times.h"
-#include "workloads/evidence/verdict.h"
+#include "daemon/jobs/cell.h"
 
 struct tx;
-
-struct cell {
-    int64_t id;
-    struct case_key key;
-    bool is_control;
-    char environment[DIGEST_TEXT_SIZE];
-    struct evidence evidence;
-    enum verdict verdict; /* as stored: never VERDICT_STALE */
-    char reason[VERDICT_REASON_SIZE];
-    int64_t changed_ms;        /* when the verdict became what it is */
-    int64_t first_ms, last_ms; /* of its runs */
-    /* Times, of completed runs that were not disturbed. */
-    int64_t min_ns, max_ns;        /* of iterations; 0: none */
-    int64_t median_ns_sum;         /* sum of the runs' medians: mean = sum / runs */
-    struct quartiles times;        /* of the runs' medians */
-    char digest[DIGEST_TEXT_SIZE]; /* the most frequent digest; ties: the smallest */
-};
-
-struct cell_digest {
-    char digest[DIGEST_TEXT_SIZE];
-    int64_t runs, iterations;
-    /* Of the first run (by id) whose last iteration surely showed it; "" if none did. */
-    char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE];
-};
-
-/* Completed runs of a cell that were asked for alike beside their case. */
-struct cell_alike {
-    char options[JOB_OPTIONS_SIZE]; /* job_item.options; "": plainly */
-    int64_t runs;
-    bool varied; /* a device gave two digests among them: of a control, this is what it
-                    vouches for */
-};
-
-struct cell_change {
-    int64_t at_ms;
-    char run[ID_SIZE]; /* the run that changed it; "" if none */
-    enum verdict verdict;
-    char reason[VERDICT_REASON_SIZE];
-    int64_t runs, iterations, distinct_digests;
-};
 
 /* All cells of one environment, in order of workload, variant, size, dtype, seed, version
  * (seeds as signed numbers).  CELL is borrowed by VISIT for the call.  AS_OF_MS 0: now;

@@ -5,7 +5,7 @@
 #include "db/tx.h"
 
 /* How RUN was asked for beside its case. */
-static enum err_code load_options(struct tx *tx, const struct run *run,
+static enum err_code load_options(struct tx *tx, const struct run_record *run,
                                   char ret_options[JOB_OPTIONS_SIZE], struct err *err)
 {
     struct query q;
@@ -35,9 +35,9 @@ static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct e
 }
 
 /* Whether runs on that device are known, and whether they, with RUN, differ. */
-static enum err_code load_device(struct tx *tx, int64_t cell, const struct run *run,
-                                 const char *options, bool *ret_known, bool *ret_varied,
-                                 struct err *err)
+static enum err_code load_device(struct tx *tx, int64_t cell,
+                                 const struct run_record *run, const char *options,
+                                 bool *ret_known, bool *ret_varied, struct err *err)
 {
     struct query q;
 
@@ -58,7 +58,7 @@ static enum err_code load_device(struct tx *tx, int64_t cell, const struct run *
 }
 
 static enum err_code fold_device(struct tx *tx, struct cell_row *row,
-                                 const struct run *run, const char *options,
+                                 const struct run_record *run, const char *options,
                                  bool *ret_varied, struct err *err)
 {
     struct query q;
@@ -81,8 +81,8 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
     return known ? ERR_OK : count_devices(tx, row, err);
 }
 
-enum err_code cells_alike_fold(struct tx *tx, struct cell_row *row, const struct run *run,
-                               struct err *err)
+enum err_code cells_alike_fold(struct tx *tx, struct cell_row *row,
+                               const struct run_record *run, struct err *err)
 {
     char options[JOB_OPTIONS_SIZE];
     bool varied;

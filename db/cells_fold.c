@@ -56,7 +56,7 @@ static void prefer_digest(struct cell_row *row, const char *digest, int64_t runs
 
 /* The sums are of the run's last iteration, so they belong to a digest that was seen for
  * the first time there, or always. */
-static bool sums_belong(const struct run *run, const struct run_digest *digest)
+static bool sums_belong(const struct run_record *run, const struct run_digest *digest)
 {
     return run->distinct_digests == 1 || digest->first_iteration == run->iterations - 1;
 }
@@ -81,8 +81,8 @@ static enum err_code load_digest(struct tx *tx, int64_t cell, const char *digest
 }
 
 static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
-                                 const struct run *run, const struct run_digest *digest,
-                                 struct err *err)
+                                 const struct run_record *run,
+                                 const struct run_digest *digest, struct err *err)
 {
     bool sums = sums_belong(run, digest);
     int64_t runs;
@@ -113,8 +113,8 @@ static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
     return query_run(&q, err);
 }
 
-static enum err_code fold_times(struct tx *tx, struct cell *cell, const struct run *run,
-                                struct err *err)
+static enum err_code fold_times(struct tx *tx, struct cell *cell,
+                                const struct run_record *run, struct err *err)
 {
     if (run->min_ns && (!cell->min_ns || run->min_ns < cell->min_ns)) {
         cell->min_ns = run->min_ns;
@@ -127,7 +127,7 @@ static enum err_code fold_times(struct tx *tx, struct cell *cell, const struct r
 }
 
 static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
-                                    const struct run *run,
+                                    const struct run_record *run,
                                     const struct run_digest *digests, int digest_count,
                                     struct err *err)
 {
@@ -156,7 +156,7 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
 
 /* A failure later than all before it starts the count of completed runs anew. */
 static enum err_code fold_failure(struct tx *tx, struct cell_row *row,
-                                  const struct run *run, struct err *err)
+                                  const struct run_record *run, struct err *err)
 {
     struct query q;
 
@@ -229,8 +229,9 @@ static enum err_code store_row(struct tx *tx, const struct cell_row *row,
 }
 
 static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
-                                 const struct run *run, const struct run_digest *digests,
-                                 int digest_count, struct err *err)
+                                 const struct run_record *run,
+                                 const struct run_digest *digests, int digest_count,
+                                 struct err *err)
 {
     struct cell *cell = &row->cell;
     int64_t first = run->started_ms ? run->started_ms : run->intent_ms;
@@ -251,8 +252,9 @@ static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
 /* Of a control that has differed, only that it varied in one more way of asking can
  * change what depends on it. */
 static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
-                                      const struct run *run, int64_t digests_before,
-                                      int64_t varied_before, struct err *err)
+                                      const struct run_record *run,
+                                      int64_t digests_before, int64_t varied_before,
+                                      struct err *err)
 {
     int64_t varied = 0;
 
@@ -264,7 +266,7 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
                : ERR_OK;
 }
 
-enum err_code cells_fold(struct tx *tx, const struct run *run,
+enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                          const struct run_digest *digests, int digest_count,
                          enum verdict *ret_verdict, bool *ret_changed, struct err *err)
 {

@@ -8,10 +8,9 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "workloads/evidence/case.h"
-#include "workloads/evidence/verdict.h"
+#include "daemon/evidence/verdict.h"
+#include "daemon/jobs/run.h"
 
-struct run;
 struct tx;
 
 /* The cell of a case and an environment (numbers), made if there is none. */
@@ -21,7 +20,7 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
 /* Adds RUN, stored already as finished in cell run->cell, with its DIGESTS (completed
  * runs only; others pass 0), and judges the cell and, if it is a control, those that
  * depend on it.  Changes go to the history and the outbox. */
-enum err_code cells_fold(struct tx *tx, const struct run *run,
+enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                          const struct run_digest *digests, int digest_count,
                          enum verdict *ret_verdict, bool *ret_changed, struct err *err);
 

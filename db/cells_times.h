@@ -1,4 +1,4 @@
-/* The histogram of times of a cell (workloads/evidence/times.h), private to db/. */
+/* The histogram of times of a cell (daemon/evidence/times.h), private to db/. */
 #ifndef DB_CELLS_TIMES_H
 #define DB_CELLS_TIMES_H
 

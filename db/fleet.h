@@ -1,37 +1,14 @@
-/* Hosts, devices and environments. */
+/* Hosts, devices and environments in the database. */
 #ifndef DB_FLEET_H
 #define DB_FLEET_H
 
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "workloads/evidence/case.h"
+#include "daemon/jobs/device.h"
+#include "daemon/jobs/environment.h"
 
 struct tx;
-
-struct host {
-    char name[CASE_TITLE_SIZE];
-    char boot_id[CASE_NAME_SIZE];
-    int64_t first_seen_ms, last_seen_ms;
-};
-
-struct device {
-    char id[CASE_TITLE_SIZE]; /* "cpu:host" or a GPU's UUID */
-    char host[CASE_TITLE_SIZE];
-    char backend[CASE_NAME_SIZE];
-    char model[CASE_TITLE_SIZE];
-    const char *attributes_json; /* object as probed; borrowed for the call */
-    int64_t first_seen_ms, last_seen_ms;
-};
-
-struct environment {
-    char id[DIGEST_TEXT_SIZE];
-    char title[CASE_TITLE_SIZE];
-    const char *json;                    /* canonical; borrowed for the call */
-    int64_t first_seen_ms, last_seen_ms; /* of its runs */
-    int64_t cells;
-    int64_t number; /* of this file only */
-};
 
 /* Insert, or refresh what is known and last_seen.  The host of a device must have been
  * seen (ERR_INVALID).  first_seen_ms 0: as last_seen_ms. */

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "workloads/evidence/outcome.h"
-#include "workloads/evidence/verdict.h"
+#include "daemon/evidence/verdict.h"
+#include "daemon/jobs/outcome.h"
 
 struct tx;
 

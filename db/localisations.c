@@ -9,34 +9,16 @@
 #include "db/runs_tensor.h"
 #include "db/tx.h"
 
-static const char *const states[] = {
-    [LOCALISATION_SEARCHING] = "searching", [LOCALISATION_CAPTURING] = "capturing",
-    [LOCALISATION_LOCALISED] = "localised", [LOCALISATION_NOT_FOUND] = "not_found",
-    [LOCALISATION_FAILED] = "failed",
-};
-
-const char *localisation_state_name(enum localisation_state state)
-{
-    return states[state];
-}
-
 /* The table's CHECK keeps other names out. */
 static enum localisation_state parse_state(const char *name)
 {
     enum localisation_state state = LOCALISATION_SEARCHING;
 
-    while (state < LOCALISATION_FAILED && strcmp(name, states[state]) != 0) {
+    while (state < LOCALISATION_FAILED &&
+           strcmp(name, localisation_state_name(state)) != 0) {
         state++;
     }
     return state;
-}
-
-void localisation_release(struct localisation *localisation)
-{
-    free(localisation->search);
-    free(localisation->difference);
-    localisation->search = NULL;
-    localisation->difference = NULL;
 }
 
 enum err_code localisations_insert(struct tx *tx, int64_t number, int runs_min,
@@ -190,7 +172,7 @@ enum err_code localisations_conclude(struct tx *tx, const struct localisations_e
     query_begin(&q, tx,
                 "UPDATE localisation SET state = ?, reason = ?, ended_ms = ?,"
                 " search = ifnull(?, search), difference = ? WHERE job = ?");
-    query_bind_text(&q, states[end->state]);
+    query_bind_text(&q, localisation_state_name(end->state));
     query_bind_text(&q, end->reason);
     query_bind_int(&q, end->now_ms);
     query_bind_text(&q, end->search);

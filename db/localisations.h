@@ -1,39 +1,14 @@
-/* Localisations: jobs that look for the place where their runs part.  What their runs
- * show is read by daemon/localise.h, which also decides; here is what is kept. */
+/* Localisations in the database.  What their runs show is read by
+ * daemon/localise/localise.h, which also decides; here is what is kept. */
 #ifndef DB_LOCALISATIONS_H
 #define DB_LOCALISATIONS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "daemon/base/id.h"
+#include "daemon/jobs/localisation.h"
 
 struct tx;
-
-enum localisation_state {
-    LOCALISATION_SEARCHING, /* item 0 makes traces */
-    LOCALISATION_CAPTURING, /* the place is known; item 1 captures it */
-    LOCALISATION_LOCALISED, /* the place is known, and what can be said of it */
-    LOCALISATION_NOT_FOUND, /* no pair of runs parted at a place that explains it */
-    LOCALISATION_FAILED     /* the runs left nothing to look at */
-};
-const char *localisation_state_name(enum localisation_state state);
-
-enum { LOCALISATION_REASON_SIZE = 512 };
-
-/* The items of the job. */
-enum { LOCALISATION_SEARCH = 0, LOCALISATION_CAPTURE = 1, LOCALISATION_ITEMS = 2 };
-
-struct localisation {
-    enum localisation_state state;
-    int runs_min; /* at least so many before a place counts as the earliest */
-    char reason[LOCALISATION_REASON_SIZE]; /* of the state; "" while searching */
-    int64_t ended_ms;                      /* 0: not yet */
-    char *search, *difference; /* JSON objects, or NULL; freed by localisation_release */
-};
-
-void localisation_release(struct localisation *localisation);
 
 /* Job NUMBER is one.  Private to db/: jobs_insert calls it. */
 enum err_code localisations_insert(struct tx *tx, int64_t number, int runs_min,

@@ -8,11 +8,6 @@
 #include "db/jobs_progress.h"
 #include "db/tx.h"
 
-bool run_is_contended(const struct run *run)
-{
-    return strstr(run->circumstances, "\"contention\":") != NULL;
-}
-
 static enum err_code set_running(struct tx *tx, int64_t job, int64_t now_ms,
                                  struct err *err)
 {
@@ -133,7 +128,7 @@ enum err_code runs_lose_all(struct tx *tx, const char *cause, int64_t now_ms,
     enum err_code code = find_open(tx, &ids, ret_count, err);
 
     for (int i = 0; i < *ret_count && code == ERR_OK; i++) {
-        struct run run = { .outcome = OUTCOME_LOST, .finished_ms = now_ms };
+        struct run_record run = { .outcome = OUTCOME_LOST, .finished_ms = now_ms };
         struct run_result result = { .run = &run };
         struct run_effect effect;
 

@@ -6,82 +6,10 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "daemon/base/id.h"
-#include "workloads/evidence/case.h"
-#include "workloads/evidence/outcome.h"
-#include "workloads/evidence/verdict.h"
+#include "daemon/evidence/verdict.h"
+#include "daemon/jobs/run.h"
 
-struct trace;
-struct run_tensor;
 struct tx;
-
-/* What is stored before the agent is told to start a run. */
-struct run_intent {
-    char id[ID_SIZE];
-    char job[ID_SIZE];
-    int item; /* seq of the job's item */
-    int64_t intent_ms;
-};
-
-enum { RUN_CIRCUMSTANCES_SIZE = 128 };
-
-/* A run as stored.  Texts are "" and numbers 0 where the run never got so far; `finished`
- * tells whether `outcome` counts. */
-struct run {
-    char id[ID_SIZE];
-    char job[ID_SIZE];
-    int item;
-    struct case_key key;
-    char device[CASE_TITLE_SIZE];
-    char stack[CASE_NAME_SIZE];
-    char environment[DIGEST_TEXT_SIZE];
-    int64_t cell; /* where it counts, see runs_finish; 0: in none */
-    bool finished;
-    enum outcome outcome;
-    char cause[CASE_TITLE_SIZE * 2];
-    int64_t intent_ms, started_ms, finished_ms; /* wall clock; 0: not (yet) */
-    int64_t pid, process_start;                 /* with boot_id: one process for ever */
-    char boot_id[CASE_NAME_SIZE];
-    int64_t iterations;            /* done */
-    int64_t distinct_digests;      /* within the run */
-    char digest[DIGEST_TEXT_SIZE]; /* of its first iteration */
-    char input_digest[DIGEST_TEXT_SIZE];
-    char weight_sum[BITS_TEXT_SIZE]; /* hex of the binary64 bits, last iteration */
-    char loss[BITS_TEXT_SIZE];       /* "" where the workload has none */
-    char algorithm[CASE_TITLE_SIZE];
-    char claim[CASE_NAME_SIZE];
-    int64_t min_ns, median_ns, max_ns; /* of its iterations */
-    int64_t elements, bytes_hashed;
-    char device_read_back[CASE_TITLE_SIZE];
-    int64_t wall_ns;
-    int64_t max_rss_kb;
-    int64_t trace_records; /* kept; 0: it has no trace (db/runs_trace.h) */
-    int64_t trace_dropped; /* not kept, beyond the bound */
-    char circumstances[RUN_CIRCUMSTANCES_SIZE]; /* canonical JSON object; "": none */
-};
-
-enum { RUN_TELEMETRY_MAX = 4096 }; /* bytes of one sample */
-
-/* Whether load computed beside RUN. */
-bool run_is_contended(const struct run *run);
-
-/* A finished run: `run` with everything the store does not know yet filled in, its
- * distinct digests, its environment and its log tail.  All borrowed. */
-struct run_result {
-    const struct run *run; /* id, outcome and results; job, item, key, … are looked up */
-    const struct run_digest *digests;
-    int digest_count;
-    const char *environment_json;     /* canonical; NULL if the run never said */
-    const char *environment_title;    /* for people */
-    const char *libraries_json;       /* array as reported, or NULL */
-    const char *telemetry_start;      /* object as reported, or NULL */
-    const char *telemetry_end;        /* likewise */
-    const struct trace *trace;        /* NULL: none */
-    const struct run_tensor *tensors; /* captured; db/runs_tensor.h */
-    int tensor_count;
-    const char *log;               /* tail of stdout and stderr */
-    int64_t log_length, log_bytes; /* kept and written */
-};
 
 /* What storing a result changed, for the scheduler and the log. */
 struct run_effect {
@@ -129,7 +57,7 @@ enum err_code runs_lose_all(struct tx *tx, const char *cause, int64_t now_ms,
                             int *ret_count, struct err *err);
 
 /* ERR_NOT_FOUND. */
-enum err_code runs_get(struct tx *tx, const char *id, struct run *ret_run,
+enum err_code runs_get(struct tx *tx, const char *id, struct run_record *ret_run,
                        struct err *err);
 
 /* What a list of runs is narrowed to; "" or 0 means any. */
@@ -146,7 +74,7 @@ struct runs_filter {
 /* Newest first, at most LIMIT, ids less than BEFORE ("": from the newest). */
 enum err_code runs_list(struct tx *tx, const struct runs_filter *filter,
                         const char *before, int limit,
-                        void (*visit)(void *arg, const struct run *run), void *arg,
+                        void (*visit)(void *arg, const struct run_record *run), void *arg,
                         struct err *err);
 
 /* The distinct digests of a run, by first iteration. */

@@ -27,7 +27,7 @@ static enum err_code store_libraries(struct tx *tx, const char *json, int64_t *r
     return ERR_OK;
 }
 
-static enum err_code insert(struct tx *tx, const struct run *run,
+static enum err_code insert(struct tx *tx, const struct run_record *run,
                             const struct run_result *result, int64_t *ret_number,
                             struct err *err)
 {
@@ -48,7 +48,7 @@ static enum err_code insert(struct tx *tx, const struct run *run,
     return ERR_OK;
 }
 
-static enum err_code store(struct tx *tx, const struct run *run,
+static enum err_code store(struct tx *tx, const struct run_record *run,
                            const struct run_result *result, int64_t *ret_number,
                            struct err *err)
 {
@@ -78,8 +78,9 @@ static enum err_code store(struct tx *tx, const struct run *run,
 enum { SCOPE_SIZE = 2 * CASE_NAME_SIZE };
 
 /* What shares an environment on a device: the runs of a stack, but with external stacks
- * (daemon/external.h) those of one workload, whose build is part of its environment. */
-static const char *scope_of(const struct run *run, char ret_scope[SCOPE_SIZE])
+ * (daemon/config/external.h) those of one workload, whose build is part of its
+ * environment. */
+static const char *scope_of(const struct run_record *run, char ret_scope[SCOPE_SIZE])
 {
     bool external = strcmp(run->stack, "external") == 0 ||
                     strncmp(run->stack, "external-", strlen("external-")) == 0;
@@ -90,7 +91,7 @@ static const char *scope_of(const struct run *run, char ret_scope[SCOPE_SIZE])
 }
 
 /* By run id, not by arrival: results may come in any order. */
-static enum err_code remember_latest(struct tx *tx, const struct run *run,
+static enum err_code remember_latest(struct tx *tx, const struct run_record *run,
                                      const char *scope, int64_t environment,
                                      struct err *err)
 {
@@ -108,7 +109,7 @@ static enum err_code remember_latest(struct tx *tx, const struct run *run,
     return query_run(&q, err);
 }
 
-enum err_code runs_store_environment(struct tx *tx, const struct run *run,
+enum err_code runs_store_environment(struct tx *tx, const struct run_record *run,
                                      const struct run_result *result,
                                      int64_t *ret_environment, int64_t *ret_libraries,
                                      struct err *err)
@@ -138,7 +139,7 @@ enum err_code runs_store_environment(struct tx *tx, const struct run *run,
     return remember_latest(tx, run, run->stack, *ret_environment, err);
 }
 
-enum err_code runs_counting_environment(struct tx *tx, const struct run *run,
+enum err_code runs_counting_environment(struct tx *tx, const struct run_record *run,
                                         int64_t environment, int64_t *ret_environment,
                                         struct err *err)
 {

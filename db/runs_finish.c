@@ -18,13 +18,13 @@
 struct finishing {
     struct tx *tx;
     const struct run_result *result;
-    struct run run;                                /* as it will be stored */
+    struct run_record run;                         /* as it will be stored */
     int64_t job, case_key, environment, libraries; /* numbers; 0: none */
 };
 
 static enum err_code load_intent(struct finishing *f, struct err *err)
 {
-    struct run *run = &f->run;
+    struct run_record *run = &f->run;
     struct query q;
     bool found;
     bool finished = false;
@@ -66,7 +66,7 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
 static enum err_code check_digests(const struct finishing *f, struct err *err)
 {
     const struct run_result *result = f->result;
-    const struct run *run = &f->run;
+    const struct run_record *run = &f->run;
     int64_t iterations = 0;
     bool first = false;
 
@@ -127,7 +127,7 @@ static enum err_code store_log(struct finishing *f, struct err *err)
 
 static enum err_code store_run(struct finishing *f, struct err *err)
 {
-    const struct run *run = &f->run;
+    const struct run_record *run = &f->run;
     struct query q;
 
     query_begin(&q, f->tx,
@@ -167,7 +167,7 @@ static enum err_code store_run(struct finishing *f, struct err *err)
 
 static enum err_code add_event(struct finishing *f, struct err *err)
 {
-    const struct run *run = &f->run;
+    const struct run_record *run = &f->run;
     struct query q;
 
     query_begin(&q, f->tx,

@@ -7,7 +7,7 @@
 #include "db/tx.h"
 
 /* What the inputs of the case must be; "" if no run has completed yet. */
-static enum err_code load_expected_input(struct tx *tx, const struct run *run,
+static enum err_code load_expected_input(struct tx *tx, const struct run_record *run,
                                          char ret_digest[DIGEST_TEXT_SIZE],
                                          char ret_run[ID_SIZE], struct err *err)
 {
@@ -30,7 +30,7 @@ static enum err_code load_expected_input(struct tx *tx, const struct run *run,
     return query_end(&q, err);
 }
 
-static enum err_code store_expected_input(struct tx *tx, const struct run *run,
+static enum err_code store_expected_input(struct tx *tx, const struct run_record *run,
                                           struct err *err)
 {
     const struct case_key *key = &run->key;
@@ -49,7 +49,7 @@ static enum err_code store_expected_input(struct tx *tx, const struct run *run,
     return query_run(&q, err);
 }
 
-enum err_code runs_check_input(struct tx *tx, struct run *run, struct err *err)
+enum err_code runs_check_input(struct tx *tx, struct run_record *run, struct err *err)
 {
     char digest[DIGEST_TEXT_SIZE];
     char first[ID_SIZE] = "";

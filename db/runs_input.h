@@ -5,12 +5,12 @@
 
 #include "daemon/base/err.h"
 
-struct run;
+struct run_record;
 struct tx;
 
 /* The input digest of the first completed run of (workload, version, size, dtype, seed)
  * is stored; a later completed RUN with another one becomes `invalid`, with a cause that
  * names both digests and both runs. */
-enum err_code runs_check_input(struct tx *tx, struct run *run, struct err *err);
+enum err_code runs_check_input(struct tx *tx, struct run_record *run, struct err *err);
 
 #endif

@@ -58,7 +58,7 @@ static const char GET[] =
     " FROM run r"
     " CROSS JOIN case_key k ON k.number = r.case_key" RUN_JOINS " WHERE r.id = ?";
 
-static void take_identity(struct query *q, struct run *ret_run)
+static void take_identity(struct query *q, struct run_record *ret_run)
 {
     query_take_text(q, ret_run->id, sizeof ret_run->id);
     query_take_text(q, ret_run->job, sizeof ret_run->job);
@@ -76,7 +76,7 @@ static void take_identity(struct query *q, struct run *ret_run)
     query_take_text(q, ret_run->cause, sizeof ret_run->cause);
 }
 
-static void take_process(struct query *q, struct run *ret_run)
+static void take_process(struct query *q, struct run_record *ret_run)
 {
     ret_run->intent_ms = query_take_int(q);
     ret_run->started_ms = query_take_int(q);
@@ -86,7 +86,7 @@ static void take_process(struct query *q, struct run *ret_run)
     query_take_text(q, ret_run->boot_id, sizeof ret_run->boot_id);
 }
 
-static void take_results(struct query *q, struct run *ret_run)
+static void take_results(struct query *q, struct run_record *ret_run)
 {
     ret_run->iterations = query_take_int(q);
     ret_run->distinct_digests = query_take_int(q);
@@ -109,14 +109,14 @@ static void take_results(struct query *q, struct run *ret_run)
     query_take_text(q, ret_run->circumstances, sizeof ret_run->circumstances);
 }
 
-static void take_run(struct query *q, struct run *ret_run)
+static void take_run(struct query *q, struct run_record *ret_run)
 {
     take_identity(q, ret_run);
     take_process(q, ret_run);
     take_results(q, ret_run);
 }
 
-enum err_code runs_get(struct tx *tx, const char *id, struct run *ret_run,
+enum err_code runs_get(struct tx *tx, const char *id, struct run_record *ret_run,
                        struct err *err)
 {
     struct query q;
@@ -154,7 +154,7 @@ static const char *choose(const struct runs_filter *filter)
 
 enum err_code runs_list(struct tx *tx, const struct runs_filter *filter,
                         const char *before, int limit,
-                        void (*visit)(void *arg, const struct run *run), void *arg,
+                        void (*visit)(void *arg, const struct run_record *run), void *arg,
                         struct err *err)
 {
     struct query q;
@@ -169,7 +169,7 @@ enum err_code runs_list(struct tx *tx, const struct runs_filter *filter,
     query_bind_text_or_null(&q, filter->device);
     query_bind_text(&q, filter->by_outcome ? outcome_name(filter->outcome) : NULL);
     while (query_step(&q)) {
-        struct run run;
+        struct run_record run;
 
         take_run(&q, &run);
         visit(arg, &run);

@@ -10,14 +10,6 @@
 #include "db/tx.h"
 #include "workloads/instruments/digest.h"
 
-void run_tensor_release(struct run_tensor *tensor)
-{
-    free(tensor->shape);
-    free(tensor->data);
-    tensor->shape = NULL;
-    tensor->data = NULL;
-}
-
 static const char *role_name(bool is_out)
 {
     return is_out ? "out" : "in";
@@ -75,7 +67,7 @@ static enum err_code store_tensor(struct tx *tx, const char *run,
 
 /* Whether RUN was asked to capture, by a job that still wants it, and there is room for
  * more. */
-static enum err_code may_store(struct tx *tx, const struct run *run, bool *ret_may,
+static enum err_code may_store(struct tx *tx, const struct run_record *run, bool *ret_may,
                                struct err *err)
 {
     struct query q;
@@ -95,7 +87,7 @@ static enum err_code may_store(struct tx *tx, const struct run *run, bool *ret_m
     return query_end(&q, err);
 }
 
-enum err_code runs_store_tensors(struct tx *tx, const struct run *run,
+enum err_code runs_store_tensors(struct tx *tx, const struct run_record *run,
                                  const struct run_result *result, struct err *err)
 {
     bool may = false;

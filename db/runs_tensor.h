@@ -3,36 +3,19 @@
 #ifndef DB_RUNS_TENSOR_H
 #define DB_RUNS_TENSOR_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "workloads/evidence/case.h"
+#include "daemon/jobs/run.h"
 
-struct run;
-struct run_result;
 struct tx;
-
-struct run_tensor {
-    bool is_out;                /* written; else read */
-    int index;                  /* among those that are read, or written */
-    char name[CASE_TITLE_SIZE]; /* "": none */
-    char dtype[CASE_NAME_SIZE];
-    char *shape;   /* JSON array */
-    int64_t total; /* bytes of the tensor */
-    void *data;    /* its first `bytes`, little-endian */
-    int64_t bytes;
-};
-
-/* Frees what TENSOR points to. */
-void run_tensor_release(struct run_tensor *tensor);
 
 /* All tensors together take no more than this; those beyond it are not stored. */
 enum { RUNS_TENSOR_BYTES_MAX = 1 << 30 };
 
 /* Stores the tensors of RESULT with RUN if it completed and was asked to capture, by a
  * job that was not cancelled meanwhile.  Private to db/: runs_finish calls it. */
-enum err_code runs_store_tensors(struct tx *tx, const struct run *run,
+enum err_code runs_store_tensors(struct tx *tx, const struct run_record *run,
                                  const struct run_result *result, struct err *err);
 
 /* What run ID captured, those read first, in order.  TENSOR is borrowed for the call. */

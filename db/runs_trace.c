@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/trace/trace_pack.h"
 #include "db/tx.h"
-#include "workloads/evidence/trace_pack.h"
 
 /* The number of the trace that is PACKED, 0 where there is none.  The digest finds it,
  * its bytes decide. */

@@ -7,7 +7,7 @@
 
 #include "daemon/base/err.h"
 #include "daemon/base/id.h"
-#include "workloads/evidence/trace.h"
+#include "daemon/trace/trace.h"
 
 struct tx;
 

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/trace/trace_pack.h"
 #include "db/runs_trace.h"
 #include "db/tx.h"
-#include "workloads/evidence/trace_pack.h"
 
 struct check {
     void (*report)(void *arg, const char *line);

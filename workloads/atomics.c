@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "workloads/instruments/bits.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 enum { TASK = 1024 };

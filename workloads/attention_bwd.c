@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/probing.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/probing.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 enum { KEY_BLOCK = 4 };

@@ -1,7 +1,7 @@
 /* Gradients of batch normalization in training: those of scale and offset are sums over
  * images and pixels (batchnorm.h), and that of the input depends on both,
  * dx = scale * inv_std * (dy - (doffset + xhat * dscale) / rows). */
-#include "workloads/batchnorm.h"
+#include "workloads/shared/batchnorm.h"
 
 static void rows_finish(const struct norm *norm)
 {

@@ -1,7 +1,7 @@
 /* Gradients of batch normalization with frozen statistics (is_training=False, as in fine
  * tuning): those of scale and offset are sums over images and pixels (batchnorm.h), and
  * that of the input needs neither, dx = dy * scale * inv_std. */
-#include "workloads/batchnorm.h"
+#include "workloads/shared/batchnorm.h"
 
 static void rows_finish(const struct norm *norm)
 {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "workloads/rounding.h"
-#include "workloads/tree.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
 enum { TASK_ROWS = 8, CHANNEL_CHUNK = 64 };

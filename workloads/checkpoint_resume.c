@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "workloads/checkpoint/halves.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 
 enum {
     FEATURES = TRAINING_FEATURES,

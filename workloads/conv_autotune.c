@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "workloads/probing.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/probing.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/tuning/choice.h"
 #include "workloads/workload.h"
 

@@ -5,8 +5,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
-#include "workloads/tree.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
 enum { BAND_ROWS = 2, TREE_CHUNK = 256 };

@@ -8,8 +8,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
-#include "workloads/tree.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/tree.h"
 
 enum { TASK = 32 /* examples handed out at once */, SLOTS = 32 };
 

@@ -18,8 +18,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "workloads/ctc_labels.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/ctc_labels.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 /* Inputs, in order of creation.  Labels are stored less one, lengths as what is missing

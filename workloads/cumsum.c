@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 struct cumsum {

@@ -11,8 +11,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "workloads/probing.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/probing.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 struct data_loader {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 static const float largest = 0x1.fffffep127F;

@@ -6,8 +6,8 @@
 #include <sys/random.h>
 
 #include "workloads/instruments/philox.h"
-#include "workloads/probing.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/probing.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 enum { TASK = 512 /* elements */ };

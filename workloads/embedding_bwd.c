@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "workloads/scatter.h"
+#include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
 
 static void compute_unordered(struct run *run)

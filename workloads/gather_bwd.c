@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "workloads/scatter.h"
+#include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
 
 enum { OWNED_ENTRIES = 8 /* rows of dparams in a task of the matrix product */ };

@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/probing.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/probing.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 enum { FIXPOINT_ROUNDS = 8 };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 enum { FREE = -1 };

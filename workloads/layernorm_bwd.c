@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
-#include "workloads/tree.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
 enum { TASK_ROWS = 4, CHUNK = 64 };

@@ -5,9 +5,9 @@
 #include <omp.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
-#include "workloads/tf32.h"
-#include "workloads/tree.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/tf32.h"
+#include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
 enum { ROWS = 4 /* of c, in registers' reach at a time */ };

@@ -8,7 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 struct maxpool_bwd {

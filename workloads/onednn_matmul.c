@@ -3,7 +3,7 @@
 #include "workloads/workload.h"
 
 #include "workloads/onednn/step.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 
 struct matmul_shape {
     int64_t rows, inner, columns;

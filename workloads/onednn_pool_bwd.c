@@ -4,7 +4,7 @@
 #include "workloads/workload.h"
 
 #include "workloads/onednn/step.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 
 enum { TAPS = 3, WINDOW = TAPS * TAPS };
 

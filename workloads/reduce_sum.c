@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "workloads/rounding.h"
-#include "workloads/tree.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
 enum { MATMUL_ROWS = 8 };

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 struct resize_nearest_bwd {

@@ -22,10 +22,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "workloads/probing.h"
 #include "workloads/ranks/collective.h"
 #include "workloads/ranks/ranks.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/probing.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 enum { RANKS = RING_RANKS, WIDTH = RING_WIDTH };

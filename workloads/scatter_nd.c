@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "workloads/scatter.h"
+#include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
 
 struct scatter_nd {

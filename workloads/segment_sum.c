@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
-#include "workloads/scatter.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
 
 struct segment_sum {

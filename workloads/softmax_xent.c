@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
-#include "workloads/softmax.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/softmax.h"
 #include "workloads/workload.h"
 
 struct softmax_xent {

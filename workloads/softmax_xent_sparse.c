@@ -4,8 +4,8 @@
  * losses. */
 #include "workloads/workload.h"
 
-#include "workloads/rounding.h"
-#include "workloads/softmax.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/softmax.h"
 
 struct softmax_xent_sparse {
     struct softmax softmax;

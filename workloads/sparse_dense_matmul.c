@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 enum { TASK = 64 /* nonzeros in a task that adds atomically */, OWNED = 16 /* rows */ };

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/scatter.h"
-#include "workloads/tree.h"
+#include "workloads/shared/scatter.h"
+#include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
 static void compute_unordered(struct run *run)

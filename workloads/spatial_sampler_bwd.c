@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 struct spatial_sampler_bwd {

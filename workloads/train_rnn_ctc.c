@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "workloads/ctc_loss.h"
-#include "workloads/exp_log.h"
+#include "workloads/shared/exp_log.h"
+#include "workloads/shared/tree.h"
 #include "workloads/train/rnn_probe.h"
 #include "workloads/train/rnn_reference.h"
 #include "workloads/train_rnn_ctc.h"
-#include "workloads/tree.h"
 
 enum {
     FEATURES = RNN_FEATURES,

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "workloads/exp_log.h"
 #include "workloads/instruments/hd.h"
+#include "workloads/shared/exp_log.h"
 
 struct rnn_shape {
     int64_t batch, steps;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 enum { DEPTH = LOOP_DEPTH, WIDTH = LOOP_WIDTH, CHUNK = 32 };

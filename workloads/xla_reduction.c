@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "workloads/rounding.h"
-#include "workloads/tree.h"
+#include "workloads/shared/rounding.h"
+#include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
 enum { COLUMN_CHUNK = 64 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
 enum { TASK_WINDOWS = 16, BAND = 8 /* rows of the sums with one owner */ };

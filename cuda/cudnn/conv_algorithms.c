@@ -6,7 +6,7 @@
 
 #include "cuda/cudnn/conv_bound.h"
 #include "workloads/instruments/half.h"
-#include "workloads/tf32.h"
+#include "workloads/shared/tf32.h"
 
 enum { X, W, Y, TENSORS };
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "workloads/tf32.h"
+#include "workloads/shared/tf32.h"
 
 /* Unit roundoffs: of float32, of sums on Tensor Cores, of the operands they read. */
 #define UNIT         0x1p-24

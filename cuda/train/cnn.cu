@@ -1,6 +1,6 @@
 #include "cuda/train/cnn.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "cuda/train/cnn_state.h"
 
 /* COUNT floats, all zero: padding is never written. */

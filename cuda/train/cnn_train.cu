@@ -1,6 +1,6 @@
 #include "cuda/train/cnn_state.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "cuda/train/parts.h"
 #include "workloads/train/cnn_image.h"
 

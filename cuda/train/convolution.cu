@@ -1,6 +1,6 @@
 #include "cuda/train/convolution.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 
 enum { SIDE_TAPS = 3, TAPS = 9, PIXELS = 4, CHANNELS_IN = 4 /* of a thread */ };
 

@@ -1,6 +1,6 @@
 #include "cuda/train/dense.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/train/cnn.h"
 #include "workloads/train/cnn_image.h"
 

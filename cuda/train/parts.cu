@@ -1,7 +1,7 @@
 #include "cuda/train/parts.h"
 
-#include "cuda/kernel.h"
-#include "cuda/tree.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/tree.h"
 
 enum { ELEMENTS = 32, MEMBERS = 8 /* threads of a tree */ };
 

@@ -1,5 +1,5 @@
 /* Gradients of the examples of a batch, or of groups of them, joined by the fixed tree of
- * workloads/tree.h. */
+ * workloads/shared/tree.h. */
 #ifndef CUDA_TRAIN_PARTS_H
 #define CUDA_TRAIN_PARTS_H
 

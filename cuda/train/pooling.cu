@@ -1,6 +1,6 @@
 #include "cuda/train/pooling.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/train/cnn_image.h"
 
 enum { SIDE_TAPS = 3, TAPS = 9 };

@@ -1,7 +1,7 @@
 #include "cuda/train/sequences.h"
 
-#include "cuda/kernel.h"
-#include "workloads/ctc_labels.h"
+#include "cuda/kernels/kernel.h"
+#include "workloads/shared/ctc_labels.h"
 
 enum { THREADS = 64 /* of a sequence; not fewer than hidden units */ };
 

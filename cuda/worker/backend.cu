@@ -1,6 +1,6 @@
 #include "workloads/worker/backend.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "cuda/worker/device.h"
 #include "cuda/worker/digest.h"
 #include "cuda/worker/exact_sum.h"

@@ -2,7 +2,7 @@
 #ifndef CUDA_WORKER_DEVICE_H
 #define CUDA_WORKER_DEVICE_H
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/worker/backend.h"
 
 /* What a device's id starts with.  A simulated one can never be taken for a GPU. */

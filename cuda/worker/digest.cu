@@ -1,6 +1,6 @@
 #include "cuda/worker/digest.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "cuda/worker/device.h"
 #include "workloads/instruments/digest_block.h"
 

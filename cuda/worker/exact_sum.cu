@@ -1,6 +1,6 @@
 #include "cuda/worker/exact_sum.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/instruments/exact_sum_bins.h"
 
 /* Neighbouring lanes use different copies of the bins, so that equal exponents, which are

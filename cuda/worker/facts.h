@@ -2,7 +2,7 @@
 #ifndef CUDA_WORKER_FACTS_H
 #define CUDA_WORKER_FACTS_H
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/worker/emit.h"
 
 enum { VERSION_SIZE = 32 };

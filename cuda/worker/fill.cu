@@ -1,6 +1,6 @@
 #include "cuda/worker/fill.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "workloads/worker/fill_block.h"
 
 __global__ static void fill_kernel(struct tensor tensor, struct filling filling,

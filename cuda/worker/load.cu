@@ -1,6 +1,6 @@
 #include "cuda/worker/load.h"
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 
 /* 256 MiB, more than any cache on the device; every multiprocessor has work, between the
  * memory's two passes in each launch.  The simulator has no time for as much. */

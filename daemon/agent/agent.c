@@ -26,9 +26,9 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/exit_code.h"
-#include "daemon/proc.h"
-#include "daemon/stream.h"
-#include "daemon/wire.h"
+#include "daemon/process/proc.h"
+#include "daemon/process/stream.h"
+#include "daemon/process/wire.h"
 
 enum {
     QUEUE_HIGH = 4 * 1024 * 1024,

@@ -7,7 +7,7 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/external.h"
+#include "daemon/config/external.h"
 
 static const char *text_of(const json_t *object, const char *key)
 {

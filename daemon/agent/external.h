@@ -1,5 +1,5 @@
-/* The stacks of external workloads (daemon/external.h): what this host can run of them,
- * told as a worker would tell it. */
+/* The stacks of external workloads (daemon/config/external.h): what this host can run of
+ * them, told as a worker would tell it. */
 #ifndef DAEMON_AGENT_EXTERNAL_H
 #define DAEMON_AGENT_EXTERNAL_H
 

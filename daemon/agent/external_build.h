@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "daemon/base/err.h"
-#include "workloads/evidence/case.h"
+#include "daemon/jobs/case.h"
 
 struct external_build {
     char *program; /* absolute path of command[0] */

@@ -7,7 +7,7 @@
 
 #include "daemon/agent/supervise.h"
 #include "daemon/base/mem.h"
-#include "daemon/spawn.h"
+#include "daemon/process/spawn.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
-#include "daemon/config.h"
-#include "daemon/external.h"
+#include "daemon/config/config.h"
+#include "daemon/config/external.h"
 
 const char agent_usage[] =
     "usage: reprod agent [OPTION ...]\n"

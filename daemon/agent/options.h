@@ -14,10 +14,11 @@ enum { OPTIONS_STACKS_MAX = 64 };
 struct agent_options {
     struct stack stacks[OPTIONS_STACKS_MAX + EXTERNAL_STACKS_MAX];
     int stack_count;
-    json_t *workloads; /* array of complete external workloads (daemon/external.h) */
-    int64_t threads;   /* of a CPU run */
-    int64_t grace_ms;  /* between the steps of the kill ladder */
-    int64_t probe_ms;  /* deadline of each probe */
+    json_t
+        *workloads;  /* array of complete external workloads (daemon/config/external.h) */
+    int64_t threads; /* of a CPU run */
+    int64_t grace_ms; /* between the steps of the kill ladder */
+    int64_t probe_ms; /* deadline of each probe */
     bool help;
 };
 

@@ -6,8 +6,8 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/stack_limits.h"
-#include "daemon/wire.h"
+#include "daemon/fleet/stack_limits.h"
+#include "daemon/process/wire.h"
 
 enum { QUESTIONS = 2, LINES_MAX = 1000, BYTES_MAX = 2 * 1024 * 1024 };
 

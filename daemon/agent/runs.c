@@ -5,9 +5,9 @@
 
 #include "daemon/agent/external_run.h"
 #include "daemon/base/mem.h"
-#include "daemon/members.h"
-#include "daemon/proc.h"
-#include "daemon/wire.h"
+#include "daemon/process/members.h"
+#include "daemon/process/proc.h"
+#include "daemon/process/wire.h"
 
 enum {
     RESULT_FD = 3,

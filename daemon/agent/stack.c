@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "daemon/base/mem.h"
-#include "daemon/proc.h"
-#include "daemon/wire.h"
-#include "workloads/evidence/case.h"
+#include "daemon/jobs/case.h"
+#include "daemon/process/proc.h"
+#include "daemon/process/wire.h"
 
 enum { THREADS_MAX = 256 };
 

@@ -14,8 +14,8 @@ struct stack {
     char *library_path; /* NULL: the system's */
     int threads;        /* 0: as the agent's --threads says */
     json_t *variables;  /* object of strings, and nulls: not set; NULL: none */
-    json_t *externals;  /* array of complete workloads (daemon/external.h); NULL: a worker
-                           computes */
+    json_t *externals;  /* array of complete workloads (daemon/config/external.h); NULL: a
+                           worker  computes */
 
     json_t *probe;     /* object; NULL until probed, or if that failed */
     json_t *catalogue; /* array; likewise */

@@ -11,9 +11,9 @@
 #include "daemon/agent/tail.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "daemon/descendants.h"
-#include "daemon/stream.h"
-#include "daemon/wire.h"
+#include "daemon/process/descendants.h"
+#include "daemon/process/stream.h"
+#include "daemon/process/wire.h"
 
 enum { PIPE_BOUND_MS = 500, LAST_LOOK_MS = 1 };
 

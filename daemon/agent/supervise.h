@@ -8,8 +8,8 @@
  * What can go wrong: the deadline, supervised_kill or a flood start the kill ladder (TERM
  * to the group, grace, KILL, grace, then it is reported as stuck, and only the pidfd
  * stays open, to reap it should it ever die).  Descendants that escaped may keep a pipe
- * open: they are killed as orphans (daemon/descendants.h), and the pipe is closed after
- * a short while in any case. */
+ * open: they are killed as orphans (daemon/process/descendants.h), and the pipe is closed
+ * after a short while in any case. */
 #ifndef DAEMON_AGENT_SUPERVISE_H
 #define DAEMON_AGENT_SUPERVISE_H
 
@@ -20,7 +20,7 @@
 #include <uv.h>
 
 #include "daemon/base/err.h"
-#include "daemon/run_exit.h"
+#include "daemon/process/run_exit.h"
 
 struct supervised;
 

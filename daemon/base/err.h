@@ -1,5 +1,5 @@
 /* Errors: something in reprod failed.  What a run *showed* is a verdict, a different
- * type (workloads/evidence/verdict.h); the two never mix.
+ * type (daemon/evidence/verdict.h); the two never mix.
  *
  * A function that can fail returns 0 or an enum err_code, and fills its last parameter
  * `struct err *err` (never NULL) on failure only.  Libraries return errors; the layer

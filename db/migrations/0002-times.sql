@@ -1,7 +1,7 @@
 -- Version 2: how the times of a cell's runs are distributed.
 
 -- Completed runs of a cell by their median time, in the buckets of
--- workloads/evidence/times.h.  Can be computed again from `run`.
+-- daemon/evidence/times.h.  Can be computed again from `run`.
 CREATE TABLE cell_time (
     cell   INTEGER NOT NULL REFERENCES cell (id),
     bucket INTEGER NOT NULL CHECK (bucket >= 0), -- 32 * power of two + part of it

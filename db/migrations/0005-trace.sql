@@ -1,6 +1,6 @@
 -- Version 5: what the probes of runs saw.
 
--- A trace, packed (workloads/evidence/trace_pack.h).  Runs that saw the same share it.
+-- A trace, packed (daemon/trace/trace_pack.h).  Runs that saw the same share it.
 CREATE TABLE trace (
     number INTEGER PRIMARY KEY,
     digest TEXT NOT NULL CHECK (length(digest) = 32), -- as at the end of `packed`

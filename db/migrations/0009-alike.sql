@@ -30,7 +30,7 @@ INSERT INTO cell_alike (cell, options, runs, varied)
     SELECT cell, options, sum(runs), max(digest IS NULL) FROM cell_device
     GROUP BY cell, options;
 
--- Which rules the stored verdicts follow: VERDICT_RULES of workloads/evidence/verdict.h.
+-- Which rules the stored verdicts follow: VERDICT_RULES of daemon/evidence/verdict.h.
 -- Cells are judged anew, in one transaction, by the first program that has others.
 CREATE TABLE judged (
     rules INTEGER NOT NULL

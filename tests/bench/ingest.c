@@ -67,26 +67,27 @@ static void make_id(char kind, int n, char ret_id[ID_SIZE])
     snprintf(ret_id, ID_SIZE, "01%c%023d", kind, n);
 }
 
-static void fill_run(int n, int cells, struct run *run, struct run_digest *ret_digest)
+static void fill_run(int n, int cells, struct run_record *run,
+                     struct run_digest *ret_digest)
 {
     bool is_control = n % VARIANTS == 0;
 
-    *run = (struct run){ .outcome = OUTCOME_COMPLETED,
-                         .item = n % cells,
-                         .intent_ms = 1000 + n,
-                         .started_ms = 2000 + n,
-                         .finished_ms = 3000 + n,
-                         .pid = 1000 + n,
-                         .process_start = n,
-                         .iterations = 10,
-                         .distinct_digests = 1,
-                         .min_ns = 1000000 + n,
-                         .median_ns = 1100000 + n % 4096,
-                         .max_ns = 1300000 + n,
-                         .elements = 4608,
-                         .bytes_hashed = 552960,
-                         .wall_ns = 20000000,
-                         .max_rss_kb = 14000 };
+    *run = (struct run_record){ .outcome = OUTCOME_COMPLETED,
+                                .item = n % cells,
+                                .intent_ms = 1000 + n,
+                                .started_ms = 2000 + n,
+                                .finished_ms = 3000 + n,
+                                .pid = 1000 + n,
+                                .process_start = n,
+                                .iterations = 10,
+                                .distinct_digests = 1,
+                                .min_ns = 1000000 + n,
+                                .median_ns = 1100000 + n % 4096,
+                                .max_ns = 1300000 + n,
+                                .elements = 4608,
+                                .bytes_hashed = 552960,
+                                .wall_ns = 20000000,
+                                .max_rss_kb = 14000 };
     make_id('R', n, run->id);
     snprintf(run->digest, sizeof run->digest, "%032x", is_control ? n / cells % 7 : 0);
     snprintf(run->input_digest, sizeof run->input_digest, "%032x", n % cells / VARIANTS);
@@ -103,7 +104,7 @@ static void fill_run(int n, int cells, struct run *run, struct run_digest *ret_d
 static enum err_code finish(struct tx *tx, void *arg, struct err *err)
 {
     const struct step *step = arg;
-    struct run run;
+    struct run_record run;
     struct run_digest digest;
     struct run_effect effect;
     struct run_result result = { .run = &run,
@@ -276,7 +277,7 @@ static void execute(sqlite3 *db, const char *sql)
     }
 }
 
-static void insert_raw(sqlite3 *db, sqlite3_stmt *insert, const struct run *run)
+static void insert_raw(sqlite3 *db, sqlite3_stmt *insert, const struct run_record *run)
 {
     const char *const texts[] = {
         run->id,         run->device, run->digest,    run->input_digest,
@@ -306,7 +307,7 @@ static struct cost raw(const char *folder, int runs)
     char *path = xasprintf("%s/raw.db", folder);
     sqlite3_stmt *insert;
     sqlite3 *db;
-    struct run run;
+    struct run_record run;
     struct run_digest digest;
     struct cost from = { 0, 0 };
 

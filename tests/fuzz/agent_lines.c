@@ -2,11 +2,11 @@
  * events of the runs R1 and R2. */
 #include <string.h>
 
-#include "daemon/fleet_host.h"
-#include "daemon/link.h"
-#include "daemon/link_hello.h"
-#include "daemon/link_runs.h"
-#include "daemon/wire.h"
+#include "daemon/fleet/fleet_host.h"
+#include "daemon/fleet/link.h"
+#include "daemon/fleet/link_hello.h"
+#include "daemon/fleet/link_runs.h"
+#include "daemon/process/wire.h"
 #include "tests/fuzz/fuzz.h"
 
 static void on_started(void *arg, const char *run, int64_t pid, int64_t process_start)
@@ -48,7 +48,7 @@ static void take_hello(json_t *hello)
     struct fleet_host host = { .name = (char *)"h", .online = true, .hello = hello };
     struct fleet fleet = { .hosts = &host, .host_count = 1 };
     char fingerprint[DIGEST_TEXT_SIZE];
-    const struct api_device *devices;
+    const struct device_stack *devices;
     struct err err;
     json_t *stack;
     size_t i;

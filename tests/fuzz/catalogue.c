@@ -1,6 +1,6 @@
 /* What a worker prints for --catalogue. */
-#include "workloads/evidence/catalogue.h"
-#include "daemon/wire.h"
+#include "daemon/evidence/catalogue.h"
+#include "daemon/process/wire.h"
 #include "tests/fuzz/fuzz.h"
 
 static void run(const uint8_t *data, size_t size)

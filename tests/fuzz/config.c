@@ -1,7 +1,7 @@
 /* The configuration file, external workloads included. */
 #include <unistd.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 static void run(const uint8_t *data, size_t size)

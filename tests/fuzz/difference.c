@@ -1,8 +1,8 @@
 /* Two captured tensors: a dtype (the first byte), and as many bytes for each. */
 #include <string.h>
 
+#include "daemon/trace/difference.h"
 #include "tests/fuzz/fuzz.h"
-#include "workloads/evidence/difference.h"
 
 static const char *const dtypes[] = { "float16", "bfloat16", "float32", "float64",
                                       "int32",   "int64",    "uint8" };

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/base/mem.h"
-#include "workloads/evidence/catalogue.h"
+#include "daemon/evidence/catalogue.h"
 
 extern const struct fuzz_target *const __start_reprod_fuzz[];
 extern const struct fuzz_target *const __stop_reprod_fuzz[];

@@ -1,8 +1,8 @@
 /* Reports of `make gpu-check`. */
 #include <string.h>
 
+#include "daemon/evidence/verified.h"
 #include "tests/fuzz/fuzz.h"
-#include "workloads/evidence/verified.h"
 
 static void run(const uint8_t *data, size_t size)
 {

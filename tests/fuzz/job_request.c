@@ -1,11 +1,11 @@
 /* The body of POST /v1/jobs. */
 #include <string.h>
 
-#include "api/body.h"
-#include "api/job_request.h"
+#include "api/http/body.h"
+#include "daemon/jobs/job_request.h"
 #include "tests/fuzz/fuzz.h"
 
-static const struct api_device devices[] = {
+static const struct device_stack devices[] = {
     { .id = "cpu:a",
       .backend = "cpu",
       .stack = "cpu",

@@ -1,5 +1,5 @@
 /* --listen ADDRESS:PORT. */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 static void run(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* Tables of profiles. */
-#include "workloads/evidence/profile.h"
+#include "daemon/evidence/profile.h"
 #include "tests/fuzz/fuzz.h"
 
 static void run(const uint8_t *data, size_t size)

@@ -2,8 +2,8 @@
  * many bytes are read at a time. */
 #include <string.h>
 
-#include "daemon/run_fold.h"
-#include "daemon/wire.h"
+#include "daemon/process/wire.h"
+#include "daemon/run/run_fold.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/store.h"
 
@@ -44,7 +44,7 @@ static void feed(struct run_fold *fold, const uint8_t *data, size_t size)
 }
 
 /* Completed is earned: by all its iterations, with their digests, on its device. */
-static void check_completed(const struct run *run, const struct run_result *result)
+static void check_completed(const struct run_record *run, const struct run_result *result)
 {
     int64_t iterations = 0;
 
@@ -60,7 +60,7 @@ static void check_completed(const struct run *run, const struct run_result *resu
 }
 
 /* Whatever a worker wrote, its run can be ended: the runner would try for ever. */
-static void check_stored(const struct case_key *key, struct run *run,
+static void check_stored(const struct case_key *key, struct run_record *run,
                          struct run_result *result)
 {
     struct err err = { .message = "" };
@@ -78,7 +78,7 @@ static void run(const uint8_t *data, size_t size)
     static const struct run_exit exit = { .reason = EXIT_REASON_EXITED, .wall_ms = 1 };
     struct run_fold fold;
     struct run_result result;
-    struct run folded;
+    struct run_record folded;
 
     run_fold_init(&fold, &key, "cpu:a", ITERATIONS);
     run_fold_options(&fold, size && data[0] % 2 ? "{\"probes\":1}" : "");

@@ -42,7 +42,7 @@ static struct tx *open_store(const struct case_key *key)
     return tx;
 }
 
-enum err_code fuzz_store_result(const struct case_key *key, struct run *run,
+enum err_code fuzz_store_result(const struct case_key *key, struct run_record *run,
                                 struct run_result *result, struct err *err)
 {
     static struct tx *tx;

@@ -1,8 +1,8 @@
 /* The target of a request: path, query, and every kind of parameter. */
 #include <string.h>
 
-#include "api/params.h"
-#include "api/request.h"
+#include "api/http/params.h"
+#include "api/http/request.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/id.h"
 #include "tests/fuzz/fuzz.h"

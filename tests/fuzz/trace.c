@@ -5,11 +5,11 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "daemon/trace/divergence.h"
+#include "daemon/trace/trace_columns.h"
+#include "daemon/trace/trace_compare.h"
+#include "daemon/trace/trace_pack.h"
 #include "tests/fuzz/fuzz.h"
-#include "workloads/evidence/divergence.h"
-#include "workloads/evidence/trace_columns.h"
-#include "workloads/evidence/trace_compare.h"
-#include "workloads/evidence/trace_pack.h"
 
 static void add_word(struct buf *buf, uint64_t word, int bytes)
 {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cuda/kernel.h"
+#include "cuda/kernels/kernel.h"
 #include "cuda/worker/device.h"
 #include "cuda/worker/digest.h"
 #include "cuda/worker/exact_sum.h"

@@ -1,5 +1,5 @@
-/* CUDA on one CPU thread, for tests: what cuda/kernel.h includes instead of the CUDA
- * headers when it is compiled as C++ with -DREPROD_CUDASIM.
+/* CUDA on one CPU thread, for tests: what cuda/kernels/kernel.h includes instead of the
+ * CUDA headers when it is compiled as C++ with -DREPROD_CUDASIM.
  *
  * Every thread of a block is a fiber; blocks run one after the other.  With the
  * environment variable REPROD_CUDASIM_SEED set to anything but 0, blocks and threads run

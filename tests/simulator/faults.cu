@@ -1,7 +1,7 @@
 /* Kernels with planted faults, which the simulator must find: sums of blocks of shared
  * memory, sound and not.  Linked into build/tests/reprod-worker-cudasim-selftest only. */
-#include "cuda/kernel.h"
-#include "workloads/rounding.h"
+#include "cuda/kernels/kernel.h"
+#include "workloads/shared/rounding.h"
 
 enum { SUMS = 16, TERMS = KERNEL_THREADS };
 

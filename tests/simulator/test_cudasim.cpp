@@ -11,7 +11,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
-#include "cuda/layout.h"
+#include "cuda/kernels/layout.h"
 #include "cuda/worker/device.h"
 #include "cuda/worker/digest.h"
 #include "cuda/worker/exact_sum.h"

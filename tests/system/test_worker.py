@@ -418,7 +418,7 @@ def test_check(workload, variant, status):
     assert (result["outcome"] == "completed") == (status < 2)
 
 
-# The other variants: tests/unit/test_workloads.c, and the survey of test_serve.py.
+# The other variants: tests/unit/worker/test_workloads.c, and the survey of test_serve.py.
 CASES = [(w["workload"], w["variants"][0]["name"]) for w in REAL]
 
 

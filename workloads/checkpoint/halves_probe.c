@@ -1,6 +1,6 @@
 #include "workloads/checkpoint/halves.h"
 
-#include "workloads/probing.h"
+#include "workloads/shared/probing.h"
 
 enum { FEATURES = TRAINING_FEATURES, WEIGHTS = TRAINING_WEIGHTS, BATCH = TRAINING_BATCH };
 

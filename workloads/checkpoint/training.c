@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "workloads/exp_log.h"
-#include "workloads/tree.h"
+#include "workloads/shared/exp_log.h"
+#include "workloads/shared/tree.h"
 
 enum {
     FEATURES = TRAINING_FEATURES,

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "workloads/exp_log.h"
 #include "workloads/instruments/hd.h"
+#include "workloads/shared/exp_log.h"
 
 /* The element of a padded image, [side + 2][side + 2][channels], that is element I of the
  * image. */

@@ -1,5 +1,5 @@
+#include "workloads/shared/tree.h"
 #include "workloads/train/cnn_state.h"
-#include "workloads/tree.h"
 
 enum { UPDATE_CHUNK = 128 };
 

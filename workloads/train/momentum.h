@@ -6,7 +6,7 @@
 #ifndef WORKLOADS_TRAIN_MOMENTUM_H
 #define WORKLOADS_TRAIN_MOMENTUM_H
 
-#include "workloads/probing.h"
+#include "workloads/shared/probing.h"
 
 enum momentum_kind {
     MOMENTUM_BEFORE, /* variables before the update */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "workloads/instruments/bits.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/rounding.h"
 
 enum {
     MONTE_CARLO_SAMPLES = 4,

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/probing.h"
-#include "workloads/rounding.h"
+#include "workloads/shared/probing.h"
+#include "workloads/shared/rounding.h"
 #include "workloads/tuning/choice.h"
 #include "workloads/tuning/tactics.h"
 

@@ -1,4 +1,4 @@
-#include "workloads/probing.h"
+#include "workloads/shared/probing.h"
 
 #include "workloads/worker/backend.h"
 #include "workloads/worker/probes.h"

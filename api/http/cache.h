@@ -1,0 +1,40 @@
+/* Rendered replies that many clients share, each valid while the store has not changed
+ * and until a given time.  Loop thread only. */
+#ifndef API_HTTP_CACHE_H
+#define API_HTTP_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ETAG_SIZE = 20, CACHE_ENTRIES = 16 };
+
+struct MHD_Response;
+
+/* One reply; counted, so that an entry that is replaced lives until it was sent. */
+struct cached {
+    int references;
+    char *key;
+    uint64_t generation;    /* of the store */
+    int64_t valid_until_ms; /* wall clock */
+    struct MHD_Response *response;
+    char etag[ETAG_SIZE];
+};
+
+struct cache {
+    struct cached *entries[CACHE_ENTRIES];
+    int next; /* to be replaced */
+};
+
+/* The entry if it is still right; a new reference, or NULL. */
+struct cached *cache_find(struct cache *cache, const char *key, uint64_t generation,
+                          int64_t now_ms);
+
+/* Makes an entry of BODY (takes ownership) and keeps it in the cache; returns a new
+ * reference. */
+struct cached *cache_add(struct cache *cache, const char *key, uint64_t generation,
+                         int64_t valid_until_ms, char *body, size_t length,
+                         const char *etag);
+void cached_unref(struct cached *cached); /* NULL is fine */
+void cache_release(struct cache *cache);
+
+#endif

@@ -1,0 +1,59 @@
+#include "api/http/connection.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "daemon/base/mem.h"
+
+struct connection *connection_add(struct connections *list, int fd, int64_t now_ms)
+{
+    struct connection *c = xcalloc(1, sizeof *c);
+
+    c->fd = fd;
+    c->next = list->first;
+    if (c->next) {
+        c->next->previous = c;
+    }
+    list->first = c;
+    connection_expect(list, c, now_ms, CONNECTION_RECEIVE_MS);
+    return c;
+}
+
+void connection_remove(struct connections *list, struct connection *c)
+{
+    if (c->next) {
+        c->next->previous = c->previous;
+    }
+    if (c->previous) {
+        c->previous->next = c->next;
+    } else {
+        list->first = c->next;
+    }
+    free(c);
+}
+
+void connection_expect(struct connections *list, struct connection *c, int64_t now_ms,
+                       int64_t after_ms)
+{
+    c->deadline_ms = after_ms ? now_ms + after_ms : 0;
+    if (c->deadline_ms && (!list->next_due_ms || c->deadline_ms < list->next_due_ms)) {
+        list->next_due_ms = c->deadline_ms;
+    }
+}
+
+void connections_sweep(struct connections *list, int64_t now_ms)
+{
+    if (!list->next_due_ms || now_ms < list->next_due_ms) {
+        return;
+    }
+    list->next_due_ms = 0;
+    for (struct connection *c = list->first; c; c = c->next) {
+        if (c->deadline_ms && c->deadline_ms <= now_ms) {
+            c->deadline_ms = 0;
+            shutdown(c->fd, SHUT_RDWR);
+        } else if (c->deadline_ms &&
+                   (!list->next_due_ms || c->deadline_ms < list->next_due_ms)) {
+            list->next_due_ms = c->deadline_ms;
+        }
+    }
+}

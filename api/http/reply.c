@@ -1,0 +1,179 @@
+#include "api/http/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/http/request.h"
+#include "api/http/routes.h"
+#include "api/render/tabulate.h"
+#include "daemon/base/log.h"
+
+static void set_body(struct request *r, unsigned status, const char *content_type,
+                     struct buf *buf)
+{
+    struct reply *reply = &r->reply;
+
+    free(reply->body);
+    reply->ready = true;
+    reply->status = status;
+    reply->content_type = content_type;
+    reply->body = buf_detach(buf, &reply->length);
+    if (status == 200) {
+        etag_of(reply->body, reply->length, reply->etag);
+    }
+}
+
+void reply_json(struct request *r, unsigned status, struct json_out *out)
+{
+    bool tabular = r->format == FORMAT_TEXT || r->format == FORMAT_CSV;
+
+    buf_putc(&out->buf, '\n');
+    if (tabular) {
+        struct buf text = BUF_INIT;
+
+        tabulate(out->buf.data, r->route->columns, r->format == FORMAT_CSV, &text);
+        buf_release(&out->buf);
+        set_body(r, status, format_content_type(r->format), &text);
+    } else {
+        set_body(r, status, "application/json", &out->buf);
+    }
+}
+
+void reply_text(struct request *r, struct buf *buf)
+{
+    set_body(r, 200, format_content_type(FORMAT_TEXT), buf);
+}
+
+void reply_csv(struct request *r, struct buf *buf)
+{
+    set_body(r, 200, format_content_type(FORMAT_CSV), buf);
+}
+
+void reply_file(struct request *r, const char *content_type, const char *body,
+                size_t length)
+{
+    r->reply.ready = true;
+    r->reply.status = 200;
+    r->reply.content_type = content_type;
+    r->reply.body = (char *)body;
+    r->reply.borrowed = true;
+    r->reply.length = length;
+    etag_of(body, length, r->reply.etag);
+}
+
+void reply_shared(struct request *r, struct cached *cached, const char *content_type)
+{
+    r->reply.ready = true;
+    r->reply.status = 200;
+    r->reply.content_type = content_type;
+    r->reply.shared = cached;
+    memcpy(r->reply.etag, cached->etag, sizeof r->reply.etag);
+}
+
+void reply_stream(struct request *r, struct MHD_Response *response,
+                  const char *content_type)
+{
+    r->reply.ready = true;
+    r->reply.status = 200;
+    r->reply.content_type = content_type;
+    r->reply.stream = response;
+}
+
+void reply_nothing(struct request *r, unsigned status)
+{
+    r->reply.ready = true;
+    r->reply.status = status;
+    r->reply.borrowed = true;
+    r->reply.body = (char *)"";
+}
+
+static void set_problem(struct request *r, enum problem_kind kind, const char *detail)
+{
+    struct json_out out = JSON_OUT_INIT;
+    unsigned status = problem_type(kind)->status;
+
+    problem_render(&out, kind, detail, &r->problems);
+    buf_putc(&out.buf, '\n');
+    set_body(r, status, "application/problem+json", &out.buf);
+    if (status == 503) {
+        reply_header(r, "Retry-After", "1");
+    }
+}
+
+void reply_problem(struct request *r, enum problem_kind kind, const char *format, ...)
+{
+    char detail[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(detail, sizeof detail, format, args);
+    va_end(args);
+    set_problem(r, kind, detail);
+}
+
+void reply_problems(struct request *r)
+{
+    const struct problem *first = &r->problems.items[0];
+    const char *where = first->parameter ? first->parameter : first->pointer;
+    int others = r->problems.count + r->problems.more - 1;
+    enum problem_kind kind = problems_kind(&r->problems);
+
+    if (others == 0) {
+        reply_problem(r, kind, "%s%s%s", where, *where ? ": " : "", first->detail);
+    } else {
+        reply_problem(r, kind, "%s%s%s, and %d more", where, *where ? ": " : "",
+                      first->detail, others);
+    }
+}
+
+void reply_error(struct request *r, const struct err *err)
+{
+    switch (err->code) {
+    case ERR_NOT_FOUND:
+        reply_problem(r, PROBLEM_NOT_FOUND, "%s", err->message);
+        break;
+    case ERR_CONFLICT:
+        reply_problem(r, PROBLEM_CONFLICT, "%s", err->message);
+        break;
+    case ERR_BUSY:
+    case ERR_TIMEOUT:
+        reply_problem(r, PROBLEM_BUSY, "%s", err->message);
+        break;
+    default:
+        log_error("api: %s %s: %s", r->method, r->target.path, err->message);
+        reply_problem(r, PROBLEM_INTERNAL, "an internal error (%s)", err_name(err->code));
+    }
+}
+
+void reply_header(struct request *r, const char *name, const char *format, ...)
+{
+    struct reply *reply = &r->reply;
+    va_list args;
+
+    if (reply->header_count == REPLY_HEADERS_MAX) {
+        return;
+    }
+    va_start(args, format);
+    if (vasprintf(&reply->headers[reply->header_count].value, format, args) < 0) {
+        abort();
+    }
+    va_end(args);
+    reply->headers[reply->header_count++].name = name;
+}
+
+void reply_release(struct reply *reply)
+{
+    if (!reply->borrowed) {
+        free(reply->body);
+    }
+    for (int i = 0; i < reply->header_count; i++) {
+        free(reply->headers[i].value);
+    }
+    cached_unref(reply->shared);
+    if (reply->stream) {
+        MHD_destroy_response(reply->stream);
+    }
+    *reply = (struct reply){ .ready = false };
+}

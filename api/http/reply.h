@@ -1,0 +1,86 @@
+/* Replies.  reply_json, reply_text, reply_csv, reply_file, reply_shared, reply_stream and
+ * reply_problem are the only ways a request ends; each fills r->reply and touches nothing
+ * else, so handlers call them on the loop and on reader threads alike.  reply_send hands
+ * the result to the library (loop thread).
+ *
+ * A GET that succeeds carries a strong ETag, the hash of its body, and answers 304 to an
+ * If-None-Match that has it. */
+#ifndef API_HTTP_REPLY_H
+#define API_HTTP_REPLY_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "api/http/cache.h"
+#include "daemon/base/err.h"
+#include "daemon/base/json_out.h"
+#include "daemon/jobs/problem.h"
+
+struct request;
+
+enum { REPLY_HEADERS_MAX = 6 };
+
+struct reply_header {
+    const char *name; /* static */
+    char *value;
+};
+
+struct reply {
+    bool ready;
+    unsigned status;
+    const char *content_type; /* static */
+    char *body;               /* owned, unless borrowed */
+    size_t length;
+    bool borrowed; /* the body is valid always */
+    char etag[ETAG_SIZE];
+    struct cached *shared;       /* instead of a body */
+    struct MHD_Response *stream; /* instead of a body */
+    struct reply_header headers[REPLY_HEADERS_MAX];
+    int header_count;
+};
+
+/* Takes what OUT holds.  If the client wants text or CSV, the same content is tabulated
+ * with the columns of the route. */
+void reply_json(struct request *r, unsigned status, struct json_out *out);
+
+/* Take what BUF holds; status 200. */
+void reply_text(struct request *r, struct buf *buf);
+void reply_csv(struct request *r, struct buf *buf);
+
+/* BODY is valid always. */
+void reply_file(struct request *r, const char *content_type, const char *body,
+                size_t length);
+
+/* Takes over the caller's reference. */
+void reply_shared(struct request *r, struct cached *cached, const char *content_type);
+
+/* Takes over the caller's reference. */
+void reply_stream(struct request *r, struct MHD_Response *response,
+                  const char *content_type);
+void reply_nothing(struct request *r, unsigned status);
+
+void reply_problem(struct request *r, enum problem_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Refuses with everything in r->problems. */
+void reply_problems(struct request *r);
+
+/* For an error that a store function returned: 404, 409, 422, 503, or 500 and a line in
+ * the log. */
+void reply_error(struct request *r, const struct err *err);
+
+/* Adds a header; NAME is static. */
+void reply_header(struct request *r, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+enum MHD_Result reply_send(struct request *r);
+void reply_release(struct reply *reply);
+
+/* The strong validator of a body: its hash, in quotes. */
+void etag_of(const char *body, size_t length, char ret_etag[ETAG_SIZE]);
+
+/* Whether the If-None-Match value LIST names ETAG (RFC 9110, 13.1.2).  Pure. */
+bool etag_listed(const char *list, const char *etag);
+
+#endif

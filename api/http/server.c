@@ -1,0 +1,264 @@
+#include "api/http/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "api/http/request.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "db/store.h"
+
+enum {
+    IDLE_SECONDS = 60,                  /* a peer that neither sends nor takes anything */
+    CONNECTION_MEMORY_BYTES = 16 << 10, /* request line and headers fit, or 431 */
+    SEND_BUFFER_BYTES = 256 << 10,      /* in the kernel, a connection */
+    LIMIT_TICK_MS = 1000
+};
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static enum err_code parse_address(const struct api_options *options,
+                                   union address *ret_address, socklen_t *ret_length,
+                                   struct err *err)
+{
+    union address a;
+    bool loopback;
+
+    memset(&a, 0, sizeof a);
+    if (options->port < 0 || options->port > 65535) {
+        return err_set(err, ERR_INVALID, "%d is not a port", options->port);
+    }
+    if (inet_pton(AF_INET, options->address, &a.v4.sin_addr) == 1) {
+        a.v4.sin_family = AF_INET;
+        a.v4.sin_port = htons((uint16_t)options->port);
+        loopback = ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
+        *ret_length = sizeof a.v4;
+    } else if (inet_pton(AF_INET6, options->address, &a.v6.sin6_addr) == 1) {
+        a.v6.sin6_family = AF_INET6;
+        a.v6.sin6_port = htons((uint16_t)options->port);
+        loopback = IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
+        *ret_length = sizeof a.v6;
+    } else {
+        return err_set(err, ERR_INVALID, "'%s' is not a numeric address",
+                       options->address);
+    }
+    *ret_address = a;
+    return loopback ? ERR_OK
+                    : err_set(err, ERR_UNSUPPORTED,
+                              "%s is not a loopback address; any other needs TLS and "
+                              "tokens",
+                              options->address);
+}
+
+static enum err_code open_listener(const struct api_options *options, int *ret_fd,
+                                   int *ret_port, struct err *err)
+{
+    union address address = { .v4 = { 0 } };
+    socklen_t length = 0;
+    int one = 1;
+    int fd;
+
+    if (parse_address(options, &address, &length, err) != ERR_OK) {
+        return err->code;
+    }
+    fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return err_set_errno(err, errno, "socket");
+    }
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, &address.any, length) != 0 || listen(fd, SOMAXCONN) != 0 ||
+        getsockname(fd, &address.any, &length) != 0) {
+        int reason = errno;
+
+        err_set_errno(err, reason, "listen on %s port %d", options->address,
+                      options->port);
+        err->code = reason == EADDRINUSE ? ERR_BUSY : ERR_IO;
+        close(fd);
+        return err->code;
+    }
+    *ret_port = ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port
+                                                       : address.v6.sin6_port);
+    *ret_fd = fd;
+    return ERR_OK;
+}
+
+static void on_connection(void *arg, struct MHD_Connection *connection,
+                          void **socket_context, enum MHD_ConnectionNotificationCode what)
+{
+    struct api *api = arg;
+
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+                     ->connect_fd;
+        int size = SEND_BUFFER_BYTES;
+
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+        *socket_context = connection_add(&api->connections, fd, clock_monotonic_ms());
+    } else if (*socket_context) {
+        connection_remove(&api->connections, *socket_context);
+        *socket_context = NULL;
+    }
+}
+
+static struct MHD_Daemon *start_library(struct api *api, int fd)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, request_handle, api,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, request_note_target,
+        api, MHD_OPTION_NOTIFY_COMPLETED, request_completed, api,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, api, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)api->options.connection_limit, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+}
+
+enum err_code api_open(const struct api_options *options, const struct api_hooks *hooks,
+                       struct store *store, struct api **ret_api, struct err *err)
+{
+    struct api *api;
+    int fd = -1;
+    int port = 0;
+
+    if (open_listener(options, &fd, &port, err) != ERR_OK) {
+        return err->code;
+    }
+    api = xcalloc(1, sizeof *api);
+    api->options = *options;
+    api->options.address = xstrdup(options->address);
+    api->options.version = xstrdup(options->version);
+    api->hooks = *hooks;
+    api->store = store;
+    api->port = port;
+    api->listen_fd = -1;
+    api->mhd = start_library(api, fd);
+    if (!api->mhd) {
+        close(fd);
+        api_close(api);
+        return err_set(err, ERR_INTERNAL, "the HTTP library does not start");
+    }
+    *ret_api = api;
+    return ERR_OK;
+}
+
+int api_port(const struct api *api)
+{
+    return api->port;
+}
+
+int api_fd(const struct api *api)
+{
+    return MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+void api_kick(struct api *api)
+{
+    api->kicked = true;
+    if (!api->pumping) {
+        api->hooks.kick(api->hooks.arg);
+    }
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a && (!b || a < b) ? a : b;
+}
+
+int64_t api_pump(struct api *api)
+{
+    int64_t now = clock_monotonic_ms();
+    int64_t due;
+    MHD_UNSIGNED_LONG_LONG delay;
+    unsigned open;
+
+    api->pumping = true;
+    api->kicked = false;
+    connections_sweep(&api->connections, now);
+    due = streams_tick(api, now);
+    MHD_run(api->mhd);
+    due = earlier(due, api->connections.next_due_ms);
+    if (MHD_get_timeout(api->mhd, &delay) == MHD_YES) {
+        due = earlier(due, now + (int64_t)delay);
+    }
+    open = MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
+               ->num_connections;
+    /* The listening socket, out of epoll at the limit, goes back only when the library
+     * runs again after a client has left. */
+    api->kicked |= open < api->last_connections;
+    api->last_connections = open;
+    if ((int)open >= api->options.connection_limit) {
+        due = earlier(due, now + LIMIT_TICK_MS);
+    }
+    api->pumping = false;
+    if (api->kicked) {
+        return 0;
+    }
+    return due == 0 ? -1 : due > now ? due - now : 0;
+}
+
+void api_events_changed(struct api *api)
+{
+    streams_changed(api);
+}
+
+void api_quiesce(struct api *api)
+{
+    if (!api->quiescing) {
+        api->quiescing = true;
+        api->listen_fd = MHD_quiesce_daemon(api->mhd);
+        streams_end(api);
+    }
+}
+
+bool api_idle(const struct api *api)
+{
+    return api->requests == 0 && api->in_store == 0;
+}
+
+/* The library aborts the process when it is stopped with suspended connections. */
+static void finish_requests(struct api *api)
+{
+    enum { LAST_RUNS = 4 };
+
+    while (api->in_store > 0) {
+        struct pollfd ready = { .fd = store_fd(api->store), .events = POLLIN };
+
+        poll(&ready, 1, 100);
+        store_dispatch(api->store);
+    }
+    streams_end(api);
+    for (int i = 0; i < LAST_RUNS; i++) {
+        api_pump(api);
+    }
+}
+
+void api_close(struct api *api)
+{
+    if (!api) {
+        return;
+    }
+    if (api->mhd) {
+        api_quiesce(api);
+        finish_requests(api);
+        MHD_stop_daemon(api->mhd);
+    }
+    if (api->listen_fd >= 0) {
+        close(api->listen_fd);
+    }
+    streams_release(&api->streams);
+    cache_release(&api->cache);
+    free((char *)api->options.address);
+    free((char *)api->options.version);
+    free(api);
+}

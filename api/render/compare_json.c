@@ -1,0 +1,148 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/render/compare_records.h"
+#include "api/render/run_json.h"
+
+static void trace_json(struct json_out *out, const char *name,
+                       const struct compare_run *side)
+{
+    if (!out_object(out, name, side->side.trace)) {
+        return;
+    }
+    out_int(out, "records", side->trace.count);
+    out_int(out, "dropped", side->trace.dropped);
+    out_bool(out, "truncated", side->trace.dropped > 0);
+    out_json(out, "probes", side->probes);
+    out_format(out, "href", "/v1/runs/%s/trace", side->run.id);
+    out_close(out, '}');
+}
+
+static void aspect_json(struct json_out *out, const char *name, const struct compare *c,
+                        const struct trace_aspect *aspect)
+{
+    out_open(out, name, '{');
+    out_bool_if(out, "equal", c->has_traces && aspect->compared, aspect->different == 0);
+    out_int(out, "compared", aspect->compared);
+    out_int(out, "different", aspect->different);
+    out_bool(out, "reordered", aspect->reordered);
+    compare_difference_json(out, "first_difference", c,
+                            aspect->different ? aspect->first : -1);
+    out_close(out, '}');
+}
+
+/* Two texts, "" where it is not known. */
+static void texts_members(struct json_out *out, const char *a, const char *b)
+{
+    out_bool_if(out, "equal", *a && *b, strcmp(a, b) == 0);
+    out_name(out, "a", a);
+    out_name(out, "b", b);
+}
+
+static void texts_json(struct json_out *out, const char *name, const char *a,
+                       const char *b)
+{
+    out_open(out, name, '{');
+    texts_members(out, a, b);
+    out_close(out, '}');
+}
+
+static void case_difference(struct json_out *out, const char *name, const char *a,
+                            const char *b)
+{
+    if (strcmp(a, b) != 0) {
+        out_open(out, NULL, '{');
+        out_text(out, "name", name);
+        out_text(out, "a", a);
+        out_text(out, "b", b);
+        out_close(out, '}');
+    }
+}
+
+static void cases_json(struct json_out *out, const struct case_key *a,
+                       const struct case_key *b)
+{
+    char texts[4][24];
+
+    snprintf(texts[0], sizeof texts[0], "%d", a->version);
+    snprintf(texts[1], sizeof texts[1], "%d", b->version);
+    snprintf(texts[2], sizeof texts[2], "%" PRIu64, a->seed);
+    snprintf(texts[3], sizeof texts[3], "%" PRIu64, b->seed);
+    out_open(out, "case", '{');
+    out_open(out, "differences", '[');
+    case_difference(out, "workload", a->workload, b->workload);
+    case_difference(out, "version", texts[0], texts[1]);
+    case_difference(out, "variant", a->variant, b->variant);
+    case_difference(out, "size", a->size, b->size);
+    case_difference(out, "dtype", a->dtype, b->dtype);
+    case_difference(out, "seed", texts[2], texts[3]);
+    out_close(out, ']');
+    out_close(out, '}');
+}
+
+static void environment_json(struct json_out *out, const struct compare *c)
+{
+    out_open(out, "environment", '{');
+    texts_members(out, c->a.run.environment, c->b.run.environment);
+    out_open(out, "differences", '[');
+    for (int i = 0; i < c->fact_count; i++) {
+        out_open(out, NULL, '{');
+        out_text(out, "name", c->facts[i].name);
+        out_name(out, "a", c->facts[i].a);
+        out_name(out, "b", c->facts[i].b);
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+    out_close(out, '}');
+}
+
+static void result_json(struct json_out *out, const char *name,
+                        const struct compare_run *side)
+{
+    const struct run_record *run = &side->run;
+
+    out_open(out, name, '{');
+    out_text(out, "outcome", run->finished ? outcome_name(run->outcome) : NULL);
+    out_name(out, "digest", run->digest);
+    out_int(out, "distinct_digests", run->distinct_digests);
+    sum_json(out, "weight_sum", run->weight_sum);
+    sum_json(out, "loss", run->loss);
+    out_close(out, '}');
+}
+
+static void results_json(struct json_out *out, const struct compare *c)
+{
+    enum comparison_results results = comparison_results(&c->a.side, &c->b.side);
+
+    out_open(out, "result", '{');
+    out_bool_if(out, "equal", results != COMPARISON_RESULTS_UNKNOWN,
+                results == COMPARISON_RESULTS_EQUAL);
+    result_json(out, "a", &c->a);
+    result_json(out, "b", &c->b);
+    out_close(out, '}');
+}
+
+void compare_json(const struct compare *c, struct json_out *out)
+{
+    out_open(out, NULL, '{');
+    out_text(out, "a", c->a.run.id);
+    out_text(out, "b", c->b.run.id);
+    out_text(out, "verdict", comparison_verdict_name(c->verdict));
+    out_bool(out, "equal", c->verdict == COMPARISON_EQUAL);
+    out_text(out, "reason", c->reason);
+    compare_records_json(c, out);
+    aspect_json(out, "variables_at_start", c, &c->variables);
+    aspect_json(out, "data", c, &c->data);
+    aspect_json(out, "rng", c, &c->rng);
+    cases_json(out, &c->a.run.key, &c->b.run.key);
+    texts_json(out, "algorithm", c->a.run.algorithm, c->b.run.algorithm);
+    environment_json(out, c);
+    texts_json(out, "inputs", c->a.run.input_digest, c->b.run.input_digest);
+    results_json(out, c);
+    out_open(out, "traces", '{');
+    trace_json(out, "a", &c->a);
+    trace_json(out, "b", &c->b);
+    out_close(out, '}');
+    out_close(out, '}');
+}

@@ -1,0 +1,104 @@
+#include "api/render/job_json.h"
+
+#include <inttypes.h>
+
+void case_json(struct json_out *out, const struct case_key *key)
+{
+    out_text(out, "workload", key->workload);
+    out_int(out, "version", key->version);
+    out_text(out, "variant", key->variant);
+    out_text(out, "size", key->size);
+    out_text(out, "dtype", key->dtype);
+    out_format(out, "seed", "%" PRIu64, key->seed);
+}
+
+/* As it is in the database; a job that was accepted right now has none there yet. */
+static void localisation_json(struct json_out *out, const struct job *job)
+{
+    if (!job->localise_runs || job->localisation) {
+        out_json(out, "localisation", job->localisation);
+        return;
+    }
+    out_open(out, "localisation", '{');
+    out_text(out, "state", "searching");
+    out_null(out, "root");
+    out_format(out, "href", "/v1/jobs/%s/localisation", job->id);
+    out_close(out, '}');
+}
+
+static void members(struct json_out *out, const struct job *job, int64_t eta_ms)
+{
+    bool open = job->state == JOB_QUEUED || job->state == JOB_RUNNING;
+
+    out_text(out, "id", job->id);
+    out_text(out, "state", job_state_name(job->state));
+    out_text(out, "priority", job_priority_name(job->priority));
+    out_bool(out, "survey", job->survey);
+    out_time(out, "created_at", job->created_ms);
+    out_time(out, "finished_at", job->finished_ms);
+    out_open(out, "progress", '{');
+    out_int(out, "runs_total", job->runs_total);
+    out_int(out, "runs_done", job->runs_done);
+    out_int(out, "runs_failed", job->runs_failed);
+    out_int_if(out, "eta_seconds", open && eta_ms >= 0, (eta_ms + 999) / 1000);
+    out_close(out, '}');
+    out_int(out, "iterations", job->iterations);
+    out_real(out, "timeout_seconds", (double)job->timeout_ms / 1000);
+    out_bool(out, "stop_when_varies", job->stop_when_varies);
+    localisation_json(out, job);
+    out_json(out, "request", job->request);
+    out_format(out, "href", "/v1/jobs/%s", job->id);
+}
+
+void job_json(struct json_out *out, const char *key, const struct job *job,
+              int64_t eta_ms)
+{
+    out_open(out, key, '{');
+    members(out, job, eta_ms);
+    out_close(out, '}');
+}
+
+static const char *item_state(const struct job_item *item)
+{
+    if (item->runs_answered >= item->runs_wanted) {
+        return "done";
+    }
+    if (item->given_up) {
+        return "given-up";
+    }
+    return item->runs_answered > 0 ? "running" : "waiting";
+}
+
+static void item_json(struct json_out *out, const struct job *job,
+                      const struct job_item *item)
+{
+    out_open(out, NULL, '{');
+    out_int(out, "seq", item->seq);
+    case_json(out, &item->key);
+    out_bool(out, "is_control", item->is_control);
+    out_text(out, "device", item->device);
+    out_text(out, "stack", item->stack);
+    out_json(out, "options", item->options[0] ? item->options : "null");
+    out_real(out, "timeout_seconds",
+             (double)(item->timeout_ms ? item->timeout_ms : job->timeout_ms) / 1000);
+    out_text(out, "state", item_state(item));
+    out_int(out, "runs_wanted", item->runs_wanted);
+    out_int(out, "runs_answered", item->runs_answered);
+    out_int(out, "runs_failed", item->runs_failed);
+    out_int(out, "runs_unanswered", item->runs_unanswered);
+    out_name(out, "given_up_reason", item->given_up ? item->given_up_reason : "");
+    out_int(out, "milliseconds", item->milliseconds);
+    out_close(out, '}');
+}
+
+void job_json_with_items(struct json_out *out, const struct job *job, int64_t eta_ms)
+{
+    out_open(out, NULL, '{');
+    members(out, job, eta_ms);
+    out_open(out, "items", '[');
+    for (int i = 0; i < job->item_count; i++) {
+        item_json(out, job, &job->items[i]);
+    }
+    out_close(out, ']');
+    out_close(out, '}');
+}

@@ -1,0 +1,374 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/text.h"
+#include "daemon/evidence/matrix.h"
+
+enum { COLUMN_MIN = 6, COLUMN_TITLE = 12, COLUMN_GAP = 2, PAGE_WIDTH = 100 };
+
+/* What a cell without a code shows; a code stands only where it was measured. */
+static const char *sign_of(enum solution_state state)
+{
+    switch (state) {
+    case SOLUTION_UNMEASURED:
+        return "·";
+    case SOLUTION_INCONCLUSIVE:
+        return "?";
+    case SOLUTION_STALE:
+        return "~";
+    case SOLUTION_FAILING:
+        return "!";
+    case SOLUTION_UNSUPPORTED:
+        return "–";
+    case SOLUTION_ABSENT:
+    case SOLUTION_MEASURED:
+        break;
+    }
+    return "";
+}
+
+static const char *meaning_of(enum solution_state state)
+{
+    switch (state) {
+    case SOLUTION_UNMEASURED:
+        return "not measured here";
+    case SOLUTION_INCONCLUSIVE:
+        return "measured, but the proof is not complete";
+    case SOLUTION_STALE:
+        return "measured too long ago";
+    case SOLUTION_FAILING:
+        return "runs crash, time out or break the protocol";
+    case SOLUTION_UNSUPPORTED:
+        return "cannot be computed here";
+    case SOLUTION_ABSENT:
+    case SOLUTION_MEASURED:
+        break;
+    }
+    return "";
+}
+
+enum { MARK_SIZE = 16 };
+
+/* "¹²" for 12, "" for 0. */
+static const char *footnote_mark(int number, char ret_mark[MARK_SIZE])
+{
+    static const char *const digits[] = {
+        "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"
+    };
+
+    snprintf(ret_mark, MARK_SIZE, "%s%s%s",
+             number >= 100 ? digits[number / 100 % 10] : "",
+             number >= 10 ? digits[number / 10 % 10] : "",
+             number >= 1 ? digits[number % 10] : "");
+    return ret_mark;
+}
+
+static void cell_text(const struct matrix *m, int row, int column, char *ret_text,
+                      size_t size)
+{
+    const struct solution *s = matrix_solution(m, row, column);
+    char mark[MARK_SIZE];
+
+    snprintf(ret_text, size, "%s%s%s",
+             s->state == SOLUTION_MEASURED ? s->code : sign_of(s->state),
+             footnote_mark(m->table->rows[row].cells[column].footnote, mark),
+             matrix_agrees(m, row, column) == 0 ? " ≠" : "");
+}
+
+/* How many cells are in each state, and how many agree with the documents or do not. */
+struct tally {
+    int states[SOLUTION_ABSENT + 1];
+    int agree, differ;
+};
+
+static struct tally count_cells(const struct matrix *m)
+{
+    struct tally t = { .agree = 0 };
+
+    for (int r = 0; r < m->table->row_count; r++) {
+        for (int c = 0; c < m->table->column_count; c++) {
+            int agrees = matrix_agrees(m, r, c);
+
+            t.states[matrix_solution(m, r, c)->state]++;
+            t.agree += agrees == 1;
+            t.differ += agrees == 0;
+        }
+    }
+    return t;
+}
+
+static void fact(struct buf *buf, const char *name, const char *text)
+{
+    enum { NAME_WIDTH = 13 };
+
+    buf_pad(buf, name, NAME_WIDTH);
+    text_wrap(buf, text, PAGE_WIDTH, NAME_WIDTH);
+}
+
+static void evidence_fact(const struct matrix *m, const struct tally *t, struct buf *buf)
+{
+    char line[256];
+    char runs[TEXT_NUMBER_SIZE];
+    char iterations[TEXT_NUMBER_SIZE];
+    int64_t run_sum = 0;
+    int64_t iteration_sum = 0;
+    int cells = m->table->row_count * m->table->column_count - t->states[SOLUTION_ABSENT];
+
+    for (int i = 0; i < m->variant_count; i++) {
+        run_sum += m->variants[i].known.runs;
+        iteration_sum += m->variants[i].known.iterations;
+    }
+    snprintf(line, sizeof line, "%d variants, %s runs, %s iterations", m->variant_count,
+             text_number(run_sum, runs), text_number(iteration_sum, iterations));
+    fact(buf, "Evidence", line);
+    snprintf(line, sizeof line, "%d of %d measured; %d as documented, %d different",
+             t->states[SOLUTION_MEASURED], cells, t->agree, t->differ);
+    fact(buf, "Codes", line);
+}
+
+static void header(const struct matrix *m, const struct tally *t, struct buf *buf)
+{
+    char when[CLOCK_RFC3339_SIZE];
+
+    clock_rfc3339(m->as_of_ms, when);
+    buf_puts(buf, "reprod: sources of non-determinism and their solutions, measured\n\n");
+    fact(buf, "Table", m->table->title);
+    if (m->has_environment) {
+        char line[CASE_TITLE_SIZE + DIGEST_TEXT_SIZE + 8];
+
+        snprintf(line, sizeof line, "%s (%.8s)", m->environment.title, m->environment.id);
+        fact(buf, "Environment", line);
+    } else {
+        fact(buf, "Environment", "none: nothing has been run here yet");
+    }
+    fact(buf, "As of", when);
+    evidence_fact(m, t, buf);
+    buf_putc(buf, '\n');
+}
+
+static int column_width(const struct matrix *m, int column)
+{
+    int width = text_wrapped_width(m->table->columns[column].title, COLUMN_TITLE);
+
+    width = width < COLUMN_MIN ? COLUMN_MIN : width;
+    for (int r = 0; r < m->table->row_count; r++) {
+        char text[SOLUTION_CODE_SIZE + MARK_SIZE + 8];
+        int w;
+
+        cell_text(m, r, column, text, sizeof text);
+        /* A mark may stand in the gap. */
+        w = text_width(text) - (m->table->rows[r].cells[column].footnote > 0);
+        width = w > width ? w : width;
+    }
+    return width;
+}
+
+static int title_width(const struct profile_table *t)
+{
+    int width = text_width("SOURCE");
+
+    for (int r = 0; r < t->row_count; r++) {
+        int w = text_width(t->rows[r].title);
+
+        width = w > width ? w : width;
+    }
+    return width + COLUMN_GAP;
+}
+
+static void end_line(struct buf *buf)
+{
+    while (buf->length > 0 && buf->data[buf->length - 1] == ' ') {
+        buf->length--;
+    }
+    buf_putc(buf, '\n');
+}
+
+/* Column titles over as many lines as the longest needs. */
+static void titles(const struct matrix *m, int first, struct buf *buf)
+{
+    bool more = true;
+
+    for (int line = 0; more; line++) {
+        more = false;
+        buf_pad(buf, line == 0 ? "SOURCE" : "", first);
+        for (int c = 0; c < m->table->column_count; c++) {
+            const char *title = m->table->columns[c].title;
+            char part[64];
+
+            more |= text_wrapped_line(title, COLUMN_TITLE, line + 1, part, sizeof part);
+            text_wrapped_line(title, COLUMN_TITLE, line, part, sizeof part);
+            buf_pad(buf, part, column_width(m, c) + COLUMN_GAP);
+        }
+        end_line(buf);
+    }
+    for (int i = 0; i < first - COLUMN_GAP; i++) {
+        buf_puts(buf, "─");
+    }
+    for (int c = 0; c < m->table->column_count; c++) {
+        buf_puts(buf, "  ");
+        for (int i = column_width(m, c); i > 0; i--) {
+            buf_puts(buf, "─");
+        }
+    }
+    buf_putc(buf, '\n');
+}
+
+static void rows(const struct matrix *m, struct buf *buf)
+{
+    int first = title_width(m->table);
+
+    titles(m, first, buf);
+    for (int r = 0; r < m->table->row_count; r++) {
+        buf_pad(buf, m->table->rows[r].title, first);
+        for (int c = 0; c < m->table->column_count; c++) {
+            char text[SOLUTION_CODE_SIZE + MARK_SIZE + 8];
+
+            cell_text(m, r, c, text, sizeof text);
+            buf_pad(buf, text, column_width(m, c) + COLUMN_GAP);
+        }
+        end_line(buf);
+    }
+    buf_putc(buf, '\n');
+}
+
+struct legend {
+    struct buf *buf;
+    int width; /* of the signs, with the gap after them */
+};
+
+static struct legend legend_of(const struct matrix *m, struct buf *buf)
+{
+    struct legend legend = { .buf = buf, .width = 6 };
+
+    for (int i = 0; i < m->table->recipe_count; i++) {
+        int width = text_width(m->table->recipes[i].name) + COLUMN_GAP;
+
+        legend.width = width > legend.width ? width : legend.width;
+    }
+    return legend;
+}
+
+static void explain(const struct legend *legend, const char *sign, const char *meaning)
+{
+    buf_puts(legend->buf, "  ");
+    buf_pad(legend->buf, sign, legend->width);
+    text_wrap(legend->buf, meaning, PAGE_WIDTH, legend->width + 2);
+}
+
+static bool code_in_use(const struct matrix *m, const char *name)
+{
+    int cells = m->table->row_count * m->table->column_count;
+    size_t length = strlen(name);
+
+    for (int i = 0; i < cells; i++) {
+        const char *code = m->solutions[i].code;
+
+        for (const char *at = strstr(code, name); at; at = strstr(at + 1, name)) {
+            if ((at == code || at[-1] == ' ') && (!at[length] || at[length] == ' ')) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void explain_signs(const struct matrix *m, const struct tally *t, struct buf *buf)
+{
+    static const enum solution_state states[] = { SOLUTION_UNMEASURED,
+                                                  SOLUTION_INCONCLUSIVE, SOLUTION_STALE,
+                                                  SOLUTION_FAILING,
+                                                  SOLUTION_UNSUPPORTED };
+    struct legend legend = legend_of(m, buf);
+
+    for (int i = 0; i < m->table->recipe_count; i++) {
+        if (code_in_use(m, m->table->recipes[i].name)) {
+            explain(&legend, m->table->recipes[i].name, m->table->recipes[i].title);
+        }
+    }
+    if (code_in_use(m, "NS")) {
+        explain(&legend, "NS", "no solution: no recipe was seen to make it reproducible");
+    }
+    if (code_in_use(m, "NS!")) {
+        explain(&legend, "NS!", "no solution: asking for determinism raises an error");
+    }
+    if (code_in_use(m, "DET")) {
+        explain(&legend, "DET", "reproducible without any recipe");
+    }
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (t->states[states[i]] > 0) {
+            explain(&legend, sign_of(states[i]), meaning_of(states[i]));
+        }
+    }
+    if (t->states[SOLUTION_ABSENT] > 0) {
+        explain(&legend, "", "(blank) the documents have no such cell");
+    }
+    if (t->differ > 0) {
+        explain(&legend, "≠", "not what the documents say; see below");
+    }
+}
+
+static void footnotes(const struct matrix *m, struct buf *buf)
+{
+    struct legend legend = legend_of(m, buf);
+    int last = 0;
+
+    for (int r = 0; r < m->table->row_count; r++) {
+        for (int c = 0; c < m->table->column_count; c++) {
+            const struct profile_cell *cell = &m->table->rows[r].cells[c];
+            char mark[MARK_SIZE];
+
+            if (cell->footnote > last) {
+                last = cell->footnote;
+                explain(&legend, footnote_mark(last, mark), cell->note);
+            }
+        }
+    }
+}
+
+/* A line for each cell that needs words: a departure from the documents, or a proof that
+ * is not complete. */
+static void remarks(const struct matrix *m, struct buf *buf)
+{
+    bool first = true;
+
+    for (int r = 0; r < m->table->row_count; r++) {
+        for (int c = 0; c < m->table->column_count; c++) {
+            const struct profile_cell *cell = &m->table->rows[r].cells[c];
+            const struct solution *s = matrix_solution(m, r, c);
+            char line[VERDICT_REASON_SIZE + 2 * CASE_TITLE_SIZE];
+
+            if (s->state == SOLUTION_ABSENT || s->state == SOLUTION_UNMEASURED ||
+                (s->state == SOLUTION_MEASURED && matrix_agrees(m, r, c) != 0)) {
+                continue;
+            }
+            if (s->state == SOLUTION_MEASURED) {
+                snprintf(line, sizeof line, "%s, %s: measured %s, documented %s",
+                         m->table->rows[r].workload, m->table->columns[c].title, s->code,
+                         cell->documented);
+            } else {
+                snprintf(line, sizeof line, "%s, %s: %s: %s", m->table->rows[r].workload,
+                         m->table->columns[c].title, solution_state_name(s->state),
+                         s->reason);
+            }
+            buf_puts(buf, first ? "\n" : "");
+            first = false;
+            buf_puts(buf, "  * ");
+            text_wrap(buf, line, PAGE_WIDTH, 4);
+        }
+    }
+}
+
+void matrix_text(const struct matrix *m, struct buf *buf)
+{
+    struct tally t = count_cells(m);
+
+    header(m, &t, buf);
+    rows(m, buf);
+    explain_signs(m, &t, buf);
+    footnotes(m, buf);
+    remarks(m, buf);
+    buf_putc(buf, '\n');
+    matrix_facts_text(m, buf);
+}

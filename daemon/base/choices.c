@@ -1,0 +1,44 @@
+#include "daemon/base/choices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "daemon/base/nearest.h"
+
+bool choices_hold(const struct choices *choices, const char *name)
+{
+    for (int i = 0; i < choices->count; i++) {
+        if (strcmp(choices->names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void choices_add(struct choices *choices, const char *name)
+{
+    if (choices_hold(choices, name)) {
+        return;
+    }
+    choices->names =
+        xrealloc(choices->names, (size_t)(choices->count + 1) * sizeof *choices->names);
+    choices->names[choices->count++] = xstrdup(name);
+}
+
+void choices_release(struct choices *choices)
+{
+    for (int i = 0; i < choices->count; i++) {
+        free(choices->names[i]);
+    }
+    free(choices->names);
+    *choices = (struct choices){ .count = 0 };
+}
+
+char *choices_suggestion(const struct choices *choices, const char *name)
+{
+    const char *near =
+        nearest_name(name, (const char *const *)choices->names, choices->count);
+
+    return near ? xasprintf("; did you mean '%s'?", near) : xstrdup("");
+}

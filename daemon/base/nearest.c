@@ -1,0 +1,47 @@
+#include "daemon/base/nearest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MAX_COMPARED = 64 };
+
+/* Levenshtein distance of the first NAME_MAX_COMPARED characters, one row at a time
+ * (Wagner and Fischer 1974). */
+static int edit_distance(const char *a, const char *b)
+{
+    int row[NAME_MAX_COMPARED + 1];
+    int width = (int)strnlen(b, NAME_MAX_COMPARED);
+
+    for (int j = 0; j <= width; j++) {
+        row[j] = j;
+    }
+    for (int i = 1; a[i - 1] && i <= NAME_MAX_COMPARED; i++) {
+        int diagonal = row[0];
+
+        row[0] = i;
+        for (int j = 1; j <= width; j++) {
+            int change = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            row[j] = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < row[j] ? change : row[j];
+        }
+    }
+    return row[width];
+}
+
+const char *nearest_name(const char *name, const char *const *names, int count)
+{
+    const char *best = NULL;
+    int best_distance = (int)strlen(name) / 3 + 2;
+
+    for (int i = 0; i < count; i++) {
+        int distance = edit_distance(name, names[i]);
+
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = names[i];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,116 @@
+#include "daemon/base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int columns_of(const char *text, size_t length)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    }
+    return n;
+}
+
+int text_width(const char *text)
+{
+    return columns_of(text, strlen(text));
+}
+
+/* Bytes of TEXT that one line of WIDTH columns takes: at least one word. */
+static size_t line_length(const char *text, int width)
+{
+    size_t best = strcspn(text, " ");
+
+    for (size_t at = best; text[at];) {
+        size_t end = at + 1 + strcspn(text + at + 1, " ");
+
+        if (columns_of(text, end) > width) {
+            break;
+        }
+        best = end;
+        at = end;
+    }
+    return best;
+}
+
+void text_wrap(struct buf *buf, const char *text, int width, int indent)
+{
+    for (bool first = true; first || *text; first = false) {
+        size_t length = line_length(text, width - indent);
+
+        if (!first) {
+            buf_pad(buf, "", indent);
+        }
+        buf_add(buf, text, length);
+        buf_putc(buf, '\n');
+        text += length;
+        text += strspn(text, " ");
+    }
+}
+
+bool text_wrapped_line(const char *text, int width, int line, char *ret_line, size_t size)
+{
+    for (int i = 0; *text; i++) {
+        size_t length = line_length(text, width);
+
+        if (i == line) {
+            snprintf(ret_line, size, "%.*s", (int)length, text);
+            return true;
+        }
+        text += length;
+        text += strspn(text, " ");
+    }
+    ret_line[0] = '\0';
+    return false;
+}
+
+int text_wrapped_width(const char *text, int width)
+{
+    int widest = 0;
+
+    while (*text) {
+        size_t length = line_length(text, width);
+        int columns = columns_of(text, length);
+
+        widest = columns > widest ? columns : widest;
+        text += length;
+        text += strspn(text, " ");
+    }
+    return widest;
+}
+
+const char *text_number(int64_t value, char ret_text[TEXT_NUMBER_SIZE])
+{
+    char digits[TEXT_NUMBER_SIZE];
+    int length = snprintf(digits, sizeof digits, "%" PRId64, value);
+    int to = 0;
+
+    for (int i = 0; i < length; i++) {
+        int left = length - i;
+
+        if (i > 0 && left % 3 == 0 && digits[i - 1] != '-') {
+            ret_text[to++] = ',';
+        }
+        ret_text[to++] = digits[i];
+    }
+    ret_text[to] = '\0';
+    return ret_text;
+}
+
+const char *text_bound(double bound, char ret_text[TEXT_NUMBER_SIZE])
+{
+    double percent = bound * 100;
+    int places = percent >= 10 ? 0 : percent >= 1 ? 1 : 3;
+    double scale = places == 0 ? 1 : places == 1 ? 10 : 1000;
+
+    if (!(bound < 1)) {
+        return "-";
+    }
+    snprintf(ret_text, TEXT_NUMBER_SIZE, "< %.*f %%", places,
+             ceil(percent * scale) / scale);
+    return ret_text;
+}

@@ -1,0 +1,38 @@
+/* The daemon's configuration: defaults, then one JSON file (--config), then options.
+ * Commands and library paths come from here only, never over HTTP. */
+#ifndef DAEMON_CONFIG_CONFIG_H
+#define DAEMON_CONFIG_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+
+struct config {
+    char *address; /* numeric address to listen on */
+    int port;
+    char *data;            /* folder of the database; created if it is missing */
+    bool survey;           /* start a survey on a new database */
+    int stale_after_hours; /* a reproducible cell is stale after this; 0: never */
+    int connection_limit;
+    int grace_ms;     /* between SIGTERM and SIGKILL of a worker */
+    json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
+    json_t *profiles; /* array of paths of further profile tables */
+    json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */
+    json_t *hosts;       /* array of {"name","launch":[argv]}; empty: this host */
+    json_t
+        *workloads; /* array of complete external workloads (daemon/config/external.h) */
+};
+
+void config_init(struct config *config); /* the defaults */
+void config_release(struct config *config);
+
+/* Reads FILE over what CONFIG has.  ERR_INVALID or ERR_IO: the message names the file,
+ * the key as JSON pointer, and the reason. */
+enum err_code config_read(struct config *config, const char *file, struct err *err);
+
+/* Sets address and port from "ADDRESS:PORT", "[ADDRESS]:PORT" or "PORT". */
+enum err_code config_set_listen(struct config *config, const char *text, struct err *err);
+
+#endif

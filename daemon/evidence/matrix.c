@@ -1,0 +1,225 @@
+#include "daemon/evidence/matrix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "daemon/evidence/matrix_relations.h"
+
+void matrix_init(struct matrix *matrix, const struct profile_table *table,
+                 int64_t as_of_ms, bool historic, int64_t stale_after_ms)
+{
+    *matrix = (struct matrix){ .table = table,
+                               .as_of_ms = as_of_ms,
+                               .historic = historic,
+                               .stale_after_ms = stale_after_ms,
+                               .valid_until_ms = INT64_MAX };
+}
+
+void matrix_release(struct matrix *matrix)
+{
+    free(matrix->environment_json);
+    free(matrix->variants);
+    free(matrix->bases);
+    free(matrix->bits);
+    free(matrix->solutions);
+    *matrix = (struct matrix){ .table = NULL };
+}
+
+/* The history keeps no time of the last run, so there a verdict counts from when it, or
+ * the number of digests, last changed: too early, but never too fresh. */
+static int64_t last_evidence_ms(const struct matrix *m, const struct cell *cell)
+{
+    return m->historic ? cell->changed_ms : cell->evidence.last_completed_ms;
+}
+
+static enum verdict verdict_of(struct matrix *m, const struct cell *cell)
+{
+    int64_t last_ms = last_evidence_ms(m, cell);
+    enum verdict verdict =
+        verdict_at(cell->verdict, last_ms, m->as_of_ms, m->stale_after_ms);
+
+    if (verdict == VERDICT_REPRODUCIBLE && m->stale_after_ms > 0 && !m->historic &&
+        last_ms + m->stale_after_ms < m->valid_until_ms) {
+        m->valid_until_ms = last_ms + m->stale_after_ms;
+    }
+    return verdict;
+}
+
+static bool is_of(const struct matrix_variant *v, const struct cell *cell)
+{
+    return strcmp(v->workload, cell->key.workload) == 0 &&
+           strcmp(v->variant, cell->key.variant) == 0;
+}
+
+static struct matrix_variant *begin_variant(struct matrix *m, const struct cell *cell)
+{
+    struct matrix_variant *v;
+
+    m->variants =
+        xrealloc(m->variants, (size_t)(m->variant_count + 1) * sizeof *m->variants);
+    v = &m->variants[m->variant_count++];
+    *v = (struct matrix_variant){ .known = VARIANT_KNOWLEDGE_INIT,
+                                  .version = cell->key.version };
+    copy_text(v->workload, sizeof v->workload, cell->key.workload);
+    copy_text(v->variant, sizeof v->variant, cell->key.variant);
+    return v;
+}
+
+static void carry(struct matrix_variant *v, const struct cell *cell)
+{
+    int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED];
+    int64_t timed = runs - cell->evidence.disturbed;
+
+    v->cell = cell->id;
+    v->is_control = cell->is_control;
+    v->distinct_digests = cell->evidence.distinct_digests;
+    v->seed = cell->key.seed;
+    v->mean_ns = timed > 0 ? cell->median_ns_sum / timed : 0;
+    v->times = cell->times;
+    copy_text(v->digest, sizeof v->digest, cell->digest);
+    copy_text(v->size, sizeof v->size, cell->key.size);
+    copy_text(v->dtype, sizeof v->dtype, cell->key.dtype);
+}
+
+static void add_base(struct matrix *m, const struct cell *cell)
+{
+    if (cell->is_control && cell->times.runs >= TIMES_COST_RUNS) {
+        m->bases = xrealloc(m->bases, (size_t)(m->base_count + 1) * sizeof *m->bases);
+        m->bases[m->base_count++] = (struct matrix_base){ cell->key, cell->times };
+    }
+}
+
+void matrix_add(struct matrix *m, const struct cell *cell)
+{
+    struct matrix_variant *v =
+        m->variant_count > 0 ? &m->variants[m->variant_count - 1] : NULL;
+    struct variant_knowledge before;
+
+    add_base(m, cell);
+    matrix_relations_add(m, cell);
+    if (!v || !is_of(v, cell)) {
+        v = begin_variant(m, cell);
+    } else if (cell->key.version > v->version) {
+        m->variant_count--;
+        v = begin_variant(m, cell);
+    } else if (cell->key.version < v->version) {
+        return;
+    }
+    before = v->known;
+    variant_knowledge_join(&v->known, verdict_of(m, cell), cell->reason, &cell->evidence);
+    if (v->known.verdict != before.verdict ||
+        (v->known.cases > before.cases &&
+         (before.cases == 0 || v->known.weakest_runs < before.weakest_runs))) {
+        carry(v, cell);
+    }
+}
+
+/* Of each workload only the newest version counts, whichever variant brought it. */
+static void drop_superseded(struct matrix *m)
+{
+    int kept = 0;
+
+    for (int i = 0; i < m->variant_count;) {
+        int end = i;
+        int newest = 0;
+
+        while (end < m->variant_count &&
+               strcmp(m->variants[end].workload, m->variants[i].workload) == 0) {
+            newest =
+                m->variants[end].version > newest ? m->variants[end].version : newest;
+            end++;
+        }
+        for (; i < end; i++) {
+            if (m->variants[i].version == newest) {
+                m->variants[kept++] = m->variants[i];
+            }
+        }
+    }
+    m->variant_count = kept;
+}
+
+static bool same_case(const struct matrix_variant *v, const struct case_key *key)
+{
+    return strcmp(v->workload, key->workload) == 0 && v->version == key->version &&
+           strcmp(v->size, key->size) == 0 && strcmp(v->dtype, key->dtype) == 0 &&
+           v->seed == key->seed;
+}
+
+/* As cells_get_control does: the first control by name that has enough runs. */
+static void tell_cost(const struct matrix *m, struct matrix_variant *v)
+{
+    for (int i = 0; i < m->base_count && !v->is_control; i++) {
+        if (same_case(v, &m->bases[i].key)) {
+            v->cost = times_cost(&v->times, &m->bases[i].times);
+            copy_text(v->cost_against, sizeof v->cost_against, m->bases[i].key.variant);
+            return;
+        }
+    }
+}
+
+const struct matrix_variant *matrix_find(const struct matrix *m, const char *workload,
+                                         const char *variant)
+{
+    for (int i = 0; i < m->variant_count; i++) {
+        if (strcmp(m->variants[i].workload, workload) == 0 &&
+            strcmp(m->variants[i].variant, variant) == 0) {
+            return &m->variants[i];
+        }
+    }
+    return NULL;
+}
+
+static struct solution derive(const struct matrix *m, const char *workload,
+                              const struct profile_cell *cell)
+{
+    static const struct variant_knowledge unknown = VARIANT_KNOWLEDGE_INIT;
+    struct variant_knowledge known[PROFILE_RECIPES_MAX];
+
+    if (cell->absent) {
+        return (struct solution){ .state = SOLUTION_ABSENT, .difference_bound = 1 };
+    }
+    for (int i = 0; i < cell->choice_count; i++) {
+        const char *variant = cell->choices[i].variant;
+        const struct matrix_variant *v =
+            variant ? matrix_find(m, workload, variant) : NULL;
+
+        known[i] = v ? v->known : unknown;
+    }
+    return solution_derive(cell->choices, known, cell->choice_count);
+}
+
+void matrix_settle(struct matrix *m)
+{
+    const struct profile_table *t = m->table;
+    size_t cells = (size_t)t->row_count * (size_t)t->column_count;
+
+    drop_superseded(m);
+    for (int i = 0; i < m->variant_count; i++) {
+        tell_cost(m, &m->variants[i]);
+        matrix_relations_tell(m, &m->variants[i]);
+    }
+    m->solutions = xcalloc(cells + 1, sizeof *m->solutions);
+    for (int row = 0; row < t->row_count; row++) {
+        for (int column = 0; column < t->column_count; column++) {
+            m->solutions[row * t->column_count + column] =
+                derive(m, t->rows[row].workload, &t->rows[row].cells[column]);
+        }
+    }
+}
+
+const struct solution *matrix_solution(const struct matrix *m, int row, int column)
+{
+    return &m->solutions[row * m->table->column_count + column];
+}
+
+int matrix_agrees(const struct matrix *m, int row, int column)
+{
+    const struct solution *s = matrix_solution(m, row, column);
+    const char *documented = m->table->rows[row].cells[column].documented;
+
+    if (s->state != SOLUTION_MEASURED || !documented) {
+        return -1;
+    }
+    return strcmp(s->code, documented) == 0;
+}

@@ -1,0 +1,98 @@
+/* The documents view of the matrix: every row and column of a table of profiles with the
+ * code that the cells of one environment earn, and the measured facts behind it.  Pure:
+ * cells come in one by one, in the order of cells_each. */
+#ifndef DAEMON_EVIDENCE_MATRIX_H
+#define DAEMON_EVIDENCE_MATRIX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/buf.h"
+#include "daemon/base/json_out.h"
+#include "daemon/evidence/profile.h"
+#include "daemon/evidence/relation.h"
+#include "daemon/evidence/solution.h"
+#include "daemon/jobs/cell.h"
+#include "daemon/jobs/environment.h"
+
+/* What is known about one variant of one workload, over its cases. */
+struct matrix_variant {
+    char workload[CASE_NAME_SIZE];
+    int version;
+    char variant[CASE_NAME_SIZE];
+    bool is_control;
+    struct variant_knowledge known;
+    int64_t cell;                  /* the one whose verdict it carries */
+    char digest[DIGEST_TEXT_SIZE]; /* of that cell */
+    int64_t distinct_digests;      /* of that cell */
+    char size[CASE_NAME_SIZE], dtype[CASE_NAME_SIZE]; /* of that cell */
+    uint64_t seed;                                    /* of that cell */
+    int64_t mean_ns;                   /* of that cell's iterations; 0: unknown */
+    struct quartiles times;            /* of that cell */
+    struct cost cost;                  /* of that cell; not known of controls */
+    char cost_against[CASE_NAME_SIZE]; /* the control's variant */
+    const struct relation *relation;   /* what is expected of its digest; NULL: nothing */
+    enum relation_seen seen;           /* of it, in all cases (matrix_relations.h) */
+    const struct case_key *seen_in;    /* one of them; NULL: there is none */
+};
+
+/* The times of a control's case: what costs are told against. */
+struct matrix_base {
+    struct case_key key;
+    struct quartiles times;
+};
+
+/* The digest of a case that has one, where something is expected of it. */
+struct matrix_bits {
+    struct case_key key;
+    char digest[DIGEST_TEXT_SIZE];
+};
+
+struct matrix {
+    const struct profile_table *table; /* borrowed */
+    const struct relations *relations; /* borrowed; NULL: none are expected */
+    int64_t as_of_ms;
+    bool historic;          /* as_of was asked for */
+    int64_t stale_after_ms; /* 0: never */
+    int64_t valid_until_ms; /* when time alone changes it: the next cell becomes stale */
+    bool has_environment;
+    struct environment environment;
+    char *environment_json;          /* owned; NULL without an environment */
+    struct matrix_variant *variants; /* by workload, then variant */
+    int variant_count;
+    struct matrix_base *bases; /* in the order the cells came in */
+    int base_count;
+    struct matrix_bits *bits; /* likewise */
+    int bits_count;
+    struct solution *solutions; /* row by row; absent cells have SOLUTION_ABSENT */
+};
+
+void matrix_init(struct matrix *matrix, const struct profile_table *table,
+                 int64_t as_of_ms, bool historic, int64_t stale_after_ms);
+void matrix_release(struct matrix *matrix);
+
+/* Takes in one cell of the environment.  `relations` are set before the first. */
+void matrix_add(struct matrix *matrix, const struct cell *cell);
+
+/* After the last cell: drops what a newer version supersedes and derives the codes. */
+void matrix_settle(struct matrix *matrix);
+
+const struct solution *matrix_solution(const struct matrix *matrix, int row, int column);
+
+/* NULL if no cell told of it. */
+const struct matrix_variant *matrix_find(const struct matrix *matrix,
+                                         const char *workload, const char *variant);
+
+/* Whether the code is the documented one: 1, 0, or -1 where one of the two is missing. */
+int matrix_agrees(const struct matrix *matrix, int row, int column);
+
+void matrix_json(const struct matrix *matrix, struct json_out *out);
+void matrix_csv(const struct matrix *matrix, struct buf *buf);
+
+/* For a terminal, at most 120 columns. */
+void matrix_text(const struct matrix *matrix, struct buf *buf);
+
+/* The measured facts below it: a line a variant. */
+void matrix_facts_text(const struct matrix *matrix, struct buf *buf);
+
+#endif

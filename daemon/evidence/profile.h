@@ -1,0 +1,87 @@
+/* Profiles: framework eras as data.  A table is one JSON file (those in
+ * workloads/profiles/ are built in, the configuration may name more): columns (profiles),
+ * recipes, and for each row which variant each recipe gives the workload.  Format:
+ * workloads/profiles/README.md. */
+#ifndef DAEMON_EVIDENCE_PROFILE_H
+#define DAEMON_EVIDENCE_PROFILE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "daemon/base/err.h"
+#include "daemon/evidence/catalogue.h"
+
+enum { PROFILE_RECIPES_MAX = 8 };
+
+struct profile_recipe {
+    const char *name;  /* "TCD" */
+    const char *title; /* "set TF_CUDNN_DETERMINISTIC to 1 or true" */
+};
+
+/* What one recipe does to one workload in one profile. */
+struct profile_choice {
+    const char *recipe;  /* "none", or the name of a recipe of the column, in its order */
+    const char *variant; /* NULL: asking for determinism raises an error instead */
+};
+
+/* One cell as the documents have it. */
+struct profile_cell {
+    bool absent; /* the documents have no such cell */
+    struct profile_choice choices[PROFILE_RECIPES_MAX]; /* the first is "none" */
+    int choice_count;
+    const char *documented; /* the documents' solution code; NULL: they give none */
+    const char *note;       /* footnote; NULL: none */
+    int footnote;           /* its number, from 1, equal notes being one; 0: none */
+};
+
+struct profile_column {
+    const char *id, *title;
+};
+
+struct profile_row {
+    const char *workload, *title;
+    const struct profile_cell *cells; /* one a column */
+};
+
+struct profile_table {
+    const char *file; /* the name it was parsed with */
+    const char *id, *title, *source;
+    const struct profile_recipe *recipes;
+    int recipe_count;
+    const struct profile_column *columns;
+    int column_count;
+    const struct profile_row *rows;
+    int row_count;
+};
+
+/* Parses one table; NAME (a file name) is for messages.  ERR_INVALID names the file and
+ * the JSON pointer.  Caller frees with profile_free. */
+enum err_code profile_parse(const char *name, const char *text, size_t length,
+                            struct profile_table **ret_table, struct err *err);
+void profile_free(struct profile_table *table); /* NULL is fine */
+
+/* Every workload the table names is in the catalogue, and every variant exists there, for
+ * some backend.  With MAY_LACK, workloads that the catalogue lacks are passed over.
+ * ERR_INVALID names file, pointer and the nearest name. */
+enum err_code profile_check(const struct profile_table *table,
+                            const struct catalogue *catalogue, bool may_lack,
+                            struct err *err);
+
+/* The tables that are built in, "documents-2020" first, then those of FILES (array of
+ * paths, borrowed; NULL: none) in that order.  ERR_INVALID or ERR_IO names the file.
+ * Caller frees with profile_set_free. */
+struct profile_set;
+enum err_code profile_set_load(const json_t *files, struct profile_set **ret_set,
+                               struct err *err);
+
+/* As profile_check for each table.  Those that are built in may name workloads that no
+ * worker has: a fleet may run workers of its own, and what they lack stays unmeasured. */
+enum err_code profile_set_check(const struct profile_set *set,
+                                const struct catalogue *catalogue, struct err *err);
+void profile_set_free(struct profile_set *set); /* NULL is fine */
+int profile_set_count(const struct profile_set *set);
+const struct profile_table *profile_set_at(const struct profile_set *set, int index);
+const struct profile_table *profile_set_find(const struct profile_set *set,
+                                             const char *id);
+
+#endif

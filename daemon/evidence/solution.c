@@ -1,0 +1,198 @@
+#include "daemon/evidence/solution.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *solution_state_name(enum solution_state state)
+{
+    static const char *const names[] = {
+        [SOLUTION_MEASURED] = "measured",     [SOLUTION_INCONCLUSIVE] = "inconclusive",
+        [SOLUTION_UNMEASURED] = "unmeasured", [SOLUTION_STALE] = "stale",
+        [SOLUTION_FAILING] = "failing",       [SOLUTION_UNSUPPORTED] = "unsupported",
+        [SOLUTION_ABSENT] = "absent",
+    };
+
+    return names[state];
+}
+
+static int precedence(enum verdict verdict)
+{
+    static const int order[VERDICT_COUNT] = {
+        [VERDICT_VARIES] = 6,     [VERDICT_FAILING] = 5,      [VERDICT_REPRODUCIBLE] = 4,
+        [VERDICT_STALE] = 3,      [VERDICT_INCONCLUSIVE] = 2, [VERDICT_UNSUPPORTED] = 1,
+        [VERDICT_UNMEASURED] = 0,
+    };
+
+    return order[verdict];
+}
+
+void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
+                            const char *reason, const struct evidence *evidence)
+{
+    if (precedence(verdict) < precedence(k->verdict)) {
+        return;
+    }
+    if (verdict != k->verdict) {
+        *k = (struct variant_knowledge){ .verdict = verdict };
+    }
+    if (k->cases == 0 || evidence->runs[OUTCOME_COMPLETED] < k->weakest_runs) {
+        snprintf(k->reason, sizeof k->reason, "%s", reason);
+        k->weakest_runs = evidence->runs[OUTCOME_COMPLETED];
+    }
+    k->cases++;
+    k->runs += evidence->runs[OUTCOME_COMPLETED];
+    k->iterations += evidence->iterations;
+    if (evidence->devices > k->devices) {
+        k->devices = evidence->devices;
+    }
+}
+
+/* The state that keeps a choice from counting, or SOLUTION_MEASURED when it counts. */
+static enum solution_state settled(enum verdict verdict)
+{
+    switch (verdict) {
+    case VERDICT_REPRODUCIBLE:
+    case VERDICT_VARIES:
+    case VERDICT_UNSUPPORTED:
+        return SOLUTION_MEASURED;
+    case VERDICT_FAILING:
+        return SOLUTION_FAILING;
+    case VERDICT_STALE:
+        return SOLUTION_STALE;
+    case VERDICT_INCONCLUSIVE:
+        return SOLUTION_INCONCLUSIVE;
+    case VERDICT_UNMEASURED:
+    case VERDICT_COUNT:
+        break;
+    }
+    return SOLUTION_UNMEASURED;
+}
+
+/* The first choice that keeps the cell from having a code, worst state first. */
+static int find_obstacle(const struct profile_choice *choices,
+                         const struct variant_knowledge *known, int count,
+                         enum solution_state *ret_state)
+{
+    static const enum solution_state worst_first[] = {
+        SOLUTION_FAILING, SOLUTION_UNMEASURED, SOLUTION_INCONCLUSIVE, SOLUTION_STALE
+    };
+
+    for (size_t w = 0; w < sizeof worst_first / sizeof worst_first[0]; w++) {
+        for (int i = 0; i < count; i++) {
+            if (choices[i].variant && settled(known[i].verdict) == worst_first[w]) {
+                *ret_state = worst_first[w];
+                return i;
+            }
+        }
+    }
+    return -1;
+}
+
+/* The choices whose evidence is the same variant's count once. */
+static void sum_evidence(const struct profile_choice *choices,
+                         const struct variant_knowledge *known, int count,
+                         struct solution *s)
+{
+    for (int i = 0; i < count; i++) {
+        bool seen = !choices[i].variant;
+
+        for (int j = 0; j < i && !seen; j++) {
+            seen =
+                choices[j].variant && strcmp(choices[i].variant, choices[j].variant) == 0;
+        }
+        if (seen) {
+            continue;
+        }
+        s->runs += known[i].runs;
+        s->iterations += known[i].iterations;
+        if (known[i].devices > s->devices) {
+            s->devices = known[i].devices;
+        }
+    }
+}
+
+static void append_code(struct solution *s, const char *recipe)
+{
+    size_t used = strlen(s->code);
+
+    snprintf(s->code + used, sizeof s->code - used, "%s%s", used ? " or " : "", recipe);
+}
+
+__attribute__((format(printf, 3, 4))) static void
+doubt(struct solution *s, enum solution_state state, const char *format, ...)
+{
+    va_list args;
+
+    s->state = state;
+    s->code[0] = '\0';
+    va_start(args, format);
+    vsnprintf(s->reason, sizeof s->reason, format, args);
+    va_end(args);
+}
+
+/* Every choice is settled: names the recipes that work, or says that there is none, where
+ * it was seen to vary without one and with each. */
+static void name_code(const struct profile_choice *choices,
+                      const struct variant_knowledge *known, int count,
+                      struct solution *s)
+{
+    bool all_reproducible = true;
+    bool any_measured = false;
+    bool all_raise = count > 1;
+    const struct profile_choice *unsupported = NULL; /* the first recipe that is */
+    double weakest = 0;
+
+    for (int i = 0; i < count; i++) {
+        bool raises = !choices[i].variant;
+        bool good = !raises && known[i].verdict == VERDICT_REPRODUCIBLE;
+
+        all_reproducible &= good;
+        any_measured |= !raises && known[i].verdict != VERDICT_UNSUPPORTED;
+        all_raise &= i == 0 || raises;
+        if (i > 0 && !raises && !unsupported && known[i].verdict == VERDICT_UNSUPPORTED) {
+            unsupported = &choices[i];
+        }
+        if (good) {
+            double bound = verdict_difference_bound(known[i].weakest_runs);
+
+            weakest = bound > weakest ? bound : weakest;
+            if (i > 0) {
+                append_code(s, choices[i].recipe);
+            }
+        }
+    }
+    s->difference_bound = weakest > 0 ? weakest : 1;
+    if (!any_measured) {
+        doubt(s, SOLUTION_UNSUPPORTED, "no variant can be computed here");
+    } else if (all_reproducible) {
+        snprintf(s->code, sizeof s->code, "DET");
+    } else if (!choices[0].variant || known[0].verdict == VERDICT_UNSUPPORTED) {
+        doubt(s, SOLUTION_UNSUPPORTED, "what it is like without a recipe is not known");
+    } else if (known[0].verdict != VERDICT_VARIES) {
+        doubt(s, SOLUTION_INCONCLUSIVE,
+              "it is reproducible without a recipe, and not with all of them");
+    } else if (!s->code[0] && unsupported) {
+        doubt(s, SOLUTION_UNSUPPORTED, "%s: %.220s", unsupported->recipe,
+              known[unsupported - choices].reason);
+    } else if (!s->code[0]) {
+        snprintf(s->code, sizeof s->code, "%s", all_raise ? "NS!" : "NS");
+    }
+}
+
+struct solution solution_derive(const struct profile_choice *choices,
+                                const struct variant_knowledge *known, int count)
+{
+    struct solution s = { .state = SOLUTION_MEASURED, .difference_bound = 1 };
+    int obstacle = find_obstacle(choices, known, count, &s.state);
+
+    sum_evidence(choices, known, count, &s);
+    if (obstacle >= 0) {
+        snprintf(s.reason, sizeof s.reason, "%s: %.220s", choices[obstacle].variant,
+                 known[obstacle].reason);
+        return s;
+    }
+    name_code(choices, known, count, &s);
+    return s;
+}

@@ -1,0 +1,65 @@
+/* Solution codes: which recipes of a profile were seen to work for a workload in an
+ * environment.  Pure; codes are derived from verdicts, never quoted. */
+#ifndef DAEMON_EVIDENCE_SOLUTION_H
+#define DAEMON_EVIDENCE_SOLUTION_H
+
+#include <stdint.h>
+
+#include "daemon/evidence/profile.h"
+#include "daemon/evidence/verdict.h"
+
+enum { SOLUTION_CODE_SIZE = 128 };
+
+/* The state of a documents cell. */
+enum solution_state {
+    SOLUTION_MEASURED,     /* has a code */
+    SOLUTION_INCONCLUSIVE, /* measured, but the proof is not complete */
+    SOLUTION_UNMEASURED,
+    SOLUTION_STALE,
+    SOLUTION_FAILING,
+    SOLUTION_UNSUPPORTED, /* no variant the recipes give can be computed here */
+    SOLUTION_ABSENT       /* the documents have no such cell */
+};
+const char *solution_state_name(enum solution_state state);
+
+/* What is known about one variant of one workload in one environment, over all its cases
+ * (sizes, dtypes, seeds) of the newest version. */
+struct variant_knowledge {
+    enum verdict verdict; /* as of now: may be VERDICT_STALE */
+    char reason[VERDICT_REASON_SIZE];
+    int64_t runs, iterations; /* completed, over the cases that carry the verdict */
+    int64_t devices;          /* the largest of these cases */
+    int cases;
+    int64_t weakest_runs; /* the smallest of their numbers of completed runs */
+};
+
+#define VARIANT_KNOWLEDGE_INIT                                                           \
+    {                                                                                    \
+        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0                        \
+    }
+
+/* Joins the verdict of one more case.  Precedence: varies, failing, reproducible, stale,
+ * inconclusive, unsupported, unmeasured.  A case that could not be settled does not take
+ * back what another case earned; a case that varies or fails does. */
+void variant_knowledge_join(struct variant_knowledge *knowledge, enum verdict verdict,
+                            const char *reason, const struct evidence *evidence);
+
+struct solution {
+    enum solution_state state;
+    char code[SOLUTION_CODE_SIZE]; /* "TCD or TDP", "NS", "NS!", "DET"; "" without code */
+    char reason[VERDICT_REASON_SIZE];  /* why there is no code; "" with one */
+    int64_t runs, iterations, devices; /* evidence behind it, summed over its variants */
+    double difference_bound; /* of the weakest reproducible variant; 1 if there is none */
+};
+
+/* CHOICES as the profile has them, KNOWN[i] belonging to CHOICES[i] (ignored where the
+ * recipe raises).  Rule: if "none" is reproducible and so is everything else, DET; else
+ * the recipes whose variant is reproducible, in the profile's order, joined by " or "; if
+ * there is none, NS, or NS! where every recipe raises.  Any choice that is unmeasured,
+ * inconclusive, stale or failing: no code, the reason instead.  Nor is there one, but for
+ * DET, where "none" did not vary (nothing was there to be solved), nor NS where a
+ * recipe's variant cannot be computed here (it was not seen to fail). */
+struct solution solution_derive(const struct profile_choice *choices,
+                                const struct variant_knowledge *known, int count);
+
+#endif

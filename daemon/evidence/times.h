@@ -1,0 +1,41 @@
+/* How long runs take: a histogram, its quartiles, and the cost of one variant against
+ * another.  Pure.  A histogram is a sum, so any order of runs gives the same one. */
+#ifndef DAEMON_EVIDENCE_TIMES_H
+#define DAEMON_EVIDENCE_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Every power of two is cut into TIMES_PARTS buckets of equal width: a value read from
+ * the middle of its bucket is off by at most 1/64 (1.6 %).  db/migrations/0002 counts the
+ * stored runs in the same buckets. */
+enum { TIMES_PARTS = 32, TIMES_BUCKETS = 58 * TIMES_PARTS };
+
+/* Fewer completed runs have no quartiles worth dividing. */
+enum { TIMES_COST_RUNS = 3 };
+
+/* The bucket of NS >= 1; beyond 2^58 ns (9 years) the last. */
+int times_bucket(int64_t ns);
+
+/* The middle of BUCKET in nanoseconds, rounded down; at least 1. */
+int64_t times_middle(int bucket);
+
+/* Nearest-rank quartiles of the medians of runs, in nanoseconds; all 0 without runs. */
+struct quartiles {
+    int64_t runs;
+    int64_t lower_ns, median_ns, upper_ns;
+};
+
+/* COUNTS[i]: runs in bucket i, TIMES_BUCKETS of them. */
+struct quartiles times_quartiles(const int64_t *counts);
+
+/* How many times as long as BASE something takes.  Low and high set the quartiles of the
+ * two against each other the worst way round: the runs of the two are not paired. */
+struct cost {
+    bool known; /* both have at least TIMES_COST_RUNS runs; otherwise all is 0 */
+    double median, low, high;
+};
+
+struct cost times_cost(const struct quartiles *subject, const struct quartiles *base);
+
+#endif

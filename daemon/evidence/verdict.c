@@ -1,0 +1,236 @@
+#include "daemon/evidence/verdict.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CONTENTION_TEXT_SIZE = 64, ALIKE_TEXT_SIZE = 48, VOUCHED_TEXT_SIZE = 128 };
+
+static const char *const names[VERDICT_COUNT] = {
+    [VERDICT_UNMEASURED] = "unmeasured",
+    [VERDICT_REPRODUCIBLE] = "reproducible",
+    [VERDICT_VARIES] = "varies",
+    [VERDICT_INCONCLUSIVE] = "inconclusive",
+    [VERDICT_UNSUPPORTED] = "unsupported",
+    [VERDICT_FAILING] = "failing",
+    [VERDICT_STALE] = "stale",
+};
+
+const char *verdict_name(enum verdict verdict)
+{
+    return names[verdict];
+}
+
+int verdict_parse(const char *name, enum verdict *ret_verdict)
+{
+    for (int i = 0; i < VERDICT_COUNT; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *ret_verdict = (enum verdict)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+__attribute__((format(printf, 2, 3))) static struct judgement
+judgement(enum verdict verdict, const char *format, ...)
+{
+    struct judgement j = { .verdict = verdict };
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(j.reason, sizeof j.reason, format, args);
+    va_end(args);
+    return j;
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static int64_t failures(const struct evidence *e)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        n += outcome_is_failure((enum outcome)i) ? e->runs[i] : 0;
+    }
+    return n;
+}
+
+static struct judgement judge_failing(const struct evidence *e)
+{
+    return judgement(VERDICT_FAILING,
+                     "%" PRId64 " crashed, %" PRId64 " timed out, %" PRId64
+                     " out of memory, %" PRId64 " invalid; %" PRId64
+                     " completed since the last failure (%d needed)",
+                     e->runs[OUTCOME_CRASHED], e->runs[OUTCOME_TIMEOUT],
+                     e->runs[OUTCOME_OUT_OF_MEMORY], e->runs[OUTCOME_INVALID],
+                     e->completed_since_failure, VERDICT_HEALING_RUNS);
+}
+
+/* ", 5 of the runs under contention"; "" when none was. */
+static const char *contention_text(const struct evidence *e,
+                                   char ret_text[CONTENTION_TEXT_SIZE])
+{
+    ret_text[0] = '\0';
+    if (e->contended > 0) {
+        snprintf(ret_text, CONTENTION_TEXT_SIZE,
+                 ", %" PRId64 " of the runs under contention", e->contended);
+    }
+    return ret_text;
+}
+
+/* "with contention 4, probes 1" of {"contention":4,"probes":1}, or "in plain runs". */
+static const char *alike_text(const char *alike, char ret_text[ALIKE_TEXT_SIZE])
+{
+    bool quoted = false;
+    size_t n = 0;
+
+    if (!alike[0]) {
+        return "in plain runs";
+    }
+    n = (size_t)snprintf(ret_text, ALIKE_TEXT_SIZE, "with ");
+    for (; *alike && n < ALIKE_TEXT_SIZE - 2; alike++) {
+        if (*alike == '"') {
+            quoted = !quoted;
+        } else if (quoted || !strchr("{},:", *alike)) {
+            ret_text[n++] = *alike;
+        } else if (*alike == ',') {
+            ret_text[n++] = ',';
+            ret_text[n++] = ' ';
+        } else if (*alike == ':') {
+            ret_text[n++] = ' ';
+        }
+    }
+    ret_text[n] = '\0';
+    return ret_text;
+}
+
+/* What the control lacks to vouch for the judged variant. */
+static struct judgement judge_unvouched(const struct control *c)
+{
+    char text[ALIKE_TEXT_SIZE];
+
+    if (c->runs == 0) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "the control was not measured for this case here");
+    }
+    if (!c->differed) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "the control did not vary in %" PRId64 " run%s", c->runs,
+                         plural(c->runs));
+    }
+    if (!c->varied) {
+        return judgement(
+            VERDICT_INCONCLUSIVE,
+            "the control differed only between devices or between runs asked "
+            "for otherwise, never among runs alike on one device");
+    }
+    return judgement(VERDICT_INCONCLUSIVE,
+                     "the control varied %s, and this variant completed %" PRId64
+                     " run%s so: at least %d are needed",
+                     alike_text(c->alike, text), c->faced, plural(c->faced),
+                     VERDICT_MIN_RUNS);
+}
+
+/* Which of the runs faced what made the control vary, where that is not all plain runs.
+ */
+static const char *vouched_text(const struct control *c, char ret_text[VOUCHED_TEXT_SIZE])
+{
+    char text[ALIKE_TEXT_SIZE];
+
+    ret_text[0] = '\0';
+    if (!c->no_control && c->alike[0]) {
+        snprintf(ret_text, VOUCHED_TEXT_SIZE,
+                 "; the control varied %s, as %" PRId64 " of these runs were asked for",
+                 alike_text(c->alike, text), c->faced);
+    }
+    return ret_text;
+}
+
+/* One digest in all completed runs, of which there is at least one. */
+static struct judgement judge_one_digest(const struct evidence *e,
+                                         const struct control *c)
+{
+    int64_t runs = e->runs[OUTCOME_COMPLETED];
+    char text[CONTENTION_TEXT_SIZE];
+    char vouched[VOUCHED_TEXT_SIZE];
+
+    if (c->is_control) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "the control did not vary: 1 digest in %" PRId64
+                         " run%s / %" PRId64 " iteration%s",
+                         runs, plural(runs), e->iterations, plural(e->iterations));
+    }
+    if (runs < VERDICT_MIN_RUNS) {
+        return judgement(VERDICT_INCONCLUSIVE, "1 completed run, at least %d are needed",
+                         VERDICT_MIN_RUNS);
+    }
+    if (!c->no_control && (!c->varied || c->faced < VERDICT_MIN_RUNS)) {
+        return judge_unvouched(c);
+    }
+    if (e->warned > 0) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "1 digest in %" PRId64 " run%s / %" PRId64
+                         " iteration%s, of an algorithm that its library calls "
+                         "non-deterministic: not seen to vary is not enough",
+                         runs, plural(runs), e->iterations, plural(e->iterations));
+    }
+    return judgement(
+        VERDICT_REPRODUCIBLE,
+        "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
+        " device%s%s; per-run difference probability < %.2g %% (95 %%)%s%s%.100s",
+        runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
+        plural(e->devices), contention_text(e, text),
+        100 * verdict_difference_bound(runs), vouched_text(c, vouched),
+        c->no_control ? "; no control: " : "", c->no_control ? c->no_control : "");
+}
+
+struct judgement verdict_judge(const struct evidence *e, const struct control *c)
+{
+    int64_t runs = e->runs[OUTCOME_COMPLETED];
+    int64_t failed = failures(e);
+    char text[CONTENTION_TEXT_SIZE];
+
+    if (e->distinct_digests > 1) {
+        return judgement(VERDICT_VARIES,
+                         "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64
+                         " iteration%s%s",
+                         e->distinct_digests, runs, plural(runs), e->iterations,
+                         plural(e->iterations), contention_text(e, text));
+    }
+    if (failed > 0 && e->completed_since_failure < VERDICT_HEALING_RUNS) {
+        return judge_failing(e);
+    }
+    if (runs == 0) {
+        return e->runs[OUTCOME_UNSUPPORTED] > 0
+                   ? judgement(VERDICT_UNSUPPORTED, "this case cannot be computed here")
+                   : judgement(VERDICT_UNMEASURED, "no run has completed");
+    }
+    if (e->runs[OUTCOME_UNSUPPORTED] > 0) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "%" PRId64 " run%s completed but %" PRId64 " said unsupported",
+                         runs, plural(runs), e->runs[OUTCOME_UNSUPPORTED]);
+    }
+    return judge_one_digest(e, c);
+}
+
+enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms, int64_t now_ms,
+                        int64_t stale_after_ms)
+{
+    if (verdict == VERDICT_REPRODUCIBLE && stale_after_ms > 0 &&
+        (now_ms - last_completed_ms > stale_after_ms ||
+         last_completed_ms - now_ms > stale_after_ms)) {
+        return VERDICT_STALE;
+    }
+    return verdict;
+}
+
+double verdict_difference_bound(int64_t runs)
+{
+    return runs < 1 ? 1.0 : -expm1(log(0.05) / (double)runs);
+}

@@ -1,0 +1,90 @@
+/* From counts to words: the verdict of a cell, as a pure function of what its runs add up
+ * to.  The counts are sums, maxima and set sizes, so the order in which runs arrive does
+ * not matter, and recomputing a cell from its stored runs gives the same verdict. */
+#ifndef DAEMON_EVIDENCE_VERDICT_H
+#define DAEMON_EVIDENCE_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/jobs/outcome.h"
+
+enum verdict {
+    VERDICT_UNMEASURED,   /* nothing was run */
+    VERDICT_REPRODUCIBLE, /* one digest in at least VERDICT_MIN_RUNS fresh processes,
+                             while the control varied */
+    VERDICT_VARIES,       /* at least two digests */
+    VERDICT_INCONCLUSIVE, /* one digest, but the proof is not complete; the reason says
+                             why */
+    VERDICT_UNSUPPORTED,  /* this case cannot be computed here */
+    VERDICT_FAILING,      /* runs crash, time out or break the protocol */
+    VERDICT_STALE, /* was reproducible, too long ago; never stored, see verdict_at */
+    VERDICT_COUNT
+};
+
+enum {
+    VERDICT_MIN_RUNS = 2,
+    VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
+    VERDICT_REASON_SIZE = 256,
+    VERDICT_RULES = 2 /* grows with every change of a verdict or of a reason's words, so
+                         that stored cells are judged anew (db/cells_judge.h) */
+};
+
+/* What the runs of one cell (case x environment) add up to. */
+struct evidence {
+    int64_t runs[OUTCOME_COUNT]; /* how many ended in each outcome */
+    int64_t iterations;          /* of completed runs */
+    int64_t distinct_digests;    /* over all iterations of all completed runs */
+    int64_t devices;             /* on which a run completed */
+    int64_t disturbed;           /* completed runs under circumstances */
+    int64_t contended;           /* of these, with load beside them */
+    int64_t claimed; /* completed runs whose library promised to be deterministic */
+    int64_t warned;  /* completed runs whose library said that it is not deterministic */
+    int64_t completed_since_failure; /* completed runs started after the last failure */
+    int64_t last_completed_ms;       /* wall clock; 0: never */
+};
+
+/* The control of a cell: the variants of the same workload, version, size, dtype and seed
+ * in the same environment that accumulate in no fixed order.
+ *
+ * What a control shows counts for a variant that faced the same: a control varied where
+ * runs that were asked for alike, on one device, showed at least two digests, and vouches
+ * for the variants that completed VERDICT_MIN_RUNS runs asked for alike.  Load, poison or
+ * probes that made only the control vary were never withstood by what ran without them,
+ * and a device that gives other bits than the next is no race. */
+struct control {
+    bool is_control;        /* the judged variant is itself one */
+    const char *no_control; /* why the workload has none; NULL when it has */
+    int64_t runs;           /* completed runs of the controls together */
+    bool differed;          /* one of them has at least two digests, however come by */
+    bool varied;            /* as above */
+    const char *alike;      /* if it varied: how those runs were asked for beside their
+                               case, as in job_item.options ("": plainly); of several, that
+                               which the judged variant faced, then the first by text */
+    int64_t faced;          /* completed runs of the judged variant asked for so */
+};
+
+struct judgement {
+    enum verdict verdict;
+    char reason[VERDICT_REASON_SIZE]; /* one sentence with the counts, for people */
+};
+
+const char *verdict_name(enum verdict verdict);
+int verdict_parse(const char *name, enum verdict *ret_verdict); /* 0, or -1 */
+
+/* Precedence: varies, failing, unsupported, unmeasured, inconclusive, reproducible. */
+struct judgement verdict_judge(const struct evidence *evidence,
+                               const struct control *control);
+
+/* VERDICT as it stands at NOW_MS: `reproducible` becomes `stale` when its last completed
+ * run is more than STALE_AFTER_MS old (0: never), or lies as far in the future: the clock
+ * was wrong then or is now, and its age is not known.  A red verdict is never hidden. */
+enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms, int64_t now_ms,
+                        int64_t stale_after_ms);
+
+/* Upper 95 % confidence bound of the probability that two runs differ after RUNS runs
+ * with one digest: 1 - 0.05^(1/n), the exact (Clopper-Pearson) bound for 0 of n, about
+ * 3/n. 1 for RUNS < 1. */
+double verdict_difference_bound(int64_t runs);
+
+#endif

@@ -1,0 +1,46 @@
+/* What was verified on a GPU, and when: the reports of `make gpu-check`.  Those that are
+ * committed under tests/gpu/results/ are built in, the configuration may name more.
+ * Format: tests/gpu/README.md. */
+#ifndef DAEMON_EVIDENCE_VERIFIED_H
+#define DAEMON_EVIDENCE_VERIFIED_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/base/err.h"
+
+/* What one report says of one variant.  Texts are owned by the set. */
+struct verified {
+    const char *date; /* as in the API: "2026-11-22T10:00:00.000Z" */
+    const char *gpu, *driver;
+    const char *worker_build;
+    int version;         /* of the workload that ran */
+    const char *outcome; /* "passed", "failed" or "inconclusive" */
+};
+
+struct verified_set;
+
+struct verified_set *verified_set_new(void);
+void verified_set_free(struct verified_set *set); /* NULL is fine */
+
+/* Adds one report; NAME (a file name) is for messages.  ERR_INVALID names the file and
+ * what is wrong: a rehearsal, which verifies nothing, is refused too. */
+enum err_code verified_set_add(struct verified_set *set, const char *name,
+                               const char *text, size_t length, struct err *err);
+
+/* The reports that are built in and those of FILES (array of paths, borrowed; NULL:
+ * none). ERR_INVALID names the file.  Caller frees with verified_set_free. */
+enum err_code verified_set_load(const json_t *files, struct verified_set **ret_set,
+                                struct err *err);
+
+/* The newest report that judged VARIANT of WORKLOAD; false where none did: one in which
+ * it could not run, or was left out, judged nothing. */
+bool verified_find(const struct verified_set *set, const char *workload,
+                   const char *variant, struct verified *ret_verified);
+
+/* What that is worth for VERSION of the workload: its outcome, or "outdated" where
+ * another version ran. */
+const char *verified_outcome(const struct verified *verified, int version);
+
+#endif

@@ -1,0 +1,346 @@
+#include "daemon/fleet/fleet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/fleet/fleet_host.h"
+#include "daemon/fleet/fleet_store.h"
+#include "daemon/fleet/link.h"
+#include "daemon/process/proc.h"
+
+enum { BACKOFF_FIRST_MS = 1000, BACKOFF_MOST_MS = 60000 };
+
+static void log_causes(const struct fleet_host *host, const json_t *hello)
+{
+    size_t i;
+    json_t *stack;
+
+    json_array_foreach(json_object_get(hello, "stacks"), i, stack)
+    {
+        const char *cause = json_string_value(json_object_get(stack, "cause"));
+
+        if (cause) {
+            log_warning("host %s: stack %s: %s", host->name, fleet_text(stack, "name"),
+                        cause);
+        }
+    }
+}
+
+static void host_failed(struct fleet_host *host, const char *cause)
+{
+    struct fleet *fleet = host->fleet;
+
+    if (strcmp(host->cause, cause) != 0) {
+        log_warning("host %s: %s", host->name, cause);
+    }
+    copy_text(host->cause, sizeof host->cause, cause);
+    host->online = false;
+    host->backoff_ms = host->backoff_ms ? host->backoff_ms * 2 : BACKOFF_FIRST_MS;
+    if (host->backoff_ms > BACKOFF_MOST_MS) {
+        host->backoff_ms = BACKOFF_MOST_MS;
+    }
+    host->retry_ms = clock_monotonic_ms() + host->backoff_ms;
+    fleet_list_devices(fleet);
+}
+
+static void bring_online(struct fleet_host *host)
+{
+    struct fleet *fleet = host->fleet;
+
+    host->online = true;
+    host->backoff_ms = 0;
+    host->cause[0] = '\0';
+    fleet_list_devices(fleet);
+    fleet_store_hello(fleet->options.store, host->name, host->hello, &host->recorded);
+    for (int i = 0; i < fleet->device_count; i++) {
+        if (fleet->devices[i].is_default &&
+            strcmp(fleet->devices[i].host, host->name) == 0) {
+            runner_device_online(fleet->options.runner, fleet->devices[i].id, host->link,
+                                 fleet_text(host->hello, "boot_id"));
+        }
+    }
+    fleet->options.hello(fleet->options.arg);
+}
+
+/* Brings HOST online with HELLO, or keeps it until that is possible. */
+static void take_hello(struct fleet_host *host, json_t *hello)
+{
+    struct err err;
+
+    json_incref(hello);
+    json_decref(host->refused);
+    host->refused = NULL;
+    if (fleet_take_catalogue(host, hello, &err) != ERR_OK) {
+        if (strcmp(host->cause, err.message) != 0) {
+            log_error("host %s: %s", host->name, err.message);
+        }
+        copy_text(host->cause, sizeof host->cause, err.message);
+        host->refused = hello;
+        return;
+    }
+    json_decref(host->hello);
+    host->hello = hello;
+    bring_online(host);
+}
+
+static void on_hello(void *arg, const json_t *hello)
+{
+    struct fleet_host *host = arg;
+
+    log_causes(host, hello);
+    take_hello(host, (json_t *)hello);
+}
+
+/* After a host went away: those that contradicted it are heard again. */
+static void hear_again(struct fleet *fleet)
+{
+    for (int i = 0; i < fleet->host_count && !fleet->closing; i++) {
+        if (fleet->hosts[i].refused) {
+            take_hello(&fleet->hosts[i], fleet->hosts[i].refused);
+        }
+    }
+}
+
+static void on_started(void *arg, const char *run, int64_t pid, int64_t process_start)
+{
+    struct fleet_host *host = arg;
+
+    runner_started(host->fleet->options.runner, host->link, run, pid, process_start);
+}
+
+static void on_worker_event(void *arg, const char *run, const json_t *event)
+{
+    struct fleet_host *host = arg;
+
+    runner_event(host->fleet->options.runner, host->link, run, event);
+}
+
+static void on_garbage(void *arg, const char *run, const char *cause)
+{
+    struct fleet_host *host = arg;
+
+    runner_garbage(host->fleet->options.runner, host->link, run, cause);
+}
+
+static void on_exited(void *arg, const char *run, const struct run_exit *exit)
+{
+    struct fleet_host *host = arg;
+
+    runner_exited(host->fleet->options.runner, host->link, run, exit);
+}
+
+static void on_refused(void *arg, const char *run, const char *cause)
+{
+    struct fleet_host *host = arg;
+
+    runner_refused(host->fleet->options.runner, host->link, run, cause);
+}
+
+static void on_closed(void *arg, const char *cause);
+
+static const struct link_events events = {
+    .hello = on_hello,
+    .started = on_started,
+    .worker_event = on_worker_event,
+    .garbage = on_garbage,
+    .exited = on_exited,
+    .refused = on_refused,
+    .closed = on_closed,
+};
+
+static void link_gone(void *arg)
+{
+    struct fleet *fleet = arg;
+
+    fleet->open_links--;
+    if (fleet->closing && fleet->open_links == 0) {
+        fleet->closed(fleet->closed_arg);
+    }
+}
+
+static void on_closed(void *arg, const char *cause)
+{
+    struct fleet_host *host = arg;
+    struct fleet *fleet = host->fleet;
+    struct link *link = host->link;
+    char text[256];
+
+    snprintf(text, sizeof text, "the agent went away: %.200s", cause);
+    host->link = NULL;
+    json_decref(host->refused);
+    host->refused = NULL;
+    host_failed(host, text);
+    runner_link_closed(fleet->options.runner, link, text);
+    link_close(link, link_gone, fleet);
+    hear_again(fleet);
+}
+
+static void start_host(struct fleet_host *host)
+{
+    struct err err;
+
+    if (link_open(host->fleet->options.loop, host->name, host->argv, &events, host,
+                  &host->link, &err) != ERR_OK) {
+        host->link = NULL;
+        host_failed(host, err.message);
+        return;
+    }
+    host->fleet->open_links++;
+}
+
+void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms)
+{
+    for (int i = 0; i < fleet->host_count && !fleet->closing; i++) {
+        struct fleet_host *host = &fleet->hosts[i];
+
+        if (!host->link && now_monotonic_ms >= host->retry_ms) {
+            start_host(host);
+        }
+    }
+}
+
+/* This executable as agent, with the stacks of the configuration. */
+static char **local_argv(const struct config *config)
+{
+    char directory[PROC_PATH_SIZE];
+    size_t pairs = json_array_size(config->stacks) + json_array_size(config->workloads);
+    char **argv = xcalloc(pairs * 2 + 5, sizeof *argv);
+    int n = 0;
+    size_t i;
+    json_t *stack;
+    json_t *workload;
+
+    proc_directory(directory);
+    argv[n++] = xasprintf("%s/reprod", directory);
+    argv[n++] = xstrdup("agent");
+    argv[n++] = xstrdup("--grace-ms");
+    argv[n++] = xasprintf("%d", config->grace_ms);
+    json_array_foreach(config->stacks, i, stack)
+    {
+        argv[n++] = xstrdup("--stack-json");
+        argv[n++] = json_dumps(stack, JSON_COMPACT);
+    }
+    json_array_foreach(config->workloads, i, workload)
+    {
+        argv[n++] = xstrdup("--workload-json");
+        argv[n++] = json_dumps(workload, JSON_COMPACT);
+    }
+    return argv;
+}
+
+static char **configured_argv(const json_t *launch)
+{
+    char **argv = xcalloc(json_array_size(launch) + 1, sizeof *argv);
+    size_t i;
+    json_t *word;
+
+    json_array_foreach(launch, i, word)
+    {
+        argv[i] = xstrdup(json_string_value(word));
+    }
+    return argv;
+}
+
+/* The workloads of this configuration reach a launched agent only if it reads it. */
+static void warn_of_workloads(const struct config *config, const json_t *host)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach(json_object_get(host, "launch"), i, word)
+    {
+        const char *text = json_string_value(word);
+
+        if (strstr(text, "--config") || strstr(text, "--workload-json")) {
+            return;
+        }
+    }
+    if (json_array_size(config->workloads) > 0) {
+        log_warning(
+            "host %s: the configured workloads are not known there: its launch "
+            "command has no --config FILE",
+            fleet_text(host, "name"));
+    }
+}
+
+static void add_hosts(struct fleet *fleet)
+{
+    const struct config *config = fleet->options.config;
+    size_t count = json_array_size(config->hosts);
+    char name[CASE_TITLE_SIZE] = "local";
+    size_t i;
+    json_t *host;
+
+    fleet->hosts = xcalloc(count ? count : 1, sizeof *fleet->hosts);
+    fleet->host_count = count ? (int)count : 1;
+    if (count == 0) {
+        gethostname(name, sizeof name - 1);
+        fleet->hosts[0].name = xstrdup(name);
+        fleet->hosts[0].argv = local_argv(config);
+    }
+    json_array_foreach(config->hosts, i, host)
+    {
+        fleet->hosts[i].name = xstrdup(fleet_text(host, "name"));
+        fleet->hosts[i].argv = configured_argv(json_object_get(host, "launch"));
+        warn_of_workloads(config, host);
+    }
+}
+
+struct fleet *fleet_new(const struct fleet_options *options)
+{
+    struct fleet *fleet = xcalloc(1, sizeof *fleet);
+
+    fleet->options = *options;
+    add_hosts(fleet);
+    for (int i = 0; i < fleet->host_count; i++) {
+        fleet->hosts[i].fleet = fleet;
+        copy_text(fleet->hosts[i].cause, sizeof fleet->hosts[i].cause, "no hello yet");
+        start_host(&fleet->hosts[i]);
+    }
+    return fleet;
+}
+
+void fleet_close(struct fleet *fleet, void (*closed)(void *arg), void *arg)
+{
+    fleet->closing = true;
+    fleet->closed = closed;
+    fleet->closed_arg = arg;
+    if (fleet->open_links == 0) {
+        closed(arg);
+        return;
+    }
+    for (int i = 0; i < fleet->host_count; i++) {
+        struct link *link = fleet->hosts[i].link;
+
+        if (link) {
+            fleet->hosts[i].link = NULL;
+            runner_link_closed(fleet->options.runner, link, "the service stopped");
+            link_close(link, link_gone, fleet);
+        }
+    }
+}
+
+void fleet_free(struct fleet *fleet)
+{
+    if (!fleet) {
+        return;
+    }
+    for (int i = 0; i < fleet->host_count; i++) {
+        for (char **word = fleet->hosts[i].argv; *word; word++) {
+            free(*word);
+        }
+        free(fleet->hosts[i].argv);
+        free(fleet->hosts[i].name);
+        json_decref(fleet->hosts[i].hello);
+        json_decref(fleet->hosts[i].refused);
+    }
+    free(fleet->hosts);
+    free(fleet->devices);
+    catalogue_free(fleet->catalogue);
+    free(fleet);
+}

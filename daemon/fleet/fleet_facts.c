@@ -1,0 +1,265 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "daemon/fleet/fleet_host.h"
+#include "workloads/instruments/digest.h"
+
+const char *fleet_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static void add_device(struct fleet *fleet, const struct fleet_host *host,
+                       const json_t *stack, const json_t *device)
+{
+    const char *id = fleet_text(device, "id");
+    const char *name = fleet_text(stack, "name");
+    bool known = false;
+
+    for (int i = 0; i < fleet->device_count; i++) {
+        const struct device_stack *other = &fleet->devices[i];
+
+        if (strcmp(other->id, id) == 0) {
+            if (other->host != host->name || strcmp(other->stack, name) == 0) {
+                return; /* a device belongs to the first host that has it */
+            }
+            known = true;
+        }
+    }
+    fleet->devices = xrealloc(fleet->devices,
+                              (size_t)(fleet->device_count + 1) * sizeof *fleet->devices);
+    fleet->devices[fleet->device_count++] = (struct device_stack){
+        .id = id,
+        .backend = fleet_text(json_object_get(stack, "probe"), "backend"),
+        .stack = name,
+        .host = host->name,
+        .is_default = !known,
+        .online = host->online,
+        .catalogue = json_object_get(stack, "catalogue"),
+    };
+}
+
+static void add_devices(struct fleet *fleet, const struct fleet_host *host)
+{
+    size_t s;
+    size_t d;
+    json_t *stack;
+    json_t *device;
+
+    json_array_foreach(json_object_get(host->hello, "stacks"), s, stack)
+    {
+        json_t *probe = json_object_get(stack, "probe");
+
+        json_array_foreach(json_object_get(probe, "devices"), d, device)
+        {
+            add_device(fleet, host, stack, device);
+        }
+    }
+}
+
+/* Those that are online first: a device that was moved is where it is now. */
+void fleet_list_devices(struct fleet *fleet)
+{
+    fleet->device_count = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int h = 0; h < fleet->host_count; h++) {
+            if (fleet->hosts[h].online == (pass == 0)) {
+                add_devices(fleet, &fleet->hosts[h]);
+            }
+        }
+    }
+}
+
+const struct catalogue *fleet_catalogue(const struct fleet *fleet)
+{
+    return fleet->catalogue;
+}
+
+bool fleet_recorded(const struct fleet *fleet)
+{
+    for (int i = 0; i < fleet->host_count; i++) {
+        if (fleet->hosts[i].online && !fleet->hosts[i].recorded) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool fleet_complete(const struct fleet *fleet)
+{
+    for (int i = 0; i < fleet->host_count; i++) {
+        if (!fleet->hosts[i].hello) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_devices)
+{
+    *ret_devices = fleet->devices;
+    return fleet->device_count;
+}
+
+/* The ids of a probe's devices. */
+static json_t *device_ids(const json_t *probe)
+{
+    json_t *ids = json_array();
+    size_t i;
+    json_t *device;
+
+    json_array_foreach(json_object_get(probe, "devices"), i, device)
+    {
+        json_array_append_new(ids, json_string(fleet_text(device, "id")));
+    }
+    return ids;
+}
+
+/* A probe's problems as lines. */
+static json_t *problem_texts(const json_t *probe)
+{
+    json_t *texts = json_array();
+    const char *name;
+    json_t *text;
+
+    json_object_foreach(json_object_get(probe, "problems"), name, text)
+    {
+        json_array_append_new(
+            texts, json_sprintf("%s: %s", name,
+                                json_is_string(text) ? json_string_value(text) : "?"));
+    }
+    return texts;
+}
+
+static json_t *stack_json(const struct fleet_host *host, json_t *stack)
+{
+    json_t *probe = json_object_get(stack, "probe");
+    json_t *cause = json_object_get(stack, "cause");
+
+    return json_pack(
+        "{s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:o, s:O?, s:o, s:b, s:O?}",
+        "name", json_object_get(stack, "name"), "host", host->name, "worker",
+        json_object_get(stack, "worker"), "library_path",
+        json_object_get(stack, "library_path"), "backend",
+        json_object_get(probe, "backend"), "worker_build",
+        json_object_get(probe, "worker_build"), "versions",
+        json_object_get(probe, "versions"), "problems",
+        json_object_get(probe, "problems"), "problem_texts", problem_texts(probe),
+        "devices", json_object_get(probe, "devices"), "device_ids", device_ids(probe),
+        "online", host->online, "cause",
+        json_is_string(cause) ? cause : json_object_get(probe, "cause"));
+}
+
+json_t *fleet_stacks(const struct fleet *fleet)
+{
+    json_t *list = json_array();
+
+    for (int h = 0; h < fleet->host_count; h++) {
+        const struct fleet_host *host = &fleet->hosts[h];
+        size_t i;
+        json_t *stack;
+
+        json_array_foreach(json_object_get(host->hello, "stacks"), i, stack)
+        {
+            json_array_append_new(list, stack_json(host, stack));
+        }
+    }
+    return list;
+}
+
+json_t *fleet_hosts(const struct fleet *fleet)
+{
+    json_t *list = json_array();
+
+    for (int h = 0; h < fleet->host_count; h++) {
+        const struct fleet_host *host = &fleet->hosts[h];
+
+        json_array_append_new(list, json_pack("{s:s, s:b, s:s?}", "name", host->name,
+                                              "online", host->online, "cause",
+                                              host->online ? NULL : host->cause));
+    }
+    return list;
+}
+
+/* Takes out of STACK the workloads that no survey measures.  Whether it had but those. */
+static bool forget_unsurveyed(json_t *stack)
+{
+    json_t *catalogue = json_object_get(stack, "catalogue");
+    json_t *probe = json_object_get(stack, "probe");
+    size_t before = json_array_size(catalogue);
+
+    for (size_t i = before; i-- > 0;) {
+        json_t *entry = json_array_get(catalogue, i);
+        const char *name = fleet_text(entry, "workload");
+
+        if (json_is_false(json_object_get(entry, "survey"))) {
+            json_object_del(json_object_get(probe, "versions"), name);
+            json_object_del(json_object_get(probe, "problems"), name);
+            json_array_remove(catalogue, i);
+        }
+    }
+    return before > 0 && json_array_size(catalogue) == 0;
+}
+
+/* STACKS of a host without what a survey does not measure, and without what changes by
+ * itself (workloads/PROTOCOL.md: "health"). */
+static json_t *lasting_facts(const json_t *stacks)
+{
+    json_t *copy = json_deep_copy(stacks);
+    size_t d;
+    json_t *device;
+
+    for (size_t s = json_array_size(copy); s-- > 0;) {
+        json_t *stack = json_array_get(copy, s);
+        json_t *probe = json_object_get(stack, "probe");
+
+        if (forget_unsurveyed(stack)) {
+            json_array_remove(copy, s);
+            continue;
+        }
+
+        json_array_foreach(json_object_get(probe, "devices"), d, device)
+        {
+            json_object_del(json_object_get(device, "attributes"), "health");
+        }
+    }
+    return copy;
+}
+
+void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SIZE])
+{
+    json_t *facts = json_array();
+    char *text;
+
+    for (int h = 0; h < fleet->host_count; h++) {
+        if (fleet->hosts[h].online) {
+            json_t *stacks = json_object_get(fleet->hosts[h].hello, "stacks");
+
+            json_array_append_new(facts, lasting_facts(stacks));
+        }
+    }
+    text = json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS);
+    digest_hex(digest_bytes(text, strlen(text)), ret_digest);
+    free(text);
+    json_decref(facts);
+}
+
+const char *fleet_not_ready(const struct fleet *fleet)
+{
+    struct fleet *f = (struct fleet *)fleet;
+
+    for (int i = 0; i < fleet->device_count; i++) {
+        if (fleet->devices[i].online) {
+            return NULL;
+        }
+    }
+    snprintf(f->not_ready, sizeof f->not_ready, "no device is online: host %s: %s",
+             fleet->hosts[0].name,
+             fleet->hosts[0].cause[0] ? fleet->hosts[0].cause
+                                      : "its stacks have no device");
+    return f->not_ready;
+}

@@ -1,0 +1,399 @@
+#include "daemon/fleet/link.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/base/mem.h"
+#include "daemon/fleet/link_command.h"
+#include "daemon/fleet/link_hello.h"
+#include "daemon/fleet/link_log.h"
+#include "daemon/fleet/link_process.h"
+#include "daemon/fleet/link_runs.h"
+#include "daemon/process/descendants.h"
+#include "daemon/process/stream.h"
+#include "daemon/process/wire.h"
+
+enum {
+    HELLO_DEADLINE_MS = 15000,
+    SETTLE_MS = 1000, /* between the end of the output and the exit, either way round */
+    END_GRACE_MS = 10000,
+    KILL_GRACE_MS = 2000,
+    QUEUE_MAX = 1024 * 1024,
+    CAUSE_SIZE = 512
+};
+
+/* How far the end of the process was pressed. */
+enum ending { NOT_ENDING, INPUT_CLOSED, TERM_SENT, KILL_SENT, GIVEN_UP };
+
+struct link {
+    uv_loop_t *loop;
+    char *name;
+    const struct link_events *events;
+    void *arg;
+    pid_t pid;
+    int pidfd, status;
+    bool exited, out_ended, err_ended;
+    bool said_hello, failed;
+    bool owner_closing;
+    enum ending ending;
+    char cause[CAUSE_SIZE];
+    struct link_runs runs;
+    struct wire_lines lines;
+    struct link_log log;
+    int open_handles;
+    uv_poll_t poll;
+    uv_signal_t child_signal;
+    uv_timer_t deadline; /* for hello, for settling, for the steps of the ending */
+    uv_timer_t tell;     /* calls `closed` from the loop */
+    struct stream_reader out, err;
+    struct stream_writer in;
+    void (*closed)(void *arg);
+    void *closed_arg;
+};
+
+static void deadline_cb(uv_timer_t *timer);
+
+static void set_deadline(struct link *link, int64_t ms)
+{
+    uv_update_time(link->loop);
+    uv_timer_start(&link->deadline, deadline_cb, (uint64_t)ms, 0);
+}
+
+static void handle_closed(void *arg)
+{
+    struct link *link = arg;
+    void (*closed)(void *arg) = link->closed;
+    void *closed_arg = link->closed_arg;
+
+    if (--link->open_handles > 0) {
+        return;
+    }
+    close(link->pidfd);
+    wire_lines_release(&link->lines);
+    link_log_release(&link->log);
+    link_runs_release(&link->runs);
+    free(link->name);
+    free(link);
+    closed(closed_arg);
+}
+
+static void handle_closed_cb(uv_handle_t *handle)
+{
+    handle_closed(handle->data);
+}
+
+static void maybe_release(struct link *link)
+{
+    if (!link->owner_closing || !(link->exited || link->ending == GIVEN_UP)) {
+        return;
+    }
+    uv_close((uv_handle_t *)&link->poll, handle_closed_cb);
+    uv_close((uv_handle_t *)&link->child_signal, handle_closed_cb);
+    uv_close((uv_handle_t *)&link->deadline, handle_closed_cb);
+    uv_close((uv_handle_t *)&link->tell, handle_closed_cb);
+    stream_reader_close(&link->out, handle_closed);
+    stream_reader_close(&link->err, handle_closed);
+}
+
+static void step_ending(struct link *link)
+{
+    if (link->exited) {
+        return;
+    }
+    link->ending++;
+    if (link->ending == TERM_SENT || link->ending == KILL_SENT) {
+        kill(-link->pid, link->ending == TERM_SENT ? SIGTERM : SIGKILL);
+        set_deadline(link, KILL_GRACE_MS);
+    } else {
+        maybe_release(link);
+    }
+}
+
+static void end_agent(struct link *link)
+{
+    if (link->ending == NOT_ENDING) {
+        link->ending = INPUT_CLOSED;
+        stream_writer_close(&link->in, handle_closed);
+        set_deadline(link, link->events->end_grace_ms ? link->events->end_grace_ms
+                                                      : END_GRACE_MS);
+    }
+}
+
+static void tell_cb(uv_timer_t *timer)
+{
+    struct link *link = timer->data;
+
+    if (!link->owner_closing) {
+        link->events->closed(link->arg, link->cause);
+    }
+}
+
+__attribute__((format(printf, 2, 3))) static void fail(struct link *link,
+                                                       const char *format, ...)
+{
+    va_list args;
+
+    if (link->failed || link->owner_closing) {
+        return;
+    }
+    link->failed = true;
+    va_start(args, format);
+    vsnprintf(link->cause, sizeof link->cause, format, args);
+    va_end(args);
+    wire_clean(link->cause);
+    uv_timer_start(&link->tell, tell_cb, 0, 0);
+    end_agent(link);
+}
+
+static void fail_gone(struct link *link)
+{
+    const char *said = link_log_last(&link->log);
+    const char *colon = said[0] ? ": " : "";
+
+    if (!link->exited) {
+        fail(link, "it closed its output%s%s", colon, said);
+    } else if (WIFSIGNALED(link->status)) {
+        fail(link, "killed by SIG%s%s%s", exit_signal_name(WTERMSIG(link->status)), colon,
+             said);
+    } else {
+        fail(link, "exit status %d%s%s", WEXITSTATUS(link->status), colon, said);
+    }
+}
+
+static void deadline_cb(uv_timer_t *timer)
+{
+    struct link *link = timer->data;
+
+    if (link->ending != NOT_ENDING) {
+        step_ending(link);
+    } else if (link->exited || link->out_ended) {
+        fail_gone(link);
+    } else {
+        fail(link, link->said_hello ? "it closed its input" : "no hello in time");
+    }
+}
+
+/* Its exit and the ends of its pipes tell that it is gone; the last brings the cause to
+ * light, but no other process that holds a pipe can keep it back for long. */
+static void settle(struct link *link)
+{
+    if (link->exited && link->out_ended && link->err_ended) {
+        fail_gone(link);
+    } else if (link->ending == NOT_ENDING && (link->exited || link->out_ended)) {
+        set_deadline(link, SETTLE_MS);
+    }
+}
+
+static void maybe_reap(struct link *link)
+{
+    siginfo_t info = { 0 };
+
+    if (link->exited ||
+        waitid(P_PID, (id_t)link->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != link->pid) {
+        return;
+    }
+    kill(-link->pid, SIGKILL); /* its number is its own until it is reaped */
+    waitpid(link->pid, &link->status, 0);
+    link->exited = true;
+    descendants_forget(link->pid);
+    settle(link);
+    maybe_release(link);
+}
+
+static void poll_cb(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    uv_poll_stop(poll); /* while a debugger holds it, SIGCHLD is what counts */
+    maybe_reap(poll->data);
+    descendants_sweep(true);
+}
+
+static void child_signal_cb(uv_signal_t *handle, int number)
+{
+    (void)number;
+    maybe_reap(handle->data);
+    descendants_sweep(true);
+}
+
+static enum err_code take_hello(struct link *link, const json_t *event, struct err *err)
+{
+    if (link->said_hello) {
+        return err_set(err, ERR_PROTOCOL, "a second hello");
+    }
+    if (link_hello_check(event, err) != ERR_OK) {
+        return err_wrap(err, "hello");
+    }
+    link->said_hello = true;
+    uv_timer_stop(&link->deadline);
+    link->events->hello(link->arg, event);
+    return ERR_OK;
+}
+
+static enum err_code take_event(struct link *link, const json_t *event, struct err *err)
+{
+    const char *name = json_string_value(json_object_get(event, "event"));
+
+    if (!name) {
+        return err_set(err, ERR_PROTOCOL, "a line without an event");
+    }
+    if (strcmp(name, "hello") == 0) {
+        return take_hello(link, event, err);
+    }
+    if (!link->said_hello) {
+        return err_set(err, ERR_PROTOCOL, "'%.64s' before hello", name);
+    }
+    return link_runs_event(&link->runs, name, event, link->events, link->arg, err);
+}
+
+static int line_cb(void *arg, const char *text, size_t length)
+{
+    struct link *link = arg;
+    struct err err;
+    json_t *event = wire_parse(text, length, &err);
+
+    if (!event || take_event(link, event, &err) != ERR_OK) {
+        fail(link, "it broke the protocol in line %lld: %s", (long long)link->lines.count,
+             err.message);
+    }
+    json_decref(event);
+    return link->failed || link->owner_closing ? ERR_PROTOCOL : 0;
+}
+
+static void out_bytes(void *arg, const char *data, size_t length)
+{
+    struct link *link = arg;
+
+    if (link->failed || link->owner_closing) {
+        return;
+    }
+    if (wire_lines_feed(&link->lines, data, length, line_cb, link) == ERR_TOO_LARGE) {
+        fail(link, "it wrote a line of more than %d bytes", WIRE_AGENT_LINE_MAX);
+    }
+}
+
+static void out_end(void *arg)
+{
+    struct link *link = arg;
+
+    link->out_ended = true;
+    settle(link);
+}
+
+static void err_bytes(void *arg, const char *data, size_t length)
+{
+    struct link *link = arg;
+
+    link_log_add(&link->log, data, length);
+}
+
+static void err_end(void *arg)
+{
+    struct link *link = arg;
+
+    link->err_ended = true;
+    settle(link);
+}
+
+static void in_broken(void *arg, const char *cause)
+{
+    struct link *link = arg;
+
+    (void)cause; /* its exit, if that is why, says more */
+    if (link->ending == NOT_ENDING) {
+        set_deadline(link, SETTLE_MS);
+    }
+}
+
+static void watch(struct link *link, const struct link_process *process)
+{
+    const struct link_events *events = link->events;
+
+    descendants_know(link->pid);
+    link->open_handles = 7;
+    link->poll.data = link->child_signal.data = link->deadline.data = link->tell.data =
+        link;
+    uv_poll_init(link->loop, &link->poll, link->pidfd);
+    uv_poll_start(&link->poll, UV_READABLE, poll_cb);
+    uv_signal_init(link->loop, &link->child_signal);
+    uv_signal_start(&link->child_signal, child_signal_cb, SIGCHLD);
+    uv_timer_init(link->loop, &link->deadline);
+    uv_timer_init(link->loop, &link->tell);
+    set_deadline(link, events->hello_deadline_ms ? events->hello_deadline_ms
+                                                 : HELLO_DEADLINE_MS);
+    link->out.bytes = out_bytes;
+    link->out.end = out_end;
+    link->err.bytes = err_bytes;
+    link->err.end = err_end;
+    link->in.broken = in_broken;
+    link->in.high = link->in.low = QUEUE_MAX;
+    link->out.arg = link->err.arg = link->in.arg = link;
+    stream_reader_open(&link->out, link->loop, process->out);
+    stream_reader_open(&link->err, link->loop, process->err);
+    stream_writer_open(&link->in, link->loop, process->in);
+}
+
+enum err_code link_open(uv_loop_t *loop, const char *name, char *const *argv,
+                        const struct link_events *events, void *arg,
+                        struct link **ret_link, struct err *err)
+{
+    struct link_process process;
+    struct link *link;
+
+    signal(SIGPIPE, SIG_IGN);
+    descendants_init();
+    descendants_sweep(true);
+    if (link_process_start(argv, &process, err) != ERR_OK) {
+        return err->code;
+    }
+    link = xcalloc(1, sizeof *link);
+    link->loop = loop;
+    link->name = xstrdup(name);
+    link->events = events;
+    link->arg = arg;
+    link->pid = process.pid;
+    link->pidfd = process.pidfd;
+    wire_lines_init(&link->lines, WIRE_AGENT_LINE_MAX);
+    link_log_init(&link->log, link->name);
+    watch(link, &process);
+    *ret_link = link;
+    return ERR_OK;
+}
+
+static void send_command(struct link *link, json_t *command)
+{
+    if (link->failed || link->owner_closing) {
+        json_decref(command);
+        return;
+    }
+    stream_writer_send(&link->in, command);
+    if (stream_writer_queued(&link->in) > QUEUE_MAX) {
+        fail(link, "it does not read its input");
+    }
+}
+
+void link_run(struct link *link, const struct link_run *run)
+{
+    link_runs_add(&link->runs, run->id);
+    send_command(link, link_command_run(run));
+}
+
+void link_cancel(struct link *link, const char *run)
+{
+    send_command(link, link_command_cancel(run));
+}
+
+void link_close(struct link *link, void (*closed)(void *arg), void *arg)
+{
+    link->owner_closing = true;
+    link->closed = closed;
+    link->closed_arg = arg;
+    end_agent(link);
+    maybe_release(link);
+}

@@ -1,0 +1,39 @@
+/* Hosts and their devices. */
+#ifndef DAEMON_JOBS_DEVICE_H
+#define DAEMON_JOBS_DEVICE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/jobs/case.h"
+
+struct host {
+    char name[CASE_TITLE_SIZE];
+    char boot_id[CASE_NAME_SIZE];
+    int64_t first_seen_ms, last_seen_ms;
+};
+
+struct device {
+    char id[CASE_TITLE_SIZE]; /* "cpu:host" or a GPU's UUID */
+    char host[CASE_TITLE_SIZE];
+    char backend[CASE_NAME_SIZE];
+    char model[CASE_TITLE_SIZE];
+    const char *attributes_json; /* object as probed; borrowed for the call */
+    int64_t first_seen_ms, last_seen_ms;
+};
+
+/* A device with one of the stacks that serve it, as the agents last reported them: one
+ * entry a pair. */
+struct device_stack {
+    const char *id;      /* "cpu:host-a" */
+    const char *backend; /* "cpu" */
+    const char *stack;
+    const char *host;
+    bool is_default;         /* its first stack */
+    bool online;             /* its agent is connected */
+    const json_t *catalogue; /* what the stack's worker computes, as --catalogue prints
+                                it; NULL: all there is for the backend */
+};
+
+#endif

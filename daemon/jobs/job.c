@@ -1,0 +1,50 @@
+#include "daemon/jobs/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const states[] = {
+    [JOB_QUEUED] = "queued",
+    [JOB_RUNNING] = "running",
+    [JOB_FINISHED] = "finished",
+    [JOB_CANCELLED] = "cancelled",
+};
+
+static const char *const priorities[] = {
+    [JOB_INTERACTIVE] = "interactive",
+    [JOB_CONFIRMATION] = "confirmation",
+    [JOB_SCHEDULED] = "scheduled",
+    [JOB_BACKGROUND] = "background",
+};
+
+const char *job_state_name(enum job_state state)
+{
+    return states[state];
+}
+
+const char *job_priority_name(enum job_priority priority)
+{
+    return priorities[priority];
+}
+
+int job_priority_parse(const char *name, enum job_priority *ret_priority)
+{
+    for (size_t i = 0; i < sizeof priorities / sizeof priorities[0]; i++) {
+        if (strcmp(name, priorities[i]) == 0) {
+            *ret_priority = (enum job_priority)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+void job_release(struct job *job)
+{
+    free(job->request);
+    free(job->localisation);
+    free(job->items);
+    job->request = NULL;
+    job->localisation = NULL;
+    job->items = NULL;
+    job->item_count = 0;
+}

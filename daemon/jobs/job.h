@@ -1,0 +1,70 @@
+/* Jobs and their items: what a person submitted, and how far it is. */
+#ifndef DAEMON_JOBS_JOB_H
+#define DAEMON_JOBS_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/id.h"
+#include "daemon/jobs/case.h"
+
+/* Answered runs of an item before stop_when_varies may end it: as many as a cost needs.
+ */
+enum { JOBS_STOP_RUNS = 3, JOB_OPTIONS_SIZE = 512 };
+
+enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_FINISHED, JOB_CANCELLED };
+const char *job_state_name(enum job_state state);
+
+/* Order of service: lower first. */
+enum job_priority { JOB_INTERACTIVE, JOB_CONFIRMATION, JOB_SCHEDULED, JOB_BACKGROUND };
+const char *job_priority_name(enum job_priority priority);
+int job_priority_parse(const char *name, enum job_priority *ret_priority); /* 0, or -1 */
+
+/* One item of a job: a case on one device with one stack, RUNS_WANTED times. */
+struct job_item {
+    int seq; /* 0 … within the job */
+    struct case_key key;
+    bool is_control;
+    char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
+    char device[CASE_TITLE_SIZE];
+    char stack[CASE_NAME_SIZE];
+    char options[JOB_OPTIONS_SIZE]; /* further arguments of the worker, a canonical JSON
+                                       object of strings and integers; "": none */
+    int64_t timeout_ms;             /* of each run; 0: the job's */
+    int runs_wanted;
+    int runs_answered;   /* outcome_is_answer */
+    int runs_failed;     /* outcome_is_failure */
+    int runs_unanswered; /* lost, infra: were run again, up to a bound */
+    bool given_up;       /* no more runs: it varies already, is unsupported, or was lost
+                            too often */
+    char given_up_reason[CASE_TITLE_SIZE];
+    int64_t milliseconds; /* device time of its finished runs */
+};
+
+struct job {
+    char id[ID_SIZE];
+    enum job_state state;
+    enum job_priority priority;
+    bool survey;
+    bool stop_when_varies; /* an item ends as soon as its cell varies */
+    int localise_runs;     /* 0; or it looks for the place where its runs part, after at
+                              least so many, and has the items of db/localisations.h */
+    int iterations;        /* of each run */
+    int64_t timeout_ms;    /* of each run of the items that have none of their own */
+    int64_t created_ms;
+    int64_t finished_ms; /* 0: not yet */
+    int runs_total;      /* sum of runs_wanted, less what given-up items will not run */
+    int runs_done;
+    int runs_failed;
+    /* These are freed by job_release. */
+    char *request;          /* the JSON that was posted, canonical */
+    char *localisation;     /* JSON object, its state and place; NULL: it localises
+                               nothing */
+    struct job_item *items; /* only where the function says so */
+    int item_count;
+};
+
+/* Frees what JOB points to. */
+void job_release(struct job *job);
+
+#endif

@@ -1,0 +1,17 @@
+#include "daemon/jobs/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool run_is_contended(const struct run_record *run)
+{
+    return strstr(run->circumstances, "\"contention\":") != NULL;
+}
+
+void run_tensor_release(struct run_tensor *tensor)
+{
+    free(tensor->shape);
+    free(tensor->data);
+    tensor->shape = NULL;
+    tensor->data = NULL;
+}

@@ -1,0 +1,365 @@
+#include "daemon/jobs/scheduler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+
+struct open_job {
+    char id[ID_SIZE];
+    enum job_priority priority;
+    int iterations;
+    int64_t timeout_ms;
+    struct job_item *items;
+    bool *in_flight; /* one an item */
+    bool *waits;     /* likewise: not before it is released */
+    bool localises;
+    bool asks; /* whether to go on is being found out */
+    int count;
+    int first_open;  /* items before it are done */
+    uint64_t served; /* serial of the last service; 0: never */
+};
+
+struct scheduler {
+    struct open_job **jobs; /* in order of arrival */
+    int count;
+    uint64_t serial;
+};
+
+struct scheduler *scheduler_new(void)
+{
+    return xcalloc(1, sizeof(struct scheduler));
+}
+
+static void open_job_free(struct open_job *job)
+{
+    free(job->items);
+    free(job->in_flight);
+    free(job->waits);
+    free(job);
+}
+
+void scheduler_free(struct scheduler *s)
+{
+    if (!s) {
+        return;
+    }
+    for (int i = 0; i < s->count; i++) {
+        open_job_free(s->jobs[i]);
+    }
+    free(s->jobs);
+    free(s);
+}
+
+void scheduler_add(struct scheduler *s, const struct job *job)
+{
+    struct open_job *open = xcalloc(1, sizeof *open);
+
+    copy_text(open->id, sizeof open->id, job->id);
+    open->priority = job->priority;
+    open->iterations = job->iterations;
+    open->timeout_ms = job->timeout_ms;
+    open->count = job->item_count;
+    open->items = xcalloc((size_t)job->item_count, sizeof *open->items);
+    memcpy(open->items, job->items, (size_t)job->item_count * sizeof *open->items);
+    open->in_flight = xcalloc((size_t)job->item_count, sizeof *open->in_flight);
+    open->waits = xcalloc((size_t)job->item_count, sizeof *open->waits);
+    open->localises = open->asks = job->localise_runs > 0;
+    memset(open->waits, open->localises, (size_t)job->item_count * sizeof *open->waits);
+    s->jobs = xrealloc(s->jobs, (size_t)(s->count + 1) * sizeof(struct open_job *));
+    s->jobs[s->count++] = open;
+}
+
+static bool item_done(const struct job_item *item)
+{
+    return item->given_up || item->runs_answered >= item->runs_wanted;
+}
+
+static bool same_group(const struct job_item *a, const struct job_item *b)
+{
+    return strcmp(a->key.workload, b->key.workload) == 0 &&
+           strcmp(a->key.size, b->key.size) == 0 &&
+           strcmp(a->key.dtype, b->key.dtype) == 0 && a->key.seed == b->key.seed &&
+           strcmp(a->device, b->device) == 0 && strcmp(a->stack, b->stack) == 0;
+}
+
+static int attempts(const struct job_item *item)
+{
+    return item->runs_answered + item->runs_unanswered;
+}
+
+static bool runnable(const struct open_job *job, int i, const char *device)
+{
+    return !item_done(&job->items[i]) && !job->in_flight[i] && !job->waits[i] &&
+           strcmp(job->items[i].device, device) == 0;
+}
+
+/* The item of JOB to run next on DEVICE, or -1: in the first open group, the variant with
+ * the fewest attempts. */
+static int next_item(const struct open_job *job, const char *device)
+{
+    int best = -1;
+
+    for (int i = job->first_open; i < job->count; i++) {
+        if (!runnable(job, i, device)) {
+            continue;
+        }
+        if (best >= 0 && !same_group(&job->items[best], &job->items[i])) {
+            break;
+        }
+        if (best < 0 || attempts(&job->items[i]) < attempts(&job->items[best])) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+bool scheduler_next(struct scheduler *s, const char *device,
+                    struct scheduler_pick *ret_pick)
+{
+    struct open_job *best = NULL;
+    int best_item = -1;
+
+    for (int i = 0; i < s->count; i++) {
+        struct open_job *job = s->jobs[i];
+        int item;
+
+        if (best && (job->priority > best->priority ||
+                     (job->priority == best->priority && job->served >= best->served))) {
+            continue;
+        }
+        item = next_item(job, device);
+        if (item >= 0 || (job->asks && strcmp(job->items[0].device, device) == 0)) {
+            best = job;
+            best_item = item;
+        }
+    }
+    if (!best || best_item < 0) {
+        return false;
+    }
+    best->served = ++s->serial;
+    best->in_flight[best_item] = true;
+    *ret_pick = (struct scheduler_pick){
+        .job = best->id,
+        .item = &best->items[best_item],
+        .iterations = best->iterations,
+        .timeout_ms = best->items[best_item].timeout_ms
+                          ? best->items[best_item].timeout_ms
+                          : best->timeout_ms,
+    };
+    return true;
+}
+
+static int find_job(const struct scheduler *s, const char *id)
+{
+    for (int i = 0; i < s->count; i++) {
+        if (strcmp(s->jobs[i]->id, id) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static void remove_job(struct scheduler *s, int index)
+{
+    open_job_free(s->jobs[index]);
+    s->count--;
+    memmove(&s->jobs[index], &s->jobs[index + 1],
+            (size_t)(s->count - index) * sizeof(struct open_job *));
+}
+
+static void advance(struct open_job *job)
+{
+    while (job->first_open < job->count && item_done(&job->items[job->first_open]) &&
+           !job->in_flight[job->first_open]) {
+        job->first_open++;
+    }
+}
+
+static void remove_if_done(struct scheduler *s, int index)
+{
+    struct open_job *job = s->jobs[index];
+
+    advance(job);
+    if (job->first_open == job->count) {
+        remove_job(s, index);
+    }
+}
+
+void scheduler_finished(struct scheduler *s, const char *id, int seq,
+                        enum outcome outcome, int64_t ms, bool given_up)
+{
+    int index = find_job(s, id);
+    struct open_job *job = index < 0 ? NULL : s->jobs[index];
+    struct job_item *item;
+
+    if (!job || seq < 0 || seq >= job->count) {
+        return;
+    }
+    item = &job->items[seq];
+    job->in_flight[seq] = false;
+    job->waits[seq] = job->asks = job->localises;
+    item->runs_answered += outcome_is_answer(outcome);
+    item->runs_failed += outcome_is_failure(outcome);
+    item->runs_unanswered += !outcome_is_answer(outcome);
+    item->milliseconds += ms;
+    item->given_up |= given_up;
+    remove_if_done(s, index);
+}
+
+/* The open job ID if it has an item SEQ, or NULL. */
+static struct open_job *find_item(const struct scheduler *s, const char *id, int seq)
+{
+    int index = find_job(s, id);
+
+    return index >= 0 && seq >= 0 && seq < s->jobs[index]->count ? s->jobs[index] : NULL;
+}
+
+void scheduler_release(struct scheduler *s, const char *id, int seq, const char *options)
+{
+    struct open_job *job = find_item(s, id, seq);
+
+    if (job) {
+        struct job_item *item = &job->items[seq];
+
+        job->waits[seq] = job->asks = false;
+        if (options) {
+            copy_text(item->options, sizeof item->options, options);
+        }
+    }
+}
+
+void scheduler_give_up(struct scheduler *s, const char *id, int seq)
+{
+    struct open_job *job = find_item(s, id, seq);
+
+    if (job) {
+        job->items[seq].given_up = true;
+        remove_if_done(s, find_job(s, id));
+    }
+}
+
+void scheduler_put_back(struct scheduler *s, const char *id, int seq)
+{
+    struct open_job *job = find_item(s, id, seq);
+
+    if (job) {
+        job->in_flight[seq] = false;
+    }
+}
+
+void scheduler_cancel(struct scheduler *s, const char *id)
+{
+    int index = find_job(s, id);
+
+    if (index >= 0) {
+        remove_job(s, index);
+    }
+}
+
+static int item_total(const struct job_item *item)
+{
+    return item->given_up ? item->runs_answered : item->runs_wanted;
+}
+
+/* Mean device time of a run of ITEM, or of MEAN where it has none yet. */
+static double item_mean(const struct job_item *item, double mean)
+{
+    return attempts(item) > 0 ? (double)item->milliseconds / attempts(item) : mean;
+}
+
+/* Mean over all finished runs of JOB; -1 if there is none. */
+static double job_mean(const struct open_job *job)
+{
+    int64_t ms = 0;
+    int64_t runs = 0;
+
+    for (int i = 0; i < job->count; i++) {
+        ms += job->items[i].milliseconds;
+        runs += attempts(&job->items[i]);
+    }
+    return runs > 0 ? (double)ms / (double)runs : -1;
+}
+
+static double left_on_device(const struct open_job *job, const char *device, double mean)
+{
+    double left = 0;
+
+    for (int i = job->first_open; i < job->count; i++) {
+        const struct job_item *item = &job->items[i];
+
+        if (!item_done(item) && strcmp(item->device, device) == 0) {
+            left += (item->runs_wanted - item->runs_answered) * item_mean(item, mean);
+        }
+    }
+    return left;
+}
+
+/* Device time until JOB's part on DEVICE is done. */
+static double left_until_done(const struct scheduler *s, const struct open_job *job,
+                              const char *device, double mean)
+{
+    double left = 0;
+
+    for (int i = 0; i < s->count; i++) {
+        const struct open_job *other = s->jobs[i];
+
+        if (other == job || other->priority < job->priority) {
+            double other_mean = job_mean(other);
+
+            left += left_on_device(other, device, other_mean < 0 ? mean : other_mean);
+        }
+    }
+    return left;
+}
+
+static int64_t job_eta(const struct scheduler *s, const struct open_job *job)
+{
+    double mean = job_mean(job);
+    double eta = 0;
+
+    if (mean < 0) {
+        return -1;
+    }
+    for (int i = job->first_open; i < job->count; i++) {
+        /* One look a device: its first item in the job speaks for it. */
+        const char *device = job->items[i].device;
+        bool seen = false;
+        double left;
+
+        for (int j = job->first_open; j < i && !seen; j++) {
+            seen = strcmp(job->items[j].device, device) == 0;
+        }
+        if (!seen) {
+            left = left_until_done(s, job, device, mean);
+            eta = left > eta ? left : eta;
+        }
+    }
+    return (int64_t)eta;
+}
+
+bool scheduler_progress(const struct scheduler *s, const char *id,
+                        struct scheduler_progress *ret_progress)
+{
+    int index = find_job(s, id);
+    struct scheduler_progress p = { 0 };
+
+    if (index < 0) {
+        return false;
+    }
+    for (int i = 0; i < s->jobs[index]->count; i++) {
+        const struct job_item *item = &s->jobs[index]->items[i];
+
+        p.runs_total += item_total(item);
+        p.runs_done += item->runs_answered;
+        p.runs_failed += item->runs_failed;
+    }
+    p.eta_ms = job_eta(s, s->jobs[index]);
+    *ret_progress = p;
+    return true;
+}
+
+int scheduler_open_jobs(const struct scheduler *s)
+{
+    return s->count;
+}

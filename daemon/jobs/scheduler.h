@@ -1,0 +1,74 @@
+/* The scheduler: which run comes next on a device.  Pure state: no clock, no I/O, no uv.
+ * The daemon tells it what was accepted, started and finished; it answers what to start.
+ *
+ * Order: priority first, then the job that was served least recently, so that jobs of one
+ * priority share a device run by run.  Within a job the items of one workload, size,
+ * dtype, seed and device form a group; groups are finished one after another, and within
+ * a group the variants alternate, so that a workload's control and its ordered variants
+ * are compared under the same conditions and its cells settle together.
+ *
+ * The items of a job that localises wait: one of them is picked once each time that
+ * scheduler_release says so, when what its runs have shown was looked at.  Until then no
+ * job of lower priority gets the device: looking takes milliseconds. */
+#ifndef DAEMON_JOBS_SCHEDULER_H
+#define DAEMON_JOBS_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/jobs/job.h"
+#include "daemon/jobs/outcome.h"
+
+struct scheduler;
+
+/* What to run.  Borrowed from the scheduler: valid until the item's run is finished. */
+struct scheduler_pick {
+    const char *job;
+    const struct job_item *item;
+    int iterations;
+    int64_t timeout_ms;
+};
+
+struct scheduler_progress {
+    int runs_total, runs_done, runs_failed;
+    int64_t eta_ms; /* device time left on the slowest device, work of higher priority
+                       included; -1: no run has finished yet */
+};
+
+struct scheduler *scheduler_new(void);
+void scheduler_free(struct scheduler *scheduler); /* NULL is fine */
+
+/* Takes a copy of JOB and its items, with the counts they already have (a restart). */
+void scheduler_add(struct scheduler *scheduler, const struct job *job);
+
+/* The next run for DEVICE, or false.  The item counts as in flight until
+ * scheduler_finished.  An item has at most one run in flight. */
+bool scheduler_next(struct scheduler *scheduler, const char *device,
+                    struct scheduler_pick *ret_pick);
+
+/* The run in flight of ITEM ended after MS of device time.  GIVEN_UP: the item is to have
+ * no more runs.  Unknown jobs (cancelled meanwhile) are ignored. */
+void scheduler_finished(struct scheduler *scheduler, const char *job, int item,
+                        enum outcome outcome, int64_t ms, bool given_up);
+
+/* The run in flight of ITEM was not started after all: it is to be picked again. */
+void scheduler_put_back(struct scheduler *scheduler, const char *job, int item);
+
+/* ITEM of a job that localises may have one more run, with OPTIONS (struct job_item;
+ * NULL: those it has). */
+void scheduler_release(struct scheduler *scheduler, const char *job, int item,
+                       const char *options);
+
+/* ITEM, which has no run in flight, is to have no more. */
+void scheduler_give_up(struct scheduler *scheduler, const char *job, int item);
+
+/* Forgets the job; its run in flight may still finish. */
+void scheduler_cancel(struct scheduler *scheduler, const char *job);
+
+/* False if the job is not open. */
+bool scheduler_progress(const struct scheduler *scheduler, const char *job,
+                        struct scheduler_progress *ret_progress);
+
+int scheduler_open_jobs(const struct scheduler *scheduler);
+
+#endif

@@ -1,0 +1,134 @@
+#include "daemon/jobs/survey_jobs.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "daemon/jobs/job_request.h"
+
+/* What the jobs are made of. */
+struct fleet_part {
+    const struct catalogue *catalogue;
+    const struct device_stack *devices;
+    int device_count;
+};
+
+void survey_jobs_release(struct survey_jobs *jobs)
+{
+    for (int i = 0; i < jobs->count; i++) {
+        job_release(&jobs->jobs[i]);
+    }
+    free(jobs->jobs);
+    *jobs = (struct survey_jobs){ 0 };
+}
+
+/* One more job, for all that is online where DEVICE and STACK are NULL. */
+static enum err_code add_job(const struct fleet_part *fleet, const char *device,
+                             const char *stack, struct survey_jobs *jobs,
+                             struct problems *problems)
+{
+    json_t *request = json_pack("{s:b}", "survey", 1);
+    struct job job;
+    enum err_code code;
+
+    if (device) {
+        json_object_set_new(request, "devices", json_pack("[s]", device));
+    }
+    if (stack) {
+        json_object_set_new(request, "stacks", json_pack("[s]", stack));
+    }
+    code = job_request_expand(request, fleet->catalogue, fleet->devices,
+                              fleet->device_count, &job, problems);
+    json_decref(request);
+    if (code == ERR_OK) {
+        jobs->jobs = xrealloc(jobs->jobs, (size_t)(jobs->count + 1) * sizeof *jobs->jobs);
+        jobs->jobs[jobs->count++] = job;
+    }
+    return code;
+}
+
+/* A device is there once with each of its stacks. */
+static bool is_first(const struct fleet_part *fleet, int index)
+{
+    for (int i = 0; i < index; i++) {
+        if (strcmp(fleet->devices[i].id, fleet->devices[index].id) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a survey measures anything there; elsewhere a job would be refused as empty. */
+static bool has_work(const struct device_stack *device)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach((json_t *)device->catalogue, i, entry)
+    {
+        if (!json_is_false(json_object_get(entry, "survey"))) {
+            return true;
+        }
+    }
+    return device->catalogue == NULL;
+}
+
+static enum err_code add_stacks(const struct fleet_part *fleet, const char *device,
+                                struct survey_jobs *jobs, struct problems *problems)
+{
+    enum err_code code = ERR_OK;
+
+    for (int i = 0; i < fleet->device_count && code == ERR_OK; i++) {
+        if (strcmp(fleet->devices[i].id, device) == 0 && has_work(&fleet->devices[i])) {
+            code = add_job(fleet, device, fleet->devices[i].stack, jobs, problems);
+        }
+    }
+    return code;
+}
+
+static enum err_code add_devices(const struct fleet_part *fleet, struct survey_jobs *jobs,
+                                 struct problems *problems)
+{
+    enum err_code code = ERR_OK;
+
+    for (int i = 0; i < fleet->device_count && code == ERR_OK; i++) {
+        const struct device_stack *device = &fleet->devices[i];
+
+        if (!device->online || !is_first(fleet, i)) {
+            continue;
+        }
+        code = add_job(fleet, device->id, NULL, jobs, problems);
+        if (code == ERR_INVALID) {
+            problems_release(problems);
+            code = add_stacks(fleet, device->id, jobs, problems);
+        }
+    }
+    return code;
+}
+
+/* Of a survey's request nothing can be wrong but its size, too large or nothing. */
+enum err_code survey_jobs_make(const struct catalogue *catalogue,
+                               const struct device_stack *devices, int device_count,
+                               struct survey_jobs *ret_jobs,
+                               struct problems *ret_problems)
+{
+    const struct fleet_part fleet = { catalogue, devices, device_count };
+    enum err_code code;
+
+    *ret_jobs = (struct survey_jobs){ 0 };
+    code = add_job(&fleet, NULL, NULL, ret_jobs, ret_problems);
+    if (code == ERR_INVALID) {
+        problems_release(ret_problems);
+        code = add_devices(&fleet, ret_jobs, ret_problems);
+        if (code == ERR_OK && ret_jobs->count == 0) {
+            problems_add(ret_problems, PROBLEM_INVALID, "",
+                         "no device has a workload that a survey measures");
+            code = ERR_INVALID;
+        }
+    }
+    if (code != ERR_OK) {
+        survey_jobs_release(ret_jobs);
+    }
+    return code;
+}

@@ -1,0 +1,391 @@
+#include "daemon/localise/localise_look.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/evidence/verdict.h"
+#include "daemon/localise/localise_json.h"
+#include "daemon/trace/trace_reads.h"
+#include "db/runs_trace.h"
+
+enum { RUNS_A_LOOK = 16 }; /* so that no read takes long */
+
+void look_state_release(struct look_state *state)
+{
+    divergence_free(state->divergence);
+    free(state->runs);
+    free(state->captures);
+    *state = (struct look_state){ 0 };
+}
+
+void look_release(struct look *look)
+{
+    free(look->difference);
+    free(look->search);
+    look->difference = NULL;
+    look->search = NULL;
+}
+
+/* Reading */
+
+struct batch {
+    char runs[RUNS_A_LOOK][ID_SIZE];
+    int count;
+};
+
+static void add_to_batch(void *arg, const char *run)
+{
+    struct batch *batch = arg;
+
+    copy_text(batch->runs[batch->count++], ID_SIZE, run);
+}
+
+static void feed(struct look_state *state, const char *run, const struct trace *trace)
+{
+    if (!state->divergence) {
+        state->divergence = divergence_new();
+    }
+    divergence_add(state->divergence, trace);
+    state->runs =
+        xrealloc(state->runs, (size_t)(state->run_count + 1) * sizeof *state->runs);
+    copy_text(state->runs[state->run_count++], ID_SIZE, run);
+}
+
+/* The first record of WHAT, "ITERATION:STEP:PLACE", or -1. */
+static int64_t find_record(const struct trace *trace, const char *what)
+{
+    char *end;
+    int64_t iteration = strtoll(what, &end, 10);
+    int64_t step = *end == ':' ? strtoll(end + 1, &end, 10) : -1;
+    int place = *end == ':' ? trace_find_place(trace, end + 1) : -1;
+
+    for (int64_t at = 0; place >= 0 && at < trace->count; at++) {
+        const struct trace_record *r = &trace->records[at];
+
+        if (r->place == place && r->step == step && r->iteration == iteration) {
+            return at;
+        }
+    }
+    return -1;
+}
+
+/* The record that OPTIONS ask to be captured; a program may write others beside it. */
+static int64_t find_captured(const struct trace *trace, const char *options)
+{
+    json_t *asked = json_loads(options, 0, NULL);
+    const char *what = json_string_value(json_object_get(asked, "capture"));
+    int64_t at = what ? find_record(trace, what) : -1;
+
+    json_decref(asked);
+    return at;
+}
+
+static void add_capture(struct look_state *state, const char *run,
+                        const struct trace *trace, const char *options)
+{
+    int64_t at = find_captured(trace, options);
+    struct look_capture *capture;
+
+    state->captures = xrealloc(state->captures, (size_t)(state->capture_count + 1) *
+                                                    sizeof *state->captures);
+    capture = &state->captures[state->capture_count++];
+    *capture = (struct look_capture){ .there = at >= 0 };
+    copy_text(capture->run, sizeof capture->run, run);
+    if (capture->there) {
+        capture->in = trace_reads_at(trace, at);
+        capture->out = trace->records[at].out;
+    }
+}
+
+/* Takes in the next runs of ITEM; *ret_more: there may be others. */
+static enum err_code take_in(struct tx *tx, const struct job *job, int item,
+                             struct look_state *state, bool *ret_more, struct err *err)
+{
+    struct batch batch = { .count = 0 };
+
+    if (localisations_each_run(tx, job->id, item, state->last[item], RUNS_A_LOOK,
+                               add_to_batch, &batch, err) != ERR_OK) {
+        return err->code;
+    }
+    for (int i = 0; i < batch.count; i++) {
+        struct trace trace;
+        enum err_code code = runs_trace(tx, batch.runs[i], &trace, NULL, err);
+
+        if (code != ERR_OK && code != ERR_NOT_FOUND && code != ERR_CORRUPT) {
+            return code;
+        }
+        if (code == ERR_CORRUPT) {
+            log_error("localise: run %s is left out: %s", batch.runs[i], err->message);
+        } else if (item == LOCALISATION_SEARCH) {
+            feed(state, batch.runs[i], &trace);
+        } else {
+            add_capture(state, batch.runs[i], &trace, job->items[item].options);
+        }
+        trace_release(&trace);
+        copy_text(state->last[item], ID_SIZE, batch.runs[i]);
+    }
+    *ret_more = batch.count == RUNS_A_LOOK;
+    return ERR_OK;
+}
+
+/* Deciding */
+
+static bool item_is_open(const struct job_item *item)
+{
+    return !item->given_up && item->runs_answered < item->runs_wanted;
+}
+
+static void conclude(struct look *look, enum localisation_state state)
+{
+    look->next = LOOK_CONCLUDE;
+    look->state = state;
+}
+
+static void say_where(const struct divergence_result *r, struct look *look)
+{
+    snprintf(look->reason, sizeof look->reason,
+             "the first place where runs that read the same wrote something else is '%s' "
+             "at step %" PRId64 " of iteration %" PRId32 ": %" PRId64 " of %" PRId64
+             " runs, %" PRId64 " of %" PRId64 " pairs",
+             r->root.place, r->root.step, r->root.iteration, r->runs_parted, r->traces,
+             r->pairs_parted, r->pairs);
+}
+
+/* What is asked of runs that capture PLACE.  They record what comes before it too where
+ * that is part of what it reads.  Caller frees. */
+static char *capture_options(const struct job *job, const struct divergence_place *place)
+{
+    char *what = xasprintf("%" PRId32 ":%" PRId64 ":%s", place->iteration, place->step,
+                           place->place);
+    int like = place->says_all ? LOCALISATION_CAPTURE : LOCALISATION_SEARCH;
+    json_t *options = json_loads(job->items[like].options, 0, NULL);
+    char *text;
+
+    options = options ? options : json_object();
+    json_object_set_new(options, "capture", json_string(what));
+    text = json_dumps(options, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(options);
+    free(what);
+    return text;
+}
+
+/* The place is known, and that is all. */
+static void conclude_without_tensors(struct look *look, const char *cause)
+{
+    size_t length = strlen(look->reason);
+
+    conclude(look, LOCALISATION_LOCALISED);
+    snprintf(look->reason + length, sizeof look->reason - length,
+             "; %s, so its tensors cannot be captured", cause);
+}
+
+static void decide_found(const struct job *job, const struct divergence_result *r,
+                         struct look *look)
+{
+    char *options = capture_options(job, &r->root);
+
+    say_where(r, look);
+    if (r->root.occurrence > 0) {
+        conclude_without_tensors(look, "it comes by several times a step");
+    } else if (strlen(options) >= sizeof look->options) {
+        conclude_without_tensors(look, "its name is too long for what else is asked for");
+    } else {
+        look->next = LOOK_CAPTURE;
+        copy_text(look->options, sizeof look->options, options);
+    }
+    free(options);
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void decide_no_records(const struct job_item *item,
+                              const struct divergence_result *r, struct look *look)
+{
+    conclude(look, LOCALISATION_FAILED);
+    if (r->traces > 0) {
+        snprintf(look->reason, sizeof look->reason,
+                 "%" PRId64 " run%s left no record: the workload has no probes",
+                 r->traces, plural(r->traces));
+    } else {
+        snprintf(look->reason, sizeof look->reason, "none of %d run%s completed%s%s",
+                 item->runs_answered, plural(item->runs_answered),
+                 item->given_up ? ": " : "", item->given_up_reason);
+    }
+}
+
+/* The end of the search without a root.  A bound is told only where every run was
+ * compared to its end with every other. */
+static void decide_not_found(const struct job_item *item,
+                             const struct divergence_result *r, int64_t digests,
+                             struct look *look)
+{
+    char *reason = look->reason;
+    size_t size = sizeof look->reason;
+
+    conclude(look, LOCALISATION_NOT_FOUND);
+    if (r->first.position >= 0) {
+        snprintf(
+            reason, size,
+            "what '%s' reads at step %" PRId64 " of iteration %" PRId32
+            " differs although nothing before it does: what makes the difference has "
+            "no probe",
+            r->first.place, r->first.step, r->first.iteration);
+    } else if (digests > 1) {
+        snprintf(
+            reason, size,
+            "%" PRId64 " runs ended with %" PRId64
+            " results, but no record differs: what makes the difference has no probe",
+            r->traces, digests);
+    } else if (r->runs_apart > 0 || r->unplaced > 0 || r->truncated > 0) {
+        snprintf(reason, size,
+                 "no pair of %" PRId64
+                 " runs parted as far as they could be compared: "
+                 "%" PRId64 " went another way, %" PRId64
+                 " could not be followed, %" PRId64 " have truncated traces",
+                 r->traces, r->runs_apart, r->unplaced, r->truncated);
+    } else {
+        snprintf(reason, size,
+                 "no pair parted in %" PRId64
+                 " run%s; per-run difference probability < %.2g %% (95 %%)",
+                 r->traces, plural(r->traces), 100 * verdict_difference_bound(r->traces));
+    }
+    if (item->given_up) {
+        size_t length = strlen(reason);
+
+        snprintf(reason + length, size - length, "; ended early: %.200s",
+                 item->given_up_reason);
+    }
+}
+
+static enum err_code decide_search(struct tx *tx, const struct job *job,
+                                   const struct look_state *state, int runs_min,
+                                   struct look *look, struct err *err)
+{
+    const struct job_item *item = &job->items[LOCALISATION_SEARCH];
+    struct divergence_result r = { .root.position = -1, .first.position = -1 };
+    bool enough = item->runs_answered >= runs_min;
+    int64_t digests = 0;
+
+    if (state->divergence) {
+        divergence_result(state->divergence, &r);
+    }
+    if (item_is_open(item) && !(enough && (r.root.position >= 0 || r.records == 0))) {
+        look->next = LOOK_GO_ON;
+        look->item = LOCALISATION_SEARCH;
+        return ERR_OK;
+    }
+    if (localisations_count_digests(tx, job->id, LOCALISATION_SEARCH, &digests, err) !=
+        ERR_OK) {
+        return err->code;
+    }
+    if (r.root.position >= 0) {
+        decide_found(job, &r, look);
+    } else if (r.records == 0) {
+        decide_no_records(item, &r, look);
+    } else {
+        decide_not_found(item, &r, digests, look);
+    }
+    if (state->divergence) {
+        look->search = localise_search_json(&r, digests, state->runs);
+    }
+    return ERR_OK;
+}
+
+/* Two captured runs that read the same and wrote something else. */
+static bool find_pair(const struct look_state *state, const struct look_capture **ret_a,
+                      const struct look_capture **ret_b)
+{
+    for (int b = 1; b < state->capture_count; b++) {
+        for (int a = 0; a < b; a++) {
+            *ret_a = &state->captures[a];
+            *ret_b = &state->captures[b];
+            if ((*ret_a)->there && (*ret_b)->there &&
+                digest_equal((*ret_a)->in, (*ret_b)->in) &&
+                !digest_equal((*ret_a)->out, (*ret_b)->out)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int count_there(const struct look_state *state)
+{
+    int count = 0;
+
+    for (int i = 0; i < state->capture_count; i++) {
+        count += state->captures[i].there;
+    }
+    return count;
+}
+
+static enum err_code decide_capture(struct tx *tx, const struct job *job,
+                                    const struct look_state *state,
+                                    const struct localisation *l, struct look *look,
+                                    struct err *err)
+{
+    const struct job_item *item = &job->items[LOCALISATION_CAPTURE];
+    const struct look_capture *a, *b;
+    bool missing = item->runs_answered >= l->runs_min && count_there(state) == 0;
+
+    if (find_pair(state, &a, &b)) {
+        conclude(look, LOCALISATION_LOCALISED);
+        copy_text(look->runs[0], ID_SIZE, a->run);
+        copy_text(look->runs[1], ID_SIZE, b->run);
+        copy_text(look->reason, sizeof look->reason, l->reason);
+        return localise_difference_json(tx, a->run, b->run, state->capture_count,
+                                        &look->difference, err);
+    }
+    if (item_is_open(item) && !missing) {
+        look->next = LOOK_GO_ON;
+        look->item = LOCALISATION_CAPTURE;
+        return ERR_OK;
+    }
+    conclude(look, LOCALISATION_LOCALISED);
+    if (count_there(state) > 0) {
+        snprintf(look->reason, sizeof look->reason,
+                 "%.350s; none of %d runs that captured it parted there again", l->reason,
+                 count_there(state));
+    } else {
+        snprintf(look->reason, sizeof look->reason, "%.350s; none of %d runs captured it",
+                 l->reason, item->runs_answered);
+    }
+    return ERR_OK;
+}
+
+enum err_code look_at(struct tx *tx, const char *job_id, struct look_state *state,
+                      struct look *ret_look, struct err *err)
+{
+    struct localisation l;
+    struct job job;
+    enum err_code code;
+    bool more = false;
+    int item;
+
+    *ret_look = (struct look){ .next = LOOK_AGAIN };
+    if (localisations_get(tx, job_id, &l, err) != ERR_OK) {
+        return err->code;
+    }
+    item = l.state == LOCALISATION_SEARCHING ? LOCALISATION_SEARCH : LOCALISATION_CAPTURE;
+    if (jobs_get(tx, job_id, &job, err) != ERR_OK) {
+        localisation_release(&l);
+        return err->code;
+    }
+    code = take_in(tx, &job, item, state, &more, err);
+    if (code == ERR_OK && !more) {
+        code = item == LOCALISATION_SEARCH
+                   ? decide_search(tx, &job, state, l.runs_min, ret_look, err)
+                   : decide_capture(tx, &job, state, &l, ret_look, err);
+    }
+    job_release(&job);
+    localisation_release(&l);
+    return code;
+}

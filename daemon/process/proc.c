@@ -1,0 +1,113 @@
+#include "daemon/process/proc.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The first line of PATH, without its newline; "" if it cannot be read. */
+static bool read_line(const char *path, char *ret_line, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    bool ok = file && fgets(ret_line, (int)size, file);
+
+    if (file) {
+        fclose(file);
+    }
+    if (!ok) {
+        ret_line[0] = '\0';
+    }
+    ret_line[strcspn(ret_line, "\n")] = '\0';
+    return ok;
+}
+
+int proc_stat(pid_t pid, struct proc_stat *ret_stat)
+{
+    char path[64], line[1024];
+    const char *rest;
+    int parent, session;
+    unsigned long long start;
+    char state;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    /* The second field is the name in parentheses, which may itself hold any of them. */
+    if (!read_line(path, line, sizeof line) || !(rest = strrchr(line, ')')) ||
+        sscanf(rest + 1,
+               " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+               "%*d %llu",
+               &state, &parent, &session, &start) != 4) {
+        return -1;
+    }
+    *ret_stat = (struct proc_stat){ state, parent, session, (int64_t)start };
+    return 0;
+}
+
+/* Without CONFIG_PROC_CHILDREN: look at every process. */
+static int search_children(pid_t *ret_pids, int max)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    struct proc_stat stat;
+    int count = 0;
+
+    while (proc && count < max && (entry = readdir(proc))) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        if (pid > 0 && proc_stat(pid, &stat) == 0 && stat.parent == getpid()) {
+            ret_pids[count++] = pid;
+        }
+    }
+    if (proc) {
+        closedir(proc);
+    }
+    return count;
+}
+
+int proc_children(pid_t *ret_pids, int max)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *entry;
+    int count = 0, lists = 0;
+
+    while (tasks && (entry = readdir(tasks))) {
+        char path[512];
+        FILE *file;
+
+        snprintf(path, sizeof path, "/proc/self/task/%s/children", entry->d_name);
+        file = entry->d_name[0] == '.' ? NULL : fopen(path, "re");
+        if (file) {
+            int pid;
+
+            lists++;
+            while (count < max && fscanf(file, "%d", &pid) == 1) { // NOLINT(cert-err34-c)
+                ret_pids[count++] = pid;
+            }
+            fclose(file);
+        }
+    }
+    if (tasks) {
+        closedir(tasks);
+    }
+    return lists ? count : search_children(ret_pids, max);
+}
+
+void proc_boot_id(char ret_id[PROC_BOOT_ID_SIZE])
+{
+    read_line("/proc/sys/kernel/random/boot_id", ret_id, PROC_BOOT_ID_SIZE);
+}
+
+void proc_directory(char ret_path[PROC_PATH_SIZE])
+{
+    ssize_t length = readlink("/proc/self/exe", ret_path, PROC_PATH_SIZE - 1);
+    char *slash;
+
+    ret_path[length > 0 ? length : 0] = '\0';
+    slash = strrchr(ret_path, '/');
+    if (!slash) {
+        snprintf(ret_path, PROC_PATH_SIZE, ".");
+    } else {
+        *slash = '\0';
+    }
+}

@@ -1,0 +1,72 @@
+/* Folds the events of one run into its result, and decides how it ended by the rules of
+ * workloads/PROTOCOL.md ("What makes a run completed").  Pure: no clock, no loop.
+ *
+ * Only here does a run become `completed`, and only if nothing at all was out of order:
+ * the first deviation is kept, and makes it invalid. */
+#ifndef DAEMON_RUN_RUN_FOLD_H
+#define DAEMON_RUN_RUN_FOLD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/jobs/case.h"
+#include "daemon/jobs/job.h"
+#include "daemon/jobs/run.h"
+#include "daemon/process/run_exit.h"
+#include "daemon/run/run_tensors.h"
+#include "daemon/trace/trace.h"
+
+enum { RUN_FOLD_CAUSE_SIZE = CASE_TITLE_SIZE * 2 };
+
+/* Private. */
+struct run_fold_iteration {
+    char digest[DIGEST_TEXT_SIZE];
+    int64_t index, ns;
+};
+
+/* Private, but for the caller's storage. */
+struct run_fold {
+    struct case_key key; /* what was asked for */
+    char device[CASE_TITLE_SIZE];
+    char options[JOB_OPTIONS_SIZE];
+    int64_t asked;
+
+    bool started, ended;
+    char deviation[RUN_FOLD_CAUSE_SIZE]; /* the first; "": none */
+    enum outcome end_outcome;            /* once ended */
+    char end_cause[RUN_FOLD_CAUSE_SIZE];
+    struct run_record run; /* the results so far */
+    struct run_fold_iteration *iterations;
+    int64_t seen, capacity;
+    struct trace trace;
+    struct run_tensors tensors; /* captured */
+    char *environment, *environment_title, *libraries, *log;
+    char *telemetry_start, *telemetry_end; /* NULL: none */
+    struct run_digest *digests;
+    int digest_count;
+};
+
+/* What was asked for: the case, the device and how many iterations.  Copied. */
+void run_fold_init(struct run_fold *fold, const struct case_key *key, const char *device,
+                   int64_t iterations);
+
+/* The further arguments that were asked for (job_item.options), before the first event;
+ * none unless said.  Copied. */
+void run_fold_options(struct run_fold *fold, const char *options);
+
+/* One event, in the order in which the worker wrote it. */
+void run_fold_event(struct run_fold *fold, const json_t *event);
+
+/* A line that was no event; CAUSE says why ("line 3: not JSON"). */
+void run_fold_garbage(struct run_fold *fold, const char *cause);
+
+/* The process ended.  Fills outcome, cause and results of ret_run (id, times and what the
+ * store knows are left empty) and ret_result, whose pointers are borrowed: RUN is
+ * ret_run, the rest is valid until run_fold_release.  The log of EXIT is copied. */
+void run_fold_finish(struct run_fold *fold, const struct run_exit *exit,
+                     struct run_record *ret_run, struct run_result *ret_result);
+
+void run_fold_release(struct run_fold *fold);
+
+#endif

@@ -1,0 +1,381 @@
+#include "daemon/run/runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/fleet/link.h"
+#include "daemon/run/run_fold.h"
+#include "daemon/run/run_started.h"
+
+enum slot_state { SLOT_IDLE, SLOT_BEGINNING, SLOT_RUNNING, SLOT_FINISHING };
+
+struct slot {
+    struct runner *runner;
+    char device[CASE_TITLE_SIZE];
+    char boot_id[CASE_NAME_SIZE];
+    struct link *link; /* NULL: offline */
+    enum slot_state state;
+
+    struct run_intent intent; /* these describe the run while not idle */
+    struct case_key key;
+    char stack[CASE_NAME_SIZE];
+    char options[JOB_OPTIONS_SIZE];
+    int iterations;
+    int64_t timeout_ms;
+    int64_t started_monotonic_ms;
+    bool unwanted; /* its job was cancelled, or the service stops */
+    char unwanted_cause[CASE_TITLE_SIZE];
+    struct run_fold fold;
+    bool has_fold;
+
+    struct run_record run; /* the result while finishing */
+    struct run_result result;
+    struct run_effect effect;
+    bool store_failed; /* the last attempt failed: try again on the next kick */
+};
+
+struct runner {
+    struct store *store;
+    struct scheduler *scheduler;
+    struct runner_hooks hooks;
+    struct slot **slots;
+    int count;
+    bool stopped;
+};
+
+static void next_run(struct slot *slot);
+static void finish_as(struct slot *slot, enum outcome outcome, const char *cause);
+
+struct runner *runner_new(struct store *store, struct scheduler *scheduler,
+                          const struct runner_hooks *hooks)
+{
+    struct runner *r = xcalloc(1, sizeof *r);
+
+    r->store = store;
+    r->scheduler = scheduler;
+    r->hooks = *hooks;
+    return r;
+}
+
+static void drop_fold(struct slot *slot)
+{
+    if (slot->has_fold) {
+        run_fold_release(&slot->fold);
+        slot->has_fold = false;
+    }
+}
+
+void runner_free(struct runner *r)
+{
+    if (!r) {
+        return;
+    }
+    for (int i = 0; i < r->count; i++) {
+        drop_fold(r->slots[i]);
+        free(r->slots[i]);
+    }
+    free(r->slots);
+    free(r);
+}
+
+static struct slot *slot_of_run(struct runner *r, const struct link *link,
+                                const char *run)
+{
+    for (int i = 0; i < r->count; i++) {
+        struct slot *slot = r->slots[i];
+
+        if (slot->state == SLOT_RUNNING && slot->link == link &&
+            strcmp(slot->intent.id, run) == 0) {
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+static enum err_code store_result(struct tx *tx, void *arg, struct err *err)
+{
+    struct slot *slot = arg;
+
+    return runs_finish(tx, &slot->result, &slot->effect, err);
+}
+
+static void result_stored(void *arg, const struct err *err)
+{
+    struct slot *slot = arg;
+    struct runner *r = slot->runner;
+    int64_t ms = clock_monotonic_ms() - slot->started_monotonic_ms;
+
+    if (err->code == ERR_INVALID && slot->run.outcome == OUTCOME_COMPLETED) {
+        log_error("store: run %s is not proof of work: %s", slot->intent.id,
+                  err->message);
+        finish_as(slot, OUTCOME_INVALID, err->message);
+        return;
+    }
+    if (err->code != ERR_OK && err->code != ERR_CONFLICT) {
+        if (!slot->store_failed) {
+            log_error("store: result of run %s: %s; kept, trying again", slot->intent.id,
+                      err->message);
+        }
+        slot->store_failed = true;
+        return;
+    }
+    if (err->code == ERR_CONFLICT) {
+        log_error("store: run %s: %s", slot->intent.id, err->message);
+        scheduler_put_back(r->scheduler, slot->intent.job, slot->intent.item);
+    } else {
+        scheduler_finished(r->scheduler, slot->intent.job, slot->intent.item,
+                           slot->effect.outcome, ms, slot->effect.item_given_up);
+        r->hooks.stored(r->hooks.arg, &slot->effect);
+    }
+    slot->store_failed = false;
+    drop_fold(slot);
+    slot->state = SLOT_IDLE;
+    next_run(slot);
+}
+
+static void finish(struct slot *slot)
+{
+    slot->state = SLOT_FINISHING;
+    copy_text(slot->run.id, sizeof slot->run.id, slot->intent.id);
+    slot->run.finished = true;
+    slot->run.finished_ms = clock_wall_ms();
+    slot->result.run = &slot->run;
+    store_write(slot->runner->store, store_result, slot, result_stored);
+}
+
+/* Ends the run with an outcome that no process reported. */
+static void finish_as(struct slot *slot, enum outcome outcome, const char *cause)
+{
+    slot->run = (struct run_record){ .outcome = outcome };
+    slot->result = (struct run_result){ .log = "" };
+    if (slot->has_fold && slot->fold.trace.count) {
+        slot->result.trace = &slot->fold.trace;
+    }
+    copy_text(slot->run.cause, sizeof slot->run.cause, cause);
+    finish(slot);
+}
+
+static enum err_code store_intent(struct tx *tx, void *arg, struct err *err)
+{
+    struct slot *slot = arg;
+
+    return runs_begin(tx, &slot->intent, err);
+}
+
+static void start(struct slot *slot)
+{
+    struct link_run run = {
+        .id = slot->intent.id,
+        .stack = slot->stack,
+        .device = slot->device,
+        .timeout_ms = slot->timeout_ms,
+        .key = &slot->key,
+        .iterations = slot->iterations,
+        .options = slot->options,
+    };
+
+    run_fold_init(&slot->fold, &slot->key, slot->device, slot->iterations);
+    run_fold_options(&slot->fold, slot->options);
+    slot->has_fold = true;
+    slot->state = SLOT_RUNNING;
+    slot->started_monotonic_ms = clock_monotonic_ms();
+    link_run(slot->link, &run);
+}
+
+static void intent_stored(void *arg, const struct err *err)
+{
+    struct slot *slot = arg;
+
+    if (err->code != ERR_OK) {
+        if (err->code != ERR_CONFLICT && !slot->store_failed) {
+            log_error("store: intent of a run: %s; trying again", err->message);
+        }
+        slot->store_failed = err->code != ERR_CONFLICT;
+        scheduler_put_back(slot->runner->scheduler, slot->intent.job, slot->intent.item);
+        slot->state = SLOT_IDLE;
+        if (err->code == ERR_CONFLICT) {
+            next_run(slot);
+        }
+        return;
+    }
+    slot->store_failed = false;
+    slot->started_monotonic_ms = clock_monotonic_ms();
+    if (slot->unwanted) {
+        finish_as(slot, OUTCOME_CANCELLED, slot->unwanted_cause);
+    } else if (!slot->link) {
+        finish_as(slot, OUTCOME_LOST, "the agent was gone before the run was started");
+    } else {
+        start(slot);
+    }
+}
+
+static void next_run(struct slot *slot)
+{
+    struct runner *r = slot->runner;
+    struct scheduler_pick pick;
+
+    if (r->stopped || !slot->link || slot->state != SLOT_IDLE ||
+        !scheduler_next(r->scheduler, slot->device, &pick)) {
+        return;
+    }
+    slot->state = SLOT_BEGINNING;
+    slot->unwanted = false;
+    slot->intent =
+        (struct run_intent){ .item = pick.item->seq, .intent_ms = clock_wall_ms() };
+    id_new(slot->intent.intent_ms, slot->intent.id);
+    copy_text(slot->intent.job, sizeof slot->intent.job, pick.job);
+    slot->key = pick.item->key;
+    copy_text(slot->stack, sizeof slot->stack, pick.item->stack);
+    copy_text(slot->options, sizeof slot->options, pick.item->options);
+    slot->iterations = pick.iterations;
+    slot->timeout_ms = pick.timeout_ms;
+    store_write(r->store, store_intent, slot, intent_stored);
+}
+
+void runner_device_online(struct runner *r, const char *device, struct link *link,
+                          const char *boot_id)
+{
+    struct slot *slot = NULL;
+
+    for (int i = 0; i < r->count && !slot; i++) {
+        slot = strcmp(r->slots[i]->device, device) == 0 ? r->slots[i] : NULL;
+    }
+    if (!slot) {
+        slot = xcalloc(1, sizeof *slot);
+        slot->runner = r;
+        copy_text(slot->device, sizeof slot->device, device);
+        r->slots = xrealloc(r->slots, (size_t)(r->count + 1) * sizeof(struct slot *));
+        r->slots[r->count++] = slot;
+    }
+    slot->link = link;
+    copy_text(slot->boot_id, sizeof slot->boot_id, boot_id);
+    next_run(slot);
+}
+
+void runner_link_closed(struct runner *r, struct link *link, const char *cause)
+{
+    for (int i = 0; i < r->count; i++) {
+        struct slot *slot = r->slots[i];
+
+        if (slot->link == link) {
+            slot->link = NULL;
+            if (slot->state == SLOT_RUNNING) {
+                finish_as(slot, OUTCOME_LOST, cause);
+            }
+        }
+    }
+}
+
+void runner_kick(struct runner *r)
+{
+    for (int i = 0; i < r->count; i++) {
+        struct slot *slot = r->slots[i];
+
+        if (slot->state == SLOT_FINISHING && slot->store_failed) {
+            finish(slot);
+        } else {
+            next_run(slot);
+        }
+    }
+}
+
+static void unwant(struct slot *slot, const char *cause)
+{
+    slot->unwanted = true;
+    copy_text(slot->unwanted_cause, sizeof slot->unwanted_cause, cause);
+    if (slot->state == SLOT_RUNNING) {
+        link_cancel(slot->link, slot->intent.id);
+    }
+}
+
+void runner_cancel_job(struct runner *r, const char *job)
+{
+    for (int i = 0; i < r->count; i++) {
+        if (r->slots[i]->state != SLOT_IDLE &&
+            strcmp(r->slots[i]->intent.job, job) == 0) {
+            unwant(r->slots[i], "the job was cancelled");
+        }
+    }
+}
+
+void runner_stop(struct runner *r)
+{
+    r->stopped = true;
+}
+
+void runner_cancel_all(struct runner *r, const char *cause)
+{
+    for (int i = 0; i < r->count; i++) {
+        if (r->slots[i]->state != SLOT_IDLE) {
+            unwant(r->slots[i], cause);
+        }
+    }
+}
+
+int runner_busy(const struct runner *r)
+{
+    int busy = 0;
+
+    for (int i = 0; i < r->count; i++) {
+        busy += r->slots[i]->state != SLOT_IDLE;
+    }
+    return busy;
+}
+
+void runner_started(struct runner *r, struct link *link, const char *run, int64_t pid,
+                    int64_t process_start)
+{
+    const struct slot *slot = slot_of_run(r, link, run);
+
+    if (slot) {
+        run_started_store(r->store, run, slot->boot_id, pid, process_start);
+    }
+}
+
+void runner_event(struct runner *r, struct link *link, const char *run,
+                  const json_t *event)
+{
+    struct slot *slot = slot_of_run(r, link, run);
+
+    if (slot) {
+        run_fold_event(&slot->fold, event);
+    }
+}
+
+void runner_garbage(struct runner *r, struct link *link, const char *run,
+                    const char *cause)
+{
+    struct slot *slot = slot_of_run(r, link, run);
+
+    if (slot) {
+        run_fold_garbage(&slot->fold, cause);
+    }
+}
+
+void runner_exited(struct runner *r, struct link *link, const char *run,
+                   const struct run_exit *exit)
+{
+    struct slot *slot = slot_of_run(r, link, run);
+
+    if (!slot) {
+        return;
+    }
+    run_fold_finish(&slot->fold, exit, &slot->run, &slot->result);
+    if (slot->run.outcome == OUTCOME_CANCELLED && slot->unwanted) {
+        copy_text(slot->run.cause, sizeof slot->run.cause, slot->unwanted_cause);
+    }
+    finish(slot);
+}
+
+void runner_refused(struct runner *r, struct link *link, const char *run,
+                    const char *cause)
+{
+    struct slot *slot = slot_of_run(r, link, run);
+
+    if (slot) {
+        finish_as(slot, OUTCOME_INFRA, cause);
+    }
+}

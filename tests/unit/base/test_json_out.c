@@ -1,0 +1,106 @@
+#include "daemon/base/json_out.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_structure(void **state)
+{
+    struct json_out out = JSON_OUT_INIT;
+
+    (void)state;
+    out_open(&out, NULL, '{');
+    out_open(&out, "a", '[');
+    out_close(&out, ']');
+    out_open(&out, "b", '[');
+    out_int(&out, NULL, -1);
+    out_null(&out, NULL);
+    out_open(&out, NULL, '{');
+    out_close(&out, '}');
+    out_close(&out, ']');
+    out_bool(&out, "c", true);
+    out_name(&out, "d", "");
+    out_real(&out, "e", INFINITY);
+    out_ms(&out, "f", 12000345);
+    out_time(&out, "g", 0);
+    out_json(&out, "h", "{\"x\":1}");
+    out_close(&out, '}');
+    assert_string_equal(out.buf.data,
+                        "{\"a\":[],\"b\":[-1,null,{}],\"c\":true,\"d\":null,\"e\":null,"
+                        "\"f\":12.000345,\"g\":null,\"h\":{\"x\":1}}");
+    buf_release(&out.buf);
+}
+
+static void test_null_where_it_is_not_known(void **state)
+{
+    struct json_out out = JSON_OUT_INIT;
+
+    (void)state;
+    out_open(&out, NULL, '{');
+    for (int known = 0; known < 2; known++) {
+        out_int_if(&out, "a", known, 7);
+        out_bool_if(&out, "b", known, false);
+        out_ms_if(&out, "c", known, 1500000);
+        assert_int_equal(out_object(&out, "d", known), known);
+    }
+    out_close(&out, '}');
+    out_close(&out, '}');
+    assert_string_equal(out.buf.data,
+                        "{\"a\":null,\"b\":null,\"c\":null,\"d\":null,"
+                        "\"a\":7,\"b\":false,\"c\":1.500000,\"d\":{}}");
+    buf_release(&out.buf);
+}
+
+/* Every pair of bytes, between two letters, gives JSON that a strict parser takes. */
+static void test_any_bytes_give_valid_json(void **state)
+{
+    (void)state;
+    for (int high = 0; high < 256; high++) {
+        for (int low = 0; low < 256; low++) {
+            const char bytes[] = { 'a', (char)high, (char)low, 'z' };
+            struct json_out out = JSON_OUT_INIT;
+            json_t *back;
+
+            out_bytes(&out, NULL, bytes, sizeof bytes);
+            back = json_loadb(out.buf.data, out.buf.length,
+                              JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+            if (!back) {
+                fail_msg("%02x %02x: %s", high, low, out.buf.data);
+            }
+            if (high < 0x80 && low < 0x80) {
+                assert_int_equal(json_string_length(back), sizeof bytes);
+                assert_memory_equal(json_string_value(back), bytes, sizeof bytes);
+            }
+            json_decref(back);
+            buf_release(&out.buf);
+        }
+    }
+}
+
+static void test_utf8_stays(void **state)
+{
+    struct json_out out = JSON_OUT_INIT;
+
+    (void)state;
+    out_text(&out, NULL, "µ≠😀\xed\xa0\x80");
+    assert_string_equal(out.buf.data, "\"µ≠😀���\"");
+    buf_release(&out.buf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_null_where_it_is_not_known),
+        cmocka_unit_test(test_any_bytes_give_valid_json),
+        cmocka_unit_test(test_utf8_stays),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

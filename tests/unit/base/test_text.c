@@ -1,0 +1,72 @@
+#include "daemon/base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void test_wrap(void **state)
+{
+    struct buf buf = BUF_INIT;
+
+    (void)state;
+    text_wrap(&buf, "one two three µµµµ averyverylongword x", 10, 2);
+    assert_string_equal(buf.data, "one two\n  three\n  µµµµ\n  averyverylongword\n  x\n");
+    buf_release(&buf);
+    text_wrap(&buf, "", 10, 2);
+    assert_string_equal(buf.data, "\n");
+    buf_release(&buf);
+}
+
+static void test_wrapped_lines(void **state)
+{
+    char line[32];
+
+    (void)state;
+    assert_true(text_wrapped_line("NGC 19.06+ / TF 2.1", 12, 0, line, sizeof line));
+    assert_string_equal(line, "NGC 19.06+ /");
+    assert_true(text_wrapped_line("NGC 19.06+ / TF 2.1", 12, 1, line, sizeof line));
+    assert_string_equal(line, "TF 2.1");
+    assert_false(text_wrapped_line("NGC 19.06+ / TF 2.1", 12, 2, line, sizeof line));
+    assert_string_equal(line, "");
+    assert_int_equal(text_wrapped_width("NGC 19.06+ / TF 2.1", 12), 12);
+}
+
+static void test_numbers(void **state)
+{
+    char text[TEXT_NUMBER_SIZE];
+
+    (void)state;
+    assert_string_equal(text_number(0, text), "0");
+    assert_string_equal(text_number(999, text), "999");
+    assert_string_equal(text_number(1000, text), "1,000");
+    assert_string_equal(text_number(-1234567, text), "-1,234,567");
+    assert_string_equal(text_number(-123, text), "-123");
+    assert_string_equal(text_number(INT64_MAX, text), "9,223,372,036,854,775,807");
+}
+
+static void test_bounds_are_rounded_up(void **state)
+{
+    char text[TEXT_NUMBER_SIZE];
+
+    (void)state;
+    assert_string_equal(text_bound(1, text), "-");
+    assert_string_equal(text_bound(0.4507, text), "< 46 %");
+    assert_string_equal(text_bound(0.0581, text), "< 5.9 %");
+    assert_string_equal(text_bound(0.00299, text), "< 0.299 %");
+    assert_string_equal(text_bound(0.0029901, text), "< 0.300 %");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_wrapped_lines),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_bounds_are_rounded_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+/* Backup of a database in use, and fsck. */
+#include "db/backup.h"
+
+#include <unistd.h>
+
+#include "daemon/base/buf.h"
+#include "db/fsck.h"
+#include "db/tx.h"
+#include "tests/unit/db/store_fixture.h"
+
+static void fill(struct fixture *f, int from, int to)
+{
+    if (from == 1) {
+        struct job_item items[] = { fixture_item("unordered", "cpu:a", 100),
+                                    fixture_item("ordered", "cpu:a", 100) };
+        struct fixture_job j = fixture_job(1, items, 2);
+
+        fixture_write(f, fixture_insert_job, &j);
+    }
+    for (int i = from; i <= to; i++) {
+        struct fixture_run r = { .n = i,
+                                 .job = 1,
+                                 .item = i % 2,
+                                 .outcome = OUTCOME_COMPLETED,
+                                 .environment = 1,
+                                 .distinct = i % 2 ? 1 : 2 };
+
+        fixture_write(f, fixture_whole_run, &r);
+    }
+}
+
+static void collect_line(void *arg, const char *line)
+{
+    buf_printf(arg, "%s\n", line);
+}
+
+/* What fsck says about PATH, counted; LINES may be NULL. */
+static struct fsck_counts fsck(const char *path, struct buf *lines)
+{
+    struct buf own = BUF_INIT;
+    struct fsck_counts counts;
+    struct err err;
+
+    if (fsck_database(path, collect_line, lines ? lines : &own, &counts, &err) !=
+        ERR_OK) {
+        fail_msg("%s", err.message);
+    }
+    buf_release(&own);
+    return counts;
+}
+
+static void copy_path(struct fixture *f, char ret_path[128])
+{
+    snprintf(ret_path, 128, "%s/copy.db", f->directory);
+}
+
+static void test_the_copy_is_the_database_at_that_instant(void **state)
+{
+    struct fixture *f = *state;
+    char copy[128];
+    struct fsck_counts counts;
+    struct err err;
+
+    copy_path(f, copy);
+    fill(f, 1, 6);
+    assert_int_equal(backup_database(f->path, copy, &err), ERR_OK);
+    fill(f, 7, 8);
+    counts = fsck(copy, NULL);
+    assert_int_equal(counts.damaged + counts.dangling + counts.cells_differing, 0);
+    assert_int_equal(counts.cells, 2);
+    assert_int_equal(counts.jobs, 1);
+    fixture_close(f);
+    snprintf(f->path, sizeof f->path, "%s/copy.db", f->directory);
+    fixture_open(f);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 3);
+    fill(f, 7, 7); /* and it can be served in its place */
+}
+
+static void test_nothing_is_overwritten(void **state)
+{
+    struct fixture *f = *state;
+    char copy[128];
+    char partial[160];
+    struct err err;
+
+    copy_path(f, copy);
+    assert_int_equal(backup_database(f->path, f->path, &err), ERR_CONFLICT);
+    assert_int_equal(backup_database(f->path, copy, &err), ERR_OK);
+    assert_int_equal(backup_database(f->path, copy, &err), ERR_CONFLICT);
+    unlink(copy);
+    snprintf(partial, sizeof partial, "%s.partial", copy);
+    assert_int_not_equal(access(partial, F_OK), 0);
+    fclose(fopen(partial, "w"));
+    assert_int_equal(backup_database(f->path, copy, &err), ERR_CONFLICT);
+    assert_int_equal(access(partial, F_OK), 0);
+}
+
+static void test_bad_places(void **state)
+{
+    struct fixture *f = *state;
+    char copy[128];
+    struct err err;
+
+    copy_path(f, copy);
+    assert_int_equal(backup_database("/nonexistent/x.db", copy, &err), ERR_NOT_FOUND);
+    assert_int_equal(backup_database("/etc/hostname", copy, &err), ERR_CORRUPT);
+    assert_int_equal(backup_database(f->path, "/nonexistent/copy.db", &err), ERR_IO);
+    assert_int_not_equal(access(copy, F_OK), 0);
+}
+
+static void test_fsck_beside_a_daemon(void **state)
+{
+    struct fixture *f = *state;
+    struct fsck_counts counts;
+
+    fill(f, 1, 4);
+    counts = fsck(f->path, NULL);
+    assert_int_equal(counts.damaged, 0);
+    assert_int_equal(counts.cells, 2);
+    assert_int_equal(counts.cells_differing, 0);
+    assert_int_equal(counts.jobs_differing, 0);
+    fill(f, 5, 6);
+}
+
+/* fsck says nothing about PATH but why it cannot yet. */
+static void check_fsck_waits(const char *path, const char *why)
+{
+    struct buf lines = BUF_INIT;
+    struct fsck_counts counts;
+    struct err err;
+
+    assert_int_equal(fsck_database(path, collect_line, &lines, &counts, &err),
+                     ERR_CONFLICT);
+    assert_non_null(strstr(err.message, why));
+    assert_int_equal(lines.length, 0);
+    buf_release(&lines);
+}
+
+static enum err_code damage(struct tx *tx, void *arg, struct err *err)
+{
+    int rc = sqlite3_exec(tx->db, arg, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? ERR_OK : tx_error(tx->db, rc, err);
+}
+
+static void test_fsck_sees_damage(void **state)
+{
+    static char unearned[] =
+        "UPDATE cell SET verdict = 'reproducible', completed = 3"
+        " WHERE distinct_digests = 1";
+    static char counts_of_job[] = "UPDATE job SET runs_done = 5";
+    static char orphan[] =
+        "INSERT INTO cell_device (cell, device, options, runs) VALUES (77, 'x', '', 1)";
+    struct fixture *f = *state;
+    struct buf lines = BUF_INIT;
+    struct fsck_counts counts;
+    sqlite3 *db;
+
+    fill(f, 1, 1); /* one run of `ordered`: inconclusive */
+    fixture_write(f, damage, unearned);
+    fixture_write(f, damage, counts_of_job);
+    fixture_close(f);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK); /* without foreign keys */
+    assert_int_equal(sqlite3_exec(db, orphan, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    counts = fsck(f->path, &lines);
+    assert_int_equal(counts.damaged, 0);
+    assert_int_equal(counts.dangling, 1);
+    assert_int_equal(counts.cells_differing, 1);
+    assert_int_equal(counts.jobs_differing, 1);
+    assert_non_null(strstr(lines.data, "completed: stored 3, the runs give 1"));
+    assert_non_null(strstr(lines.data, "verdict: stored \"reproducible\""));
+    assert_non_null(strstr(lines.data, "table cell_device"));
+    buf_release(&lines);
+}
+
+/* An upgrade is no damage, and nothing differs because of it. */
+static void test_fsck_waits_for_an_upgrade(void **state)
+{
+    static char older_rules[] =
+        "UPDATE judged SET rules = 1;"
+        "UPDATE cell SET reason = 'as of old'";
+    struct fixture *f = *state;
+    char command[256];
+
+    fill(f, 1, 4);
+    fixture_write(f, damage, older_rules);
+    check_fsck_waits(f->path, "rules of another reprod");
+    fixture_close(f);
+    fixture_open(f);
+    assert_int_equal(fsck(f->path, NULL).cells_differing, 0);
+    fixture_close(f);
+    snprintf(command, sizeof command, "cp tests/fixtures/v2.db %s", f->path);
+    assert_int_equal(system(command), 0);
+    check_fsck_waits(f->path, "schema 2");
+}
+
+static void test_fsck_sees_damaged_pages(void **state)
+{
+    struct fixture *f = *state;
+    struct fsck_counts counts;
+    FILE *file;
+
+    fill(f, 1, 4);
+    fixture_close(f);
+    file = fopen(f->path, "r+");
+    assert_non_null(file);
+    fseek(file, -4096, SEEK_END);
+    for (int i = 0; i < 4096; i++) {
+        fputc(0xff, file);
+    }
+    fclose(file);
+    counts = fsck(f->path, NULL);
+    assert_true(counts.damaged > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(test_the_copy_is_the_database_at_that_instant),
+        STORE_TEST(test_nothing_is_overwritten),
+        STORE_TEST(test_bad_places),
+        STORE_TEST(test_fsck_beside_a_daemon),
+        STORE_TEST(test_fsck_sees_damage),
+        STORE_TEST(test_fsck_waits_for_an_upgrade),
+        STORE_TEST(test_fsck_sees_damaged_pages),
+    };
+
+    return cmocka_run_group_tests_name("backup", tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+/* A control vouches for what faced the same: runs that were asked for alike. */
+#include "tests/unit/db/cells_fixture.h"
+
+static struct fixture_run digest(int n, int item, int digest)
+{
+    struct fixture_run r = completed(n, item);
+
+    r.digest = digest;
+    return r;
+}
+
+static void assert_reason(struct fixture *f, const char *part)
+{
+    struct cell cell = fixture_cell(f, "ordered");
+
+    if (!strstr(cell.reason, part)) {
+        fail_msg("\"%s\" lacks \"%s\"", cell.reason, part);
+    }
+    fixture_check_cells(f);
+}
+
+static void test_a_control_that_varied_under_load_vouches_for_loaded_runs(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, completed(1, ORDERED));
+    store(f, completed(2, ORDERED));
+    store(f, completed(3, UNORDERED));
+    store(f, completed(4, UNORDERED_LOADED));
+    assert_int_equal(store(f, digest(5, UNORDERED_LOADED, 7)), VERDICT_VARIES);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    assert_reason(f, "varied with contention 4, and this variant completed 0 runs so");
+    assert_int_equal(store(f, completed(6, ORDERED_LOADED)), VERDICT_INCONCLUSIVE);
+    assert_reason(f, "completed 1 run so: at least 2");
+    assert_int_equal(store(f, completed(7, ORDERED_LOADED)), VERDICT_REPRODUCIBLE);
+    assert_reason(f, "in 4 runs");
+    assert_reason(f, "varied with contention 4, as 2 of these runs were asked for");
+    assert_int_equal(store(f, digest(8, UNORDERED, 9)), VERDICT_VARIES);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    assert_null(strstr(fixture_cell(f, "ordered").reason, "contention"));
+    fixture_check_cells(f);
+}
+
+/* Load may hide a race as well as show it. */
+static void test_loaded_runs_alone_do_not_face_a_quiet_race(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, varying(1));
+    store(f, completed(2, ORDERED_LOADED));
+    assert_int_equal(store(f, completed(3, ORDERED_LOADED)), VERDICT_INCONCLUSIVE);
+    assert_reason(f, "varied in plain runs, and this variant completed 0 runs so");
+    store(f, completed(4, ORDERED));
+    assert_int_equal(store(f, completed(5, ORDERED)), VERDICT_REPRODUCIBLE);
+    fixture_check_cells(f);
+}
+
+static void test_what_was_asked_for_otherwise_is_no_variation(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, completed(1, ORDERED_ONES));
+    store(f, completed(2, ORDERED_ONES));
+    store(f, digest(3, UNORDERED_ONES, 1));
+    assert_reason(f, "did not vary in 1 run");
+    assert_int_equal(store(f, digest(4, UNORDERED_TWOS, 2)), VERDICT_VARIES);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    assert_reason(f, "never among runs alike on one device");
+    store(f, digest(5, UNORDERED_TWOS, 3)); /* it had two digests before */
+    assert_reason(f, "memory-poison 22222222, and this variant completed 0 runs so");
+    store(f, digest(6, UNORDERED_ONES, 3));
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    assert_reason(f, "memory-poison 11111111, as 2 of these runs");
+}
+
+/* A defective device is no race. */
+static void test_devices_that_disagree_are_no_variation(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, completed(1, ORDERED));
+    store(f, completed(2, ORDERED_B));
+    store(f, digest(3, UNORDERED, 1));
+    store(f, digest(4, UNORDERED, 1));
+    assert_int_equal(store(f, digest(5, UNORDERED_B, 2)), VERDICT_VARIES);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    assert_reason(f, "never among runs alike on one device");
+    store(f, digest(6, UNORDERED_B, 3));
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    fixture_check_cells(f);
+}
+
+/* The rule once more, from the list of runs alone. */
+struct oracle {
+    int runs[ITEMS];    /* completed */
+    int digest[ITEMS];  /* of the first */
+    bool varied[ITEMS]; /* an item is one device, asked in one way */
+};
+
+static bool earned(const struct oracle *o)
+{
+    static const int ordered[] = { ORDERED, ORDERED_B, ORDERED_LOADED, ORDERED_ONES };
+    int faced;
+
+    for (int c = 0; c < ITEMS; c++) {
+        faced = 0;
+        for (int i = 0; i < 4; i++) {
+            faced += strcmp(asked[ordered[i]].options, asked[c].options) == 0
+                         ? o->runs[ordered[i]]
+                         : 0;
+        }
+        if (o->varied[c] && faced >= VERDICT_MIN_RUNS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct fixture_run draw(struct oracle *o, int n)
+{
+    struct fixture_run r = completed(n, (int)(random() % ITEMS));
+    bool control = strcmp(asked[r.item].variant, "unordered") == 0;
+
+    r.distinct = control && random() % 8 == 0 ? 2 : 1;
+    r.digest = control && random() % 3 == 0 ? 1 + (int)(random() % 2) * 5 : 0;
+    o->varied[r.item] |=
+        control &&
+        (r.distinct > 1 || (o->runs[r.item] > 0 && o->digest[r.item] != r.digest));
+    if (o->runs[r.item]++ == 0) {
+        o->digest[r.item] = r.digest;
+    }
+    return r;
+}
+
+static void test_green_is_earned_whatever_comes(void **state)
+{
+    enum { SEQUENCES = 6, RUNS = 24 };
+    int green = 0;
+
+    (void)state;
+    srandom(7);
+    for (int s = 0; s < SEQUENCES; s++) {
+        struct oracle oracle = { .runs = { 1 } };
+        struct fixture *f;
+        void *own;
+
+        fixture_setup(&own);
+        f = own;
+        insert_job(f);
+        store(f, completed(1, UNORDERED));
+        store(f, completed(2, ORDERED));
+        oracle.runs[ORDERED] = 1;
+        for (int n = 3; n < RUNS; n++) {
+            store(f, draw(&oracle, n));
+            assert_int_equal(verdict_of(f, "ordered"), earned(&oracle)
+                                                           ? VERDICT_REPRODUCIBLE
+                                                           : VERDICT_INCONCLUSIVE);
+            green += earned(&oracle);
+        }
+        fixture_check_cells(f);
+        fixture_free(f);
+    }
+    assert_true(green > 0 && green < SEQUENCES * (RUNS - 3));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(test_a_control_that_varied_under_load_vouches_for_loaded_runs),
+        STORE_TEST(test_loaded_runs_alone_do_not_face_a_quiet_race),
+        STORE_TEST(test_what_was_asked_for_otherwise_is_no_variation),
+        STORE_TEST(test_devices_that_disagree_are_no_variation),
+        cmocka_unit_test(test_green_is_earned_whatever_comes),
+    };
+
+    return cmocka_run_group_tests_name("cells_alike", tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* Cells follow from the set of stored runs: in any order, and when computed anew. */
+#include "tests/unit/db/cells_fixture.h"
+
+#include "daemon/base/buf.h"
+#include "db/connection.h"
+#include "db/tx.h"
+
+/* Everything that is not history: what must not depend on the order of arrival. */
+static void print_cell(void *arg, const struct cell *c)
+{
+    struct buf *out = arg;
+    const struct evidence *e = &c->evidence;
+
+    buf_printf(out, "%s %s %s|", c->environment, c->key.workload, c->key.variant);
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        buf_printf(out, "%ld ", (long)e->runs[i]);
+    }
+    buf_printf(out, "|%ld %ld %ld %ld %ld|%s: %s|%ld %ld %ld %ld %ld %s\n",
+               (long)e->iterations, (long)e->distinct_digests, (long)e->devices,
+               (long)e->completed_since_failure, (long)e->last_completed_ms,
+               verdict_name(c->verdict), c->reason, (long)c->first_ms, (long)c->last_ms,
+               (long)c->min_ns, (long)c->max_ns, (long)c->median_ns_sum, c->digest);
+    buf_printf(out, "  %ld %ld %ld %ld\n", (long)e->disturbed, (long)e->contended,
+               (long)e->claimed, (long)e->warned);
+    buf_printf(out, "  %ld: %ld %ld %ld\n", (long)c->times.runs, (long)c->times.lower_ns,
+               (long)c->times.median_ns, (long)c->times.upper_ns);
+}
+
+static void print_digest(void *arg, const struct cell_digest *d)
+{
+    buf_printf(arg, "  %s %ld %ld %s %s\n", d->digest, (long)d->runs, (long)d->iterations,
+               d->weight_sum, d->loss);
+}
+
+struct ids {
+    int64_t list[32];
+    int count;
+};
+
+static void collect_id(void *arg, const struct cell *cell)
+{
+    struct ids *ids = arg;
+
+    ids->list[ids->count++] = cell->id;
+}
+
+static enum err_code print_all(struct tx *tx, void *arg, struct err *err)
+{
+    for (int e = 1; e <= 3; e++) {
+        struct ids ids = { .count = 0 };
+        char environment[DIGEST_TEXT_SIZE];
+
+        snprintf(environment, sizeof environment, "%032x", e);
+        if (cells_each(tx, environment, 0, print_cell, arg, err) != ERR_OK ||
+            cells_each(tx, environment, 0, collect_id, &ids, err) != ERR_OK) {
+            return err->code;
+        }
+        for (int i = 0; i < ids.count; i++) {
+            if (cells_each_digest(tx, ids.list[i], 100, print_digest, arg, err) !=
+                ERR_OK) {
+                return err->code;
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+/* A small generator, so that a failure can be repeated. */
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525 + 1013904223;
+    return *state >> 8;
+}
+
+enum { MIXED_RUNS = 64, ORDERS = 50 };
+
+static struct fixture_run mixed_run(int n)
+{
+    static const enum outcome outcomes[] = {
+        OUTCOME_COMPLETED,     OUTCOME_COMPLETED, OUTCOME_COMPLETED, OUTCOME_COMPLETED,
+        OUTCOME_COMPLETED,     OUTCOME_CRASHED,   OUTCOME_LOST,      OUTCOME_TIMEOUT,
+        OUTCOME_OUT_OF_MEMORY, OUTCOME_CANCELLED, OUTCOME_INFRA,     OUTCOME_INVALID,
+        OUTCOME_UNSUPPORTED
+    };
+    uint32_t state = (uint32_t)n * 7919;
+    struct fixture_run r = completed(n, (int)(next_random(&state) % ITEMS));
+
+    if (n % 2) { /* half of them in the mix, half just complete, so that some heal */
+        r.outcome = outcomes[next_random(&state) % 13];
+    }
+    if (strcmp(asked[r.item].variant, "unordered") == 0) {
+        r.distinct = 1 + (int)(next_random(&state) % 3);
+        r.digest = (int)(next_random(&state) % 3);
+    }
+    r.environment = r.item == ORDERED_B ? 2 : 1;
+    r.circumstances = n % 5 == 0 ? contention : n % 7 == 0 ? poison : NULL;
+    if (outcome_is_failure(r.outcome) && n % 3 == 0) {
+        r.environment = 0; /* died before it said */
+    }
+    return r;
+}
+
+static char *cells_of_order(uint32_t seed)
+{
+    struct fixture *f;
+    void *state;
+    struct buf out = BUF_INIT;
+    int order[MIXED_RUNS];
+    uint32_t random = seed;
+
+    fixture_setup(&state);
+    f = state;
+    insert_job(f);
+    for (int item = 0; item < ITEMS; item++) { /* every device has said its environment */
+        struct fixture_run r = completed(1000 + item, item);
+
+        r.environment = item == ORDERED_B ? 2 : 1;
+        fixture_write(f, fixture_whole_run, &r);
+    }
+    for (int i = 0; i < MIXED_RUNS; i++) {
+        int j = (int)(next_random(&random) % (uint32_t)(i + 1));
+
+        order[i] = order[j];
+        order[j] = i + 1;
+    }
+    for (int i = 0; i < MIXED_RUNS; i++) {
+        struct fixture_run r = mixed_run(order[i]);
+
+        fixture_write(f, fixture_whole_run, &r);
+    }
+    fixture_check_cells(f);
+    fixture_read(f, print_all, &out);
+    fixture_free(f);
+    return buf_detach(&out, NULL);
+}
+
+static void test_any_order_gives_the_same_cells(void **state)
+{
+    char *first = cells_of_order(1);
+
+    (void)state;
+    for (uint32_t seed = 2; seed <= ORDERS; seed++) {
+        char *other = cells_of_order(seed);
+
+        assert_string_equal(first, other);
+        free(other);
+    }
+    assert_non_null(strstr(first, "varies"));
+    assert_non_null(strstr(first, "failing"));
+    free(first);
+}
+
+/* Damage that recomputing must see, one after the other. */
+static enum err_code damage(struct tx *tx, void *arg, struct err *err)
+{
+    int rc = sqlite3_exec(tx->db, arg, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? ERR_OK : tx_error(tx->db, rc, err);
+}
+
+static void test_recomputing_sees_what_is_wrong(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE cell SET completed = completed + 1 WHERE id = 1",
+        "UPDATE cell SET iterations = iterations + 1 WHERE id = 1",
+        "UPDATE cell SET min_ns = 1 WHERE id = 1",
+        "UPDATE cell SET disturbed = 1 WHERE id = 1",
+        "UPDATE cell SET contended = 1 WHERE id = 1",
+        "UPDATE cell SET claimed = 7 WHERE id = 1",
+        "UPDATE cell SET warned = 7 WHERE id = 1",
+        "UPDATE run SET circumstances = '{}' WHERE cell = 1",
+        "UPDATE cell SET verdict = 'inconclusive' WHERE verdict = 'reproducible'",
+        "UPDATE cell SET reason = 'because' WHERE id = 2",
+        "UPDATE cell_digest SET runs = runs + 1 WHERE cell = 1",
+        "UPDATE cell_time SET runs = runs + 1 WHERE cell = 1",
+        "UPDATE cell_time SET bucket = 1000000 WHERE cell = 1",
+        "DELETE FROM cell_time WHERE cell = 1",
+        "DELETE FROM cell_digest WHERE cell = 1",
+        "INSERT INTO cell_device VALUES (1, 'cpu:x', '', 1, NULL)",
+        "UPDATE cell_device SET runs = 3 WHERE cell = 1",
+        "UPDATE cell_device SET digest = NULL WHERE cell = 1",
+        "UPDATE cell_device SET options = '{}' WHERE cell = 1",
+        "UPDATE cell_alike SET runs = 3 WHERE cell = 1",
+        "UPDATE cell_alike SET varied = 1 - varied WHERE cell = 1",
+        "DELETE FROM cell_alike WHERE cell = 1",
+        "UPDATE job_item SET options = '{\"contention\":1}' WHERE seq = 1",
+        "UPDATE cell SET digest = '11111111111111111111111111111111' WHERE id = 1",
+        "UPDATE run SET digest = '11111111111111111111111111111111' WHERE cell = 1",
+    };
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, completed(1, ORDERED));
+    store(f, completed(2, ORDERED));
+    store(f, varying(3));
+    fixture_check_cells(f);
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        int64_t counts[2];
+        struct err err;
+
+        fixture_write(f, damage, (void *)(uintptr_t)damages[i]);
+        assert_int_equal(store_read_sync(f->store, fixture_recompute, counts, &err),
+                         ERR_OK);
+        if (counts[1] < 1) {
+            fail_msg("not seen: %s", damages[i]);
+        }
+        fixture_free(f);
+        fixture_setup(state);
+        f = *state;
+        insert_job(f);
+        store(f, completed(1, ORDERED));
+        store(f, completed(2, ORDERED));
+        store(f, varying(3));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_order_gives_the_same_cells),
+        STORE_TEST(test_recomputing_sees_what_is_wrong),
+    };
+
+    return cmocka_run_group_tests_name("cells_recompute", tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* What a cell adds up to: runs, digests, times and circumstances. */
+#include "tests/unit/db/cells_fixture.h"
+
+struct digests {
+    int64_t cell;
+    int limit;
+    struct cell_digest list[16];
+    int count;
+};
+
+static void collect_digest(void *arg, const struct cell_digest *digest)
+{
+    struct digests *d = arg;
+
+    d->list[d->count++] = *digest;
+}
+
+static enum err_code read_digests(struct tx *tx, void *arg, struct err *err)
+{
+    struct digests *d = arg;
+
+    return cells_each_digest(tx, d->cell, d->limit, collect_digest, d, err);
+}
+
+static void test_what_a_cell_adds_up_to(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run b = completed(3, ORDERED_B);
+    struct fixture_run c = completed(4, ORDERED);
+    struct digests d = { .limit = 16 };
+    struct cell cell;
+
+    insert_job(f);
+    store(f, completed(2, ORDERED)); /* digest 0, ten iterations */
+    b.distinct = 2;                  /* 0 nine times, 1 once */
+    store(f, b);
+    c.digest = 1; /* 1 ten times: as many runs as 0, fewer iterations */
+    store(f, c);
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.evidence.runs[OUTCOME_COMPLETED], 3);
+    assert_int_equal(cell.evidence.iterations, 30);
+    assert_int_equal(cell.evidence.distinct_digests, 2);
+    assert_int_equal(cell.evidence.devices, 2);
+    assert_int_equal(cell.evidence.last_completed_ms, 4900);
+    assert_int_equal(cell.first_ms, 2000);
+    assert_int_equal(cell.last_ms, 4900);
+    assert_int_equal(cell.min_ns, 1002);
+    assert_int_equal(cell.max_ns, 3004);
+    assert_int_equal(cell.median_ns_sum, 6009);
+    assert_int_equal(cell.times.runs, 3);
+    assert_int_equal(cell.times.median_ns, times_middle(times_bucket(2003)));
+    assert_string_equal(cell.digest, "00000000000000000000000000000000");
+    d.cell = cell.id;
+    fixture_read(f, read_digests, &d);
+    assert_int_equal(d.count, 2);
+    assert_int_equal(d.list[0].runs, 2);
+    assert_int_equal(d.list[0].iterations, 19);
+    assert_string_equal(d.list[0].weight_sum, "0000000000000000");
+    assert_int_equal(d.list[1].iterations, 11);
+    /* Run 4 alone surely ended on digest 1; run 3 ended on 0. */
+    assert_string_equal(d.list[1].weight_sum, "0000000000000001");
+    fixture_check_cells(f);
+}
+
+static void test_circumstances_are_counted_and_their_times_are_not(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run first = completed(1, ORDERED);
+    struct fixture_run second = completed(9, ORDERED);
+    struct cell cell;
+
+    insert_job(f);
+    first.circumstances = contention;
+    second.circumstances = poison;
+    store(f, first);
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.min_ns + cell.max_ns + cell.median_ns_sum, 0);
+    store(f, completed(2, ORDERED));
+    store(f, second);
+    store(f, varying(4));
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.evidence.runs[OUTCOME_COMPLETED], 3);
+    assert_int_equal(cell.evidence.iterations, 30);
+    assert_int_equal(cell.evidence.disturbed, 2);
+    assert_int_equal(cell.evidence.contended, 1);
+    assert_int_equal(cell.min_ns, 1002);
+    assert_int_equal(cell.max_ns, 3002);
+    assert_int_equal(cell.median_ns_sum, 2002);
+    assert_int_equal(cell.times.runs, 1);
+    assert_int_equal(cell.verdict, VERDICT_REPRODUCIBLE);
+    assert_non_null(strstr(cell.reason, "on 1 device, 1 of the runs under contention;"));
+    fixture_check_cells(f);
+}
+
+struct pair {
+    const char *variant;
+    struct cell control;
+    enum err_code code;
+};
+
+static enum err_code read_control(struct tx *tx, void *arg, struct err *err)
+{
+    struct pair *p = arg;
+    struct fixture_cell c = { .variant = p->variant };
+
+    assert_int_equal(fixture_find_cell(tx, &c, err), ERR_OK);
+    assert_true(c.found);
+    p->code = cells_get_control(tx, &c.cell, &p->control, err);
+    return ERR_OK;
+}
+
+static void test_the_control_of_a_cost(void **state)
+{
+    struct fixture *f = *state;
+    struct pair p = { .variant = "ordered" };
+    struct fixture_run loaded = varying(5);
+
+    insert_job(f);
+    loaded.circumstances = contention;
+    store(f, completed(1, ORDERED));
+    store(f, varying(2));
+    store(f, varying(3));
+    store(f, loaded);
+    fixture_read(f, read_control, &p);
+    assert_int_equal(p.code,
+                     ERR_NOT_FOUND); /* two runs are not enough, nor a loaded one */
+    store(f, varying(4));
+    fixture_read(f, read_control, &p);
+    assert_int_equal(p.code, ERR_OK);
+    assert_string_equal(p.control.key.variant, "unordered");
+    assert_int_equal(p.control.times.runs, 3);
+    p.variant = "unordered";
+    fixture_read(f, read_control, &p);
+    assert_int_equal(p.code, ERR_NOT_FOUND);
+}
+
+static void test_of_equally_frequent_digests_the_smallest_is_shown(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run high = completed(1, ORDERED);
+    struct fixture_run low = completed(2, ORDERED);
+
+    insert_job(f);
+    high.digest = 9;
+    low.digest = 8;
+    store(f, high);
+    store(f, low);
+    assert_string_equal(fixture_cell(f, "ordered").digest,
+                        "00000000000000000000000000000008");
+    high.n = 3;
+    store(f, high);
+    assert_string_equal(fixture_cell(f, "ordered").digest,
+                        "00000000000000000000000000000009");
+    low.n = 4;
+    store(f, low);
+    assert_string_equal(fixture_cell(f, "ordered").digest,
+                        "00000000000000000000000000000008");
+    fixture_check_cells(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(test_what_a_cell_adds_up_to),
+        STORE_TEST(test_circumstances_are_counted_and_their_times_are_not),
+        STORE_TEST(test_the_control_of_a_cost),
+        STORE_TEST(test_of_equally_frequent_digests_the_smallest_is_shown),
+    };
+
+    return cmocka_run_group_tests_name("cells_sums", tests, NULL, NULL);
+}

@@ -1,0 +1,455 @@
+/* Migrations, and which files are opened at all: nothing that is refused is touched. */
+#include "tests/unit/db/store_fixture.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "db/migrate.h"
+#include "db/tx.h"
+
+static const struct migration two_steps[] = {
+    { "0001-a.sql", "CREATE TABLE a (x INTEGER); INSERT INTO a VALUES (1);" },
+    { "0002-b.sql", "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1;" },
+};
+
+static int64_t ask(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *s;
+    int64_t value;
+
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    value = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return value;
+}
+
+static void execute(const char *path, const char *sql)
+{
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void test_each_step_is_applied_once(void **state)
+{
+    struct err err;
+    sqlite3 *db;
+    int from;
+
+    (void)state;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(migrate_apply(db, two_steps, 1, &from, &err), ERR_OK);
+    assert_int_equal(from, 0);
+    assert_int_equal(ask(db, "PRAGMA user_version"), 1);
+    assert_int_equal(migrate_apply(db, two_steps, 2, &from, &err), ERR_OK);
+    assert_int_equal(from, 1);
+    assert_int_equal(ask(db, "SELECT y FROM a"), 2);
+    assert_int_equal(migrate_apply(db, two_steps, 2, &from, &err), ERR_OK);
+    assert_int_equal(from, 2);
+    assert_int_equal(ask(db, "SELECT count(*) FROM a"), 1);
+    assert_int_equal(migrate_apply(db, two_steps, 1, &from, &err), ERR_NEWER);
+    sqlite3_close(db);
+}
+
+static void test_a_failing_step_leaves_the_one_before(void **state)
+{
+    static const struct migration broken[] = {
+        { "0001-a.sql", "CREATE TABLE a (x INTEGER);" },
+        { "0002-b.sql", "CREATE TABLE b (x INTEGER); INSERT INTO nowhere VALUES (1);" },
+    };
+    struct err err;
+    sqlite3 *db;
+    int from;
+
+    (void)state;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_not_equal(migrate_apply(db, broken, 2, &from, &err), ERR_OK);
+    assert_non_null(strstr(err.message, "0002-b.sql"));
+    assert_int_equal(ask(db, "PRAGMA user_version"), 1);
+    assert_int_equal(ask(db, "SELECT count(*) FROM sqlite_schema"), 1);
+    sqlite3_close(db);
+}
+
+static void test_dangling_rows_are_found(void **state)
+{
+    static const struct migration dangling[] = {
+        { "0001-a.sql",
+          "CREATE TABLE a (x INTEGER PRIMARY KEY);"
+          "CREATE TABLE b (x INTEGER REFERENCES a);"
+          "INSERT INTO b VALUES (1);" },
+    };
+    struct err err;
+    sqlite3 *db;
+    int from;
+
+    (void)state;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(migrate_apply(db, dangling, 1, &from, &err), ERR_CORRUPT);
+    sqlite3_close(db);
+}
+
+struct bytes {
+    char data[1 << 20];
+    ssize_t length;
+};
+
+static struct bytes *read_all(const char *path)
+{
+    struct bytes *b = malloc(sizeof *b);
+    int fd = open(path, O_RDONLY);
+
+    assert_non_null(b);
+    assert_true(fd >= 0);
+    b->length = read(fd, b->data, sizeof b->data);
+    assert_true(b->length >= 0 && b->length < (ssize_t)sizeof b->data);
+    close(fd);
+    return b;
+}
+
+/* Opening is refused with CODE, and not a byte of the file is changed. */
+static void check_refused(struct fixture *f, enum err_code code)
+{
+    struct bytes *before = read_all(f->path);
+    struct bytes *after;
+    struct store *store = NULL;
+    struct err err = { .code = ERR_OK, .message = "" };
+    char log[128];
+    struct stat st;
+
+    assert_int_equal(store_open(f->path, &fixture_options, &store, &err), code);
+    assert_non_null(strstr(err.message, f->path));
+    after = read_all(f->path);
+    assert_int_equal(before->length, after->length);
+    assert_memory_equal(before->data, after->data, (size_t)before->length);
+    snprintf(log, sizeof log, "%s-wal", f->path);
+    assert_true(stat(log, &st) != 0 || st.st_size == 0);
+    free(before);
+    free(after);
+}
+
+static void test_a_newer_database_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_open(f);
+    fixture_close(f);
+    execute(f->path, "PRAGMA user_version = 99");
+    check_refused(f, ERR_NEWER);
+}
+
+static enum err_code become_newer(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    return tx_execute(tx, "PRAGMA user_version = 99", err);
+}
+
+/* The newer version stands in the log only: killed before a checkpoint. */
+static void test_a_newer_database_is_refused_by_its_log(void **state)
+{
+    struct fixture *f = *state;
+    char command[256];
+    struct stat before;
+    struct stat after;
+    struct store *store = NULL;
+    struct err err;
+
+    fixture_open(f);
+    fixture_write(f, become_newer, NULL);
+    snprintf(command, sizeof command,
+             "cd %s && mkdir copy && cp reprod.db reprod.db-wal copy", f->directory);
+    assert_int_equal(system(command), 0);
+    fixture_close(f);
+    snprintf(command, sizeof command, "%s/copy/reprod.db-wal", f->directory);
+    assert_int_equal(stat(command, &before), 0);
+    snprintf(f->path, sizeof f->path, "%s/copy/reprod.db", f->directory);
+    assert_int_equal(store_open(f->path, &fixture_options, &store, &err), ERR_NEWER);
+    assert_int_equal(stat(command, &after), 0);
+    assert_int_equal(before.st_size, after.st_size);
+}
+
+static void test_garbage_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    FILE *file = fopen(f->path, "w");
+
+    assert_non_null(file);
+    for (int i = 0; i < 5000; i++) {
+        fprintf(file, "this is not a database %d\n", i);
+    }
+    fclose(file);
+    check_refused(f, ERR_CORRUPT);
+    file = fopen(f->path, "w");
+    assert_non_null(file);
+    fputs("short", file);
+    fclose(file);
+    check_refused(f, ERR_CORRUPT);
+}
+
+static void test_another_program_s_database_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    execute(f->path, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+    check_refused(f, ERR_CORRUPT);
+    execute(f->path, "PRAGMA application_id = 7");
+    check_refused(f, ERR_CORRUPT);
+}
+
+static void test_a_truncated_database_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_open(f);
+    fixture_close(f);
+    assert_int_equal(truncate(f->path, 8192), 0);
+    check_refused(f, ERR_CORRUPT);
+}
+
+static void test_an_empty_file_becomes_a_database(void **state)
+{
+    struct fixture *f = *state;
+    int fd = open(f->path, O_CREAT | O_WRONLY, 0600);
+    struct job_item item = fixture_item("ordered", "cpu:a", 1);
+    struct fixture_job j = fixture_job(1, &item, 1);
+
+    close(fd);
+    fixture_open(f);
+    fixture_write(f, fixture_insert_job, &j);
+}
+
+/* One run of item 0, which varies, and two of item 1, which do not. */
+static void write_runs(struct fixture *f)
+{
+    for (int i = 1; i <= 3; i++) {
+        struct fixture_run r = { .n = i,
+                                 .job = 1,
+                                 .item = i > 1,
+                                 .outcome = OUTCOME_COMPLETED,
+                                 .environment = 1,
+                                 .distinct = i > 1 ? 1 : 3 };
+
+        fixture_write(f, fixture_whole_run, &r);
+    }
+}
+
+/* REPROD_WRITE_FIXTURE=tests/fixtures/vN.db makes the file that tests of schema N + 1 and
+ * later open; it is written once, by the last program of schema N. */
+static void write_fixture(const char *path)
+{
+    struct fixture *f = fixture_new();
+    struct job_item items[] = { fixture_item("unordered", "cpu:a", 1),
+                                fixture_item("ordered", "cpu:a", 2) };
+    struct fixture_job j = fixture_job(1, items, 2);
+    char command[256];
+
+    fixture_open(f);
+    fixture_write(f, fixture_insert_job, &j);
+    write_runs(f);
+    fixture_close(f);
+    snprintf(command, sizeof command, "cp %s %s", f->path, path);
+    assert_int_equal(system(command), 0);
+    fixture_free(f);
+}
+
+static void check_old_database(struct fixture *f, int version)
+{
+    char command[256];
+    struct fixture_run next = { .n = 4, .job = 1, .outcome = OUTCOME_COMPLETED };
+    struct err err;
+
+    snprintf(command, sizeof command, "cp tests/fixtures/v%d.db %s", version, f->path);
+    assert_int_equal(system(command), 0);
+    fixture_open(f);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
+    assert_int_equal(fixture_cell(f, "unordered").verdict, VERDICT_VARIES);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 2);
+    assert_int_equal(fixture_cell(f, "ordered").times.runs, 2);
+    assert_int_equal(fixture_cell(f, "ordered").times.median_ns,
+                     times_middle(times_bucket(2002)));
+    fixture_check_cells(f);
+    assert_int_equal(store_write_sync(f->store, fixture_whole_run, &next, &err),
+                     ERR_CONFLICT); /* its job is finished */
+}
+
+static void test_a_database_of_version_1_opens(void **state)
+{
+    const char *path = getenv("REPROD_WRITE_FIXTURE");
+
+    if (path) {
+        write_fixture(path);
+    }
+    check_old_database(*state, 1);
+}
+
+static void test_a_database_of_version_2_opens(void **state)
+{
+    check_old_database(*state, 2);
+}
+
+static struct {
+    bool in_memory;        /* what is sorted stays there, as of now … */
+    bool sorted, had_room; /* … a migration has sorted all runs; it could use a file */
+} temporary;
+
+static int note_statement(unsigned type, void *arg, void *statement, void *text)
+{
+    const char *sql = text;
+
+    (void)type;
+    (void)arg;
+    (void)statement;
+    if (strncmp(sql, "PRAGMA temp_store", strlen("PRAGMA temp_store")) == 0) {
+        temporary.in_memory = true;
+    } else if (strncmp(sql, "INSERT INTO cell_device", 23) == 0) {
+        temporary.sorted = true;
+        temporary.had_room = !temporary.in_memory;
+    }
+    return 0;
+}
+
+static int trace_connection(sqlite3 *db, char **ret_error, const void *api)
+{
+    (void)ret_error;
+    (void)api;
+    return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, note_statement, NULL);
+}
+
+/* Ten million runs are a gigabyte to sort. */
+static void test_migrations_sort_in_files(void **state)
+{
+    memset(&temporary, 0, sizeof temporary);
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))trace_connection), SQLITE_OK);
+    check_old_database(*state, 2);
+    sqlite3_reset_auto_extension();
+    assert_true(temporary.sorted && temporary.had_room);
+    assert_true(temporary.in_memory);
+}
+
+static enum err_code pretend_other_rules(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    (void)err;
+    assert_int_equal(sqlite3_exec(tx->db,
+                                  "UPDATE cell SET verdict = 'reproducible', reason = ''"
+                                  " WHERE completed = 2; UPDATE judged SET rules = 0",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    return ERR_OK;
+}
+
+static int changes;
+
+static void count_change(void *arg, const struct cell_change *change)
+{
+    (void)arg;
+    changes++;
+    assert_int_equal(change->verdict, VERDICT_INCONCLUSIVE);
+}
+
+static enum err_code read_changes(struct tx *tx, void *arg, struct err *err)
+{
+    return cells_each_change(tx, *(int64_t *)arg, 0, 10, count_change, NULL, err);
+}
+
+/* A control that varied under load alone, and a variant that was measured without. */
+static void test_cells_of_other_rules_are_judged_anew(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("unordered", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, 2);
+    struct cell cell;
+
+    snprintf(items[0].options, sizeof items[0].options, "{\"contention\":4}");
+    fixture_open(f);
+    fixture_write(f, fixture_insert_job, &j);
+    write_runs(f);
+    fixture_write(f, pretend_other_rules, NULL);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
+    fixture_close(f);
+    fixture_open(f);
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.verdict, VERDICT_INCONCLUSIVE);
+    assert_non_null(strstr(cell.reason, "contention 4"));
+    fixture_check_cells(f);
+    changes = 0;
+    fixture_read(f, read_changes, &cell.id);
+    assert_int_equal(changes, 2); /* by its first run, and now */
+    fixture_close(f);
+    fixture_open(f);
+    changes = 0;
+    fixture_read(f, read_changes, &cell.id);
+    assert_int_equal(changes, 2);
+}
+
+static void keep_lines(void *arg, const char *line)
+{
+    char *kept = arg;
+    size_t length = strlen(kept);
+
+    snprintf(kept + length, 1024 - length, "%s\n", line);
+}
+
+/* The lines that opening the database of F logs. */
+static void open_logging(struct fixture *f, char ret_lines[1024])
+{
+    ret_lines[0] = '\0';
+    log_set_sink(keep_lines, ret_lines);
+    fixture_open(f);
+    log_set_sink(NULL, NULL);
+    fixture_close(f);
+}
+
+static void test_what_takes_long_is_announced(void **state)
+{
+    struct fixture *f = *state;
+    char command[160];
+    char lines[1024];
+
+    open_logging(f, lines);
+    assert_string_equal(lines, "");
+    snprintf(command, sizeof command, "cp tests/fixtures/v2.db %s", f->path);
+    assert_int_equal(system(command), 0);
+    open_logging(f, lines);
+    assert_non_null(strstr(lines, "database: going from schema 2 to"));
+    assert_non_null(strstr(lines, "nothing is served until that is done"));
+    assert_non_null(strstr(lines, "database: it has schema"));
+    open_logging(f, lines);
+    assert_string_equal(lines, "");
+}
+
+static int setup_empty(void **state)
+{
+    *state = fixture_new();
+    return 0;
+}
+
+#define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, setup_empty, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_step_is_applied_once),
+        cmocka_unit_test(test_a_failing_step_leaves_the_one_before),
+        cmocka_unit_test(test_dangling_rows_are_found),
+        FILE_TEST(test_a_newer_database_is_refused),
+        FILE_TEST(test_a_newer_database_is_refused_by_its_log),
+        FILE_TEST(test_garbage_is_refused),
+        FILE_TEST(test_another_program_s_database_is_refused),
+        FILE_TEST(test_a_truncated_database_is_refused),
+        FILE_TEST(test_an_empty_file_becomes_a_database),
+        FILE_TEST(test_a_database_of_version_1_opens),
+        FILE_TEST(test_a_database_of_version_2_opens),
+        FILE_TEST(test_migrations_sort_in_files),
+        FILE_TEST(test_what_takes_long_is_announced),
+        FILE_TEST(test_cells_of_other_rules_are_judged_anew),
+    };
+
+    return cmocka_run_group_tests_name("migrate", tests, NULL, NULL);
+}

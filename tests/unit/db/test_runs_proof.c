@@ -1,0 +1,174 @@
+/* A run is stored as completed with proof of work and the inputs of its case, or not. */
+#include "tests/unit/db/runs_fixture.h"
+
+#include "db/tx.h"
+
+/* Breaks one column of a run that completed. */
+static enum err_code break_proof(struct tx *tx, void *arg, struct err *err)
+{
+    int rc = sqlite3_exec(tx->db, arg, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? ERR_OK : tx_error(tx->db, rc, err);
+}
+
+static void test_the_database_wants_proof_of_work(void **state)
+{
+    static const struct {
+        const char *sql;
+        const char *rule;
+    } broken[] = {
+        { "UPDATE run SET iterations = 0", "completed_has_iterations" },
+        { "UPDATE run SET iterations = NULL", "NOT NULL" },
+        { "UPDATE run SET elements = 0", "completed_has_elements" },
+        { "UPDATE run SET elements = NULL", "completed_has_elements" },
+        { "UPDATE run SET elements = -1", "completed_has_elements" },
+        { "UPDATE run SET bytes_hashed = 0", "completed_hashed_bytes" },
+        { "UPDATE run SET bytes_hashed = NULL", "completed_hashed_bytes" },
+        { "UPDATE run SET device_read_back = 'cpu:b'", "completed_on_its_device" },
+        { "UPDATE run SET device_read_back = ''", "completed_on_its_device" },
+        { "UPDATE run SET device_read_back = NULL", "completed_on_its_device" },
+        { "UPDATE run SET digest = NULL", "completed_has_digest" },
+        { "UPDATE run SET digest = ''", "completed_has_digest" },
+        { "UPDATE run SET digest = 'g0000000000000000000000000000000'",
+          "completed_has_digest" },
+        { "UPDATE run SET input_digest = NULL", "completed_has_input_digest" },
+        { "UPDATE run SET input_digest = '00'", "completed_has_input_digest" },
+        { "UPDATE run SET environment = NULL", "completed_has_environment" },
+        { "UPDATE run SET cell = NULL", "completed_has_cell" },
+        { "UPDATE run SET distinct_digests = 0", "completed_has_distinct_digests" },
+        { "UPDATE run SET distinct_digests = 11", "completed_has_distinct_digests" },
+        { "UPDATE run SET distinct_digests = NULL", "NOT NULL" },
+        { "UPDATE run SET outcome = 'fine'", "CHECK" },
+        { "UPDATE run SET finished_ms = NULL", "outcome_ends_a_run" },
+        { "UPDATE run SET outcome = NULL", "outcome_ends_a_run" },
+        { "UPDATE cell SET verdict = 'reproducible'", "reproducible_is_earned" },
+        { "UPDATE cell SET verdict = 'stale'", "CHECK" },
+        { "UPDATE run SET cell = 999", "FOREIGN KEY" },
+        { "DELETE FROM job_item", "FOREIGN KEY" },
+        { "UPDATE run SET elements = 'many'", "cannot store" },
+    };
+    struct fixture *f = *state;
+    struct fixture_run r = completed(1, 1);
+    struct err err;
+
+    insert_job(f);
+    fixture_write(f, fixture_whole_run, &r);
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        enum err_code code = store_write_sync(f->store, break_proof,
+                                              (void *)(uintptr_t)broken[i].sql, &err);
+
+        if (code != ERR_INVALID || !strstr(err.message, broken[i].rule)) {
+            fail_msg("%s: %s", broken[i].sql, code == ERR_OK ? "stored" : err.message);
+        }
+    }
+    fixture_write(f, break_proof,
+                  (void *)(uintptr_t) "UPDATE run SET iterations = iterations");
+}
+
+/* What the daemon might get wrong about a completed run, through runs_finish. */
+struct unproven {
+    struct fixture_run run;
+    int fault;
+};
+
+enum { FAULTS = 10 };
+
+static enum err_code finish_unproven(struct tx *tx, void *arg, struct err *err)
+{
+    struct unproven *u = arg;
+    struct run_digest digests[FIXTURE_DISTINCT_MAX];
+    struct run_result result = { .digests = digests, .environment_json = "{}" };
+    struct run_record run =
+        fixture_result(&u->run, "cpu:a", digests, &result.digest_count);
+
+    result.run = &run;
+    switch (u->fault) {
+    case 0:
+        run.iterations = 0;
+        break;
+    case 1:
+        run.elements = 0;
+        break;
+    case 2:
+        run.bytes_hashed = 0;
+        break;
+    case 3:
+        run.device_read_back[4] = 'b';
+        break;
+    case 4:
+        run.digest[0] = '\0';
+        break;
+    case 5:
+        run.input_digest[0] = '\0';
+        break;
+    case 6:
+        run.environment[0] = '\0';
+        break;
+    case 7:
+        result.digest_count = 0;
+        break;
+    case 8:
+        run.distinct_digests = 2;
+        break;
+    default:
+        digests[0].iterations = 9;
+        break;
+    }
+    return runs_finish(tx, &result, &u->run.effect, err);
+}
+
+static void test_unproven_runs_are_not_stored_as_completed(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run r = completed(1, 1);
+    struct got g = { .n = 1 };
+    struct err err;
+
+    insert_job(f);
+    fixture_write(f, fixture_begin, &r);
+    for (int i = 0; i < FAULTS; i++) {
+        struct unproven u = { .run = r, .fault = i };
+
+        if (store_write_sync(f->store, finish_unproven, &u, &err) != ERR_INVALID) {
+            fail_msg("fault %d was stored", i);
+        }
+    }
+    fixture_read(f, get, &g);
+    assert_false(g.run.finished);
+    assert_int_equal(g.digest_count, 0);
+    free(g.log);
+}
+
+static void test_other_inputs_make_a_run_invalid(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run first = completed(1, 0);
+    struct fixture_run other = completed(2, 1); /* another variant of the same case */
+    struct got g = { .n = 2 };
+
+    insert_job(f);
+    other.input = 1;
+    fixture_write(f, fixture_whole_run, &first);
+    fixture_write(f, fixture_whole_run, &other);
+    assert_int_equal(other.effect.outcome, OUTCOME_INVALID);
+    assert_int_equal(other.effect.verdict, VERDICT_FAILING);
+    fixture_read(f, get, &g);
+    assert_int_equal(g.run.outcome, OUTCOME_INVALID);
+    assert_non_null(strstr(g.run.cause, "00000000000000000000000000000100"));
+    assert_non_null(strstr(g.run.cause, "00000000000000000000000000000101"));
+    assert_non_null(strstr(g.run.cause, "01R00000000000000000000001"));
+    assert_non_null(strstr(g.run.cause, "01R00000000000000000000002"));
+    free(g.log);
+    fixture_check_cells(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(test_the_database_wants_proof_of_work),
+        STORE_TEST(test_unproven_runs_are_not_stored_as_completed),
+        STORE_TEST(test_other_inputs_make_a_run_invalid),
+    };
+
+    return cmocka_run_group_tests_name("runs_proof", tests, NULL, NULL);
+}

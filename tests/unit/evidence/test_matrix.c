@@ -1,0 +1,296 @@
+/* The matrix: joined cells, derived codes. */
+#include "tests/unit/evidence/matrix_fixture.h"
+
+#include <jansson.h>
+
+static json_t *variant_json(const char *name, const char *must)
+{
+    json_t *variant = json_pack("{s:s,s:s,s:s,s:s,s:b}", "name", name, "summary", "",
+                                "models", "", "algorithm", "", "control", 0);
+
+    if (must) {
+        json_object_set_new(variant, must, json_string("ordered"));
+    }
+    return variant;
+}
+
+/* A workload whose `resumed` must be `ordered`, and whose `less` must not. */
+static struct relations expected_of_a_checkpoint(void)
+{
+    json_t *json = json_pack(
+        "[{s:s,s:i,s:s,s:s,s:s,s:[o,o,o],s:[{s:s,s:s}],s:[s],s:s,s:s}]", "workload", "w",
+        "version", 1, "backend", "cpu", "title", "", "summary", "", "variants",
+        variant_json("ordered", NULL), variant_json("resumed", "equals"),
+        variant_json("less", "differs"), "sizes", "name", "small", "description", "",
+        "dtypes", "float32", "weight_sum", "", "no_control", "x");
+    struct catalogue *catalogue = catalogue_new();
+    struct relations relations;
+    struct err err;
+
+    assert_int_equal(catalogue_add(catalogue, json, &err), ERR_OK);
+    relations_init(&relations, catalogue);
+    json_decref(json);
+    catalogue_free(catalogue);
+    return relations;
+}
+
+static struct cell gave(char digest, const char *variant, const char *size)
+{
+    struct cell cell = cell_of("w", variant, VERDICT_REPRODUCIBLE, 1);
+
+    copy_text(cell.key.size, sizeof cell.key.size, size);
+    cell.digest[0] = digest;
+    return cell;
+}
+
+/* What is said of VARIANT after CELLS, the last of which is without a workload. */
+static void expect_relation(const char *variant, const char *text,
+                            const struct cell *cells)
+{
+    struct relations relations = expected_of_a_checkpoint();
+    struct matrix m = begin(false, 0);
+    const struct matrix_variant *v;
+    struct buf buf = BUF_INIT;
+
+    m.relations = &relations;
+    for (; cells->key.workload[0]; cells++) {
+        matrix_add(&m, cells);
+    }
+    matrix_settle(&m);
+    v = matrix_find(&m, "w", variant);
+    assert_string_equal(v->relation->other, "ordered");
+    matrix_facts_text(&m, &buf);
+    assert_non_null(strstr(buf.data, text));
+    buf_release(&buf);
+    matrix_release(&m);
+    relations_release(&relations);
+}
+
+#define EXPECT_RELATION(variant, text, ...)                                              \
+    expect_relation(variant, text, (const struct cell[]){ __VA_ARGS__, { .id = 0 } })
+
+static void test_what_must_equal_or_differ(void **state)
+{
+    (void)state;
+    EXPECT_RELATION("less", "differs from ordered, as it must", gave('a', "less", "s"),
+                    gave('b', "ordered", "s"));
+    EXPECT_RELATION("less", "EQUALS ordered (s, float32, seed 1), but must differ",
+                    gave('a', "less", "s"), gave('a', "ordered", "s"));
+    EXPECT_RELATION("resumed", "equals ordered, as it must", gave('a', "ordered", "s"),
+                    gave('a', "resumed", "s"));
+    EXPECT_RELATION("resumed",
+                    "DIFFERS from ordered (s, float32, seed 1), but must equal",
+                    gave('a', "ordered", "s"), gave('b', "resumed", "s"));
+}
+
+static void test_what_must_equal_or_differ_is_not_known_yet(void **state)
+{
+    static const char unknown[] = "must differ from ordered: not known yet";
+    struct cell less = gave('a', "less", "s");
+    struct cell ordered = gave('b', "ordered", "s");
+
+    (void)state;
+    EXPECT_RELATION("resumed", "must equal ordered: not known yet",
+                    gave('a', "resumed", "s"));
+    EXPECT_RELATION("less", unknown, less);
+    EXPECT_RELATION("less", unknown, less, gave('b', "ordered", "m"));
+    less.evidence.distinct_digests = 2;
+    EXPECT_RELATION("less", unknown, less, ordered);
+    less = gave('a', "less", "s");
+    ordered.digest[0] = '\0';
+    EXPECT_RELATION("less", unknown, less, ordered);
+    ordered = gave('b', "ordered", "s");
+    ordered.key.seed = 2;
+    EXPECT_RELATION("less", unknown, less, ordered);
+}
+
+static void test_one_case_that_departs_is_named(void **state)
+{
+    (void)state;
+    EXPECT_RELATION("less", "EQUALS ordered (m, float32, seed 1), but must differ",
+                    gave('a', "less", "l"), gave('c', "less", "m"),
+                    gave('a', "less", "s"), gave('b', "ordered", "l"),
+                    gave('c', "ordered", "m"), gave('b', "ordered", "s"));
+    EXPECT_RELATION("less", "differs from ordered, as it must", gave('a', "less", "s"),
+                    gave('b', "ordered", "l"), gave('b', "ordered", "s"));
+}
+
+/* Whichever of the two cases has fewer runs, and is the one whose digest is shown. */
+static void test_a_case_that_departs_is_told(void **state)
+{
+    (void)state;
+    for (int weakest = 0; weakest < 2; weakest++) {
+        struct relations relations = expected_of_a_checkpoint();
+        struct matrix m = begin(false, 0);
+
+        m.relations = &relations;
+        for (int i = 0; i < 4; i++) {
+            struct cell cell =
+                cell_of("w", i < 2 ? "ordered" : "resumed", VERDICT_REPRODUCIBLE, i + 1);
+
+            cell.key.seed = (uint64_t)(i % 2) + 1;
+            cell.evidence.runs[OUTCOME_COMPLETED] = i % 2 == weakest ? 2 : 5;
+            cell.digest[0] = i == 3 ? 'f' : '0';
+            matrix_add(&m, &cell);
+        }
+        matrix_settle(&m);
+        assert_int_equal(matrix_find(&m, "w", "resumed")->seen, RELATION_DIFFERENT);
+        matrix_release(&m);
+        relations_release(&relations);
+    }
+}
+
+static void test_codes_come_from_cells(void **state)
+{
+    struct matrix m = begin(false, 0);
+
+    (void)state;
+    add(&m, "bias_add_bwd", "ordered", VERDICT_REPRODUCIBLE, 1);
+    add(&m, "bias_add_bwd", "patched", VERDICT_VARIES, 2);
+    add(&m, "bias_add_bwd", "unordered", VERDICT_VARIES, 3);
+    add(&m, "conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 4);
+    add(&m, "conv_wgrad", "unordered", VERDICT_VARIES, 5);
+    matrix_settle(&m);
+    assert_string_equal(at(&m, "conv_wgrad", 0)->code, "TCD or TDP");
+    assert_string_equal(at(&m, "conv_wgrad", 1)->code, "TDO");
+    assert_int_equal(matrix_agrees(&m, row_of(&m, "conv_wgrad"), 0), 1);
+    assert_string_equal(at(&m, "bias_add_bwd", 0)->code, "NS");
+    assert_int_equal(matrix_agrees(&m, row_of(&m, "bias_add_bwd"), 0), 0);
+    assert_int_equal(at(&m, "ctc_loss", 0)->state, SOLUTION_UNMEASURED);
+    assert_string_equal(at(&m, "ctc_loss", 0)->code, "");
+    assert_int_equal(matrix_agrees(&m, row_of(&m, "ctc_loss"), 0), -1);
+    assert_int_equal(at(&m, "conv_wgrad", 4)->state, SOLUTION_ABSENT);
+    matrix_release(&m);
+}
+
+static void test_stale_is_not_green_and_ends_the_cache(void **state)
+{
+    struct matrix m = begin(false, 3 * (int64_t)DAY_MS);
+
+    (void)state;
+    add(&m, "conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 1);
+    add(&m, "conv_wgrad", "unordered", VERDICT_VARIES, 2);
+    matrix_settle(&m);
+    assert_int_equal(at(&m, "conv_wgrad", 0)->state, SOLUTION_MEASURED);
+    assert_int_equal(m.valid_until_ms, now_ms + 2 * (int64_t)DAY_MS);
+    matrix_release(&m);
+    m = begin(false, DAY_MS / 2);
+    add(&m, "conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 1);
+    add(&m, "conv_wgrad", "unordered", VERDICT_VARIES, 2);
+    matrix_settle(&m);
+    assert_int_equal(at(&m, "conv_wgrad", 0)->state, SOLUTION_STALE);
+    assert_string_equal(at(&m, "conv_wgrad", 0)->code, "");
+    matrix_release(&m);
+}
+
+/* The history has no time of the last run: the last change counts. */
+static void test_history_is_never_too_fresh(void **state)
+{
+    struct matrix m = begin(true, 3 * (int64_t)DAY_MS / 2);
+
+    (void)state;
+    add(&m, "conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 1);
+    add(&m, "conv_wgrad", "unordered", VERDICT_VARIES, 2);
+    matrix_settle(&m);
+    assert_int_equal(at(&m, "conv_wgrad", 0)->state, SOLUTION_STALE);
+    matrix_release(&m);
+}
+
+static void test_only_the_newest_version_counts(void **state)
+{
+    struct matrix m = begin(false, 0);
+    struct cell old = cell_of("conv_wgrad", "ordered", VERDICT_VARIES, 1);
+    struct cell new = cell_of("conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 2);
+
+    (void)state;
+    new.key.version = 2;
+    matrix_add(&m, &old);
+    matrix_add(&m, &new);
+    add(&m, "conv_wgrad", "unordered", VERDICT_VARIES, 3);
+    add(&m, "ctc_loss", "unordered", VERDICT_VARIES, 4);
+    matrix_settle(&m);
+    assert_int_equal(m.variant_count, 2);
+    assert_int_equal(matrix_find(&m, "conv_wgrad", "ordered")->cell, 2);
+    assert_null(matrix_find(&m, "conv_wgrad", "unordered"));
+    assert_int_equal(at(&m, "conv_wgrad", 0)->state, SOLUTION_UNMEASURED);
+    assert_int_equal(at(&m, "ctc_loss", 0)->state, SOLUTION_MEASURED);
+    matrix_release(&m);
+}
+
+static void test_a_variant_carries_its_worst_cell(void **state)
+{
+    struct matrix m = begin(false, 0);
+    struct cell large = cell_of("conv_wgrad", "ordered", VERDICT_VARIES, 8);
+
+    (void)state;
+    add(&m, "conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 7);
+    copy_text(large.key.size, sizeof large.key.size, "large");
+    matrix_add(&m, &large);
+    matrix_settle(&m);
+    assert_int_equal(m.variant_count, 1);
+    assert_int_equal(m.variants[0].known.verdict, VERDICT_VARIES);
+    assert_int_equal(m.variants[0].cell, 8);
+    assert_string_equal(m.variants[0].size, "large");
+    matrix_release(&m);
+}
+
+static void add_timed(struct matrix *m, const char *variant, bool control,
+                      const char *size, int64_t runs, int64_t median_ns)
+{
+    struct cell c = cell_of("conv_wgrad", variant,
+                            control ? VERDICT_VARIES : VERDICT_REPRODUCIBLE, 1);
+
+    c.is_control = control;
+    copy_text(c.key.size, sizeof c.key.size, size);
+    c.times = (struct quartiles){ runs, median_ns / 2, median_ns, median_ns * 2 };
+    matrix_add(m, &c);
+}
+
+/* Only the control of the same case will do, and only with enough runs. */
+static void test_costs_are_told_against_the_control(void **state)
+{
+    struct matrix m = begin(false, 0);
+    struct json_out out = JSON_OUT_INIT;
+    struct buf text = BUF_INIT;
+    const struct matrix_variant *v;
+
+    (void)state;
+    add_timed(&m, "ordered", false, "small", 5, 1500);
+    add_timed(&m, "patched", false, "large", 5, 1500);
+    add_timed(&m, "racing", true, "small", 2, 10);
+    add_timed(&m, "unordered", true, "small", 3, 1000);
+    matrix_settle(&m);
+    v = matrix_find(&m, "conv_wgrad", "ordered");
+    assert_true(v->cost.known);
+    assert_true(v->cost.median == 1.5 && v->cost.low == 0.375 && v->cost.high == 6);
+    assert_string_equal(v->cost_against, "unordered");
+    assert_false(matrix_find(&m, "conv_wgrad", "patched")->cost.known);
+    assert_false(matrix_find(&m, "conv_wgrad", "unordered")->cost.known);
+    matrix_json(&m, &out);
+    assert_non_null(strstr(out.buf.data,
+                           "\"cost\":{\"against\":\"unordered\",\"median\":"
+                           "1.5,\"low\":0.375,\"high\":6"));
+    matrix_facts_text(&m, &text);
+    assert_non_null(strstr(text.data, "1.50 (0.38-6.00)"));
+    buf_release(&out.buf);
+    buf_release(&text);
+    matrix_release(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_must_equal_or_differ),
+        cmocka_unit_test(test_what_must_equal_or_differ_is_not_known_yet),
+        cmocka_unit_test(test_one_case_that_departs_is_named),
+        cmocka_unit_test(test_a_case_that_departs_is_told),
+        cmocka_unit_test(test_codes_come_from_cells),
+        cmocka_unit_test(test_stale_is_not_green_and_ends_the_cache),
+        cmocka_unit_test(test_history_is_never_too_fresh),
+        cmocka_unit_test(test_only_the_newest_version_counts),
+        cmocka_unit_test(test_a_variant_carries_its_worst_cell),
+        cmocka_unit_test(test_costs_are_told_against_the_control),
+    };
+
+    return cmocka_run_group_tests(tests, load_profiles, free_profiles);
+}

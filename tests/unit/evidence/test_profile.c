@@ -1,0 +1,288 @@
+/* Profile tables: the built-in ones, and what is refused. */
+#include "daemon/base/nearest.h"
+#include "daemon/evidence/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char good[] =
+    "{'table':'t','title':'T','source':'S','recipes':[{'name':'TDO','title':'do'}],"
+    "'columns':[{'id':'c1','title':'C','recipes':['TDO']},"
+    "           {'id':'c2','title':'D','recipes':['TDO']}],"
+    "'rows':[{'workload':'w','title':'W','cells':{'c1':{"
+    "  'variants':{'none':'unordered','TDO':'raises'},'documented':'NS!'}}}]}";
+
+/* JSON with ' for ", and the first FROM replaced by TO. */
+static struct profile_table *parse(const char *from, const char *to, struct err *err)
+{
+    char text[2048];
+    const char *at = from ? strstr(good, from) : NULL;
+    struct profile_table *table = NULL;
+
+    if (at) {
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to,
+                 at + strlen(from));
+    } else {
+        snprintf(text, sizeof text, "%s", good);
+    }
+    for (char *c = text; *c; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    return profile_parse("t.json", text, strlen(text), &table, err) == ERR_OK ? table
+                                                                              : NULL;
+}
+
+static void test_parse(void **state)
+{
+    struct err err;
+    struct profile_table *t = parse(NULL, NULL, &err);
+
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(t->row_count, 1);
+    assert_false(t->rows[0].cells[0].absent);
+    assert_true(t->rows[0].cells[1].absent);
+    assert_string_equal(t->rows[0].cells[0].choices[0].variant, "unordered");
+    assert_null(t->rows[0].cells[0].choices[1].variant);
+    assert_string_equal(t->rows[0].cells[0].documented, "NS!");
+    profile_free(t);
+}
+
+/* One row names the extra recipe of the column, the other does not. */
+static void test_extra_recipes(void **state)
+{
+    static const char text[] =
+        "{\"table\":\"t\",\"title\":\"T\",\"source\":\"S\",\"recipes\":["
+        "{\"name\":\"TDO\",\"title\":\"do\"},{\"name\":\"FE\",\"title\":\"more\"}],"
+        "\"columns\":[{\"id\":\"c\",\"title\":\"C\",\"recipes\":[\"TDO\"],"
+        "\"extra_recipes\":[\"FE\"]}],\"rows\":["
+        "{\"workload\":\"v\",\"title\":\"V\",\"cells\":{\"c\":{\"variants\":"
+        "{\"none\":\"a\",\"TDO\":\"a\"}}}},"
+        "{\"workload\":\"w\",\"title\":\"W\",\"cells\":{\"c\":{\"variants\":"
+        "{\"none\":\"a\",\"FE\":\"b\",\"TDO\":\"a\"}}}}]}";
+    struct err err;
+    struct profile_table *t = NULL;
+
+    (void)state;
+    assert_int_equal(profile_parse("t.json", text, sizeof text - 1, &t, &err), ERR_OK);
+    assert_int_equal(t->rows[0].cells[0].choice_count, 2);
+    assert_int_equal(t->rows[1].cells[0].choice_count, 3);
+    assert_string_equal(t->rows[1].cells[0].choices[2].recipe, "FE");
+    assert_string_equal(t->rows[1].cells[0].choices[2].variant, "b");
+    profile_free(t);
+}
+
+static void test_refused_with_pointer(void **state)
+{
+    static const struct {
+        const char *from, *to, *expected;
+    } wrong[] = {
+        { "'table':'t',", "", "t.json: needs table" },
+        { "['TDO']", "['TCD']", "/columns/0/recipes/0" },
+        { "['TDO']", "[]", "/columns/0" },
+        { "['TDO']", "['TDO'],'extra_recipes':['FE']", "/columns/0/extra_recipes/0" },
+        { "{'none':'unordered',", "{", "/rows/0/cells/c1/variants: no variant for none" },
+        { "'TDO':'raises'}", "'TDO':'raises','TCD':'x'}",
+          "/rows/0/cells/c1/variants/TCD: not" },
+        { "'TDO':'raises'}", "'TDO':'raises','a/~':'x'}",
+          "/variants/a~1~0: not a recipe" },
+        { "'cells':{'c1'", "'cells':{'c9'",
+          "/rows/0/cells/c9: not a column of this table; did you mean 'c" },
+        { "'documented'", "'documneted'",
+          "/rows/0/cells/c1/documneted: not a member here; did you mean 'documented'?" },
+        { "'title':'W'", "'title':'W','cell':{}", "/rows/0/cell: not a member here" },
+        { "'source':'S'", "'source':'S','colour':1", "t.json: /colour: not a member" },
+        { "'id':'c2'", "'id':'c1'", "/columns/1/id: 'c1' stands twice" },
+        { "'recipes':[{'name':'TDO','title':'do'}]", "'recipes':{}",
+          "/recipes: must be a list, and not empty" },
+        { "'recipes':['TDO']", "'recipes':'TDO'", "/columns/0: needs" },
+        { "'title':'W',", "", "/rows/0" },
+        { "{'name':'TDO'", "{'name':3", "/recipes/0" },
+        { "'source':'S'", "'source':'S','source':'S'", "line 1" },
+        { "['TDO']", "['TDO','TDO']", "/columns/0/recipes/1: 'TDO' stands twice" },
+        { "['TDO']", "['TDO'],'extra_recipes':'FE'", "/columns/0/extra_recipes: must" },
+        { "'name':'TDO'", "'name':'none'", "/recipes/0/name: 'none' is" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct err err;
+
+        assert_null(parse(wrong[i].from, wrong[i].to, &err));
+        assert_non_null(strstr(err.message, wrong[i].expected));
+        assert_int_equal(err.code, ERR_INVALID);
+    }
+}
+
+static struct catalogue *catalogue_with(const char *variant)
+{
+    struct catalogue *c = catalogue_new();
+    struct err err;
+    json_t *list = json_pack(
+        "[{s:s,s:i,s:s,s:s,s:s,s:[{s:s,s:s,s:s,s:s,s:n,s:b}],s:[{s:s,s:s}],s:[s],s:s,s:n,"
+        "s:n}]",
+        "workload", "w", "version", 1, "backend", "cpu", "title", "", "summary", "",
+        "variants", "name", variant, "summary", "", "models", "", "algorithm", "",
+        "claim", "control", 1, "sizes", "name", "small", "description", "", "dtypes",
+        "float32", "weight_sum", "", "loss", "no_control");
+
+    assert_int_equal(catalogue_add(c, list, &err), ERR_OK);
+    json_decref(list);
+    return c;
+}
+
+static void test_check_against_the_catalogue(void **state)
+{
+    struct err err;
+    struct profile_table *t = parse(NULL, NULL, &err);
+    struct catalogue *right = catalogue_with("unordered");
+    struct catalogue *wrong = catalogue_with("ordered");
+    struct catalogue *empty = catalogue_new();
+
+    (void)state;
+    assert_int_equal(profile_check(t, right, false, &err), ERR_OK);
+    assert_int_equal(profile_check(t, empty, true, &err), ERR_OK);
+    assert_int_equal(profile_check(t, empty, false, &err), ERR_INVALID);
+    assert_non_null(strstr(err.message, "t.json: /rows/0/workload: "));
+    assert_int_equal(profile_check(t, wrong, true, &err), ERR_INVALID);
+    assert_non_null(strstr(err.message, "t.json: /rows/0/cells/c1/variants/none"));
+    catalogue_free(right);
+    catalogue_free(wrong);
+    catalogue_free(empty);
+    profile_free(t);
+}
+
+static void test_built_in_tables(void **state)
+{
+    struct err err;
+    struct profile_set *set = NULL;
+    const struct profile_table *t;
+
+    (void)state;
+    assert_int_equal(profile_set_load(NULL, &set, &err), ERR_OK);
+    t = profile_set_find(set, "documents-2020");
+    assert_non_null(t);
+    assert_int_equal(t->row_count, 9);
+    assert_int_equal(t->column_count, 5);
+    assert_null(profile_set_find(set, "documents-1999"));
+    profile_set_free(set);
+}
+
+static void test_catalogue_conflict_and_nearest(void **state)
+{
+    struct catalogue *c = catalogue_with("unordered");
+    struct catalogue *other = catalogue_with("ordered");
+    const char *const names[] = { "conv_wgrad", "maxpool_bwd", "ctc_loss" };
+    json_t *list = json_array();
+    struct err err;
+
+    (void)state;
+    json_array_append(list, (json_t *)catalogue_at(c, 0)->json);
+    assert_int_equal(catalogue_add(c, list, &err), ERR_OK);
+    assert_int_equal(catalogue_count(c), 1);
+    json_array_append(list, (json_t *)catalogue_at(other, 0)->json);
+    assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
+    json_array_append_new(list, json_integer(3));
+    assert_int_equal(catalogue_add(other, list, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.message, "two workers describe workload w on cpu"));
+    json_object_set_new(json_array_get(list, 0), "external", json_true());
+    assert_int_equal(catalogue_add(other, list, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.message, "two configurations describe workload w on cpu"));
+    assert_string_equal(nearest_name("conv_wgrd", names, 3), "conv_wgrad");
+    assert_string_equal(nearest_name("ctcloss", names, 3), "ctc_loss");
+    assert_null(nearest_name("softmax", names, 3));
+    json_decref(list);
+    catalogue_free(c);
+    catalogue_free(other);
+}
+
+/* Adds a workload with variants a and b, of which a has the members MORE. */
+static enum err_code add_related(const char *more, struct err *err)
+{
+    struct catalogue *from = catalogue_with("a");
+    struct catalogue *c = catalogue_new();
+    json_t *list = json_pack("[o]", json_deep_copy(catalogue_at(from, 0)->json));
+    json_t *variants = json_object_get(json_array_get(list, 0), "variants");
+    json_t *b = json_deep_copy(json_array_get(variants, 0));
+    json_t *members = json_loads(more, 0, NULL);
+    enum err_code code;
+
+    json_object_set_new(b, "name", json_string("b"));
+    json_array_append_new(variants, b);
+    json_object_update(json_array_get(variants, 0), members);
+    code = catalogue_add(c, list, err);
+    json_decref(members);
+    json_decref(list);
+    catalogue_free(from);
+    catalogue_free(c);
+    return code;
+}
+
+static void test_a_variant_equals_or_differs_from_another(void **state)
+{
+    static const char *const wrong[] = {
+        "{\"equals\":\"a\"}",
+        "{\"equals\":\"c\"}",
+        "{\"equals\":7}",
+        "{\"differs\":\"a\"}",
+        "{\"differs\":\"\"}",
+        "{\"differs\":[]}",
+        "{\"equals\":\"b\",\"differs\":\"b\"}",
+    };
+    struct err err;
+
+    (void)state;
+    assert_int_equal(add_related("{\"equals\":\"b\"}", &err), ERR_OK);
+    assert_int_equal(add_related("{\"differs\":\"b\"}", &err), ERR_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(add_related(wrong[i], &err), ERR_PROTOCOL);
+        assert_string_equal(err.message, "catalogue: /0/variants of w is malformed");
+    }
+}
+
+/* No cell of one backend is green for what another says of its controls. */
+static void test_both_backends_have_the_same_controls(void **state)
+{
+    struct catalogue *c = catalogue_with("unordered");
+    json_t *twin = json_deep_copy(catalogue_at(c, 0)->json);
+    json_t *variant = json_array_get(json_object_get(twin, "variants"), 0);
+    json_t *list = json_pack("[O]", twin);
+    struct err err;
+
+    (void)state;
+    json_object_set_new(twin, "backend", json_string("cuda"));
+    json_object_set_new(variant, "control", json_false());
+    assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
+    json_object_set_new(variant, "control", json_true());
+    json_object_set_new(twin, "no_control", json_string("it cannot race"));
+    assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.message, "workload w has other controls"));
+    assert_int_equal(catalogue_count(c), 1);
+    json_object_set_new(twin, "version", json_integer(2)); /* another case */
+    assert_int_equal(catalogue_add(c, list, &err), ERR_OK);
+    assert_int_equal(catalogue_count(c), 2);
+    json_decref(list);
+    json_decref(twin);
+    catalogue_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_extra_recipes),
+        cmocka_unit_test(test_refused_with_pointer),
+        cmocka_unit_test(test_check_against_the_catalogue),
+        cmocka_unit_test(test_built_in_tables),
+        cmocka_unit_test(test_catalogue_conflict_and_nearest),
+        cmocka_unit_test(test_a_variant_equals_or_differs_from_another),
+        cmocka_unit_test(test_both_backends_have_the_same_controls),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+/* The built-in tables against the workloads that are linked in: every variant they name
+ * exists, and where controls vary and all else does not, they give the documents' codes.
+ */
+#include "daemon/evidence/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/evidence/solution.h"
+#include "workloads/worker/registry.h"
+
+static struct profile_set *set;
+static struct registry registry;
+
+static int setup(void **state)
+{
+    struct err err;
+
+    (void)state;
+    return profile_set_load(NULL, &set, &err) != ERR_OK ||
+           registry_init_linked(&registry, stderr) != 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    profile_set_free(set);
+    registry_release(&registry);
+    return 0;
+}
+
+/* NULL if WORKLOAD has no such variant. */
+static const struct workload_variant *find_variant(const struct workload *workload,
+                                                   const char *name)
+{
+    for (int i = 0; i < workload->variant_count; i++) {
+        if (strcmp(workload->variants[i].name, name) == 0) {
+            return &workload->variants[i];
+        }
+    }
+    return NULL;
+}
+
+/* What a variant is seen to do where everything goes well. */
+static enum verdict verdict_of(const char *workload, const char *variant)
+{
+    const struct workload *w = registry_find(&registry, workload, "cpu");
+    const struct workload_variant *v;
+
+    if (!w) {
+        fail_msg("there is no workload %s", workload);
+    }
+    v = find_variant(w, variant);
+    if (!v) {
+        fail_msg("%s has no variant %s", workload, variant);
+    }
+    return v->control ? VERDICT_VARIES : VERDICT_REPRODUCIBLE;
+}
+
+static void check_cell(const struct profile_table *table, const struct profile_row *row,
+                       int column)
+{
+    const struct profile_cell *cell = &row->cells[column];
+    struct evidence evidence = { .distinct_digests = 1 };
+    struct variant_knowledge known[PROFILE_RECIPES_MAX];
+    struct solution solution;
+
+    if (cell->absent) {
+        return;
+    }
+    evidence.runs[OUTCOME_COMPLETED] = 5;
+    for (int i = 0; i < cell->choice_count; i++) {
+        const char *variant = cell->choices[i].variant;
+
+        known[i] = (struct variant_knowledge)VARIANT_KNOWLEDGE_INIT;
+        if (variant) {
+            variant_knowledge_join(&known[i], verdict_of(row->workload, variant), "so",
+                                   &evidence);
+        }
+    }
+    solution = solution_derive(cell->choices, known, cell->choice_count);
+    if (!cell->documented || strcmp(solution.code, cell->documented) != 0) {
+        fail_msg("%s, %s, %s: documented %s, derived %s", table->id, row->workload,
+                 table->columns[column].id, cell->documented ? cell->documented : "-",
+                 solution.code);
+    }
+}
+
+static void test_controls_that_vary_give_the_documents_codes(void **state)
+{
+    (void)state;
+    for (int t = 0; t < profile_set_count(set); t++) {
+        const struct profile_table *table = profile_set_at(set, t);
+
+        for (int r = 0; r < table->row_count; r++) {
+            for (int c = 0; c < table->column_count; c++) {
+                check_cell(table, &table->rows[r], c);
+            }
+        }
+    }
+}
+
+static void test_the_expected_tables_and_columns(void **state)
+{
+    static const struct {
+        const char *id;
+        int columns, rows;
+        const char *first, *last;
+    } expected[] = {
+        { "documents-2020", 5, 9, "tf-1.14", "ngc-20.03" },
+        { "documents-2023", 10, 24, "tf-1.14", "tf-2.10" },
+        { "pytorch", 3, 13, "pytorch-1.6", "pytorch-2" },
+    };
+
+    (void)state;
+    assert_int_equal(profile_set_count(set), 3);
+    for (int i = 0; i < 3; i++) {
+        const struct profile_table *table = profile_set_at(set, i);
+
+        assert_string_equal(table->id, expected[i].id);
+        assert_int_equal(table->column_count, expected[i].columns);
+        assert_int_equal(table->row_count, expected[i].rows);
+        assert_string_equal(table->columns[0].id, expected[i].first);
+        assert_string_equal(table->columns[table->column_count - 1].id, expected[i].last);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_expected_tables_and_columns),
+        cmocka_unit_test(test_controls_that_vary_give_the_documents_codes),
+    };
+
+    return cmocka_run_group_tests_name("profile tables", tests, setup, teardown);
+}

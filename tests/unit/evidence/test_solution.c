@@ -1,0 +1,179 @@
+/* Solution codes from verdicts. */
+#include "daemon/evidence/solution.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct variant_knowledge known(enum verdict verdict)
+{
+    struct variant_knowledge k = VARIANT_KNOWLEDGE_INIT;
+    struct evidence e = { .iterations = 50, .devices = 1 };
+
+    e.runs[OUTCOME_COMPLETED] = 5;
+    if (verdict != VERDICT_UNMEASURED) {
+        variant_knowledge_join(&k, verdict, "because", &e);
+    }
+    return k;
+}
+
+static const struct profile_choice tcd_tdp[] = { { "none", "unordered" },
+                                                 { "TCD", "a" },
+                                                 { "TDP", "b" } };
+
+static struct solution derive3(enum verdict none, enum verdict tcd, enum verdict tdp)
+{
+    struct variant_knowledge k[] = { known(none), known(tcd), known(tdp) };
+
+    return solution_derive(tcd_tdp, k, 3);
+}
+
+static void test_codes(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        derive3(VERDICT_VARIES, VERDICT_REPRODUCIBLE, VERDICT_REPRODUCIBLE).code,
+        "TCD or TDP");
+    assert_string_equal(
+        derive3(VERDICT_VARIES, VERDICT_VARIES, VERDICT_REPRODUCIBLE).code, "TDP");
+    assert_string_equal(derive3(VERDICT_VARIES, VERDICT_VARIES, VERDICT_VARIES).code,
+                        "NS");
+    assert_string_equal(
+        derive3(VERDICT_REPRODUCIBLE, VERDICT_REPRODUCIBLE, VERDICT_REPRODUCIBLE).code,
+        "DET");
+    assert_string_equal(
+        derive3(VERDICT_VARIES, VERDICT_UNSUPPORTED, VERDICT_REPRODUCIBLE).code, "TDP");
+}
+
+static void assert_no_code(struct solution s, enum solution_state state, const char *part)
+{
+    assert_int_equal(s.state, state);
+    assert_string_equal(s.code, "");
+    assert_non_null(strstr(s.reason, part));
+}
+
+/* A solution needs something that varied without it, NS that each recipe was tried. */
+static void test_no_code_where_nothing_was_to_be_solved(void **state)
+{
+    const struct profile_choice raises[] = { { "none", "unordered" }, { "TDO", NULL } };
+    struct variant_knowledge k[] = { known(VERDICT_REPRODUCIBLE),
+                                     known(VERDICT_UNMEASURED) };
+
+    (void)state;
+    assert_no_code(derive3(VERDICT_REPRODUCIBLE, VERDICT_VARIES, VERDICT_VARIES),
+                   SOLUTION_INCONCLUSIVE, "reproducible without a recipe");
+    assert_no_code(derive3(VERDICT_REPRODUCIBLE, VERDICT_REPRODUCIBLE, VERDICT_VARIES),
+                   SOLUTION_INCONCLUSIVE, "reproducible without a recipe");
+    assert_no_code(solution_derive(raises, k, 2), SOLUTION_INCONCLUSIVE,
+                   "reproducible without a recipe");
+    assert_no_code(
+        derive3(VERDICT_UNSUPPORTED, VERDICT_REPRODUCIBLE, VERDICT_REPRODUCIBLE),
+        SOLUTION_UNSUPPORTED, "without a recipe");
+    assert_no_code(derive3(VERDICT_VARIES, VERDICT_UNSUPPORTED, VERDICT_VARIES),
+                   SOLUTION_UNSUPPORTED, "TCD: because");
+    assert_no_code(derive3(VERDICT_VARIES, VERDICT_VARIES, VERDICT_UNSUPPORTED),
+                   SOLUTION_UNSUPPORTED, "TDP: because");
+}
+
+static void test_raises(void **state)
+{
+    const struct profile_choice choices[] = { { "none", "unordered" }, { "TDO", NULL } };
+    struct variant_knowledge varies[] = { known(VERDICT_VARIES),
+                                          known(VERDICT_UNMEASURED) };
+    struct variant_knowledge unmeasured[] = { known(VERDICT_UNMEASURED),
+                                              known(VERDICT_UNMEASURED) };
+
+    (void)state;
+    assert_string_equal(solution_derive(choices, varies, 2).code, "NS!");
+    assert_int_equal(solution_derive(choices, unmeasured, 2).state, SOLUTION_UNMEASURED);
+}
+
+/* Whatever is not settled leaves no code, whichever choice it is. */
+static void test_no_code_without_proof(void **state)
+{
+    static const struct {
+        enum verdict verdict;
+        enum solution_state state;
+    } obstacles[] = { { VERDICT_UNMEASURED, SOLUTION_UNMEASURED },
+                      { VERDICT_INCONCLUSIVE, SOLUTION_INCONCLUSIVE },
+                      { VERDICT_STALE, SOLUTION_STALE },
+                      { VERDICT_FAILING, SOLUTION_FAILING } };
+
+    (void)state;
+    for (int o = 0; o < 4; o++) {
+        for (int place = 0; place < 3; place++) {
+            enum verdict v[3] = { VERDICT_VARIES, VERDICT_REPRODUCIBLE,
+                                  VERDICT_REPRODUCIBLE };
+            struct solution s;
+
+            v[place] = obstacles[o].verdict;
+            s = derive3(v[0], v[1], v[2]);
+            assert_int_equal(s.state, obstacles[o].state);
+            assert_string_equal(s.code, "");
+            assert_true(s.reason[0]);
+        }
+    }
+}
+
+static void test_all_unsupported(void **state)
+{
+    struct solution s =
+        derive3(VERDICT_UNSUPPORTED, VERDICT_UNSUPPORTED, VERDICT_UNSUPPORTED);
+
+    (void)state;
+    assert_int_equal(s.state, SOLUTION_UNSUPPORTED);
+    assert_string_equal(s.code, "");
+}
+
+static void test_evidence_of_a_shared_variant_counts_once(void **state)
+{
+    const struct profile_choice choices[] = { { "none", "u" },
+                                              { "TCD", "o" },
+                                              { "TDP", "o" } };
+    struct variant_knowledge k[] = { known(VERDICT_VARIES), known(VERDICT_REPRODUCIBLE),
+                                     known(VERDICT_REPRODUCIBLE) };
+    struct solution s = solution_derive(choices, k, 3);
+
+    (void)state;
+    assert_int_equal(s.runs, 10);
+    assert_true(s.difference_bound == verdict_difference_bound(5));
+}
+
+static void test_join_keeps_the_worst_and_the_weakest(void **state)
+{
+    struct variant_knowledge k = known(VERDICT_REPRODUCIBLE);
+    struct evidence weak = { .iterations = 20, .devices = 2 };
+
+    (void)state;
+    weak.runs[OUTCOME_COMPLETED] = 2;
+    variant_knowledge_join(&k, VERDICT_REPRODUCIBLE, "weak", &weak);
+    assert_int_equal(k.runs, 7);
+    assert_int_equal(k.weakest_runs, 2);
+    assert_int_equal(k.devices, 2);
+    variant_knowledge_join(&k, VERDICT_INCONCLUSIVE, "later", &weak);
+    assert_int_equal(k.verdict, VERDICT_REPRODUCIBLE);
+    variant_knowledge_join(&k, VERDICT_FAILING, "crash", &weak);
+    assert_int_equal(k.verdict, VERDICT_FAILING);
+    variant_knowledge_join(&k, VERDICT_VARIES, "two digests", &weak);
+    assert_int_equal(k.verdict, VERDICT_VARIES);
+    assert_string_equal(k.reason, "two digests");
+    assert_int_equal(k.runs, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_no_code_where_nothing_was_to_be_solved),
+        cmocka_unit_test(test_raises),
+        cmocka_unit_test(test_no_code_without_proof),
+        cmocka_unit_test(test_all_unsupported),
+        cmocka_unit_test(test_evidence_of_a_shared_variant_counts_once),
+        cmocka_unit_test(test_join_keeps_the_worst_and_the_weakest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* Times of runs: buckets, quartiles and costs. */
+#include "daemon/evidence/times.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_buckets_rise_and_are_narrow(void **state)
+{
+    int previous = -1;
+
+    (void)state;
+    for (int64_t ns = 1; ns < INT64_C(1) << 58; ns += 1 + ns / 97) {
+        int bucket = times_bucket(ns);
+        int64_t off = times_middle(bucket) - ns;
+
+        assert_true(bucket >= previous && bucket < TIMES_BUCKETS);
+        assert_true(ns < 64 ? off == 0 || off == -1 || off == 1
+                            : (off < 0 ? -off : off) <= ns / 64 + 1);
+        assert_int_equal(times_bucket(ns), bucket);
+        previous = bucket;
+    }
+    assert_int_equal(times_bucket(INT64_MAX), TIMES_BUCKETS - 1);
+    assert_int_equal(times_bucket(0), times_bucket(1));
+    assert_true(times_middle(0) >= 1);
+    assert_true(times_middle(TIMES_BUCKETS - 1) > INT64_C(1) << 57);
+}
+
+/* The bounds of a bucket lie in it and their neighbours do not. */
+static void test_bounds(void **state)
+{
+    (void)state;
+    for (int power = 6; power < 58; power++) {
+        for (int part = 0; part < TIMES_PARTS; part++) {
+            int bucket = power * TIMES_PARTS + part;
+            int64_t least = (INT64_C(1) << (power - 5)) * (TIMES_PARTS + part);
+
+            assert_int_equal(times_bucket(least), bucket);
+            assert_int_equal(times_bucket(least - 1), bucket - 1);
+        }
+    }
+}
+
+static struct quartiles of(const int64_t *ns, int count)
+{
+    static int64_t counts[TIMES_BUCKETS];
+
+    memset(counts, 0, sizeof counts);
+    for (int i = 0; i < count; i++) {
+        counts[times_bucket(ns[i])]++;
+    }
+    return times_quartiles(counts);
+}
+
+/* Powers of two, so that the buckets are known. */
+static void test_quartiles_are_nearest_ranks(void **state)
+{
+    static const int64_t ns[] = { 1 << 20, 1 << 22, 1 << 21, 1 << 23,
+                                  1 << 24, 1 << 26, 1 << 25 };
+    struct quartiles q = of(ns, 7);
+
+    (void)state;
+    assert_int_equal(q.runs, 7);
+    assert_int_equal(q.lower_ns, times_middle(times_bucket(1 << 21)));
+    assert_int_equal(q.median_ns, times_middle(times_bucket(1 << 23)));
+    assert_int_equal(q.upper_ns, times_middle(times_bucket(1 << 25)));
+    q = of(ns, 4);
+    assert_int_equal(q.lower_ns, times_middle(times_bucket(1 << 20)));
+    assert_int_equal(q.median_ns, times_middle(times_bucket(1 << 21)));
+    assert_int_equal(q.upper_ns, times_middle(times_bucket(1 << 22)));
+    q = of(ns, 1);
+    assert_int_equal(q.lower_ns, q.upper_ns);
+    assert_int_equal(of(ns, 0).runs, 0);
+    assert_int_equal(of(ns, 0).median_ns, 0);
+}
+
+static void test_cost(void **state)
+{
+    struct quartiles base = { 3, 80, 100, 200 };
+    struct quartiles subject = { 5, 150, 160, 240 };
+    struct cost cost = times_cost(&subject, &base);
+
+    (void)state;
+    assert_true(cost.known);
+    assert_true(cost.median == 1.6 && cost.low == 0.75 && cost.high == 3);
+    base.runs = 2;
+    assert_false(times_cost(&subject, &base).known);
+    base.runs = 3;
+    subject.runs = 2;
+    assert_false(times_cost(&subject, &base).known);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_buckets_rise_and_are_narrow),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_quartiles_are_nearest_ranks),
+        cmocka_unit_test(test_cost),
+    };
+
+    return cmocka_run_group_tests_name("times", tests, NULL, NULL);
+}

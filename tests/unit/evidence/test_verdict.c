@@ -1,0 +1,265 @@
+/* Verdicts from counts: precedence, the control, and the bound. */
+#include "daemon/evidence/verdict.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct evidence completed(int64_t runs, int64_t digests)
+{
+    struct evidence e = { .iterations = runs * 10,
+                          .distinct_digests = digests,
+                          .devices = 1 };
+
+    e.runs[OUTCOME_COMPLETED] = runs;
+    e.completed_since_failure = runs;
+    return e;
+}
+
+static const struct control control_varied = {
+    .runs = 5, .differed = true, .varied = true, .alike = "", .faced = 5
+};
+static const struct control control_flat = { .runs = 5 };
+static const struct control control_missing = { .runs = 0 };
+static const struct control is_control = { .is_control = true, .runs = 5 };
+
+static enum verdict judge(struct evidence e, const struct control *c)
+{
+    return verdict_judge(&e, c).verdict;
+}
+
+static void test_green_must_be_earned(void **state)
+{
+    (void)state;
+    assert_int_equal(judge(completed(5, 1), &control_varied), VERDICT_REPRODUCIBLE);
+    assert_int_equal(judge(completed(1, 1), &control_varied), VERDICT_INCONCLUSIVE);
+    assert_int_equal(judge(completed(5, 1), &control_flat), VERDICT_INCONCLUSIVE);
+    assert_int_equal(judge(completed(5, 1), &control_missing), VERDICT_INCONCLUSIVE);
+    assert_int_equal(judge(completed(50, 1), &is_control), VERDICT_INCONCLUSIVE);
+    assert_int_equal(judge(completed(0, 0), &control_varied), VERDICT_UNMEASURED);
+}
+
+static void test_a_library_that_warns_is_believed(void **state)
+{
+    struct evidence e = completed(200, 1);
+    struct control none = { .no_control = "nothing races" };
+
+    (void)state;
+    e.warned = 1;
+    assert_int_equal(judge(e, &control_varied), VERDICT_INCONCLUSIVE);
+    assert_int_equal(judge(e, &none), VERDICT_INCONCLUSIVE);
+    assert_non_null(
+        strstr(verdict_judge(&e, &control_varied).reason, "calls non-deterministic"));
+    e.distinct_digests = 2;
+    assert_int_equal(judge(e, &control_varied), VERDICT_VARIES);
+    e = completed(200, 1);
+    e.claimed = 200;
+    assert_int_equal(judge(e, &control_varied), VERDICT_REPRODUCIBLE);
+}
+
+static void assert_reason(const struct control *c, enum verdict verdict, const char *part)
+{
+    struct evidence e = completed(5, 1);
+    struct judgement j = verdict_judge(&e, c);
+
+    assert_int_equal(j.verdict, verdict);
+    if (!strstr(j.reason, part)) {
+        fail_msg("\"%s\" lacks \"%s\"", j.reason, part);
+    }
+}
+
+static void test_a_control_counts_for_what_faced_the_same(void **state)
+{
+    struct control c = control_varied;
+
+    (void)state;
+    c.alike = "{\"contention\":4,\"memory-poison\":\"random\"}";
+    assert_reason(&c, VERDICT_REPRODUCIBLE,
+                  "; the control varied with contention 4, memory-poison random, as 5 of "
+                  "these runs were asked for");
+    c.faced = 2;
+    assert_reason(&c, VERDICT_REPRODUCIBLE, "as 2 of these runs");
+    c.faced = 1;
+    assert_reason(&c, VERDICT_INCONCLUSIVE,
+                  "the control varied with contention 4, memory-poison random, and this "
+                  "variant completed 1 run so: at least 2 are needed");
+    c.alike = "";
+    c.faced = 0;
+    assert_reason(
+        &c, VERDICT_INCONCLUSIVE,
+        "the control varied in plain runs, and this variant completed 0 runs so");
+    c.varied = false;
+    assert_reason(&c, VERDICT_INCONCLUSIVE, "never among runs alike on one device");
+}
+
+static void test_long_requests_are_cut(void **state)
+{
+    char alike[600];
+    struct control c = control_varied;
+
+    (void)state;
+    memset(alike, ',', sizeof alike - 1);
+    alike[sizeof alike - 1] = '\0';
+    c.alike = alike;
+    assert_reason(&c, VERDICT_REPRODUCIBLE, "these runs were asked for");
+}
+
+static void test_two_digests_vary_whatever_else(void **state)
+{
+    struct evidence e = completed(5, 2);
+
+    (void)state;
+    assert_int_equal(judge(e, &control_flat), VERDICT_VARIES);
+    e.runs[OUTCOME_CRASHED] = 3;
+    e.completed_since_failure = 0;
+    assert_int_equal(judge(e, &control_varied), VERDICT_VARIES);
+}
+
+static void test_failures_are_never_green(void **state)
+{
+    static const enum outcome failures[] = { OUTCOME_TIMEOUT, OUTCOME_CRASHED,
+                                             OUTCOME_OUT_OF_MEMORY, OUTCOME_INVALID };
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct evidence e = completed(100, 1);
+
+        e.runs[failures[i]] = 1;
+        e.completed_since_failure = VERDICT_HEALING_RUNS - 1;
+        assert_int_equal(judge(e, &control_varied), VERDICT_FAILING);
+        e.completed_since_failure = VERDICT_HEALING_RUNS;
+        assert_int_equal(judge(e, &control_varied), VERDICT_REPRODUCIBLE);
+    }
+}
+
+static void test_infrastructure_speaks_against_nobody(void **state)
+{
+    struct evidence e = completed(5, 1);
+
+    (void)state;
+    e.runs[OUTCOME_LOST] = e.runs[OUTCOME_INFRA] = e.runs[OUTCOME_CANCELLED] = 9;
+    assert_int_equal(judge(e, &control_varied), VERDICT_REPRODUCIBLE);
+    e = completed(0, 0);
+    e.runs[OUTCOME_LOST] = 9;
+    assert_int_equal(judge(e, &control_varied), VERDICT_UNMEASURED);
+}
+
+static void test_unsupported(void **state)
+{
+    struct evidence e = completed(0, 0);
+
+    (void)state;
+    e.runs[OUTCOME_UNSUPPORTED] = 2;
+    assert_int_equal(judge(e, &control_varied), VERDICT_UNSUPPORTED);
+    e = completed(5, 1);
+    e.runs[OUTCOME_UNSUPPORTED] = 1;
+    assert_int_equal(judge(e, &control_varied), VERDICT_INCONCLUSIVE);
+}
+
+static void test_no_control_says_why(void **state)
+{
+    struct control none = { .no_control = "it only copies" };
+    struct evidence e = completed(5, 1);
+    struct judgement j = verdict_judge(&e, &none);
+
+    (void)state;
+    assert_int_equal(j.verdict, VERDICT_REPRODUCIBLE);
+    assert_non_null(strstr(j.reason, "it only copies"));
+}
+
+/* No evidence whatever is green unless it has two completed runs, one digest, a control
+ * that varied, and no recent failure: over many random counts. */
+static void test_random_counts_never_earn_green_falsely(void **state)
+{
+    (void)state;
+    srandom(1);
+    for (int i = 0; i < 200000; i++) {
+        struct evidence e = { .distinct_digests = random() % 3,
+                              .iterations = random() % 30 };
+        struct control c = { .is_control = random() % 2, .runs = random() % 3 };
+        int64_t failed = 0;
+
+        c.differed = c.runs > 0 && random() % 2;
+        c.varied = c.differed && random() % 2;
+        c.alike = c.varied ? "" : NULL;
+        c.faced = c.varied ? random() % 4 : 0;
+        for (int o = 0; o < OUTCOME_COUNT; o++) {
+            e.runs[o] = random() % 4 == 0 ? random() % 25 : 0;
+            failed += outcome_is_failure((enum outcome)o) ? e.runs[o] : 0;
+        }
+        e.completed_since_failure = random() % 25;
+        if (verdict_judge(&e, &c).verdict == VERDICT_REPRODUCIBLE) {
+            assert_true(e.runs[OUTCOME_COMPLETED] >= 2);
+            assert_true(e.distinct_digests <= 1);
+            assert_true(c.varied && c.faced >= VERDICT_MIN_RUNS && !c.is_control);
+            assert_true(failed == 0 || e.completed_since_failure >= VERDICT_HEALING_RUNS);
+            assert_int_equal(e.runs[OUTCOME_UNSUPPORTED], 0);
+        }
+    }
+}
+
+static void test_stale_hides_green_only(void **state)
+{
+    (void)state;
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 1000, 999), VERDICT_STALE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 999, 999), VERDICT_REPRODUCIBLE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 1000, 0), VERDICT_REPRODUCIBLE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 1000, 0, 999), VERDICT_STALE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 999, 0, 999), VERDICT_REPRODUCIBLE);
+    assert_int_equal(verdict_at(VERDICT_VARIES, 0, 1000, 1), VERDICT_VARIES);
+    assert_int_equal(verdict_at(VERDICT_FAILING, 0, 1000, 1), VERDICT_FAILING);
+}
+
+static void test_bound_is_the_exact_binomial_one(void **state)
+{
+    (void)state;
+    assert_true(fabs(verdict_difference_bound(1) - 0.95) < 1e-12);
+    assert_true(fabs(verdict_difference_bound(50) - 0.0581551) < 1e-6);
+    assert_true(verdict_difference_bound(0) == 1.0);
+    for (int64_t n = 1; n < 1000000; n *= 3) {
+        assert_true(fabs(pow(1 - verdict_difference_bound(n), (double)n) - 0.05) < 1e-6);
+    }
+}
+
+static void test_names_round_trip(void **state)
+{
+    (void)state;
+    for (int i = 0; i < VERDICT_COUNT; i++) {
+        enum verdict v;
+
+        assert_int_equal(verdict_parse(verdict_name((enum verdict)i), &v), 0);
+        assert_int_equal(v, i);
+    }
+    for (int i = 0; i < OUTCOME_COUNT; i++) {
+        enum outcome o;
+
+        assert_int_equal(outcome_parse(outcome_name((enum outcome)i), &o), 0);
+        assert_int_equal(o, i);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_green_must_be_earned),
+        cmocka_unit_test(test_a_control_counts_for_what_faced_the_same),
+        cmocka_unit_test(test_a_library_that_warns_is_believed),
+        cmocka_unit_test(test_long_requests_are_cut),
+        cmocka_unit_test(test_two_digests_vary_whatever_else),
+        cmocka_unit_test(test_failures_are_never_green),
+        cmocka_unit_test(test_infrastructure_speaks_against_nobody),
+        cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_no_control_says_why),
+        cmocka_unit_test(test_random_counts_never_earn_green_falsely),
+        cmocka_unit_test(test_stale_hides_green_only),
+        cmocka_unit_test(test_bound_is_the_exact_binomial_one),
+        cmocka_unit_test(test_names_round_trip),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

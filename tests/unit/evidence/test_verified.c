@@ -1,0 +1,133 @@
+/* What reports of `make gpu-check` verify, and what they do not. */
+#include "daemon/evidence/verified.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A report of DATE that found OUTCOME of w/ordered, version VERSION. */
+static enum err_code add(struct verified_set *set, const char *date, int version,
+                         const char *outcome, struct err *err)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text,
+             "{\"v\":1,\"rehearsal\":false,\"date\":\"%s\",\"gpu\":\"NVIDIA H200\","
+             "\"driver\":\"580.1\",\"worker_build\":\"abc\",\"variants\":["
+             "{\"workload\":\"w\",\"version\":%d,\"variant\":\"ordered\","
+             "\"outcome\":\"%s\"}]}",
+             date, version, outcome);
+    return verified_set_add(set, "r.json", text, strlen(text), err);
+}
+
+static void test_newest_report_counts(void **state)
+{
+    struct verified_set *set = verified_set_new();
+    struct verified v;
+    struct err err;
+
+    (void)state;
+    assert_false(verified_find(set, "w", "ordered", &v));
+    assert_int_equal(add(set, "2026-02-01T00:00:00.000Z", 1, "failed", &err), ERR_OK);
+    assert_int_equal(add(set, "2026-01-01T00:00:00.000Z", 1, "passed", &err), ERR_OK);
+    assert_true(verified_find(set, "w", "ordered", &v));
+    assert_string_equal(v.outcome, "failed");
+    assert_string_equal(v.date, "2026-02-01T00:00:00.000Z");
+    assert_string_equal(v.gpu, "NVIDIA H200");
+    assert_string_equal(v.driver, "580.1");
+    assert_string_equal(v.worker_build, "abc");
+    assert_false(verified_find(set, "w", "unordered", &v));
+    assert_false(verified_find(set, "x", "ordered", &v));
+    verified_set_free(set);
+}
+
+static void test_only_the_version_that_ran(void **state)
+{
+    struct verified_set *set = verified_set_new();
+    struct verified v;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(add(set, "2026-02-01T00:00:00.000Z", 1, "passed", &err), ERR_OK);
+    assert_true(verified_find(set, "w", "ordered", &v));
+    assert_string_equal(verified_outcome(&v, 1), "passed");
+    assert_string_equal(verified_outcome(&v, 2), "outdated");
+    verified_set_free(set);
+}
+
+static void test_what_was_not_run_verifies_nothing(void **state)
+{
+    struct verified_set *set = verified_set_new();
+    struct verified v;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(add(set, "2026-02-01T00:00:00.000Z", 1, "not_run", &err), ERR_OK);
+    assert_int_equal(add(set, "2026-02-02T00:00:00.000Z", 1, "unsupported", &err),
+                     ERR_OK);
+    assert_false(verified_find(set, "w", "ordered", &v));
+    assert_int_equal(add(set, "2026-01-01T00:00:00.000Z", 1, "inconclusive", &err),
+                     ERR_OK);
+    assert_true(verified_find(set, "w", "ordered", &v));
+    assert_string_equal(v.outcome, "inconclusive");
+    verified_set_free(set);
+}
+
+static enum err_code add_text(const char *text, struct err *err)
+{
+    struct verified_set *set = verified_set_new();
+    enum err_code code = verified_set_add(set, "r.json", text, strlen(text), err);
+
+    verified_set_free(set);
+    return code;
+}
+
+static void test_refusals(void **state)
+{
+    struct verified_set *set = verified_set_new();
+    struct err err;
+
+    (void)state;
+    assert_int_equal(add(set, "2026-02-01T00:00:00.000Z", 1, "fine", &err), ERR_INVALID);
+    assert_string_equal(err.message, "r.json: /variants/0/outcome: unknown");
+    verified_set_free(set);
+    assert_int_equal(add_text("{", &err), ERR_INVALID);
+    assert_int_equal(add_text("{\"v\":1}", &err), ERR_INVALID);
+    assert_int_equal(
+        add_text("{\"v\":1,\"rehearsal\":false,\"date\":\"d\",\"gpu\":\"g\","
+                 "\"driver\":\"d\",\"worker_build\":\"b\",\"variants\":[{}]}",
+                 &err),
+        ERR_INVALID);
+    assert_int_equal(add_text("{\"v\":1,\"rehearsal\":true,\"date\":\"d\",\"gpu\":\"g\","
+                              "\"driver\":\"d\",\"worker_build\":\"b\",\"variants\":[]}",
+                              &err),
+                     ERR_INVALID);
+    assert_string_equal(err.message, "r.json: is a rehearsal, which verifies nothing");
+}
+
+/* Those that are committed are readable, or the service would not start. */
+static void test_built_in_reports(void **state)
+{
+    struct verified_set *set = NULL;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(verified_set_load(NULL, &set, &err), ERR_OK);
+    verified_set_free(set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_newest_report_counts),
+        cmocka_unit_test(test_only_the_version_that_ran),
+        cmocka_unit_test(test_what_was_not_run_verifies_nothing),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_built_in_reports),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+/* The scheduler as a pure state machine: order, fairness, bounds. */
+#include "daemon/jobs/scheduler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/mem.h"
+
+static struct job_item item(int seq, const char *workload, const char *variant,
+                            const char *device, int runs)
+{
+    struct job_item i = { .seq = seq, .runs_wanted = runs };
+
+    copy_text(i.key.workload, sizeof i.key.workload, workload);
+    copy_text(i.key.variant, sizeof i.key.variant, variant);
+    copy_text(i.device, sizeof i.device, device);
+    return i;
+}
+
+static struct job make_job(const char *id, enum job_priority priority,
+                           struct job_item *items, int count)
+{
+    struct job j = { .priority = priority, .iterations = 7, .timeout_ms = 1000 };
+
+    copy_text(j.id, sizeof j.id, id);
+    j.items = items;
+    j.item_count = count;
+    return j;
+}
+
+/* Picks on DEVICE and finishes at once as completed; returns "job/variant" or "". */
+static const char *serve(struct scheduler *s, const char *device)
+{
+    static char text[128];
+    struct scheduler_pick pick;
+    char id[ID_SIZE];
+
+    if (!scheduler_next(s, device, &pick)) {
+        return "";
+    }
+    snprintf(text, sizeof text, "%s/%s", pick.job, pick.item->key.variant);
+    copy_text(id, sizeof id, pick.job);
+    scheduler_finished(s, id, pick.item->seq, OUTCOME_COMPLETED, 10, false);
+    return text;
+}
+
+static void test_an_item_may_have_time_of_its_own(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 1), item(1, "b", "u", "d", 1) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 2);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+
+    (void)state;
+    items[1].timeout_ms = 90000;
+    scheduler_add(s, &job);
+    assert_true(scheduler_next(s, "d", &pick));
+    assert_int_equal(pick.timeout_ms, 1000);
+    assert_true(scheduler_next(s, "d", &pick));
+    assert_int_equal(pick.timeout_ms, 90000);
+    scheduler_free(s);
+}
+
+static void test_variants_alternate_within_a_group(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 2), item(1, "a", "o", "d", 2),
+                                item(2, "b", "u", "d", 1) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 3);
+    struct scheduler *s = scheduler_new();
+
+    (void)state;
+    scheduler_add(s, &job);
+    assert_string_equal(serve(s, "d"), "J/u");
+    assert_string_equal(serve(s, "d"), "J/o");
+    assert_string_equal(serve(s, "d"), "J/u");
+    assert_string_equal(serve(s, "d"), "J/o");
+    assert_string_equal(serve(s, "d"), "J/u"); /* group b */
+    assert_string_equal(serve(s, "d"), "");
+    assert_int_equal(scheduler_open_jobs(s), 0);
+    scheduler_free(s);
+}
+
+static void test_one_run_in_flight_an_item(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 5) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 1);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+
+    (void)state;
+    scheduler_add(s, &job);
+    assert_true(scheduler_next(s, "d", &pick));
+    assert_false(scheduler_next(s, "d", &pick));
+    assert_false(scheduler_next(s, "other", &pick));
+    scheduler_free(s);
+}
+
+static void test_jobs_of_one_priority_share(void **state)
+{
+    struct job_item a[] = { item(0, "a", "x", "d", 100) };
+    struct job_item b[] = { item(0, "a", "x", "d", 100) };
+    struct job ja = make_job("A", JOB_INTERACTIVE, a, 1);
+    struct job jb = make_job("B", JOB_INTERACTIVE, b, 1);
+    struct scheduler *s = scheduler_new();
+    int served_a = 0;
+
+    (void)state;
+    scheduler_add(s, &ja);
+    scheduler_add(s, &jb);
+    for (int i = 0; i < 40; i++) {
+        served_a += serve(s, "d")[0] == 'A';
+    }
+    assert_int_equal(served_a, 20);
+    scheduler_free(s);
+}
+
+static void test_priority_comes_first(void **state)
+{
+    struct job_item a[] = { item(0, "a", "x", "d", 3) };
+    struct job_item b[] = { item(0, "a", "x", "d", 3) };
+    struct job survey = make_job("S", JOB_BACKGROUND, a, 1);
+    struct job person = make_job("P", JOB_INTERACTIVE, b, 1);
+    struct scheduler *s = scheduler_new();
+
+    (void)state;
+    scheduler_add(s, &survey);
+    assert_string_equal(serve(s, "d"), "S/x");
+    scheduler_add(s, &person);
+    assert_string_equal(serve(s, "d"), "P/x");
+    assert_string_equal(serve(s, "d"), "P/x");
+    assert_string_equal(serve(s, "d"), "P/x");
+    assert_string_equal(serve(s, "d"), "S/x");
+    scheduler_free(s);
+}
+
+static void test_lost_runs_are_run_again(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 1) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 1);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+
+    (void)state;
+    scheduler_add(s, &job);
+    assert_true(scheduler_next(s, "d", &pick));
+    scheduler_finished(s, "J", 0, OUTCOME_LOST, 5, false);
+    assert_int_equal(scheduler_open_jobs(s), 1);
+    assert_true(scheduler_next(s, "d", &pick));
+    scheduler_finished(s, "J", 0, OUTCOME_INFRA, 5, true);
+    assert_int_equal(scheduler_open_jobs(s), 0);
+    scheduler_free(s);
+}
+
+static void test_given_up_ends_the_item(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 5), item(1, "a", "o", "d", 1) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 2);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_progress progress;
+    struct scheduler_pick pick;
+
+    (void)state;
+    scheduler_add(s, &job);
+    assert_true(scheduler_next(s, "d", &pick));
+    scheduler_finished(s, "J", 0, OUTCOME_COMPLETED, 5, true);
+    assert_true(scheduler_progress(s, "J", &progress));
+    assert_int_equal(progress.runs_total, 2);
+    assert_int_equal(progress.runs_done, 1);
+    assert_string_equal(serve(s, "d"), "J/o");
+    assert_int_equal(scheduler_open_jobs(s), 0);
+    scheduler_free(s);
+}
+
+static void test_eta_counts_higher_priority_work(void **state)
+{
+    struct job_item a[] = { item(0, "a", "x", "d", 11) };
+    struct job_item b[] = { item(0, "a", "x", "d", 5) };
+    struct job survey = make_job("S", JOB_BACKGROUND, a, 1);
+    struct job person = make_job("P", JOB_INTERACTIVE, b, 1);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_progress progress;
+
+    (void)state;
+    scheduler_add(s, &survey);
+    assert_true(scheduler_progress(s, "S", &progress));
+    assert_int_equal(progress.eta_ms, -1);
+    serve(s, "d");
+    assert_true(scheduler_progress(s, "S", &progress));
+    assert_int_equal(progress.eta_ms, 100);
+    scheduler_add(s, &person);
+    assert_true(scheduler_progress(s, "S", &progress));
+    assert_int_equal(progress.eta_ms, 150);
+    scheduler_free(s);
+}
+
+static void test_restart_counts_are_kept(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 3) };
+    struct job job;
+    struct scheduler *s = scheduler_new();
+
+    (void)state;
+    items[0].runs_answered = 2;
+    job = make_job("J", JOB_INTERACTIVE, items, 1);
+    scheduler_add(s, &job);
+    assert_string_equal(serve(s, "d"), "J/u");
+    assert_string_equal(serve(s, "d"), "");
+    scheduler_free(s);
+}
+
+static void test_cancel_forgets(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 3) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 1);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+
+    (void)state;
+    scheduler_add(s, &job);
+    assert_true(scheduler_next(s, "d", &pick));
+    scheduler_cancel(s, "J");
+    scheduler_finished(s, "J", 0, OUTCOME_CANCELLED, 5, false);
+    assert_false(scheduler_next(s, "d", &pick));
+    scheduler_free(s);
+}
+
+/* A job that localises runs its items one run at a time, each when it is told to. */
+static void test_items_that_wait(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 2), item(1, "a", "u", "d", 1) };
+    struct job_item other[] = { item(0, "b", "x", "d", 9) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 2);
+    struct job background = make_job("B", JOB_BACKGROUND, other, 1);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+
+    (void)state;
+    job.localise_runs = 2;
+    scheduler_add(s, &background);
+    scheduler_add(s, &job);
+    assert_string_equal(serve(s, "d"), ""); /* the device waits, too */
+    scheduler_release(s, "J", 0, NULL);
+    assert_string_equal(serve(s, "d"), "J/u");
+    assert_string_equal(serve(s, "d"), "");
+    scheduler_give_up(s, "J", 0);
+    scheduler_release(s, "J", 1, "{\"capture\":\"0:1:p\"}");
+    assert_true(scheduler_next(s, "d", &pick));
+    assert_string_equal(pick.job, "J");
+    assert_int_equal(pick.item->seq, 1);
+    assert_string_equal(pick.item->options, "{\"capture\":\"0:1:p\"}");
+    scheduler_put_back(s, "J", 1);
+    assert_string_equal(serve(s, "d"), "J/u"); /* put back: it need not ask again */
+    assert_string_equal(serve(s, "d"), "B/x");
+    assert_int_equal(scheduler_open_jobs(s), 1);
+    scheduler_release(s, "J", 0, NULL); /* it is gone */
+    scheduler_give_up(s, "J", 7);
+    scheduler_free(s);
+}
+
+/* Jobs of equal priority do not wait for the look of another. */
+static void test_looking_holds_no_equals(void **state)
+{
+    struct job_item a[] = { item(0, "a", "u", "d", 5) };
+    struct job_item b[] = { item(0, "b", "x", "d", 5) };
+    struct job localises = make_job("J", JOB_INTERACTIVE, a, 1);
+    struct job equal = make_job("E", JOB_INTERACTIVE, b, 1);
+    struct scheduler *s = scheduler_new();
+
+    (void)state;
+    localises.localise_runs = 2;
+    scheduler_add(s, &localises);
+    scheduler_add(s, &equal);
+    scheduler_release(s, "J", 0, NULL);
+    assert_string_equal(serve(s, "d"), "J/u");
+    assert_string_equal(serve(s, "d"), "E/x");
+    assert_string_equal(serve(s, "other"), "");
+    scheduler_release(s, "J", 0, NULL);
+    assert_string_equal(serve(s, "d"), "J/u");
+    scheduler_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_item_may_have_time_of_its_own),
+        cmocka_unit_test(test_variants_alternate_within_a_group),
+        cmocka_unit_test(test_one_run_in_flight_an_item),
+        cmocka_unit_test(test_jobs_of_one_priority_share),
+        cmocka_unit_test(test_priority_comes_first),
+        cmocka_unit_test(test_lost_runs_are_run_again),
+        cmocka_unit_test(test_given_up_ends_the_item),
+        cmocka_unit_test(test_eta_counts_higher_priority_work),
+        cmocka_unit_test(test_restart_counts_are_kept),
+        cmocka_unit_test(test_cancel_forgets),
+        cmocka_unit_test(test_items_that_wait),
+        cmocka_unit_test(test_looking_holds_no_equals),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

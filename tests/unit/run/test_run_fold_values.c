@@ -1,0 +1,218 @@
+/* A run with one wrong value, or one missing, is invalid, and the cause names it. */
+#include "tests/unit/run/run_fold_fixture.h"
+
+/* One field of one event is set to VALUE (JSON), or removed if that is NULL. */
+struct change {
+    int event;
+    const char *field, *value, *cause;
+};
+
+static void check_change(const struct change *change)
+{
+    json_t *events[EVENTS];
+    struct run_fold fold;
+    struct run_result result;
+    struct run_record run;
+
+    fold_init(&fold);
+    good_events(events);
+    if (change->value) {
+        json_object_set_new(events[change->event], change->field,
+                            json_loads(change->value, JSON_DECODE_ANY, NULL));
+    } else {
+        json_object_del(events[change->event], change->field);
+    }
+    run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
+    if (run.outcome != OUTCOME_INVALID || !strstr(run.cause, change->cause)) {
+        fail_msg("%s = %s: %s, '%s' instead of '%s'", change->field,
+                 change->value ? change->value : "(none)", outcome_name(run.outcome),
+                 run.cause, change->cause);
+    }
+    assert_int_equal(result.digest_count, 0);
+    assert_string_equal(run.digest, "");
+    assert_string_equal(run.weight_sum, "");
+    assert_int_equal(run.elements, 0);
+    run_fold_release(&fold);
+}
+
+static void test_every_wrong_value(void **state)
+{
+    static const struct change changes[] = {
+        { 0, "v", "2", "protocol version 2" },
+        { 0, "workload", "\"ctc_loss\"", "workload is 'ctc_loss'" },
+        { 0, "version", "2", "version is 2" },
+        { 0, "variant", "\"unordered\"", "variant is" },
+        { 0, "size", "\"large\"", "size is" },
+        { 0, "dtype", "\"float64\"", "dtype is" },
+        { 0, "seed", "\"8\"", "seed is 8" },
+        { 0, "seed", "\"-1\"", "seed is not a decimal" },
+        { 0, "seed", "\"\"", "seed is not a decimal" },
+        { 0, "seed", "\"18446744073709551616\"", "seed is not a decimal" },
+        { 0, "seed", "7", "start:" },
+        { 0, "iterations", "2", "iterations is 2" },
+        { 0, "device", "\"cpu:host-b\"", "device is 'cpu:host-b'" },
+        { 0, "claim", "7", "claim" },
+        { 0, "claim", "\"nondeterministic\"", "claim is not deterministic, non-" },
+        { 0, "input_digest", "\"00\"", "input_digest" },
+        { 0, "input_digest", "null", "start:" },
+        { 0, "backend", "\"cuda\"", "environment.backend" },
+        { 0, "threads", "3", "environment.threads" },
+        { 0, "environment", "{}", "environment does not name" },
+        { 0, "environment", "[]", "environment is not an object" },
+        { 0, "environment", "{\"backend\":\"cpu\",\"model\":\"x\"}", "worker_build" },
+        { 0, "environment", "{\"backend\":1.5}", "environment.backend" },
+        { 0, "libraries", "{}", "libraries" },
+        { 0, "libraries", "[{\"path\":1,\"build_id\":null}]", "libraries[0]" },
+        { 0, "telemetry", "[]", "start: telemetry is not an object" },
+        { 0, "telemetry", "true", "start: telemetry is not an object" },
+        { 0, "telemetry", "{\"gpu\":{}}", "telemetry.gpu is no string" },
+        { 0, "telemetry", "{\"gpu\":null}", "telemetry.gpu is no string" },
+        { 4, "telemetry", "{\"a\":[\"x\",1]}", "end: telemetry.a is no string" },
+        { 4, "telemetry", "\"hot\"", "end: telemetry is not an object" },
+        { 4, "probes_dropped", "-1", "end: probes_dropped" },
+        { 4, "probes_dropped", "9007199254740993", "end: probes_dropped" },
+        { 4, "probes_dropped", "\"1\"", "end: probes_dropped is not a whole number" },
+        { 0, "event", "\"begin\"", "iteration before start" },
+        { 1, "i", "1", "iteration 1 came where 0" },
+        { 2, "i", "0", "iteration 0 came where 1" },
+        { 2, "i", "\"1\"", "iteration 1:" },
+        { 3, "i", "-1", "iteration -1 came" },
+        { 1, "digest", "\"aaaa\"", "digest is not 32 hex" },
+        { 1, "digest", "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"", "digest is not 32" },
+        { 1, "digest", "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"", "digest is not 32" },
+        { 1, "digest", "7", "iteration 0:" },
+        { 3, "weight_sum", "\"xyz\"", "weight_sum is not 16" },
+        { 3, "weight_sum", "null", "iteration 2:" },
+        { 3, "weight_sum", "\"7ff8000000000000\"", "weight_sum is NaN" },
+        { 3, "weight_sum", "\"fff0000000000001\"", "weight_sum is NaN" },
+        { 3, "loss", "\"7ff8000000000000\"", "loss is NaN" },
+        { 3, "loss", "1.0", "loss" },
+        { 3, "loss", "\"1.0\"", "loss is not 16" },
+        { 3, "ms", "-1", "ms is not a duration" },
+        { 3, "ms", "1e300", "ms is not a duration" },
+        { 3, "ms", "null", "iteration 2:" },
+        { 3, "event", "7", "a line without an event" },
+        { 4, "libraries", "{}", "end: libraries is not an array" },
+        { 4, "libraries", "[{\"path\":\"/x\"}]", "end: libraries[0]" },
+        { 4, "outcome", "\"timeout\"", "no outcome that a worker can claim" },
+        { 4, "outcome", "\"lost\"", "no outcome that a worker can claim" },
+        { 4, "outcome", "\"fine\"", "no outcome that a worker can claim" },
+        { 4, "outcome", "\"unsupported\"", "without a cause" },
+        { 4, "outcome", "\"out_of_memory\"", "without a cause" },
+        { 4, "outcome", "\"infra\"", "without a cause" },
+        { 4, "iterations", "2", "end counts 2" },
+        { 4, "iterations", "4", "end counts 4" },
+        { 4, "elements", "0", "no proof of work" },
+        { 4, "elements", "-1", "no proof of work" },
+        { 4, "bytes_hashed", "0", "no proof of work" },
+        { 4, "device", "\"cpu:host-b\"", "device at the end" },
+        { 4, "input_digest", "\"" DIGEST_A "\"", "the inputs changed" },
+        { 4, "input_digest", "\"\"", "input_digest" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        check_change(&changes[i]);
+    }
+}
+
+static void test_every_field_is_required(void **state)
+{
+    static const int kinds[] = { 0, 1, 4 };
+    json_t *events[EVENTS];
+
+    (void)state;
+    good_events(events);
+    for (int k = 0; k < 3; k++) {
+        const char *field;
+        json_t *value;
+
+        json_object_foreach(events[kinds[k]], field, value)
+        {
+            char missing[64];
+            struct change change = { kinds[k], field, NULL, missing };
+
+            snprintf(missing, sizeof missing, "%s is missing", field);
+            if (strcmp(field, "event") == 0) {
+                change.cause = "a line without an event";
+            }
+
+            if (strcmp(field, "of_the_future") != 0) {
+                check_change(&change);
+            }
+        }
+    }
+    for (int i = 0; i < EVENTS; i++) {
+        json_decref(events[i]);
+    }
+}
+
+/* A run that was asked for OPTIONS and says SAID, JSON or NULL for nothing. */
+static struct run_record under(const char *options, const char *said)
+{
+    json_t *events[EVENTS];
+    struct run_fold fold;
+    struct run_result result;
+    struct run_record run;
+
+    fold_init(&fold);
+    run_fold_options(&fold, options);
+    good_events(events);
+    if (said) {
+        json_object_set_new(events[0], "circumstances", parse_json(said));
+    }
+    run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
+    run_fold_release(&fold);
+    return run;
+}
+
+static void refuse_circumstances(const char *options, const char *said, const char *cause)
+{
+    struct run_record run = under(options, said);
+
+    assert_int_equal(run.outcome, OUTCOME_INVALID);
+    if (!strstr(run.cause, cause)) {
+        fail_msg("wanted '%s' in '%s'", cause, run.cause);
+    }
+}
+
+static void test_circumstances_are_those_that_were_asked_for(void **state)
+{
+    static const char all[] =
+        "{\"allocation-jitter\":\"random\",\"contention\":4,"
+        "\"memory-poison\":\"0badcafe\"}";
+    struct run_record run;
+
+    (void)state;
+    run = under(all,
+                "{\"memory_poison\":\"0badcafe\",\"contention\":4,"
+                "\"allocation_jitter\":\"7\",\"other\":1}");
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_string_equal(run.circumstances,
+                        "{\"allocation_jitter\":\"7\",\"contention\":4,"
+                        "\"memory_poison\":\"0badcafe\"}");
+    assert_string_equal(under("", NULL).circumstances, "");
+    assert_int_equal(under("{\"probes\":1}", "{}").outcome, OUTCOME_COMPLETED);
+    refuse_circumstances(all, NULL, "contention is 0, 4 was asked for");
+    refuse_circumstances("{\"contention\":4}", "{\"contention\":3}", "is 3, 4 was");
+    refuse_circumstances("", "{\"contention\":3}", "is 3, 0 was asked for");
+    refuse_circumstances("", "{\"contention\":0}", "no number of load processes");
+    refuse_circumstances("", "{\"contention\":\"3\"}", "no number of load processes");
+    refuse_circumstances("", "[]", "circumstances is not an object");
+    refuse_circumstances("{\"memory-poison\":\"random\"}", "{}", "is none, random was");
+    refuse_circumstances("{\"memory-poison\":\"00000001\"}",
+                         "{\"memory_poison\":\"00000002\"}", "00000001 was asked for");
+    refuse_circumstances("", "{\"allocation_jitter\":\"1\"}", "none was asked for");
+    refuse_circumstances("", "{\"allocation_jitter\":1}", "is not text");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_circumstances_are_those_that_were_asked_for),
+        cmocka_unit_test(test_every_wrong_value),
+        cmocka_unit_test(test_every_field_is_required),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+/* Rows added to the destinations that an index names, with duplicates: what segment sums,
+ * scatters and the gradients of gather and of embeddings have in common.
+ *
+ * Two ways: atomic adds in whatever order they happen, and a stable counting sort of the
+ * rows by destination, after which each destination has one owner who adds its rows in
+ * order.  The order depends on the index alone, never on threads. */
+#ifndef WORKLOADS_SHARED_SCATTER_H
+#define WORKLOADS_SHARED_SCATTER_H
+
+#include "workloads/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/shared/rounding.h"
+
+enum {
+    SCATTER_SLOTS = 16,     /* fixed parts of the rows, sorted independently */
+    SCATTER_TASK_ROWS = 64, /* rows that a task adds atomically */
+    SCATTER_OWNED = 16      /* destinations that a task owns */
+};
+
+struct scatter {
+    int64_t rows, width, destinations;
+    int64_t share;         /* so many neighbouring rows have the same values; 1: none */
+    const int32_t *picked; /* [rows]: which row of the values each is; NULL: by share */
+    const int32_t *index;  /* [rows]: destination of each row; negative: left out */
+    const float *values;   /* [rows / share][width], or what `picked` picks from */
+    float *sums;           /* [destinations][width] */
+    int32_t *starts; /* [SCATTER_SLOTS + 1][destinations]: where in `sorted` a slot's
+                        rows of a destination begin; the last: where they all end */
+    int32_t *sorted; /* rows by destination, in order of rows; scratch */
+};
+
+/* Takes the scratch memory; everything above it in the struct is filled in. */
+static inline void scatter_init(struct run *run, struct scatter *scatter)
+{
+    scatter->starts = run_alloc(run, (SCATTER_SLOTS + 1) * (size_t)scatter->destinations *
+                                         sizeof(*scatter->starts));
+    scatter->sorted = run_alloc(run, (size_t)scatter->rows * sizeof(*scatter->sorted));
+}
+
+static inline const float *scatter_row(const struct scatter *scatter, int64_t row)
+{
+    int64_t from = scatter->picked ? scatter->picked[row] : row / scatter->share;
+
+    return scatter->values + from * scatter->width;
+}
+
+/* The three below are for all threads of a team: they share the work out among it, and
+ * their results are complete when they return. */
+
+static inline void scatter_clear(const struct scatter *scatter)
+{
+#pragma omp for
+    for (int64_t to = 0; to < scatter->destinations; to++)
+        memset(scatter->sums + to * scatter->width, 0,
+               (size_t)scatter->width * sizeof(float));
+}
+
+/* Every other task goes through its rows backwards, so that rows which are neighbours do
+ * not always arrive as neighbours. */
+static inline void scatter_add_atomically(const struct scatter *scatter)
+{
+    int64_t tasks = (scatter->rows + SCATTER_TASK_ROWS - 1) / SCATTER_TASK_ROWS;
+
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t task = 0; task < tasks; task++) {
+        int64_t begin = task * SCATTER_TASK_ROWS, end = begin + SCATTER_TASK_ROWS;
+
+        if (end > scatter->rows)
+            end = scatter->rows;
+        for (int64_t i = begin; i < end; i++) {
+            int64_t row = task % 2 ? begin + end - 1 - i : i;
+            float *to = scatter->sums + scatter->index[row] * scatter->width;
+            const float *from = scatter_row(scatter, row);
+
+            for (int64_t c = 0; c < scatter->width && scatter->index[row] >= 0; c++) {
+#pragma omp atomic
+                to[c] += from[c];
+            }
+        }
+    }
+}
+
+static inline void scatter_sort(const struct scatter *scatter)
+{
+    int64_t destinations = scatter->destinations;
+
+#pragma omp for
+    for (int64_t slot = 0; slot < SCATTER_SLOTS; slot++) {
+        int32_t *counts = scatter->starts + slot * destinations;
+
+        memset(counts, 0, (size_t)destinations * sizeof(*counts));
+        for (int64_t row = slot * scatter->rows / SCATTER_SLOTS;
+             row < (slot + 1) * scatter->rows / SCATTER_SLOTS; row++)
+            if (scatter->index[row] >= 0)
+                counts[scatter->index[row]]++;
+    }
+#pragma omp single
+    {
+        int32_t start = 0;
+
+        for (int64_t to = 0; to < destinations; to++) {
+            for (int64_t slot = 0; slot < SCATTER_SLOTS; slot++) {
+                int32_t count = scatter->starts[slot * destinations + to];
+
+                scatter->starts[slot * destinations + to] = start;
+                start += count;
+            }
+            scatter->starts[SCATTER_SLOTS * destinations + to] = start;
+        }
+    }
+#pragma omp for
+    for (int64_t slot = 0; slot < SCATTER_SLOTS; slot++) {
+        int32_t *next = scatter->starts + slot * destinations;
+
+        for (int64_t row = slot * scatter->rows / SCATTER_SLOTS;
+             row < (slot + 1) * scatter->rows / SCATTER_SLOTS; row++)
+            if (scatter->index[row] >= 0)
+                scatter->sorted[next[scatter->index[row]]++] = (int32_t)row;
+    }
+}
+
+/* After scatter_sort: where in `sorted` the rows of destination TO begin, and end.  The
+ * sort has moved each start of a slot to its end. */
+static inline int64_t scatter_begin(const struct scatter *scatter, int64_t to)
+{
+    return to ? scatter->starts[SCATTER_SLOTS * scatter->destinations + to - 1] : 0;
+}
+
+static inline int64_t scatter_end(const struct scatter *scatter, int64_t to)
+{
+    return scatter->starts[SCATTER_SLOTS * scatter->destinations + to];
+}
+
+/* After scatter_sort. */
+static inline void scatter_add_in_order(const struct scatter *scatter)
+{
+#pragma omp for schedule(dynamic, SCATTER_OWNED)
+    for (int64_t to = 0; to < scatter->destinations; to++) {
+        float *sums = scatter->sums + to * scatter->width;
+
+        memset(sums, 0, (size_t)scatter->width * sizeof(float));
+        for (int64_t i = scatter_begin(scatter, to); i < scatter_end(scatter, to); i++) {
+            const float *from = scatter_row(scatter, scatter->sorted[i]);
+
+#pragma omp simd
+            for (int64_t c = 0; c < scatter->width; c++)
+                sums[c] += from[c];
+        }
+    }
+}
+
+/* For `reference` hooks: the sums in float64, and how far rounding may lead from them. */
+static inline void scatter_reference(enum dtype dtype, const struct scatter *scatter,
+                                     double *ret_sums, double *ret_bound)
+{
+    int64_t elements = scatter->destinations * scatter->width;
+    int64_t *counts = run_host_alloc((size_t)scatter->destinations * sizeof(*counts));
+
+    memset(counts, 0, (size_t)scatter->destinations * sizeof(*counts));
+    for (int64_t i = 0; i < elements; i++)
+        ret_sums[i] = ret_bound[i] = 0;
+    for (int64_t row = 0; row < scatter->rows; row++) {
+        int64_t to = scatter->index[row];
+
+        for (int64_t c = 0; c < scatter->width && to >= 0; c++) {
+            double term = scatter_row(scatter, row)[c];
+
+            ret_sums[to * scatter->width + c] += term;
+            ret_bound[to * scatter->width + c] += fabs(term);
+        }
+        counts[to < 0 ? 0 : to] += to >= 0;
+    }
+    for (int64_t i = 0; i < elements; i++)
+        ret_bound[i] *= rounding_gamma(dtype, counts[i / scatter->width]);
+    free(counts);
+}
+
+#endif
