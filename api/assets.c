@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api/http/handlers.h"
-#include "api/http/request.h"
+#include "api/http/reply.h"
 #include "daemon/base/embed.h"
 
 static const struct embed *find(const char *name)

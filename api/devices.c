@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/http/handlers.h"
+#include "api/http/reply.h"
 #include "api/http/work.h"
 #include "daemon/base/mem.h"
 #include "db/fleet.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/http/handlers.h"
+#include "api/http/reply.h"
 #include "api/http/work.h"
 #include "api/render/job_json.h"
 #include "daemon/base/decimal.h"

@@ -5,6 +5,7 @@
 #include "api/http/handlers.h"
 #include "api/http/page.h"
 #include "api/http/params.h"
+#include "api/http/reply.h"
 #include "api/http/work.h"
 #include "db/fleet.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/http/handlers.h"
+#include "api/http/reply.h"
 #include "api/http/work.h"
 #include "daemon/base/mem.h"
 
@@ -74,7 +75,7 @@ static void join(struct request *r)
     if (j->backlog.length > 0) {
         buf_add(&hello, j->backlog.data, j->backlog.length);
     }
-    reply_stream(r, stream_join(r->api, r->connection, j->newest, &hello),
+    reply_stream(r, stream_join(&r->api->streams, r->connection, j->newest, &hello),
                  "text/event-stream");
 }
 

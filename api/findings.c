@@ -3,6 +3,7 @@
 #include "api/http/handlers.h"
 #include "api/http/page.h"
 #include "api/http/params.h"
+#include "api/http/reply.h"
 #include "api/http/work.h"
 #include "api/render/job_json.h"
 #include "api/render/run_json.h"

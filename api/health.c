@@ -1,5 +1,5 @@
 #include "api/http/handlers.h"
-#include "api/http/request.h"
+#include "api/http/reply.h"
 
 static void reply_status(struct request *r, const char *status)
 {

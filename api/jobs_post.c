@@ -3,6 +3,7 @@
 
 #include "api/http/body.h"
 #include "api/http/handlers.h"
+#include "api/http/reply.h"
 #include "api/http/work.h"
 #include "api/render/job_json.h"
 #include "daemon/base/clock.h"

@@ -4,6 +4,7 @@
 
 #include "api/http/handlers.h"
 #include "api/http/params.h"
+#include "api/http/reply.h"
 #include "api/http/work.h"
 #include "api/matrix_choice.h"
 #include "daemon/base/clock.h"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "api/http/handlers.h"
+#include "api/http/reply.h"
 #include "api/http/work.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"

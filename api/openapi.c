@@ -1,5 +1,5 @@
 #include "api/http/handlers.h"
-#include "api/http/request.h"
+#include "api/http/reply.h"
 #include "daemon/base/embed.h"
 
 void openapi_get(struct request *r)

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "api/http/handlers.h"
-#include "api/http/request.h"
+#include "api/http/reply.h"
 
 static void type_json(struct json_out *out, enum problem_kind kind)
 {

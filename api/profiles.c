@@ -1,7 +1,7 @@
 #include "daemon/evidence/profile.h"
 
 #include "api/http/handlers.h"
-#include "api/http/request.h"
+#include "api/http/reply.h"
 
 /* Profiles are built in and never change, so these reply at once. */
 

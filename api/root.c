@@ -1,6 +1,6 @@
 #include "api/http/dispatch.h"
 #include "api/http/handlers.h"
-#include "api/http/request.h"
+#include "api/http/reply.h"
 
 void root_get(struct request *r)
 {

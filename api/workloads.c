@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/http/handlers.h"
-#include "api/http/request.h"
+#include "api/http/reply.h"
 #include "api/render/workload_text.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/nearest.h"

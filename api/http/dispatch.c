@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/http/request.h"
+#include "api/http/reply.h"
 #include "daemon/base/nearest.h"
 #include "daemon/evidence/catalogue.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/http/request.h"
+#include "api/http/reply.h"
 
 enum { NAME_MAX_LENGTH = 255 };
 

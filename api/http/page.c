@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/http/params.h"
-#include "api/http/request.h"
+#include "api/http/reply.h"
 #include "daemon/base/mem.h"
 
 static void page_free(void *state)

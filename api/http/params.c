@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/http/request.h"
+#include "api/http/reply.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/id.h"
 #include "daemon/base/mem.h"

@@ -8,37 +8,12 @@
 #ifndef API_HTTP_REPLY_H
 #define API_HTTP_REPLY_H
 
-#include <microhttpd.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "api/http/cache.h"
+#include "api/http/request.h"
 #include "daemon/base/err.h"
 #include "daemon/base/json_out.h"
-#include "daemon/jobs/problem.h"
-
-struct request;
-
-enum { REPLY_HEADERS_MAX = 6 };
-
-struct reply_header {
-    const char *name; /* static */
-    char *value;
-};
-
-struct reply {
-    bool ready;
-    unsigned status;
-    const char *content_type; /* static */
-    char *body;               /* owned, unless borrowed */
-    size_t length;
-    bool borrowed; /* the body is valid always */
-    char etag[ETAG_SIZE];
-    struct cached *shared;       /* instead of a body */
-    struct MHD_Response *stream; /* instead of a body */
-    struct reply_header headers[REPLY_HEADERS_MAX];
-    int header_count;
-};
 
 /* Takes what OUT holds.  If the client wants text or CSV, the same content is tabulated
  * with the columns of the route. */

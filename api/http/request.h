@@ -1,26 +1,72 @@
-/* One request, from its first line until its reply was sent.
+/* The nouns of this folder: one request, from its first line until its reply was sent,
+ * and the server that it came to.
  *
- * Happy path: the target is kept raw, the headers are checked, the body is collected, a
- * route's handler is called, which replies at once or goes through the store
- * (api/http/work.h), and the reply is sent.  Failure modes: a request that could be read
- * in two ways is refused before its body; a client that leaves completes the request at
- * any time except while it is suspended. */
+ * Happy path: the target is kept raw, the headers are checked, the body is collected
+ * (api/http/server.c), a route's handler is called, which replies at once
+ * (api/http/reply.h) or goes through the store (api/http/work.h), and the reply is sent.
+ * Failure modes: a request that could be read in two ways is refused before its body; a
+ * client that leaves completes the request at any time except while it is suspended.
+ *
+ * All of it belongs to the loop thread, but for a request in the store: there it is the
+ * working thread's alone. */
 #ifndef API_HTTP_REQUEST_H
 #define API_HTTP_REQUEST_H
 
 #include <microhttpd.h>
 
+#include "api/api.h"
+#include "api/http/cache.h"
+#include "api/http/connection.h"
 #include "api/http/negotiate.h"
-#include "api/http/reply.h"
-#include "api/http/server.h"
+#include "api/http/stream.h"
 #include "api/http/target.h"
+#include "daemon/base/buf.h"
 #include "daemon/jobs/problem.h"
 #include "db/store.h"
 
 enum {
     REQUEST_BODY_MAX = 1 << 20,
     REQUEST_DISCARD_MAX = 8 << 20, /* of a body that is too large, before hanging up */
-    REQUEST_ARGUMENTS_MAX = 2
+    REQUEST_ARGUMENTS_MAX = 2,
+    REPLY_HEADERS_MAX = 6
+};
+
+/* The server's own state. */
+struct api {
+    struct api_options options; /* texts are owned */
+    struct api_hooks hooks;
+    struct store *store;
+    struct MHD_Daemon *mhd;
+    int port;
+    int listen_fd; /* ours again after api_quiesce; else -1 */
+    bool pumping;  /* inside api_pump */
+    bool kicked;   /* something was resumed: run once more */
+    bool quiescing;
+    unsigned last_connections; /* open at the end of the last pump */
+    int requests;              /* begun and not completed */
+    int in_store;              /* of these, waiting for the store */
+    struct connections connections;
+    struct streams streams;
+    struct cache cache;
+};
+
+struct reply_header {
+    const char *name; /* static */
+    char *value;
+};
+
+struct reply {
+    bool ready;
+    unsigned status;
+    const char *content_type; /* static */
+    char *body;               /* owned, unless borrowed */
+    size_t length;
+    bool borrowed; /* the body is valid always */
+    char etag[ETAG_SIZE];
+    struct cached *shared;       /* instead of a body */
+    struct MHD_Response *stream; /* instead of a body */
+    struct reply_header headers[REPLY_HEADERS_MAX];
+    int header_count;
 };
 
 enum request_phase { REQUEST_NEW, REQUEST_RECEIVING, REQUEST_HANDLED };
@@ -48,15 +94,6 @@ struct request {
     bool suspended;
 };
 
-/* The library's callbacks. */
-void *request_note_target(void *api, const char *target,
-                          struct MHD_Connection *connection);
-enum MHD_Result request_handle(void *api, struct MHD_Connection *connection,
-                               const char *url, const char *method, const char *version,
-                               const char *upload, size_t *upload_size, void **request);
-void request_completed(void *api, struct MHD_Connection *connection, void **request,
-                       enum MHD_RequestTerminationCode why);
-
 /* The header's value, or NULL. */
 const char *request_header(const struct request *r, const char *name);
 
@@ -65,5 +102,8 @@ const char *request_parameter(const struct request *r, const char *name);
 
 /* Keeps STATE for the handler's later steps; freed with FREE_STATE (NULL: free). */
 void request_keep(struct request *r, void *state, void (*free_state)(void *state));
+
+/* Something was resumed: have api_pump called soon. */
+void api_kick(struct api *api);
 
 #endif

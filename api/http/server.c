@@ -1,4 +1,5 @@
-#include "api/http/server.h"
+/* The server: listens, hands requests from the library to their routes, and ends them
+ * (api/api.h). */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,7 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "api/http/request.h"
+#include "api/http/dispatch.h"
+#include "api/http/guard.h"
+#include "api/http/reply.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
@@ -93,6 +96,110 @@ static enum err_code open_listener(const struct api_options *options, int *ret_f
     return ERR_OK;
 }
 
+static void *on_target(void *arg, const char *target, struct MHD_Connection *connection)
+{
+    struct api *api = arg;
+    struct request *r = xcalloc(1, sizeof *r);
+    size_t length = strlen(target);
+
+    r->api = api;
+    r->connection = connection;
+    r->raw = xstrndup(target, length);
+    r->raw_end = (uintptr_t)target + length;
+    r->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+                  ->socket_context;
+    api->requests++;
+    return r;
+}
+
+/* Headers are here, the body is not.  A reply now closes the connection, as it must when
+ * it is not certain where the request ends. */
+static enum MHD_Result begin(struct request *r, const char *method, const char *version)
+{
+    const char *problem = target_parse(r->raw, &r->target);
+
+    r->phase = REQUEST_RECEIVING;
+    r->method = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    /* The library ends the target at a NUL and looks for the version from the other end;
+     * both point into one buffer, so whatever lies between shows. */
+    if (!problem && (uintptr_t)version != r->raw_end + 1) {
+        problem = "the request line holds a NUL";
+    }
+    if (problem && strcmp(r->raw, "*") != 0) {
+        reply_problem(r, PROBLEM_BAD_REQUEST, "%s", problem);
+        return reply_send(r);
+    }
+    return guard_admits(r) ? MHD_YES : reply_send(r);
+}
+
+static enum MHD_Result collect(struct request *r, const char *data, size_t length)
+{
+    if (r->discarded == 0 && r->body.length + length <= REQUEST_BODY_MAX) {
+        buf_add(&r->body, data, length);
+        return MHD_YES;
+    }
+    /* There is no answering while a body arrives: take a bounded rest of it. */
+    r->discarded += length;
+    return r->discarded <= REQUEST_DISCARD_MAX ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection,
+                                  const char *url, const char *method,
+                                  const char *version, const char *upload,
+                                  size_t *upload_size, void **request)
+{
+    struct api *api = arg;
+    struct request *r = *request;
+
+    (void)connection;
+    (void)url;
+    if (r->phase == REQUEST_NEW) {
+        return begin(r, method, version);
+    }
+    if (*upload_size > 0) {
+        size_t length = *upload_size;
+
+        *upload_size = 0;
+        return collect(r, upload, length);
+    }
+    if (r->phase == REQUEST_RECEIVING) {
+        r->phase = REQUEST_HANDLED;
+        connection_expect(&api->connections, r->peer, 0, 0);
+        if (r->discarded) {
+            reply_problem(r, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
+                          REQUEST_BODY_MAX);
+        } else {
+            dispatch(r);
+        }
+    }
+    /* While suspended the reply belongs to the thread that is making it. */
+    return !r->suspended && r->reply.ready ? reply_send(r) : MHD_YES;
+}
+
+static void on_completed(void *arg, struct MHD_Connection *connection, void **request,
+                         enum MHD_RequestTerminationCode why)
+{
+    struct api *api = arg;
+    struct request *r = *request;
+
+    (void)connection;
+    (void)why;
+    if (!r) {
+        return;
+    }
+    *request = NULL;
+    connection_expect(&api->connections, r->peer, clock_monotonic_ms(),
+                      CONNECTION_RECEIVE_MS);
+    request_keep(r, NULL, NULL);
+    reply_release(&r->reply);
+    problems_release(&r->problems);
+    target_release(&r->target);
+    buf_release(&r->body);
+    free(r->raw);
+    free(r);
+    api->requests--;
+}
+
 static void on_connection(void *arg, struct MHD_Connection *connection,
                           void **socket_context, enum MHD_ConnectionNotificationCode what)
 {
@@ -114,14 +221,19 @@ static void on_connection(void *arg, struct MHD_Connection *connection,
 static struct MHD_Daemon *start_library(struct api *api, int fd)
 {
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, request_handle, api,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, request_note_target,
-        api, MHD_OPTION_NOTIFY_COMPLETED, request_completed, api,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, api, MHD_OPTION_CONNECTION_LIMIT,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, api,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_target, api,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, api, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)api->options.connection_limit, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+}
+
+static void kick(void *api)
+{
+    api_kick(api);
 }
 
 enum err_code api_open(const struct api_options *options, const struct api_hooks *hooks,
@@ -142,6 +254,7 @@ enum err_code api_open(const struct api_options *options, const struct api_hooks
     api->store = store;
     api->port = port;
     api->listen_fd = -1;
+    streams_init(&api->streams, store, kick, api);
     api->mhd = start_library(api, fd);
     if (!api->mhd) {
         close(fd);
@@ -162,14 +275,6 @@ int api_fd(const struct api *api)
     return MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 }
 
-void api_kick(struct api *api)
-{
-    api->kicked = true;
-    if (!api->pumping) {
-        api->hooks.kick(api->hooks.arg);
-    }
-}
-
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a && (!b || a < b) ? a : b;
@@ -185,7 +290,7 @@ int64_t api_pump(struct api *api)
     api->pumping = true;
     api->kicked = false;
     connections_sweep(&api->connections, now);
-    due = streams_tick(api, now);
+    due = streams_tick(&api->streams, now);
     MHD_run(api->mhd);
     due = earlier(due, api->connections.next_due_ms);
     if (MHD_get_timeout(api->mhd, &delay) == MHD_YES) {
@@ -209,7 +314,7 @@ int64_t api_pump(struct api *api)
 
 void api_events_changed(struct api *api)
 {
-    streams_changed(api);
+    streams_changed(&api->streams);
 }
 
 void api_quiesce(struct api *api)
@@ -217,13 +322,13 @@ void api_quiesce(struct api *api)
     if (!api->quiescing) {
         api->quiescing = true;
         api->listen_fd = MHD_quiesce_daemon(api->mhd);
-        streams_end(api);
+        streams_end(&api->streams);
     }
 }
 
 bool api_idle(const struct api *api)
 {
-    return api->requests == 0 && api->in_store == 0;
+    return api->requests == 0 && api->in_store == 0 && !api->streams.reading;
 }
 
 /* The library aborts the process when it is stopped with suspended connections. */
@@ -231,13 +336,13 @@ static void finish_requests(struct api *api)
 {
     enum { LAST_RUNS = 4 };
 
-    while (api->in_store > 0) {
+    while (api->in_store > 0 || api->streams.reading) {
         struct pollfd ready = { .fd = store_fd(api->store), .events = POLLIN };
 
         poll(&ready, 1, 100);
         store_dispatch(api->store);
     }
-    streams_end(api);
+    streams_end(&api->streams);
     for (int i = 0; i < LAST_RUNS; i++) {
         api_pump(api);
     }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/http/server.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/events.h"
@@ -14,7 +13,7 @@
 enum { CHUNK = 64 << 10, BLOCK = 4096 };
 
 struct stream_client {
-    struct api *api;
+    struct streams *streams;
     struct MHD_Connection *connection;
     int64_t last_id;    /* of what is in pending or was sent */
     struct buf pending; /* to be sent, from SENT on */
@@ -22,6 +21,12 @@ struct stream_client {
     bool suspended;
     struct stream_client *previous, *next;
 };
+
+void streams_init(struct streams *s, struct store *store, void (*kick)(void *arg),
+                  void *arg)
+{
+    *s = (struct streams){ .store = store, .kick = kick, .kick_arg = arg };
+}
 
 void stream_format(struct buf *buf, const struct event *event)
 {
@@ -40,7 +45,7 @@ void stream_format(struct buf *buf, const struct event *event)
 /* Takes what the ring has for C, up to a chunk.  False if the ring has lost some. */
 static bool refill(struct stream_client *c)
 {
-    const struct streams *s = &c->api->streams;
+    const struct streams *s = c->streams;
 
     c->pending.length = 0;
     c->sent = 0;
@@ -69,7 +74,7 @@ static ssize_t client_read(void *arg, uint64_t position, char *to, size_t max)
     }
     length = c->pending.length - c->sent;
     if (length == 0) {
-        if (c->api->quiescing) {
+        if (c->streams->ending) {
             return MHD_CONTENT_READER_END_OF_STREAM;
         }
         c->suspended = true;
@@ -85,7 +90,7 @@ static ssize_t client_read(void *arg, uint64_t position, char *to, size_t max)
 static void client_free(void *arg)
 {
     struct stream_client *c = arg;
-    struct streams *s = &c->api->streams;
+    struct streams *s = c->streams;
 
     if (c->next) {
         c->next->previous = c->previous;
@@ -111,17 +116,16 @@ static void empty_ring(struct streams *s, int64_t floor_id)
     s->last_id = floor_id;
 }
 
-struct MHD_Response *stream_join(struct api *api, struct MHD_Connection *connection,
+struct MHD_Response *stream_join(struct streams *s, struct MHD_Connection *connection,
                                  int64_t last_id, struct buf *backlog)
 {
-    struct streams *s = &api->streams;
     struct stream_client *c = xcalloc(1, sizeof *c);
     struct MHD_Response *response;
 
     if (!s->first) {
         empty_ring(s, last_id);
     }
-    c->api = api;
+    c->streams = s;
     c->connection = connection;
     c->last_id = last_id;
     c->pending = *backlog;
@@ -138,24 +142,24 @@ struct MHD_Response *stream_join(struct api *api, struct MHD_Connection *connect
         abort();
     }
     /* Something may have been committed since LAST_ID was read. */
-    streams_changed(api);
+    streams_changed(s);
     return response;
 }
 
-static void wake(struct api *api)
+static void wake(struct streams *s)
 {
-    for (struct stream_client *c = api->streams.first; c; c = c->next) {
+    for (struct stream_client *c = s->first; c; c = c->next) {
         if (c->suspended) {
             c->suspended = false;
             MHD_resume_connection(c->connection);
         }
     }
-    api_kick(api);
+    s->kick(s->kick_arg);
 }
 
 /* One read of new events. */
 struct fetch {
-    struct api *api;
+    struct streams *streams;
     int64_t after;
     struct stream_event events[STREAM_READ_EVENTS];
     int count;
@@ -194,9 +198,8 @@ static void push(struct streams *s, const struct stream_event *event)
 static void fetched(void *arg, const struct err *result)
 {
     struct fetch *f = arg;
-    struct streams *s = &f->api->streams;
+    struct streams *s = f->streams;
 
-    f->api->in_store--;
     s->reading = false;
     s->dirty |= result->code != ERR_OK || f->count == STREAM_READ_EVENTS;
     for (int i = 0; i < f->count; i++) {
@@ -207,66 +210,63 @@ static void fetched(void *arg, const struct err *result)
             free(f->events[i].text);
         }
     }
-    wake(f->api);
+    wake(s);
     free(f);
 }
 
-static void start_fetch(struct api *api, int64_t now_ms)
+static void start_fetch(struct streams *s, int64_t now_ms)
 {
-    struct streams *s = &api->streams;
     struct fetch *f = xcalloc(1, sizeof *f);
     struct err err;
 
     s->next_read_ms = now_ms + STREAM_INTERVAL_MS;
-    f->api = api;
+    f->streams = s;
     f->after = s->last_id;
-    if (store_read(api->store, fetch_events, f, fetched, &err) != ERR_OK) {
+    if (store_read(s->store, fetch_events, f, fetched, &err) != ERR_OK) {
         free(f); /* busy: still dirty, so it is tried again */
         return;
     }
-    api->in_store++;
     s->dirty = false;
     s->reading = true;
 }
 
-void streams_changed(struct api *api)
+void streams_changed(struct streams *s)
 {
-    if (api->streams.first && !api->streams.dirty) {
-        api->streams.dirty = true;
-        api_kick(api);
+    if (s->first && !s->dirty) {
+        s->dirty = true;
+        s->kick(s->kick_arg);
     }
 }
 
 /* The only way to notice that a suspended client has gone is to write to it. */
-static void beat(struct api *api)
+static void beat(struct streams *s)
 {
     static const char heartbeat[] = ": still here\n\n";
 
-    for (struct stream_client *c = api->streams.first; c; c = c->next) {
+    for (struct stream_client *c = s->first; c; c = c->next) {
         if (c->sent == c->pending.length) {
             c->pending.length = 0;
             c->sent = 0;
             buf_puts(&c->pending, heartbeat);
         }
     }
-    wake(api);
+    wake(s);
 }
 
-int64_t streams_tick(struct api *api, int64_t now_ms)
+int64_t streams_tick(struct streams *s, int64_t now_ms)
 {
-    struct streams *s = &api->streams;
     int64_t due;
 
     if (!s->first) {
         s->next_heartbeat_ms = 0;
         return 0;
     }
-    if (s->dirty && !s->reading && now_ms >= s->next_read_ms && !api->quiescing) {
-        start_fetch(api, now_ms);
+    if (s->dirty && !s->reading && now_ms >= s->next_read_ms && !s->ending) {
+        start_fetch(s, now_ms);
     }
     if (!s->next_heartbeat_ms || now_ms >= s->next_heartbeat_ms) {
         if (s->next_heartbeat_ms) {
-            beat(api);
+            beat(s);
         }
         s->next_heartbeat_ms = now_ms + STREAM_HEARTBEAT_MS;
     }
@@ -277,9 +277,10 @@ int64_t streams_tick(struct api *api, int64_t now_ms)
     return due;
 }
 
-void streams_end(struct api *api)
+void streams_end(struct streams *s)
 {
-    wake(api);
+    s->ending = true;
+    wake(s);
 }
 
 void streams_release(struct streams *s)

@@ -22,10 +22,10 @@ enum {
     STREAM_HEARTBEAT_MS = 15000
 };
 
-struct api;
 struct event;
 struct MHD_Connection;
 struct MHD_Response;
+struct store;
 struct stream_client;
 
 struct stream_event {
@@ -34,6 +34,10 @@ struct stream_event {
 };
 
 struct streams {
+    struct store *store;
+    void (*kick)(void *arg); /* have streams_tick called soon */
+    void *kick_arg;
+    bool ending;
     struct stream_client *first;
     int count;
     bool reading;              /* a read of new events is under way */
@@ -45,20 +49,24 @@ struct streams {
     int ring_first, ring_count;
 };
 
+void streams_init(struct streams *streams, struct store *store, void (*kick)(void *arg),
+                  void *arg);
+
 /* A listener that has seen everything up to LAST_ID once it was sent BACKLOG (takes what
  * it holds).  Returns its response, a reference for the caller. */
-struct MHD_Response *stream_join(struct api *api, struct MHD_Connection *connection,
-                                 int64_t last_id, struct buf *backlog);
+struct MHD_Response *stream_join(struct streams *streams,
+                                 struct MHD_Connection *connection, int64_t last_id,
+                                 struct buf *backlog);
 
 /* There may be new events. */
-void streams_changed(struct api *api);
+void streams_changed(struct streams *streams);
 
 /* Does what is due at NOW_MS (monotonic); returns when it wants to be called again, 0 for
  * no such time. */
-int64_t streams_tick(struct api *api, int64_t now_ms);
+int64_t streams_tick(struct streams *streams, int64_t now_ms);
 
 /* Ends every stream. */
-void streams_end(struct api *api);
+void streams_end(struct streams *streams);
 void streams_release(struct streams *streams);
 
 /* Appends EVENT as it is sent. */

@@ -1,4 +1,5 @@
 #include "api/http/work.h"
+#include "api/http/reply.h"
 
 static void suspend(struct request *r)
 {
