@@ -7,9 +7,10 @@
 #include "api/http/reply.h"
 #include "api/http/work.h"
 #include "api/matrix_choice.h"
+#include "api/render/matrix_json.h"
+#include "api/render/matrix_text.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "daemon/evidence/matrix.h"
 #include "db/cells.h"
 
 /* One rendering, and what the cache knows it by. */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/render/matrix_text.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/evidence/matrix.h"
 #include "daemon/terminal.h"
 #include "db/cells.h"
 #include "db/fleet.h"

@@ -1,9 +1,10 @@
+/* The measured facts below the matrix: a line a variant. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "api/render/matrix_text.h"
 #include "daemon/base/text.h"
-#include "daemon/evidence/matrix.h"
 
 enum { FACTS = 10, FACT_SIZE = 160 };
 
@@ -23,8 +24,8 @@ static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
     bool same = k->verdict == VERDICT_REPRODUCIBLE || k->verdict == VERDICT_STALE;
     char number[TEXT_NUMBER_SIZE];
 
-    snprintf(facts[0], FACT_SIZE, "%s", v->workload);
-    snprintf(facts[1], FACT_SIZE, "%s", v->variant);
+    snprintf(facts[0], FACT_SIZE, "%s", v->key.workload);
+    snprintf(facts[1], FACT_SIZE, "%s", v->key.variant);
     snprintf(facts[2], FACT_SIZE, "%s", verdict_name(k->verdict));
     snprintf(facts[3], FACT_SIZE, "%s", text_number(k->runs, number));
     snprintf(facts[4], FACT_SIZE, "%s", text_number(k->iterations, number));
@@ -91,7 +92,8 @@ void matrix_facts_text(const struct matrix *m, struct buf *buf)
     }
     for (int i = 0; i < m->variant_count; i++) {
         const struct matrix_variant *v = &m->variants[i];
-        bool again = i > 0 && strcmp(v->workload, m->variants[i - 1].workload) == 0;
+        bool again =
+            i > 0 && strcmp(v->key.workload, m->variants[i - 1].key.workload) == 0;
 
         fill(v, facts);
         for (int f = 0; f < FACTS; f++) {

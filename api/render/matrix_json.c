@@ -1,7 +1,8 @@
+#include "api/render/matrix_json.h"
+
 #include <inttypes.h>
 
 #include "api/render/cost_json.h"
-#include "daemon/evidence/matrix.h"
 
 static void href(struct json_out *out, const struct matrix_variant *v)
 {
@@ -105,9 +106,9 @@ static void variant_json(const struct matrix_variant *v, struct json_out *out)
     bool same = k->verdict == VERDICT_REPRODUCIBLE || k->verdict == VERDICT_STALE;
 
     out_open(out, NULL, '{');
-    out_text(out, "workload", v->workload);
-    out_int(out, "version", v->version);
-    out_text(out, "variant", v->variant);
+    out_text(out, "workload", v->key.workload);
+    out_int(out, "version", v->key.version);
+    out_text(out, "variant", v->key.variant);
     out_bool(out, "is_control", v->is_control);
     out_text(out, "verdict", verdict_name(k->verdict));
     out_text(out, "reason", k->reason);
@@ -117,9 +118,9 @@ static void variant_json(const struct matrix_variant *v, struct json_out *out)
     out_int(out, "devices", k->devices);
     out_real(out, "difference_probability_upper_bound",
              same ? verdict_difference_bound(k->weakest_runs) : 1);
-    out_name(out, "size", v->size);
-    out_name(out, "dtype", v->dtype);
-    out_format(out, "seed", "%" PRIu64, v->seed);
+    out_name(out, "size", v->key.size);
+    out_name(out, "dtype", v->key.dtype);
+    out_format(out, "seed", "%" PRIu64, v->key.seed);
     out_ms_if(out, "mean_milliseconds", v->mean_ns > 0, v->mean_ns);
     cost_json(out, &v->cost, v->cost_against);
     out_name(out, "digest", v->digest);

@@ -1,10 +1,11 @@
+#include "api/render/matrix_text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/text.h"
-#include "daemon/evidence/matrix.h"
 
 enum { COLUMN_MIN = 6, COLUMN_TITLE = 12, COLUMN_GAP = 2, PAGE_WIDTH = 100 };
 

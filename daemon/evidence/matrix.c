@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
-#include "daemon/evidence/matrix_relations.h"
 
 void matrix_init(struct matrix *matrix, const struct profile_table *table,
                  int64_t as_of_ms, bool historic, int64_t stale_after_ms)
@@ -48,8 +47,8 @@ static enum verdict verdict_of(struct matrix *m, const struct cell *cell)
 
 static bool is_of(const struct matrix_variant *v, const struct cell *cell)
 {
-    return strcmp(v->workload, cell->key.workload) == 0 &&
-           strcmp(v->variant, cell->key.variant) == 0;
+    return strcmp(v->key.workload, cell->key.workload) == 0 &&
+           strcmp(v->key.variant, cell->key.variant) == 0;
 }
 
 static struct matrix_variant *begin_variant(struct matrix *m, const struct cell *cell)
@@ -59,10 +58,7 @@ static struct matrix_variant *begin_variant(struct matrix *m, const struct cell 
     m->variants =
         xrealloc(m->variants, (size_t)(m->variant_count + 1) * sizeof *m->variants);
     v = &m->variants[m->variant_count++];
-    *v = (struct matrix_variant){ .known = VARIANT_KNOWLEDGE_INIT,
-                                  .version = cell->key.version };
-    copy_text(v->workload, sizeof v->workload, cell->key.workload);
-    copy_text(v->variant, sizeof v->variant, cell->key.variant);
+    *v = (struct matrix_variant){ .known = VARIANT_KNOWLEDGE_INIT, .key = cell->key };
     return v;
 }
 
@@ -72,14 +68,12 @@ static void carry(struct matrix_variant *v, const struct cell *cell)
     int64_t timed = runs - cell->evidence.disturbed;
 
     v->cell = cell->id;
+    v->key = cell->key;
     v->is_control = cell->is_control;
     v->distinct_digests = cell->evidence.distinct_digests;
-    v->seed = cell->key.seed;
     v->mean_ns = timed > 0 ? cell->median_ns_sum / timed : 0;
     v->times = cell->times;
     copy_text(v->digest, sizeof v->digest, cell->digest);
-    copy_text(v->size, sizeof v->size, cell->key.size);
-    copy_text(v->dtype, sizeof v->dtype, cell->key.dtype);
 }
 
 static void add_base(struct matrix *m, const struct cell *cell)
@@ -90,6 +84,22 @@ static void add_base(struct matrix *m, const struct cell *cell)
     }
 }
 
+/* Keeps the digest of CELL if it is its only one, and something is expected of it or of
+ * another beside it. */
+static void add_bits(struct matrix *m, const struct cell *cell)
+{
+    struct matrix_bits *bits;
+
+    if (cell->evidence.distinct_digests != 1 || !cell->digest[0] ||
+        !relations_involve(m->relations, cell->key.workload, cell->key.variant)) {
+        return;
+    }
+    m->bits = xrealloc(m->bits, (size_t)(m->bits_count + 1) * sizeof *m->bits);
+    bits = &m->bits[m->bits_count++];
+    bits->key = cell->key;
+    copy_text(bits->digest, sizeof bits->digest, cell->digest);
+}
+
 void matrix_add(struct matrix *m, const struct cell *cell)
 {
     struct matrix_variant *v =
@@ -97,13 +107,13 @@ void matrix_add(struct matrix *m, const struct cell *cell)
     struct variant_knowledge before;
 
     add_base(m, cell);
-    matrix_relations_add(m, cell);
+    add_bits(m, cell);
     if (!v || !is_of(v, cell)) {
         v = begin_variant(m, cell);
-    } else if (cell->key.version > v->version) {
+    } else if (cell->key.version > v->key.version) {
         m->variant_count--;
         v = begin_variant(m, cell);
-    } else if (cell->key.version < v->version) {
+    } else if (cell->key.version < v->key.version) {
         return;
     }
     before = v->known;
@@ -125,13 +135,13 @@ static void drop_superseded(struct matrix *m)
         int newest = 0;
 
         while (end < m->variant_count &&
-               strcmp(m->variants[end].workload, m->variants[i].workload) == 0) {
-            newest =
-                m->variants[end].version > newest ? m->variants[end].version : newest;
+               strcmp(m->variants[end].key.workload, m->variants[i].key.workload) == 0) {
+            newest = m->variants[end].key.version > newest ? m->variants[end].key.version
+                                                           : newest;
             end++;
         }
         for (; i < end; i++) {
-            if (m->variants[i].version == newest) {
+            if (m->variants[i].key.version == newest) {
                 m->variants[kept++] = m->variants[i];
             }
         }
@@ -139,21 +149,60 @@ static void drop_superseded(struct matrix *m)
     m->variant_count = kept;
 }
 
-static bool same_case(const struct matrix_variant *v, const struct case_key *key)
+/* Whether A and B are one case but for their variants. */
+static bool same_but_for_variant(const struct case_key *a, const struct case_key *b)
 {
-    return strcmp(v->workload, key->workload) == 0 && v->version == key->version &&
-           strcmp(v->size, key->size) == 0 && strcmp(v->dtype, key->dtype) == 0 &&
-           v->seed == key->seed;
+    return strcmp(a->workload, b->workload) == 0 && a->version == b->version &&
+           strcmp(a->size, b->size) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
+           a->seed == b->seed;
 }
 
 /* As cells_get_control does: the first control by name that has enough runs. */
 static void tell_cost(const struct matrix *m, struct matrix_variant *v)
 {
     for (int i = 0; i < m->base_count && !v->is_control; i++) {
-        if (same_case(v, &m->bases[i].key)) {
+        if (same_but_for_variant(&v->key, &m->bases[i].key)) {
             v->cost = times_cost(&v->times, &m->bases[i].times);
             copy_text(v->cost_against, sizeof v->cost_against, m->bases[i].key.variant);
             return;
+        }
+    }
+}
+
+static void compare_in_case(const struct matrix *m, const struct matrix_bits *own,
+                            struct matrix_variant *v)
+{
+    enum relation_seen expected =
+        v->relation->equal ? RELATION_EQUAL : RELATION_DIFFERENT;
+
+    for (int i = 0; i < m->bits_count; i++) {
+        const struct matrix_bits *other = &m->bits[i];
+
+        if (strcmp(other->key.variant, v->relation->other) == 0 &&
+            same_but_for_variant(&own->key, &other->key)) {
+            enum relation_seen seen = strcmp(own->digest, other->digest) == 0
+                                          ? RELATION_EQUAL
+                                          : RELATION_DIFFERENT;
+
+            if (v->seen == RELATION_UNKNOWN || seen != expected) {
+                v->seen = seen;
+                v->seen_in = &own->key;
+            }
+        }
+    }
+}
+
+/* Sets the relation of V and what is seen of it. */
+static void tell_relation(const struct matrix *m, struct matrix_variant *v)
+{
+    v->relation = relations_find(m->relations, v->key.workload, v->key.variant);
+    for (int i = 0; v->relation && i < m->bits_count; i++) {
+        const struct case_key *key = &m->bits[i].key;
+
+        if (key->version == v->key.version &&
+            strcmp(key->workload, v->key.workload) == 0 &&
+            strcmp(key->variant, v->key.variant) == 0) {
+            compare_in_case(m, &m->bits[i], v);
         }
     }
 }
@@ -162,8 +211,8 @@ const struct matrix_variant *matrix_find(const struct matrix *m, const char *wor
                                          const char *variant)
 {
     for (int i = 0; i < m->variant_count; i++) {
-        if (strcmp(m->variants[i].workload, workload) == 0 &&
-            strcmp(m->variants[i].variant, variant) == 0) {
+        if (strcmp(m->variants[i].key.workload, workload) == 0 &&
+            strcmp(m->variants[i].key.variant, variant) == 0) {
             return &m->variants[i];
         }
     }
@@ -197,7 +246,7 @@ void matrix_settle(struct matrix *m)
     drop_superseded(m);
     for (int i = 0; i < m->variant_count; i++) {
         tell_cost(m, &m->variants[i]);
-        matrix_relations_tell(m, &m->variants[i]);
+        tell_relation(m, &m->variants[i]);
     }
     m->solutions = xcalloc(cells + 1, sizeof *m->solutions);
     for (int row = 0; row < t->row_count; row++) {

@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/base/buf.h"
-#include "daemon/base/json_out.h"
 #include "daemon/evidence/profile.h"
 #include "daemon/evidence/relation.h"
 #include "daemon/evidence/solution.h"
@@ -17,23 +15,20 @@
 
 /* What is known about one variant of one workload, over its cases. */
 struct matrix_variant {
-    char workload[CASE_NAME_SIZE];
-    int version;
-    char variant[CASE_NAME_SIZE];
+    struct case_key key; /* of the cell whose verdict it carries */
     bool is_control;
     struct variant_knowledge known;
-    int64_t cell;                  /* the one whose verdict it carries */
-    char digest[DIGEST_TEXT_SIZE]; /* of that cell */
-    int64_t distinct_digests;      /* of that cell */
-    char size[CASE_NAME_SIZE], dtype[CASE_NAME_SIZE]; /* of that cell */
-    uint64_t seed;                                    /* of that cell */
+    int64_t cell;                      /* that cell */
+    char digest[DIGEST_TEXT_SIZE];     /* of that cell */
+    int64_t distinct_digests;          /* of that cell */
     int64_t mean_ns;                   /* of that cell's iterations; 0: unknown */
     struct quartiles times;            /* of that cell */
     struct cost cost;                  /* of that cell; not known of controls */
     char cost_against[CASE_NAME_SIZE]; /* the control's variant */
     const struct relation *relation;   /* what is expected of its digest; NULL: nothing */
-    enum relation_seen seen;           /* of it, in all cases (matrix_relations.h) */
-    const struct case_key *seen_in;    /* one of them; NULL: there is none */
+    enum relation_seen seen; /* of it: over all cases in which both variants have one
+                                digest each, what departs in one of them */
+    const struct case_key *seen_in; /* one of them; NULL: there is none */
 };
 
 /* The times of a control's case: what costs are told against. */
@@ -85,14 +80,5 @@ const struct matrix_variant *matrix_find(const struct matrix *matrix,
 
 /* Whether the code is the documented one: 1, 0, or -1 where one of the two is missing. */
 int matrix_agrees(const struct matrix *matrix, int row, int column);
-
-void matrix_json(const struct matrix *matrix, struct json_out *out);
-void matrix_csv(const struct matrix *matrix, struct buf *buf);
-
-/* For a terminal, at most 120 columns. */
-void matrix_text(const struct matrix *matrix, struct buf *buf);
-
-/* The measured facts below it: a line a variant. */
-void matrix_facts_text(const struct matrix *matrix, struct buf *buf);
 
 #endif

@@ -3,6 +3,9 @@
 
 #include <jansson.h>
 
+#include "api/render/matrix_json.h"
+#include "api/render/matrix_text.h"
+
 static json_t *variant_json(const char *name, const char *must)
 {
     json_t *variant = json_pack("{s:s,s:s,s:s,s:s,s:b}", "name", name, "summary", "",
@@ -230,7 +233,7 @@ static void test_a_variant_carries_its_worst_cell(void **state)
     assert_int_equal(m.variant_count, 1);
     assert_int_equal(m.variants[0].known.verdict, VERDICT_VARIES);
     assert_int_equal(m.variants[0].cell, 8);
-    assert_string_equal(m.variants[0].size, "large");
+    assert_string_equal(m.variants[0].key.size, "large");
     matrix_release(&m);
 }
 

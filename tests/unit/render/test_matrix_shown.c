@@ -3,6 +3,8 @@
 
 #include <jansson.h>
 
+#include "api/render/matrix_json.h"
+#include "api/render/matrix_text.h"
 #include "daemon/base/text.h"
 
 static void fill_mixed(struct matrix *m)

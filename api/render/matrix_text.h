@@ -1,0 +1,14 @@
+/* The documents view of the matrix for a terminal. */
+#ifndef API_RENDER_MATRIX_TEXT_H
+#define API_RENDER_MATRIX_TEXT_H
+
+#include "daemon/base/buf.h"
+#include "daemon/evidence/matrix.h"
+
+/* At most 120 columns; the measured facts are at its end. */
+void matrix_text(const struct matrix *matrix, struct buf *buf);
+
+/* The measured facts alone: a line a variant. */
+void matrix_facts_text(const struct matrix *matrix, struct buf *buf);
+
+#endif
