@@ -226,7 +226,7 @@ static void show_digest(void *arg, const struct cell_digest *digest)
     out_close(out, '}');
 }
 
-static void show_alike(void *arg, const struct cell_alike *alike)
+static void show_conditions(void *arg, const struct cell_conditions *conditions)
 {
     struct page *page = arg;
     struct json_out *out = &page->out;
@@ -235,9 +235,9 @@ static void show_alike(void *arg, const struct cell_alike *alike)
         return;
     }
     out_open(out, NULL, '{');
-    out_json(out, "options", alike->options);
-    out_int(out, "runs", alike->runs);
-    out_bool(out, "varied", alike->varied);
+    out_json(out, "options", conditions->options);
+    out_int(out, "runs", conditions->runs);
+    out_bool(out, "varied", conditions->varied);
     out_close(out, '}');
 }
 
@@ -267,8 +267,8 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     out_bool(out, "truncated", page->offered > page->limit);
     out_open(out, "alike", '[');
     page->offered = 0;
-    if (cells_each_alike(tx, view->id, page_rows(page), show_alike, page, err) !=
-        ERR_OK) {
+    if (cells_each_conditions(tx, view->id, page_rows(page), show_conditions, page,
+                              err) != ERR_OK) {
         return err->code;
     }
     out_close(out, ']');

@@ -11,7 +11,7 @@
 #include "daemon/base/mem.h"
 #include "db/fleet.h"
 #include "db/runs.h"
-#include "db/runs_trace.h"
+#include "db/traces.h"
 
 static bool says_what_is_recorded(const char *name)
 {

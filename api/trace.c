@@ -11,7 +11,7 @@
 #include "daemon/base/nearest.h"
 #include "daemon/evidence/catalogue.h"
 #include "db/runs.h"
-#include "db/runs_trace.h"
+#include "db/traces.h"
 
 enum { TRACE_LIMIT_MAX = 10000 };
 

@@ -2,7 +2,6 @@
 
 #include "db/case_keys.h"
 #include "db/cells_rows.h"
-#include "db/cells_times.h"
 #include "db/tx.h"
 
 static enum err_code each_now(struct tx *tx, const char *environment,
@@ -177,6 +176,29 @@ enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
         query_take_text(&q, digest.weight_sum, sizeof digest.weight_sum);
         query_take_text(&q, digest.loss, sizeof digest.loss);
         visit(arg, &digest);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code
+cells_each_conditions(struct tx *tx, int64_t id, int limit,
+                      void (*visit)(void *arg, const struct cell_conditions *conditions),
+                      void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT options, runs, varied FROM cell_alike WHERE cell = ?"
+                " ORDER BY options LIMIT ?");
+    query_bind_int(&q, id);
+    query_bind_int(&q, limit);
+    while (query_step(&q)) {
+        struct cell_conditions conditions;
+
+        query_take_text(&q, conditions.options, sizeof conditions.options);
+        conditions.runs = query_take_int(&q);
+        conditions.varied = query_take_int(&q);
+        visit(arg, &conditions);
     }
     return query_end(&q, err);
 }

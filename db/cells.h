@@ -43,11 +43,12 @@ enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
                                               const struct cell_digest *digest),
                                 void *arg, struct err *err);
 
-/* What the completed runs of cell ID add up to by what they were asked for beside their
- * case, in order of that, at most LIMIT.  Unknown cells have none. */
-enum err_code cells_each_alike(struct tx *tx, int64_t id, int limit,
-                               void (*visit)(void *arg, const struct cell_alike *alike),
-                               void *arg, struct err *err);
+/* What the completed runs of cell ID add up to under each of their conditions, in order
+ * of these, at most LIMIT.  Unknown cells have none. */
+enum err_code
+cells_each_conditions(struct tx *tx, int64_t id, int limit,
+                      void (*visit)(void *arg, const struct cell_conditions *conditions),
+                      void *arg, struct err *err);
 
 /* The history of cell ID, newest first, at most LIMIT, older than BEFORE_MS (0: from the
  * newest).  Unknown cells have none. */

@@ -2,10 +2,8 @@
 
 #include <string.h>
 
-#include "db/cells_alike.h"
 #include "db/cells_judge.h"
-#include "db/cells_times.h"
-#include "db/runs.h"
+#include "db/cells_rows.h"
 #include "db/tx.h"
 
 enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
@@ -126,6 +124,118 @@ static enum err_code fold_times(struct tx *tx, struct cell *cell,
     return cells_times_add(tx, cell->id, run->median_ns, err);
 }
 
+/* The conditions of RUN: what its item asks for beside the case. */
+static enum err_code load_options(struct tx *tx, const struct run_record *run,
+                                  char ret_options[JOB_OPTIONS_SIZE], struct err *err)
+{
+    struct query q;
+
+    ret_options[0] = '\0';
+    query_begin(&q, tx,
+                "SELECT i.options FROM job j JOIN job_item i ON i.job = j.number"
+                " AND i.seq = ? WHERE j.id = ?");
+    query_bind_int(&q, run->item);
+    query_bind_text(&q, run->job);
+    if (query_step(&q)) {
+        query_take_text(&q, ret_options, JOB_OPTIONS_SIZE);
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx, "SELECT count(DISTINCT device) FROM cell_device WHERE cell = ?");
+    query_bind_int(&q, row->cell.id);
+    if (query_step(&q)) {
+        row->cell.evidence.devices = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+/* Whether runs on that device are known, and whether they, with RUN, differ. */
+static enum err_code load_device(struct tx *tx, int64_t cell,
+                                 const struct run_record *run, const char *options,
+                                 bool *ret_known, bool *ret_varied, struct err *err)
+{
+    struct query q;
+
+    *ret_known = false;
+    *ret_varied = run->distinct_digests != 1;
+    query_begin(&q, tx,
+                "SELECT digest IS ? FROM cell_device WHERE cell = ? AND device = ?"
+                " AND options = ?");
+    query_bind_text(&q, run->digest);
+    query_bind_int(&q, cell);
+    query_bind_text(&q, run->device);
+    query_bind_text(&q, options);
+    if (query_step(&q)) {
+        *ret_known = true;
+        *ret_varied = *ret_varied || !query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code fold_device(struct tx *tx, struct cell_row *row,
+                                 const struct run_record *run, const char *options,
+                                 bool *ret_varied, struct err *err)
+{
+    struct query q;
+    bool known;
+
+    if (load_device(tx, row->cell.id, run, options, &known, ret_varied, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx,
+                "INSERT INTO cell_device (cell, device, options, runs, digest)"
+                " VALUES (?, ?, ?, 1, ?) ON CONFLICT (cell, device, options) DO UPDATE"
+                " SET runs = runs + 1, digest = excluded.digest");
+    query_bind_int(&q, row->cell.id);
+    query_bind_text(&q, run->device);
+    query_bind_text(&q, options);
+    query_bind_text(&q, *ret_varied ? NULL : run->digest);
+    if (query_run(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    return known ? ERR_OK : count_devices(tx, row, err);
+}
+
+static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
+                                     const struct run_record *run, struct err *err)
+{
+    char options[JOB_OPTIONS_SIZE];
+    bool varied;
+    struct query q;
+
+    if (load_options(tx, run, options, err) != ERR_OK ||
+        fold_device(tx, row, run, options, &varied, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx,
+                "INSERT INTO cell_alike (cell, options, runs, varied) VALUES (?, ?, 1, ?)"
+                " ON CONFLICT (cell, options) DO UPDATE SET runs = runs + 1,"
+                " varied = max(varied, excluded.varied)");
+    query_bind_int(&q, row->cell.id);
+    query_bind_text(&q, options);
+    query_bind_int(&q, varied);
+    return query_run(&q, err);
+}
+
+/* Under how many conditions CELL varied. */
+static enum err_code count_varied(struct tx *tx, int64_t cell, int64_t *ret_count,
+                                  struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx, "SELECT count(*) FROM cell_alike WHERE cell = ? AND varied");
+    query_bind_int(&q, cell);
+    if (query_step(&q)) {
+        *ret_count = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
 static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
                                     const struct run_record *run,
                                     const struct run_digest *digests, int digest_count,
@@ -151,7 +261,7 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
             return err->code;
         }
     }
-    return cells_alike_fold(tx, row, run, err);
+    return fold_conditions(tx, row, run, err);
 }
 
 /* A failure later than all before it starts the count of completed runs anew. */
@@ -249,8 +359,8 @@ static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
     return outcome_is_failure(run->outcome) ? fold_failure(tx, row, run, err) : ERR_OK;
 }
 
-/* Of a control that has differed, only that it varied in one more way of asking can
- * change what depends on it. */
+/* Of a control that has differed, only that it varied under further conditions can change
+ * what depends on it. */
 static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
                                       const struct run_record *run,
                                       int64_t digests_before, int64_t varied_before,
@@ -258,7 +368,7 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
 {
     int64_t varied = 0;
 
-    if (cells_alike_varied(tx, row->cell.id, &varied, err) != ERR_OK) {
+    if (count_varied(tx, row->cell.id, &varied, err) != ERR_OK) {
         return err->code;
     }
     return digests_before < 2 || varied > varied_before
@@ -278,7 +388,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
 
     if (cell_rows_load(tx, run->cell, &row, err) != ERR_OK ||
         (row.cell.is_control &&
-         cells_alike_varied(tx, row.cell.id, &varied_before, err) != ERR_OK)) {
+         count_varied(tx, row.cell.id, &varied_before, err) != ERR_OK)) {
         return err->code;
     }
     digests_before = row.cell.evidence.distinct_digests;

@@ -24,9 +24,4 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                          const struct run_digest *digests, int digest_count,
                          enum verdict *ret_verdict, bool *ret_changed, struct err *err);
 
-/* Judges every cell, in every environment, that shares its control with case NUMBER:
- * after the declaration of the case changed. */
-enum err_code cells_judge_case(struct tx *tx, int64_t number, int64_t now_ms,
-                               struct err *err);
-
 #endif

@@ -10,6 +10,10 @@
 
 struct tx;
 
+/* What verdict_judge makes of ROW's evidence and of the control cells as stored. */
+enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
+                              struct judgement *ret_judgement, struct err *err);
+
 /* Adds ROW, as it is with JUDGEMENT, to history and outbox.  RUN: the one whose storing
  * changed it, "" if none. */
 enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
@@ -19,6 +23,11 @@ enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
 /* Judges the cells of ROW's environment for which ROW is a control. */
 enum err_code cells_judge_dependants(struct tx *tx, const struct cell_row *row,
                                      const char *run, int64_t now_ms, struct err *err);
+
+/* Judges every cell, in every environment, that shares its control with case NUMBER:
+ * after the declaration of the case changed. */
+enum err_code cells_judge_case(struct tx *tx, int64_t number, int64_t now_ms,
+                               struct err *err);
 
 /* Which VERDICT_RULES the stored verdicts follow. */
 enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err);

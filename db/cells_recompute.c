@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "db/cells.h"
-#include "db/cells_alike.h"
+#include "db/cells_judge.h"
 #include "db/cells_rows.h"
-#include "db/cells_times.h"
 #include "db/tx.h"
 
 struct recompute {
@@ -179,16 +178,49 @@ static enum err_code count_rows(struct recompute *r, struct err *err)
     return query_end(&q, err);
 }
 
-static enum err_code compare_alike(struct recompute *r, struct err *err)
-{
-    char stored[CELLS_ALIKE_TEXT_SIZE];
-    char fresh[CELLS_ALIKE_TEXT_SIZE];
+/* What runs under the same conditions add up to, by device and over all devices, each as
+ * one text: what is in one and not in the other is seen. */
+#define CONDITIONS_TEXT                                                                  \
+    "ifnull(group_concat(runs || ' ' || ifnull(digest, 'varied') || ' ' || device ||"    \
+    " ' ' || options, '; '), '')"
+#define CONDITIONS_ROWS                                                                  \
+    " SELECT cell, device, options, runs, digest FROM cell_device WHERE cell = ?1"       \
+    " UNION ALL SELECT cell, '', options, runs, iif(varied, NULL, '') FROM cell_alike"   \
+    " WHERE cell = ?1"
 
-    if (cells_alike_compare(r->tx, r->stored.cell.id, stored, fresh, err) != ERR_OK) {
-        return err->code;
+static enum err_code compare_conditions(struct recompute *r, struct err *err)
+{
+    struct query q;
+
+    query_begin(
+        &q, r->tx,
+        "WITH fresh_device (cell, device, options, runs, digest) AS MATERIALIZED ("
+        " SELECT r.cell, r.device, i.options, count(*),"
+        " iif(max(r.distinct_digests) = 1 AND min(r.digest) = max(r.digest),"
+        " min(r.digest), NULL) FROM run r JOIN job_item i ON i.job = r.job"
+        " AND i.seq = r.item WHERE r.cell = ?1 AND r.outcome = 'completed'"
+        " GROUP BY r.device, i.options),"
+        " fresh (cell, device, options, runs, digest) AS ("
+        " SELECT * FROM fresh_device UNION ALL"
+        " SELECT cell, '', options, sum(runs), iif(max(digest IS NULL), NULL, '')"
+        " FROM fresh_device GROUP BY options),"
+        " stored (cell, device, options, runs, digest) AS (" CONDITIONS_ROWS
+        ")"
+        " SELECT (SELECT " CONDITIONS_TEXT
+        " FROM (SELECT * FROM stored EXCEPT"
+        " SELECT * FROM fresh)), (SELECT " CONDITIONS_TEXT
+        " FROM (SELECT * FROM fresh EXCEPT"
+        " SELECT * FROM stored))");
+    query_bind_int(&q, r->stored.cell.id);
+    if (query_step(&q)) {
+        char stored[VERDICT_REASON_SIZE];
+        char fresh[VERDICT_REASON_SIZE];
+
+        query_take_text(&q, stored, sizeof stored);
+        query_take_text(&q, fresh, sizeof fresh);
+        report_text(r, "runs under the same conditions", stored, fresh);
     }
-    report_text(r, "runs asked for alike", stored, fresh);
-    return ERR_OK;
+    return query_end(&q, err);
 }
 
 static enum err_code compare_times(struct recompute *r, struct err *err)
@@ -258,7 +290,7 @@ static enum err_code recompute_one(struct recompute *r, struct err *err)
     r->differing = false;
     if (count_outcomes(r, err) != ERR_OK || sum_runs(r, err) != ERR_OK ||
         count_since_failure(r, err) != ERR_OK || compare_digests(r, err) != ERR_OK ||
-        count_rows(r, err) != ERR_OK || compare_alike(r, err) != ERR_OK ||
+        count_rows(r, err) != ERR_OK || compare_conditions(r, err) != ERR_OK ||
         compare_times(r, err) != ERR_OK ||
         cell_rows_judge(r->tx, &r->fresh, &judgement, err) != ERR_OK) {
         return err->code;

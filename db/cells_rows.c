@@ -1,9 +1,9 @@
 #include "db/cells_rows.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "db/case_keys.h"
-#include "db/jobs.h"
 #include "db/tx.h"
 
 /* The table's CHECK keeps other names out. */
@@ -85,79 +85,63 @@ enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row
     return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "no cell %" PRId64, id);
 }
 
-static void bind_control(struct query *q, const struct cell_row *row)
-{
-    query_bind_int(q, row->environment);
-    query_bind_text(q, row->cell.key.workload);
-    query_bind_int(q, row->cell.key.version);
-    query_bind_text(q, row->cell.key.size);
-    query_bind_text(q, row->cell.key.dtype);
-    query_bind_int(q, (int64_t)row->cell.key.seed);
-}
-
-static enum err_code load_control(struct tx *tx, const struct cell_row *row,
-                                  struct control *ret_control, struct err *err)
+enum err_code cells_times_add(struct tx *tx, int64_t cell, int64_t median_ns,
+                              struct err *err)
 {
     struct query q;
 
-    query_begin(
-        &q, tx,
-        "SELECT sum(c.completed), max(c.distinct_digests > 1)"
-        " FROM case_key k JOIN cell c ON c.environment = ? AND c.case_key = k.number"
-        " WHERE k.workload = ? AND k.version = ? AND k.size = ? AND k.dtype = ?"
-        " AND k.seed = ? AND k.is_control");
-    bind_control(&q, row);
-    if (query_step(&q)) {
-        ret_control->runs = query_take_int(&q);
-        ret_control->differed = query_take_int(&q);
+    if (median_ns < 1) {
+        return ERR_OK;
+    }
+    query_begin(&q, tx,
+                "INSERT INTO cell_time (cell, bucket, runs) VALUES (?, ?, 1)"
+                " ON CONFLICT (cell, bucket) DO UPDATE SET runs = runs + 1");
+    query_bind_int(&q, cell);
+    query_bind_int(&q, times_bucket(median_ns));
+    return query_run(&q, err);
+}
+
+enum err_code cells_times_stored(struct tx *tx, int64_t cell, int64_t *ret_counts,
+                                 struct err *err)
+{
+    struct query q;
+
+    memset(ret_counts, 0, TIMES_BUCKETS * sizeof *ret_counts);
+    query_begin(&q, tx, "SELECT bucket, runs FROM cell_time WHERE cell = ?");
+    query_bind_int(&q, cell);
+    while (query_step(&q)) {
+        int64_t bucket = query_take_int(&q);
+
+        /* A damaged file may hold any bucket. */
+        ret_counts[bucket < TIMES_BUCKETS ? bucket : TIMES_BUCKETS - 1] +=
+            query_take_int(&q);
     }
     return query_end(&q, err);
 }
 
-/* How the control was asked for where it varied: so that ROW's cell faced it, if there is
- * such a way. */
-static enum err_code load_alike(struct tx *tx, const struct cell_row *row,
-                                struct control *ret_control, char *ret_alike, size_t size,
-                                struct err *err)
+enum err_code cells_times_recount(struct tx *tx, int64_t cell, int64_t *ret_counts,
+                                  struct err *err)
 {
     struct query q;
 
-    query_begin(
-        &q, tx,
-        "SELECT a.options, ifnull(own.runs, 0)"
-        " FROM case_key k JOIN cell c ON c.environment = ?1 AND c.case_key = k.number"
-        " JOIN cell_alike a ON a.cell = c.id AND a.varied"
-        " LEFT JOIN cell_alike own ON own.cell = ?7 AND own.options = a.options"
-        " WHERE k.workload = ?2 AND k.version = ?3 AND k.size = ?4 AND k.dtype = ?5"
-        " AND k.seed = ?6 AND k.is_control ORDER BY min(ifnull(own.runs, 0), ?8) DESC,"
-        " a.options LIMIT 1");
-    bind_control(&q, row);
-    query_bind_int(&q, row->cell.id);
-    query_bind_int(&q, VERDICT_MIN_RUNS);
-    if (query_step(&q)) {
-        ret_control->varied = true;
-        query_take_text(&q, ret_alike, size);
-        ret_control->alike = ret_alike;
-        ret_control->faced = query_take_int(&q);
+    memset(ret_counts, 0, TIMES_BUCKETS * sizeof *ret_counts);
+    query_begin(&q, tx,
+                "SELECT median_ns FROM run WHERE cell = ? AND outcome = 'completed'"
+                " AND median_ns > 0 AND circumstances IS NULL");
+    query_bind_int(&q, cell);
+    while (query_step(&q)) {
+        ret_counts[times_bucket(query_take_int(&q))]++;
     }
     return query_end(&q, err);
 }
 
-enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
-                              struct judgement *ret_judgement, struct err *err)
+enum err_code cells_times_load(struct tx *tx, struct cell *cell, struct err *err)
 {
-    char alike[JOB_OPTIONS_SIZE];
-    struct control control = {
-        .is_control = row->cell.is_control,
-        .no_control = row->no_control[0] ? row->no_control : NULL,
-    };
+    int64_t counts[TIMES_BUCKETS];
 
-    if (!control.is_control && !control.no_control &&
-        (load_control(tx, row, &control, err) != ERR_OK ||
-         (control.differed &&
-          load_alike(tx, row, &control, alike, sizeof alike, err) != ERR_OK))) {
+    if (cells_times_stored(tx, cell->id, counts, err) != ERR_OK) {
         return err->code;
     }
-    *ret_judgement = verdict_judge(&row->cell.evidence, &control);
+    cell->times = times_quartiles(counts);
     return ERR_OK;
 }

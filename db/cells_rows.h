@@ -1,4 +1,4 @@
-/* Cells as rows, private to db/. */
+/* Cells as rows, with the histograms of their times.  Private to db/. */
 #ifndef DB_CELLS_ROWS_H
 #define DB_CELLS_ROWS_H
 
@@ -7,7 +7,7 @@
 
 #include "daemon/base/err.h"
 #include "daemon/base/id.h"
-#include "db/cells.h"
+#include "daemon/jobs/cell.h"
 
 struct query;
 struct tx;
@@ -38,8 +38,21 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row);
 enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row,
                              struct err *err);
 
-/* What verdict_judge makes of ROW's evidence and of the control cells as stored. */
-enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
-                              struct judgement *ret_judgement, struct err *err);
+/* The histogram of the cell's times (daemon/evidence/times.h).
+ *
+ * Counts one more completed run, which computed under no circumstances (load beside it
+ * would enter the cost of determinism); MEDIAN_NS 0: it has no time, and nothing is
+ * counted. */
+enum err_code cells_times_add(struct tx *tx, int64_t cell, int64_t median_ns,
+                              struct err *err);
+
+/* Fills cell->times. */
+enum err_code cells_times_load(struct tx *tx, struct cell *cell, struct err *err);
+
+/* TIMES_BUCKETS counts as stored, and as the stored runs give them. */
+enum err_code cells_times_stored(struct tx *tx, int64_t cell, int64_t *ret_counts,
+                                 struct err *err);
+enum err_code cells_times_recount(struct tx *tx, int64_t cell, int64_t *ret_counts,
+                                  struct err *err);
 
 #endif

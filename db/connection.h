@@ -10,6 +10,19 @@
 
 struct tx;
 
+/* Which file systems may hold the database.  SQLite's write-ahead log needs shared memory
+ * and locks that work between processes; over a network they do not, and the database is
+ * destroyed in silence (sqlite.org/wal.html, sqlite.org/howtocorrupt.html).
+ *
+ * The name of the file system if it is refused, NULL if it is fine.  F_TYPE as in struct
+ * statfs.  MOUNT_TYPE as in /proc/self/mountinfo ("fuse.sshfs"), "" if unknown: it
+ * decides for FUSE, where only types known to be local are fine. */
+const char *filesystem_refused(long f_type, const char *mount_type);
+
+/* Whether the directory of PATH may hold a database: ERR_UNSUPPORTED, or ERR_IO if there
+ * is no such directory. */
+enum err_code filesystem_check(const char *path, struct err *err);
+
 /* Looks at the file's header without SQLite, so that nothing is touched: fine if there is
  * no file, or an empty one; ERR_CORRUPT if it is not a database, or another program's;
  * ERR_NEWER if its schema is newer than this program; ERR_IO if it cannot be read. */

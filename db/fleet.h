@@ -8,6 +8,8 @@
 #include "daemon/jobs/device.h"
 #include "daemon/jobs/environment.h"
 
+struct run_record;
+struct run_result;
 struct tx;
 
 /* Insert, or refresh what is known and last_seen.  The host of a device must have been
@@ -37,5 +39,18 @@ enum err_code environments_of_stack(struct tx *tx, const char *device, const cha
 enum err_code environments_get(struct tx *tx, const char *id,
                                struct environment *ret_environment, char **ret_json,
                                struct err *err);
+
+/* Stores the environment and libraries that RESULT reports, and that they are the latest
+ * of the run's device and stack.  Numbers are 0 where it never said. */
+enum err_code environments_store(struct tx *tx, const struct run_record *run,
+                                 const struct run_result *result,
+                                 int64_t *ret_environment, int64_t *ret_libraries,
+                                 struct err *err);
+
+/* The environment in which RUN counts: ENVIRONMENT, the one it said (0: none); else, for
+ * an answer, the latest that its device reported with its stack; else 0. */
+enum err_code environments_of_run(struct tx *tx, const struct run_record *run,
+                                  int64_t environment, int64_t *ret_environment,
+                                  struct err *err);
 
 #endif

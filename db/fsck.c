@@ -8,7 +8,7 @@
 #include "db/cells_judge.h"
 #include "db/connection.h"
 #include "db/migrate.h"
-#include "db/runs_trace.h"
+#include "db/traces.h"
 #include "db/tx.h"
 
 enum { BUSY_TIMEOUT_MS = 5000 };

@@ -3,8 +3,7 @@
 #include <stdio.h>
 
 #include "daemon/base/mem.h"
-#include "db/jobs.h"
-#include "db/runs.h"
+#include "daemon/jobs/job.h"
 #include "db/tx.h"
 
 /* The part of an item that counting changes. */

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
-#include "db/jobs.h"
+#include "db/captures.h"
 #include "db/jobs_progress.h"
-#include "db/runs_tensor.h"
 #include "db/tx.h"
 
 /* The table's CHECK keeps other names out. */
@@ -32,13 +31,6 @@ enum err_code localisations_insert(struct tx *tx, int64_t number, int runs_min,
     return query_run(&q, err);
 }
 
-static char *take_json(struct query *q)
-{
-    const char *text = query_borrow_text(q);
-
-    return *text ? xstrdup(text) : NULL;
-}
-
 enum err_code localisations_get(struct tx *tx, const char *job,
                                 struct localisation *ret_localisation, struct err *err)
 {
@@ -57,8 +49,8 @@ enum err_code localisations_get(struct tx *tx, const char *job,
         l->runs_min = (int)query_take_int(&q);
         query_take_text(&q, l->reason, sizeof l->reason);
         l->ended_ms = query_take_int(&q);
-        l->search = take_json(&q);
-        l->difference = take_json(&q);
+        l->search = query_copy_text(&q);
+        l->difference = query_copy_text(&q);
     }
     if (query_end(&q, err) != ERR_OK) {
         localisation_release(l);
@@ -187,7 +179,7 @@ enum err_code localisations_conclude(struct tx *tx, const struct localisations_e
         }
     }
     if (jobs_finish_if_done(tx, number, end->now_ms, err) != ERR_OK ||
-        runs_drop_tensors(tx, number, end->runs, err) != ERR_OK) {
+        captures_drop(tx, number, end->runs, err) != ERR_OK) {
         return err->code;
     }
     return jobs_add_event(tx, number, end->now_ms, err);

@@ -52,7 +52,6 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
 
 /* Ends every unfinished run as lost with CAUSE; returns how many.  Items that were lost
  * more than RUNS_LOST_MAX times are given up. */
-enum { RUNS_LOST_MAX = 3 };
 enum err_code runs_lose_all(struct tx *tx, const char *cause, int64_t now_ms,
                             int *ret_count, struct err *err);
 
@@ -81,6 +80,11 @@ enum err_code runs_list(struct tx *tx, const struct runs_filter *filter,
 enum err_code runs_each_digest(struct tx *tx, const char *id,
                                void (*visit)(void *arg, const struct run_digest *digest),
                                void *arg, struct err *err);
+
+/* How run ID was asked for: its further arguments (struct job_item.options) and how many
+ * iterations; "" and 0 for unknown runs.  Caller frees ret_options. */
+enum err_code runs_asked(struct tx *tx, const char *id, char **ret_options,
+                         int64_t *ret_iterations, struct err *err);
 
 /* What the sensors of its device said at the start and at the end of a run: JSON objects,
  * NULL where they said nothing.  Caller frees both.  Unknown runs have none. */

@@ -1,17 +1,17 @@
+/* The end of a run (runs_finish of db/runs.h): everything that follows from its result,
+ * in one transaction. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "db/captures.h"
 #include "db/case_keys.h"
 #include "db/cells_fold.h"
+#include "db/fleet.h"
 #include "db/jobs_progress.h"
 #include "db/runs.h"
-#include "db/runs_environment.h"
-#include "db/runs_input.h"
-#include "db/runs_telemetry.h"
-#include "db/runs_tensor.h"
-#include "db/runs_trace.h"
+#include "db/traces.h"
 #include "db/tx.h"
 
 /* A run that is being finished: what was stored before, then the result. */
@@ -90,6 +90,76 @@ static enum err_code check_digests(const struct finishing *f, struct err *err)
     return ERR_OK;
 }
 
+/* What the inputs of the case must be; "" if no run has completed yet. */
+static enum err_code load_expected_input(struct tx *tx, const struct run_record *run,
+                                         char ret_digest[DIGEST_TEXT_SIZE],
+                                         char ret_run[ID_SIZE], struct err *err)
+{
+    const struct case_key *key = &run->key;
+    struct query q;
+
+    ret_digest[0] = '\0';
+    query_begin(&q, tx,
+                "SELECT digest, run FROM expected_input WHERE workload = ?"
+                " AND version = ? AND size = ? AND dtype = ? AND seed = ?");
+    query_bind_text(&q, key->workload);
+    query_bind_int(&q, key->version);
+    query_bind_text(&q, key->size);
+    query_bind_text(&q, key->dtype);
+    query_bind_int(&q, (int64_t)key->seed);
+    if (query_step(&q)) {
+        query_take_text(&q, ret_digest, DIGEST_TEXT_SIZE);
+        query_take_text(&q, ret_run, ID_SIZE);
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code store_expected_input(struct tx *tx, const struct run_record *run,
+                                          struct err *err)
+{
+    const struct case_key *key = &run->key;
+    struct query q;
+
+    query_begin(&q, tx,
+                "INSERT INTO expected_input (workload, version, size, dtype, seed,"
+                " digest, run) VALUES (?, ?, ?, ?, ?, ?, ?)");
+    query_bind_text(&q, key->workload);
+    query_bind_int(&q, key->version);
+    query_bind_text(&q, key->size);
+    query_bind_text(&q, key->dtype);
+    query_bind_int(&q, (int64_t)key->seed);
+    query_bind_text(&q, run->input_digest);
+    query_bind_text(&q, run->id);
+    return query_run(&q, err);
+}
+
+/* All runs of a case compute from the same inputs, whatever the variant, device or
+ * environment: a completed RUN with another input digest than the first one becomes
+ * `invalid`, with a cause that names both digests and both runs. */
+static enum err_code check_input(struct tx *tx, struct run_record *run, struct err *err)
+{
+    char digest[DIGEST_TEXT_SIZE];
+    char first[ID_SIZE] = "";
+
+    if (run->outcome != OUTCOME_COMPLETED) {
+        return ERR_OK;
+    }
+    if (load_expected_input(tx, run, digest, first, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!digest[0]) {
+        return store_expected_input(tx, run, err);
+    }
+    if (strcmp(digest, run->input_digest) != 0) {
+        run->outcome = OUTCOME_INVALID;
+        snprintf(run->cause, sizeof run->cause,
+                 "the inputs of run %s have digest %s, those of run %s of the same case "
+                 "have %s",
+                 run->id, run->input_digest, first, digest);
+    }
+    return ERR_OK;
+}
+
 static enum err_code store_digests(struct finishing *f, struct err *err)
 {
     const struct run_result *result = f->result;
@@ -109,6 +179,22 @@ static enum err_code store_digests(struct finishing *f, struct err *err)
         }
     }
     return ERR_OK;
+}
+
+static enum err_code store_telemetry(struct finishing *f, struct err *err)
+{
+    struct query q;
+
+    if (!f->result->telemetry_start && !f->result->telemetry_end) {
+        return ERR_OK;
+    }
+    query_begin(&q, f->tx,
+                "INSERT INTO run_telemetry (run, at_start, at_end) VALUES (?, ?, ?)");
+    query_bind_text(&q, f->run.id);
+    query_bind_text(&q, f->result->telemetry_start);
+    query_bind_text(&q, f->result->telemetry_end);
+    return query_run(&q, err) == ERR_OK ? ERR_OK
+                                        : err_wrap(err, "telemetry of run %s", f->run.id);
 }
 
 static enum err_code store_log(struct finishing *f, struct err *err)
@@ -188,10 +274,9 @@ static enum err_code find_place(struct finishing *f, struct err *err)
 {
     int64_t counted = 0;
 
-    if (runs_store_environment(f->tx, &f->run, f->result, &f->environment, &f->libraries,
-                               err) != ERR_OK ||
-        runs_counting_environment(f->tx, &f->run, f->environment, &counted, err) !=
-            ERR_OK) {
+    if (environments_store(f->tx, &f->run, f->result, &f->environment, &f->libraries,
+                           err) != ERR_OK ||
+        environments_of_run(f->tx, &f->run, f->environment, &counted, err) != ERR_OK) {
         return err->code;
     }
     f->run.cell = 0;
@@ -222,12 +307,11 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
 
     *ret_effect = (struct run_effect){ .verdict = VERDICT_UNMEASURED };
     if (load_intent(&f, err) != ERR_OK || check_digests(&f, err) != ERR_OK ||
-        runs_check_input(tx, &f.run, err) != ERR_OK || find_place(&f, err) != ERR_OK ||
+        check_input(tx, &f.run, err) != ERR_OK || find_place(&f, err) != ERR_OK ||
         store_run(&f, err) != ERR_OK || store_digests(&f, err) != ERR_OK ||
-        store_log(&f, err) != ERR_OK ||
-        runs_store_telemetry(tx, f.run.id, result, err) != ERR_OK ||
+        store_log(&f, err) != ERR_OK || store_telemetry(&f, err) != ERR_OK ||
         runs_store_trace(tx, f.run.id, result->trace, err) != ERR_OK ||
-        runs_store_tensors(tx, &f.run, result, err) != ERR_OK ||
+        captures_store(tx, &f.run, result, err) != ERR_OK ||
         add_event(&f, err) != ERR_OK) {
         return err->code;
     }

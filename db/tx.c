@@ -193,6 +193,13 @@ void query_take_text(struct query *q, char *ret_text, size_t size)
     copy_text(ret_text, size, query_borrow_text(q));
 }
 
+char *query_copy_text(struct query *q)
+{
+    const char *text = query_borrow_text(q);
+
+    return *text ? xstrdup(text) : NULL;
+}
+
 const void *query_borrow_blob(struct query *q)
 {
     return sqlite3_column_blob(q->statement, q->taken++);

@@ -72,6 +72,7 @@ enum err_code query_run(struct query *q, struct err *err);
 int64_t query_take_int(struct query *q);
 void query_take_text(struct query *q, char *ret_text, size_t size);
 const char *query_borrow_text(struct query *q); /* valid until the next step */
+char *query_copy_text(struct query *q);         /* caller frees; NULL for "" */
 const void *query_borrow_blob(struct query *q); /* likewise; NULL if empty */
 bool query_next_is_null(struct query *q);       /* the next column to be taken */
 

@@ -35,12 +35,12 @@ struct cell_digest {
     char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE];
 };
 
-/* Completed runs of a cell that were asked for alike beside their case. */
-struct cell_alike {
-    char options[JOB_OPTIONS_SIZE]; /* job_item.options; "": plainly */
+/* Completed runs of a cell under the same conditions: their options are equal. */
+struct cell_conditions {
+    char options[JOB_OPTIONS_SIZE]; /* as in struct job_item; "": none */
     int64_t runs;
-    bool varied; /* a device gave two digests among them: of a control, this is what it
-                    vouches for */
+    bool varied; /* on one device they gave two digests: under these conditions the cell,
+                    if it is a control, vouches for others */
 };
 
 struct cell_change {

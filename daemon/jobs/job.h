@@ -8,9 +8,12 @@
 #include "daemon/base/id.h"
 #include "daemon/jobs/case.h"
 
-/* Answered runs of an item before stop_when_varies may end it: as many as a cost needs.
- */
-enum { JOBS_STOP_RUNS = 3, JOB_OPTIONS_SIZE = 512 };
+enum {
+    JOBS_STOP_RUNS = 3, /* answered runs of an item before stop_when_varies may end it: as
+                           many as a cost needs */
+    RUNS_LOST_MAX = 3,  /* an item that was lost more often is given up */
+    JOB_OPTIONS_SIZE = 512
+};
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_FINISHED, JOB_CANCELLED };
 const char *job_state_name(enum job_state state);

@@ -8,7 +8,7 @@ bool run_is_contended(const struct run_record *run)
     return strstr(run->circumstances, "\"contention\":") != NULL;
 }
 
-void run_tensor_release(struct run_tensor *tensor)
+void captured_tensor_release(struct captured_tensor *tensor)
 {
     free(tensor->shape);
     free(tensor->data);

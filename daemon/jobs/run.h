@@ -58,7 +58,7 @@ struct run_record {
     char device_read_back[CASE_TITLE_SIZE];
     int64_t wall_ns;
     int64_t max_rss_kb;
-    int64_t trace_records; /* kept; 0: it has no trace (db/runs_trace.h) */
+    int64_t trace_records; /* kept; 0: it has no trace (db/traces.h) */
     int64_t trace_dropped; /* not kept, beyond the bound */
     char circumstances[RUN_CIRCUMSTANCES_SIZE]; /* canonical JSON object; "": none */
 };
@@ -69,7 +69,7 @@ enum { RUN_TELEMETRY_MAX = 4096 }; /* bytes of one sample */
 bool run_is_contended(const struct run_record *run);
 
 /* A tensor that a run captured: its place read or wrote it. */
-struct run_tensor {
+struct captured_tensor {
     bool is_out;                /* written; else read */
     int index;                  /* among those that are read, or written */
     char name[CASE_TITLE_SIZE]; /* "": none */
@@ -81,7 +81,7 @@ struct run_tensor {
 };
 
 /* Frees what TENSOR points to. */
-void run_tensor_release(struct run_tensor *tensor);
+void captured_tensor_release(struct captured_tensor *tensor);
 
 /* A finished run: `run` with everything the store does not know yet filled in, its
  * distinct digests, its environment and its log tail.  All borrowed. */
@@ -90,13 +90,13 @@ struct run_result {
         *run; /* id, outcome and results; job, item, key, … are looked up */
     const struct run_digest *digests;
     int digest_count;
-    const char *environment_json;     /* canonical; NULL if the run never said */
-    const char *environment_title;    /* for people */
-    const char *libraries_json;       /* array as reported, or NULL */
-    const char *telemetry_start;      /* object as reported, or NULL */
-    const char *telemetry_end;        /* likewise */
-    const struct trace *trace;        /* NULL: none */
-    const struct run_tensor *tensors; /* captured; db/runs_tensor.h */
+    const char *environment_json;          /* canonical; NULL if the run never said */
+    const char *environment_title;         /* for people */
+    const char *libraries_json;            /* array as reported, or NULL */
+    const char *telemetry_start;           /* object as reported, or NULL */
+    const char *telemetry_end;             /* likewise */
+    const struct trace *trace;             /* NULL: none */
+    const struct captured_tensor *tensors; /* captured; db/captures.h */
     int tensor_count;
     const char *log;               /* tail of stdout and stderr */
     int64_t log_length, log_bytes; /* kept and written */

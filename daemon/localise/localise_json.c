@@ -8,7 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/evidence/verdict.h"
 #include "daemon/trace/difference.h"
-#include "db/runs_tensor.h"
+#include "db/captures.h"
 
 static void place_json(struct json_out *out, const char *key,
                        const struct divergence_place *place)
@@ -79,14 +79,14 @@ char *localise_search_json(const struct divergence_result *r, int64_t digests,
 
 /* The tensors that a run captured. */
 struct captured {
-    struct run_tensor *tensors;
+    struct captured_tensor *tensors;
     int count;
 };
 
-static void take_tensor(void *arg, const struct run_tensor *tensor)
+static void take_tensor(void *arg, const struct captured_tensor *tensor)
 {
     struct captured *c = arg;
-    struct run_tensor *copy;
+    struct captured_tensor *copy;
 
     c->tensors = xrealloc(c->tensors, (size_t)(c->count + 1) * sizeof *c->tensors);
     copy = &c->tensors[c->count++];
@@ -101,16 +101,16 @@ static void take_tensor(void *arg, const struct run_tensor *tensor)
 static void captured_release(struct captured *c)
 {
     for (int i = 0; i < c->count; i++) {
-        run_tensor_release(&c->tensors[i]);
+        captured_tensor_release(&c->tensors[i]);
     }
     free(c->tensors);
 }
 
-static const struct run_tensor *find(const struct captured *c,
-                                     const struct run_tensor *like)
+static const struct captured_tensor *find(const struct captured *c,
+                                          const struct captured_tensor *like)
 {
     for (int i = 0; i < c->count; i++) {
-        const struct run_tensor *t = &c->tensors[i];
+        const struct captured_tensor *t = &c->tensors[i];
 
         if (t->is_out == like->is_out && t->index == like->index &&
             t->bytes == like->bytes && t->total == like->total &&
@@ -166,8 +166,8 @@ static void signature_json(struct json_out *out, const struct difference *d,
     out_int(out, "zero_signs", d->zero_signs);
 }
 
-static void tensor_json(struct json_out *out, const struct run_tensor *a,
-                        const struct run_tensor *b)
+static void tensor_json(struct json_out *out, const struct captured_tensor *a,
+                        const struct captured_tensor *b)
 {
     size_t bytes = difference_dtype_bytes(a->dtype);
     const char *dtype = bytes ? a->dtype : "uint8";
@@ -197,10 +197,10 @@ enum err_code localise_difference_json(struct tx *tx, const char *a, const char 
 {
     struct captured runs[2] = { { NULL, 0 }, { NULL, 0 } };
     struct json_out out = JSON_OUT_INIT;
-    enum err_code code = runs_each_tensor(tx, a, take_tensor, &runs[0], err);
+    enum err_code code = captures_each(tx, a, take_tensor, &runs[0], err);
 
     if (code == ERR_OK) {
-        code = runs_each_tensor(tx, b, take_tensor, &runs[1], err);
+        code = captures_each(tx, b, take_tensor, &runs[1], err);
     }
     if (code == ERR_OK) {
         out_open(&out, NULL, '{');
@@ -209,7 +209,7 @@ enum err_code localise_difference_json(struct tx *tx, const char *a, const char 
         out_int(&out, "runs_captured", captured);
         out_open(&out, "tensors", '[');
         for (int i = 0; i < runs[0].count; i++) {
-            const struct run_tensor *tensor = &runs[0].tensors[i];
+            const struct captured_tensor *tensor = &runs[0].tensors[i];
 
             if (tensor->is_out) {
                 tensor_json(&out, tensor, find(&runs[1], tensor));

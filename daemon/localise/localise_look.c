@@ -11,7 +11,7 @@
 #include "daemon/evidence/verdict.h"
 #include "daemon/localise/localise_json.h"
 #include "daemon/trace/trace_reads.h"
-#include "db/runs_trace.h"
+#include "db/traces.h"
 
 enum { RUNS_A_LOOK = 16 }; /* so that no read takes long */
 

@@ -100,7 +100,7 @@ static enum err_code check_size(const struct tensor_event *e, struct err *err)
 /* Whether a tensor of E's role and index may follow the last one. */
 static bool is_next(const struct run_tensors *t, const struct tensor_event *e)
 {
-    const struct run_tensor *last = t->count ? &t->items[t->count - 1] : NULL;
+    const struct captured_tensor *last = t->count ? &t->items[t->count - 1] : NULL;
 
     if (!last || (e->is_out && !last->is_out)) {
         return e->index == 0;
@@ -111,7 +111,7 @@ static bool is_next(const struct run_tensors *t, const struct tensor_event *e)
 static enum err_code begin(struct run_tensors *t, const struct tensor_event *e,
                            struct err *err)
 {
-    struct run_tensor *tensor;
+    struct captured_tensor *tensor;
 
     if (run_tensors_finish(t, err) != ERR_OK || check_size(e, err) != ERR_OK) {
         return err->code;
@@ -127,12 +127,12 @@ static enum err_code begin(struct run_tensors *t, const struct tensor_event *e,
     }
     t->items = xrealloc(t->items, (size_t)(t->count + 1) * sizeof *t->items);
     tensor = &t->items[t->count++];
-    *tensor = (struct run_tensor){ .is_out = e->is_out,
-                                   .index = (int)e->index,
-                                   .total = e->bytes_total,
-                                   .bytes = e->captured_bytes,
-                                   .shape = json_dumps(e->shape, JSON_COMPACT),
-                                   .data = xmalloc((size_t)e->captured_bytes + 1) };
+    *tensor = (struct captured_tensor){ .is_out = e->is_out,
+                                        .index = (int)e->index,
+                                        .total = e->bytes_total,
+                                        .bytes = e->captured_bytes,
+                                        .shape = json_dumps(e->shape, JSON_COMPACT),
+                                        .data = xmalloc((size_t)e->captured_bytes + 1) };
     copy_text(tensor->name, sizeof tensor->name, e->name);
     copy_text(tensor->dtype, sizeof tensor->dtype, e->dtype);
     t->bytes += e->captured_bytes;
@@ -142,7 +142,7 @@ static enum err_code begin(struct run_tensors *t, const struct tensor_event *e,
 
 static bool continues(const struct run_tensors *t, const struct tensor_event *e)
 {
-    const struct run_tensor *last = &t->items[t->count - 1];
+    const struct captured_tensor *last = &t->items[t->count - 1];
 
     return last->is_out == e->is_out && last->index == e->index &&
            e->offset == t->last_bytes && e->bytes_total == last->total &&
@@ -152,7 +152,7 @@ static bool continues(const struct run_tensors *t, const struct tensor_event *e)
 enum err_code run_tensors_add(struct run_tensors *t, const struct tensor_event *e,
                               struct err *err)
 {
-    struct run_tensor *last;
+    struct captured_tensor *last;
     int64_t count;
 
     if (check_place(t, e, err) != ERR_OK ||
@@ -189,7 +189,7 @@ enum err_code run_tensors_finish(const struct run_tensors *t, struct err *err)
 void run_tensors_release(struct run_tensors *t)
 {
     for (int i = 0; i < t->count; i++) {
-        run_tensor_release(&t->items[i]);
+        captured_tensor_release(&t->items[i]);
     }
     free(t->items);
     free(t->place);

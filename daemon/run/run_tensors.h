@@ -14,7 +14,7 @@ enum { RUN_TENSORS_MAX = 128 };
 
 /* Zero-initialised is empty. */
 struct run_tensors {
-    struct run_tensor *items;
+    struct captured_tensor *items;
     int count;
     int64_t bytes;      /* that all of them say they have */
     int64_t last_bytes; /* of the last one, so far */

@@ -161,7 +161,7 @@ struct fixture_run {
     const char *telemetry_start, *telemetry_end;
     const struct trace *trace; /* NULL: none */
     const char *circumstances; /* NULL: none */
-    const struct run_tensor *tensors;
+    const struct captured_tensor *tensors;
     int tensor_count;
     struct run_effect effect;
 };

@@ -6,8 +6,8 @@
 #include "tests/unit/db/store_fixture.h"
 
 #include "daemon/localise/localise_look.h"
+#include "db/captures.h"
 #include "db/fsck.h"
-#include "db/runs_tensor.h"
 #include "db/tx.h"
 
 enum { RUNS_MIN = 3, RUNS_MAX = 6 };
@@ -30,7 +30,7 @@ static inline void store_run(struct fixture *f, store_fn how, int n, int item,
 {
     float data[4] = { 1, 2, 3, (float)out };
     char shape[] = "[4]";
-    struct run_tensor tensors[] = {
+    struct captured_tensor tensors[] = {
         { .is_out = false, .name = "x", .dtype = "float32", .total = 16, .bytes = 16 },
         { .is_out = true, .name = "y", .dtype = "float32", .total = 16, .bytes = 16 },
     };

@@ -1,7 +1,7 @@
 /* The traces of runs in the database.  Equal traces are stored once: two runs whose
  * traces have one number saw the same, record by record. */
-#ifndef DB_RUNS_TRACE_H
-#define DB_RUNS_TRACE_H
+#ifndef DB_TRACES_H
+#define DB_TRACES_H
 
 #include <stdint.h>
 
@@ -23,11 +23,6 @@ enum err_code runs_trace(struct tx *tx, const char *id, struct trace *ret_trace,
 /* By its number. */
 enum err_code traces_get(struct tx *tx, int64_t number, struct trace *ret_trace,
                          struct err *err);
-
-/* How run ID was asked for: its further arguments (struct job_item.options) and how many
- * iterations; "" and 0 for unknown runs.  Caller frees ret_options. */
-enum err_code runs_asked(struct tx *tx, const char *id, char **ret_options,
-                         int64_t *ret_iterations, struct err *err);
 
 /* Unpacks every trace and compares it with what its runs say of it.  REPORT(arg, line)
  * gets every fault. */

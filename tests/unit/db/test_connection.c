@@ -1,5 +1,5 @@
-/* Which file systems may hold the database. */
-#include "db/filesystem.h"
+/* What a database file may be: on which file systems it may lie. */
+#include "db/connection.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,5 +58,5 @@ int main(void)
         cmocka_unit_test(test_the_folder_is_asked),
     };
 
-    return cmocka_run_group_tests_name("filesystem", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("connection", tests, NULL, NULL);
 }

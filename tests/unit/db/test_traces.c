@@ -2,7 +2,7 @@
 #include "tests/unit/db/store_fixture.h"
 
 #include "db/fsck.h"
-#include "db/runs_trace.h"
+#include "db/traces.h"
 #include "db/tx.h"
 
 static void make(struct trace *t, uint64_t value)

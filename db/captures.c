@@ -1,4 +1,4 @@
-#include "db/runs_tensor.h"
+#include "db/captures.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
-#include "db/runs.h"
 #include "db/tx.h"
 #include "workloads/instruments/digest.h"
 
@@ -15,7 +14,8 @@ static const char *role_name(bool is_out)
     return is_out ? "out" : "in";
 }
 
-static void tensor_digest(const struct run_tensor *tensor, char ret_hex[DIGEST_HEX_SIZE])
+static void tensor_digest(const struct captured_tensor *tensor,
+                          char ret_hex[DIGEST_HEX_SIZE])
 {
     char *what = xasprintf("%s %s %" PRId64, tensor->dtype, tensor->shape, tensor->total);
     const struct digest parts[] = {
@@ -27,7 +27,7 @@ static void tensor_digest(const struct run_tensor *tensor, char ret_hex[DIGEST_H
     free(what);
 }
 
-static enum err_code store_blob(struct tx *tx, const struct run_tensor *tensor,
+static enum err_code store_blob(struct tx *tx, const struct captured_tensor *tensor,
                                 const char *digest, struct err *err)
 {
     struct query q;
@@ -45,7 +45,7 @@ static enum err_code store_blob(struct tx *tx, const struct run_tensor *tensor,
 }
 
 static enum err_code store_tensor(struct tx *tx, const char *run,
-                                  const struct run_tensor *tensor, struct err *err)
+                                  const struct captured_tensor *tensor, struct err *err)
 {
     char digest[DIGEST_HEX_SIZE];
     struct query q;
@@ -79,7 +79,7 @@ static enum err_code may_store(struct tx *tx, const struct run_record *run, bool
                 " AND j.state <> 'cancelled'"
                 " FROM run r JOIN job j ON j.number = r.job"
                 " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?");
-    query_bind_int(&q, RUNS_TENSOR_BYTES_MAX);
+    query_bind_int(&q, CAPTURES_BYTES_MAX);
     query_bind_text(&q, run->id);
     if (query_step(&q)) {
         *ret_may = query_take_int(&q);
@@ -87,8 +87,8 @@ static enum err_code may_store(struct tx *tx, const struct run_record *run, bool
     return query_end(&q, err);
 }
 
-enum err_code runs_store_tensors(struct tx *tx, const struct run_record *run,
-                                 const struct run_result *result, struct err *err)
+enum err_code captures_store(struct tx *tx, const struct run_record *run,
+                             const struct run_result *result, struct err *err)
 {
     bool may = false;
 
@@ -106,9 +106,10 @@ enum err_code runs_store_tensors(struct tx *tx, const struct run_record *run,
     return ERR_OK;
 }
 
-enum err_code runs_each_tensor(struct tx *tx, const char *id,
-                               void (*visit)(void *arg, const struct run_tensor *tensor),
-                               void *arg, struct err *err)
+enum err_code captures_each(struct tx *tx, const char *id,
+                            void (*visit)(void *arg,
+                                          const struct captured_tensor *tensor),
+                            void *arg, struct err *err)
 {
     struct query q;
 
@@ -118,7 +119,7 @@ enum err_code runs_each_tensor(struct tx *tx, const char *id,
                 " ON b.number = t.blob WHERE t.run = ? ORDER BY t.role, t.seq");
     query_bind_text(&q, id);
     while (query_step(&q)) {
-        struct run_tensor tensor = { .is_out = query_take_int(&q) };
+        struct captured_tensor tensor = { .is_out = query_take_int(&q) };
 
         tensor.index = (int)query_take_int(&q);
         query_take_text(&q, tensor.name, sizeof tensor.name);
@@ -132,8 +133,8 @@ enum err_code runs_each_tensor(struct tx *tx, const char *id,
     return query_end(&q, err);
 }
 
-enum err_code runs_drop_tensors(struct tx *tx, int64_t job, const char *const keep[2],
-                                struct err *err)
+enum err_code captures_drop(struct tx *tx, int64_t job, const char *const keep[2],
+                            struct err *err)
 {
     struct query q;
 

@@ -1,4 +1,4 @@
-/* A control vouches for what faced the same: runs that were asked for alike. */
+/* A control vouches for what ran under the same conditions. */
 #include "tests/unit/db/cells_fixture.h"
 
 static struct fixture_run digest(int n, int item, int digest)
@@ -177,5 +177,5 @@ int main(void)
         cmocka_unit_test(test_green_is_earned_whatever_comes),
     };
 
-    return cmocka_run_group_tests_name("cells_alike", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("cells_conditions", tests, NULL, NULL);
 }
