@@ -63,7 +63,7 @@ static void side_record_json(struct json_out *out, const char *name,
 static void structure_json(struct json_out *out, const struct compare *c)
 {
     if (!out_object(out, "structure_parts",
-                    c->has_traces && c->traces.parting != TRACE_PARTS_NOWHERE)) {
+                    c->has_traces && c->traces.structure != TRACE_DIVERGES_NOWHERE)) {
         return;
     }
     out_int(out, "position", c->traces.compared);

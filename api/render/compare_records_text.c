@@ -113,7 +113,7 @@ static void structure(const struct compare *c, struct buf *buf)
     char name[COMPARE_LINE_SIZE];
     char n[2][TEXT_NUMBER_SIZE];
 
-    if (t->parting == TRACE_PARTS_NOWHERE) {
+    if (t->structure == TRACE_DIVERGES_NOWHERE) {
         compare_line_format(buf, "Structure", "the same: %s records over %s step%s",
                             text_number(t->compared, n[0]), text_number(t->steps, n[1]),
                             t->steps == 1 ? "" : "s");

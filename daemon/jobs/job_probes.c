@@ -7,7 +7,7 @@
 
 #include "daemon/base/nearest.h"
 #include "daemon/evidence/catalogue.h"
-#include "daemon/trace/trace_place.h"
+#include "daemon/trace/trace.h"
 
 static const json_int_t STEP_MAX = 1000000000000; /* as the worker's */
 

@@ -53,9 +53,9 @@ char *localise_search_json(const struct divergence_result *r, int64_t digests,
     out_open(&out, NULL, '{');
     place_json(&out, "root", &r->root);
     out_int(&out, "runs", r->traces);
-    out_int(&out, "runs_parted", r->runs_parted);
+    out_int(&out, "runs_parted", r->runs_diverged);
     out_int(&out, "pairs", r->pairs);
-    out_int(&out, "pairs_parted", r->pairs_parted);
+    out_int(&out, "pairs_parted", r->pairs_diverged);
     if (r->root.position >= 0) {
         out_open(&out, "example", '[');
         out_text(&out, NULL, runs[r->example[0]]);

@@ -152,8 +152,8 @@ static void say_where(const struct divergence_result *r, struct look *look)
              "the first place where runs that read the same wrote something else is '%s' "
              "at step %" PRId64 " of iteration %" PRId32 ": %" PRId64 " of %" PRId64
              " runs, %" PRId64 " of %" PRId64 " pairs",
-             r->root.place, r->root.step, r->root.iteration, r->runs_parted, r->traces,
-             r->pairs_parted, r->pairs);
+             r->root.place, r->root.step, r->root.iteration, r->runs_diverged, r->traces,
+             r->pairs_diverged, r->pairs);
 }
 
 /* What is asked of runs that capture PLACE.  They record what comes before it too where

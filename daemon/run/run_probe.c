@@ -4,7 +4,7 @@
 
 #include "daemon/jobs/case.h"
 #include "daemon/process/members.h"
-#include "daemon/trace/trace_place.h"
+#include "daemon/trace/trace.h"
 
 enum { RECORD_FIELDS = 3, DIGEST_DIGITS = DIGEST_TEXT_SIZE - 1 };
 

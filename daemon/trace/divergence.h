@@ -1,12 +1,12 @@
-/* Where runs of one case part, over all pairs of them: the earliest record, in program
+/* Where runs of one case diverge, over all pairs of them: the earliest record, in program
  * order, at which two runs that read the same wrote something different.  What a record
- * reads is told as where two traces are compared (daemon/trace/trace_reads.h).
+ * reads is told as in a comparison of two traces (daemon/trace/trace_reads.h).
  *
  * Traces are fed one after another and not kept.  Records are aligned by position, for as
- * long as iteration, step and place agree: runs whose structure parts are compared up to
- * there, and those that go on alike further.  What lies behind the earliest parting is
- * forgotten, since it can only move forward, so the memory taken is that of one trace
- * plus a bounded rest.  Pure; not thread-safe. */
+ * long as iteration, step and place agree.  Runs whose structures diverge are compared up
+ * to there; runs of the same structure are compared further.  What lies behind the
+ * earliest divergence is forgotten: a later one does not count.  So the memory taken is
+ * that of one trace plus a bounded rest.  Pure; not thread-safe. */
 #ifndef DAEMON_TRACE_DIVERGENCE_H
 #define DAEMON_TRACE_DIVERGENCE_H
 
@@ -44,16 +44,17 @@ struct divergence_result {
 
     struct divergence_place root; /* the earliest: in equal, out different */
     int64_t pairs;                /* of traces that have it with equal in */
-    int64_t pairs_parted;         /* of these, with different out */
-    int64_t runs_parted;          /* traces there beyond the most frequent out */
-    int64_t example[2];           /* two that part, by their order of feeding, 0 … */
+    int64_t pairs_diverged;       /* of these, with different out */
+    int64_t runs_diverged;        /* traces there beyond the most frequent out */
+    int64_t example[2];           /* two that diverge, by their order of feeding, 0 … */
     int64_t roots;                /* how many were the earliest at some time */
 
     /* The first record at which anything differs, in or out; before the root where what
      * makes the difference is not probed. */
     struct divergence_place first;
 
-    /* The first position at which structures part, and two records that stand there. */
+    /* The first position at which structures diverge, and two records that stand there.
+     */
     struct divergence_place structure[2];
     int64_t runs_apart; /* whose structure is not that of the first trace, as far as it
                            was looked at */

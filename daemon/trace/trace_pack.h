@@ -24,6 +24,8 @@
 #include "daemon/base/err.h"
 #include "daemon/trace/trace.h"
 
+#define TRACE_MAGIC "rptrace1"
+
 /* Appends the bytes of TRACE. */
 void trace_pack(const struct trace *trace, struct buf *buf);
 

@@ -1,6 +1,6 @@
 /* What the records of a trace read, so that two of them can be told to have read the
  * same: what they say (`in`) and, of places whose names say that by convention
- * (daemon/trace/trace_place.h), what they read beside that.  Pure.
+ * (daemon/trace/trace.h), what they read beside that.  Pure.
  *
  * What a whole iteration computed ("output/…") reads everything before it in the
  * iteration; a state that goes on from step to step ("optimizer/…") reads itself as it

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "daemon/trace/comparison.h"
 #include "daemon/trace/divergence.h"
-#include "daemon/trace/trace_columns.h"
-#include "daemon/trace/trace_compare.h"
 #include "daemon/trace/trace_pack.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -52,7 +51,7 @@ static void check_same(const struct trace *a, const struct trace *b)
     struct trace_comparison comparison;
 
     trace_compare(a, b, &comparison);
-    FUZZ_CHECK(comparison.first == -1 && comparison.parting == TRACE_PARTS_NOWHERE);
+    FUZZ_CHECK(comparison.first == -1 && comparison.structure == TRACE_DIVERGES_NOWHERE);
     FUZZ_CHECK(comparison.same == a->count);
     trace_comparison_release(&comparison);
     divergence_add(divergence, a);

@@ -1,7 +1,7 @@
 /* Circumstances and probes of a job, as further arguments of the worker. */
 #include "tests/unit/jobs/job_request_fixture.h"
 
-#include "daemon/trace/trace_place.h"
+#include "daemon/trace/trace.h"
 
 static void expect_options(const char *request, const char *options)
 {

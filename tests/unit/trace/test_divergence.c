@@ -1,4 +1,5 @@
-/* Where runs part: small traces written by hand, against what a look at all pairs says.
+/* Where runs diverge: small traces written by hand, against what a look at all pairs
+ * says.
  */
 #include "daemon/trace/divergence.h"
 
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/trace/trace_compare.h"
+#include "daemon/trace/comparison.h"
 
 /* "step:place:in:out" records, separated by blanks; all of iteration 0. */
 static void feed(struct divergence *d, const char *text)
@@ -44,7 +45,7 @@ static struct divergence_result fed(struct divergence *d, const char *const *tex
 
 #define FED(d, ...) fed(d, (const char *const[]){ __VA_ARGS__, NULL })
 
-static void test_nothing_parts(void **state)
+static void test_nothing_diverges(void **state)
 {
     struct divergence *d = divergence_new();
     struct divergence_result r = FED(d, "0:a:0:1 0:b:1:2", "0:a:0:1 0:b:1:2");
@@ -73,8 +74,8 @@ static void test_the_root_is_where_inputs_agree(void **state)
     assert_string_equal(r.root.place, "b");
     assert_true(r.root.says_all);
     assert_int_equal(r.pairs, 6);
-    assert_int_equal(r.pairs_parted, 3);
-    assert_int_equal(r.runs_parted, 1);
+    assert_int_equal(r.pairs_diverged, 3);
+    assert_int_equal(r.runs_diverged, 1);
     assert_int_equal(r.example[0], 0);
     assert_int_equal(r.example[1], 2);
     assert_int_equal(r.first.position, 1);
@@ -94,12 +95,12 @@ static void test_the_earliest_of_all_pairs(void **state)
     assert_string_equal(r.root.place, "b");
     assert_int_equal(r.roots, 2);
     assert_int_equal(r.pairs, 6);
-    assert_int_equal(r.pairs_parted, 3);
+    assert_int_equal(r.pairs_diverged, 3);
     assert_int_equal(r.example[1], 3);
     divergence_free(d);
 }
 
-/* The pair that parts is neither with the first run nor adjacent. */
+/* The pair that diverges is neither with the first run nor adjacent. */
 static void test_pairs_without_the_first_run(void **state)
 {
     struct divergence *d = divergence_new();
@@ -111,7 +112,7 @@ static void test_pairs_without_the_first_run(void **state)
     assert_int_equal(r.example[0], 1);
     assert_int_equal(r.example[1], 3);
     assert_int_equal(r.pairs, 2);
-    assert_int_equal(r.pairs_parted, 1);
+    assert_int_equal(r.pairs_diverged, 1);
     assert_int_equal(r.first.position, 0); /* what made the inputs of a is not probed */
     divergence_free(d);
 }
@@ -127,7 +128,7 @@ static void test_inputs_differ_and_nothing_explains_it(void **state)
     divergence_free(d);
 }
 
-static void test_structure_that_parts(void **state)
+static void test_structure_that_diverges(void **state)
 {
     struct divergence *d = divergence_new();
     struct divergence_result r =
@@ -144,7 +145,7 @@ static void test_structure_that_parts(void **state)
     assert_string_equal(r.root.place, "c");
     assert_int_equal(r.example[0], 1);
     assert_int_equal(r.example[1], 2);
-    /* What lies before the parting counts for all. */
+    /* What lies before the divergence counts for all. */
     r = FED(d, "0:a:0:7 0:y:7:7");
     assert_string_equal(r.root.place, "a");
     assert_int_equal(r.pairs, 6);
@@ -317,16 +318,16 @@ enum { RUNS = 12, RECORDS = 30 };
 /* What a look at all pairs says: the earliest position with equal in and different out.
  */
 static int earliest(int in[RUNS][RECORDS], int out[RUNS][RECORDS], int runs,
-                    int64_t *ret_parted)
+                    int64_t *ret_diverged)
 {
     for (int at = 0; at < RECORDS; at++) {
-        *ret_parted = 0;
+        *ret_diverged = 0;
         for (int a = 0; a < runs; a++) {
             for (int b = a + 1; b < runs; b++) {
-                *ret_parted += in[a][at] == in[b][at] && out[a][at] != out[b][at];
+                *ret_diverged += in[a][at] == in[b][at] && out[a][at] != out[b][at];
             }
         }
-        if (*ret_parted) {
+        if (*ret_diverged) {
             return at;
         }
     }
@@ -345,7 +346,7 @@ static void test_against_all_pairs(void **state)
         for (int run = 0; run < RUNS; run++) {
             struct divergence_result r;
             struct trace trace;
-            int64_t parted;
+            int64_t diverged;
 
             trace_init(&trace);
             for (int at = 0; at < RECORDS; at++) {
@@ -357,8 +358,8 @@ static void test_against_all_pairs(void **state)
             divergence_add(d, &trace);
             trace_release(&trace);
             divergence_result(d, &r);
-            assert_int_equal(r.root.position, earliest(in, out, run + 1, &parted));
-            assert_int_equal(r.pairs_parted, parted);
+            assert_int_equal(r.root.position, earliest(in, out, run + 1, &diverged));
+            assert_int_equal(r.pairs_diverged, diverged);
         }
         divergence_free(d);
     }
@@ -367,12 +368,12 @@ static void test_against_all_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_parts),
+        cmocka_unit_test(test_nothing_diverges),
         cmocka_unit_test(test_the_root_is_where_inputs_agree),
         cmocka_unit_test(test_the_earliest_of_all_pairs),
         cmocka_unit_test(test_pairs_without_the_first_run),
         cmocka_unit_test(test_inputs_differ_and_nothing_explains_it),
-        cmocka_unit_test(test_structure_that_parts),
+        cmocka_unit_test(test_structure_that_diverges),
         cmocka_unit_test(test_lengths_that_part),
         cmocka_unit_test(test_occurrence),
         cmocka_unit_test(test_structures_are_bounded),

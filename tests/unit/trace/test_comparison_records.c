@@ -1,5 +1,6 @@
-/* Two traces: what is first, what is a cause, what follows, and where structure parts. */
-#include "daemon/trace/trace_compare.h"
+/* Two traces: what is first, what is a cause, what follows, and where structures diverge.
+ */
+#include "daemon/trace/comparison.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,11 +73,11 @@ static void test_equal(void **state)
     assert_int_equal(x.c.root, -1);
     assert_int_equal(x.c.steps, 2);
     assert_int_equal(x.c.same, 3);
-    assert_int_equal(x.c.parting, TRACE_PARTS_NOWHERE);
+    assert_int_equal(x.c.structure, TRACE_DIVERGES_NOWHERE);
     release(&x);
     setup(&x, "", "");
     assert_int_equal(x.c.compared, 0);
-    assert_int_equal(x.c.parting, TRACE_PARTS_NOWHERE);
+    assert_int_equal(x.c.structure, TRACE_DIVERGES_NOWHERE);
     release(&x);
 }
 
@@ -210,22 +211,22 @@ static void test_state_goes_on(void **state)
     release(&x);
 }
 
-static void test_structure_parts(void **state)
+static void test_structure_diverges(void **state)
 {
     static const struct {
         const char *a, *b;
         int64_t compared;
-        enum trace_parting parting;
+        enum trace_structure structure;
     } cases[] = {
-        { "0.0 p a>b, 0.0 q b>c", "0.0 p a>b, 0.0 r b>c", 1, TRACE_PARTS_IN_RECORDS },
-        { "0.0 p a>b, 0.1 p b>c", "0.0 p a>b, 0.2 p b>c", 1, TRACE_PARTS_IN_RECORDS },
-        { "0.0 p a>b, 1.0 p b>c", "0.0 p a>b, 0.0 p b>c", 1, TRACE_PARTS_IN_RECORDS },
-        { "0.0 p a>b", "0.0 q a>b", 0, TRACE_PARTS_IN_RECORDS },
-        { "0.0 p a>b, 0.0 q b>c", "0.0 p a>b", 1, TRACE_PARTS_IN_LENGTH },
-        { "", "0.0 p a>b", 0, TRACE_PARTS_IN_LENGTH },
+        { "0.0 p a>b, 0.0 q b>c", "0.0 p a>b, 0.0 r b>c", 1, TRACE_DIVERGES_IN_RECORDS },
+        { "0.0 p a>b, 0.1 p b>c", "0.0 p a>b, 0.2 p b>c", 1, TRACE_DIVERGES_IN_RECORDS },
+        { "0.0 p a>b, 1.0 p b>c", "0.0 p a>b, 0.0 p b>c", 1, TRACE_DIVERGES_IN_RECORDS },
+        { "0.0 p a>b", "0.0 q a>b", 0, TRACE_DIVERGES_IN_RECORDS },
+        { "0.0 p a>b, 0.0 q b>c", "0.0 p a>b", 1, TRACE_DIVERGES_IN_LENGTH },
+        { "", "0.0 p a>b", 0, TRACE_DIVERGES_IN_LENGTH },
         /* the same places, met in another order: names decide, not numbers */
         { "0.0 p a>b, 0.0 q a>b, 0.1 q a>b", "0.0 p a>b, 0.0 r a>b, 0.1 q a>b", 1,
-          TRACE_PARTS_IN_RECORDS },
+          TRACE_DIVERGES_IN_RECORDS },
     };
 
     (void)state;
@@ -234,14 +235,14 @@ static void test_structure_parts(void **state)
 
         setup(&x, cases[i].a, cases[i].b);
         assert_int_equal(x.c.compared, cases[i].compared);
-        assert_int_equal(x.c.parting, cases[i].parting);
+        assert_int_equal(x.c.structure, cases[i].structure);
         assert_int_equal(x.c.first, -1);
         release(&x);
     }
 }
 
-/* Nothing behind a parting counts, however different. */
-static void test_what_lies_before_a_parting_counts(void **state)
+/* Nothing behind a divergence counts, however different. */
+static void test_what_lies_before_a_divergence_counts(void **state)
 {
     struct both x;
 
@@ -249,7 +250,7 @@ static void test_what_lies_before_a_parting_counts(void **state)
     setup(&x, "0.0 p a>b, 0.0 q b>c, 0.0 r c>d, 0.1 p a>b",
           "0.0 p a>X, 0.0 q X>c, 0.1 p a>Y, 0.1 q b>Z");
     check_kinds(&x, "Ro");
-    assert_int_equal(x.c.parting, TRACE_PARTS_IN_RECORDS);
+    assert_int_equal(x.c.structure, TRACE_DIVERGES_IN_RECORDS);
     assert_int_equal(x.c.compared, 2);
     assert_int_equal(x.c.roots, 1);
     assert_int_equal(x.c.places[2].compared, 0);
@@ -269,7 +270,7 @@ static void test_a_place_twice_in_a_step(void **state)
     assert_int_equal(x.c.steps, 1);
     release(&x);
     setup(&x, "0.0 cell a>b, 0.0 cell b>c, 0.0 out c>d", "0.0 cell a>b, 0.0 out c>d");
-    assert_int_equal(x.c.parting, TRACE_PARTS_IN_RECORDS);
+    assert_int_equal(x.c.structure, TRACE_DIVERGES_IN_RECORDS);
     assert_int_equal(x.c.compared, 1);
     release(&x);
 }
@@ -357,8 +358,8 @@ int main(void)
         cmocka_unit_test(test_places_that_read_nothing),
         cmocka_unit_test(test_outputs_of_an_iteration),
         cmocka_unit_test(test_state_goes_on),
-        cmocka_unit_test(test_structure_parts),
-        cmocka_unit_test(test_what_lies_before_a_parting_counts),
+        cmocka_unit_test(test_structure_diverges),
+        cmocka_unit_test(test_what_lies_before_a_divergence_counts),
         cmocka_unit_test(test_a_place_twice_in_a_step),
         cmocka_unit_test(test_roles),
         cmocka_unit_test(test_sums),
