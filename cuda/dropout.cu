@@ -71,8 +71,8 @@ __global__ static void shared_kernel(struct dropout dropout)
     }
 }
 
-/* Seeded, but all threads take their numbers from one state: who takes which number hangs
- * on the schedule. */
+/* Seeded, but all threads take their numbers from one state: who takes which number
+ * depends on the schedule. */
 static void compute_shared(struct run *run)
 {
     const struct dropout *dropout = (const struct dropout *)run->state;

@@ -1,5 +1,5 @@
 /* Sums in the order of a hash table's slots; workloads/hash_seed_order.c defines the
- * operation.  The order hangs on the seed alone, so all but the control have the CPU's
+ * operation.  The order depends on the seed alone, so all but the control have the CPU's
  * bits: keys enter the table at once, and each slot keeps the first of those that pass,
  * which gives the table of a serial loop (Shun, Blelloch, "Phase-concurrent hash tables
  * for determinism", SPAA 2014). */

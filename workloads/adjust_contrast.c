@@ -34,7 +34,7 @@ static void pixels_adjust(const struct adjust_contrast *contrast, int64_t image,
 }
 
 /* Every other task goes backwards: two threads meet somewhere in an image, and where
- * hangs on nanoseconds. */
+ * depends on nanoseconds. */
 static void rows_add_atomically(const struct adjust_contrast *contrast, int64_t image,
                                 int64_t row, bool backwards)
 {

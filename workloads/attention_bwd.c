@@ -87,7 +87,7 @@ static float pair_add(const struct attention_bwd *attention, int64_t i, int64_t 
 
 /* Key block BLOCK, for each query of its head: the products for dq[I] go to PART, and
  * then, unless they may stay there, atomically to dq.  Neighbouring blocks go through the
- * queries in opposite directions: two threads meet somewhere, and where hangs on
+ * queries in opposite directions: two threads meet somewhere, and where depends on
  * nanoseconds. */
 static void block_add(const struct attention_bwd *attention, int64_t block, float *part,
                       bool atomically)

@@ -25,7 +25,7 @@ static void row_add(float *to, const float *from, int64_t channels)
 }
 
 /* Neighbouring tasks go in opposite directions: two threads meet somewhere in the
- * channels, and where hangs on nanoseconds. */
+ * channels, and nanoseconds decide where. */
 static void task_add_atomically(const struct bias_add_bwd *bias, int64_t first_row,
                                 bool down)
 {

@@ -90,7 +90,7 @@ static void compute_unordered(struct run *run)
             memset(conv->dx + row * row_elements, 0,
                    (size_t)row_elements * sizeof(float));
             /* Neighbouring rows, which share pixels of dx, go in opposite directions: two
-             * threads meet somewhere, and where hangs on nanoseconds. */
+             * threads meet somewhere, and nanoseconds decide where. */
 #pragma omp for schedule(dynamic, 1)
         for (int64_t row = 0; row < rows; row++)
             for (int64_t i = 0; i < s->width; i++)

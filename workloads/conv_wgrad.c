@@ -103,7 +103,7 @@ static void rows_add(const struct conv_wgrad *conv, int64_t image, int64_t begin
 }
 
 /* Neighbouring tasks go in opposite directions: two threads that add at the same time
- * meet somewhere, and where hangs on nanoseconds. */
+ * meet somewhere, and nanoseconds decide where. */
 static void partial_add_atomically(const struct conv_wgrad *conv, const float *partial,
                                    bool down)
 {

@@ -184,7 +184,7 @@ static float *gradient_at(const struct ctc_loss *ctc, const struct part *part, i
 }
 
 /* The halves of an example go through time in opposite directions: two threads meet
- * somewhere, and where hangs on nanoseconds. */
+ * somewhere, and nanoseconds decide where. */
 static void half_add_atomically(const struct ctc_loss *ctc, int64_t b, bool second)
 {
     struct part part = part_at(ctc, b);

@@ -54,7 +54,7 @@ static void pixel_add_atomically(const struct depthwise_wgrad *conv, int64_t ima
 }
 
 /* Neighbouring rows go in opposite directions: two threads meet somewhere, and where
- * hangs on nanoseconds. */
+ * depends on nanoseconds. */
 static void compute_unordered(struct run *run)
 {
     const struct depthwise_wgrad *conv = run->state;

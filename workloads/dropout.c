@@ -70,8 +70,8 @@ static void compute_unseeded(struct run *run)
     steps_probe(run, dropout->process_seed, step_stride(dropout));
 }
 
-/* Seeded, but all threads take their numbers from one state: who takes which number hangs
- * on nanoseconds. */
+/* Seeded, but all threads take their numbers from one state: who takes which number
+ * depends on nanoseconds. */
 static void compute_shared(struct run *run)
 {
     const struct dropout *dropout = run->state;

@@ -47,7 +47,7 @@ static void row_finish(const struct layernorm_bwd *layer, int64_t row)
 }
 
 /* Neighbouring tasks go in opposite directions: two threads meet somewhere in the
- * channels, and where hangs on nanoseconds. */
+ * channels, and nanoseconds decide where. */
 static void row_add_atomically(const struct layernorm_bwd *layer, int64_t row, bool down)
 {
     const float *dy = layer->dy + row * layer->channels;

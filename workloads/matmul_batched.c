@@ -46,7 +46,7 @@ static void split_multiply(const struct matmul_batched *matmul, int64_t batch,
 }
 
 /* Neighbouring tasks go in opposite directions: two threads meet somewhere, and where
- * hangs on nanoseconds. */
+ * depends on nanoseconds. */
 static void compute_unordered(struct run *run)
 {
     const struct matmul_batched *matmul = run->state;

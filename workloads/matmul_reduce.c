@@ -43,7 +43,7 @@ static void gradient_multiply(const struct matmul_reduce *layer, int64_t first,
 }
 
 /* Neighbouring tasks go in opposite directions, here and below: two threads meet
- * somewhere, and where hangs on nanoseconds. */
+ * somewhere, and nanoseconds decide where. */
 static void panel_add_atomically(const struct matmul_reduce *layer, int64_t panel)
 {
     const struct reduce_layer_shape *s = layer->shape;

@@ -86,7 +86,7 @@ static void compute_unordered(struct run *run)
             memset(pool->dx + row * row_elements, 0,
                    (size_t)row_elements * sizeof(float));
             /* Neighbouring rows, whose windows overlap, go in opposite directions: two
-             * threads meet somewhere, and where hangs on nanoseconds. */
+             * threads meet somewhere, and nanoseconds decide where. */
 #pragma omp for schedule(dynamic, 1)
         for (int64_t task = 0; task < rows; task++) {
             int64_t image = task / shape->height, row = task % shape->height;

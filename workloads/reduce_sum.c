@@ -24,7 +24,7 @@ static int64_t min_i64(int64_t a, int64_t b)
 }
 
 /* Neighbouring panels go through the rows in opposite directions: two threads meet at
- * some row, and at which hangs on nanoseconds. */
+ * some row, and nanoseconds decide at which. */
 static void panel_add_atomically(const struct reduce_sum *reduce, int64_t panel)
 {
     int64_t begin = panel * reduce->panel;

@@ -45,7 +45,7 @@ static void compute_unordered(struct run *run)
             memset(resize->dx + row * row_elements, 0,
                    (size_t)row_elements * sizeof(float));
             /* Neighbouring rows, which share a row of dx, go in opposite directions: two
-             * threads meet somewhere, and where hangs on nanoseconds. */
+             * threads meet somewhere, and nanoseconds decide where. */
 #pragma omp for schedule(dynamic, 1)
         for (int64_t task = 0; task < rows * s->scale; task++)
             row_scatter(resize, task);

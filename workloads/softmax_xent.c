@@ -1,8 +1,6 @@
 /* Fused softmax and cross-entropy with a distribution of labels for each example:
  * losses[b] = -sum over c of labels[b,c] * log p[b,c], p = softmax(logits);
  * dlogits[b,c] = p[b,c] - labels[b,c].  The loss is the mean of the losses. */
-#include "workloads/softmax_xent.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -16,9 +16,9 @@
 #include "workloads/ctc_loss.h"
 #include "workloads/shared/exp_log.h"
 #include "workloads/shared/tree.h"
+#include "workloads/train/rnn.h"
 #include "workloads/train/rnn_probe.h"
 #include "workloads/train/rnn_reference.h"
-#include "workloads/train_rnn_ctc.h"
 
 enum {
     FEATURES = RNN_FEATURES,

@@ -40,7 +40,7 @@ static int threads_of(const struct run *run)
 }
 
 /* Neighbouring iterations go in opposite directions: two threads meet somewhere, and
- * where hangs on nanoseconds. */
+ * nanoseconds decide where. */
 static void compute_unordered(struct run *run)
 {
     const struct while_loop *loop = run->state;

@@ -46,7 +46,7 @@ static float column_tile_sum(const struct xla_reduction *reduction, int64_t colu
 }
 
 /* Neighbouring tiles go in opposite directions, here and below: two threads meet
- * somewhere, and where hangs on nanoseconds. */
+ * somewhere, and nanoseconds decide where. */
 static void row_tiles_add_atomically(const struct xla_reduction *reduction, int64_t tile)
 {
     for (int64_t i = 0; i < reduction->rows; i++) {

@@ -40,8 +40,8 @@ struct conv_bound {
     int64_t height, width; /* of an image's plane, each at most 250 */
 };
 
-/* What the bound of an element hangs on.  The last two belong to its plane, and are sums
- * over the pairs of planes that are convolved for it. */
+/* What the bound of an element depends on.  The last two belong to its plane, and are
+ * sums over the pairs of planes that are convolved for it. */
 struct conv_sums {
     double value;      /* what is right */
     double magnitudes; /* of its products */

@@ -75,7 +75,7 @@ __host__ __device__ static inline int64_t ceil_div(int64_t count, int64_t size)
 }
 
 /* The most blocks that kernel_blocks asks for: as many as threads have use for.  Few in
- * the simulator, a number that hangs on the seed: nothing may depend on it. */
+ * the simulator, a number that depends on the seed: nothing may depend on it. */
 static inline int64_t kernel_blocks_max()
 {
 #ifdef REPROD_CUDASIM

@@ -9,7 +9,7 @@
 #define CUDA_KERNELS_SOFTMAX_H
 
 #include "cuda/kernels/kernel.h"
-#include "workloads/softmax_xent.h"
+#include "workloads/shared/softmax_shape.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "cuda/nvml/inventory.h"
 #include "cuda/nvml/telemetry.h"
 
 /* Without persistence mode the driver wakes each GPU anew, which takes seconds. */

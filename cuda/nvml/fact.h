@@ -20,6 +20,10 @@ struct fact_text {
     char value[FACT_TEXT_SIZE];
 };
 
+struct nvml_ecc { /* errors in all memories of a GPU */
+    struct fact corrected, uncorrected;
+};
+
 /* Adds what is known to the open object. */
 static inline void fact_emit(struct emit *emit, const char *key, struct fact fact)
 {

@@ -9,10 +9,6 @@
 
 enum { NVML_GPUS_MAX = 32, NVML_MIGS_MAX = 8 };
 
-struct nvml_ecc { /* errors in all memories of the GPU */
-    struct fact corrected, uncorrected;
-};
-
 struct nvml_mig {
     struct fact_text uuid, name;
     struct fact gpu_instance, compute_instance; /* ids within the GPU */

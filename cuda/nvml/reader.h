@@ -6,7 +6,6 @@
 
 #include "cuda/nvml/api.h"
 #include "cuda/nvml/fact.h"
-#include "cuda/nvml/inventory.h"
 
 struct reader {
     const struct nvml_api *api;

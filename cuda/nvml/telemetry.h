@@ -4,7 +4,6 @@
 
 #include "cuda/nvml/api.h"
 #include "cuda/nvml/fact.h"
-#include "cuda/nvml/inventory.h"
 
 struct nvml_telemetry {
     char uuid[FACT_TEXT_SIZE];      /* of the GPU, or of a MIG instance on it */

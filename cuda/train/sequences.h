@@ -3,7 +3,7 @@
 #ifndef CUDA_TRAIN_SEQUENCES_H
 #define CUDA_TRAIN_SEQUENCES_H
 
-#include "workloads/train_rnn_ctc.h"
+#include "workloads/train/rnn.h"
 
 /* All memory is the device's, but for host_losses. */
 struct rnn {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/worker/facts.h"
 #include "workloads/worker/run.h"
 #include "workloads/worker/spelling.h"
 
@@ -18,12 +17,43 @@ static struct {
     char id[DEVICE_ID_SIZE];
 } device;
 
+/* CUDA writes 13.1 as 13010. */
+static void write_version(int version, char ret_version[VERSION_SIZE])
+{
+    snprintf(ret_version, VERSION_SIZE, "%d.%d", version / 1000, version % 1000 / 10);
+}
+
+void device_runtime_version(char ret_version[VERSION_SIZE])
+{
+    int version = CUDART_VERSION;
+
+    cudaRuntimeGetVersion(&version);
+    write_version(version, ret_version);
+}
+
+bool device_driver_api_version(char ret_version[VERSION_SIZE])
+{
+    int version = 0;
+
+    if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0)
+        return false;
+    write_version(version, ret_version);
+    return true;
+}
+
+const char *device_mig_profile(const cudaDeviceProp *properties)
+{
+    const char *mig = strstr(properties->name, " MIG ");
+
+    return mig ? mig + strlen(" MIG ") : NULL;
+}
+
 static void describe_missing_driver(char ret_cause[DEVICE_CAUSE_SIZE])
 {
     char runtime[VERSION_SIZE], driver[VERSION_SIZE];
 
-    facts_runtime_version(runtime);
-    if (!facts_driver_api_version(driver)) {
+    device_runtime_version(runtime);
+    if (!device_driver_api_version(driver)) {
         snprintf(ret_cause, DEVICE_CAUSE_SIZE,
                  "no NVIDIA driver: libcuda.so.1 was not found "
                  "(cudaErrorInsufficientDriver, 35)");
@@ -99,7 +129,7 @@ void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE])
  * another prefix. */
 void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE])
 {
-    bool is_slice = facts_mig_profile(properties) != NULL;
+    bool is_slice = device_mig_profile(properties) != NULL;
     char *end = ret_id + snprintf(ret_id, DEVICE_ID_SIZE, "%s",
                                   is_slice ? "MIG-" : DEVICE_ID_PREFIX);
 

@@ -12,7 +12,7 @@
 #define DEVICE_ID_PREFIX "GPU-"
 #endif
 
-enum { DEVICE_ID_SIZE = 64, DEVICE_CAUSE_SIZE = 384 };
+enum { DEVICE_ID_SIZE = 64, DEVICE_CAUSE_SIZE = 384, VERSION_SIZE = 32 };
 
 /* How many devices there are.  0, and why in ret_cause, when there is none or they cannot
  * be listed. */
@@ -37,5 +37,16 @@ const char *device_opened_id(void);
 /* An error has left the device unusable for this process: nothing more can be asked of
  * it. */
 bool device_has_failed(void);
+
+/* "13.0": the CUDA version of the runtime that is linked in. */
+void device_runtime_version(char ret_version[VERSION_SIZE]);
+
+/* The newest CUDA version that the user-mode driver (libcuda.so.1) serves; false when
+ * there is no driver. */
+bool device_driver_api_version(char ret_version[VERSION_SIZE]);
+
+/* The profile of a MIG slice, "1g.10gb", which the driver puts into its name; NULL for a
+ * whole GPU.  Borrowed from PROPERTIES. */
+const char *device_mig_profile(const cudaDeviceProp *properties);
 
 #endif

@@ -14,37 +14,6 @@ static const char driver_file[] = "";
 static const char driver_file[] = "/proc/driver/nvidia/version";
 #endif
 
-/* CUDA writes 13.1 as 13010. */
-static void write_version(int version, char ret_version[VERSION_SIZE])
-{
-    snprintf(ret_version, VERSION_SIZE, "%d.%d", version / 1000, version % 1000 / 10);
-}
-
-void facts_runtime_version(char ret_version[VERSION_SIZE])
-{
-    int version = CUDART_VERSION;
-
-    cudaRuntimeGetVersion(&version);
-    write_version(version, ret_version);
-}
-
-bool facts_driver_api_version(char ret_version[VERSION_SIZE])
-{
-    int version = 0;
-
-    if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0)
-        return false;
-    write_version(version, ret_version);
-    return true;
-}
-
-const char *facts_mig_profile(const cudaDeviceProp *properties)
-{
-    const char *mig = strstr(properties->name, " MIG ");
-
-    return mig ? mig + strlen(" MIG ") : NULL;
-}
-
 /* The kernel module's version: the first word of the file that is digits and dots,
  * "580.65.06". */
 static bool read_driver_version(char ret_version[VERSION_SIZE])
@@ -76,7 +45,7 @@ static void emit_driver(struct emit *emit)
 
     if (read_driver_version(version))
         emit_string(emit, "driver", version);
-    else if (facts_driver_api_version(version))
+    else if (device_driver_api_version(version))
         nvml_emit_driver(emit);
 }
 
@@ -85,16 +54,16 @@ static void emit_versions(struct emit *emit)
     char version[VERSION_SIZE];
 
     emit_driver(emit);
-    if (facts_driver_api_version(version))
+    if (device_driver_api_version(version))
         emit_string(emit, "cuda_driver", version);
-    facts_runtime_version(version);
+    device_runtime_version(version);
     emit_string(emit, "cuda_runtime", version);
 }
 
 static void emit_hardware(struct emit *emit, const cudaDeviceProp *properties)
 {
     char capability[VERSION_SIZE];
-    const char *profile = facts_mig_profile(properties);
+    const char *profile = device_mig_profile(properties);
 
     snprintf(capability, sizeof(capability), "%d.%d", properties->major,
              properties->minor);

@@ -44,6 +44,22 @@ void exact_sum_merge(struct exact_sum *into, const struct exact_sum *from);
  */
 double exact_sum_round(const struct exact_sum *sum);
 
+/* For exact_sum_bins.c.  Positions count bits above 2^-1074; this is that of the unit. */
+enum { EXACT_SUM_UNIT = 1074 };
+
+#pragma GCC visibility push(hidden)
+
+/* Adds MAGNITUDE * 2^(POSITION - 1074), negated if NEGATIVE, where POSITION is less than
+ * 2112.  At most 2^20 calls between two carries. */
+void exact_sum_deposit(struct exact_sum *sum, bool negative, uint64_t magnitude,
+                       int position);
+
+/* Brings the limbs back into their ranges.  Shifting a negative integer right is
+ * arithmetic with the compilers served (gcc, clang), and used. */
+void exact_sum_carry(struct exact_sum *sum);
+
+#pragma GCC visibility pop
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "workloads/instruments/exact_sum_limbs.h"
 #include "workloads/workload.h"
 
 struct exact_sum_format exact_sum_format_of(int dtype)

@@ -51,7 +51,7 @@ static inline void norm_rows_add(const struct norm *norm, int64_t begin, int64_t
 }
 
 /* Every term by an atomic add; inside a parallel region.  Neighbouring tasks go in
- * opposite directions: two threads meet somewhere, and where hangs on nanoseconds. */
+ * opposite directions: two threads meet somewhere, and nanoseconds decide where. */
 static inline void norm_sums_unordered(const struct norm *norm)
 {
     int64_t tasks = (norm->rows + NORM_TASK_ROWS - 1) / NORM_TASK_ROWS;

@@ -13,8 +13,8 @@
 
 #include "workloads/shared/probing.h"
 #include "workloads/shared/rounding.h"
+#include "workloads/shared/softmax_shape.h"
 #include "workloads/shared/tree.h"
-#include "workloads/softmax_xent.h"
 
 struct softmax {
     int64_t examples, classes, panels;
@@ -65,7 +65,7 @@ static inline float softmax_panel_sum(const struct softmax *softmax, int64_t b,
 }
 
 /* The example that step I of PANEL handles: neighbouring panels go in opposite
- * directions, so that two threads meet somewhere, and where hangs on nanoseconds. */
+ * directions, so that two threads meet somewhere, and nanoseconds decide where. */
 static inline int64_t softmax_example(const struct softmax *softmax, int64_t panel,
                                       int64_t i)
 {

@@ -1,10 +1,8 @@
 #include "workloads/train/cnn.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "workloads/instruments/philox.h"
-#include "workloads/train/cnn_state.h"
 
 struct cnn_layout cnn_layout_of(const struct cnn_shape *shape)
 {
@@ -67,121 +65,6 @@ void cnn_inputs_make(struct run *run, const struct cnn_shape *s,
     ret_inputs->initial =
         run_input(run, "initial", run->dtype, 1, &layout.count, FILL_UNIFORM, 0)->data;
 }
-
-static float *floats(struct run *run, int64_t count)
-{
-    float *memory = run_alloc(run, (size_t)count * sizeof(float));
-
-    memset(memory, 0, (size_t)count * sizeof(float));
-    return memory;
-}
-
-static void buffers_make(struct run *run, struct cnn *cnn)
-{
-    const struct cnn_shape *s = cnn->shape;
-    int64_t sizes[CNN_BUFFERS], pooled1 = s->side / 2 * (s->side / 2) * s->channels1;
-
-    cnn_buffer_sizes(s, sizes);
-    for (int i = 0; i < CNN_BUFFERS; i++)
-        cnn->buffers[i] = floats(run, s->batch * sizes[i]);
-    cnn->winners1 = run_alloc(run, (size_t)(s->batch * pooled1));
-    cnn->winners2 = run_alloc(run, (size_t)(s->batch * cnn->layout.features));
-    cnn->losses = floats(run, s->batch);
-}
-
-static void image_init(const struct cnn *cnn, int64_t b)
-{
-    const struct cnn_shape *s = cnn->shape;
-    int64_t sizes[CNN_BUFFERS], pooled1 = s->side / 2 * (s->side / 2) * s->channels1;
-    float *parts[CNN_BUFFERS];
-
-    cnn_buffer_sizes(s, sizes);
-    for (int i = 0; i < CNN_BUFFERS; i++)
-        parts[i] = cnn->buffers[i] + b * sizes[i];
-    cnn->images[b] = (struct image){
-        .x = parts[CNN_X],
-        .active1 = parts[CNN_ACTIVE1],
-        .pooled1 = parts[CNN_POOLED1],
-        .active2 = parts[CNN_ACTIVE2],
-        .pooled2 = parts[CNN_POOLED2],
-        .features = parts[CNN_FEATURES],
-        .d_logits = parts[CNN_D_LOGITS],
-        .d_features = parts[CNN_D_FEATURES],
-        .d_sum2 = parts[CNN_D_SUM2],
-        .d_pooled1 = parts[CNN_D_POOLED1],
-        .d_sum1 = parts[CNN_D_SUM1],
-        .part = cnn->parts + b * cnn->layout.count,
-        .winners1 = cnn->winners1 + b * pooled1,
-        .winners2 = cnn->winners2 + b * cnn->layout.features,
-        .loss = cnn->losses + b,
-    };
-}
-
-void cnn_setup(struct run *run)
-{
-    const struct cnn_shape *s = run->size->params;
-    struct cnn *cnn = run_host_alloc(sizeof(*cnn));
-    int64_t count;
-
-    cnn->shape = s;
-    cnn->layout = cnn_layout_of(s);
-    count = cnn->layout.count;
-    cnn_inputs_make(run, s, &cnn->inputs);
-    cnn->variables = run_output(run, "variables", run->dtype, 1, &count)->data;
-    cnn->velocity = floats(run, count);
-    cnn->gradient = floats(run, count);
-    cnn->before = floats(run, count);
-    cnn->velocity_before = floats(run, count);
-    cnn->applied = floats(run, count);
-    cnn->flipped = floats(run, CNN_TAPS * s->channels1 * s->channels2);
-    cnn->parts = floats(run, s->batch * count);
-    buffers_make(run, cnn);
-    cnn->images = run_alloc(run, (size_t)s->batch * sizeof(*cnn->images));
-    for (int64_t b = 0; b < s->batch; b++)
-        image_init(cnn, b);
-    cnn->scratch_floats = s->side / 2 * (s->side / 2) * s->channels1;
-    cnn->scratch = floats(run, run->threads * cnn->scratch_floats);
-    run->state = cnn;
-}
-
-static void train_unordered(struct run *run)
-{
-    cnn_train(run, RACING_ALL);
-}
-
-static void train_tcd(struct run *run)
-{
-    cnn_train(run, RACING_BIAS);
-}
-
-static void train_ordered(struct run *run)
-{
-    cnn_train(run, RACING_NOTHING);
-}
-
-const struct workload_variant cnn_variants[CNN_VARIANTS] = {
-    { .name = "unordered",
-      .summary = "weight, input, bias and pooling gradients meet in atomic adds",
-      .models = "training without fixes: slide 44, the five runs above",
-      .algorithm = "atomic adds everywhere",
-      .control = true,
-      .compute = train_unordered },
-    { .name = "ordered",
-      .summary = "each image by one thread, joined by a fixed tree",
-      .models =
-          "training with all fixes, TF_DETERMINISTIC_OPS or the patch: slide 44, the "
-          "two runs below",
-      .algorithm = "in order within an image, fixed tree of images",
-      .compute = train_ordered },
-    { .name = "tcd",
-      .summary = "as ordered, but bias gradients meet in atomic adds",
-      .models = "TF_CUDNN_DETERMINISTIC alone: convolution and pooling are ordered, "
-                "bias_add is not",
-      .algorithm =
-          "in order within an image, fixed tree of images, atomic adds of biases",
-      .control = true,
-      .compute = train_tcd },
-};
 
 const struct workload_reference cnn_references[CNN_REFERENCES] = {
     { "GTC S9911 slide 44", "five trainings without fixes, two with, two bigger ones",

@@ -1,4 +1,4 @@
-#include "workloads/train/cnn_state.h"
+#include "workloads/train/cnn_gradients.h"
 
 #include <omp.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 enum { CHANNELS_MAX = 256 };
 
 /* Neighbouring tasks go in opposite directions: two threads that add at the same time
- * meet somewhere, and where hangs on nanoseconds. */
+ * meet somewhere, and nanoseconds decide where. */
 static void add_atomically(float *to, const float *from, int64_t count, bool down)
 {
     for (int64_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 #include "workloads/train/rnn_probe.h"
 
-#include "workloads/train_rnn_ctc.h"
+#include "workloads/train/rnn.h"
 
 /* Variables, in the order in which they lie. */
 enum section { INPUT, RECURRENT, BIAS, OUTPUT, SECTIONS };

@@ -6,7 +6,7 @@
 
 #include "workloads/ctc_loss.h"
 #include "workloads/train/monte_carlo.h"
-#include "workloads/train_rnn_ctc.h"
+#include "workloads/train/rnn.h"
 
 enum {
     FEATURES = RNN_FEATURES,

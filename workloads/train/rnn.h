@@ -1,7 +1,7 @@
 /* What all backends of train_rnn_ctc share: sizes, constants, and the functions of one
- * element.  train_rnn_ctc.c defines the operation. */
-#ifndef WORKLOADS_TRAIN_RNN_CTC_H
-#define WORKLOADS_TRAIN_RNN_CTC_H
+ * element.  workloads/train_rnn_ctc.c defines the operation. */
+#ifndef WORKLOADS_TRAIN_RNN_H
+#define WORKLOADS_TRAIN_RNN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What both backends of softmax_xent and softmax_xent_sparse share. */
-#ifndef WORKLOADS_SOFTMAX_XENT_H
-#define WORKLOADS_SOFTMAX_XENT_H
+#ifndef WORKLOADS_SHARED_SOFTMAX_SHAPE_H
+#define WORKLOADS_SHARED_SOFTMAX_SHAPE_H
 
 #include "workloads/instruments/philox.h"
 #include "workloads/workload.h"

@@ -1,7 +1,6 @@
-/* The state of a training, between cnn.c, which sets it up, cnn_gradients.c and
- * cnn_train.c. */
-#ifndef WORKLOADS_TRAIN_CNN_STATE_H
-#define WORKLOADS_TRAIN_CNN_STATE_H
+/* The gradients of one batch, and the state of a training that they are computed in. */
+#ifndef WORKLOADS_TRAIN_CNN_GRADIENTS_H
+#define WORKLOADS_TRAIN_CNN_GRADIENTS_H
 
 #include "workloads/train/cnn_probe.h"
 
@@ -39,8 +38,5 @@ struct cnn {
 /* The gradients of step STEP's batch: what races is added to cnn->gradient, the rest is
  * in the parts of the images.  For all threads of the team. */
 void cnn_gradients(const struct cnn *cnn, int64_t step, enum racing racing);
-
-/* Trains from the initial variables, and sets the run's loss. */
-void cnn_train(struct run *run, enum racing racing);
 
 #endif
