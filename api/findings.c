@@ -5,8 +5,7 @@
 #include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/http/work.h"
-#include "api/render/job_json.h"
-#include "api/render/run_json.h"
+#include "api/render/nouns_json.h"
 #include "db/cells.h"
 
 struct list {

@@ -6,7 +6,7 @@
 #include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/http/work.h"
-#include "api/render/job_json.h"
+#include "api/render/nouns_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/jobs.h"

@@ -5,7 +5,7 @@
 #include "api/http/handlers.h"
 #include "api/http/reply.h"
 #include "api/http/work.h"
-#include "api/render/job_json.h"
+#include "api/render/nouns_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/jobs/job_request.h"

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "api/render/cost_json.h"
+#include "api/render/nouns_json.h"
 
 static void href(struct json_out *out, const struct matrix_variant *v)
 {

@@ -1,0 +1,31 @@
+/* The nouns as JSON (daemon/jobs): a case, a job, a run, a cost. */
+#ifndef API_RENDER_NOUNS_JSON_H
+#define API_RENDER_NOUNS_JSON_H
+
+#include <stdint.h>
+
+#include "daemon/base/json_out.h"
+#include "daemon/evidence/times.h"
+#include "daemon/jobs/job.h"
+#include "daemon/jobs/run.h"
+
+/* The members that name a case: workload, version, variant, size, dtype, seed. */
+void case_json(struct json_out *out, const struct case_key *key);
+
+/* The job's members, without its items.  ETA_MS: -1 if unknown. */
+void job_json(struct json_out *out, const char *key, const struct job *job,
+              int64_t eta_ms);
+
+/* As above, with "items". */
+void job_json_with_items(struct json_out *out, const struct job *job, int64_t eta_ms);
+
+/* The run's members, into an object that is open. */
+void run_json(struct json_out *out, const struct run_record *run);
+
+/* "NAME" as decimal text and "NAME_bits" as hex, both null for "". */
+void sum_json(struct json_out *out, const char *name, const char *bits);
+
+/* Key "cost": how many times as long as variant AGAINST; null where it is not known. */
+void cost_json(struct json_out *out, const struct cost *cost, const char *against);
+
+#endif
