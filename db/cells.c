@@ -1,6 +1,5 @@
 #include "db/cells.h"
 
-#include "db/case_keys.h"
 #include "db/cells_rows.h"
 #include "db/tx.h"
 
@@ -44,9 +43,7 @@ static void take_past(struct query *q, struct cell *ret_cell)
     ret_cell->is_control = query_take_int(q);
     query_take_text(q, ret_cell->environment, sizeof ret_cell->environment);
     ret_cell->changed_ms = query_take_int(q);
-    if (verdict_parse(query_borrow_text(q), &ret_cell->verdict) != 0) {
-        ret_cell->verdict = VERDICT_UNMEASURED;
-    }
+    ret_cell->verdict = cell_rows_take_verdict(q);
     query_take_text(q, ret_cell->reason, sizeof ret_cell->reason);
     ret_cell->evidence.runs[OUTCOME_COMPLETED] = query_take_int(q);
     ret_cell->evidence.iterations = query_take_int(q);
@@ -222,9 +219,7 @@ enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, in
 
         change.at_ms = query_take_int(&q);
         query_take_text(&q, change.run, sizeof change.run);
-        if (verdict_parse(query_borrow_text(&q), &change.verdict) != 0) {
-            change.verdict = VERDICT_UNMEASURED;
-        }
+        change.verdict = cell_rows_take_verdict(&q);
         query_take_text(&q, change.reason, sizeof change.reason);
         change.runs = query_take_int(&q);
         change.iterations = query_take_int(&q);

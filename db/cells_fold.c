@@ -285,59 +285,6 @@ static enum err_code fold_failure(struct tx *tx, struct cell_row *row,
     return query_end(&q, err);
 }
 
-/* Counts and verdict in one statement: between the two a row could contradict itself. */
-static enum err_code store_row(struct tx *tx, const struct cell_row *row,
-                               const struct judgement *judgement, int64_t changed_ms,
-                               struct err *err)
-{
-    const struct cell *cell = &row->cell;
-    const struct evidence *e = &cell->evidence;
-    struct query q;
-
-    query_begin(
-        &q, tx,
-        "UPDATE cell SET completed = ?, unsupported = ?, timeout = ?, crashed = ?,"
-        " out_of_memory = ?, lost = ?, infra = ?, cancelled = ?, invalid = ?,"
-        " iterations = ?, distinct_digests = ?, devices = ?, disturbed = ?,"
-        " contended = ?, claimed = ?, warned = ?,"
-        " completed_since_failure = ?, last_failed_run = ?, last_completed_ms = ?,"
-        " first_ms = ?, last_ms = ?, min_ns = ?, max_ns = ?, median_ns_sum = ?,"
-        " digest = ?, digest_runs = ?, digest_iterations = ?, verdict = ?,"
-        " reason = ?, changed_ms = ? WHERE id = ?");
-    query_bind_int(&q, e->runs[OUTCOME_COMPLETED]);
-    query_bind_int(&q, e->runs[OUTCOME_UNSUPPORTED]);
-    query_bind_int(&q, e->runs[OUTCOME_TIMEOUT]);
-    query_bind_int(&q, e->runs[OUTCOME_CRASHED]);
-    query_bind_int(&q, e->runs[OUTCOME_OUT_OF_MEMORY]);
-    query_bind_int(&q, e->runs[OUTCOME_LOST]);
-    query_bind_int(&q, e->runs[OUTCOME_INFRA]);
-    query_bind_int(&q, e->runs[OUTCOME_CANCELLED]);
-    query_bind_int(&q, e->runs[OUTCOME_INVALID]);
-    query_bind_int(&q, e->iterations);
-    query_bind_int(&q, e->distinct_digests);
-    query_bind_int(&q, e->devices);
-    query_bind_int(&q, e->disturbed);
-    query_bind_int(&q, e->contended);
-    query_bind_int(&q, e->claimed);
-    query_bind_int(&q, e->warned);
-    query_bind_int(&q, e->completed_since_failure);
-    query_bind_text_or_null(&q, row->last_failed_run);
-    query_bind_int(&q, e->last_completed_ms);
-    query_bind_int(&q, cell->first_ms);
-    query_bind_int(&q, cell->last_ms);
-    query_bind_int(&q, cell->min_ns);
-    query_bind_int(&q, cell->max_ns);
-    query_bind_int(&q, cell->median_ns_sum);
-    query_bind_text_or_null(&q, cell->digest);
-    query_bind_int(&q, row->digest_runs);
-    query_bind_int(&q, row->digest_iterations);
-    query_bind_text(&q, verdict_name(judgement->verdict));
-    query_bind_text(&q, judgement->reason);
-    query_bind_int(&q, changed_ms);
-    query_bind_int(&q, cell->id);
-    return query_run(&q, err);
-}
-
 static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
                                  const struct run_record *run,
                                  const struct run_digest *digests, int digest_count,
@@ -398,8 +345,8 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
     }
     *ret_verdict = judgement.verdict;
     *ret_changed = judgement.verdict != row.cell.verdict;
-    if (store_row(tx, &row, &judgement, *ret_changed ? now_ms : row.cell.changed_ms,
-                  err) != ERR_OK) {
+    if (cell_rows_store(tx, &row, &judgement, *ret_changed ? now_ms : row.cell.changed_ms,
+                        err) != ERR_OK) {
         return err->code;
     }
     if ((*ret_changed || row.cell.evidence.distinct_digests != digests_before) &&

@@ -243,43 +243,20 @@ static enum err_code compare_times(struct recompute *r, struct err *err)
     return ERR_OK;
 }
 
+#define COMPARE_INTEGER(column, member, what)                                            \
+    report(r, what, r->stored.member, r->fresh.member);
+#define COMPARE_TEXT(column, member, what)                                               \
+    report_text(r, what, r->stored.member, r->fresh.member);
+
 static void compare(struct recompute *r, const struct judgement *judgement)
 {
-    const struct cell *s = &r->stored.cell;
-    const struct cell *f = &r->fresh.cell;
+    const struct cell *stored = &r->stored.cell;
 
-    for (int i = 0; i < OUTCOME_COUNT; i++) {
-        report(r, outcome_name((enum outcome)i), s->evidence.runs[i],
-               f->evidence.runs[i]);
-    }
-    report(r, "iterations", s->evidence.iterations, f->evidence.iterations);
-    report(r, "distinct digests", s->evidence.distinct_digests,
-           f->evidence.distinct_digests);
-    report(r, "devices", s->evidence.devices, f->evidence.devices);
-    report(r, "runs under circumstances", s->evidence.disturbed, f->evidence.disturbed);
-    report(r, "runs under contention", s->evidence.contended, f->evidence.contended);
-    report(r, "runs that claim to be deterministic", s->evidence.claimed,
-           f->evidence.claimed);
-    report(r, "runs that say they are non-deterministic", s->evidence.warned,
-           f->evidence.warned);
-    report(r, "completed since the last failure", s->evidence.completed_since_failure,
-           f->evidence.completed_since_failure);
-    report(r, "last completed", s->evidence.last_completed_ms,
-           f->evidence.last_completed_ms);
-    report(r, "first run", s->first_ms, f->first_ms);
-    report(r, "last run", s->last_ms, f->last_ms);
-    report(r, "shortest iteration", s->min_ns, f->min_ns);
-    report(r, "longest iteration", s->max_ns, f->max_ns);
-    report(r, "sum of medians", s->median_ns_sum, f->median_ns_sum);
-    report(r, "runs of the most frequent digest", r->stored.digest_runs,
-           r->fresh.digest_runs);
-    report(r, "iterations of the most frequent digest", r->stored.digest_iterations,
-           r->fresh.digest_iterations);
-    report_text(r, "last failed run", r->stored.last_failed_run,
-                r->fresh.last_failed_run);
-    report_text(r, "digest", s->digest, f->digest);
-    report_text(r, "verdict", verdict_name(s->verdict), verdict_name(judgement->verdict));
-    report_text(r, "reason", s->reason, judgement->reason);
+    CELL_INTEGERS(COMPARE_INTEGER)
+    CELL_TEXTS(COMPARE_TEXT)
+    report_text(r, "verdict", verdict_name(stored->verdict),
+                verdict_name(judgement->verdict));
+    report_text(r, "reason", stored->reason, judgement->reason);
 }
 
 static enum err_code recompute_one(struct recompute *r, struct err *err)

@@ -3,39 +3,19 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "db/case_keys.h"
 #include "db/tx.h"
 
-/* The table's CHECK keeps other names out. */
-static enum verdict parse_verdict(const char *name)
+enum verdict cell_rows_take_verdict(struct query *q)
 {
     enum verdict verdict;
 
-    return verdict_parse(name, &verdict) == 0 ? verdict : VERDICT_UNMEASURED;
+    return verdict_parse(query_borrow_text(q), &verdict) == 0 ? verdict
+                                                              : VERDICT_UNMEASURED;
 }
 
-static void take_evidence(struct query *q, struct evidence *ret_evidence)
-{
-    static const enum outcome order[] = {
-        OUTCOME_COMPLETED, OUTCOME_UNSUPPORTED,   OUTCOME_TIMEOUT,
-        OUTCOME_CRASHED,   OUTCOME_OUT_OF_MEMORY, OUTCOME_LOST,
-        OUTCOME_INFRA,     OUTCOME_CANCELLED,     OUTCOME_INVALID,
-    };
-
-    _Static_assert(sizeof order / sizeof order[0] == OUTCOME_COUNT, "a column each");
-    for (int i = 0; i < OUTCOME_COUNT; i++) {
-        ret_evidence->runs[order[i]] = query_take_int(q);
-    }
-    ret_evidence->iterations = query_take_int(q);
-    ret_evidence->distinct_digests = query_take_int(q);
-    ret_evidence->devices = query_take_int(q);
-    ret_evidence->disturbed = query_take_int(q);
-    ret_evidence->contended = query_take_int(q);
-    ret_evidence->claimed = query_take_int(q);
-    ret_evidence->warned = query_take_int(q);
-    ret_evidence->completed_since_failure = query_take_int(q);
-    ret_evidence->last_completed_ms = query_take_int(q);
-}
+#define TAKE_INTEGER(column, member, what) ret_row->member = query_take_int(q);
+#define TAKE_TEXT(column, member, what)                                                  \
+    query_take_text(q, ret_row->member, sizeof ret_row->member);
 
 void cell_rows_take(struct query *q, struct cell_row *ret_row)
 {
@@ -44,23 +24,15 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row)
     cell->id = query_take_int(q);
     case_keys_take(q, &cell->key);
     cell->is_control = query_take_int(q);
+    query_take_text(q, ret_row->no_control, sizeof ret_row->no_control);
     query_take_text(q, cell->environment, sizeof cell->environment);
-    take_evidence(q, &cell->evidence);
-    cell->verdict = parse_verdict(query_borrow_text(q));
-    query_take_text(q, cell->reason, sizeof cell->reason);
-    cell->changed_ms = query_take_int(q);
-    cell->first_ms = query_take_int(q);
-    cell->last_ms = query_take_int(q);
-    cell->min_ns = query_take_int(q);
-    cell->max_ns = query_take_int(q);
-    cell->median_ns_sum = query_take_int(q);
-    query_take_text(q, cell->digest, sizeof cell->digest);
     ret_row->case_key = query_take_int(q);
     ret_row->environment = query_take_int(q);
-    query_take_text(q, ret_row->no_control, sizeof ret_row->no_control);
-    query_take_text(q, ret_row->last_failed_run, sizeof ret_row->last_failed_run);
-    ret_row->digest_runs = query_take_int(q);
-    ret_row->digest_iterations = query_take_int(q);
+    cell->verdict = cell_rows_take_verdict(q);
+    query_take_text(q, cell->reason, sizeof cell->reason);
+    cell->changed_ms = query_take_int(q);
+    CELL_INTEGERS(TAKE_INTEGER)
+    CELL_TEXTS(TAKE_TEXT)
 }
 
 enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row,
@@ -83,6 +55,29 @@ enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row
         return err->code;
     }
     return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "no cell %" PRId64, id);
+}
+
+#define SET_COLUMN(column, member, what)   #column " = ?, "
+#define SET_COLUMNS                        CELL_INTEGERS(SET_COLUMN) CELL_TEXTS(SET_COLUMN)
+#define BIND_INTEGER(column, member, what) query_bind_int(&q, row->member);
+#define BIND_TEXT(column, member, what)    query_bind_text_or_null(&q, row->member);
+
+enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
+                              const struct judgement *judgement, int64_t changed_ms,
+                              struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "UPDATE cell SET " SET_COLUMNS
+                "verdict = ?, reason = ?, changed_ms = ? WHERE id = ?");
+    CELL_INTEGERS(BIND_INTEGER)
+    CELL_TEXTS(BIND_TEXT)
+    query_bind_text(&q, verdict_name(judgement->verdict));
+    query_bind_text(&q, judgement->reason);
+    query_bind_int(&q, changed_ms);
+    query_bind_int(&q, row->cell.id);
+    return query_run(&q, err);
 }
 
 enum err_code cells_times_add(struct tx *tx, int64_t cell, int64_t median_ns,

@@ -8,6 +8,7 @@
 #include "daemon/base/err.h"
 #include "daemon/base/id.h"
 #include "daemon/jobs/cell.h"
+#include "db/case_keys.h"
 
 struct query;
 struct tx;
@@ -21,22 +22,64 @@ struct cell_row {
     int64_t digest_runs, digest_iterations; /* of cell.digest */
 };
 
+/* The integers of table cell: the column, its member of struct cell_row, and what fsck
+ * calls it.  Reading, storing and comparing follow this list. */
+#define CELL_INTEGERS(X)                                                                 \
+    X(completed, cell.evidence.runs[OUTCOME_COMPLETED], "completed")                     \
+    X(unsupported, cell.evidence.runs[OUTCOME_UNSUPPORTED], "unsupported")               \
+    X(timeout, cell.evidence.runs[OUTCOME_TIMEOUT], "timeout")                           \
+    X(crashed, cell.evidence.runs[OUTCOME_CRASHED], "crashed")                           \
+    X(out_of_memory, cell.evidence.runs[OUTCOME_OUT_OF_MEMORY], "out_of_memory")         \
+    X(lost, cell.evidence.runs[OUTCOME_LOST], "lost")                                    \
+    X(infra, cell.evidence.runs[OUTCOME_INFRA], "infra")                                 \
+    X(cancelled, cell.evidence.runs[OUTCOME_CANCELLED], "cancelled")                     \
+    X(invalid, cell.evidence.runs[OUTCOME_INVALID], "invalid")                           \
+    X(iterations, cell.evidence.iterations, "iterations")                                \
+    X(distinct_digests, cell.evidence.distinct_digests, "distinct digests")              \
+    X(devices, cell.evidence.devices, "devices")                                         \
+    X(disturbed, cell.evidence.disturbed, "runs under circumstances")                    \
+    X(contended, cell.evidence.contended, "runs under contention")                       \
+    X(claimed, cell.evidence.claimed, "runs that claim to be deterministic")             \
+    X(warned, cell.evidence.warned, "runs that say they are non-deterministic")          \
+    X(completed_since_failure, cell.evidence.completed_since_failure,                    \
+      "completed since the last failure")                                                \
+    X(last_completed_ms, cell.evidence.last_completed_ms, "last completed")              \
+    X(first_ms, cell.first_ms, "first run")                                              \
+    X(last_ms, cell.last_ms, "last run")                                                 \
+    X(min_ns, cell.min_ns, "shortest iteration")                                         \
+    X(max_ns, cell.max_ns, "longest iteration")                                          \
+    X(median_ns_sum, cell.median_ns_sum, "sum of medians")                               \
+    X(digest_runs, digest_runs, "runs of the most frequent digest")                      \
+    X(digest_iterations, digest_iterations, "iterations of the most frequent digest")
+
+/* Its texts; "" is NULL. */
+#define CELL_TEXTS(X)                                                                    \
+    X(last_failed_run, last_failed_run, "last failed run")                               \
+    X(digest, cell.digest, "digest")
+
+#define CELL_COLUMN(column, member, what) ", c." #column
+
 /* The columns that cell_rows_take reads, of cell c, case_key k and environment e. */
 #define CELL_ROW_COLUMNS                                                                 \
-    "c.id, k.workload, k.version, k.variant, k.size, k.dtype, k.seed, k.is_control,"     \
-    " e.id, c.completed, c.unsupported, c.timeout, c.crashed, c.out_of_memory, c.lost,"  \
-    " c.infra, c.cancelled, c.invalid, c.iterations, c.distinct_digests, c.devices,"     \
-    " c.disturbed, c.contended, c.claimed, c.warned,"                                    \
-    " c.completed_since_failure, c.last_completed_ms, c.verdict, c.reason,"              \
-    " c.changed_ms, c.first_ms, c.last_ms, c.min_ns, c.max_ns, c.median_ns_sum,"         \
-    " c.digest, c.case_key, c.environment, k.no_control, c.last_failed_run,"             \
-    " c.digest_runs, c.digest_iterations"
+    "c.id, " CASE_KEY_COLUMNS                                                            \
+    ", k.is_control, k.no_control, e.id, c.case_key, c.environment, c.verdict, "         \
+    "c.reason,"                                                                          \
+    " c.changed_ms" CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
+
+/* The next column, a verdict; the tables' CHECKs keep other names out. */
+enum verdict cell_rows_take_verdict(struct query *q);
 
 void cell_rows_take(struct query *q, struct cell_row *ret_row);
 
 /* ERR_NOT_FOUND. */
 enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row,
                              struct err *err);
+
+/* Stores the counts of ROW with JUDGEMENT, in one statement: between two a row could
+ * contradict itself. */
+enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
+                              const struct judgement *judgement, int64_t changed_ms,
+                              struct err *err);
 
 /* The histogram of the cell's times (daemon/evidence/times.h).
  *

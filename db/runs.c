@@ -226,14 +226,12 @@ enum err_code runs_asked(struct tx *tx, const char *id, char **ret_options,
     return query_end(&q, err);
 }
 
+#define RUN_COLUMN(name) ", r." #name
 #define RUN_COLUMNS                                                                      \
     "r.id, j.id, r.item, " CASE_KEY_COLUMNS                                              \
-    ", r.device, i.stack, e.id, r.cell,"                                                 \
-    " r.outcome, r.cause, r.intent_ms, r.started_ms, r.finished_ms, r.pid,"              \
-    " r.process_start, r.boot_id, r.iterations, r.distinct_digests, r.digest,"           \
-    " r.input_digest, r.weight_sum, r.loss, r.algorithm, r.claim, r.min_ns,"             \
-    " r.median_ns, r.max_ns, r.elements, r.bytes_hashed, r.device_read_back, r.wall_ns," \
-    " r.max_rss_kb, t.records, t.dropped, r.circumstances"
+    ", r.device, i.stack, e.id, r.cell, r.outcome, r.intent_ms, r.started_ms,"           \
+    " r.finished_ms, r.pid, r.process_start, r.boot_id, t.records, t.dropped,"           \
+    " r.circumstances" RUN_RESULTS(RUN_COLUMN, RUN_COLUMN, RUN_COLUMN)
 
 #define RUN_JOINS                                                                        \
     " CROSS JOIN job j ON j.number = r.job"                                              \
@@ -282,62 +280,34 @@ static const char GET[] =
     " FROM run r"
     " CROSS JOIN case_key k ON k.number = r.case_key" RUN_JOINS " WHERE r.id = ?";
 
-static void take_identity(struct query *q, struct run_record *ret_run)
+#define TAKE_INTEGER(name) ret_run->name = query_take_int(q);
+#define TAKE_TEXT(name)    query_take_text(q, ret_run->name, sizeof ret_run->name);
+
+static void take_run(struct query *q, struct run_record *ret_run)
 {
-    query_take_text(q, ret_run->id, sizeof ret_run->id);
-    query_take_text(q, ret_run->job, sizeof ret_run->job);
+    TAKE_TEXT(id)
+    TAKE_TEXT(job)
     ret_run->item = (int)query_take_int(q);
     case_keys_take(q, &ret_run->key);
-    query_take_text(q, ret_run->device, sizeof ret_run->device);
-    query_take_text(q, ret_run->stack, sizeof ret_run->stack);
-    query_take_text(q, ret_run->environment, sizeof ret_run->environment);
-    ret_run->cell = query_take_int(q);
+    TAKE_TEXT(device)
+    TAKE_TEXT(stack)
+    TAKE_TEXT(environment)
+    TAKE_INTEGER(cell)
     ret_run->finished = !query_next_is_null(q);
     /* The table's CHECK keeps other names out. */
     if (outcome_parse(query_borrow_text(q), &ret_run->outcome) != 0) {
         ret_run->outcome = OUTCOME_LOST;
     }
-    query_take_text(q, ret_run->cause, sizeof ret_run->cause);
-}
-
-static void take_process(struct query *q, struct run_record *ret_run)
-{
-    ret_run->intent_ms = query_take_int(q);
-    ret_run->started_ms = query_take_int(q);
-    ret_run->finished_ms = query_take_int(q);
-    ret_run->pid = query_take_int(q);
-    ret_run->process_start = query_take_int(q);
-    query_take_text(q, ret_run->boot_id, sizeof ret_run->boot_id);
-}
-
-static void take_results(struct query *q, struct run_record *ret_run)
-{
-    ret_run->iterations = query_take_int(q);
-    ret_run->distinct_digests = query_take_int(q);
-    query_take_text(q, ret_run->digest, sizeof ret_run->digest);
-    query_take_text(q, ret_run->input_digest, sizeof ret_run->input_digest);
-    query_take_text(q, ret_run->weight_sum, sizeof ret_run->weight_sum);
-    query_take_text(q, ret_run->loss, sizeof ret_run->loss);
-    query_take_text(q, ret_run->algorithm, sizeof ret_run->algorithm);
-    query_take_text(q, ret_run->claim, sizeof ret_run->claim);
-    ret_run->min_ns = query_take_int(q);
-    ret_run->median_ns = query_take_int(q);
-    ret_run->max_ns = query_take_int(q);
-    ret_run->elements = query_take_int(q);
-    ret_run->bytes_hashed = query_take_int(q);
-    query_take_text(q, ret_run->device_read_back, sizeof ret_run->device_read_back);
-    ret_run->wall_ns = query_take_int(q);
-    ret_run->max_rss_kb = query_take_int(q);
-    ret_run->trace_records = query_take_int(q);
-    ret_run->trace_dropped = query_take_int(q);
-    query_take_text(q, ret_run->circumstances, sizeof ret_run->circumstances);
-}
-
-static void take_run(struct query *q, struct run_record *ret_run)
-{
-    take_identity(q, ret_run);
-    take_process(q, ret_run);
-    take_results(q, ret_run);
+    TAKE_INTEGER(intent_ms)
+    TAKE_INTEGER(started_ms)
+    TAKE_INTEGER(finished_ms)
+    TAKE_INTEGER(pid)
+    TAKE_INTEGER(process_start)
+    TAKE_TEXT(boot_id)
+    TAKE_INTEGER(trace_records)
+    TAKE_INTEGER(trace_dropped)
+    TAKE_TEXT(circumstances)
+    RUN_RESULTS(TAKE_TEXT, TAKE_INTEGER, TAKE_INTEGER)
 }
 
 enum err_code runs_get(struct tx *tx, const char *id, struct run_record *ret_run,

@@ -95,4 +95,26 @@ enum err_code runs_telemetry(struct tx *tx, const char *id, char **ret_start,
 enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *ret_length,
                        int64_t *ret_written, struct err *err);
 
+/* Private to db/.  The columns of table run, and members of struct run_record, that the
+ * end of a run fills in.  TEXT: NULL for ""; COUNT: never NULL; NUMBER: NULL for 0.
+ * Reading and storing follow this list. */
+#define RUN_RESULTS(TEXT, COUNT, NUMBER)                                                 \
+    TEXT(cause)                                                                          \
+    COUNT(iterations)                                                                    \
+    COUNT(distinct_digests)                                                              \
+    TEXT(digest)                                                                         \
+    TEXT(input_digest)                                                                   \
+    TEXT(weight_sum)                                                                     \
+    TEXT(loss)                                                                           \
+    TEXT(algorithm)                                                                      \
+    TEXT(claim)                                                                          \
+    NUMBER(min_ns)                                                                       \
+    NUMBER(median_ns)                                                                    \
+    NUMBER(max_ns)                                                                       \
+    NUMBER(elements)                                                                     \
+    NUMBER(bytes_hashed)                                                                 \
+    TEXT(device_read_back)                                                               \
+    NUMBER(wall_ns)                                                                      \
+    NUMBER(max_rss_kb)
+
 #endif

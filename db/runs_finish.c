@@ -211,6 +211,12 @@ static enum err_code store_log(struct finishing *f, struct err *err)
     return query_run(&q, err);
 }
 
+#define SET_COLUMN(name)  ", " #name " = ?"
+#define SET_RESULTS       RUN_RESULTS(SET_COLUMN, SET_COLUMN, SET_COLUMN)
+#define BIND_TEXT(name)   query_bind_text_or_null(&q, run->name);
+#define BIND_COUNT(name)  query_bind_int(&q, run->name);
+#define BIND_NUMBER(name) query_bind_int_or_null(&q, run->name);
+
 static enum err_code store_run(struct finishing *f, struct err *err)
 {
     const struct run_record *run = &f->run;
@@ -218,35 +224,16 @@ static enum err_code store_run(struct finishing *f, struct err *err)
 
     query_begin(&q, f->tx,
                 "UPDATE run SET started_ms = ?, finished_ms = ?, environment = ?,"
-                " cell = ?, libraries = ?, outcome = ?, cause = ?, iterations = ?,"
-                " distinct_digests = ?, digest = ?, input_digest = ?, weight_sum = ?,"
-                " loss = ?, algorithm = ?, claim = ?, min_ns = ?, median_ns = ?,"
-                " max_ns = ?, elements = ?, bytes_hashed = ?, device_read_back = ?,"
-                " wall_ns = ?, max_rss_kb = ?, circumstances = ? WHERE id = ?");
+                " cell = ?, libraries = ?, outcome = ?,"
+                " circumstances = ?" SET_RESULTS " WHERE id = ?");
     query_bind_int_or_null(&q, run->started_ms);
     query_bind_int(&q, run->finished_ms);
     query_bind_int_or_null(&q, f->environment);
     query_bind_int_or_null(&q, run->cell);
     query_bind_int_or_null(&q, f->libraries);
     query_bind_text(&q, outcome_name(run->outcome));
-    query_bind_text_or_null(&q, run->cause);
-    query_bind_int(&q, run->iterations);
-    query_bind_int(&q, run->distinct_digests);
-    query_bind_text_or_null(&q, run->digest);
-    query_bind_text_or_null(&q, run->input_digest);
-    query_bind_text_or_null(&q, run->weight_sum);
-    query_bind_text_or_null(&q, run->loss);
-    query_bind_text_or_null(&q, run->algorithm);
-    query_bind_text_or_null(&q, run->claim);
-    query_bind_int_or_null(&q, run->min_ns);
-    query_bind_int_or_null(&q, run->median_ns);
-    query_bind_int_or_null(&q, run->max_ns);
-    query_bind_int_or_null(&q, run->elements);
-    query_bind_int_or_null(&q, run->bytes_hashed);
-    query_bind_text_or_null(&q, run->device_read_back);
-    query_bind_int_or_null(&q, run->wall_ns);
-    query_bind_int_or_null(&q, run->max_rss_kb);
     query_bind_text_or_null(&q, run->circumstances);
+    RUN_RESULTS(BIND_TEXT, BIND_COUNT, BIND_NUMBER)
     query_bind_text(&q, run->id);
     return query_run(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "run %s", run->id);
 }
