@@ -62,7 +62,9 @@ WSANFLAGS := $(if $(findstring thread,$(SAN)),,$(SANFLAGS))
 
 DAEMON_SRC := $(sort $(wildcard daemon/*.c daemon/*/*.c api/*.c api/*/*.c db/*.c) \
                 workloads/instruments/digest.c)
-WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/*/*.c))
+# What the worker needs of daemon/base: libc only.
+WORKER_BASE := daemon/base/nearest.c
+WORKER_SRC := $(sort $(wildcard workloads/*.c workloads/*/*.c)) $(WORKER_BASE)
 INSTRUMENTS_SRC := $(sort $(wildcard workloads/instruments/*.c))
 NVML_SRC   := $(sort $(wildcard cuda/nvml/*.c))
 FAKE_NVML_SRC := $(sort $(wildcard tests/fixtures/nvml/*.c))
@@ -76,13 +78,13 @@ CUDA_SRC   := $(sort $(wildcard cuda/*.cu cuda/*/*.cu))
 CUDA_C_SRC := $(sort $(wildcard cuda/*/*.c))
 TRY_LIBRARIES_SRC := $(wildcard tests/fixtures/cudnn/try_*.c) \
                 $(filter-out cuda/nvml/% cuda/cudnn/conv_%,$(CUDA_C_SRC)) \
-                workloads/instruments/digest.c $(addprefix workloads/worker/,families.c \
+                workloads/instruments/digest.c $(addprefix workloads/worker/,\
                 libraries.c emit.c tensor.c)
 CUDA_WORKER_SRC := $(filter cuda/worker/%,$(CUDA_SRC))
 SIM_SRC    := $(sort $(filter-out tests/simulator/test_%,$(wildcard tests/simulator/*.cpp)))
 SIM_SELFTEST_SRC := $(sort $(wildcard tests/simulator/*.cu))
 # What only the CPU backend needs.  The CPU's workloads stay: they define the operations.
-CPU_ONLY   := $(addprefix workloads/worker/,backend_cpu.c cpu_facts.c cpu_fill.c cpu_load.c)
+CPU_ONLY   := workloads/worker/backend_cpu.c
 EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
                 api/openapi.json tests/gpu/results/*.json))
 LAUNCH_SRC := daemon/agent/launch_main.c
@@ -154,8 +156,7 @@ $(B)/tests/cudasim-bandwidth: $(CUDA_LIB) $(B)/link.flags \
         $(call sim,$(BANDWIDTH_SRC) $(CUDA_WORKER_SRC) $(SIM_SRC))
 	$(Q)$(SIM_LINK) -lm
 $(B)/tests/test_cudasim: $(call sim,tests/simulator/test_cudasim.cpp) $(CUDA_LIB) \
-        $(call sim,$(CUDA_WORKER_SRC) $(SIM_SRC)) $(call obj,workloads/worker/cpu_fill.c) \
-        $(B)/link.flags
+        $(call sim,$(CUDA_WORKER_SRC) $(SIM_SRC)) $(B)/link.flags
 	$(Q)$(SIM_LINK) -lcmocka -lm
 # Static, so that setting limits and executing costs no dynamic linking.
 $(B)/reprod-launch: $(call obj,$(LAUNCH_SRC)) $(B)/link.flags
@@ -199,6 +200,7 @@ $(B)/reprod-fuzz: $(call obj,tests/fuzz/engine.c) $(FUZZ_LIB) $(DAEMON_LIB) $(B)
 	    $(filter %.o,$^) $(PKG_LIBS) -lm -lpthread
 
 $(B)/obj/workloads/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
+$(call obj,$(WORKER_BASE)): FLAGS = $(WSANFLAGS)
 $(B)/obj/tests/selftest/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/tests/bench/%.c.o: FLAGS = $(WSANFLAGS) $(PKG_CFLAGS) -fopenmp
 $(B)/obj/$(LAUNCH_SRC).o: FLAGS =

@@ -39,8 +39,8 @@ ROOMS = {
     "workloads": WORKER + ["workloads/" + room for room in
                            ("checkpoint", "onednn", "ranks", "train", "tuning")],
     "workloads/*": WORKER,
-    "cuda": ["workloads/*", "cuda/*", "workloads"],
-    "cuda/*": ["workloads/*", "cuda/*", "workloads"],
+    "cuda": ["workloads/*", "cuda/*", "workloads", "daemon/base"],
+    "cuda/*": ["workloads/*", "cuda/*", "workloads", "daemon/base"],
 }
 # Headers of libraries, and the folders that include them.
 LIBRARIES = [

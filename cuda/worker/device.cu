@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/worker/run.h"
-#include "workloads/worker/spelling.h"
+#include "daemon/base/nearest.h"
+#include "workloads/worker/ending.h"
 
 enum { DEVICES_MAX = 64 };
 
@@ -164,7 +164,7 @@ bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
     if (listed == 0)
         return true;
     snprintf(ret_message, BACKEND_MESSAGE_SIZE, "unknown device '%.128s'; nearest: '%s'",
-             id, spelling_nearest(id, names, listed));
+             id, nearest_of(id, names, listed));
     return false;
 }
 

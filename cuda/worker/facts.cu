@@ -6,7 +6,7 @@
 
 #include "cuda/nvml/device_facts.h"
 #include "cuda/worker/device.h"
-#include "workloads/worker/facts.h"
+#include "workloads/worker/environment.h"
 
 #ifdef REPROD_CUDASIM
 static const char driver_file[] = "";

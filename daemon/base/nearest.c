@@ -1,5 +1,6 @@
 #include "daemon/base/nearest.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,18 +31,29 @@ static int edit_distance(const char *a, const char *b)
     return row[width];
 }
 
-const char *nearest_name(const char *name, const char *const *names, int count)
+/* The first of the nearest, if that is nearer than LIMIT. */
+static const char *nearer_than(int limit, const char *name, const char *const *names,
+                               int count)
 {
     const char *best = NULL;
-    int best_distance = (int)strlen(name) / 3 + 2;
 
     for (int i = 0; i < count; i++) {
         int distance = edit_distance(name, names[i]);
 
-        if (distance < best_distance) {
-            best_distance = distance;
+        if (distance < limit) {
+            limit = distance;
             best = names[i];
         }
     }
     return best;
+}
+
+const char *nearest_name(const char *name, const char *const *names, int count)
+{
+    return nearer_than((int)strlen(name) / 3 + 2, name, names, count);
+}
+
+const char *nearest_of(const char *name, const char *const *names, int count)
+{
+    return nearer_than(INT_MAX, name, names, count);
 }

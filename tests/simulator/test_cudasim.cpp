@@ -18,7 +18,7 @@ extern "C" {
 #include "cuda/worker/fill.h"
 #include "workloads/instruments/bits.h"
 #include "workloads/instruments/exact_sum.h"
-#include "workloads/worker/cpu_fill.h"
+#include "workloads/worker/fill_block.h"
 
 static const int64_t lengths[] = { 1,    2,    3,    31,    63,    255,
                                    1023, 1024, 1025, 16384, 16385, 100003 };
@@ -89,7 +89,8 @@ static void check_fill(struct tensor *t)
         if (is_integer(t->dtype) && fill != FILL_INDEX)
             continue;
         fill_tensor(&run, t, &filling);
-        cpu_fill(&run, &host, &filling);
+        for (int64_t i = 0; i < fill_blocks(&host, &filling, tensor_elements(&host)); i++)
+            fill_block(&host, &filling, i, tensor_elements(&host));
         assert_memory_equal(t->data, host.data, bytes);
         expect_same(t);
     }

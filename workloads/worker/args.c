@@ -2,14 +2,13 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "workloads/worker/args_circumstances.h"
-#include "workloads/worker/args_probes.h"
-#include "workloads/worker/spelling.h"
-#include "workloads/worker/validate.h"
+#include "daemon/base/nearest.h"
 
-enum { ITERATIONS_DEFAULT = 10, ITERATIONS_MAX = 1000 };
+enum { ITERATIONS_DEFAULT = 10, ITERATIONS_MAX = 1000, PATTERN_DIGITS = 8 };
+static const uint64_t STEP_MAX = 1000000000000;
 
 static const struct {
     const char *option;
@@ -87,7 +86,7 @@ static bool refuse_option(struct reading *reading, const char *word)
         names[OPTION_COUNT + i] = commands[i].option;
     }
     return refuse(reading, "unknown option '%.128s'; nearest: '%s'", word,
-                  spelling_nearest(word, names, COUNT_OF(names)));
+                  nearest_of(word, names, COUNT_OF(names)));
 }
 
 static bool read_command(struct reading *reading, const char *word, bool *ret_is_command)
@@ -143,9 +142,31 @@ static bool read_words(struct reading *reading, int argc, char *const *argv)
     return true;
 }
 
-static bool parse_decimal(const char *text, uint64_t *ret_value)
+/* Reads the decimal digits at TEXT: no sign, no space, no base.  Returns where they end;
+ * NULL when there are none or the value is above MAXIMUM. */
+static const char *decimal_digits(const char *text, uint64_t maximum, uint64_t *ret_value)
 {
-    const char *end = args_decimal(text, UINT64_MAX, ret_value);
+    uint64_t value = 0;
+    const char *end = text;
+
+    for (; *end >= '0' && *end <= '9'; end++) {
+        uint64_t digit = (uint64_t)(*end - '0');
+
+        if (value > maximum / 10 || (value == maximum / 10 && digit > maximum % 10)) {
+            return NULL;
+        }
+        value = 10 * value + digit;
+    }
+    if (end == text) {
+        return NULL;
+    }
+    *ret_value = value;
+    return end;
+}
+
+static bool parse_decimal(const char *text, uint64_t maximum, uint64_t *ret_value)
+{
+    const char *end = decimal_digits(text, maximum, ret_value);
 
     return end && *end == '\0';
 }
@@ -159,7 +180,7 @@ static bool read_count(struct reading *reading, enum option option, int maximum,
     if (!text) {
         return true;
     }
-    if (!parse_decimal(text, &value) || value < 1 || value > (uint64_t)maximum) {
+    if (!parse_decimal(text, (uint64_t)maximum, &value) || value < 1) {
         return refuse(reading, "%s is '%.128s', not a number in 1 .. %d",
                       option_names[option], text, maximum);
     }
@@ -171,7 +192,7 @@ static bool read_seed(struct reading *reading)
 {
     const char *text = reading->values[OPTION_SEED];
 
-    if (text && !parse_decimal(text, &reading->args->seed)) {
+    if (text && !parse_decimal(text, UINT64_MAX, &reading->args->seed)) {
         return refuse(reading, "--seed is '%.128s', not a number in 0 .. 2^64-1", text);
     }
     return true;
@@ -204,7 +225,7 @@ static int choose(struct reading *reading, const char *what, const char *name,
         }
     }
     refuse(reading, "unknown %s '%.128s' of workload '%s'; nearest: '%s'", what, name,
-           reading->args->workload->name, spelling_nearest(name, names, count));
+           reading->args->workload->name, nearest_of(name, names, count));
     return -1;
 }
 
@@ -252,35 +273,149 @@ static bool read_place(struct reading *reading)
                       &reading->args->threads);
 }
 
+static bool parse_poison(const char *text, struct circumstances *c)
+{
+    c->is_poisoned = true;
+    if (strcmp(text, "random") == 0) {
+        c->pattern = (uint32_t)circumstances_random();
+        return true;
+    }
+    c->pattern = (uint32_t)strtoul(text, NULL, 16);
+    return strlen(text) == PATTERN_DIGITS &&
+           strspn(text, "0123456789abcdef") == PATTERN_DIGITS;
+}
+
+static bool parse_jitter(const char *text, struct circumstances *c)
+{
+    c->is_jittered = true;
+    if (strcmp(text, "random") == 0) {
+        c->jitter = circumstances_random();
+        return true;
+    }
+    return parse_decimal(text, UINT64_MAX, &c->jitter);
+}
+
+/* Draws what is random. */
+static bool read_circumstances(struct reading *reading)
+{
+    struct circumstances *c = &reading->args->circumstances;
+    const char *poison = reading->values[OPTION_POISON];
+    const char *jitter = reading->values[OPTION_JITTER];
+
+    if (!read_count(reading, OPTION_CONTENTION, CONTENTION_MAX, &c->contention)) {
+        return false;
+    }
+    if (poison && !parse_poison(poison, c)) {
+        return refuse(reading,
+                      "--memory-poison is '%.128s', neither 'random' nor %d hex digits",
+                      poison, PATTERN_DIGITS);
+    }
+    if (jitter && !parse_jitter(jitter, c)) {
+        return refuse(reading,
+                      "--allocation-jitter is '%.128s', neither 'random' nor a number in "
+                      "0 .. 2^64-1",
+                      jitter);
+    }
+    return true;
+}
+
 static bool read_request(struct reading *reading)
 {
     struct args *args = reading->args;
-    const struct args_circumstances circumstances = {
-        .contention = reading->values[OPTION_CONTENTION],
-        .poison = reading->values[OPTION_POISON],
-        .jitter = reading->values[OPTION_JITTER],
-    };
 
     args->seed = 1;
     args->iterations = ITERATIONS_DEFAULT;
     return read_workload(reading) && read_case(reading) && read_seed(reading) &&
            read_count(reading, OPTION_ITERATIONS, ITERATIONS_MAX, &args->iterations) &&
-           args_circumstances_parse(&circumstances, &args->circumstances,
-                                    reading->message) &&
-           read_place(reading);
+           read_circumstances(reading) && read_place(reading);
+}
+
+static bool parse_steps(const char *text, struct probes_request *request)
+{
+    uint64_t first = 0, last = 0;
+    const char *end = decimal_digits(text, STEP_MAX, &first);
+
+    if (!end || *end != '-') {
+        return false;
+    }
+    end = decimal_digits(end + 1, STEP_MAX, &last);
+    if (!end || *end != '\0' || first > last) {
+        return false;
+    }
+    request->first_step = (int64_t)first;
+    request->last_step = (int64_t)last;
+    return true;
+}
+
+static bool place_allowed(const char *place)
+{
+    return place[0] && strlen(place) <= PROBES_PLACE_MAX;
+}
+
+static bool parse_capture(const char *text, int iterations,
+                          struct probes_request *request)
+{
+    uint64_t iteration, step;
+    const char *end = decimal_digits(text, (uint64_t)iterations - 1, &iteration);
+
+    if (!end || *end != ':') {
+        return false;
+    }
+    end = decimal_digits(end + 1, STEP_MAX, &step);
+    if (!end || *end != ':' || !place_allowed(end + 1)) {
+        return false;
+    }
+    request->capture = true;
+    request->capture_iteration = (int)iteration;
+    request->capture_step = (int64_t)step;
+    request->capture_place = end + 1;
+    return true;
+}
+
+static bool parse_every(const char *text, struct probes_request *request)
+{
+    uint64_t every = 0;
+    const char *end = text ? decimal_digits(text, STEP_MAX, &every) : "";
+
+    request->every = (int64_t)every;
+    return end && *end == '\0';
 }
 
 static bool read_probes(struct reading *reading)
 {
-    const struct args_probes texts = {
-        .probes = reading->values[OPTION_PROBES],
-        .names = reading->values[OPTION_PROBE_NAMES],
-        .steps = reading->values[OPTION_PROBE_STEPS],
-        .capture = reading->values[OPTION_CAPTURE],
-    };
-    struct args *args = reading->args;
+    const char *probes = reading->values[OPTION_PROBES];
+    const char *names = reading->values[OPTION_PROBE_NAMES];
+    const char *steps = reading->values[OPTION_PROBE_STEPS];
+    const char *capture = reading->values[OPTION_CAPTURE];
+    int iterations = reading->args->iterations;
+    struct probes_request *r = &reading->args->probes;
 
-    return args_probes_parse(&texts, args->iterations, &args->probes, reading->message);
+    *r = (struct probes_request){ .last_step = INT64_MAX, .names = names };
+    if (!parse_every(probes, r)) {
+        return refuse(reading,
+                      "--probes is '%.128s', not a number of steps (1: each, 0: none)",
+                      probes);
+    }
+    if (r->every == 0 && (names || steps)) {
+        return refuse(reading,
+                      "option '%s' says which probes, but --probes asks for none",
+                      names ? "--probe-names" : "--probe-steps");
+    }
+    if (names && !place_allowed(names)) {
+        return refuse(reading, "--probe-names is empty or longer than %d bytes",
+                      PROBES_PLACE_MAX);
+    }
+    if (steps && !parse_steps(steps, r)) {
+        return refuse(reading, "--probe-steps is '%.128s', not two numbers as in '10-20'",
+                      steps);
+    }
+    if (capture && !parse_capture(capture, iterations, r)) {
+        return refuse(reading,
+                      "--capture is '%.128s', not ITERATION:STEP:PLACE with an iteration "
+                      "below %d",
+                      capture, iterations);
+    }
+    return true;
 }
 
 static bool refuse_probes(struct reading *reading)

@@ -98,10 +98,6 @@ struct backend {
     __attribute__((used, section("reprod_backends")))                                    \
     const struct backend *const b##_backend_registered = &b
 
-/* The backend of this worker.  NULL, after one line to DEFECTS, unless there is exactly
- * one. */
-const struct backend *backend_linked(FILE *defects);
-
 #ifdef __cplusplus
 }
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "workloads/worker/facts.h"
+#include "workloads/worker/environment.h"
 #include "workloads/worker/libraries.h"
 #include "workloads/worker/status.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "workloads/instruments/exact_sum.h"
 #include "workloads/instruments/half.h"
-#include "workloads/worker/check_instruments.h"
 #include "workloads/worker/run.h"
 #include "workloads/worker/status.h"
 
@@ -72,6 +72,53 @@ struct deviation check_compare(enum dtype dtype, const void *data, int64_t eleme
         }
     }
     return worst;
+}
+
+struct reading reading_of_device(struct run *run, const struct tensor *tensor)
+{
+    struct reading reading = {
+        .digest = run->backend->digest(run, tensor),
+        .sum = run->backend->exact_sum(run, tensor),
+    };
+
+    return reading;
+}
+
+struct reading reading_of_copy(const struct tensor *tensor, const void *copy)
+{
+    struct exact_sum sum;
+
+    exact_sum_init(&sum);
+    exact_sum_add(&sum, (int)tensor->dtype, copy, tensor_elements(tensor));
+    struct reading reading = {
+        .digest = digest_tensor(copy, (int)tensor->dtype, dtype_bytes(tensor->dtype),
+                                tensor->rank, tensor->shape, 1),
+        .sum = exact_sum_round(&sum),
+    };
+    return reading;
+}
+
+static uint64_t bits(double value)
+{
+    uint64_t word;
+
+    memcpy(&word, &value, sizeof(word));
+    return word;
+}
+
+bool reading_equal(struct reading a, struct reading b)
+{
+    return digest_equal(a.digest, b.digest) && bits(a.sum) == bits(b.sum);
+}
+
+/* Adds both, and whether they agree, to the open object of an output. */
+static void reading_emit(struct emit *emit, struct reading device, struct reading copy)
+{
+    emit_digest(emit, "digest", device.digest);
+    emit_digest(emit, "digest_of_copy", copy.digest);
+    emit_bits(emit, "weight_sum", device.sum);
+    emit_bits(emit, "weight_sum_of_copy", copy.sum);
+    emit_bool(emit, "instruments_ok", reading_equal(device, copy));
 }
 
 static void *host_copy(struct run *run, const struct tensor *tensor)

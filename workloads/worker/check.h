@@ -4,6 +4,8 @@
 #ifndef WORKLOADS_WORKER_CHECK_H
 #define WORKLOADS_WORKER_CHECK_H
 
+#include <stdbool.h>
+
 #include "workloads/worker/args.h"
 #include "workloads/worker/backend.h"
 
@@ -21,6 +23,21 @@ struct deviation {
 /* Compares the ELEMENTS host values of DTYPE at DATA. */
 struct deviation check_compare(enum dtype dtype, const void *data, int64_t elements,
                                const double *expected, const double *bound);
+
+/* What the instruments say of one tensor. */
+struct reading {
+    struct digest digest;
+    double sum; /* exact, rounded once */
+};
+
+/* Read on the device, as in a run. */
+struct reading reading_of_device(struct run *run, const struct tensor *tensor);
+
+/* Computed anew, on the host, of COPY: the tensor's elements in the host's memory. */
+struct reading reading_of_copy(const struct tensor *tensor, const void *copy);
+
+/* Bit for bit; NaNs are equal where their bits are. */
+bool reading_equal(struct reading a, struct reading b);
 
 /* Prints one JSON object to standard output; returns the exit status (status.h). */
 int check_run(const struct args *args, const struct backend *backend);

@@ -7,7 +7,11 @@
  *     emit_array_end(e);
  *     error = emit_end(e);            // {"event":"iteration","list":[1]}
  *
- * A line is built in memory and leaves in one write(2).  The caller keeps keys unique. */
+ * A line is built in memory and leaves in one write(2).  The caller keeps keys unique.
+ *
+ * Not daemon/base/json_out: a worker must say how its run ended also when there is no
+ * memory left, so a line has its place from the start and an end; and the bytes of a line
+ * are stored (control characters as \u00XX, a byte that is not UTF-8 as \ufffd). */
 #ifndef WORKLOADS_WORKER_EMIT_H
 #define WORKLOADS_WORKER_EMIT_H
 

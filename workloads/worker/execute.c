@@ -1,6 +1,9 @@
 #include "workloads/worker/execute.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +11,13 @@
 
 #include "workloads/worker/circumstances.h"
 #include "workloads/worker/environment.h"
-#include "workloads/worker/families.h"
 #include "workloads/worker/libraries.h"
 #include "workloads/worker/load.h"
 #include "workloads/worker/probes.h"
 #include "workloads/worker/run.h"
 #include "workloads/worker/status.h"
 
-enum { PROTOCOL_VERSION = 1 };
+enum { PROTOCOL_VERSION = 1, RESULT_FD_DEFAULT = 3 };
 
 /* The run of this process.  `run` comes first: hooks hand back a pointer to it. */
 static struct execution {
@@ -28,6 +30,46 @@ static struct execution {
     int64_t bytes_hashed;
     int libraries; /* mapped when the start event was sent */
 } execution;
+
+static int requested_fd(FILE *log)
+{
+    const char *text = getenv("REPROD_RESULT_FD");
+
+    if (!text) {
+        return RESULT_FD_DEFAULT;
+    }
+    char *end;
+    errno = 0;
+    long fd = strtol(text, &end, 10);
+    if (errno || end == text || *end || fd < 0 || fd > INT_MAX) {
+        fprintf(log, "reprod-worker: REPROD_RESULT_FD is '%s', not a descriptor number\n",
+                text);
+        return -1;
+    }
+    return (int)fd;
+}
+
+int result_fd(FILE *log)
+{
+    int fd = requested_fd(log);
+
+    if (fd < 0) {
+        return -1;
+    }
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+        fprintf(
+            log,
+            "reprod-worker: descriptor %d is not open for writing; the events of a run "
+            "go there (in a shell: %d>&1)\n",
+            fd, fd);
+        return -1;
+    }
+    if (fd > STDERR_FILENO) {
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
+    return fd;
+}
 
 static void begin_event(struct execution *x, const char *event)
 {
@@ -135,9 +177,9 @@ static void send_end(struct execution *x, const char *outcome, const char *cause
 
 static void refuse_mixed_libraries(struct execution *x)
 {
-    char cause[FAMILIES_CAUSE_SIZE];
+    char cause[LIBRARIES_CAUSE_SIZE];
 
-    if (families_mixed(cause)) {
+    if (libraries_mixed(cause)) {
         run_infra(&x->run, "%s", cause);
     }
 }

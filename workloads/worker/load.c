@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "workloads/worker/circumstances.h"
-#include "workloads/worker/run.h"
 #include "workloads/worker/self.h"
 #include "workloads/worker/status.h"
 
@@ -32,12 +31,12 @@ static bool is_wanted(void)
     return poll(&input, 1, 0) == 0;
 }
 
-int load_run(const struct args *args, const struct backend *backend)
+int load_run(int threads, const struct backend *backend)
 {
     static struct run run;
 
     self_begin("reprod-load");
-    run = (struct run){ .threads = args->threads, .backend = backend };
+    run = (struct run){ .threads = threads, .backend = backend };
     backend->open(&run);
     backend->load(&run);
     puts(ready);

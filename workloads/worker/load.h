@@ -7,7 +7,6 @@
 #ifndef WORKLOADS_WORKER_LOAD_H
 #define WORKLOADS_WORKER_LOAD_H
 
-#include "workloads/worker/args.h"
 #include "workloads/worker/backend.h"
 
 #ifdef __cplusplus
@@ -26,10 +25,10 @@ void load_check(struct run *run);
 /* Ends and reaps them. */
 void load_stop(void);
 
-/* --load: what such a process does, until its standard input ends.  The device is chosen.
- * Returns the exit status; exits with STATUS_UNCHECKED, after one line with the cause to
- * standard output, when the device fails. */
-int load_run(const struct args *args, const struct backend *backend);
+/* --load: what such a process does, with THREADS, until its standard input ends.  The
+ * device is chosen. Returns the exit status; exits with STATUS_UNCHECKED, after one line
+ * with the cause to standard output, when the device fails. */
+int load_run(int threads, const struct backend *backend);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,6 @@
 #include "workloads/worker/libraries.h"
 #include "workloads/worker/load.h"
 #include "workloads/worker/registry.h"
-#include "workloads/worker/result_fd.h"
 #include "workloads/worker/resume.h"
 #include "workloads/worker/status.h"
 
@@ -74,7 +73,7 @@ static int compute(const struct args *args, const struct backend *backend)
     case ARGS_RESUME:
         return resume_run(args, backend);
     case ARGS_LOAD:
-        return load_run(args, backend);
+        return load_run(args->threads, backend);
     default:
         return check_run(args, backend);
     }

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "workloads/shared/probing.h"
 #include "workloads/worker/backend.h"
-#include "workloads/worker/capture.h"
-#include "workloads/worker/run.h"
+#include "workloads/worker/ending.h"
 
 enum {
     /* What a record may add to a line: a place of which each byte is escaped, two digests
@@ -34,6 +34,212 @@ void probes_flush(struct probes *probes)
     }
 }
 
+static struct tensor tensor_of(const struct probe_value *value)
+{
+    return (struct tensor){ .name = value->name ? value->name : "",
+                            .dtype = value->dtype,
+                            .rank = 1,
+                            .shape = { value->elements },
+                            .data = (void *)value->data };
+}
+
+/* What is remembered of VALUE if it is an input, which does not change as long as the run
+ * lasts; NULL when it is none. */
+static struct probes_input *input_of(struct run *run, const struct probe_value *value)
+{
+    for (int i = 0; i < run->input_count; i++) {
+        const struct tensor *input = &run->inputs[i];
+
+        if (input->data == value->data && input->dtype == value->dtype &&
+            tensor_elements(input) == value->elements) {
+            return &run->probes->inputs[i];
+        }
+    }
+    return NULL;
+}
+
+/* Borrowed: valid until the next value is remembered.  NULL: not hashed yet. */
+static const struct digest *remembered(struct run *run, const struct probe_value *value)
+{
+    const struct probes_input *input = input_of(run, value);
+
+    if (input) {
+        return input->hashed ? &input->digest : NULL;
+    }
+    for (int i = 0; i < run->probes->hashed_count; i++) {
+        const struct probes_hashed *h = &run->probes->hashed[i];
+
+        if (h->data == value->data && h->elements == value->elements &&
+            h->dtype == value->dtype) {
+            return &h->digest;
+        }
+    }
+    return NULL;
+}
+
+static void remember(struct run *run, const struct probe_value *value,
+                     struct digest digest)
+{
+    struct probes *probes = run->probes;
+    struct probes_input *input = input_of(run, value);
+
+    if (input) {
+        *input = (struct probes_input){ .hashed = true, .digest = digest };
+    } else if (probes->hashed_count < PROBES_HASHED_MAX) {
+        probes->hashed[probes->hashed_count++] = (struct probes_hashed){
+            .data = value->data,
+            .elements = value->elements,
+            .dtype = value->dtype,
+            .digest = digest,
+        };
+    }
+}
+
+static struct digest value_digest(struct run *run, const struct probe_value *value)
+{
+    const struct digest *known = remembered(run, value);
+
+    if (known) {
+        return *known;
+    }
+    struct tensor tensor = tensor_of(value);
+    struct digest digest = run->backend->digest(run, &tensor);
+    remember(run, value, digest);
+    /* cppcheck-suppress returnDanglingLifetime -- a digest holds no pointer */
+    return digest;
+}
+
+/* The digest of a list (PROTOCOL.md): zeros of none, that of its value of one, else all
+ * combined. */
+static struct digest list_digest(struct run *run, const struct probe_value *values,
+                                 int count)
+{
+    struct digest parts[RUN_TENSORS_MAX];
+
+    if (count < 0 || count > RUN_TENSORS_MAX) {
+        run_defect(run, "a probe of %d values, more than %d", count, RUN_TENSORS_MAX);
+    }
+    if (count == 0) {
+        return (struct digest){ 0 };
+    }
+    for (int i = 0; i < count; i++) {
+        parts[i] = value_digest(run, &values[i]);
+    }
+    return count == 1 ? parts[0] : digest_combine(parts, count);
+}
+
+/* Hashes COUNT values at once for the run_probe calls that follow in the stretch. */
+static void hash_all(struct run *run, const struct probe_value *values, int count)
+{
+    struct tensor tensors[PROBES_HASHED_MAX];
+    struct digest digests[PROBES_HASHED_MAX];
+    int which[PROBES_HASHED_MAX];
+    int unknown = 0;
+
+    if (!run->backend->digests) {
+        return;
+    }
+    for (int i = 0; i < count && unknown < PROBES_HASHED_MAX; i++) {
+        if (!remembered(run, &values[i])) {
+            which[unknown] = i;
+            tensors[unknown++] = tensor_of(&values[i]);
+        }
+    }
+    run->probes->computed_ms += run->backend->timer_stop(run);
+    run->backend->digests(run, tensors, unknown, digests);
+    for (int i = 0; i < unknown; i++) {
+        remember(run, &values[which[i]], digests[i]);
+    }
+    run->backend->timer_start(run);
+}
+
+/* The values of a place: one list of a record. */
+struct capture_list {
+    const struct probe_value *values; /* borrowed */
+    int count;
+};
+
+/* Where a captured tensor belongs. */
+struct capture {
+    int64_t step;
+    const char *place, *role; /* role: "in" or "out" */
+    int index;
+};
+
+static void chunk_send(struct run *run, const struct capture *capture,
+                       const struct tensor *tensor, int64_t offset, int64_t captured)
+{
+    static unsigned char host[PROBES_CHUNK];
+    struct emit *emit = &run->probes->emit;
+    int64_t left = captured - offset;
+    size_t count = (size_t)(left < PROBES_CHUNK ? left : PROBES_CHUNK);
+
+    if (count > 0) {
+        run->backend->download(run, host, (const char *)tensor->data + offset, count);
+    }
+    emit_begin(emit);
+    emit_string(emit, "event", "tensor");
+    emit_int(emit, "i", run->iteration);
+    emit_int(emit, "step", capture->step);
+    emit_string(emit, "place", capture->place);
+    emit_string(emit, "role", capture->role);
+    emit_int(emit, "index", capture->index);
+    emit_string(emit, "name", tensor->name);
+    emit_string(emit, "dtype", dtype_name(tensor->dtype));
+    emit_array(emit, "shape");
+    emit_int(emit, NULL, tensor->shape[0]);
+    emit_array_end(emit);
+    emit_int(emit, "bytes_total",
+             tensor_elements(tensor) * (int64_t)dtype_bytes(tensor->dtype));
+    emit_int(emit, "captured_bytes", captured);
+    emit_int(emit, "offset", offset);
+    emit_base64(emit, "data", host, count);
+    emit_send(emit);
+}
+
+/* The bytes of VALUE, or as many of them as one tensor may have. */
+static int64_t value_bytes(const struct probe_value *value)
+{
+    int64_t bytes = value->elements * (int64_t)dtype_bytes(value->dtype);
+
+    return bytes < PROBES_TENSOR_MAX ? bytes : PROBES_TENSOR_MAX;
+}
+
+static void list_send(struct run *run, struct capture capture, struct capture_list list,
+                      int64_t room)
+{
+    for (capture.index = 0; capture.index < list.count; capture.index++) {
+        const struct probe_value *value = &list.values[capture.index];
+        struct tensor tensor = tensor_of(value);
+        int64_t wanted = value_bytes(value);
+        int64_t captured = wanted < room ? wanted : room;
+        int64_t offset = 0;
+
+        room -= captured;
+        do {
+            chunk_send(run, &capture, &tensor, offset, captured);
+            offset += PROBES_CHUNK;
+        } while (offset < captured);
+    }
+}
+
+/* Writes what PLACE of STEP read and wrote, as events; no line is open.  What it read
+ * gets the room that what it wrote leaves. */
+static void capture_place(struct run *run, int64_t step, const char *place,
+                          struct capture_list in, struct capture_list out)
+{
+    struct capture capture = { .step = step, .place = place, .role = "in" };
+    int64_t kept = 0; /* for OUT, without which nobody sees what differs */
+
+    for (int i = 0; i < out.count; i++) {
+        kept += value_bytes(&out.values[i]);
+    }
+    kept = kept < PROBES_CAPTURED_MAX ? kept : PROBES_CAPTURED_MAX;
+    list_send(run, capture, in, PROBES_CAPTURED_MAX - kept);
+    capture.role = "out";
+    list_send(run, capture, out, kept);
+}
+
 static bool step_recorded(const struct probes_request *request, int64_t step)
 {
     return request->every > 0 && step >= request->first_step &&
@@ -57,15 +263,6 @@ bool run_probing(const struct run *run, int64_t step)
     run->probes->hashed_count = 0;
     run->probes->step = step;
     return step_recorded(&run->probes->request, step) || step_captured(run, step);
-}
-
-struct tensor probes_tensor(const struct probe_value *value)
-{
-    return (struct tensor){ .name = value->name ? value->name : "",
-                            .dtype = value->dtype,
-                            .rank = 1,
-                            .shape = { value->elements },
-                            .data = (void *)value->data };
 }
 
 static void line_begin(struct probes *probes, int iteration, int64_t step)
@@ -121,7 +318,8 @@ static bool place_captured(const struct run *run, int64_t step, const char *plac
            strcmp(place, run->probes->request.capture_place) == 0;
 }
 
-bool probes_want(const struct run *run, int64_t step, const char *place)
+/* Whether run_probe would record PLACE of STEP, or capture it. */
+static bool place_matters(const struct run *run, int64_t step, const char *place)
 {
     return place_captured(run, step, place) ||
            (run->probes->records < PROBES_RECORDS_MAX && place_wanted(run, step, place));
@@ -149,8 +347,8 @@ void run_probe(struct run *run, int64_t step, const char *place,
                    (long long)step);
     }
     probes->computed_ms += run->backend->timer_stop(run);
-    struct digest read = probes_list_digest(run, in, in_count);
-    record_add(run, step, place, read, probes_list_digest(run, out, out_count));
+    struct digest read = list_digest(run, in, in_count);
+    record_add(run, step, place, read, list_digest(run, out, out_count));
     if (captured) {
         probes_flush(probes);
         probes->captured = true;
@@ -191,4 +389,52 @@ double probes_iteration_end(struct run *run, double milliseconds)
     probes->computed_ms = 0;
     probes->step = 0;
     return computed;
+}
+
+static int values_take(const struct probe_value *values, const int *indices,
+                       struct probe_value ret_values[PLACE_VALUES_MAX])
+{
+    int count = 0;
+
+    for (; count < PLACE_VALUES_MAX && indices[count]; count++) {
+        ret_values[count] = values[indices[count]];
+    }
+    return count;
+}
+
+static void mark(const int *indices, bool marks[PLACES_VALUES_MAX])
+{
+    for (int i = 0; i < PLACE_VALUES_MAX && indices[i]; i++) {
+        marks[indices[i]] = true;
+    }
+}
+
+void places_probe(struct run *run, int64_t step, const struct probe_value *values,
+                  const struct place *places, int count)
+{
+    bool marks[PLACES_VALUES_MAX] = { false };
+    struct probe_value needed[PLACES_VALUES_MAX];
+    int needed_count = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (place_matters(run, step, places[i].name)) {
+            mark(places[i].in, marks);
+            mark(places[i].out, marks);
+        }
+    }
+    for (int i = 1; i < PLACES_VALUES_MAX; i++) {
+        if (marks[i]) {
+            needed[needed_count++] = values[i];
+        }
+    }
+    if (needed_count > 0) {
+        hash_all(run, needed, needed_count);
+    }
+    for (int i = 0; i < count; i++) {
+        struct probe_value in[PLACE_VALUES_MAX], out[PLACE_VALUES_MAX];
+        int in_count = values_take(values, places[i].in, in);
+        int out_count = values_take(values, places[i].out, out);
+
+        run_probe(run, step, places[i].name, in, in_count, out, out_count);
+    }
 }

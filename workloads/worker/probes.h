@@ -80,21 +80,6 @@ double probes_iteration_end(struct run *run, double milliseconds);
 /* Writes the records made so far.  For a run that ends early. */
 void probes_flush(struct probes *probes);
 
-/* Whether run_probe would record PLACE of STEP, or capture it. */
-bool probes_want(const struct run *run, int64_t step, const char *place);
-
-/* Hashes COUNT values at once for the run_probe calls that follow in the stretch.  RUN
- * has probes. */
-void probes_hash(struct run *run, const struct probe_value *values, int count);
-
-/* The digest of a list (PROTOCOL.md): zeros of none, that of its value of one, else all
- * combined. */
-struct digest probes_list_digest(struct run *run, const struct probe_value *values,
-                                 int count);
-
-/* VALUE as a tensor of rank 1. */
-struct tensor probes_tensor(const struct probe_value *value);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,5 @@
-/* The workloads of this worker: what the linker gathered, checked and sorted by name.
+/* The workloads of this worker, and its backend: what the linker gathered, checked and
+ * sorted by name.
  *
  * A workload that breaks the contract of workloads/workload.h is a defect of the build,
  * found when the worker starts, before it does anything.
@@ -11,7 +12,13 @@
 
 #include <stdio.h>
 
+#include "workloads/worker/backend.h"
 #include "workloads/workload.h"
+
+enum {
+    WORKLOAD_NAME_MAX = 64,   /* characters of a name */
+    WORKLOAD_CHOICES_MAX = 64 /* variants, and sizes */
+};
 
 struct registry {
     const struct workload **workloads; /* sorted by name, then backend */
@@ -36,5 +43,9 @@ const struct workload *registry_find(const struct registry *registry, const char
 
 /* The registered name most like NAME; NULL in an empty registry. */
 const char *registry_nearest(const struct registry *registry, const char *name);
+
+/* The backend of this worker.  NULL, after one line to DEFECTS, unless there is exactly
+ * one. */
+const struct backend *backend_linked(FILE *defects);
 
 #endif

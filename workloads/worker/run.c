@@ -1,76 +1,146 @@
 #include "workloads/worker/run.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/instruments/philox.h"
 #include "workloads/worker/circumstances.h"
 #include "workloads/worker/load.h"
-
 #include "workloads/worker/probes.h"
 
-enum { CAUSE_SIZE = 1024 };
+/* The alignment that run_alloc promises, how far jitter moves, and what fresh scratch is
+ * filled with. */
+enum { ALIGNMENT = 64, JITTER_MAX = 64 << 10 };
+static const uint32_t scratch_pattern = 0xa5a5a5a5u;
 
-static run_end_cb *early_end;
+/* The most integers that FILL_INDEX may choose from: each must be exact in the dtype. */
+static const uint64_t index_limits[DTYPE_COUNT] = {
+    [DTYPE_FLOAT32] = 1ull << 24, [DTYPE_FLOAT64] = 1ull << 53,
+    [DTYPE_FLOAT16] = 1ull << 11, [DTYPE_BFLOAT16] = 1ull << 8,
+    [DTYPE_INT32] = 1ull << 31,   [DTYPE_INT64] = 1ull << 63,
+    [DTYPE_UINT8] = 1ull << 8,
+};
 
-void run_on_early_end(run_end_cb *on_end)
+static bool is_float(enum dtype dtype)
 {
-    early_end = on_end;
+    return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64 || dtype == DTYPE_FLOAT16 ||
+           dtype == DTYPE_BFLOAT16;
 }
 
-void run_unsupported(struct run *run, const char *format, ...)
+/* The size of a tensor in bytes; ends the run when no machine could hold it. */
+static size_t checked_bytes(struct run *run, const struct tensor *tensor)
 {
-    char cause[CAUSE_SIZE];
-    va_list arguments;
+    int64_t bytes = (int64_t)dtype_bytes(tensor->dtype);
 
-    va_start(arguments, format);
-    vsnprintf(cause, sizeof(cause), format, arguments);
-    va_end(arguments);
-    exit(early_end(run, "unsupported", cause));
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->shape[i] < 1) {
+            run_defect(run, "tensor '%s' has extent %lld", tensor->name,
+                       (long long)tensor->shape[i]);
+        }
+        if (__builtin_mul_overflow(bytes, tensor->shape[i], &bytes)) {
+            run_out_of_memory(run, "tensor '%s' is larger than 2^63 bytes", tensor->name);
+        }
+    }
+    return (size_t)bytes;
 }
 
-void run_infra(struct run *run, const char *format, ...)
+static void *allocate(struct run *run, const char *name, size_t bytes)
 {
-    char cause[CAUSE_SIZE];
-    va_list arguments;
+    static uint64_t count;
+    const struct circumstances *now = circumstances_now();
+    size_t before = circumstances_jitter(count++, ALIGNMENT, JITTER_MAX);
+    size_t after = circumstances_jitter(count++, ALIGNMENT, JITTER_MAX);
+    char *data =
+        bytes < SIZE_MAX / 2 ? run->backend->allocate(run, before + bytes + after) : NULL;
 
-    va_start(arguments, format);
-    vsnprintf(cause, sizeof(cause), format, arguments);
-    va_end(arguments);
-    exit(early_end(run, "infra", cause));
+    if (!data) {
+        run_out_of_memory(run, "no %zu bytes of device memory for %s", bytes, name);
+    }
+    if (now->is_poisoned) {
+        run->backend->poison(run, data, before + bytes + after, now->pattern);
+    }
+    return data + before;
 }
 
-void run_out_of_memory(struct run *run, const char *format, ...)
+static struct tensor *append(struct run *run, struct tensor *tensors, int *count,
+                             struct tensor tensor, const int64_t *shape)
 {
-    char cause[CAUSE_SIZE];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(cause, sizeof(cause), format, arguments);
-    va_end(arguments);
-    exit(early_end(run, "out_of_memory", cause));
+    if (*count == RUN_TENSORS_MAX) {
+        run_defect(run, "more than %d tensors", RUN_TENSORS_MAX);
+    }
+    if (!tensor.name || tensor.rank < 0 || tensor.rank > TENSOR_RANK_MAX) {
+        run_defect(run, "tensor %d has no name or rank %d", *count, tensor.rank);
+    }
+    for (int i = 0; i < *count; i++) {
+        /* One name, one stream of values: two inputs would be equal unnoticed. */
+        if (strcmp(tensors[i].name, tensor.name) == 0) {
+            run_defect(run, "two tensors are named '%s'", tensor.name);
+        }
+    }
+    if (tensor.rank > 0) {
+        memcpy(tensor.shape, shape, (size_t)tensor.rank * sizeof(*shape));
+    }
+    tensor.data = allocate(run, tensor.name, checked_bytes(run, &tensor));
+    tensors[*count] = tensor;
+    return &tensors[(*count)++];
 }
 
-void run_defect(const struct run *run, const char *format, ...)
+static void check_filling(struct run *run, const char *name, enum dtype dtype,
+                          const struct filling *filling)
 {
-    va_list arguments;
-
-    va_start(arguments, format);
-    fprintf(stderr, "workload '%s': ", run->workload->name);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    abort();
+    if (filling->fill != FILL_INDEX && !is_float(dtype)) {
+        run_defect(run, "input '%s' of %s can only be filled with FILL_INDEX", name,
+                   dtype_name(dtype));
+    }
+    if (filling->fill == FILL_INDEX &&
+        (filling->limit < 1 || filling->limit > index_limits[dtype])) {
+        run_defect(run, "input '%s': limit %lld is not in 1 .. %llu for %s", name,
+                   (long long)filling->limit, (unsigned long long)index_limits[dtype],
+                   dtype_name(dtype));
+    }
 }
 
-void *run_host_alloc(size_t bytes)
+struct tensor *run_input(struct run *run, const char *name, enum dtype dtype, int rank,
+                         const int64_t *shape, enum fill fill, int64_t limit)
 {
-    void *memory = malloc(bytes ? bytes : 1);
+    struct tensor tensor = { .name = name, .dtype = dtype, .rank = rank };
+    struct tensor *input = append(run, run->inputs, &run->input_count, tensor, shape);
+    struct filling filling = {
+        .fill = fill,
+        .seed = run->seed,
+        .stream = philox_stream(run->seed, run->workload->name, name),
+        .limit = limit < 0 ? 0 : (uint64_t)limit,
+    };
 
-    if (!memory) {
-        fprintf(stderr, "reprod-worker: out of host memory (%zu bytes)\n", bytes);
-        abort();
+    check_filling(run, name, dtype, &filling);
+    run->backend->fill(run, input, &filling);
+    return input;
+}
+
+struct tensor *run_input_values(struct run *run, const char *name, enum dtype dtype,
+                                int rank, const int64_t *shape, const void *values)
+{
+    struct tensor tensor = { .name = name, .dtype = dtype, .rank = rank };
+    struct tensor *input = append(run, run->inputs, &run->input_count, tensor, shape);
+
+    run->backend->upload(run, input->data, values, checked_bytes(run, input));
+    return input;
+}
+
+struct tensor *run_output(struct run *run, const char *name, enum dtype dtype, int rank,
+                          const int64_t *shape)
+{
+    struct tensor tensor = { .name = name, .dtype = dtype, .rank = rank };
+
+    return append(run, run->outputs, &run->output_count, tensor, shape);
+}
+
+void *run_alloc(struct run *run, size_t bytes)
+{
+    void *memory = allocate(run, "scratch", bytes ? bytes : 1);
+
+    if (!circumstances_now()->is_poisoned) {
+        run->backend->poison(run, memory, bytes, scratch_pattern);
     }
     return memory;
 }

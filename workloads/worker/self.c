@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "workloads/worker/run.h"
+#include "workloads/worker/ending.h"
 #include "workloads/worker/status.h"
 
 int self_spawn(const char *const *words, const int *fds, int count, pid_t *ret_pid)

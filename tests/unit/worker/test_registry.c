@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "workloads/worker/spelling.h"
+#include "daemon/base/nearest.h"
 
 static void setup(struct run *run)
 {
@@ -421,14 +421,14 @@ static void test_spelling(void **state)
 {
     (void)state;
     const char *const names[] = { "conv_wgrad", "conv_dgrad", "ctc_loss" };
-    assert_string_equal(spelling_nearest("conv_wgrd", names, 3), "conv_wgrad");
-    assert_string_equal(spelling_nearest("ctcloss", names, 3), "ctc_loss");
-    assert_string_equal(spelling_nearest("", names, 3), "ctc_loss");
-    assert_null(spelling_nearest("x", names, 0));
+    assert_string_equal(nearest_of("conv_wgrd", names, 3), "conv_wgrad");
+    assert_string_equal(nearest_of("ctcloss", names, 3), "ctc_loss");
+    assert_string_equal(nearest_of("", names, 3), "ctc_loss");
+    assert_null(nearest_of("x", names, 0));
     char huge[1000];
     memset(huge, 'c', sizeof(huge));
     huge[999] = '\0';
-    assert_non_null(spelling_nearest(huge, names, 3));
+    assert_non_null(nearest_of(huge, names, 3));
 }
 
 int main(void)
