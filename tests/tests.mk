@@ -1,0 +1,122 @@
+# Test programs, and how tests are run.  A unit test tests/unit/ROOM/test_x.c is the program
+# build/tests/ROOM/test_x.
+
+SELFTEST_SRC := $(call c_of,tests/selftest)
+UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c tests/unit/*/test_*.c))
+# The worker is not instrumented there.
+ifneq ($(findstring thread,$(SAN)),)
+UNIT_SRC   := $(filter-out tests/unit/worker/test_workloads.c,$(UNIT_SRC))
+endif
+# The longest first: what comes after it still runs beside the system tests.
+LONGEST    := $(filter %/test_workloads.c,$(UNIT_SRC))
+TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(LONGEST) $(filter-out $(LONGEST),$(UNIT_SRC)))
+SELFTEST   := $(B)/tests/reprod-worker-selftest
+FUZZ_SRC   := $(filter-out tests/fuzz/engine.c,$(call c_of,tests/fuzz))
+LINKED_SRC += $(SELFTEST_SRC) $(FUZZ_SRC)
+NVML_LIB   := $(call obj,$(call c_of,cuda/nvml))
+# Make removes what only pattern rules ask for, unless told not to.
+.SECONDARY: $(call obj,$(UNIT_SRC)) $(NVML_LIB)
+
+# -- Programs --------------------------------------------------------------------------------
+
+$(SELFTEST): $(call obj,workloads/worker/main.c $(SELFTEST_SRC)) $(WORKER_LIB) $(B)/link.flags
+	$(LINK) $(WSANFLAGS) -pie -fopenmp -Wl,--build-id $(OBJECTS) -lm
+
+# A unit test gets all of the daemon, the worker and NVML; some want more.
+$(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(NVML_LIB) \
+        $(B)/link.flags
+	$(LINK) $(SANFLAGS) -pie -fopenmp $(OBJECTS) $(PKG_LIBS) -lcmocka -lm -lpthread
+$(B)/tests/cuda/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
+
+# The fuzz targets, with what they call beyond the daemon: run with their corpus by a unit
+# test, and, in a flavour of its own, by libFuzzer.
+FUZZ_LIB := $(call obj,$(FUZZ_SRC) cuda/library/elf.c cuda/library/ldcache.c)
+$(B)/tests/test_fuzz: $(FUZZ_LIB)
+$(B)/reprod-fuzz: $(call obj,tests/fuzz/engine.c) $(FUZZ_LIB) $(DAEMON_LIB) $(B)/link.flags
+	$(LINK) $(SANFLAGS) -fsanitize=fuzzer -pie $(OBJECTS) $(PKG_LIBS) -lm -lpthread
+
+# A driver's library that is told what to say, of today and of years ago.  Never sanitized: a
+# driver's library is not.
+FAKE_NVML := $(B)/tests/nvml/libnvidia-ml.so.1 $(B)/tests/nvml-old/libnvidia-ml.so.1
+FAKE_NVML_SRC := $(call c_of,tests/fixtures/nvml)
+$(B)/tests/nvml-old/libnvidia-ml.so.1: FAKE = -DFAKE_NVML_OLD
+$(FAKE_NVML): $(FAKE_NVML_SRC) tests/fixtures/nvml/fake_nvml.h $(B)/cc.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) $(CFLAGS) -fPIC $(FAKE) -shared \
+	    -o $@ $(FAKE_NVML_SRC) -lpthread
+$(B)/tests/cuda/test_nvml $(B)/tests/cuda/test_nvml_unusable: $(FAKE_NVML)
+
+# Loads libraries as the CUDA worker does, without it.
+ifeq ($(FLAVOUR),)
+TRY_LIBRARIES := $(B)/tests/try-libraries
+$(TRY_LIBRARIES): $(call obj,$(wildcard tests/fixtures/cudnn/try_*.c) \
+        $(filter-out cuda/nvml/% cuda/cudnn/conv_%,$(CUDA_C_SRC)) \
+        workloads/instruments/digest.c $(addprefix workloads/worker/,libraries.c emit.c \
+        tensor.c)) $(B)/link.flags
+	$(LINK) -pie -fopenmp $(OBJECTS)
+endif
+
+BENCHES := $(B)/tests/bench-ingest $(B)/tests/bench-instruments
+$(B)/tests/bench-ingest: $(call obj,tests/bench/ingest.c) $(DAEMON_LIB) $(B)/link.flags
+$(B)/tests/bench-instruments: $(call obj,tests/bench/instruments.c $(INSTRUMENTS_SRC)) \
+        $(B)/link.flags
+$(BENCHES):
+	$(LINK) $(SANFLAGS) -pie -fopenmp $(OBJECTS) $(PKG_LIBS) -lm -lpthread
+
+# -- Two speeds ------------------------------------------------------------------------------
+
+test: deps-test
+	@tests/run-stages.sh everyday
+test-deep: deps-test
+	@tests/run-stages.sh deep
+
+# The interpreter that has pytest: a machine may have several.
+PYTHON = $(shell for p in python3 /usr/bin/python3; do \
+             $$p -c 'import pytest, xdist' 2>/dev/null && echo $$p && break; done)
+# How Python's tests are run, with more arguments of pytest in PYTEST.
+RUN_PYTEST = REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -rs -c tests/pytest.ini \
+             -p no:cacheprovider $(PYTEST)
+# Half of the tests wait rather than work.
+BESIDE = $(shell expr $$(nproc) \* 3 / 2)
+# What the system tests use, beside what simulator.mk adds.
+SYSTEM_USES := $(SELFTEST) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML)
+build-tests: all $(TESTS) $(SYSTEM_USES)
+check: check-unit check-system
+check-unit: all $(TESTS) $(SELFTEST)
+	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
+check-system: all $(SYSTEM_USES)
+	@MAKEFLAGS= $(RUN_PYTEST) -n $(BESIDE) --durations=15 tests/system tests/web
+
+# -- On demand -------------------------------------------------------------------------------
+
+soak: all $(SELFTEST)
+	@REPROD_KILLS=1000 $(RUN_PYTEST) tests/system/test_durability.py
+detection: all $(SELFTEST)
+	@REPROD_SURVEYS=20 REPROD_PROCESSES=200 REPROD_SCHEDULES=50 REPROD_LOCALISATIONS=20 \
+	    $(RUN_PYTEST) -vv $(addprefix tests/system/test_,$(addsuffix .py,detection cudasim \
+	    localise golden))
+# Ratios of what ran in turns; BENCH='--quick', or names of benchmarks.
+bench: all $(BENCHES) $(SELFTEST)
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/bench/bench.py $(BENCH)
+# What is found is kept in build/fuzz; TARGETS= names some of tests/fuzz/corpus.
+SECONDS_EACH ?= 60
+FUZZ_FLAVOUR := CC=clang SAN=fuzzer-no-link,address,undefined CUDA=0
+fuzz: deps-test
+	@$(MAKE) --no-print-directory $(FUZZ_FLAVOUR) fuzz-program
+	@tests/fuzz/run.sh build/clang-san-fuzzer-no-link-address-undefined/reprod-fuzz \
+	    $(SECONDS_EACH) build/fuzz $(TARGETS)
+fuzz-program: $(B)/reprod-fuzz
+# Real versions of cuDNN as stacks; downloads them.
+check-stacks: all $(TRY_LIBRARIES)
+	@$(RUN_PYTEST) -s tests/stacks
+# The probes with PyTorch, JAX and numpy, which are installed into a cache of the user's, once.
+PYTORCH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/pytorch
+check-pytorch: PYTHON = $(PYTORCH_CACHE)/bin/python
+check-pytorch: $(INSTRUMENTS) $(DIGEST_LIB) $(PYTORCH_CACHE)/installed
+	@$(RUN_PYTEST) $(addprefix tests/system/test_python_,$(addsuffix .py,instruments probe \
+	    checkpoints pytorch examples jax))
+$(PYTORCH_CACHE)/installed:
+	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
+
+.PHONY: test test-deep build-tests check check-unit check-system soak detection bench fuzz \
+        fuzz-program check-stacks check-pytorch
