@@ -1,4 +1,5 @@
 #include "db/cells.h"
+#include "daemon/base/array.h"
 
 #include <inttypes.h>
 
@@ -78,7 +79,7 @@ static void times_json(struct json_out *out, const struct cell *cell)
                   { "max", cell->max_ns } };
 
     out_open(out, "milliseconds", '{');
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+    for (int i = 0; i < COUNT_OF(times); i++) {
         out_ms_if(out, times[i].key, cell->max_ns > 0 && times[i].ns > 0, times[i].ns);
     }
     out_close(out, '}');

@@ -1,7 +1,6 @@
 #include "api/matrix_choice.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/http/params.h"
@@ -118,12 +117,11 @@ static enum err_code refuse_device(struct tx *tx, const char *device,
     enum err_code code = names_each(tx, NAME_DEVICE, "", add_name, &known, err);
 
     if (code == ERR_OK) {
-        char *near = choices_suggestion(&known, device);
+        char hint[NEAREST_HINT_SIZE];
 
         problems_add_parameter(problems, PROBLEM_UNKNOWN_DEVICE, "device",
                                "there is no device '%.100s'%s; see /v1/devices", device,
-                               near);
-        free(near);
+                               choices_hint(&known, device, hint));
         code = err_set(err, ERR_NOT_FOUND, "no device %s", device);
     }
     choices_release(&known);

@@ -166,12 +166,12 @@ static void refuse(struct request *r, const struct runs_filter *filter,
 {
     bool of_one = kind == NAME_VARIANT && filter->workload[0];
     const char *name = wanted(filter, kind);
-    char *near = choices_suggestion(known, name);
+    char hint[NEAREST_HINT_SIZE];
 
-    problems_add_parameter(
-        &r->problems, kinds[kind].problem, kinds[kind].parameter, "%s '%.100s'%s",
-        of_one ? "the workload has no variant" : kinds[kind].what, name, near);
-    free(near);
+    problems_add_parameter(&r->problems, kinds[kind].problem, kinds[kind].parameter,
+                           "%s '%.100s'%s",
+                           of_one ? "the workload has no variant" : kinds[kind].what,
+                           name, choices_hint(known, name, hint));
 }
 
 /* On the loop: adds to r->problems what neither the database nor any agent has; nothing

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/agent/agent.h"
+#include "daemon/base/array.h"
 #include "daemon/exit_code.h"
 #include "daemon/maintenance.h"
 #include "daemon/serve.h"
@@ -33,7 +34,7 @@ static const struct command commands[] = {
       "check the database and recompute every cell from its runs" },
     { "version", version_main, "version", "print the version" },
 };
-enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+enum { COMMAND_COUNT = COUNT_OF(commands) };
 
 static void print_usage(FILE *to)
 {

@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/base/array.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -270,8 +272,6 @@ struct workload_fact {
     extern const struct workload_fact *const f##_registered;                             \
     __attribute__((used, section("reprod_facts")))                                       \
     const struct workload_fact *const f##_registered = &f
-
-#define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 #ifdef __cplusplus
 }

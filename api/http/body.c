@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
+
 /* How deep DATA nests, strings left out; exact for JSON that is well-formed. */
 static int depth_of(const char *data, size_t length)
 {
@@ -68,7 +70,7 @@ bool body_type_is_json(const char *content_type)
         return true;
     }
     length = strcspn(content_type, "; \t");
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    for (int i = 0; i < COUNT_OF(types); i++) {
         if (strlen(types[i]) == length &&
             strncasecmp(content_type, types[i], length) == 0) {
             return true;

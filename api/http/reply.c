@@ -9,16 +9,13 @@
 #include "api/http/routes.h"
 #include "api/render/tabulate.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/hash.h"
 #include "daemon/base/log.h"
 
 void etag_of(const char *body, size_t length, char ret_etag[ETAG_SIZE])
 {
-    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a, 64 bits */
-
-    for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ (unsigned char)body[i]) * 0x100000001b3;
-    }
-    snprintf(ret_etag, ETAG_SIZE, "\"%016llx\"", (unsigned long long)hash);
+    snprintf(ret_etag, ETAG_SIZE, "\"%016llx\"",
+             (unsigned long long)hash_bytes(body, length));
 }
 
 bool etag_listed(const char *list, const char *etag)

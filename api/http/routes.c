@@ -1,6 +1,7 @@
 #include "api/http/routes.h"
 
 #include "api/http/handlers.h"
+#include "daemon/base/array.h"
 
 #define DATA                                                                             \
     {                                                                                    \
@@ -223,4 +224,4 @@ const struct route routes[] = {
       .exists = assets_exist,
       .help = "a file of the page" },
 };
-const int route_count = sizeof routes / sizeof routes[0];
+const int route_count = COUNT_OF(routes);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/text.h"
 
@@ -298,7 +299,7 @@ static void explain_signs(const struct matrix *m, const struct tally *t, struct 
     if (code_in_use(m, "DET")) {
         explain(&legend, "DET", "reproducible without any recipe");
     }
-    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+    for (int i = 0; i < COUNT_OF(states); i++) {
         if (t->states[states[i]] > 0) {
             explain(&legend, sign_of(states[i]), meaning_of(states[i]));
         }

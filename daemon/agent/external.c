@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/agent/external_build.h"
+#include "daemon/base/array.h"
 #include "daemon/base/buf.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
@@ -96,7 +97,7 @@ static json_t *entry_json(const json_t *workload)
                   "variants", variants_json(workload), "sizes", sizes_json(workload),
                   "references", "external", 1);
 
-    for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
+    for (int i = 0; i < COUNT_OF(copied); i++) {
         json_object_set(entry, copied[i], json_object_get(workload, copied[i]));
     }
     return entry;

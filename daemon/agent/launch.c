@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "daemon/agent/supervise.h"
+#include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 #include "daemon/process/spawn.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static char **add_words(char **at, const char *const *words, size_t count)
 {
@@ -33,12 +32,13 @@ static char **launch_argv(const char *launch, const struct supervise *supervise,
     while (supervise->args[count]) {
         count++;
     }
-    argv = xcalloc(COUNT(head) + COUNT(enter) + COUNT(program) + count + 1, sizeof *argv);
-    at = add_words(argv, head, COUNT(head));
+    argv = xcalloc(COUNT_OF(head) + COUNT_OF(enter) + COUNT_OF(program) + count + 1,
+                   sizeof *argv);
+    at = add_words(argv, head, COUNT_OF(head));
     if (supervise->directory) {
-        at = add_words(at, enter, COUNT(enter));
+        at = add_words(at, enter, COUNT_OF(enter));
     }
-    at = add_words(at, program, COUNT(program));
+    at = add_words(at, program, COUNT_OF(program));
     memcpy(at, supervise->args, count * sizeof *at);
     return argv;
 }

@@ -21,6 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/base/array.h"
+
 enum { EXIT_USAGE = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NO_PROGRAM = 127 };
 enum { FIRST_CLOSED = 4, CLOSED_ONE_BY_ONE = 65536 };
 
@@ -57,7 +59,7 @@ static void set_limit(const char *option, const char *text)
     rlim_t value = parse_number(option, text);
     struct rlimit limit;
 
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    for (int i = 0; i < COUNT_OF(limits); i++) {
         if (strcmp(option, limits[i].option) == 0) {
             if (getrlimit(limits[i].resource, &limit) != 0) {
                 fail(option, strerror(errno));

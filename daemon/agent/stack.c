@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 #include "daemon/jobs/case.h"
 #include "daemon/process/proc.h"
@@ -140,7 +141,7 @@ static const char *const inherited[] = {
     "HOME",        "TMPDIR", "XDG_CACHE_HOME", "REPROD_CACHE_DIR", "CUDA_VISIBLE_DEVICES",
     "SLURM_JOB_ID"
 };
-enum { INHERITED_COUNT = sizeof inherited / sizeof *inherited };
+enum { INHERITED_COUNT = COUNT_OF(inherited) };
 
 struct environment {
     const struct stack *stack;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
-#include "daemon/base/nearest.h"
 
 bool choices_hold(const struct choices *choices, const char *name)
 {
@@ -35,10 +34,9 @@ void choices_release(struct choices *choices)
     *choices = (struct choices){ .count = 0 };
 }
 
-char *choices_suggestion(const struct choices *choices, const char *name)
+const char *choices_hint(const struct choices *choices, const char *name,
+                         char ret_hint[NEAREST_HINT_SIZE])
 {
-    const char *near =
-        nearest_name(name, (const char *const *)choices->names, choices->count);
-
-    return near ? xasprintf("; did you mean '%s'?", near) : xstrdup("");
+    return nearest_hint(name, (const char *const *)choices->names, choices->count,
+                        ret_hint);
 }

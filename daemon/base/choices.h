@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "daemon/base/nearest.h"
+
 /* Zero-initialised is empty. */
 struct choices {
     char **names;
@@ -16,8 +18,8 @@ void choices_add(struct choices *choices, const char *name);
 bool choices_hold(const struct choices *choices, const char *name);
 void choices_release(struct choices *choices);
 
-/* "; did you mean 'conv_wgrad'?": what is most like NAME, or "" if nothing is near.
- * Caller frees. */
-char *choices_suggestion(const struct choices *choices, const char *name);
+/* As nearest_hint. */
+const char *choices_hint(const struct choices *choices, const char *name,
+                         char ret_hint[NEAREST_HINT_SIZE]);
 
 #endif

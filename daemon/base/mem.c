@@ -39,17 +39,25 @@ char *xstrndup(const char *text, size_t length)
     return must(strndup(text, length));
 }
 
-char *xasprintf(const char *format, ...)
+char *xvasprintf(const char *format, va_list args)
 {
     char *text = NULL;
-    va_list args;
 
-    va_start(args, format);
     if (vasprintf(&text, format, args) < 0) {
         text = NULL;
     }
-    va_end(args);
     return must(text);
+}
+
+char *xasprintf(const char *format, ...)
+{
+    char *text;
+    va_list args;
+
+    va_start(args, format);
+    text = xvasprintf(format, args);
+    va_end(args);
+    return text;
 }
 
 void copy_text(char *dest, size_t size, const char *text)

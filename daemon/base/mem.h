@@ -4,6 +4,7 @@
 #ifndef DAEMON_BASE_MEM_H
 #define DAEMON_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* All return fresh memory that the caller frees with free(); none returns NULL. */
@@ -13,6 +14,7 @@ void *xrealloc(void *old, size_t size);
 char *xstrdup(const char *text);
 char *xstrndup(const char *text, size_t length);
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *xvasprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 /* Copies TEXT into the array DEST of SIZE bytes, cut where necessary, always terminated.
  */

@@ -1,6 +1,7 @@
 #include "daemon/base/nearest.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,4 +57,16 @@ const char *nearest_name(const char *name, const char *const *names, int count)
 const char *nearest_of(const char *name, const char *const *names, int count)
 {
     return nearer_than(INT_MAX, name, names, count);
+}
+
+const char *nearest_hint(const char *name, const char *const *names, int count,
+                         char ret_hint[NEAREST_HINT_SIZE])
+{
+    const char *near = nearest_name(name, names, count);
+
+    ret_hint[0] = '\0';
+    if (near) {
+        snprintf(ret_hint, NEAREST_HINT_SIZE, "; did you mean '%.256s'?", near);
+    }
+    return ret_hint;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/nearest.h"
 #include "daemon/config/config_workloads.h"
@@ -52,7 +53,7 @@ static const struct setting settings[] = {
     { "gpu_reports", KIND_PATHS, 0, 0, TARGET(gpu_reports) },
     { "workloads", KIND_WORKLOADS, 0, 0, TARGET(workloads) },
 };
-enum { SETTING_COUNT = sizeof settings / sizeof settings[0] };
+enum { SETTING_COUNT = COUNT_OF(settings) };
 
 void config_init(struct config *config)
 {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/nearest.h"
 #include "daemon/config/external.h"
 #include "daemon/evidence/catalogue.h"
@@ -248,8 +249,6 @@ static const struct member variant_members[] = {
     { "arguments", check_words, "[]" },
 };
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-
 static enum err_code check_keys(const json_t *object, const char *what, const char *where,
                                 const struct member *members, int count, struct err *err)
 {
@@ -307,12 +306,12 @@ enum err_code external_complete_workload(json_t *workload, const char *where,
                                          struct err *err)
 {
     return complete(workload, "a workload has no member", where, workload_members,
-                    COUNT(workload_members), err);
+                    COUNT_OF(workload_members), err);
 }
 
 enum err_code external_complete_variant(json_t *variant, const char *where,
                                         struct err *err)
 {
     return complete(variant, "a variant has no member", where, variant_members,
-                    COUNT(variant_members), err);
+                    COUNT_OF(variant_members), err);
 }

@@ -1,6 +1,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/config/external.h"
 #include "daemon/evidence/recipe.h"
 
@@ -71,7 +72,7 @@ static bool is_request(const char *name)
     if (strncmp(name, prefix, strlen(prefix)) != 0) {
         return false;
     }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (int i = 0; i < COUNT_OF(names); i++) {
         if (strcmp(name + strlen(prefix), names[i]) == 0) {
             return true;
         }

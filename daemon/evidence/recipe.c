@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
+
 static bool read_switch(recipe_lookup_cb *lookup, void *arg, const char *name,
                         bool *ret_on, struct recipe_refusal *ret_refusal)
 {
@@ -63,13 +65,13 @@ static const struct recipe_setting settings[] = {
 
 const struct recipe_setting *recipe_settings(int *ret_count)
 {
-    *ret_count = sizeof settings / sizeof *settings;
+    *ret_count = COUNT_OF(settings);
     return settings;
 }
 
 const struct recipe_setting *recipe_setting(const char *recipe)
 {
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    for (int i = 0; i < COUNT_OF(settings); i++) {
         if (strcmp(settings[i].recipe, recipe) == 0) {
             return &settings[i];
         }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
+
 const char *solution_state_name(enum solution_state state)
 {
     static const char *const names[] = {
@@ -79,7 +81,7 @@ static int find_obstacle(const struct profile_choice *choices,
         SOLUTION_FAILING, SOLUTION_UNMEASURED, SOLUTION_INCONCLUSIVE, SOLUTION_STALE
     };
 
-    for (size_t w = 0; w < sizeof worst_first / sizeof worst_first[0]; w++) {
+    for (int w = 0; w < COUNT_OF(worst_first); w++) {
         for (int i = 0; i < count; i++) {
             if (choices[i].variant && settled(known[i].verdict) == worst_first[w]) {
                 *ret_state = worst_first[w];

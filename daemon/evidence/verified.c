@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/embed.h"
 #include "daemon/base/mem.h"
 
@@ -26,7 +27,7 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
 
 static bool is_judged(const char *outcome)
 {
-    return is_one_of(outcome, judged, sizeof judged / sizeof judged[0]);
+    return is_one_of(outcome, judged, COUNT_OF(judged));
 }
 
 static enum err_code check_variants(const char *name, json_t *variants, struct err *err)
@@ -46,8 +47,7 @@ static enum err_code check_variants(const char *name, json_t *variants, struct e
                            "outcome",
                            name, i);
         }
-        if (!is_judged(outcome) &&
-            !is_one_of(outcome, others, sizeof others / sizeof others[0])) {
+        if (!is_judged(outcome) && !is_one_of(outcome, others, COUNT_OF(others))) {
             return err_set(err, ERR_INVALID, "%s: /variants/%zu/outcome: unknown", name,
                            i);
         }

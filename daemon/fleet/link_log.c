@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
@@ -44,7 +45,7 @@ static void end_line(struct link_log *log)
     wire_clean(log->line);
     text = without_time(log->line);
     copy_text(log->last, sizeof log->last, text);
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+    for (int i = 0; i < COUNT_OF(levels); i++) {
         if (strncmp(text, levels[i].prefix, strlen(levels[i].prefix)) == 0) {
             write = levels[i].log;
             text += strlen(levels[i].prefix);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/id.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
@@ -151,7 +152,7 @@ static const struct {
     { "garbage", on_garbage, true, false },  { "exited", on_exited, true, true },
     { "refused", on_refused, false, true },
 };
-enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
+enum { KIND_COUNT = COUNT_OF(kinds) };
 
 enum err_code link_runs_event(struct link_runs *runs, const char *name,
                               const json_t *event, const struct link_events *events,

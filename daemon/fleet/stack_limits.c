@@ -1,5 +1,6 @@
 #include "daemon/fleet/stack_limits.h"
 
+#include "daemon/base/array.h"
 #include "daemon/jobs/case.h"
 
 /* Every text of VALUE, names of members included.  Its depth is that of a line. */
@@ -124,7 +125,7 @@ static enum err_code check_workload(const json_t *workload, struct err *err)
         check_name(workload, "backend", CASE_NAME_SIZE, err) != ERR_OK) {
         return err->code;
     }
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    for (int i = 0; i < COUNT_OF(parts); i++) {
         if (check_parts(workload, parts[i], err) != ERR_OK) {
             return err->code;
         }

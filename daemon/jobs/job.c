@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
+
 static const char *const states[] = {
     [JOB_QUEUED] = "queued",
     [JOB_RUNNING] = "running",
@@ -29,7 +31,7 @@ const char *job_priority_name(enum job_priority priority)
 
 int job_priority_parse(const char *name, enum job_priority *ret_priority)
 {
-    for (size_t i = 0; i < sizeof priorities / sizeof priorities[0]; i++) {
+    for (int i = 0; i < COUNT_OF(priorities); i++) {
         if (strcmp(name, priorities[i]) == 0) {
             *ret_priority = (enum job_priority)i;
             return 0;

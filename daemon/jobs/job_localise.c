@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
 #include "daemon/jobs/localisation.h"
@@ -37,7 +38,7 @@ static const struct {
     { "dtypes", dtype_of },       { "seeds", seed_of },       { "devices", device_of },
     { "stacks", stack_of },
 };
-enum { MEMBER_COUNT = sizeof members / sizeof *members };
+enum { MEMBER_COUNT = COUNT_OF(members) };
 
 /* Appends the first names that the items have for MEMBER; returns how many there are, or
  * NAMED_MAX + 1 for more. */

@@ -1,7 +1,6 @@
 #include "daemon/jobs/job_names.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "daemon/base/choices.h"
 
@@ -12,16 +11,14 @@ static void check_names(const struct name_list *list, const char *key,
 {
     for (int i = 0; i < list->count; i++) {
         char pointer[64];
-        char *near;
+        char hint[NEAREST_HINT_SIZE];
 
         if (choices_hold(choices, list->names[i])) {
             continue;
         }
-        near = choices_suggestion(choices, list->names[i]);
         snprintf(pointer, sizeof pointer, "/%s/%d", key, i);
         problems_add(problems, kind, pointer, "%s '%.100s'%s", what, list->names[i],
-                     near);
-        free(near);
+                     choices_hint(choices, list->names[i], hint));
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/nearest.h"
 #include "daemon/evidence/catalogue.h"
@@ -22,7 +23,7 @@ static const char *const members[] = {
     "contention",       "memory_poison", "allocation_jitter",
     "localise",         "runs_max",      "probes",
 };
-enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
+enum { MEMBER_COUNT = COUNT_OF(members) };
 
 /* "/" and KEY with its special characters escaped (RFC 6901).  Caller frees. */
 static char *pointer_to(const char *key)

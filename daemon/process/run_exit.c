@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "daemon/base/array.h"
+
 static const char *const names[] = {
 #define X(reason, name) [reason] = name,
     EXIT_REASON_MAP(X)
@@ -15,7 +17,7 @@ const char *exit_reason_name(enum exit_reason reason)
 
 int exit_reason_parse(const char *name, enum exit_reason *ret_reason)
 {
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (int i = 0; i < COUNT_OF(names); i++) {
         if (strcmp(name, names[i]) == 0) {
             *ret_reason = (enum exit_reason)i;
             return 0;

@@ -1,16 +1,19 @@
 /* Events of a run, from JSON to structs: every field that the protocol requires is there
  * and has the right form.  What the values have to be is daemon/run/run_fold.h's
- * business. */
+ * business.
+ *
+ * All texts and JSON of the structs are borrowed from the event.  Every reader returns
+ * ERR_PROTOCOL and says what is missing or malformed. */
 #ifndef DAEMON_RUN_RUN_EVENT_H
 #define DAEMON_RUN_RUN_EVENT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/base/err.h"
 #include "daemon/jobs/case.h"
 
-/* All texts and JSON are borrowed from the event. */
 struct start_event {
     const char *workload, *variant, *size, *dtype, *backend, *device, *algorithm;
     const char *claim; /* NULL: none */
@@ -20,13 +23,36 @@ struct start_event {
     const json_t *environment;   /* object of strings and integers */
     const json_t *libraries;     /* array of {"path", "build_id"} */
     const json_t *circumstances; /* object (run_circumstances.h), null, or NULL: none */
-    const json_t *telemetry;     /* object (run_telemetry.h), null, or NULL: none */
+    const json_t *telemetry;     /* object (run_telemetry_text), or NULL: none */
 };
 
 struct iteration_event {
     int64_t index, ns;
     const char *digest, *weight_sum, *algorithm;
     const char *loss; /* NULL: none */
+};
+
+/* One record of a trace. */
+struct probe_record {
+    int32_t iteration;
+    int64_t step;
+    const char *place;
+    const char *in, *out; /* 32 hex digits */
+};
+
+enum { TENSOR_CHUNK_MAX = 32 * 1024 };
+
+/* What a place read or wrote, or a piece of it. */
+struct tensor_event {
+    int32_t iteration;
+    int64_t step;
+    const char *place;
+    bool is_out; /* role */
+    int64_t index;
+    const char *name, *dtype;
+    const json_t *shape; /* array of integers >= 0 */
+    int64_t bytes_total, captured_bytes, offset;
+    const char *data; /* base64, not decoded */
 };
 
 struct end_event {
@@ -38,13 +64,33 @@ struct end_event {
     const json_t *telemetry; /* as in start_event */
 };
 
-/* ERR_PROTOCOL says what is missing or malformed. */
 enum err_code start_event_read(const json_t *event, struct start_event *ret_start,
                                struct err *err);
 enum err_code iteration_event_read(const json_t *event,
                                    struct iteration_event *ret_iteration,
                                    struct err *err);
+enum err_code probe_event_read(const json_t *event, struct probe_record *ret_record,
+                               struct err *err);
+enum err_code tensor_event_read(const json_t *event, struct tensor_event *ret_tensor,
+                                struct err *err);
 enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
                              struct err *err);
+
+/* Calls ON_RECORD (ARG, record) for each record, in order, up to the first malformed one,
+ * of which ERR_PROTOCOL speaks. */
+typedef void probe_record_cb(void *arg, const struct probe_record *record);
+enum err_code probes_event_read(const json_t *event, probe_record_cb *on_record,
+                                void *arg, struct err *err);
+
+/* An environment in its canonical form: keys sorted, no white space.  Caller frees. */
+char *run_environment_canonical(const json_t *environment);
+
+/* For people: "cpu · AMD EPYC 9B14 · 2 threads · worker 3f2a91c0".  Caller frees. */
+char *run_environment_title(const json_t *environment);
+
+/* Telemetry is what the sensors of a run's device said, for people: it is no part of the
+ * environment, and no verdict depends on it.  As it is stored; NULL where there is none.
+ * Caller frees. */
+char *run_telemetry_text(const json_t *telemetry);
 
 #endif

@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 #include "daemon/process/wire.h"
 #include "daemon/run/run_circumstances.h"
-#include "daemon/run/run_environment.h"
 #include "daemon/run/run_event.h"
-#include "daemon/run/run_probe.h"
-#include "daemon/run/run_telemetry.h"
 #include "workloads/instruments/digest.h"
 
 void run_fold_init(struct run_fold *fold, const struct case_key *key, const char *device,
@@ -308,7 +306,7 @@ void run_fold_event(struct run_fold *fold, const json_t *event)
         deviate(fold, "an event after end: '%.64s'", name);
         return;
     }
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (int i = 0; i < COUNT_OF(kinds); i++) {
         if (strcmp(name, kinds[i].name) == 0) {
             if (!fold->started && kinds[i].fold != fold_start) {
                 deviate(fold, "%s before start", name);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
-#include "daemon/run/run_probe.h"
+#include "daemon/run/run_event.h"
 #include "daemon/trace/difference.h"
 
 enum {

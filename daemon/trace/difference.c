@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
+
 /* How the bits of an element are read: sign, then exponent, then fraction. */
 struct format {
     const char *name;
@@ -19,7 +21,7 @@ static const struct format formats[] = {
 
 static const struct format *format_find(const char *dtype)
 {
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    for (int i = 0; i < COUNT_OF(formats); i++) {
         if (strcmp(formats[i].name, dtype) == 0) {
             return &formats[i];
         }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/hash.h"
 #include "daemon/base/mem.h"
 
 void trace_init(struct trace *trace)
@@ -23,22 +24,11 @@ void trace_release(struct trace *trace)
     trace_init(trace);
 }
 
-/* FNV-1a. */
-static uint32_t hash_of(const char *text)
-{
-    uint32_t hash = 2166136261u;
-
-    for (; *text; text++) {
-        hash = (hash ^ (unsigned char)*text) * 16777619u;
-    }
-    return hash;
-}
-
 /* The slot that holds PLACE, or the empty one where it belongs. */
 static int32_t *slot_of(const struct trace *trace, const char *place)
 {
     uint32_t mask = (uint32_t)trace->slot_count - 1;
-    uint32_t i = hash_of(place) & mask;
+    uint32_t i = (uint32_t)hash_bytes(place, strlen(place)) & mask;
 
     while (trace->slots[i] && strcmp(trace->places[trace->slots[i] - 1], place) != 0) {
         i = (i + 1) & mask;

@@ -30,7 +30,7 @@ BROKEN = {
     "no_environment": ("invalid", "environment is not an object"),
     "other_backend": ("invalid", "environment.backend is not backend"),
     "no_claim": ("invalid", "start: claim is missing"),
-    "no_seed": ("invalid", "start: seed is not a text"),
+    "no_seed": ("invalid", "start: seed must be a text"),
     "second_start": ("invalid", "a second start event"),
     "killed": ("crashed", "SIGKILL"),
     "nan": ("invalid", "NaN"),

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/base/hash.h"
 #include "workloads/worker/cpu.h"
 #include "workloads/worker/libraries.h"
 
@@ -100,16 +101,6 @@ static void key_write(const struct run *run, char ret_key[KEY_SIZE])
              owner ? " | " : "", owner ? owner : "");
 }
 
-/* FNV-1a.  Its source: draft-eastlake-fnv, section 2. */
-static uint64_t text_hash(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-    return hash;
-}
-
 static void path_find(struct run *run, const char *key, char ret_path[PATH_MAX])
 {
     char folder[PATH_MAX];
@@ -117,7 +108,7 @@ static void path_find(struct run *run, const char *key, char ret_path[PATH_MAX])
     folder_find(run, folder);
     if (snprintf(ret_path, PATH_MAX, "%s/%s-%s-%016llx.choice", folder,
                  run->workload->name, run->size->name,
-                 (unsigned long long)text_hash(key)) >= PATH_MAX)
+                 (unsigned long long)hash_bytes(key, strlen(key))) >= PATH_MAX)
         run_infra(run, "the path of the stored choice is too long");
 }
 

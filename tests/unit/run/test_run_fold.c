@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "daemon/run/run_environment.h"
+#include "daemon/run/run_event.h"
 #include "workloads/instruments/digest.h"
 
 static void test_completed(void **state)

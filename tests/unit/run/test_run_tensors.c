@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/run/run_probe.h"
+#include "daemon/run/run_event.h"
 
 /* An event: ROLE INDEX, BYTES of uint8 in all, from OFFSET on DATA. */
 static enum err_code add(struct run_tensors *t, const char *role, int index, int bytes,

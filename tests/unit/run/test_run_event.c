@@ -1,5 +1,5 @@
 /* Events of probes are read whole and exactly, or refused with what is wrong. */
-#include "daemon/run/run_probe.h"
+#include "daemon/run/run_event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,20 +70,25 @@ static void test_bad_events(void **state)
     static const struct bad bad[] = {
         { "{\"i\":0,\"step\":0}", "records is missing" },
         { "{\"step\":0,\"records\":[]}", "i is missing" },
-        { "{\"i\":0,\"step\":0,\"records\":{}}", "not an array" },
-        { "{\"i\":-1,\"step\":0,\"records\":[]}", "no iteration" },
-        { "{\"i\":2147483648,\"step\":0,\"records\":[]}", "no iteration" },
-        { "{\"i\":0,\"step\":-1,\"records\":[]}", "step is negative" },
-        { "{\"i\":0,\"step\":0.5,\"records\":[]}", "step is not a whole number" },
-        { "{\"i\":0,\"step\":0,\"records\":[1]}", "records[0]: not an array" },
-        { "{\"i\":0,\"step\":0,\"records\":[[\"a\",\"" A "\"]]}", "records[0]: not an" },
-        { "{\"i\":0,\"step\":0,\"records\":[[\"a\",\"" A "\",\"" B "\",1]]}", "not an" },
+        { "{\"i\":0,\"step\":0,\"records\":{}}", "records must be an array" },
+        { "{\"i\":-1,\"step\":0,\"records\":[]}",
+          "i must be a whole number from 0 to 2147483647" },
+        { "{\"i\":2147483648,\"step\":0,\"records\":[]}",
+          "i must be a whole number from 0 to 2147483647" },
+        { "{\"i\":0,\"step\":-1,\"records\":[]}", "step must be a whole number from 0" },
+        { "{\"i\":0,\"step\":0.5,\"records\":[]}", "step must be a whole number from 0" },
+        { "{\"i\":0,\"step\":0,\"records\":[1]}", "records/0: must be an array" },
+        { "{\"i\":0,\"step\":0,\"records\":[[\"a\",\"" A "\"]]}",
+          "records/0: must be an array of place" },
+        { "{\"i\":0,\"step\":0,\"records\":[[\"a\",\"" A "\",\"" B "\",1]]}",
+          "must be an array" },
         { "{\"i\":0,\"step\":0,\"records\":[[\"a\",\"" A "\",\"" B "\"],[\"a\",\"" A
           "\",\"x\"]]}",
-          "records[1]: out is not 32" },
-        { "{\"i\":0,\"step\":0,\"records\":[[\"\",\"" A "\",\"" B "\"]]}", "0 bytes" },
+          "records/1: out must be 32 hex" },
+        { "{\"i\":0,\"step\":0,\"records\":[[\"\",\"" A "\",\"" B "\"]]}",
+          "1 to 128 bytes" },
         { "{\"i\":0,\"step\":0,\"records\":[[\"" LONG LONG "\",\"" A "\",\"" B "\"]]}",
-          "bytes, not 1 to 128" },
+          "must have 1 to 128 bytes" },
         { "{\"i\":0,\"step\":0,\"records\":[[\"a\\n\",\"" A "\",\"" B "\"]]}",
           "control" },
         { "{\"i\":0,\"step\":0,\"records\":[[\"a\\u202e\",\"" A "\",\"" B "\"]]}",
@@ -118,15 +123,15 @@ static void test_tensors(void **state)
     static const struct {
         const char *key, *value, *wanted;
     } bad[] = {
-        { "role", "\"both\"", "neither" },
-        { "shape", "[-1]", "shape[0]" },
+        { "role", "\"both\"", "role must be in or out" },
+        { "shape", "[-1]", "shape/0" },
         { "shape", "2", "shape" },
         { "offset", "9", "impossible" },
         { "captured_bytes", "9", "impossible" },
-        { "index", "-1", "impossible" },
-        { "place", "\"\"", "0 bytes" },
-        { "data", "null", "data is not a text" },
-        { "step", "-3", "negative" },
+        { "index", "-1", "index must be a whole number from 0" },
+        { "place", "\"\"", "1 to 128 bytes" },
+        { "data", "null", "data must be a text" },
+        { "step", "-3", "step must be" },
     };
     json_t *event = parse(tensor_text);
     struct tensor_event tensor;
