@@ -131,7 +131,7 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     if (cells_get(tx, view->id, &cell, err) != ERR_OK) {
         return err->code;
     }
-    code = cells_get_control(tx, &cell, &control, err);
+    code = cells_get_control(tx, cell.id, &control, err);
     if (code != ERR_OK && code != ERR_NOT_FOUND) {
         return code;
     }

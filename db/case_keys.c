@@ -21,7 +21,10 @@ static enum err_code insert(struct tx *tx, const struct case_key *key, bool is_c
 
     query_begin(&q, tx,
                 "INSERT INTO case_key (workload, version, variant, size, dtype, seed,"
-                " is_control, no_control) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+                " is_control, no_control, siblings) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+                " ?8, ifnull((SELECT min(siblings) FROM case_key WHERE workload = ?1"
+                " AND version = ?2 AND size = ?4 AND dtype = ?5 AND seed = ?6),"
+                " (SELECT ifnull(max(number), 0) + 1 FROM case_key)))");
     query_bind_text(&q, key->workload);
     query_bind_int(&q, key->version);
     query_bind_text(&q, key->variant);

@@ -96,36 +96,27 @@ enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell, struct
     return cells_times_load(tx, ret_cell, err);
 }
 
-enum err_code cells_get_control(struct tx *tx, const struct cell *cell,
-                                struct cell *ret_control, struct err *err)
+enum err_code cells_get_control(struct tx *tx, int64_t id, struct cell *ret_control,
+                                struct err *err)
 {
-    int64_t id = 0;
+    int64_t control = 0;
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT c.id FROM environment e CROSS JOIN case_key k"
-                " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
-                " WHERE e.id = ? AND k.workload = ? AND k.version = ? AND k.size = ?"
-                " AND k.dtype = ? AND k.seed = ? AND k.is_control"
-                " AND c.completed - c.disturbed >= ?"
+                "SELECT c.id FROM cell_control x JOIN cell c ON c.id = x.control"
+                " JOIN case_key k ON k.number = c.case_key"
+                " WHERE x.cell = ? AND c.completed - c.disturbed >= ?"
                 " ORDER BY k.variant LIMIT 1");
-    query_bind_text(&q, cell->environment);
-    query_bind_text(&q, cell->key.workload);
-    query_bind_int(&q, cell->key.version);
-    query_bind_text(&q, cell->key.size);
-    query_bind_text(&q, cell->key.dtype);
-    query_bind_int(&q, (int64_t)cell->key.seed);
+    query_bind_int(&q, id);
     query_bind_int(&q, TIMES_COST_RUNS);
     if (query_step(&q)) {
-        id = query_take_int(&q);
+        control = query_take_int(&q);
     }
     if (query_end(&q, err) != ERR_OK) {
         return err->code;
     }
-    if (!id || cell->is_control) {
-        return err_set(err, ERR_NOT_FOUND, "nothing to compare with");
-    }
-    return cells_get(tx, id, ret_control, err);
+    return control ? cells_get(tx, control, ret_control, err)
+                   : err_set(err, ERR_NOT_FOUND, "nothing to compare with");
 }
 
 enum err_code cells_each_broken_claim(struct tx *tx, int64_t before, int limit,

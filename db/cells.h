@@ -23,11 +23,11 @@ enum err_code cells_each(struct tx *tx, const char *environment, int64_t as_of_m
 enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell,
                         struct err *err);
 
-/* The control that CELL's cost is told against: of the same workload, version, size,
- * dtype, seed and environment, the first by name that has enough runs.  ERR_NOT_FOUND:
- * there is none, or CELL is a control itself. */
-enum err_code cells_get_control(struct tx *tx, const struct cell *cell,
-                                struct cell *ret_control, struct err *err);
+/* The control that the cost of cell ID is compared with: of its siblings in the same
+ * environment (daemon/jobs/case.h), the first by name that has enough runs.
+ * ERR_NOT_FOUND: there is none, or the cell is a control itself. */
+enum err_code cells_get_control(struct tx *tx, int64_t id, struct cell *ret_control,
+                                struct err *err);
 
 /* The cells whose runs all claim to be deterministic and gave more than one digest:
  * newest first, at most LIMIT, ids less than BEFORE (0: from the newest).  Without times.

@@ -319,7 +319,7 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
         return err->code;
     }
     return digests_before < 2 || varied > varied_before
-               ? cells_judge_dependants(tx, row, run->id, run->finished_ms, err)
+               ? cells_judge_dependants(tx, row->cell.id, run->id, run->finished_ms, err)
                : ERR_OK;
 }
 

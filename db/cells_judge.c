@@ -6,28 +6,15 @@
 #include "daemon/base/mem.h"
 #include "db/tx.h"
 
-static void bind_control(struct query *q, const struct cell_row *row)
-{
-    query_bind_int(q, row->environment);
-    query_bind_text(q, row->cell.key.workload);
-    query_bind_int(q, row->cell.key.version);
-    query_bind_text(q, row->cell.key.size);
-    query_bind_text(q, row->cell.key.dtype);
-    query_bind_int(q, (int64_t)row->cell.key.seed);
-}
-
-static enum err_code load_control(struct tx *tx, const struct cell_row *row,
+static enum err_code load_control(struct tx *tx, int64_t cell,
                                   struct control *ret_control, struct err *err)
 {
     struct query q;
 
-    query_begin(
-        &q, tx,
-        "SELECT sum(c.completed), max(c.distinct_digests > 1)"
-        " FROM case_key k JOIN cell c ON c.environment = ? AND c.case_key = k.number"
-        " WHERE k.workload = ? AND k.version = ? AND k.size = ? AND k.dtype = ?"
-        " AND k.seed = ? AND k.is_control");
-    bind_control(&q, row);
+    query_begin(&q, tx,
+                "SELECT sum(c.completed), max(c.distinct_digests > 1)"
+                " FROM cell_control x JOIN cell c ON c.id = x.control WHERE x.cell = ?");
+    query_bind_int(&q, cell);
     if (query_step(&q)) {
         ret_control->runs = query_take_int(&q);
         ret_control->differed = query_take_int(&q);
@@ -35,30 +22,27 @@ static enum err_code load_control(struct tx *tx, const struct cell_row *row,
     return query_end(&q, err);
 }
 
-/* How the control was asked for where it varied: so that ROW's cell faced it, if there is
- * such a way. */
-static enum err_code load_alike(struct tx *tx, const struct cell_row *row,
-                                struct control *ret_control, char *ret_alike, size_t size,
-                                struct err *err)
+/* The conditions under which a control varied: those under which CELL has enough runs, if
+ * there are such. */
+static enum err_code load_conditions(struct tx *tx, int64_t cell,
+                                     struct control *ret_control,
+                                     char ret_conditions[JOB_OPTIONS_SIZE],
+                                     struct err *err)
 {
     struct query q;
 
-    query_begin(
-        &q, tx,
-        "SELECT a.options, ifnull(own.runs, 0)"
-        " FROM case_key k JOIN cell c ON c.environment = ?1 AND c.case_key = k.number"
-        " JOIN cell_alike a ON a.cell = c.id AND a.varied"
-        " LEFT JOIN cell_alike own ON own.cell = ?7 AND own.options = a.options"
-        " WHERE k.workload = ?2 AND k.version = ?3 AND k.size = ?4 AND k.dtype = ?5"
-        " AND k.seed = ?6 AND k.is_control ORDER BY min(ifnull(own.runs, 0), ?8) DESC,"
-        " a.options LIMIT 1");
-    bind_control(&q, row);
-    query_bind_int(&q, row->cell.id);
+    query_begin(&q, tx,
+                "SELECT a.options, ifnull(own.runs, 0) FROM cell_control x"
+                " JOIN cell_alike a ON a.cell = x.control AND a.varied"
+                " LEFT JOIN cell_alike own ON own.cell = x.cell"
+                " AND own.options = a.options WHERE x.cell = ?"
+                " ORDER BY min(ifnull(own.runs, 0), ?) DESC, a.options LIMIT 1");
+    query_bind_int(&q, cell);
     query_bind_int(&q, VERDICT_MIN_RUNS);
     if (query_step(&q)) {
         ret_control->varied = true;
-        query_take_text(&q, ret_alike, size);
-        ret_control->alike = ret_alike;
+        query_take_text(&q, ret_conditions, JOB_OPTIONS_SIZE);
+        ret_control->alike = ret_conditions;
         ret_control->faced = query_take_int(&q);
     }
     return query_end(&q, err);
@@ -67,16 +51,16 @@ static enum err_code load_alike(struct tx *tx, const struct cell_row *row,
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
                               struct judgement *ret_judgement, struct err *err)
 {
-    char alike[JOB_OPTIONS_SIZE];
+    char conditions[JOB_OPTIONS_SIZE];
     struct control control = {
         .is_control = row->cell.is_control,
         .no_control = row->no_control[0] ? row->no_control : NULL,
     };
 
     if (!control.is_control && !control.no_control &&
-        (load_control(tx, row, &control, err) != ERR_OK ||
+        (load_control(tx, row->cell.id, &control, err) != ERR_OK ||
          (control.differed &&
-          load_alike(tx, row, &control, alike, sizeof alike, err) != ERR_OK))) {
+          load_conditions(tx, row->cell.id, &control, conditions, err) != ERR_OK))) {
         return err->code;
     }
     *ret_judgement = verdict_judge(&row->cell.evidence, &control);
@@ -197,36 +181,25 @@ static enum err_code judge_each(struct query *q, const char *run, int64_t now_ms
     return code;
 }
 
-enum err_code cells_judge_dependants(struct tx *tx, const struct cell_row *row,
-                                     const char *run, int64_t now_ms, struct err *err)
+enum err_code cells_judge_dependants(struct tx *tx, int64_t control, const char *run,
+                                     int64_t now_ms, struct err *err)
 {
     struct query q;
 
-    query_begin(&q, tx,
-                "SELECT c.id FROM case_key k JOIN cell c ON c.environment = ?"
-                " AND c.case_key = k.number WHERE k.workload = ? AND k.version = ?"
-                " AND k.size = ? AND k.dtype = ? AND k.seed = ? AND NOT k.is_control");
-    query_bind_int(&q, row->environment);
-    query_bind_text(&q, row->cell.key.workload);
-    query_bind_int(&q, row->cell.key.version);
-    query_bind_text(&q, row->cell.key.size);
-    query_bind_text(&q, row->cell.key.dtype);
-    query_bind_int(&q, (int64_t)row->cell.key.seed);
+    query_begin(&q, tx, "SELECT cell FROM cell_control WHERE control = ?");
+    query_bind_int(&q, control);
     return judge_each(&q, run, now_ms, err);
 }
 
-enum err_code cells_judge_case(struct tx *tx, int64_t number, int64_t now_ms,
-                               struct err *err)
+enum err_code cells_judge_siblings(struct tx *tx, int64_t case_key, int64_t now_ms,
+                                   struct err *err)
 {
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT c.id FROM case_key a JOIN case_key k ON k.workload = a.workload"
-                " AND k.version = a.version AND k.size = a.size AND k.dtype = a.dtype"
-                " AND k.seed = a.seed JOIN cell c ON c.case_key = k.number"
-                " AND c.environment IN (SELECT number FROM environment)"
-                " WHERE a.number = ?");
-    query_bind_int(&q, number);
+                "SELECT c.id FROM case_key a JOIN case_key k ON k.siblings = a.siblings"
+                " JOIN cell c ON c.case_key = k.number WHERE a.number = ?");
+    query_bind_int(&q, case_key);
     return judge_each(&q, "", now_ms, err);
 }
 

@@ -20,14 +20,14 @@ enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
                                const struct judgement *judgement, const char *run,
                                int64_t now_ms, struct err *err);
 
-/* Judges the cells of ROW's environment for which ROW is a control. */
-enum err_code cells_judge_dependants(struct tx *tx, const struct cell_row *row,
-                                     const char *run, int64_t now_ms, struct err *err);
+/* Judges the cells that depend on CONTROL, a cell. */
+enum err_code cells_judge_dependants(struct tx *tx, int64_t control, const char *run,
+                                     int64_t now_ms, struct err *err);
 
-/* Judges every cell, in every environment, that shares its control with case NUMBER:
+/* Judges the cells of case CASE_KEY (a number) and of its siblings in every environment:
  * after the declaration of the case changed. */
-enum err_code cells_judge_case(struct tx *tx, int64_t number, int64_t now_ms,
-                               struct err *err);
+enum err_code cells_judge_siblings(struct tx *tx, int64_t case_key, int64_t now_ms,
+                                   struct err *err);
 
 /* Which VERDICT_RULES the stored verdicts follow. */
 enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err);

@@ -66,6 +66,26 @@ static enum err_code check_references(struct check *c, struct err *err)
     return query_end(&q, err);
 }
 
+/* A verdict may rest on a control of other cases if this is wrong. */
+static enum err_code check_siblings(struct check *c, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, c->tx,
+                "SELECT number FROM case_key AS k WHERE siblings <> (SELECT min(number)"
+                " FROM case_key WHERE workload = k.workload AND version = k.version"
+                " AND size = k.size AND dtype = k.dtype AND seed = k.seed)");
+    while (query_step(&q)) {
+        char line[80];
+
+        snprintf(line, sizeof line, "case %" PRId64 ": it is not with its siblings",
+                 query_take_int(&q));
+        c->counts->dangling++;
+        c->report(c->arg, line);
+    }
+    return query_end(&q, err);
+}
+
 static void cell_differs(void *arg, int64_t cell, const char *what)
 {
     struct check *c = arg;
@@ -116,7 +136,8 @@ static enum err_code check_rows(struct check *c, struct err *err)
         c->report(c->arg, "references, jobs, cells and traces were not checked");
         return ERR_OK;
     }
-    if (check_references(c, err) != ERR_OK || check_jobs(c, err) != ERR_OK ||
+    if (check_references(c, err) != ERR_OK || check_siblings(c, err) != ERR_OK ||
+        check_jobs(c, err) != ERR_OK ||
         traces_check(c->tx, c->report, c->arg, &c->counts->traces,
                      &c->counts->traces_damaged, err) != ERR_OK) {
         return err->code;

@@ -8,7 +8,8 @@
 
 struct fsck_counts {
     int64_t damaged;         /* lines of PRAGMA integrity_check */
-    int64_t dangling;        /* rows that refer to a missing row */
+    int64_t dangling;        /* rows that refer to a missing row, or cases to others than
+                                their siblings */
     int64_t cells;           /* computed anew from the runs … */
     int64_t cells_differing; /* … and not as stored */
     int64_t jobs;            /* counted anew from their items … */

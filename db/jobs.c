@@ -289,7 +289,7 @@ static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t no
 
     if (case_keys_declare(tx, &item->key, item->is_control, item->no_control, &key,
                           &declared, err) != ERR_OK ||
-        (declared && cells_judge_case(tx, key, now_ms, err) != ERR_OK)) {
+        (declared && cells_judge_siblings(tx, key, now_ms, err) != ERR_OK)) {
         return err->code;
     }
     query_begin(&q, tx,

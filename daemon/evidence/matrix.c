@@ -149,19 +149,11 @@ static void drop_superseded(struct matrix *m)
     m->variant_count = kept;
 }
 
-/* Whether A and B are one case but for their variants. */
-static bool same_but_for_variant(const struct case_key *a, const struct case_key *b)
-{
-    return strcmp(a->workload, b->workload) == 0 && a->version == b->version &&
-           strcmp(a->size, b->size) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
-           a->seed == b->seed;
-}
-
 /* As cells_get_control does: the first control by name that has enough runs. */
 static void tell_cost(const struct matrix *m, struct matrix_variant *v)
 {
     for (int i = 0; i < m->base_count && !v->is_control; i++) {
-        if (same_but_for_variant(&v->key, &m->bases[i].key)) {
+        if (case_siblings(&v->key, &m->bases[i].key)) {
             v->cost = times_cost(&v->times, &m->bases[i].times);
             copy_text(v->cost_against, sizeof v->cost_against, m->bases[i].key.variant);
             return;
@@ -179,7 +171,7 @@ static void compare_in_case(const struct matrix *m, const struct matrix_bits *ow
         const struct matrix_bits *other = &m->bits[i];
 
         if (strcmp(other->key.variant, v->relation->other) == 0 &&
-            same_but_for_variant(&own->key, &other->key)) {
+            case_siblings(&own->key, &other->key)) {
             enum relation_seen seen = strcmp(own->digest, other->digest) == 0
                                           ? RELATION_EQUAL
                                           : RELATION_DIFFERENT;

@@ -21,4 +21,9 @@ struct case_key {
     uint64_t seed;
 };
 
+/* Whether A and B differ in their variant at most: workload, version, size, dtype and
+ * seed are the same.  Siblings compute from the same inputs and share their controls; in
+ * the database they have the same case_key.siblings. */
+bool case_siblings(const struct case_key *a, const struct case_key *b);
+
 #endif

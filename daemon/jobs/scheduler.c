@@ -77,10 +77,8 @@ static bool item_done(const struct job_item *item)
 
 static bool same_group(const struct job_item *a, const struct job_item *b)
 {
-    return strcmp(a->key.workload, b->key.workload) == 0 &&
-           strcmp(a->key.size, b->key.size) == 0 &&
-           strcmp(a->key.dtype, b->key.dtype) == 0 && a->key.seed == b->key.seed &&
-           strcmp(a->device, b->device) == 0 && strcmp(a->stack, b->stack) == 0;
+    return case_siblings(&a->key, &b->key) && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->stack, b->stack) == 0;
 }
 
 static int attempts(const struct job_item *item)

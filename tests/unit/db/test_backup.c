@@ -149,6 +149,8 @@ static void test_fsck_sees_damage(void **state)
         "UPDATE cell SET verdict = 'reproducible', completed = 3"
         " WHERE distinct_digests = 1";
     static char counts_of_job[] = "UPDATE job SET runs_done = 5";
+    static char strangers[] =
+        "UPDATE case_key SET siblings = 9 WHERE variant = 'ordered'";
     static char orphan[] =
         "INSERT INTO cell_device (cell, device, options, runs) VALUES (77, 'x', '', 1)";
     struct fixture *f = *state;
@@ -159,18 +161,20 @@ static void test_fsck_sees_damage(void **state)
     fill(f, 1, 1); /* one run of `ordered`: inconclusive */
     fixture_write(f, damage, unearned);
     fixture_write(f, damage, counts_of_job);
+    fixture_write(f, damage, strangers);
     fixture_close(f);
     assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK); /* without foreign keys */
     assert_int_equal(sqlite3_exec(db, orphan, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
     counts = fsck(f->path, &lines);
     assert_int_equal(counts.damaged, 0);
-    assert_int_equal(counts.dangling, 1);
+    assert_int_equal(counts.dangling, 2);
     assert_int_equal(counts.cells_differing, 1);
     assert_int_equal(counts.jobs_differing, 1);
     assert_non_null(strstr(lines.data, "completed: stored 3, the runs give 1"));
     assert_non_null(strstr(lines.data, "verdict: stored \"reproducible\""));
     assert_non_null(strstr(lines.data, "table cell_device"));
+    assert_non_null(strstr(lines.data, "it is not with its siblings"));
     buf_release(&lines);
 }
 

@@ -105,7 +105,7 @@ static enum err_code read_control(struct tx *tx, void *arg, struct err *err)
 
     assert_int_equal(fixture_find_cell(tx, &c, err), ERR_OK);
     assert_true(c.found);
-    p->code = cells_get_control(tx, &c.cell, &p->control, err);
+    p->code = cells_get_control(tx, c.cell.id, &p->control, err);
     return ERR_OK;
 }
 

@@ -257,6 +257,35 @@ static void write_fixture(const char *path)
     fixture_free(f);
 }
 
+static enum err_code count_siblings(struct tx *tx, void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT count(*) FROM case_key GROUP BY siblings ORDER BY siblings");
+    for (int i = 0; i < 3 && query_step(&q); i++) {
+        ((int64_t *)arg)[i] = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}
+
+/* Cases that are new find those that were migrated. */
+static void check_siblings(struct fixture *f)
+{
+    struct job_item items[] = { fixture_item("patched", "cpu:a", 1),
+                                fixture_item("patched", "cpu:a", 1) };
+    struct fixture_job j = fixture_job(7, items, 2);
+    int64_t counts[3] = { 0 };
+    struct err err;
+
+    items[1].key.seed++;
+    fixture_write(f, fixture_insert_job, &j);
+    assert_int_equal(store_read_sync(f->store, count_siblings, counts, &err), ERR_OK);
+    assert_int_equal(counts[0], 3);
+    assert_int_equal(counts[1], 1);
+    assert_int_equal(counts[2], 0);
+}
+
 static void check_old_database(struct fixture *f, int version)
 {
     char command[256];
@@ -275,6 +304,7 @@ static void check_old_database(struct fixture *f, int version)
     fixture_check_cells(f);
     assert_int_equal(store_write_sync(f->store, fixture_whole_run, &next, &err),
                      ERR_CONFLICT); /* its job is finished */
+    check_siblings(f);
 }
 
 static void test_a_database_of_version_1_opens(void **state)
@@ -290,6 +320,11 @@ static void test_a_database_of_version_1_opens(void **state)
 static void test_a_database_of_version_2_opens(void **state)
 {
     check_old_database(*state, 2);
+}
+
+static void test_a_database_of_version_11_opens(void **state)
+{
+    check_old_database(*state, 11);
 }
 
 static struct {
@@ -446,6 +481,7 @@ int main(void)
         FILE_TEST(test_an_empty_file_becomes_a_database),
         FILE_TEST(test_a_database_of_version_1_opens),
         FILE_TEST(test_a_database_of_version_2_opens),
+        FILE_TEST(test_a_database_of_version_11_opens),
         FILE_TEST(test_migrations_sort_in_files),
         FILE_TEST(test_what_takes_long_is_announced),
         FILE_TEST(test_cells_of_other_rules_are_judged_anew),

@@ -44,7 +44,7 @@ static void read_cells_and_jobs(struct tx *tx)
     assert_int_equal(cells_each(tx, "x", 0, ignore_cell, NULL, &err), ERR_OK);
     assert_int_equal(cells_each(tx, "x", 5, ignore_cell, NULL, &err), ERR_OK);
     assert_int_equal(cells_get(tx, 1, &cell, &err), ERR_OK);
-    assert_int_equal(cells_get_control(tx, &cell, &cell, &err), ERR_NOT_FOUND);
+    assert_int_equal(cells_get_control(tx, cell.id, &cell, &err), ERR_NOT_FOUND);
     assert_int_equal(cells_each_digest(tx, 1, 0, ignore_digest, NULL, &err), ERR_OK);
     assert_int_equal(cells_each_change(tx, 1, 0, 0, ignore_change, NULL, &err), ERR_OK);
     assert_int_equal(jobs_list(tx, "", 5, ignore_job, NULL, &err), ERR_OK);
@@ -134,11 +134,41 @@ static void test_lists_of_runs_walk_an_index(void **state)
     tx_free(tx);
 }
 
+/* Neither from a cell to its controls nor back. */
+static void test_controls_are_found_without_walking_an_environment(void **state)
+{
+    static const char *const plans[] = {
+        "EXPLAIN QUERY PLAN SELECT control FROM cell_control WHERE cell = 1",
+        "EXPLAIN QUERY PLAN SELECT cell FROM cell_control WHERE control = 1",
+    };
+    struct fixture *f = *state;
+    struct err err;
+    struct tx *tx;
+
+    assert_int_equal(connection_open_reader(f->path, 1000, &tx, &err), ERR_OK);
+    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
+        char line[256] = "";
+        struct query q;
+
+        query_begin(&q, tx, plans[i]);
+        while (query_step(&q)) {
+            q.taken = 3;
+            query_take_text(&q, line, sizeof line);
+        }
+        assert_int_equal(query_end(&q, &err), ERR_OK);
+        if (!strstr(line, "INDEX cell_case_key (case_key=?)")) {
+            fail_msg("%s: ends with %s", plans[i], line);
+        }
+    }
+    tx_free(tx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_pages_of_cells_and_jobs_touch_no_run),
         STORE_TEST(test_lists_of_runs_walk_an_index),
+        STORE_TEST(test_controls_are_found_without_walking_an_environment),
     };
 
     return cmocka_run_group_tests_name("query_plans", tests, NULL, NULL);
