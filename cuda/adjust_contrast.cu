@@ -135,13 +135,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each thread sums 64 pixels of a channel, the sums meet in atomicAdd",
-      .models = "tf.image.adjust_contrast on GPU: the mean is reduced in no fixed order",
       .algorithm = "pixel tasks, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "32 fixed groups of pixels an image, joined by a fixed tree",
-      .models = "nothing in the documents: TensorFlow raises an error instead",
       .algorithm = "32 pixel slots, fixed tree",
       .compute = compute_ordered },
 };
@@ -150,8 +147,7 @@ static const struct workload adjust_contrast_cuda = {
     .name = "adjust_contrast",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(adjust_contrast_cuda);

@@ -32,15 +32,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "autotune",
       .summary = "every build times twelve tactics for each layer, on the device",
-      .models = "a TensorRT build without a timing cache",
       .algorithm = "the fastest tactic of each layer",
       .control = true,
       .compute = network_compute },
     { .name = "cached",
-      .summary = "the first build stores its tactics, later builds read them",
-      .models =
-          "a TensorRT build with ITimingCache, which is good for one device and one "
-          "set of libraries",
       .algorithm = "the stored tactic of each layer, timed on the device",
       .compute = network_compute },
 };
@@ -49,8 +44,7 @@ static const struct workload algorithm_cache_cuda = {
     .name = "algorithm_cache",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(algorithm_cache_cuda);

@@ -196,8 +196,7 @@ static const struct workload atomics_cuda = {
     .name = "atomics",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(atomics_cuda);

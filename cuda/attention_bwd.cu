@@ -237,15 +237,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "blocks of keys add to the gradient of the queries with atomicAdd",
-      .models = "fused attention back-propagation that is parallel over keys: dq by "
-                "atomicAdd",
       .algorithm = "blocks of 32 keys, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "a part of dq for each block of keys, added in the order of the blocks",
-      .models = "the deterministic modes of fused attention: a dq for each block, then a "
-                "sum in order",
       .algorithm = "blocks of 32 keys, in order",
       .compute = compute_ordered },
 };
@@ -254,8 +249,7 @@ static const struct workload attention_bwd_cuda = {
     .name = "attention_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(attention_bwd_cuda);

@@ -75,14 +75,10 @@ static void setup(struct run *run)
 
 static const struct workload_variant variants[] = {
     { .name = "ordered",
-      .summary = "64 fixed groups of pixels, joined by a fixed tree",
-      .models = "cudnnBatchNormalizationBackward, CUDNN_BATCHNORM_SPATIAL: documented "
-                "to be deterministic",
       .algorithm = "64 row slots, fixed tree",
       .compute = compute_ordered },
     { .name = "unordered",
       .summary = "each thread sums 32 pixels of a channel, the sums meet in atomicAdd",
-      .models = "what slide 32 saw: back-propagation that differed every ten steps",
       .algorithm = "row tasks, atomicAdd",
       .control = true,
       .compute = compute_unordered },
@@ -107,8 +103,7 @@ static const struct workload batchnorm_bwd_cuda = {
     .name = "batchnorm_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(batchnorm_bwd_cuda);

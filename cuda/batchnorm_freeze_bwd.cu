@@ -32,16 +32,10 @@ static void compute_ordered(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each thread sums 32 pixels of a channel, the sums meet in atomicAdd",
-      .models =
-          "TensorFlow's own freeze-gradient kernel; no solution, raises from TF 2.7 "
-          "on when determinism is asked for",
       .algorithm = "row tasks, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "64 fixed groups of pixels, joined by a fixed tree",
-      .models = "no framework's kernel: an ordered reduction shows that a solution is "
-                "possible",
       .algorithm = "64 row slots, fixed tree",
       .compute = compute_ordered },
 };
@@ -50,8 +44,7 @@ static const struct workload batchnorm_freeze_bwd_cuda = {
     .name = "batchnorm_freeze_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = norm_setup,
 };
 WORKLOAD_REGISTER(batchnorm_freeze_bwd_cuda);

@@ -133,18 +133,13 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each thread sums 64 rows of a channel, the sums meet in atomicAdd",
-      .models = "TensorFlow BiasAddGrad: the CUDA kernel that calls atomicAdd",
       .algorithm = "row tasks, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "64 fixed groups of rows, joined by a fixed tree",
-      .models = "TensorFlow BiasAddGrad under TF_DETERMINISTIC_OPS: one column reduction",
       .algorithm = "64 row slots, fixed tree",
       .compute = compute_ordered },
     { .name = "patched",
-      .summary = "gradient of a broadcasting add: a reduce_sum over n,h,w",
-      .models = "tfdeterminism.patch: bias_add as tf.math.add with implicit broadcasting",
       .algorithm = "blocks of 256 rows, 16 lanes, fixed tree",
       .compute = compute_patched },
 };
@@ -153,8 +148,7 @@ static const struct workload bias_add_bwd_cuda = {
     .name = "bias_add_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(bias_add_bwd_cuda);

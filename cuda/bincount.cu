@@ -116,7 +116,6 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "every weight is added to its bin with atomicAdd",
-      .models = "tf.math.bincount and torch.bincount with weights on GPU: atomicAdd",
       .algorithm = "atomicAdd",
       .control = true,
       .compute = compute_unordered },
@@ -124,7 +123,6 @@ static const struct workload_variant variants[] = {
       .summary =
           "values sorted by bin; 32 fixed parts of a bin's values, each with a lane of "
           "its own, and a tree",
-      .models = "nothing in the documents: the frameworks raise an error instead",
       .algorithm = "32 slots, fixed tree",
       .compute = compute_ordered },
 };
@@ -133,8 +131,7 @@ static const struct workload bincount_cuda = {
     .name = "bincount",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(bincount_cuda);

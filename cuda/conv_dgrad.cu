@@ -208,14 +208,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each upstream pixel adds to the nine pixels it reaches with atomicAdd",
-      .models = "cuDNN CUDNN_CONVOLUTION_BWD_DATA_ALGO_0: products meet in atomicAdd",
       .algorithm = "scatter, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "each pixel collects from its nine taps in row-major order",
-      .models = "cuDNN CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, selected by "
-                "TF_CUDNN_DETERMINISTIC and by TF_DETERMINISTIC_OPS",
       .algorithm = "gather, taps in row-major order",
       .compute = compute_ordered },
     { .name = "algo_0",
@@ -245,8 +241,7 @@ static const struct workload conv_dgrad_cuda = {
     .name = "conv_dgrad",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(conv_dgrad_cuda);

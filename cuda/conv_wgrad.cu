@@ -198,15 +198,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "a thread sums one image of four weights; images meet in atomicAdd",
-      .models = "cuDNN CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0 and ALGO_3: the partial "
-                "gradients of thread-blocks meet in atomicAdd",
       .algorithm = "partial per image, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "32 fixed groups of images, joined by a fixed tree",
-      .models = "cuDNN CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, selected by "
-                "TF_CUDNN_DETERMINISTIC and by TF_DETERMINISTIC_OPS",
       .algorithm = "32 image slots, fixed tree",
       .compute = compute_ordered },
     { .name = "algo_0",
@@ -243,8 +238,7 @@ static const struct workload conv_wgrad_cuda = {
     .name = "conv_wgrad",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(conv_wgrad_cuda);

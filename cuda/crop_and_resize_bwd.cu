@@ -170,8 +170,7 @@ static const struct workload crop_and_resize_bwd_cuda = {
     .name = "crop_and_resize_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(crop_and_resize_bwd_cuda);

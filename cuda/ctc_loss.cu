@@ -376,14 +376,11 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "two blocks an example add their label positions with atomicAdd",
-      .models = "cuDNN CUDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC",
       .algorithm = "log-domain alpha-beta by halves, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary = "one block an example; a thread adds the positions of a time in order",
-      .models = "cuDNN CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, selected by "
-                "TF_DETERMINISTIC_OPS",
       .algorithm = "log-domain alpha-beta, positions in order, CUDA's expf and logf",
       .compute = compute_ordered },
     { .name = "cudnn_non_deterministic",
@@ -420,8 +417,7 @@ static const struct workload ctc_loss_cuda = {
     .name = "ctc_loss",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(ctc_loss_cuda);

@@ -55,10 +55,8 @@ static const struct workload cudnn_conv_dgrad_cuda = {
     .title = "Every algorithm of cuDNN's convolution backprop to data gradients",
     .summary =
         "the data gradient of a 3x3 convolution by each algorithm that cuDNN names",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
-    .sizes = layer_sizes,
-    .size_count = COUNT_OF(layer_sizes),
+    WORKLOAD_VARIANTS(variants),
+    WORKLOAD_SIZES(layer_sizes),
     .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT16 },
     .dtype_count = 2,
     .weight_sum = "sum of dx",

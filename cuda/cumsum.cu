@@ -220,15 +220,10 @@ static void setup(struct run *run)
 
 static const struct workload_variant variants[] = {
     { .name = "unordered",
-      .summary = "a task looks back until it meets a running sum already known",
-      .models =
-          "single-pass scans on GPU with decoupled look-back, as under torch.cumsum",
       .algorithm = "blocks of 256, look-back over what is known",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "sums of blocks, their running sums, then the elements",
-      .models = "the scan in three passes: reduce, scan, add",
       .algorithm = "blocks of 256, three passes",
       .compute = compute_ordered },
 };
@@ -237,8 +232,7 @@ static const struct workload cumsum_cuda = {
     .name = "cumsum",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(cumsum_cuda);

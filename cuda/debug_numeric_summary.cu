@@ -151,18 +151,12 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "every 256 elements' counts are added with atomicAdd in float32",
-      .models = "DebugNumericSummaryV2 on GPU in modes 3 and 4: atomicAdd of counts",
       .algorithm = "counts of 256, atomicAdd",
       .control = true,
       .compute = compute_unordered },
-    { .name = "ordered",
-      .summary = "whole numbers, rounded to float32 once",
-      .models = "nothing in the documents: TensorFlow raises an error instead",
-      .algorithm = "integer counts",
-      .compute = compute_ordered },
+    { .name = "ordered", .algorithm = "integer counts", .compute = compute_ordered },
     { .name = "float64",
       .summary = "the same atomicAdd in float64, rounded to float32 at the end",
-      .models = "DebugNumericSummaryV2 with output_dtype float64: exact in any order",
       .algorithm = "counts of 256, atomic adds in float64",
       .compute = compute_float64 },
 };
@@ -171,8 +165,7 @@ static const struct workload debug_numeric_summary_cuda = {
     .name = "debug_numeric_summary",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(debug_numeric_summary_cuda);

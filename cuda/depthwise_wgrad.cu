@@ -153,15 +153,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "a thread sums a row of pixels, rows meet in atomicAdd",
-      .models = "TensorFlow's own CUDA kernel for the depthwise filter gradient",
       .algorithm = "partial per row, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "32 fixed groups of rows, joined by a fixed tree",
-      .models =
-          "cuDNN grouped convolution, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, selected "
-          "by enable_op_determinism from TF 2.10",
       .algorithm = "32 row slots, fixed tree",
       .compute = compute_ordered },
     { .name = "algo_0",
@@ -191,8 +186,7 @@ static const struct workload depthwise_wgrad_cuda = {
     .name = "depthwise_wgrad",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(depthwise_wgrad_cuda);

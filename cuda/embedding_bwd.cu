@@ -47,13 +47,11 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "a bag adds its gradient to each of its entries with atomicAdd",
-      .models = "embedding gradients on GPU that scatter with atomicAdd",
       .algorithm = "atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary = "ids sorted, stably; each element has one owner",
-      .models = "gradients that sort the ids first, as in torch.nn.Embedding",
       .algorithm = "counting sort, entries in order of bags",
       .compute = compute_ordered },
 };
@@ -62,8 +60,7 @@ static const struct workload embedding_bwd_cuda = {
     .name = "embedding_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(embedding_bwd_cuda);

@@ -65,18 +65,14 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "every element of dy is added to its entry with atomicAdd",
-      .models = "IndexedSlices made dense by unsorted_segment_sum on GPU: atomicAdd",
       .algorithm = "atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary = "rows sorted by entry, stably; each element has one owner",
-      .models = "the segment reduction by sorting, selected by TF_DETERMINISTIC_OPS",
       .algorithm = "counting sort, entries in order of rows",
       .compute = compute_ordered },
     { .name = "one_hot",
-      .summary = "matrix product with the one-hot rows of the indices",
-      .models = "the work-around of the documents: one_hot(indices) @ params, not gather",
       .algorithm = "matrix product with one-hot rows",
       .compute = compute_one_hot },
 };
@@ -85,8 +81,7 @@ static const struct workload gather_bwd_cuda = {
     .name = "gather_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(gather_bwd_cuda);

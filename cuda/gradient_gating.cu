@@ -149,19 +149,14 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "GATE_OP: applied when both gradients of the operation are there",
-      .models = "gate_gradients=tf.train.Optimizer.GATE_OP, the default",
       .algorithm = "gated by operation, atomicAdd",
       .control = true,
       .compute = compute_gate_op },
     { .name = "gate_none",
-      .summary = "GATE_NONE: each gradient is applied as soon as it is there",
-      .models = "gate_gradients=tf.train.Optimizer.GATE_NONE",
       .algorithm = "not gated, atomicAdd",
       .control = true,
       .compute = compute_gate_none },
     { .name = "ordered",
-      .summary = "GATE_GRAPH: applied in order when all gradients are there",
-      .models = "gate_gradients=tf.train.Optimizer.GATE_GRAPH",
       .algorithm = "gated by graph, applied in order",
       .compute = compute_gate_graph },
 };
@@ -170,8 +165,7 @@ static const struct workload gradient_gating_cuda = {
     .name = "gradient_gating",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(gradient_gating_cuda);

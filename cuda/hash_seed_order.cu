@@ -158,30 +158,20 @@ static void setup(struct run *run)
 
 static const struct workload_variant variants[] = {
     { .name = "process_seed",
-      .summary = "the hash function's seed is drawn when the process starts",
-      .models = "Python without PYTHONHASHSEED: the order of sets differs between "
-                "processes",
       .algorithm = "slots in order, seed of the process",
       .control = true,
       .compute = compute_process_seed },
     { .name = "fixed_seed",
-      .summary = "the hash function's seed is always the same",
-      .models = "PYTHONHASHSEED set before the process starts",
       .algorithm = "slots in order, fixed seed",
       .compute = compute_fixed_seed },
-    { .name = "sorted",
-      .summary = "keys are sorted before their values are added",
-      .models = "sorted() around the container, whatever the seed",
-      .algorithm = "keys in order",
-      .compute = compute_sorted },
+    { .name = "sorted", .algorithm = "keys in order", .compute = compute_sorted },
 };
 
 static const struct workload hash_seed_order_cuda = {
     .name = "hash_seed_order",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(hash_seed_order_cuda);

@@ -14,14 +14,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "autotune",
       .summary = "each process times twelve tactics for each layer, on the device",
-      .models = "TensorRT's builder, and TensorFlow's auto-tuning in inference: kernels "
-                "are deterministic, the choice among them is not",
       .algorithm = "the fastest tactic of each layer",
       .control = true,
       .compute = network_compute },
     { .name = "fixed",
-      .summary = "the first tactic for every layer",
-      .models = "inference with auto-tuning turned off",
       .algorithm = "the first tactic of each layer",
       .compute = network_compute },
 };
@@ -30,8 +26,7 @@ static const struct workload inference_autotune_cuda = {
     .name = "inference_autotune",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(inference_autotune_cuda);

@@ -225,14 +225,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each thread sums 32 rows of a channel, the sums meet in atomicAdd",
-      .models = "fused layer normalization whose thread-blocks meet in atomicAdd",
       .algorithm = "row tasks, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "64 fixed groups of rows, joined by a fixed tree",
-      .models = "fused layer normalization in two stages: partial sums, then one column "
-                "reduction",
       .algorithm = "64 row slots, fixed tree",
       .compute = compute_ordered },
 };
@@ -241,8 +237,7 @@ static const struct workload layernorm_bwd_cuda = {
     .name = "layernorm_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(layernorm_bwd_cuda);

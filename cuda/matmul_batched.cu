@@ -206,14 +206,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "16 parts of the inner dimension meet in atomicAdd",
-      .models = "matrix products split over thread-blocks along the inner dimension",
       .algorithm = "inner dimension in 16 parts, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "16 parts of the inner dimension, joined by a fixed tree",
-      .models = "cuBLAS on one stream, or with CUBLAS_WORKSPACE_CONFIG set: parts are "
-                "stored and then joined",
       .algorithm = "inner dimension in 16 parts, fixed tree",
       .compute = compute_ordered },
     { .name = "cublas",
@@ -269,8 +265,7 @@ static const struct workload matmul_batched_cuda = {
     .name = "matmul_batched",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(matmul_batched_cuda);

@@ -177,13 +177,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "partial sums and those of the gradient of the bias meet in atomicAdd",
-      .models = "tf.reduce_sum and the gradient of a broadcast add before TF 1.12",
       .algorithm = "warps and example tasks, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "matmul",
-      .summary = "both as matrix products: with ones, and with the bias folded into w",
-      .models = "the two-part work-around of GTC S9911 slides 11-12",
       .algorithm = "matrix products, examples in order",
       .compute = compute_matmul },
 };
@@ -192,8 +189,7 @@ static const struct workload matmul_reduce_cuda = {
     .name = "matmul_reduce",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(matmul_reduce_cuda);

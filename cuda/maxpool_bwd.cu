@@ -176,14 +176,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each window adds its gradient to its maximum with atomicAdd",
-      .models = "cuDNN CUDNN_POOLING_MAX: overlapping windows meet in atomicAdd",
       .algorithm = "scatter, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "each pixel collects from its nine windows in row-major order",
-      .models = "cuDNN CUDNN_POOLING_MAX_DETERMINISTIC, selected by "
-                "TF_CUDNN_DETERMINISTIC and by TF_DETERMINISTIC_OPS",
       .algorithm = "gather, row-major windows",
       .compute = compute_ordered },
     { .name = "cudnn_max",
@@ -206,8 +202,7 @@ static const struct workload maxpool_bwd_cuda = {
     .name = "maxpool_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(maxpool_bwd_cuda);

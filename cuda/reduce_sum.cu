@@ -157,18 +157,13 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each warp sums 256 columns, the sums of warps meet in atomicAdd",
-      .models = "tf.reduce_sum on GPU before TF 1.12: partial sums meet in atomicAdd",
       .algorithm = "warps, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "blocks of 256 with 16 fixed lanes, joined by a fixed tree",
-      .models = "tf.reduce_sum on GPU since before TF 1.12",
       .algorithm = "blocks of 256, 16 lanes, fixed tree",
       .compute = compute_ordered },
     { .name = "matmul",
-      .summary = "matrix product with a vector of ones, running sum folded in as a bias",
-      .models = "the two-part work-around of GTC S9911 slides 11-12",
       .algorithm = "matrix product with ones, depth 64",
       .compute = compute_matmul },
 };
@@ -177,8 +172,7 @@ static const struct workload reduce_sum_cuda = {
     .name = "reduce_sum",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(reduce_sum_cuda);

@@ -110,24 +110,17 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each upstream pixel adds to four pixels with atomicAdd",
-      .models = "TensorFlow ResizeBilinearGrad: four atomicAdds for each upstream pixel",
       .algorithm = "scatter, atomicAdd",
       .control = true,
       .compute = compute_unordered },
-    { .name = "ordered",
-      .summary = "each pixel collects from the upstream pixels that touch it, in order",
-      .models = "TensorFlow ResizeBilinearGrad under TF_DETERMINISTIC_OPS: one thread a "
-                "pixel loops over the upstream pixels",
-      .algorithm = "gather, row-major",
-      .compute = compute_ordered },
+    { .name = "ordered", .algorithm = "gather, row-major", .compute = compute_ordered },
 };
 
 static const struct workload resize_bilinear_bwd_cuda = {
     .name = "resize_bilinear_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(resize_bilinear_bwd_cuda);

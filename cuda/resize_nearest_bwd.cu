@@ -86,25 +86,17 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each upstream pixel adds to its pixel with atomicAdd",
-      .models =
-          "TensorFlow ResizeNearestNeighborGrad: one atomicAdd for each upstream value; "
-          "no solution, raises from TF 2.7 on when determinism is asked for",
       .algorithm = "scatter, atomicAdd",
       .control = true,
       .compute = compute_unordered },
-    { .name = "ordered",
-      .summary = "each pixel collects its block of upstream pixels in row-major order",
-      .models = "no framework's kernel: a gather shows that a solution is possible",
-      .algorithm = "gather, row-major",
-      .compute = compute_ordered },
+    { .name = "ordered", .algorithm = "gather, row-major", .compute = compute_ordered },
 };
 
 static const struct workload resize_nearest_bwd_cuda = {
     .name = "resize_nearest_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(resize_nearest_bwd_cuda);

@@ -135,18 +135,15 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "atomicAdd and plain stores: the last writer wins",
-      .models = "TensorFlow's scatter on GPU before TF 2.7",
       .algorithm = "atomicAdd, last writer",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary = "rows sorted by entry, stably; each element has one owner",
-      .models = "scatter under enable_op_determinism since TF 2.8, XLA's too",
       .algorithm = "counting sort, entries in order of rows, last row",
       .compute = compute_ordered },
     { .name = "serial",
       .summary = "copied to the host, one thread there, row after row, and copied back",
-      .models = "TensorFlow 2.7 under TF_DETERMINISTIC_OPS: scatter moved to the CPU",
       .algorithm = "one thread, rows in order",
       .compute = compute_serial },
 };
@@ -155,8 +152,7 @@ static const struct workload scatter_nd_cuda = {
     .name = "scatter_nd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(scatter_nd_cuda);

@@ -102,19 +102,15 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "every element is added to its segment with atomicAdd",
-      .models = "TensorFlow's segment reductions on GPU before TF 2.7: atomicAdd",
       .algorithm = "atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary = "rows sorted by segment, stably; each element has one owner",
-      .models = "TensorFlow PR 51861: sort, then reduce each segment in order",
       .algorithm = "counting sort, segments in order of rows",
       .compute = compute_ordered },
     { .name = "float64",
       .summary = "atomicAdd in float64, rounded to float32 at the end",
-      .models = "the patch for TF 1.14 to 2.6 that casts to float64: fewer differences, "
-                "no guarantee",
       .algorithm = "atomicAdd in float64",
       .control = true,
       .compute = compute_float64 },
@@ -124,8 +120,7 @@ static const struct workload segment_sum_cuda = {
     .name = "segment_sum",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(segment_sum_cuda);

@@ -87,14 +87,12 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "warps add what they find in 256 classes to an example with atomicAdd",
-      .models = "TensorFlow's fused op on GPU: reductions without a fixed order",
       .algorithm = "warps of 256 classes, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary =
           "warps store what they find in 256 classes, one warp an example joins it",
-      .models = "the composition of separate ops selected by TF_DETERMINISTIC_OPS",
       .algorithm = "warps of 256 classes, joined in a fixed order",
       .compute = compute_ordered },
 };
@@ -103,8 +101,7 @@ static const struct workload softmax_xent_cuda = {
     .name = "softmax_xent",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(softmax_xent_cuda);

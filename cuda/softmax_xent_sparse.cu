@@ -80,15 +80,12 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "warps add their sums over 256 classes to an example with atomicAdd",
-      .models = "TensorFlow's fused op on GPU: reductions without a fixed order",
       .algorithm = "warps of 256 classes, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary =
           "warps store their sums over 256 classes, one warp an example joins them",
-      .models = "the composition of separate ops with a gather, selected by "
-                "TF_DETERMINISTIC_OPS",
       .algorithm = "warps of 256 classes, joined in a fixed order",
       .compute = compute_ordered },
 };
@@ -97,8 +94,7 @@ static const struct workload softmax_xent_sparse_cuda = {
     .name = "softmax_xent_sparse",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(softmax_xent_sparse_cuda);

@@ -98,13 +98,11 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "every nonzero adds its multiple of a row of b with atomicAdd",
-      .models = "tf.sparse.sparse_dense_matmul on GPU: atomicAdd",
       .algorithm = "coordinates, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary = "nonzeros sorted by row, stably; each element of c has one owner",
-      .models = "nothing in the documents: TensorFlow raises an error instead",
       .algorithm = "counting sort, compressed rows",
       .compute = compute_ordered },
 };
@@ -113,8 +111,7 @@ static const struct workload sparse_dense_matmul_cuda = {
     .name = "sparse_dense_matmul",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(sparse_dense_matmul_cuda);

@@ -68,13 +68,11 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "every picked row is added to its segment with atomicAdd",
-      .models = "the GPU kernel of TensorFlow Recommenders Addons: atomicAdd",
       .algorithm = "atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary = "each segment has one block: 8 fixed lanes of rows, joined by a tree",
-      .models = "tf.sparse.segment_* on GPU, by default since they are there, TF 2.6",
       .algorithm = "owner of a segment, 8 lanes, fixed tree",
       .compute = compute_ordered },
 };
@@ -83,8 +81,7 @@ static const struct workload sparse_segment_sum_cuda = {
     .name = "sparse_segment_sum",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(sparse_segment_sum_cuda);

@@ -214,8 +214,6 @@ static const struct workload_variant variants[] = {
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "samples are sorted by pixel; each pixel collects its own in order",
-      .models = "no library's kernel: sorting shows that a solution is possible",
       .algorithm = "stable counting sort, gather",
       .compute = compute_ordered },
     { .name = "cudnn",
@@ -231,8 +229,7 @@ static const struct workload spatial_sampler_bwd_cuda = {
     .name = "spatial_sampler_bwd",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(spatial_sampler_bwd_cuda);

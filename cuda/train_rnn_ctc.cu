@@ -139,13 +139,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each sequence adds its gradients with atomicAdd",
-      .models = "training without fixes",
       .algorithm = "log-domain CTC, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "the gradients of the sequences are joined by a fixed tree",
-      .models = "training with all fixes, TF_DETERMINISTIC_OPS in TF 2.6",
       .algorithm = "log-domain CTC, fixed tree",
       .compute = compute_ordered },
 };
@@ -154,8 +151,7 @@ static const struct workload train_rnn_ctc_cuda = {
     .name = "train_rnn_ctc",
     .version = 2,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(train_rnn_ctc_cuda);

@@ -87,20 +87,13 @@ static void setup(struct run *run)
 
 static const struct workload_variant variants[] = {
     { .name = "uncleared",
-      .summary = "the last bins are added to whatever was there",
-      .models = "a kernel that reads memory nobody wrote",
       .algorithm = "atomic adds to memory not cleared",
       .control = true,
       .compute = compute_uncleared },
     { .name = "cleared",
-      .summary = "every bin is cleared first",
-      .models = "the remedy: clear what is read",
       .algorithm = "atomic adds to cleared memory",
       .compute = compute_cleared },
     { .name = "filled",
-      .summary = "fresh memory is filled with the largest integer: repeatable, and wrong",
-      .models = "torch.utils.deterministic.fill_uninitialized_memory, which hides the "
-                "defect",
       .algorithm = "atomic adds to filled memory",
       .compute = compute_filled },
 };
@@ -109,8 +102,7 @@ static const struct workload uninitialized_read_cuda = {
     .name = "uninitialized_read",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(uninitialized_read_cuda);

@@ -114,14 +114,12 @@ static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "10 iterations in flight, each a block, add to the variable with "
                  "atomicAdd",
-      .models = "tf.while_loop with a stateful body and parallel_iterations=10",
       .algorithm = "iterations in parallel, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
       .summary = "products in parallel, added to the variable one iteration after the "
                  "other",
-      .models = "tf.autograph.experimental.set_loop_options(parallel_iterations=1)",
       .algorithm = "iterations in order",
       .compute = compute_ordered },
 };
@@ -130,8 +128,7 @@ static const struct workload while_loop_cuda = {
     .name = "while_loop",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(while_loop_cuda);

@@ -209,13 +209,10 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "the partial sums of tiles meet in atomicAdd",
-      .models = "XLA's GPU reductions before TF 2.2: the last stage is atomicAdd",
       .algorithm = "tiles of 32 columns or 32 rows, atomicAdd",
       .control = true,
       .compute = compute_unordered },
     { .name = "ordered",
-      .summary = "the partial sums of tiles, padded to a power of two, join in a tree",
-      .models = "XLA's tree reduction by padding, selected by TF_DETERMINISTIC_OPS",
       .algorithm = "tiles of 32 columns or 2 rows, padded tree",
       .compute = compute_ordered },
 };
@@ -224,8 +221,7 @@ static const struct workload xla_reduction_cuda = {
     .name = "xla_reduction",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(xla_reduction_cuda);

@@ -125,7 +125,6 @@ static void setup(struct run *run)
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "every element of a window is added with atomicAdd",
-      .models = "XLA's scatter on GPU: a thread an update, atomicAdd",
       .algorithm = "atomicAdd",
       .control = true,
       .compute = compute_unordered },
@@ -142,8 +141,7 @@ static const struct workload xla_scatter_cuda = {
     .name = "xla_scatter",
     .version = 1,
     .backend = "cuda",
-    .variants = variants,
-    .variant_count = COUNT_OF(variants),
+    WORKLOAD_VARIANTS(variants),
     .setup = setup,
 };
 WORKLOAD_REGISTER(xla_scatter_cuda);

@@ -30,8 +30,7 @@ static const struct workload train_cnn = {
     .name = "train_cnn",
     .version = 2,
     .title = "Training of a small CNN",
-    .sizes = sizes,
-    .size_count = COUNT_OF(sizes),
+    WORKLOAD_SIZES(sizes),
     CNN_TRAINING,
 };
 WORKLOAD_REGISTER(train_cnn);

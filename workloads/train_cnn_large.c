@@ -30,8 +30,7 @@ static const struct workload train_cnn_large = {
     .name = "train_cnn_large",
     .version = 2,
     .title = "Training of a bigger CNN",
-    .sizes = sizes,
-    .size_count = COUNT_OF(sizes),
+    WORKLOAD_SIZES(sizes),
     CNN_TRAINING,
 };
 WORKLOAD_REGISTER(train_cnn_large);

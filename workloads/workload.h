@@ -7,9 +7,11 @@
  * touched. workloads/skeleton.c is a commented template, workloads/README.md a tutorial.
  *
  * The CPU's workload defines the operation.  What the CUDA one of that name leaves empty
- * (title, summary, sizes, dtypes, weight_sum, loss, references, the reference hook) the
+ * (title, summary, sizes, dtypes, weight_sum, loss, references, relations, the hooks
+ * setup with teardown, and reference; of a variant, by its name, summary and models) the
  * registry takes from it, so both have one definition and one float64 reference.  Setup
- * makes the same inputs on both, in the same order.
+ * makes the same inputs on both, in the same order: where the state is the same too, one
+ * hook serves both.
  *
  * Everything here runs in the worker: one fresh process that computes one case on one
  * device and exits.  So hooks may end the process (run_unsupported, run_infra), memory
@@ -162,6 +164,15 @@ struct workload {
     void (*teardown)(struct run *run);
 };
 
+/* A list of a workload, with its length. */
+#define WORKLOAD_VARIANTS(list)   .variants = list, .variant_count = COUNT_OF(list)
+#define WORKLOAD_SIZES(list)      .sizes = list, .size_count = COUNT_OF(list)
+#define WORKLOAD_REFERENCES(list) .references = list, .reference_count = COUNT_OF(list)
+#define WORKLOAD_RELATIONS(list)  .relations = list, .relation_count = COUNT_OF(list)
+/* In C only. */
+#define WORKLOAD_DTYPES(...)                                                             \
+    .dtypes = { __VA_ARGS__ }, .dtype_count = COUNT_OF(((enum dtype[]){ __VA_ARGS__ }))
+
 /* One run, as hooks see it. */
 struct run {
     const struct workload *workload;
@@ -204,9 +215,56 @@ struct tensor *run_input_values(struct run *run, const char *name, enum dtype dt
 struct tensor *run_output(struct run *run, const char *name, enum dtype dtype, int rank,
                           const int64_t *shape);
 
+/* The same for tensors of float32 and int32, and where they are. */
+static inline const float *run_input_f32(struct run *run, const char *name, int rank,
+                                         const int64_t *shape, enum fill fill)
+{
+    return (const float *)run_input(run, name, DTYPE_FLOAT32, rank, shape, fill, 0)->data;
+}
+
+static inline const int32_t *run_input_i32(struct run *run, const char *name, int rank,
+                                           const int64_t *shape, int64_t limit)
+{
+    struct tensor *input =
+        run_input(run, name, DTYPE_INT32, rank, shape, FILL_INDEX, limit);
+
+    return (const int32_t *)input->data;
+}
+
+static inline const float *run_values_f32(struct run *run, const char *name, int rank,
+                                          const int64_t *shape, const float *values)
+{
+    return (const float *)run_input_values(run, name, DTYPE_FLOAT32, rank, shape, values)
+        ->data;
+}
+
+static inline const int32_t *run_values_i32(struct run *run, const char *name, int rank,
+                                            const int64_t *shape, const int32_t *values)
+{
+    return (const int32_t *)run_input_values(run, name, DTYPE_INT32, rank, shape, values)
+        ->data;
+}
+
+static inline float *run_output_f32(struct run *run, const char *name, int rank,
+                                    const int64_t *shape)
+{
+    return (float *)run_output(run, name, DTYPE_FLOAT32, rank, shape)->data;
+}
+
 /* Scratch in the device's memory, uninitialised (filled once, with 0xA5 or with the
  * pattern of the run's circumstances).  64-byte aligned. */
 void *run_alloc(struct run *run, size_t bytes);
+
+/* The same, COUNT values. */
+static inline float *run_alloc_f32(struct run *run, int64_t count)
+{
+    return (float *)run_alloc(run, (size_t)count * sizeof(float));
+}
+
+static inline int32_t *run_alloc_i32(struct run *run, int64_t count)
+{
+    return (int32_t *)run_alloc(run, (size_t)count * sizeof(int32_t));
+}
 
 /* Host scratch: aborts instead of returning NULL; freed with free() or never. */
 void *run_host_alloc(size_t bytes);

@@ -341,21 +341,15 @@ static void train_ordered(struct run *run)
 const struct workload_variant cnn_cuda_variants[CNN_VARIANTS] = {
     { .name = "unordered",
       .summary = "weight, input, bias and pooling gradients meet in atomicAdd",
-      .models = "training without fixes: slide 44, the five runs above",
       .algorithm = "atomicAdd everywhere",
       .control = true,
       .compute = train_unordered },
     { .name = "ordered",
       .summary = "each sum by one thread, images joined by a fixed tree",
-      .models =
-          "training with all fixes, TF_DETERMINISTIC_OPS or the patch: slide 44, the "
-          "two runs below",
       .algorithm = "in order within an image, fixed tree of images",
       .compute = train_ordered },
     { .name = "tcd",
       .summary = "as ordered, but bias gradients meet in atomicAdd",
-      .models = "TF_CUDNN_DETERMINISTIC alone: convolution and pooling are ordered, "
-                "bias_add is not",
       .algorithm = "in order within an image, fixed tree of images, atomicAdd of biases",
       .control = true,
       .compute = train_tcd },

@@ -279,13 +279,51 @@ static const struct workload *find_definition(const struct workload *w,
     return NULL;
 }
 
+static const struct workload_variant *find_variant(const struct workload *w,
+                                                   const char *name)
+{
+    for (int i = 0; i < w->variant_count; i++) {
+        if (is_equal(w->variants[i].name, name)) {
+            return &w->variants[i];
+        }
+    }
+    return NULL;
+}
+
+/* The variants of W, completed; free() them. */
+static struct workload_variant *inherit_variants(const struct workload *w,
+                                                 const struct workload *from)
+{
+    size_t bytes = (size_t)w->variant_count * sizeof *w->variants;
+    struct workload_variant *variants = run_host_alloc(bytes);
+
+    memcpy(variants, w->variants, bytes);
+    for (int i = 0; i < w->variant_count; i++) {
+        struct workload_variant *v = &variants[i];
+        const struct workload_variant *known = find_variant(from, v->name);
+
+        if (known) {
+            v->summary = v->summary ? v->summary : known->summary;
+            v->models = v->models ? v->models : known->models;
+        }
+    }
+    return variants;
+}
+
 static void inherit(struct workload *w, const struct workload *from)
 {
+    if (w->variants && w->variant_count > 0) {
+        w->variants = inherit_variants(w, from);
+    }
     w->title = w->title ? w->title : from->title;
     w->summary = w->summary ? w->summary : from->summary;
     w->weight_sum = w->weight_sum ? w->weight_sum : from->weight_sum;
     w->loss = w->loss ? w->loss : from->loss;
     w->reference = w->reference ? w->reference : from->reference;
+    if (!w->setup) {
+        w->setup = from->setup;
+        w->teardown = from->teardown;
+    }
     if (w->size_count == 0) {
         w->sizes = from->sizes;
         w->size_count = from->size_count;
@@ -357,6 +395,11 @@ int registry_init_linked(struct registry *registry, FILE *defects)
 
 void registry_release(struct registry *registry)
 {
+    for (int i = 0; i < registry->completed_count; i++) {
+        if (registry->completed[i].variant_count > 0) {
+            free((void *)registry->completed[i].variants);
+        }
+    }
     free(registry->workloads);
     free(registry->completed);
     *registry = (struct registry){ 0 };

@@ -5,8 +5,7 @@
  * found when the worker starts, before it does anything.
  *
  * What a workload of backend "cuda" leaves empty it has from the "cpu" workload of its
- * name: title, summary, sizes, dtypes, weight_sum, loss, references, the reference hook.
- * Variants, setup and version are its own. */
+ * name (workload.h says what); version, and which variants there are, are its own. */
 #ifndef WORKLOADS_WORKER_REGISTRY_H
 #define WORKLOADS_WORKER_REGISTRY_H
 

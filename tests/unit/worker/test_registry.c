@@ -181,6 +181,7 @@ static void test_cuda_has_from_cpu_what_it_leaves_empty(void **state)
     struct registry registry;
     sample_init(&cpu, "alpha");
     cpu.workload.loss = "l";
+    cpu.workload.teardown = other_setup;
     sample_init_cuda(&cuda, "alpha");
     const struct workload *list[] = { &cuda.workload, &cpu.workload };
     assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
@@ -188,8 +189,10 @@ static void test_cuda_has_from_cpu_what_it_leaves_empty(void **state)
     assert_non_null(w);
     assert_int_equal(w->version, 3);
     assert_string_equal(w->backend, "cuda");
-    assert_ptr_equal(w->variants, cuda.variants);
+    assert_int_equal(w->variant_count, 2);
+    assert_memory_equal(w->variants, cuda.variants, sizeof cuda.variants);
     assert_ptr_equal(w->setup, other_setup);
+    assert_null(w->teardown); /* that belongs to the other setup */
     assert_ptr_equal(w->title, cpu.workload.title);
     assert_ptr_equal(w->summary, cpu.workload.summary);
     assert_ptr_equal(w->weight_sum, cpu.workload.weight_sum);
@@ -202,6 +205,54 @@ static void test_cuda_has_from_cpu_what_it_leaves_empty(void **state)
     assert_ptr_equal(w->references, cpu.references);
     assert_int_equal(w->reference_count, 1);
     assert_ptr_equal(registry_find(&registry, "alpha", "cpu"), &cpu.workload);
+    registry_release(&registry);
+}
+
+static void test_cuda_variants_say_what_their_namesakes_say(void **state)
+{
+    struct sample cpu, cuda;
+    struct registry registry;
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+    char text[4096] = "";
+    const struct workload *w;
+
+    (void)state;
+    sample_init(&cpu, "alpha");
+    sample_init_cuda(&cuda, "alpha");
+    cpu.variants[0].models = "a model";
+    cuda.variants[0].models = NULL;
+    cuda.variants[0].summary = NULL;
+    cuda.variants[1].models = "own";
+    assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
+    w = registry_find(&registry, "alpha", "cuda");
+    assert_string_equal(w->variants[0].models, "a model");
+    assert_ptr_equal(w->variants[0].summary, cpu.variants[0].summary);
+    assert_string_equal(w->variants[1].models, "own");
+    registry_release(&registry);
+    cuda.variants[0].name = "another";
+    assert_int_equal(defects_of(list, 2, text), 2);
+    assert_non_null(strstr(text, "variant 'another' does not say what it models"));
+    sample_init_cuda(&cuda, "alpha");
+    cuda.variants[0].algorithm = NULL; /* the same words promise the same bits */
+    assert_int_equal(defects_of(list, 2, text), 1);
+}
+
+static void test_cuda_has_the_setup_of_cpu(void **state)
+{
+    struct sample cpu, cuda;
+    struct registry registry;
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+    const struct workload *w;
+
+    (void)state;
+    sample_init(&cpu, "alpha");
+    sample_init_cuda(&cuda, "alpha");
+    cpu.workload.teardown = other_setup;
+    cuda.workload.setup = NULL;
+    assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
+    w = registry_find(&registry, "alpha", "cuda");
+    assert_ptr_equal(w->setup, cpu.workload.setup);
+    assert_ptr_equal(w->teardown, other_setup);
     registry_release(&registry);
 }
 
@@ -275,9 +326,11 @@ static void test_cuda_of_an_unsound_definition(void **state)
     const struct workload *list[] = { &cpu.workload, &cuda.workload };
     assert_int_equal(defects_of(list, 2, text), 2);
     sample_init(&cpu, "alpha");
-    cuda.workload.setup = NULL;
-    assert_int_equal(defects_of(list, 2, text), 1);
-    assert_string_equal(text, "workload 'alpha': has no setup hook\n");
+    cpu.workload.setup = cuda.workload.setup = NULL;
+    assert_int_equal(defects_of(list, 2, text), 2);
+    assert_string_equal(text,
+                        "workload 'alpha': has no setup hook\n"
+                        "workload 'alpha': has no setup hook\n");
 }
 
 static void test_empty_registry(void **state)
@@ -438,6 +491,8 @@ int main(void)
         cmocka_unit_test(test_relations_are_between_two_variants_that_repeat),
         cmocka_unit_test(test_sorts_skips_padding_and_finds),
         cmocka_unit_test(test_cuda_has_from_cpu_what_it_leaves_empty),
+        cmocka_unit_test(test_cuda_variants_say_what_their_namesakes_say),
+        cmocka_unit_test(test_cuda_has_the_setup_of_cpu),
         cmocka_unit_test(test_cuda_has_the_relations_of_cpu),
         cmocka_unit_test(test_cuda_keeps_what_it_has),
         cmocka_unit_test(test_cuda_without_definition),
