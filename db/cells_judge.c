@@ -42,8 +42,8 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
     if (query_step(&q)) {
         ret_control->varied = true;
         query_take_text(&q, ret_conditions, JOB_OPTIONS_SIZE);
-        ret_control->alike = ret_conditions;
-        ret_control->faced = query_take_int(&q);
+        ret_control->conditions = ret_conditions;
+        ret_control->own_runs = query_take_int(&q);
     }
     return query_end(&q, err);
 }
@@ -222,10 +222,7 @@ enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err
 
     *ret_rules = 0;
     query_begin(&q, tx, "SELECT rules FROM judged");
-    if (query_step(&q)) {
-        *ret_rules = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return query_fetch_int(&q, ret_rules, err);
 }
 
 enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *err)

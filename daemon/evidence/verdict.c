@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CONTENTION_TEXT_SIZE = 64, ALIKE_TEXT_SIZE = 48, VOUCHED_TEXT_SIZE = 128 };
+enum { CONTENTION_TEXT_SIZE = 64, CONDITIONS_TEXT_SIZE = 48, VOUCHED_TEXT_SIZE = 128 };
 
 static const char *const names[VERDICT_COUNT] = {
     [VERDICT_UNMEASURED] = "unmeasured",
@@ -85,24 +85,25 @@ static const char *contention_text(const struct evidence *e,
 }
 
 /* "with contention 4, probes 1" of {"contention":4,"probes":1}, or "in plain runs". */
-static const char *alike_text(const char *alike, char ret_text[ALIKE_TEXT_SIZE])
+static const char *conditions_text(const char *conditions,
+                                   char ret_text[CONDITIONS_TEXT_SIZE])
 {
     bool quoted = false;
     size_t n = 0;
 
-    if (!alike[0]) {
+    if (!conditions[0]) {
         return "in plain runs";
     }
-    n = (size_t)snprintf(ret_text, ALIKE_TEXT_SIZE, "with ");
-    for (; *alike && n < ALIKE_TEXT_SIZE - 2; alike++) {
-        if (*alike == '"') {
+    n = (size_t)snprintf(ret_text, CONDITIONS_TEXT_SIZE, "with ");
+    for (; *conditions && n < CONDITIONS_TEXT_SIZE - 2; conditions++) {
+        if (*conditions == '"') {
             quoted = !quoted;
-        } else if (quoted || !strchr("{},:", *alike)) {
-            ret_text[n++] = *alike;
-        } else if (*alike == ',') {
+        } else if (quoted || !strchr("{},:", *conditions)) {
+            ret_text[n++] = *conditions;
+        } else if (*conditions == ',') {
             ret_text[n++] = ',';
             ret_text[n++] = ' ';
-        } else if (*alike == ':') {
+        } else if (*conditions == ':') {
             ret_text[n++] = ' ';
         }
     }
@@ -113,7 +114,7 @@ static const char *alike_text(const char *alike, char ret_text[ALIKE_TEXT_SIZE])
 /* What the control lacks to vouch for the judged variant. */
 static struct judgement judge_unvouched(const struct control *c)
 {
-    char text[ALIKE_TEXT_SIZE];
+    char text[CONDITIONS_TEXT_SIZE];
 
     if (c->runs == 0) {
         return judgement(VERDICT_INCONCLUSIVE,
@@ -133,21 +134,21 @@ static struct judgement judge_unvouched(const struct control *c)
     return judgement(VERDICT_INCONCLUSIVE,
                      "the control varied %s, and this variant completed %" PRId64
                      " run%s so: at least %d are needed",
-                     alike_text(c->alike, text), c->faced, plural(c->faced),
-                     VERDICT_MIN_RUNS);
+                     conditions_text(c->conditions, text), c->own_runs,
+                     plural(c->own_runs), VERDICT_MIN_RUNS);
 }
 
-/* Which of the runs faced what made the control vary, where that is not all plain runs.
- */
+/* How many runs had the conditions under which the control varied, where these are not
+ * plain runs. */
 static const char *vouched_text(const struct control *c, char ret_text[VOUCHED_TEXT_SIZE])
 {
-    char text[ALIKE_TEXT_SIZE];
+    char text[CONDITIONS_TEXT_SIZE];
 
     ret_text[0] = '\0';
-    if (!c->no_control && c->alike[0]) {
+    if (!c->no_control && c->conditions[0]) {
         snprintf(ret_text, VOUCHED_TEXT_SIZE,
                  "; the control varied %s, as %" PRId64 " of these runs were asked for",
-                 alike_text(c->alike, text), c->faced);
+                 conditions_text(c->conditions, text), c->own_runs);
     }
     return ret_text;
 }
@@ -170,7 +171,7 @@ static struct judgement judge_one_digest(const struct evidence *e,
         return judgement(VERDICT_INCONCLUSIVE, "1 completed run, at least %d are needed",
                          VERDICT_MIN_RUNS);
     }
-    if (!c->no_control && (!c->varied || c->faced < VERDICT_MIN_RUNS)) {
+    if (!c->no_control && (!c->varied || c->own_runs < VERDICT_MIN_RUNS)) {
         return judge_unvouched(c);
     }
     if (e->warned > 0) {

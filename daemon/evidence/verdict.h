@@ -44,24 +44,23 @@ struct evidence {
     int64_t last_completed_ms;       /* wall clock; 0: never */
 };
 
-/* The control of a cell: the variants of the same workload, version, size, dtype and seed
- * in the same environment that accumulate in no fixed order.
+/* The control of a cell: the siblings (daemon/jobs/case.h) in the same environment that
+ * accumulate in no fixed order.
  *
- * What a control shows counts for a variant that faced the same: a control varied where
- * runs that were asked for alike, on one device, showed at least two digests, and vouches
- * for the variants that completed VERDICT_MIN_RUNS runs asked for alike.  Load, poison or
- * probes that made only the control vary were never withstood by what ran without them,
- * and a device that gives other bits than the next is no race. */
+ * A control varied under the conditions (struct job_item.options) under which its runs
+ * showed at least two digests on one device.  It vouches for the variants that completed
+ * VERDICT_MIN_RUNS runs under these conditions.  Load, poison or probes that made only
+ * the control vary prove nothing of runs without them, and a device that gives other bits
+ * than the next is no race. */
 struct control {
     bool is_control;        /* the judged variant is itself one */
     const char *no_control; /* why the workload has none; NULL when it has */
     int64_t runs;           /* completed runs of the controls together */
-    bool differed;          /* one of them has at least two digests, however come by */
+    bool differed;          /* one of them has at least two digests, for any reason */
     bool varied;            /* as above */
-    const char *alike;      /* if it varied: how those runs were asked for beside their
-                               case, as in job_item.options ("": plainly); of several, that
-                               which the judged variant faced, then the first by text */
-    int64_t faced;          /* completed runs of the judged variant asked for so */
+    const char *conditions; /* if it varied: under which ("": no options); of several,
+                               those of the judged variant, then the first by text */
+    int64_t own_runs;       /* completed runs of the judged variant under them */
 };
 
 struct judgement {

@@ -50,10 +50,10 @@ struct job {
     enum job_priority priority;
     bool survey;
     bool stop_when_varies; /* an item ends as soon as its cell varies */
-    int localise_runs;     /* 0; or it looks for the place where its runs part, after at
-                              least so many, and has the items of db/localisations.h */
-    int iterations;        /* of each run */
-    int64_t timeout_ms;    /* of each run of the items that have none of their own */
+    int localise_runs;  /* 0; or it looks for the place where its runs diverge, after at
+                           least so many, and has the items of db/localisations.h */
+    int iterations;     /* of each run */
+    int64_t timeout_ms; /* of each run of the items that have none of their own */
     int64_t created_ms;
     int64_t finished_ms; /* 0: not yet */
     int runs_total;      /* sum of runs_wanted, less what given-up items will not run */

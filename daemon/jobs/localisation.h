@@ -8,7 +8,7 @@ enum localisation_state {
     LOCALISATION_SEARCHING, /* item 0 makes traces */
     LOCALISATION_CAPTURING, /* the place is known; item 1 captures it */
     LOCALISATION_LOCALISED, /* the place is known, and what can be said of it */
-    LOCALISATION_NOT_FOUND, /* no pair of runs parted at a place that explains it */
+    LOCALISATION_NOT_FOUND, /* no pair of runs diverged at a place that explains it */
     LOCALISATION_FAILED     /* the runs left nothing to look at */
 };
 const char *localisation_state_name(enum localisation_state state);

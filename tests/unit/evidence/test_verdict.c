@@ -22,7 +22,7 @@ static struct evidence completed(int64_t runs, int64_t digests)
 }
 
 static const struct control control_varied = {
-    .runs = 5, .differed = true, .varied = true, .alike = "", .faced = 5
+    .runs = 5, .differed = true, .varied = true, .conditions = "", .own_runs = 5
 };
 static const struct control control_flat = { .runs = 5 };
 static const struct control control_missing = { .runs = 0 };
@@ -73,23 +73,23 @@ static void assert_reason(const struct control *c, enum verdict verdict, const c
     }
 }
 
-static void test_a_control_counts_for_what_faced_the_same(void **state)
+static void test_a_control_counts_under_the_same_conditions(void **state)
 {
     struct control c = control_varied;
 
     (void)state;
-    c.alike = "{\"contention\":4,\"memory-poison\":\"random\"}";
+    c.conditions = "{\"contention\":4,\"memory-poison\":\"random\"}";
     assert_reason(&c, VERDICT_REPRODUCIBLE,
                   "; the control varied with contention 4, memory-poison random, as 5 of "
                   "these runs were asked for");
-    c.faced = 2;
+    c.own_runs = 2;
     assert_reason(&c, VERDICT_REPRODUCIBLE, "as 2 of these runs");
-    c.faced = 1;
+    c.own_runs = 1;
     assert_reason(&c, VERDICT_INCONCLUSIVE,
                   "the control varied with contention 4, memory-poison random, and this "
                   "variant completed 1 run so: at least 2 are needed");
-    c.alike = "";
-    c.faced = 0;
+    c.conditions = "";
+    c.own_runs = 0;
     assert_reason(
         &c, VERDICT_INCONCLUSIVE,
         "the control varied in plain runs, and this variant completed 0 runs so");
@@ -99,13 +99,13 @@ static void test_a_control_counts_for_what_faced_the_same(void **state)
 
 static void test_long_requests_are_cut(void **state)
 {
-    char alike[600];
+    char conditions[600];
     struct control c = control_varied;
 
     (void)state;
-    memset(alike, ',', sizeof alike - 1);
-    alike[sizeof alike - 1] = '\0';
-    c.alike = alike;
+    memset(conditions, ',', sizeof conditions - 1);
+    conditions[sizeof conditions - 1] = '\0';
+    c.conditions = conditions;
     assert_reason(&c, VERDICT_REPRODUCIBLE, "these runs were asked for");
 }
 
@@ -186,8 +186,8 @@ static void test_random_counts_never_earn_green_falsely(void **state)
 
         c.differed = c.runs > 0 && random() % 2;
         c.varied = c.differed && random() % 2;
-        c.alike = c.varied ? "" : NULL;
-        c.faced = c.varied ? random() % 4 : 0;
+        c.conditions = c.varied ? "" : NULL;
+        c.own_runs = c.varied ? random() % 4 : 0;
         for (int o = 0; o < OUTCOME_COUNT; o++) {
             e.runs[o] = random() % 4 == 0 ? random() % 25 : 0;
             failed += outcome_is_failure((enum outcome)o) ? e.runs[o] : 0;
@@ -196,7 +196,7 @@ static void test_random_counts_never_earn_green_falsely(void **state)
         if (verdict_judge(&e, &c).verdict == VERDICT_REPRODUCIBLE) {
             assert_true(e.runs[OUTCOME_COMPLETED] >= 2);
             assert_true(e.distinct_digests <= 1);
-            assert_true(c.varied && c.faced >= VERDICT_MIN_RUNS && !c.is_control);
+            assert_true(c.varied && c.own_runs >= VERDICT_MIN_RUNS && !c.is_control);
             assert_true(failed == 0 || e.completed_since_failure >= VERDICT_HEALING_RUNS);
             assert_int_equal(e.runs[OUTCOME_UNSUPPORTED], 0);
         }
@@ -247,7 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_green_must_be_earned),
-        cmocka_unit_test(test_a_control_counts_for_what_faced_the_same),
+        cmocka_unit_test(test_a_control_counts_under_the_same_conditions),
         cmocka_unit_test(test_a_library_that_warns_is_believed),
         cmocka_unit_test(test_long_requests_are_cut),
         cmocka_unit_test(test_two_digests_vary_whatever_else),
