@@ -27,13 +27,7 @@ static enum err_code each_now(struct tx *tx, const char *environment,
             visit(arg, &row.cell);
         }
     }
-    if (code != ERR_OK) {
-        struct err ignored;
-
-        query_end(&q, &ignored);
-        return code;
-    }
-    return query_end(&q, err);
+    return query_close(&q, code, err);
 }
 
 static void take_past(struct query *q, struct cell *ret_cell)
@@ -109,10 +103,7 @@ enum err_code cells_get_control(struct tx *tx, int64_t id, struct cell *ret_cont
                 " ORDER BY k.variant LIMIT 1");
     query_bind_int(&q, id);
     query_bind_int(&q, TIMES_COST_RUNS);
-    if (query_step(&q)) {
-        control = query_take_int(&q);
-    }
-    if (query_end(&q, err) != ERR_OK) {
+    if (query_fetch_int(&q, &control, err) != ERR_OK) {
         return err->code;
     }
     return control ? cells_get(tx, control, ret_control, err)

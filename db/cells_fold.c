@@ -15,10 +15,7 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
     query_begin(&q, tx, "SELECT id FROM cell WHERE environment = ? AND case_key = ?");
     query_bind_int(&q, environment);
     query_bind_int(&q, case_key);
-    if (query_step(&q)) {
-        *ret_id = query_take_int(&q);
-    }
-    if (query_end(&q, err) != ERR_OK || *ret_id) {
+    if (query_fetch_int(&q, ret_id, err) != ERR_OK || *ret_id) {
         return *ret_id ? ERR_OK : err->code;
     }
     query_begin(&q, tx, "INSERT INTO cell (environment, case_key) VALUES (?, ?)");
@@ -148,10 +145,7 @@ static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct e
 
     query_begin(&q, tx, "SELECT count(DISTINCT device) FROM cell_device WHERE cell = ?");
     query_bind_int(&q, row->cell.id);
-    if (query_step(&q)) {
-        row->cell.evidence.devices = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return query_fetch_int(&q, &row->cell.evidence.devices, err);
 }
 
 /* Whether runs on that device are known, and whether they, with RUN, differ. */
@@ -230,10 +224,7 @@ static enum err_code count_varied(struct tx *tx, int64_t cell, int64_t *ret_coun
 
     query_begin(&q, tx, "SELECT count(*) FROM cell_alike WHERE cell = ? AND varied");
     query_bind_int(&q, cell);
-    if (query_step(&q)) {
-        *ret_count = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return query_fetch_int(&q, ret_count, err);
 }
 
 static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
@@ -279,10 +270,7 @@ static enum err_code fold_failure(struct tx *tx, struct cell_row *row,
                 " AND outcome = 'completed'");
     query_bind_int(&q, row->cell.id);
     query_bind_text(&q, run->id);
-    if (query_step(&q)) {
-        row->cell.evidence.completed_since_failure = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return query_fetch_int(&q, &row->cell.evidence.completed_since_failure, err);
 }
 
 static enum err_code fold_counts(struct tx *tx, struct cell_row *row,

@@ -116,10 +116,7 @@ static enum err_code count_since_failure(struct recompute *r, struct err *err)
                 " AND outcome = 'completed'");
     query_bind_int(&q, r->stored.cell.id);
     query_bind_text(&q, r->fresh.last_failed_run);
-    if (query_step(&q)) {
-        r->fresh.cell.evidence.completed_since_failure = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return query_fetch_int(&q, &r->fresh.cell.evidence.completed_since_failure, err);
 }
 
 /* Every digest that the runs give, most frequent first, beside what is stored of it. */
@@ -298,11 +295,5 @@ enum err_code cells_recompute(struct tx *tx,
         ++*ret_compared;
         *ret_differing += r.differing;
     }
-    if (code != ERR_OK) {
-        struct err ignored;
-
-        query_end(&q, &ignored);
-        return code;
-    }
-    return query_end(&q, err);
+    return query_close(&q, code, err);
 }

@@ -209,10 +209,7 @@ static enum err_code read_pragma(struct tx *tx, const char *sql, int64_t *ret_va
 
     *ret_value = -1;
     query_begin(&q, tx, sql);
-    if (query_step(&q)) {
-        *ret_value = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return query_fetch_int(&q, ret_value, err);
 }
 
 /* The identity is written first and outside the log, so that the bytes of the file tell

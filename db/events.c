@@ -31,10 +31,7 @@ enum err_code events_last(struct tx *tx, int64_t *ret_id, struct err *err)
 
     *ret_id = 0;
     query_begin(&q, tx, "SELECT max(id) FROM event");
-    if (query_step(&q)) {
-        *ret_id = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return query_fetch_int(&q, ret_id, err);
 }
 
 enum err_code events_trim(struct tx *tx, int64_t keep, struct err *err)

@@ -187,10 +187,7 @@ static enum err_code store_libraries(struct tx *tx, const char *json, int64_t *r
 
     query_begin(&q, tx, "SELECT number FROM library_list WHERE json = ?");
     query_bind_text(&q, json);
-    if (query_step(&q)) {
-        *ret_number = query_take_int(&q);
-    }
-    if (query_end(&q, err) != ERR_OK || *ret_number) {
+    if (query_fetch_int(&q, ret_number, err) != ERR_OK || *ret_number) {
         return *ret_number ? ERR_OK : err->code;
     }
     query_begin(&q, tx, "INSERT INTO library_list (json) VALUES (?)");
@@ -231,10 +228,7 @@ static enum err_code store_environment(struct tx *tx, const struct run_record *r
 
     query_begin(&q, tx, "SELECT number FROM environment WHERE id = ?");
     query_bind_text(&q, run->environment);
-    if (query_step(&q)) {
-        *ret_number = query_take_int(&q);
-    }
-    if (query_end(&q, err) != ERR_OK) {
+    if (query_fetch_int(&q, ret_number, err) != ERR_OK) {
         return err->code;
     }
     if (!*ret_number) {
@@ -330,8 +324,5 @@ enum err_code environments_of_run(struct tx *tx, const struct run_record *run,
                 " WHERE device = ? AND stack = ?");
     query_bind_text(&q, run->device);
     query_bind_text(&q, scope_of(run, scope));
-    if (query_step(&q)) {
-        *ret_environment = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return query_fetch_int(&q, ret_environment, err);
 }

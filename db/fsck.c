@@ -154,10 +154,7 @@ static enum err_code check_up_to_date(struct check *c, struct err *err)
     struct query q;
 
     query_begin(&q, c->tx, "PRAGMA user_version");
-    if (query_step(&q)) {
-        version = query_take_int(&q);
-    }
-    if (query_end(&q, err) != ERR_OK) {
+    if (query_fetch_int(&q, &version, err) != ERR_OK) {
         return err->code;
     }
     if (version < migrate_current()) {

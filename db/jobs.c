@@ -174,13 +174,7 @@ enum err_code jobs_each_open(struct tx *tx,
         }
         free(job.items);
     }
-    if (code != ERR_OK) {
-        struct err ignored;
-
-        query_end(&q, &ignored);
-        return code;
-    }
-    return query_end(&q, err);
+    return query_close(&q, code, err);
 }
 
 enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct err *err)

@@ -93,10 +93,7 @@ enum err_code localisations_count_digests(struct tx *tx, const char *job, int it
                 " AND r.outcome = 'completed'");
     query_bind_text(&q, job);
     query_bind_int(&q, item);
-    if (query_step(&q)) {
-        *ret_digests = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return query_fetch_int(&q, ret_digests, err);
 }
 
 /* The number of JOB, which localises and is open.  ERR_CONFLICT: it is not. */
@@ -111,10 +108,7 @@ static enum err_code find_open(struct tx *tx, const char *job, int64_t *ret_numb
                 " WHERE j.id = ? AND l.ended_ms IS NULL"
                 " AND j.state IN ('queued', 'running')");
     query_bind_text(&q, job);
-    if (query_step(&q)) {
-        *ret_number = query_take_int(&q);
-    }
-    if (query_end(&q, err) != ERR_OK) {
+    if (query_fetch_int(&q, ret_number, err) != ERR_OK) {
         return err->code;
     }
     return *ret_number ? ERR_OK

@@ -17,8 +17,8 @@ static enum err_code find(struct tx *tx, const char *digest, const struct buf *p
     query_begin(&q, tx, "SELECT number FROM trace WHERE digest = ? AND packed = ?");
     query_bind_text(&q, digest);
     query_bind_blob(&q, packed->data, (int64_t)packed->length);
-    *ret_number = query_step(&q) ? query_take_int(&q) : 0;
-    return query_end(&q, err);
+    *ret_number = 0;
+    return query_fetch_int(&q, ret_number, err);
 }
 
 static enum err_code add(struct tx *tx, const char *digest, const struct buf *packed,
@@ -112,8 +112,7 @@ enum err_code runs_trace(struct tx *tx, const char *id, struct trace *ret_trace,
     trace_init(ret_trace);
     query_begin(&q, tx, "SELECT trace FROM run_trace WHERE run = ?");
     query_bind_text(&q, id);
-    number = query_step(&q) ? query_take_int(&q) : 0;
-    if (query_end(&q, err) != ERR_OK) {
+    if (query_fetch_int(&q, &number, err) != ERR_OK) {
         return err->code;
     }
     if (!number) {

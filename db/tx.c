@@ -225,3 +225,19 @@ enum err_code query_end(struct query *q, struct err *err)
     q->statement = NULL;
     return code;
 }
+
+enum err_code query_close(struct query *q, enum err_code code, struct err *err)
+{
+    struct err ignored;
+    enum err_code ended = query_end(q, code == ERR_OK ? err : &ignored);
+
+    return code == ERR_OK ? ended : code;
+}
+
+enum err_code query_fetch_int(struct query *q, int64_t *ret_value, struct err *err)
+{
+    if (query_step(q)) {
+        *ret_value = query_take_int(q);
+    }
+    return query_end(q, err);
+}

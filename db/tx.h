@@ -79,4 +79,12 @@ bool query_next_is_null(struct query *q);       /* the next column to be taken *
 /* Resets the statement.  Always called, also after an error. */
 enum err_code query_end(struct query *q, struct err *err);
 
+/* Ends after CODE, an error of what was done with the rows: it is returned, and ERR kept,
+ * unless it is ERR_OK. */
+enum err_code query_close(struct query *q, enum err_code code, struct err *err);
+
+/* Takes one number, the first column of the first row, and ends; without a row *ret_value
+ * stays as it is. */
+enum err_code query_fetch_int(struct query *q, int64_t *ret_value, struct err *err);
+
 #endif
