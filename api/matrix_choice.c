@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/nearest.h"
 #include "daemon/evidence/catalogue.h"
+#include "db/fleet.h"
 #include "db/names.h"
 
 enum { TABLES_MAX = 32, ENVIRONMENTS_MAX = 1000 };
@@ -153,25 +154,14 @@ static enum err_code find_by_device(struct tx *tx, const struct matrix_choice *c
 
 enum err_code matrix_choice_environment(struct tx *tx, const struct matrix_choice *choice,
                                         struct problems *problems,
-                                        struct environment *ret_environment,
-                                        char **ret_json, struct err *err)
+                                        char ret_id[DIGEST_TEXT_SIZE], struct err *err)
 {
-    char id[DIGEST_TEXT_SIZE];
-    enum err_code code;
-
-    copy_text(id, sizeof id, choice->environment);
-    if (!id[0] && matrix_subject_environment(tx, &choice->subject, id, err) != ERR_OK) {
+    copy_text(ret_id, DIGEST_TEXT_SIZE, choice->environment);
+    if (!ret_id[0] &&
+        matrix_subject_environment(tx, &choice->subject, ret_id, err) != ERR_OK) {
         return err->code;
     }
-    if (!id[0] && choice->device[0] &&
-        find_by_device(tx, choice, problems, id, err) != ERR_OK) {
-        return err->code;
-    }
-    code = environments_get(tx, id, ret_environment, ret_json, err);
-    if (code == ERR_NOT_FOUND && choice->environment[0]) {
-        problems_add_parameter(problems, PROBLEM_UNKNOWN_ENVIRONMENT, "environment",
-                               "there is no environment '%s'; see /v1/environments",
-                               choice->environment);
-    }
-    return code;
+    return !ret_id[0] && choice->device[0]
+               ? find_by_device(tx, choice, problems, ret_id, err)
+               : ERR_OK;
 }

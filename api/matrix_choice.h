@@ -5,9 +5,8 @@
 #include <stdint.h>
 
 #include "api/http/request.h"
-#include "api/matrix_subject.h"
 #include "daemon/evidence/profile.h"
-#include "daemon/jobs/environment.h"
+#include "db/matrix.h"
 
 struct matrix_choice {
     char environment[DIGEST_TEXT_SIZE]; /* "": the device's, else the subject's */
@@ -26,11 +25,10 @@ void matrix_choice_read(struct request *r, int64_t now_ms,
 
 /* On a reader: the environment of CHOICE.  A device stands for the environment of its
  * first stack, or, before that ran there, for the one last used on its kind (backend and
- * model).  ERR_NOT_FOUND if there is none yet; an id or device
- * that does not exist is added to PROBLEMS.  ret_json: caller frees. */
+ * model).  "": that of whatever ran last.  ERR_NOT_FOUND if nothing was run on the
+ * device; a device that does not exist is added to PROBLEMS. */
 enum err_code matrix_choice_environment(struct tx *tx, const struct matrix_choice *choice,
                                         struct problems *problems,
-                                        struct environment *ret_environment,
-                                        char **ret_json, struct err *err);
+                                        char ret_id[DIGEST_TEXT_SIZE], struct err *err);
 
 #endif

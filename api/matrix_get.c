@@ -11,13 +11,11 @@
 #include "api/render/matrix_text.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "db/cells.h"
 
 /* One rendering, and what the cache knows it by. */
 struct view {
     struct matrix_choice choice;
     const struct profile_table *table;
-    struct relations relations;
     int64_t now_ms;
     uint64_t generation;
     char *key;
@@ -31,15 +29,9 @@ static void view_free(void *state)
     struct view *view = state;
 
     matrix_release(&view->matrix);
-    relations_release(&view->relations);
     buf_release(&view->body);
     free(view->key);
     free(view);
-}
-
-static void add_cell(void *arg, const struct cell *cell)
-{
-    matrix_add(arg, cell);
 }
 
 static void render(struct request *r, struct view *view)
@@ -62,15 +54,20 @@ static enum err_code read_matrix(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct view *view = r->state;
-    struct matrix *m = &view->matrix;
-    int64_t as_of_ms = view->choice.as_of_ms;
-    enum err_code code;
+    char id[DIGEST_TEXT_SIZE];
+    enum err_code code =
+        matrix_choice_environment(tx, &view->choice, &r->problems, id, err);
 
-    matrix_init(m, view->table, as_of_ms ? as_of_ms : view->now_ms, as_of_ms != 0,
-                r->api->options.stale_after_ms);
-    m->relations = &view->relations;
-    code = matrix_choice_environment(tx, &view->choice, &r->problems, &m->environment,
-                                     &m->environment_json, err);
+    if (code == ERR_OK) {
+        code = matrix_read(tx, id, &view->matrix, err);
+    } else if (code == ERR_NOT_FOUND) {
+        matrix_settle(&view->matrix);
+    }
+    if (code == ERR_NOT_FOUND && view->choice.environment[0]) {
+        problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_ENVIRONMENT, "environment",
+                               "there is no environment '%s'; see /v1/environments",
+                               view->choice.environment);
+    }
     if (r->problems.count > 0) {
         reply_problems(r);
         return ERR_OK;
@@ -78,12 +75,6 @@ static enum err_code read_matrix(struct tx *tx, void *arg, struct err *err)
     if (code != ERR_OK && code != ERR_NOT_FOUND) {
         return code;
     }
-    m->has_environment = code == ERR_OK;
-    if (m->has_environment &&
-        cells_each(tx, m->environment.id, as_of_ms, add_cell, m, err) != ERR_OK) {
-        return err->code;
-    }
-    matrix_settle(m);
     render(r, view);
     return ERR_OK;
 }
@@ -125,6 +116,7 @@ void matrix_get(struct request *r)
     const struct profile_set *profiles = r->api->hooks.profiles(r->api->hooks.arg);
     struct view *view = xcalloc(1, sizeof *view);
     struct cached *cached;
+    int64_t as_of_ms;
 
     request_keep(r, view, view_free);
     view->now_ms = clock_wall_ms();
@@ -134,13 +126,17 @@ void matrix_get(struct request *r)
     if (params_refused(r)) {
         return;
     }
+    as_of_ms = view->choice.as_of_ms;
     view->generation = store_generation(r->api->store);
     view->key = cache_key(r, view);
     cached = cache_find(&r->api->cache, view->key, view->generation, view->now_ms);
     if (cached) {
         reply_shared(r, cached, format_content_type(r->format));
     } else {
-        relations_init(&view->relations, r->api->hooks.catalogue(r->api->hooks.arg));
+        matrix_init(&view->matrix, view->table,
+                    r->api->hooks.catalogue(r->api->hooks.arg),
+                    as_of_ms ? as_of_ms : view->now_ms, as_of_ms != 0,
+                    r->api->options.stale_after_ms);
         request_read(r, read_matrix, share);
     }
 }

@@ -326,8 +326,8 @@ static int serve(struct service *s, struct err *err)
     if (code != EXIT_CODE_OK) {
         return code;
     }
-    survey_watch_address(s->watch, s->config.address, api_port(s->api));
     open_fleet(s);
+    survey_watch_open(s->watch, s->fleet, s->config.address, api_port(s->api));
     localiser_tick(s->localiser);
     run_loop(s);
     *err = s->refusal;

@@ -18,7 +18,7 @@
 #include "daemon/process/pump.h"
 #include "daemon/run/runner.h"
 #include "daemon/stopping.h"
-#include "daemon/survey_watch.h"
+#include "daemon/survey.h"
 #include "db/store.h"
 
 struct service {

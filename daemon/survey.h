@@ -1,11 +1,19 @@
 /* The survey: the built-in job (survey_jobs.h: jobs, for a large fleet) that measures
  * every variant of every workload on every device.  A database gets one for every set of
  * environments it has not surveyed yet, so a new database, a new driver and a new worker
- * build start one by themselves. */
+ * build start one by themselves.
+ *
+ * The watch is what `reprod serve` shows of it on the terminal: progress and ETA while a
+ * survey runs, the matrix when it is over, the address of the page. */
 #ifndef DAEMON_SURVEY_H
 #define DAEMON_SURVEY_H
 
-#include "api/api.h"
+#include <stdint.h>
+
+#include "daemon/evidence/profile.h"
+#include "daemon/fleet/fleet.h"
+#include "daemon/jobs/scheduler.h"
+#include "db/matrix.h"
 #include "db/store.h"
 
 /* Stores a survey for the devices that are online unless one with FINGERPRINT was stored
@@ -15,5 +23,35 @@ void survey_start(struct store *store, const struct catalogue *catalogue,
                   const struct device_stack *devices, int device_count,
                   const char *fingerprint,
                   void (*accepted)(void *arg, const struct job *job), void *arg);
+
+struct survey_watch;
+
+/* Everything is borrowed for its life. */
+struct survey_watch *survey_watch_new(struct store *store,
+                                      const struct scheduler *scheduler,
+                                      const struct profile_set *profiles,
+                                      int64_t stale_after_ms);
+void survey_watch_free(struct survey_watch *watch); /* NULL is fine */
+
+/* Before anything is shown: whose workloads the matrix is about, and where the page is
+ * served.  Borrowed. */
+void survey_watch_open(struct survey_watch *watch, const struct fleet *fleet,
+                       const char *address, int port);
+
+/* Whose matrix is printed; until told, that of whatever ran last. */
+void survey_watch_subject(struct survey_watch *watch,
+                          const struct matrix_subject *subject);
+
+/* JOB is a survey, or one of its jobs, that is open: shows it from now on. */
+void survey_watch_job(struct survey_watch *watch, const char *job);
+
+/* Something changed: draws the progress, or prints the matrix once the survey is over. */
+void survey_watch_update(struct survey_watch *watch);
+
+/* Prints the matrix as it is. */
+void survey_watch_print(struct survey_watch *watch);
+
+/* Shows nothing more. */
+void survey_watch_stop(struct survey_watch *watch);
 
 #endif

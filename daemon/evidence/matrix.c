@@ -6,17 +6,20 @@
 #include "daemon/base/mem.h"
 
 void matrix_init(struct matrix *matrix, const struct profile_table *table,
-                 int64_t as_of_ms, bool historic, int64_t stale_after_ms)
+                 const struct catalogue *catalogue, int64_t as_of_ms, bool historic,
+                 int64_t stale_after_ms)
 {
     *matrix = (struct matrix){ .table = table,
                                .as_of_ms = as_of_ms,
                                .historic = historic,
                                .stale_after_ms = stale_after_ms,
                                .valid_until_ms = INT64_MAX };
+    relations_init(&matrix->relations, catalogue);
 }
 
 void matrix_release(struct matrix *matrix)
 {
+    relations_release(&matrix->relations);
     free(matrix->environment_json);
     free(matrix->variants);
     free(matrix->bases);
@@ -91,7 +94,7 @@ static void add_bits(struct matrix *m, const struct cell *cell)
     struct matrix_bits *bits;
 
     if (cell->evidence.distinct_digests != 1 || !cell->digest[0] ||
-        !relations_involve(m->relations, cell->key.workload, cell->key.variant)) {
+        !relations_involve(&m->relations, cell->key.workload, cell->key.variant)) {
         return;
     }
     m->bits = xrealloc(m->bits, (size_t)(m->bits_count + 1) * sizeof *m->bits);
@@ -187,7 +190,7 @@ static void compare_in_case(const struct matrix *m, const struct matrix_bits *ow
 /* Sets the relation of V and what is seen of it. */
 static void tell_relation(const struct matrix *m, struct matrix_variant *v)
 {
-    v->relation = relations_find(m->relations, v->key.workload, v->key.variant);
+    v->relation = relations_find(&m->relations, v->key.workload, v->key.variant);
     for (int i = 0; v->relation && i < m->bits_count; i++) {
         const struct case_key *key = &m->bits[i].key;
 

@@ -45,7 +45,7 @@ struct matrix_bits {
 
 struct matrix {
     const struct profile_table *table; /* borrowed */
-    const struct relations *relations; /* borrowed; NULL: none are expected */
+    struct relations relations;        /* which digests have to equal or differ */
     int64_t as_of_ms;
     bool historic;          /* as_of was asked for */
     int64_t stale_after_ms; /* 0: never */
@@ -62,11 +62,14 @@ struct matrix {
     struct solution *solutions; /* row by row; absent cells have SOLUTION_ABSENT */
 };
 
+/* TABLE is borrowed.  The relations of CATALOGUE are copied; NULL: none are expected.
+ * HISTORIC: AS_OF_MS was asked for, else it is now. */
 void matrix_init(struct matrix *matrix, const struct profile_table *table,
-                 int64_t as_of_ms, bool historic, int64_t stale_after_ms);
+                 const struct catalogue *catalogue, int64_t as_of_ms, bool historic,
+                 int64_t stale_after_ms);
 void matrix_release(struct matrix *matrix);
 
-/* Takes in one cell of the environment.  `relations` are set before the first. */
+/* Takes in one cell of the environment. */
 void matrix_add(struct matrix *matrix, const struct cell *cell);
 
 /* After the last cell: drops what a newer version supersedes and derives the codes. */

@@ -192,6 +192,22 @@ def test_second_signal_cancels(tmp_path):
     assert service.stop() == 0
 
 
+def test_the_printed_matrix_is_that_of_the_api(tmp_path):
+    """At the end of a survey serve prints what the API answers, relations included."""
+    service = Service(tmp_path, worker=BUILD / "reprod-worker", options=["--no-survey"]).start()
+    job = service.post_job(workloads=["checkpoint_resume"], survey=True, runs=2)
+    printed = []
+    while not printed or "Ctrl-C" not in printed[-1]:
+        printed.append(service.process.stdout.readline())
+        assert printed[-1], "serve ended"
+    assert service.get(f"/v1/jobs/{job}")["state"] == "finished"
+    _, _, text = service.request("GET", "/v1/matrix", headers={"Accept": "text/plain"})
+    facts = text[text.index("WORKLOAD"):]
+    assert "equals" in facts and "differs from" in facts
+    assert facts in "".join(printed)
+    assert service.stop() == 0
+
+
 def resident_kb(pid):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):

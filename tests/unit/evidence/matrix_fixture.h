@@ -59,7 +59,7 @@ static inline struct matrix begin(bool historic, int64_t stale_after_ms)
 {
     struct matrix m;
 
-    matrix_init(&m, profile_set_find(set, "documents-2020"), now_ms, historic,
+    matrix_init(&m, profile_set_find(set, "documents-2020"), NULL, now_ms, historic,
                 stale_after_ms);
     return m;
 }

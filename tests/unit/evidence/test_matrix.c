@@ -50,12 +50,11 @@ static struct cell gave(char digest, const char *variant, const char *size)
 static void expect_relation(const char *variant, const char *text,
                             const struct cell *cells)
 {
-    struct relations relations = expected_of_a_checkpoint();
     struct matrix m = begin(false, 0);
     const struct matrix_variant *v;
     struct buf buf = BUF_INIT;
 
-    m.relations = &relations;
+    m.relations = expected_of_a_checkpoint();
     for (; cells->key.workload[0]; cells++) {
         matrix_add(&m, cells);
     }
@@ -66,7 +65,6 @@ static void expect_relation(const char *variant, const char *text,
     assert_non_null(strstr(buf.data, text));
     buf_release(&buf);
     matrix_release(&m);
-    relations_release(&relations);
 }
 
 #define EXPECT_RELATION(variant, text, ...)                                              \
@@ -123,10 +121,9 @@ static void test_a_case_that_departs_is_told(void **state)
 {
     (void)state;
     for (int weakest = 0; weakest < 2; weakest++) {
-        struct relations relations = expected_of_a_checkpoint();
         struct matrix m = begin(false, 0);
 
-        m.relations = &relations;
+        m.relations = expected_of_a_checkpoint();
         for (int i = 0; i < 4; i++) {
             struct cell cell =
                 cell_of("w", i < 2 ? "ordered" : "resumed", VERDICT_REPRODUCIBLE, i + 1);
@@ -139,7 +136,6 @@ static void test_a_case_that_departs_is_told(void **state)
         matrix_settle(&m);
         assert_int_equal(matrix_find(&m, "w", "resumed")->seen, RELATION_DIFFERENT);
         matrix_release(&m);
-        relations_release(&relations);
     }
 }
 

@@ -56,7 +56,7 @@ static void test_every_table_fits_a_terminal(void **state)
         const struct profile_table *table = profile_set_at(set, t);
         struct matrix m;
 
-        matrix_init(&m, table, now_ms, false, 0);
+        matrix_init(&m, table, NULL, now_ms, false, 0);
         for (int r = 0; r < table->row_count; r++) {
             const char *workload = table->rows[r].workload;
 

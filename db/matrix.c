@@ -1,8 +1,10 @@
-#include "api/matrix_subject.h"
+#include "db/matrix.h"
 
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "db/cells.h"
+#include "db/fleet.h"
 
 static bool is_cpu(const struct device_stack *device)
 {
@@ -31,4 +33,24 @@ enum err_code matrix_subject_environment(struct tx *tx,
                                          char ret_id[DIGEST_TEXT_SIZE], struct err *err)
 {
     return environments_of_stack(tx, subject->device, subject->stack, ret_id, err);
+}
+
+static void add_cell(void *arg, const struct cell *cell)
+{
+    matrix_add(arg, cell);
+}
+
+enum err_code matrix_read(struct tx *tx, const char *environment, struct matrix *m,
+                          struct err *err)
+{
+    enum err_code code =
+        environments_get(tx, environment, &m->environment, &m->environment_json, err);
+
+    m->has_environment = code == ERR_OK;
+    if (code == ERR_OK) {
+        code = cells_each(tx, m->environment.id, m->historic ? m->as_of_ms : 0, add_cell,
+                          m, err);
+    }
+    matrix_settle(m);
+    return code;
 }

@@ -1,4 +1,4 @@
-#include "api/matrix_subject.h"
+#include "db/matrix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
