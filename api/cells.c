@@ -19,17 +19,13 @@ struct view {
     int64_t before_ms; /* of the history */
 };
 
-/* Keeps the cell that the path names; false after having replied. */
-static bool keep_view(struct request *r)
+/* Keeps the cell that the path names. */
+static struct view *keep_view(struct request *r)
 {
     struct view *view = page_new(r, sizeof *view, 'h');
 
     view->id = parse_id(r->arguments[0]);
-    if (view->id < 1) {
-        reply_problem(r, PROBLEM_NOT_FOUND, "there is no cell '%.64s'", r->arguments[0]);
-        return false;
-    }
-    return true;
+    return view;
 }
 
 static void evidence_json(struct json_out *out, const struct cell *cell)
@@ -147,9 +143,8 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
 
 void cells_get_one(struct request *r)
 {
-    if (keep_view(r)) {
-        request_read(r, read_one, NULL);
-    }
+    keep_view(r);
+    request_read(r, read_one, NULL);
 }
 
 static void show_change(void *arg, const struct cell_change *change)
@@ -196,12 +191,8 @@ static enum err_code read_history(struct tx *tx, void *arg, struct err *err)
 
 void cells_get_history(struct request *r)
 {
-    struct view *view;
+    struct view *view = keep_view(r);
 
-    if (!keep_view(r)) {
-        return;
-    }
-    view = r->state;
     view->before_ms = param_cursor_number(r, 'h');
     if (!params_refused(r)) {
         request_read(r, read_history, NULL);
@@ -279,7 +270,6 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
 
 void cells_get_evidence(struct request *r)
 {
-    if (keep_view(r) && !params_refused(r)) {
-        request_read(r, read_evidence, NULL);
-    }
+    keep_view(r);
+    request_read(r, read_evidence, NULL);
 }

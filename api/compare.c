@@ -224,9 +224,7 @@ void compare_get(struct request *r)
     struct pair *pair = xcalloc(1, sizeof *pair);
 
     request_keep(r, pair, NULL);
-    param_run(r, "a", pair->a, sizeof pair->a);
-    param_run(r, "b", pair->b, sizeof pair->b);
-    if (!params_refused(r)) {
-        request_read(r, read_both, NULL);
-    }
+    param_text(r, "a", pair->a, sizeof pair->a);
+    param_text(r, "b", pair->b, sizeof pair->b);
+    request_read(r, read_both, NULL);
 }

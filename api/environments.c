@@ -83,10 +83,5 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
 
 void environments_get_one(struct request *r)
 {
-    if (strlen(r->arguments[0]) >= DIGEST_TEXT_SIZE) {
-        reply_problem(r, PROBLEM_NOT_FOUND, "there is no environment '%.64s'",
-                      r->arguments[0]);
-        return;
-    }
     request_read(r, read_one, NULL);
 }

@@ -112,18 +112,14 @@ static void one_free(void *state)
     free(one);
 }
 
-/* Keeps the job that the path names; false after having replied. */
-static bool keep_one(struct request *r)
+/* Keeps the job that the path names. */
+static struct one *keep_one(struct request *r)
 {
     struct one *one = xcalloc(1, sizeof *one);
 
     request_keep(r, one, one_free);
-    if (!id_valid(r->arguments[0])) {
-        reply_problem(r, PROBLEM_NOT_FOUND, "there is no job '%.64s'", r->arguments[0]);
-        return false;
-    }
     copy_text(one->id, sizeof one->id, r->arguments[0]);
-    return true;
+    return one;
 }
 
 static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
@@ -142,12 +138,10 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
 
 void jobs_get_one(struct request *r)
 {
-    if (keep_one(r)) {
-        struct one *one = r->state;
+    struct one *one = keep_one(r);
 
-        one->eta_ms = eta_of(r, one->id);
-        request_read(r, read_one, NULL);
-    }
+    one->eta_ms = eta_of(r, one->id);
+    request_read(r, read_one, NULL);
 }
 
 static enum err_code cancel_one(struct tx *tx, void *arg, struct err *err)
@@ -173,7 +167,6 @@ static void cancelled(struct request *r)
 
 void jobs_delete(struct request *r)
 {
-    if (keep_one(r)) {
-        request_write(r, cancel_one, cancelled);
-    }
+    keep_one(r);
+    request_write(r, cancel_one, cancelled);
 }

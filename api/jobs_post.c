@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/http/body.h"
 #include "api/http/handlers.h"
+#include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/http/work.h"
 #include "api/render/nouns_json.h"
@@ -180,9 +180,7 @@ void jobs_rerun(struct request *r)
         return;
     }
     s = r->state;
-    if (!id_valid(r->arguments[0])) {
-        reply_problem(r, PROBLEM_NOT_FOUND, "there is no job '%.64s'", r->arguments[0]);
-    } else if (r->body.length > 0) {
+    if (r->body.length > 0) {
         reply_problem(r, PROBLEM_INVALID,
                       "a rerun repeats the job's own request: send no "
                       "body");

@@ -325,10 +325,6 @@ void localisation_get(struct request *r)
     struct view *view = xcalloc(1, sizeof *view);
 
     request_keep(r, view, view_free);
-    if (!id_valid(r->arguments[0])) {
-        reply_problem(r, PROBLEM_NOT_FOUND, "there is no job '%.64s'", r->arguments[0]);
-        return;
-    }
     copy_text(view->id, sizeof view->id, r->arguments[0]);
     request_read(r, read_view, NULL);
 }

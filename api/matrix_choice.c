@@ -40,24 +40,15 @@ const struct profile_table *matrix_choice_table(struct request *r,
 void matrix_choice_read(struct request *r, int64_t now_ms,
                         struct matrix_choice *ret_choice)
 {
-    const char *environment = request_parameter(r, "environment");
     const struct device_stack *devices;
     int count;
 
     *ret_choice = (struct matrix_choice){ .as_of_ms = param_time(r, "as_of") };
+    param_text(r, "environment", ret_choice->environment, sizeof ret_choice->environment);
     param_text(r, "device", ret_choice->device, sizeof ret_choice->device);
     count = r->api->hooks.devices(r->api->hooks.arg, &devices);
     matrix_subject_find(devices, count, ret_choice->device, &ret_choice->subject);
-    if (environment && (strlen(environment) != DIGEST_TEXT_SIZE - 1 ||
-                        strspn(environment, "0123456789abcdef") != strlen(environment))) {
-        problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_ENVIRONMENT, "environment",
-                               "the id of an environment is %d hexadecimal digits; see "
-                               "/v1/environments",
-                               DIGEST_TEXT_SIZE - 1);
-    } else if (environment) {
-        copy_text(ret_choice->environment, sizeof ret_choice->environment, environment);
-    }
-    if (environment && ret_choice->device[0]) {
+    if (ret_choice->environment[0] && ret_choice->device[0]) {
         problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "device",
                                "give either 'environment' or 'device', not both");
     }

@@ -101,16 +101,6 @@ static char *cache_key(const struct request *r, const struct view *view)
                      (long long)c->as_of_ms);
 }
 
-static void check_view(struct request *r)
-{
-    const char *name = request_parameter(r, "view");
-
-    if (name && strcmp(name, "documents") != 0) {
-        problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_VIEW, "view",
-                               "there is no view '%.64s'; there is: documents", name);
-    }
-}
-
 void matrix_get(struct request *r)
 {
     const struct profile_set *profiles = r->api->hooks.profiles(r->api->hooks.arg);
@@ -120,7 +110,6 @@ void matrix_get(struct request *r)
 
     request_keep(r, view, view_free);
     view->now_ms = clock_wall_ms();
-    check_view(r);
     view->table = matrix_choice_table(r, profiles);
     matrix_choice_read(r, view->now_ms, &view->choice);
     if (params_refused(r)) {

@@ -10,7 +10,6 @@
 #include "api/render/nouns_json.h"
 #include "daemon/base/choices.h"
 #include "daemon/base/mem.h"
-#include "daemon/base/nearest.h"
 #include "daemon/evidence/catalogue.h"
 #include "db/cells.h"
 #include "db/names.h"
@@ -250,61 +249,23 @@ static void answer_empty(struct request *r)
     }
 }
 
-static void read_outcome(struct request *r, struct runs_filter *filter)
-{
-    const char *name = request_parameter(r, "outcome");
-    const char *names[OUTCOME_COUNT];
-    const char *near;
-
-    if (!name) {
-        return;
-    }
-    filter->by_outcome = true;
-    if (outcome_parse(name, &filter->outcome) == 0) {
-        return;
-    }
-    for (int i = 0; i < OUTCOME_COUNT; i++) {
-        names[i] = outcome_name((enum outcome)i);
-    }
-    near = nearest_name(name, names, OUTCOME_COUNT);
-    problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "outcome",
-                           "there is no outcome '%.64s'%s%s%s", name,
-                           near ? "; did you mean '" : "", near ? near : "",
-                           near ? "'?" : "");
-}
-
 void runs_get_list(struct request *r)
 {
     struct list *list = page_new(r, sizeof *list, 'r');
     struct runs_filter *f = &list->filter;
-    const char *job = request_parameter(r, "job");
+    const char *outcome = request_parameter(r, "outcome");
 
     list->page.release = list_release;
     param_cursor_id(r, 'r', list->before);
-    if (job && !id_valid(job)) {
-        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "job",
-                               "'%.64s' is not the id of a job", job);
-    } else {
-        copy_text(f->job, sizeof f->job, job ? job : "");
-    }
-    f->cell = param_id(r, "cell");
+    param_text(r, "job", f->job, sizeof f->job);
+    f->cell = param_number(r, "cell");
     param_text(r, "workload", f->workload, sizeof f->workload);
     param_text(r, "variant", f->variant, sizeof f->variant);
     param_text(r, "device", f->device, sizeof f->device);
-    read_outcome(r, f);
+    f->by_outcome = outcome && outcome_parse(outcome, &f->outcome) == 0;
     if (!params_refused(r)) {
         request_read(r, read_page, answer_empty);
     }
-}
-
-/* Whether the path names a run; replies if it cannot. */
-static bool names_run(struct request *r)
-{
-    if (!id_valid(r->arguments[0])) {
-        reply_problem(r, PROBLEM_NOT_FOUND, "there is no run '%.64s'", r->arguments[0]);
-        return false;
-    }
-    return true;
 }
 
 static void show_digest(void *arg, const struct run_digest *digest)
@@ -364,9 +325,7 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
 
 void runs_get_one(struct request *r)
 {
-    if (names_run(r)) {
-        request_read(r, read_one, NULL);
-    }
+    request_read(r, read_one, NULL);
 }
 
 static enum err_code read_log(struct tx *tx, void *arg, struct err *err)
@@ -402,7 +361,5 @@ static enum err_code read_log(struct tx *tx, void *arg, struct err *err)
 
 void runs_get_log(struct request *r)
 {
-    if (names_run(r)) {
-        request_read(r, read_log, NULL);
-    }
+    request_read(r, read_log, NULL);
 }

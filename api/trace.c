@@ -13,8 +13,6 @@
 #include "db/runs.h"
 #include "db/traces.h"
 
-enum { TRACE_LIMIT_MAX = 10000 };
-
 /* Which records are wanted. */
 struct view {
     int limit;
@@ -156,17 +154,12 @@ void traces_get_one(struct request *r)
     struct view *view = xcalloc(1, sizeof *view);
 
     request_keep(r, view, NULL);
-    view->limit = param_limit_up_to(r, TRACE_LIMIT_MAX);
+    view->limit = param_limit(r);
     view->from = param_cursor_number(r, 't');
     param_range(r, "iteration", &view->first_iteration, &view->last_iteration);
     param_range(r, "step", &view->first_step, &view->last_step);
     param_text(r, "place", view->place, sizeof view->place);
-    if (params_refused(r)) {
-        return;
+    if (!params_refused(r)) {
+        request_read(r, read_trace, NULL);
     }
-    if (!id_valid(r->arguments[0])) {
-        reply_problem(r, PROBLEM_NOT_FOUND, "there is no run '%.64s'", r->arguments[0]);
-        return;
-    }
-    request_read(r, read_trace, NULL);
 }

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/http/params.h"
 #include "api/http/reply.h"
 #include "daemon/base/nearest.h"
-#include "daemon/evidence/catalogue.h"
 
 enum { ROUTES_MAX = 64 };
 
@@ -138,44 +138,6 @@ static void refuse(struct request *r, const struct dispatch_match *m)
     }
 }
 
-static bool has_word(const char *words, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (const char *at = words; at && *at; at += strspn(at, " ")) {
-        size_t n = strcspn(at, " ");
-
-        if (n == length && strncmp(at, word, n) == 0) {
-            return true;
-        }
-        at += n;
-    }
-    return false;
-}
-
-void dispatch_check_parameters(struct request *r, const char *known)
-{
-    const struct target *t = &r->target;
-
-    for (int i = 0; i < t->parameter_count; i++) {
-        const char *name = t->parameters[i].name;
-
-        if (!has_word(known, name) && strcmp(known, "*") != 0) {
-            problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_PARAMETER, name,
-                                   "there is no such parameter here; there %s%s",
-                                   *known ? "are: " : "are none", known);
-            continue;
-        }
-        for (int j = 0; j < i; j++) {
-            if (strcmp(t->parameters[j].name, name) == 0) {
-                problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
-                                       "is given twice");
-                break;
-            }
-        }
-    }
-}
-
 static void list_types(const struct route *route, char *ret_types, size_t size)
 {
     ret_types[0] = '\0';
@@ -245,10 +207,14 @@ void dispatch(struct request *r)
     if (!choose_format(r, &m)) {
         return;
     }
-    dispatch_check_parameters(r, r->route->parameters ? r->route->parameters : "");
-    if (r->problems.count > 0) {
-        reply_problems(r);
+    if (!params_check_path(r)) {
         return;
     }
-    r->route->handle(r);
+    /* The page keeps its state in the query. */
+    if (r->format != FORMAT_HTML) {
+        params_check(r);
+    }
+    if (!params_refused(r)) {
+        r->route->handle(r);
+    }
 }

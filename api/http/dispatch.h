@@ -23,10 +23,7 @@ void dispatch_find(const char *method, struct target *target,
 /* A path like PATH that exists, or NULL. */
 const char *dispatch_nearest(const char *path);
 
-/* Adds a problem for each query parameter that is not one of the words KNOWN (separated
- * by blanks; "*" stands for any), or is given twice. */
-void dispatch_check_parameters(struct request *r, const char *known);
-
+/* Finds R's route, checks what it asks for, and calls the handler; or refuses. */
 void dispatch(struct request *r);
 
 #endif

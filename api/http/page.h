@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "api/http/cursor.h"
+#include "daemon/base/id.h"
 #include "daemon/base/json_out.h"
 
 struct request;
+
+enum { CURSOR_KEY_SIZE = 64, CURSOR_SIZE = 128 };
 
 struct page {
     char kind;                  /* of the list's cursors */
@@ -45,5 +47,24 @@ void page_close(struct request *r, struct page *page);
 /* Writes the member "next" of a list and the Link header: KEY is where the next page
  * begins, NULL if there is none. */
 void page_end(struct request *r, struct json_out *out, char kind, const char *key);
+
+/* Cursors: where the next page of a list begins.  Opaque to clients (base64url of a kind
+ * and a key), so that what is inside may change.  KIND is one letter per list; KEY is 1
+ * to CURSOR_KEY_SIZE - 1 bytes. */
+void cursor_encode(char kind, const char *key, char ret_cursor[CURSOR_SIZE]);
+
+/* Returns 0, or -1 if CURSOR was not made by cursor_encode for KIND. */
+int cursor_decode(char kind, const char *cursor, char ret_key[CURSOR_KEY_SIZE]);
+
+/* R's parameter "cursor", of a list of KIND whose keys are ids; "" if it is not given.
+ * What is wrong is added to r->problems. */
+void param_cursor_id(struct request *r, char kind, char ret_id[ID_SIZE]);
+
+/* The same of a list whose keys are positive numbers; 0 if it is not given. */
+int64_t param_cursor_number(struct request *r, char kind);
+
+/* The same of a list whose keys are two positive numbers, "7.30". */
+void param_cursor_pair(struct request *r, char kind, int64_t *ret_first,
+                       int64_t *ret_second);
 
 #endif

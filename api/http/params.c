@@ -1,13 +1,20 @@
 #include "api/http/params.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/http/reply.h"
+#include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/id.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/nearest.h"
+#include "daemon/jobs/case.h"
+
+enum { CHOICES_MAX = 32 };
 
 int64_t parse_id(const char *text)
 {
@@ -22,118 +29,6 @@ int64_t parse_id(const char *text)
     return errno || *end || value < 1 ? -1 : value;
 }
 
-int param_limit(struct request *r)
-{
-    return param_limit_up_to(r, PARAM_LIMIT_MAX);
-}
-
-int param_limit_up_to(struct request *r, int max)
-{
-    const char *text = request_parameter(r, "limit");
-    int64_t limit = text ? parse_id(text) : PARAM_LIMIT_DEFAULT;
-
-    if (limit < 1 || limit > max) {
-        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "limit",
-                               "must be a number from 1 to %d", max);
-        return PARAM_LIMIT_DEFAULT;
-    }
-    return (int)limit;
-}
-
-static void refuse_cursor(struct request *r)
-{
-    problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "cursor",
-                           "is not a cursor of this list; take it from its 'next'");
-}
-
-/* "" if it is not given. */
-static void param_cursor(struct request *r, char kind, char ret_key[CURSOR_KEY_SIZE])
-{
-    const char *text = request_parameter(r, "cursor");
-
-    ret_key[0] = '\0';
-    if (text && cursor_decode(kind, text, ret_key) != 0) {
-        refuse_cursor(r);
-    }
-}
-
-void param_cursor_id(struct request *r, char kind, char ret_id[ID_SIZE])
-{
-    char key[CURSOR_KEY_SIZE];
-
-    ret_id[0] = '\0';
-    param_cursor(r, kind, key);
-    if (key[0] && !id_valid(key)) {
-        refuse_cursor(r);
-    } else {
-        copy_text(ret_id, ID_SIZE, key);
-    }
-}
-
-int64_t param_cursor_number(struct request *r, char kind)
-{
-    char key[CURSOR_KEY_SIZE];
-    int64_t number;
-
-    param_cursor(r, kind, key);
-    number = key[0] ? parse_id(key) : 0;
-    if (number < 0) {
-        refuse_cursor(r);
-        return 0;
-    }
-    return number;
-}
-
-void param_cursor_pair(struct request *r, char kind, int64_t *ret_first,
-                       int64_t *ret_second)
-{
-    char key[CURSOR_KEY_SIZE];
-    char *dot;
-
-    *ret_first = *ret_second = 0;
-    param_cursor(r, kind, key);
-    if (!key[0]) {
-        return;
-    }
-    dot = strchr(key, '.');
-    if (dot) {
-        *dot = '\0';
-        *ret_first = parse_id(key);
-        *ret_second = parse_id(dot + 1);
-    }
-    if (*ret_first < 1 || *ret_second < 1) {
-        refuse_cursor(r);
-    }
-}
-
-int64_t param_time(struct request *r, const char *name)
-{
-    const char *text = request_parameter(r, name);
-    int64_t ms = 0;
-
-    if (text && (clock_parse_rfc3339(text, &ms) != 0 || ms <= 0)) {
-        problems_add_parameter(
-            &r->problems, PROBLEM_INVALID_PARAMETER, name,
-            "must be a time like 2026-11-21T10:45:00Z (a + in an offset "
-            "is written %%2B)");
-        return 0;
-    }
-    return ms;
-}
-
-int64_t param_id(struct request *r, const char *name)
-{
-    const char *text = request_parameter(r, name);
-    int64_t id = text ? parse_id(text) : 0;
-
-    if (id < 0) {
-        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
-                               "must be a number from 1");
-        return 0;
-    }
-    return id;
-}
-
 /* Digits only, from 0; -1 for any other text.  *RET_END is behind them. */
 static int64_t read_number(const char *text, const char **ret_end)
 {
@@ -146,52 +41,211 @@ static int64_t read_number(const char *text, const char **ret_end)
     return digits == 0 || errno ? -1 : value;
 }
 
-void param_range(struct request *r, const char *name, int64_t *ret_first,
-                 int64_t *ret_last)
+static bool read_range(const char *text, int64_t *ret_first, int64_t *ret_last)
 {
-    const char *text = request_parameter(r, name);
     const char *end;
 
-    *ret_first = 0;
-    *ret_last = INT64_MAX;
-    if (!text) {
-        return;
-    }
     *ret_first = *ret_last = read_number(text, &end);
     if (*end == '-') {
         *ret_last = read_number(end + 1, &end);
     }
-    if (*end || *ret_first < 0 || *ret_last < *ret_first) {
-        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
-                               "must be a number, or a range like 30-40");
+    return *end == '\0' && *ret_first >= 0 && *ret_last >= *ret_first;
+}
+
+static bool is_digest(const char *text)
+{
+    return strlen(text) == DIGEST_TEXT_SIZE - 1 &&
+           strspn(text, "0123456789abcdef") == DIGEST_TEXT_SIZE - 1;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+refuse(struct request *r, const struct parameter *p, const char *format, ...)
+{
+    char detail[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(detail, sizeof detail, format, args);
+    va_end(args);
+    problems_add_parameter(&r->problems,
+                           p->problem ? p->problem : PROBLEM_INVALID_PARAMETER, p->name,
+                           "%s", detail);
+}
+
+static void check_choice(struct request *r, const struct parameter *p, const char *text)
+{
+    const char *names[CHOICES_MAX];
+    char hint[NEAREST_HINT_SIZE];
+    struct buf all = BUF_INIT;
+    int count = 0;
+
+    for (const char *name = p->choice(0); name && count < CHOICES_MAX;
+         name = p->choice(count)) {
+        buf_printf(&all, "%s%s", count ? ", " : "; there is: ", name);
+        names[count++] = name;
+        if (strcmp(name, text) == 0) {
+            buf_release(&all);
+            return;
+        }
+    }
+    nearest_hint(text, names, count, hint);
+    refuse(r, p, "there is no %s '%.64s'%s", p->name, text, *hint ? hint : all.data);
+    buf_release(&all);
+}
+
+static void check_value(struct request *r, const struct parameter *p, const char *text)
+{
+    int64_t first, last;
+
+    switch (p->type) {
+    case PARAM_TEXT:
+        break;
+    case PARAM_NAME:
+        if (!*text || strlen(text) > (size_t)p->max) {
+            refuse(r, p, "must be a name of 1 to %d bytes", (int)p->max);
+        }
+        break;
+    case PARAM_ID:
+        if (!id_valid(text)) {
+            refuse(r, p, "'%.64s' is not the id of a %s", text, p->noun);
+        }
+        break;
+    case PARAM_DIGEST:
+        if (!is_digest(text)) {
+            refuse(r, p,
+                   "the id of an environment is %d hexadecimal digits; see "
+                   "/v1/environments",
+                   DIGEST_TEXT_SIZE - 1);
+        }
+        break;
+    case PARAM_NUMBER:
+        if (parse_id(text) < 0) {
+            refuse(r, p, "must be a number from 1");
+        }
+        break;
+    case PARAM_LIMIT:
+        if (parse_id(text) < 1 || parse_id(text) > p->max) {
+            refuse(r, p, "must be a number from 1 to %d", (int)p->max);
+        }
+        break;
+    case PARAM_TIME:
+        if (clock_parse_rfc3339(text, &first) != 0 || first <= 0) {
+            refuse(r, p,
+                   "must be a time like 2026-11-21T10:45:00Z (a + in an offset is "
+                   "written %%2B)");
+        }
+        break;
+    case PARAM_RANGE:
+        if (!read_range(text, &first, &last)) {
+            refuse(r, p, "must be a number, or a range like 30-40");
+        }
+        break;
+    case PARAM_CHOICE:
+        check_choice(r, p, text);
+        break;
     }
 }
 
-void param_run(struct request *r, const char *name, char *ret_id, size_t size)
+/* The query parameters of ROUTE, separated by blanks.  Caller frees. */
+static char *names_of(const struct route *route)
 {
-    const char *text = request_parameter(r, name);
+    struct buf names = BUF_INIT;
 
-    if (!text) {
-        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
-                               "must be given: the id of a run");
-    } else if (!id_valid(text)) {
-        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
-                               "'%.64s' is not the id of a run", text);
+    for (const struct parameter *const *p = route->parameters; *p; p++) {
+        if (!route_has_segment(route, *p)) {
+            buf_printf(&names, "%s%s", names.length ? " " : "", (*p)->name);
+        }
     }
-    copy_text(ret_id, size, text ? text : "");
+    return names.length ? buf_detach(&names, NULL) : xstrdup("");
 }
 
-void param_text(struct request *r, const char *name, char *ret_text, size_t size)
+static void refuse_unknown(struct request *r, const char *name)
 {
-    const char *text = request_parameter(r, name);
+    char *known = names_of(r->route);
 
-    ret_text[0] = '\0';
-    if (text && (!*text || strlen(text) >= size)) {
-        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, name,
-                               "must be a name of 1 to %zu bytes", size - 1);
-    } else if (text) {
-        copy_text(ret_text, size, text);
+    problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_PARAMETER, name,
+                           "there is no such parameter here; there %s%s",
+                           *known ? "are: " : "are none", known);
+    free(known);
+}
+
+/* The parameter of ROUTE's query called NAME, or NULL. */
+static const struct parameter *find(const struct route *route, const char *name)
+{
+    const struct parameter *const *p = route->parameters;
+
+    while (*p && (strcmp((*p)->name, name) != 0 || route_has_segment(route, *p))) {
+        p++;
     }
+    return *p;
+}
+
+/* Whether the parameter at INDEX was given before. */
+static bool is_repeated(const struct target *t, int index)
+{
+    for (int i = 0; i < index; i++) {
+        if (strcmp(t->parameters[i].name, t->parameters[index].name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void params_check(struct request *r)
+{
+    const struct target *t = &r->target;
+
+    for (int i = 0; i < t->parameter_count; i++) {
+        const struct parameter *p = find(r->route, t->parameters[i].name);
+
+        if (!p) {
+            refuse_unknown(r, t->parameters[i].name);
+        } else if (is_repeated(t, i)) {
+            refuse(r, p, "is given twice");
+        } else {
+            check_value(r, p, t->parameters[i].value);
+        }
+    }
+    for (const struct parameter *const *p = r->route->parameters; *p; p++) {
+        if ((*p)->required && !request_parameter(r, (*p)->name)) {
+            refuse(r, *p, "must be given: the id of a %s", (*p)->noun);
+        }
+    }
+}
+
+/* Whether TEXT can be what P stands for in a path. */
+static bool can_name(const struct parameter *p, const char *text)
+{
+    switch (p->type) {
+    case PARAM_ID:
+        return id_valid(text);
+    case PARAM_NUMBER:
+        return parse_id(text) > 0;
+    case PARAM_DIGEST:
+        return is_digest(text);
+    default:
+        return true;
+    }
+}
+
+bool params_check_path(struct request *r)
+{
+    int segment = 0;
+
+    for (const struct parameter *const *p = r->route->parameters; *p; p++) {
+        const char *text;
+
+        if (!route_has_segment(r->route, *p)) {
+            continue;
+        }
+        text = r->arguments[segment++];
+        if (!can_name(*p, text)) {
+            reply_problem(r, PROBLEM_NOT_FOUND, "there is no %s '%.64s'", (*p)->noun,
+                          text);
+            return false;
+        }
+    }
+    return true;
 }
 
 bool params_refused(struct request *r)
@@ -199,6 +253,124 @@ bool params_refused(struct request *r)
     if (r->problems.count > 0) {
         reply_problems(r);
         return true;
+    }
+    return false;
+}
+
+int param_limit(const struct request *r)
+{
+    const char *text = request_parameter(r, "limit");
+
+    return text ? (int)parse_id(text) : PARAM_LIMIT_DEFAULT;
+}
+
+int64_t param_number(const struct request *r, const char *name)
+{
+    const char *text = request_parameter(r, name);
+
+    return text ? parse_id(text) : 0;
+}
+
+int64_t param_time(const struct request *r, const char *name)
+{
+    const char *text = request_parameter(r, name);
+    int64_t ms = 0;
+
+    if (text) {
+        clock_parse_rfc3339(text, &ms);
+    }
+    return ms;
+}
+
+void param_range(const struct request *r, const char *name, int64_t *ret_first,
+                 int64_t *ret_last)
+{
+    const char *text = request_parameter(r, name);
+
+    *ret_first = 0;
+    *ret_last = INT64_MAX;
+    if (text) {
+        read_range(text, ret_first, ret_last);
+    }
+}
+
+void param_text(const struct request *r, const char *name, char *ret_text, size_t size)
+{
+    const char *text = request_parameter(r, name);
+
+    copy_text(ret_text, size, text ? text : "");
+}
+
+/* How deep DATA nests, strings left out; exact for JSON that is well-formed. */
+static int depth_of(const char *data, size_t length)
+{
+    int depth = 0;
+    int deepest = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < length; i++) {
+        char c = data[i];
+
+        if (in_string) {
+            i += c == '\\';
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            depth++;
+            deepest = depth > deepest ? depth : deepest;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return deepest;
+}
+
+json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_SIZE])
+{
+    json_error_t error;
+    json_t *root;
+
+    if (length == 0) {
+        snprintf(ret_detail, BODY_DETAIL_SIZE, "the body is empty");
+        return NULL;
+    }
+    if (depth_of(data, length) > BODY_DEPTH_MAX) {
+        snprintf(ret_detail, BODY_DETAIL_SIZE, "nested deeper than %d", BODY_DEPTH_MAX);
+        return NULL;
+    }
+    root = json_loadb(data, length, JSON_REJECT_DUPLICATES, &error);
+    if (!root && json_error_code(&error) == json_error_null_character) {
+        snprintf(ret_detail, BODY_DETAIL_SIZE,
+                 "line %d, column %d: text may not hold \\u0000", error.line,
+                 error.column);
+    } else if (!root && json_error_code(&error) == json_error_numeric_overflow) {
+        snprintf(ret_detail, BODY_DETAIL_SIZE,
+                 "line %d, column %d: a number that 64 bits do not hold; a seed beyond "
+                 "9223372036854775807 is written as text",
+                 error.line, error.column);
+    } else if (!root) {
+        snprintf(ret_detail, BODY_DETAIL_SIZE, "line %d, column %d: %s", error.line,
+                 error.column, error.text);
+    }
+    return root;
+}
+
+bool body_type_is_json(const char *content_type)
+{
+    static const char *const types[] = { "application/json",
+                                         "application/x-www-form-urlencoded" };
+    size_t length;
+
+    if (!content_type) {
+        return true;
+    }
+    length = strcspn(content_type, "; \t");
+    for (int i = 0; i < COUNT_OF(types); i++) {
+        if (strlen(types[i]) == length &&
+            strncasecmp(content_type, types[i], length) == 0) {
+            return true;
+        }
     }
     return false;
 }

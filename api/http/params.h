@@ -1,53 +1,58 @@
-/* Query parameters with a meaning, checked.  What is wrong is added to r->problems; a
- * handler reads all of them, then asks params_refused once. */
+/* What a request asks for: its parameters, checked as its route declares them, and its
+ * body, JSON that is read strictly. */
 #ifndef API_HTTP_PARAMS_H
 #define API_HTTP_PARAMS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "api/http/cursor.h"
-#include "daemon/base/id.h"
+#include "api/http/routes.h"
 
 struct request;
 
-enum { PARAM_LIMIT_DEFAULT = 100, PARAM_LIMIT_MAX = 1000 };
+enum { BODY_DEPTH_MAX = 32, BODY_DETAIL_SIZE = 256 };
 
-/* "limit", at most PARAM_LIMIT_MAX, or MAX; PARAM_LIMIT_DEFAULT if it is not given. */
-int param_limit(struct request *r);
-int param_limit_up_to(struct request *r, int max);
+/* Checks R's query against its route: a parameter that the route does not have or that is
+ * given twice, and every value; what is wrong is added to r->problems. */
+void params_check(struct request *r);
 
-/* "cursor" of a list of KIND whose keys are ids; "" if it is not given. */
-void param_cursor_id(struct request *r, char kind, char ret_id[ID_SIZE]);
-
-/* The same of a list whose keys are positive numbers; 0 if it is not given. */
-int64_t param_cursor_number(struct request *r, char kind);
-
-/* The same of a list whose keys are two positive numbers, "7.30". */
-void param_cursor_pair(struct request *r, char kind, int64_t *ret_first,
-                       int64_t *ret_second);
-
-/* An RFC 3339 time; 0 if it is not given. */
-int64_t param_time(struct request *r, const char *name);
-
-/* A positive number; 0 if it is not given. */
-int64_t param_id(struct request *r, const char *name);
-
-/* "7" or "30-40": numbers from 0; 0 and INT64_MAX if it is not given. */
-void param_range(struct request *r, const char *name, int64_t *ret_first,
-                 int64_t *ret_last);
-
-/* The id of a run, which must be given. */
-void param_run(struct request *r, const char *name, char *ret_id, size_t size);
-
-/* Text of at most SIZE - 1 bytes; "" if it is not given. */
-void param_text(struct request *r, const char *name, char *ret_text, size_t size);
+/* Checks what stands for {…} in R's path: false after having replied that there is no
+ * such thing. */
+bool params_check_path(struct request *r);
 
 /* Replies with r->problems if there are any. */
 bool params_refused(struct request *r);
 
+/* The values, which params_check has passed. */
+
+/* PARAM_LIMIT called "limit". */
+int param_limit(const struct request *r);
+
+/* PARAM_NUMBER; 0 if it is not given. */
+int64_t param_number(const struct request *r, const char *name);
+
+/* PARAM_TIME; 0 if it is not given. */
+int64_t param_time(const struct request *r, const char *name);
+
+/* PARAM_RANGE; 0 and INT64_MAX if it is not given. */
+void param_range(const struct request *r, const char *name, int64_t *ret_first,
+                 int64_t *ret_last);
+
+/* Any text of at most SIZE - 1 bytes; "" if it is not given. */
+void param_text(const struct request *r, const char *name, char *ret_text, size_t size);
+
 /* A decimal number of digits only, 1 … INT64_MAX; -1 for any other text. */
 int64_t parse_id(const char *text);
+
+/* The JSON in DATA (new reference), or NULL with RET_DETAIL saying why not: empty,
+ * malformed, a key twice in an object, nested deeper than BODY_DEPTH_MAX.  Pure. */
+json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_SIZE]);
+
+/* Whether a body of this Content-Type (NULL: none given) is taken for JSON.  The type
+ * that curl -d says is: a page of another origin, the only one who could misuse it, is
+ * refused by its Origin.  Pure. */
+bool body_type_is_json(const char *content_type);
 
 #endif

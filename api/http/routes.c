@@ -1,227 +1,48 @@
 #include "api/http/routes.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "api/http/handlers.h"
 #include "daemon/base/array.h"
+#include "daemon/jobs/case.h"
+#include "daemon/jobs/outcome.h"
+#include "daemon/trace/trace.h"
 
-#define DATA                                                                             \
-    {                                                                                    \
-        FORMAT_JSON, FORMAT_TEXT                                                         \
-    }
-#define TABLE                                                                            \
-    {                                                                                    \
-        FORMAT_JSON, FORMAT_TEXT, FORMAT_CSV                                             \
-    }
+static const char *view_choice(int index)
+{
+    return index == 0 ? "documents" : NULL;
+}
 
+static const char *outcome_choice(int index)
+{
+    return index < OUTCOME_COUNT ? outcome_name((enum outcome)index) : NULL;
+}
+
+#define PARAMETER(variable, ...) static const struct parameter variable = { __VA_ARGS__ };
+#define ROUTE(handler, ...)
+#include "api/http/route_table.h"
+#undef PARAMETER
+#undef ROUTE
+
+#define PARAMETER(variable, ...)
+#define ROUTE(handler, ...) { .handle = handler, .operation = #handler, __VA_ARGS__ },
 const struct route routes[] = {
-    { .method = "GET",
-      .pattern = "/",
-      .formats = { FORMAT_TEXT, FORMAT_HTML, FORMAT_JSON, FORMAT_CSV },
-      .parameters = "*", /* the page keeps its state there */
-      .handle = root_get,
-      .help = "the matrix as text, or the page for a browser" },
-    { .method = "POST",
-      .pattern = "/v1/jobs",
-      .formats = { FORMAT_JSON },
-      .handle = jobs_post,
-      .help = "submit a job" },
-    { .method = "GET",
-      .pattern = "/v1/jobs",
-      .formats = TABLE,
-      .parameters = "limit cursor",
-      .columns = "id state priority progress.runs_done:done progress.runs_total:total "
-                 "progress.runs_failed:failed progress.eta_seconds:eta_s created_at "
-                 "finished_at request.note:note",
-      .handle = jobs_get_list,
-      .help = "jobs, newest first" },
-    { .method = "GET",
-      .pattern = "/v1/jobs/{id}",
-      .formats = TABLE,
-      .columns = "seq workload variant size dtype seed device runs_wanted:runs "
-                 "runs_answered:answered runs_failed:failed milliseconds:ms state "
-                 "options",
-      .handle = jobs_get_one,
-      .help = "one job with its items and progress" },
-    { .method = "DELETE",
-      .pattern = "/v1/jobs/{id}",
-      .formats = { FORMAT_JSON },
-      .handle = jobs_delete,
-      .help = "cancel a job" },
-    { .method = "POST",
-      .pattern = "/v1/jobs/{id}/rerun",
-      .formats = { FORMAT_JSON },
-      .handle = jobs_rerun,
-      .help = "submit the same request again" },
-    { .method = "GET",
-      .pattern = "/v1/jobs/{id}/digests",
-      .formats = TABLE,
-      .handle = digests_get,
-      .help = "sum of weights and final loss, a line a run" },
-    { .method = "GET",
-      .pattern = "/v1/jobs/{id}/localisation",
-      .formats = DATA,
-      .handle = localisation_get,
-      .help = "the place where the runs of a job that localises part" },
-    { .method = "GET",
-      .pattern = "/v1/runs",
-      .formats = TABLE,
-      .parameters = "job cell workload variant device outcome limit cursor",
-      .columns = "id job workload variant size dtype seed device outcome iterations "
-                 "distinct_digests:digests weight_sum milliseconds.median:ms started_at",
-      .handle = runs_get_list,
-      .help = "runs, newest first" },
-    { .method = "GET",
-      .pattern = "/v1/runs/{id}",
-      .formats = TABLE,
-      .columns = "digest iterations first_iteration",
-      .handle = runs_get_one,
-      .help = "one run with its distinct digests" },
-    { .method = "GET",
-      .pattern = "/v1/runs/{id}/log",
-      .formats = { FORMAT_TEXT, FORMAT_JSON },
-      .handle = runs_get_log,
-      .help = "the tail of what the run printed" },
-    { .method = "GET",
-      .pattern = "/v1/runs/{id}/trace",
-      .formats = TABLE,
-      .parameters = "iteration step place limit cursor",
-      .columns = "position iteration step place in out",
-      .handle = traces_get_one,
-      .help = "what the probes of a run saw, in program order" },
-    { .method = "GET",
-      .pattern = "/v1/compare",
-      .formats = DATA,
-      .parameters = "a b",
-      .handle = compare_get,
-      .help = "where two runs part: first difference, root cause, what follows" },
-    { .method = "GET",
-      .pattern = "/v1/matrix",
-      .formats = TABLE,
-      .parameters = MATRIX_PARAMETERS,
-      .handle = matrix_get,
-      .help = "which source of non-determinism has which solution here" },
-    { .method = "GET",
-      .pattern = "/v1/cells/{id}",
-      .formats = DATA,
-      .handle = cells_get_one,
-      .help = "everything known about a case in an environment" },
-    { .method = "GET",
-      .pattern = "/v1/cells/{id}/history",
-      .formats = TABLE,
-      .parameters = "limit cursor",
-      .columns = "at verdict runs iterations distinct_digests:digests run reason",
-      .handle = cells_get_history,
-      .help = "the changes of a cell's verdict, newest first" },
-    { .method = "GET",
-      .pattern = "/v1/cells/{id}/evidence",
-      .formats = TABLE,
-      .parameters = "limit",
-      .columns = "digest runs iterations weight_sum loss",
-      .handle = cells_get_evidence,
-      .help = "the distinct digests of a cell with their counts" },
-    { .method = "GET",
-      .pattern = "/v1/findings",
-      .formats = TABLE,
-      .parameters = "limit cursor",
-      .columns = "finding workload variant size dtype seed runs iterations "
-                 "distinct_digests:digests last_run_at cell environment",
-      .handle = findings_get,
-      .help = "what contradicts the promise of a library" },
-    { .method = "GET",
-      .pattern = "/v1/workloads",
-      .formats = TABLE,
-      .columns =
-          "workload version backend variant_names:variants size_names:sizes dtypes "
-          "verification:gpu title",
-      .handle = workloads_get_list,
-      .help = "what can be run" },
-    { .method = "GET",
-      .pattern = "/v1/workloads/{name}",
-      .formats = DATA,
-      .handle = workloads_get_one,
-      .help = "one workload with its variants, on every backend" },
-    { .method = "GET",
-      .pattern = "/v1/profiles",
-      .formats = TABLE,
-      .columns = "id title column_ids:columns recipe_names:recipes source",
-      .handle = profiles_get,
-      .help = "framework eras and their recipes" },
-    { .method = "GET",
-      .pattern = "/v1/stacks",
-      .formats = TABLE,
-      .columns = "name host backend online device_ids:devices worker_build cause "
-                 "problem_texts:problems",
-      .handle = stacks_get,
-      .help = "the configured sets of libraries" },
-    { .method = "GET",
-      .pattern = "/v1/environments",
-      .formats = TABLE,
-      .parameters = "limit cursor",
-      .columns = "id title cells first_seen_at last_seen_at",
-      .handle = environments_get_list,
-      .help = "where bit equality is expected, most recently used first" },
-    { .method = "GET",
-      .pattern = "/v1/environments/{id}",
-      .formats = DATA,
-      .handle = environments_get_one,
-      .help = "one environment with its facts" },
-    { .method = "GET",
-      .pattern = "/v1/devices",
-      .formats = TABLE,
-      .columns = "id host backend model stack online last_seen_at",
-      .handle = devices_get,
-      .help = "the devices that were ever seen" },
-    { .method = "GET",
-      .pattern = "/v1/devices/{id}",
-      .formats = DATA,
-      .handle = devices_get_one,
-      .help = "one device with all that is known of it" },
-    { .method = "GET",
-      .pattern = "/v1/hosts",
-      .formats = TABLE,
-      .columns = "name online boot_id first_seen_at last_seen_at cause",
-      .handle = hosts_get,
-      .help = "the hosts that are configured or were ever seen" },
-    { .method = "GET",
-      .pattern = "/v1/events",
-      .formats = { FORMAT_EVENTS },
-      .handle = events_get,
-      .help = "what happens, as server-sent events" },
-    { .method = "GET",
-      .pattern = "/healthz",
-      .formats = DATA,
-      .handle = health_get,
-      .help = "whether the process answers" },
-    { .method = "GET",
-      .pattern = "/readyz",
-      .formats = DATA,
-      .handle = ready_get,
-      .help = "whether jobs can be run" },
-    { .method = "GET",
-      .pattern = "/metrics",
-      .formats = { FORMAT_TEXT },
-      .handle = metrics_get,
-      .help = "figures for Prometheus" },
-    { .method = "GET",
-      .pattern = "/openapi.json",
-      .formats = { FORMAT_JSON },
-      .handle = openapi_get,
-      .help = "this interface, described" },
-    { .method = "GET",
-      .pattern = "/problems",
-      .formats = TABLE,
-      .columns = "type status title",
-      .handle = problem_types_get_list,
-      .help = "the types of problems" },
-    { .method = "GET",
-      .pattern = "/problems/{name}",
-      .formats = DATA,
-      .handle = problem_types_get_one,
-      .help = "one type of problem" },
-    { .method = "GET",
-      .pattern = "/{asset}",
-      .formats = { FORMAT_FILE },
-      .handle = assets_get,
-      .exists = assets_exist,
-      .help = "a file of the page" },
+#include "api/http/route_table.h"
 };
+#undef PARAMETER
+#undef ROUTE
+
 const int route_count = COUNT_OF(routes);
+
+bool route_has_segment(const struct route *route, const struct parameter *parameter)
+{
+    size_t length = strlen(parameter->name);
+    const char *at = strchr(route->pattern, '{');
+
+    while (at &&
+           (strncmp(at + 1, parameter->name, length) != 0 || at[length + 1] != '}')) {
+        at = strchr(at + 1, '{');
+    }
+    return at != NULL;
+}

@@ -2,9 +2,9 @@
  * behind it). */
 #include <string.h>
 
-#include "api/http/body.h"
 #include "api/http/guard.h"
 #include "api/http/negotiate.h"
+#include "api/http/params.h"
 #include "tests/fuzz/fuzz.h"
 
 static void run(const uint8_t *data, size_t size)

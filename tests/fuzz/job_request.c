@@ -1,7 +1,7 @@
 /* The body of POST /v1/jobs. */
 #include <string.h>
 
-#include "api/http/body.h"
+#include "api/http/params.h"
 #include "daemon/jobs/job_request.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,10 +1,12 @@
 /* The target of a request: path, query, and every kind of parameter. */
 #include <string.h>
 
+#include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/request.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/id.h"
+#include "daemon/jobs/case.h"
 #include "tests/fuzz/fuzz.h"
 
 /* What was taken is what would have been written. */
@@ -25,29 +27,36 @@ static void check_cursor(struct request *r)
     }
 }
 
-static void check_time(struct request *r)
+/* Whatever passes a route's check can be read. */
+static void check_values(struct request *r)
 {
-    int64_t ms = param_time(r, "as_of"), again = 0;
-    char text[CLOCK_RFC3339_SIZE];
-
-    if (ms) {
-        clock_rfc3339(ms, text);
-        FUZZ_CHECK(clock_parse_rfc3339(text, &again) == 0 && again == ms);
-    }
-}
-
-static void check_numbers(struct request *r)
-{
-    int limit = param_limit(r);
+    char again[CLOCK_RFC3339_SIZE], text[2 * CASE_TITLE_SIZE];
+    const struct parameter *const *p = r->route->parameters;
     int64_t first, last;
-    char run[ID_SIZE], name[32];
 
-    FUZZ_CHECK(limit >= 1 && limit <= PARAM_LIMIT_MAX);
-    FUZZ_CHECK(param_id(r, "cell") >= 0);
-    param_range(r, "steps", &first, &last);
-    param_run(r, "a", run, sizeof run);
-    param_text(r, "workload", name, sizeof name);
-    FUZZ_CHECK(r->problems.count || (first >= 0 && first <= last && id_valid(run)));
+    params_check(r);
+    for (; *p && r->problems.count == 0; p++) {
+        bool given = request_parameter(r, (*p)->name) != NULL;
+
+        if ((*p)->type == PARAM_LIMIT) {
+            FUZZ_CHECK(param_limit(r) >= 1 && param_limit(r) <= (*p)->max);
+        } else if ((*p)->type == PARAM_NUMBER) {
+            FUZZ_CHECK(param_number(r, (*p)->name) >= given);
+        } else if ((*p)->type == PARAM_RANGE) {
+            param_range(r, (*p)->name, &first, &last);
+            FUZZ_CHECK(first >= 0 && first <= last);
+        } else if ((*p)->type == PARAM_TIME && given) {
+            first = param_time(r, (*p)->name);
+            clock_rfc3339(first, again);
+            FUZZ_CHECK(clock_parse_rfc3339(again, &last) == 0 && first == last);
+        } else if ((*p)->type == PARAM_ID && given) {
+            param_text(r, (*p)->name, text, ID_SIZE);
+            FUZZ_CHECK(id_valid(text));
+        } else {
+            param_text(r, (*p)->name, text, sizeof text);
+        }
+    }
+    problems_release(&r->problems);
 }
 
 static void run(const uint8_t *data, size_t size)
@@ -58,8 +67,10 @@ static void run(const uint8_t *data, size_t size)
     if (!target_parse(raw, &r.target)) {
         FUZZ_CHECK(r.target.path[0] == '/');
         check_cursor(&r);
-        check_time(&r);
-        check_numbers(&r);
+        for (int i = 0; i < route_count; i++) {
+            r.route = &routes[i];
+            check_values(&r);
+        }
     }
     target_release(&r.target);
     problems_release(&r.problems);

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from test_api import DESCRIPTION, matches
+from test_api import matches
 from traces import run_pair, trace_service
 
 RECORDS = 70
@@ -160,5 +160,6 @@ def test_it_outlives_a_kill(tmp_path):
     assert code == 0 and "1 traces unpacked, 0 wrong" in text, text
 
 
-def test_the_description_has_it():
-    assert DESCRIPTION["paths"]["/v1/runs/{id}/trace"]["get"]["responses"]["200"]
+def test_the_description_has_it(service):
+    paths = service.get("/openapi.json")["paths"]
+    assert paths["/v1/runs/{id}/trace"]["get"]["responses"]["200"]

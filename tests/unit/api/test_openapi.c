@@ -3,27 +3,26 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "api/http/routes.h"
-#include "daemon/base/buf.h"
-#include "daemon/base/embed.h"
+#include "api/openapi.h"
 #include "daemon/base/mem.h"
 #include "daemon/jobs/problem.h"
 
 static json_t *load(void)
 {
-    const struct embed *file = embed_find("api/openapi.json");
+    char *text = openapi_render();
     json_error_t error;
-    json_t *root;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
 
-    assert_non_null(file);
-    root = json_loadb(file->start, embed_size(file), JSON_REJECT_DUPLICATES, &error);
     if (!root) {
         fail_msg("openapi.json, line %d: %s", error.line, error.text);
     }
+    free(text);
     return root;
 }
 
@@ -47,15 +46,15 @@ static void test_every_route_is_described(void **state)
     for (int i = 0; i < route_count; i++) {
         json_t *operation = operation_of(root, &routes[i]);
         json_t *responses = json_object_get(operation, "responses");
-        json_t *good = json_object_get(responses, "200");
-        json_t *content = json_object_get(good, "content");
+        json_t *content = json_object_get(json_object_get(responses, "200"), "content");
 
         if (!operation) {
             fail_msg("%s %s is not described", routes[i].method, routes[i].pattern);
         }
         assert_string_equal(json_string_value(json_object_get(operation, "summary")),
                             routes[i].help);
-        for (const enum format *f = routes[i].formats; *f != FORMAT_NONE; f++) {
+        for (const enum format *f = routes[i].formats;
+             *f != FORMAT_NONE && !routes[i].creates; f++) {
             assert_non_null(
                 json_object_get(content, *f == FORMAT_FILE ? "*/*" : format_type(*f)));
         }
@@ -67,24 +66,19 @@ static void test_nothing_else_is_described(void **state)
 {
     json_t *root = load();
     const char *pattern;
-    const char *method;
     json_t *path;
-    json_t *operation;
-    int count = 0;
+    size_t count = 0;
 
     (void)state;
     json_object_foreach(json_object_get(root, "paths"), pattern, path)
     {
-        json_object_foreach(path, method, operation)
-        {
-            count++;
-        }
+        count += json_object_size(path);
     }
     assert_int_equal(count, route_count);
     json_decref(root);
 }
 
-static void test_query_parameters_are_described(void **state)
+static void test_parameters_are_those_of_the_route(void **state)
 {
     json_t *root = load();
 
@@ -92,26 +86,89 @@ static void test_query_parameters_are_described(void **state)
     for (int i = 0; i < route_count; i++) {
         json_t *parameters =
             json_object_get(operation_of(root, &routes[i]), "parameters");
-        const char *known = routes[i].parameters ? routes[i].parameters : "";
+        const struct parameter *const *known = routes[i].parameters;
+        int segments = 0;
         size_t index;
         json_t *p;
-        struct buf described = BUF_INIT;
 
-        if (strcmp(known, "*") == 0) {
-            continue;
-        }
         json_array_foreach(parameters, index, p)
         {
             const char *in = json_string_value(json_object_get(p, "in"));
 
-            if (in && strcmp(in, "query") == 0) {
-                buf_puts(&described, described.length ? " " : "");
-                buf_puts(&described, json_string_value(json_object_get(p, "name")));
+            if (in) {
+                assert_string_equal(json_string_value(json_object_get(p, "name")),
+                                    (*known)->name);
+                segments += strcmp(in, "path") == 0;
+                known++;
             }
         }
-        assert_string_equal(described.data ? described.data : "", known);
-        buf_release(&described);
+        assert_null(*known);
+        /* Each {…} of the path is declared. */
+        for (const char *c = routes[i].pattern; *c; c++) {
+            segments -= *c == '{';
+        }
+        assert_int_equal(segments, 0);
     }
+    json_decref(root);
+}
+
+/* Fails unless what each "$ref" below VALUE names is in ROOT; counts them by name. */
+static void follow(json_t *root, json_t *value, json_t *used)
+{
+    const char *key;
+    json_t *member;
+    size_t i;
+
+    json_object_foreach(value, key, member)
+    {
+        if (strcmp(key, "$ref") == 0) {
+            json_t *at = root;
+            char *path = xstrdup(json_string_value(member));
+            char *rest = path + strlen("#/");
+
+            for (char *name = strsep(&rest, "/"); name; name = strsep(&rest, "/")) {
+                at = json_object_get(at, name);
+            }
+            if (!at) {
+                fail_msg("%s is nowhere", json_string_value(member));
+            }
+            json_object_set_new(used, json_string_value(member), json_true());
+            free(path);
+        }
+        follow(root, member, used);
+    }
+    if (json_is_array(value)) {
+        json_array_foreach(value, i, member)
+        {
+            follow(root, member, used);
+        }
+    }
+}
+
+static void test_what_is_referred_to_is_there_and_nothing_else(void **state)
+{
+    json_t *root = load();
+    json_t *used = json_object();
+    const char *kind;
+    const char *name;
+    json_t *components;
+    json_t *component;
+
+    (void)state;
+    follow(root, root, used);
+    json_object_foreach(json_object_get(root, "components"), kind, components)
+    {
+        json_object_foreach(components, name, component)
+        {
+            char *path = xasprintf("#/components/%s/%s", kind, name);
+
+            if (!json_object_get(used, path)) {
+                fail_msg("nothing refers to %s", path);
+            }
+            free(path);
+        }
+    }
+    json_decref(used);
     json_decref(root);
 }
 
@@ -138,7 +195,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_route_is_described),
         cmocka_unit_test(test_nothing_else_is_described),
-        cmocka_unit_test(test_query_parameters_are_described),
+        cmocka_unit_test(test_parameters_are_those_of_the_route),
+        cmocka_unit_test(test_what_is_referred_to_is_there_and_nothing_else),
         cmocka_unit_test(test_every_problem_is_described),
     };
 

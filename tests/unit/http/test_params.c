@@ -1,4 +1,4 @@
-#include "api/http/body.h"
+#include "api/http/params.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "api/http/cursor.h"
+#include "api/http/page.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
