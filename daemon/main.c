@@ -3,8 +3,8 @@
 
 #include "daemon/agent/agent.h"
 #include "daemon/base/array.h"
-#include "daemon/exit_code.h"
 #include "daemon/maintenance.h"
+#include "daemon/process/exit_code.h"
 #include "daemon/serve.h"
 
 struct command {

@@ -6,8 +6,8 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/config/config.h"
-#include "daemon/exit_code.h"
 #include "daemon/options.h"
+#include "daemon/process/exit_code.h"
 #include "db/backup.h"
 #include "db/fsck.h"
 

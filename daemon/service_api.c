@@ -1,4 +1,4 @@
-#include "daemon/exit_code.h"
+#include "daemon/process/exit_code.h"
 #include "daemon/service.h"
 
 static const struct catalogue *hook_catalogue(void *arg)

@@ -29,7 +29,7 @@ ROOMS = {
     "daemon/run": DAEMON + ["daemon/fleet"],
     "daemon/fleet": DAEMON + ["daemon/run"],
     "daemon/localise": DAEMON,
-    "daemon/agent": DAEMON + ["daemon", "daemon/fleet"],
+    "daemon/agent": PURE + ["daemon/process", "daemon/config"],
     "daemon": DAEMON + ["api", "api/render", "daemon/run", "daemon/fleet",
                         "daemon/localise", "daemon/agent"],
     "workloads/instruments": ["workloads", "daemon/base"],

@@ -20,12 +20,11 @@
 
 #include "daemon/agent/external.h"
 #include "daemon/agent/options.h"
-#include "daemon/agent/probe.h"
 #include "daemon/agent/runs.h"
 #include "daemon/agent/supervise.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/exit_code.h"
+#include "daemon/process/exit_code.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/stream.h"
 #include "daemon/process/wire.h"
@@ -234,7 +233,7 @@ static void start_probes(struct agent *agent)
 {
     agent->probing = agent->options.stack_count;
     for (int i = 0; i < agent->options.stack_count; i++) {
-        probe_start(&agent->supervisor, &agent->options.stacks[i],
+        stack_probe(&agent->supervisor, &agent->options.stacks[i],
                     agent->options.probe_ms, probed, agent);
     }
 }

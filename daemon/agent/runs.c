@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/agent/external_run.h"
+#include "daemon/agent/external.h"
 #include "daemon/base/mem.h"
 #include "daemon/process/members.h"
 #include "daemon/process/proc.h"

@@ -1,12 +1,15 @@
 /* A stack of the agent: a worker binary with the libraries and environment it runs in,
- * and what it said about itself. */
+ * and what it said about itself when it was asked. */
 #ifndef DAEMON_AGENT_STACK_H
 #define DAEMON_AGENT_STACK_H
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "daemon/base/err.h"
+
+struct supervisor;
 
 struct stack {
     char *name;
@@ -42,12 +45,18 @@ void stack_release(struct stack *stack);
 /* Where programs are looked for. */
 #define STACK_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* The whole environment of its workers: fixed values, what the stack sets instead or
- * besides, and nothing inherited that changes what is computed.  OMP_WAIT_POLICY is not
- * among the fixed values of external workloads.  NULL-terminated; caller frees with
- * stack_environment_free. */
+/* The whole environment of its workers: fixed values, what the stack sets instead of them
+ * or in addition, and nothing inherited that changes what is computed.  OMP_WAIT_POLICY
+ * is not among the fixed values of external workloads.  NULL-terminated; caller frees
+ * with stack_environment_free. */
 char **stack_environment(const struct stack *stack);
 void stack_environment_free(char **environment);
+
+/* Asks its worker what it is, `--probe` and `--catalogue` at once, with a deadline (a
+ * driver can hang) and bounded output.  Calls DONE(arg) once, later: STACK, borrowed
+ * until then, has probe and catalogue, or a cause. */
+void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t timeout_ms,
+                 void (*done)(void *arg), void *arg);
 
 /* Whether its probe named that device. */
 bool stack_has_device(const struct stack *stack, const char *device);

@@ -2,20 +2,28 @@
 
 #include <assert.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/agent/launch.h"
-#include "daemon/agent/tail.h"
+#include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/process/descendants.h"
+#include "daemon/process/spawn.h"
 #include "daemon/process/stream.h"
 #include "daemon/process/wire.h"
 
-enum { PIPE_BOUND_MS = 500, LAST_LOOK_MS = 1 };
+enum { PIPE_BOUND_MS = 500, LAST_LOOK_MS = 1, TAIL_SIZE = 8192 };
+
+/* The last bytes of a log. */
+struct tail {
+    int64_t written; /* bytes ever added */
+    char ring[TAIL_SIZE];
+};
 
 enum state {
     RUNNING,
@@ -47,6 +55,32 @@ struct supervised {
     struct tail tail;
     struct run_exit exit;
 };
+
+static void tail_add(struct tail *tail, const char *data, size_t length)
+{
+    size_t skip = length > TAIL_SIZE ? length - TAIL_SIZE : 0;
+    size_t at = (size_t)((tail->written + (int64_t)skip) % TAIL_SIZE);
+    size_t keep = length - skip;
+    size_t first = keep < TAIL_SIZE - at ? keep : TAIL_SIZE - at;
+
+    memcpy(tail->ring + at, data + skip, first);
+    memcpy(tail->ring, data + skip + first, keep - first);
+    tail->written += (int64_t)length;
+}
+
+/* Copies what is kept, oldest first; returns how many bytes. */
+static size_t tail_copy(const struct tail *tail, char ret_text[TAIL_SIZE])
+{
+    size_t at = (size_t)(tail->written % TAIL_SIZE);
+
+    if (tail->written < TAIL_SIZE) {
+        memcpy(ret_text, tail->ring, at);
+        return at;
+    }
+    memcpy(ret_text, tail->ring + at, TAIL_SIZE - at);
+    memcpy(ret_text + TAIL_SIZE - at, tail->ring, at);
+    return TAIL_SIZE;
+}
 
 static void handle_closed(void *arg)
 {
@@ -125,9 +159,9 @@ static void ladder_step(struct supervised *s)
 
 static void data_end(void *arg);
 
-/* Whoever holds an end of the pipes open has had his time.  What the worker wrote is read
- * all the same: the daemon may not have read for longer than that, or this process not
- * have run. */
+/* The process is gone, but something holds an end of a pipe open, and the time for that
+ * is over.  What the worker wrote is still read: the pipe may have waited because the
+ * daemon did not read, or because this process did not run. */
 static void pipes_bound(struct supervised *s)
 {
     bool paused = s->data.paused && !s->data_ended;
@@ -329,31 +363,96 @@ static void watch(struct supervised *s, int data, int log, int64_t timeout_ms)
     supervisor->first = s;
 }
 
+/* The command line of reprod-launch: its options, then the program.  The array is the
+ * caller's, the texts are borrowed. */
+static const char **launch_argv(const char *launch, const struct supervise *supervise,
+                                const char *parent)
+{
+    static const char file_size[] = "68719476736"; /* 64 GiB: a bound on a runaway */
+    const char *const head[] = { launch, "--parent",    parent,   "--core",
+                                 "0",    "--file-size", file_size };
+    size_t count = 0;
+    const char **argv, **at;
+
+    while (supervise->args[count]) {
+        count++;
+    }
+    argv = xcalloc(COUNT_OF(head) + 5 + count, sizeof *argv);
+    memcpy(argv, head, sizeof head);
+    at = argv + COUNT_OF(head);
+    if (supervise->directory) {
+        *at++ = "--directory";
+        *at++ = supervise->directory;
+    }
+    *at++ = "--";
+    *at++ = supervise->program;
+    memcpy(at, supervise->args, count * sizeof *at);
+    return argv;
+}
+
+static void close_pair(const int fds[2])
+{
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Starts the process; the reading ends of its pipes are the caller's. */
+static enum err_code launch(struct supervised *s, const struct supervise *supervise,
+                            int *ret_data, int *ret_log, struct err *err)
+{
+    struct spawn how = { .path = s->supervisor->launch, .env = supervise->env };
+    int data[2], log[2];
+    char parent[16];
+    const char **argv;
+
+    if (spawn_pipe(data, err) != ERR_OK) {
+        return err->code;
+    }
+    if (spawn_pipe(log, err) != ERR_OK) {
+        close_pair(data);
+        return err->code;
+    }
+    snprintf(parent, sizeof parent, "%d", (int)getpid());
+    argv = launch_argv(how.path, supervise, parent);
+    how.argv = (char *const *)argv;
+    memcpy(how.fds, (int[SPAWN_FDS]){ -1, log[1], log[1], -1 }, sizeof how.fds);
+    how.fds[supervise->data_fd] = data[1];
+    if (spawn(&how, &s->pid, &s->pidfd, err) != ERR_OK) {
+        free(argv);
+        close_pair(data);
+        close_pair(log);
+        return err->code;
+    }
+    free(argv);
+    close(data[1]);
+    close(log[1]);
+    *ret_data = data[0];
+    *ret_log = log[0];
+    return ERR_OK;
+}
+
 enum err_code supervisor_start(struct supervisor *supervisor,
                                const struct supervise *supervise,
                                const struct supervised_events *events, void *arg,
                                struct supervised **ret_supervised, struct err *err)
 {
-    int64_t started_ns = clock_monotonic_ns();
-    struct launched launched;
-    struct supervised *s;
+    struct supervised *s = xcalloc(1, sizeof *s);
+    int data = -1, log = -1;
 
-    if (launch(supervisor->launch, supervise, &launched, err) != ERR_OK) {
+    s->supervisor = supervisor;
+    s->started_ns = clock_monotonic_ns();
+    if (launch(s, supervise, &data, &log, err) != ERR_OK) {
+        free(s);
         return err->code;
     }
-    s = xcalloc(1, sizeof *s);
-    s->supervisor = supervisor;
     s->events = events;
     s->arg = arg;
-    s->pid = launched.pid;
-    s->pidfd = launched.pidfd;
-    s->started_ns = started_ns;
     s->max_lines = supervise->max_lines;
     s->max_bytes = supervise->max_bytes;
     s->patient = supervise->patient;
     s->exit.exit_code = -1;
     wire_lines_init(&s->lines, WIRE_LINE_MAX);
-    watch(s, launched.data, launched.log, supervise->timeout_ms);
+    watch(s, data, log, supervise->timeout_ms);
     *ret_supervised = s;
     return ERR_OK;
 }

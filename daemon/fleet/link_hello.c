@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "daemon/fleet/stack_limits.h"
 #include "daemon/jobs/case.h"
 #include "daemon/process/members.h"
+#include "daemon/process/stack_limits.h"
 #include "daemon/process/wire.h"
 
 static enum err_code check_stacks(const json_t *stacks, struct err *err)

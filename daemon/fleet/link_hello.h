@@ -7,7 +7,7 @@
 #include "daemon/base/err.h"
 
 /* ERR_PROTOCOL: another version, or a field that is missing or malformed; ERR_TOO_LARGE:
- * more than daemon/fleet/stack_limits.h lets through. */
+ * more than daemon/process/stack_limits.h lets through. */
 enum err_code link_hello_check(const json_t *hello, struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* External workloads: what a run gets, and what the agent makes of what it says. */
 #include "tests/unit/config/external_fixture.h"
 
-#include "daemon/agent/external_run.h"
+#include "daemon/agent/external.h"
 
 static const char arguments_text[] =
     "{\"workload\":\"own\",\"variant\":\"set\",\"size\":\"large\",\"dtype\":\"float32\","
@@ -201,5 +201,5 @@ int main(void)
         cmocka_unit_test(test_an_edit_during_a_run_is_seen),
     };
 
-    return cmocka_run_group_tests_name("external_run", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("external", tests, make_folder, remove_folder);
 }

@@ -1,8 +1,8 @@
 /* How much one stack of an agent's hello may hold.  A worker that says more makes its
  * stack unusable, an agent that passes it on is sent away: what the daemon keeps of a
  * host is bounded, names are never cut, and nobody's lists are walked for minutes. */
-#ifndef DAEMON_FLEET_STACK_LIMITS_H
-#define DAEMON_FLEET_STACK_LIMITS_H
+#ifndef DAEMON_PROCESS_STACK_LIMITS_H
+#define DAEMON_PROCESS_STACK_LIMITS_H
 
 #include <jansson.h>
 

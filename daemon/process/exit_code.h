@@ -1,7 +1,7 @@
 /* Exit codes of the reprod command, one a cause, so that service managers and scripts can
  * tell them apart.  README.md lists them. */
-#ifndef DAEMON_EXIT_CODE_H
-#define DAEMON_EXIT_CODE_H
+#ifndef DAEMON_PROCESS_EXIT_CODE_H
+#define DAEMON_PROCESS_EXIT_CODE_H
 
 enum exit_code {
     EXIT_CODE_OK = 0,

@@ -1,4 +1,4 @@
-#include "daemon/fleet/stack_limits.h"
+#include "daemon/process/stack_limits.h"
 
 #include "daemon/base/array.h"
 #include "daemon/jobs/case.h"

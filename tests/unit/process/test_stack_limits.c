@@ -1,5 +1,5 @@
 /* What of a hello's stack is too much, and that all of a real one is not. */
-#include "daemon/fleet/stack_limits.h"
+#include "daemon/process/stack_limits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
