@@ -65,8 +65,7 @@ static enum err_code store_tensor(struct tx *tx, const char *run,
     return query_run(&q, err);
 }
 
-/* Whether RUN was asked to capture, by a job that still wants it, and there is room for
- * more. */
+/* Whether RUN was asked to capture, its job is not cancelled, and there is room. */
 static enum err_code may_store(struct tx *tx, const struct run_record *run, bool *ret_may,
                                struct err *err)
 {

@@ -56,40 +56,13 @@ static bool sums_belong(const struct run_record *run, const struct run_digest *d
     return run->distinct_digests == 1 || digest->first_iteration == run->iterations - 1;
 }
 
-/* How often the cell has seen the digest: 0 where it has not. */
-static enum err_code load_digest(struct tx *tx, int64_t cell, const char *digest,
-                                 int64_t *ret_runs, int64_t *ret_iterations,
-                                 struct err *err)
-{
-    struct query q;
-
-    *ret_runs = *ret_iterations = 0;
-    query_begin(&q, tx,
-                "SELECT runs, iterations FROM cell_digest WHERE cell = ? AND digest = ?");
-    query_bind_int(&q, cell);
-    query_bind_text(&q, digest);
-    if (query_step(&q)) {
-        *ret_runs = query_take_int(&q);
-        *ret_iterations = query_take_int(&q);
-    }
-    return query_end(&q, err);
-}
-
 static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
                                  const struct run_record *run,
                                  const struct run_digest *digest, struct err *err)
 {
     bool sums = sums_belong(run, digest);
-    int64_t runs;
-    int64_t iterations;
     struct query q;
 
-    if (load_digest(tx, row->cell.id, digest->digest, &runs, &iterations, err) !=
-        ERR_OK) {
-        return err->code;
-    }
-    row->cell.evidence.distinct_digests += runs == 0;
-    prefer_digest(row, digest->digest, runs + 1, iterations + digest->iterations);
     query_begin(&q, tx,
                 "INSERT INTO cell_digest (cell, digest, runs, iterations, run,"
                 " weight_sum, loss) VALUES (?, ?, 1, ?, ?, ?, ?)"
@@ -98,13 +71,20 @@ static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
                 " weight_sum = iif(excluded.run < ifnull(run, '~'),"
                 " excluded.weight_sum, weight_sum),"
                 " loss = iif(excluded.run < ifnull(run, '~'), excluded.loss, loss),"
-                " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)");
+                " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)"
+                " RETURNING runs, iterations");
     query_bind_int(&q, row->cell.id);
     query_bind_text(&q, digest->digest);
     query_bind_int(&q, digest->iterations);
     query_bind_text(&q, sums ? run->id : NULL);
     query_bind_text_or_null(&q, sums ? run->weight_sum : NULL);
     query_bind_text_or_null(&q, sums ? run->loss : NULL);
+    if (query_step(&q)) {
+        int64_t runs = query_take_int(&q);
+
+        row->cell.evidence.distinct_digests += runs == 1;
+        prefer_digest(row, digest->digest, runs, query_take_int(&q));
+    }
     return query_run(&q, err);
 }
 
@@ -148,58 +128,38 @@ static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct e
     return query_fetch_int(&q, &row->cell.evidence.devices, err);
 }
 
-/* Whether runs on that device are known, and whether they, with RUN, differ. */
-static enum err_code load_device(struct tx *tx, int64_t cell,
-                                 const struct run_record *run, const char *options,
-                                 bool *ret_known, bool *ret_varied, struct err *err)
-{
-    struct query q;
-
-    *ret_known = false;
-    *ret_varied = run->distinct_digests != 1;
-    query_begin(&q, tx,
-                "SELECT digest IS ? FROM cell_device WHERE cell = ? AND device = ?"
-                " AND options = ?");
-    query_bind_text(&q, run->digest);
-    query_bind_int(&q, cell);
-    query_bind_text(&q, run->device);
-    query_bind_text(&q, options);
-    if (query_step(&q)) {
-        *ret_known = true;
-        *ret_varied = *ret_varied || !query_take_int(&q);
-    }
-    return query_end(&q, err);
-}
-
+/* A device varied where its runs gave more than one digest: then it has none. */
 static enum err_code fold_device(struct tx *tx, struct cell_row *row,
                                  const struct run_record *run, const char *options,
                                  bool *ret_varied, struct err *err)
 {
     struct query q;
-    bool known;
+    bool new = false;
 
-    if (load_device(tx, row->cell.id, run, options, &known, ret_varied, err) != ERR_OK) {
-        return err->code;
-    }
     query_begin(&q, tx,
                 "INSERT INTO cell_device (cell, device, options, runs, digest)"
                 " VALUES (?, ?, ?, 1, ?) ON CONFLICT (cell, device, options) DO UPDATE"
-                " SET runs = runs + 1, digest = excluded.digest");
+                " SET runs = runs + 1, digest = iif(digest = excluded.digest, digest,"
+                " NULL) RETURNING runs, digest");
     query_bind_int(&q, row->cell.id);
     query_bind_text(&q, run->device);
     query_bind_text(&q, options);
-    query_bind_text(&q, *ret_varied ? NULL : run->digest);
+    query_bind_text(&q, run->distinct_digests == 1 ? run->digest : NULL);
+    if (query_step(&q)) {
+        new = query_take_int(&q) == 1;
+        *ret_varied = query_next_is_null(&q);
+    }
     if (query_run(&q, err) != ERR_OK) {
         return err->code;
     }
-    return known ? ERR_OK : count_devices(tx, row, err);
+    return new ? count_devices(tx, row, err) : ERR_OK;
 }
 
 static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
                                      const struct run_record *run, struct err *err)
 {
     char options[JOB_OPTIONS_SIZE];
-    bool varied;
+    bool varied = false;
     struct query q;
 
     if (load_options(tx, run, options, err) != ERR_OK ||

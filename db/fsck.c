@@ -160,8 +160,8 @@ static enum err_code check_up_to_date(struct check *c, struct err *err)
     if (version < migrate_current()) {
         return err_set(err, ERR_CONFLICT,
                        "it has schema %" PRId64
-                       ", this program %d, to which the service "
-                       "brings it when it starts: check it then",
+                       " and this program needs %d: start the "
+                       "service, which migrates it, and check it then",
                        version, migrate_current());
     }
     if (cells_judged_by(c->tx, &rules, err) != ERR_OK) {
@@ -169,9 +169,10 @@ static enum err_code check_up_to_date(struct check *c, struct err *err)
     }
     return rules == VERDICT_RULES
                ? ERR_OK
-               : err_set(err, ERR_CONFLICT,
-                         "its cells were judged by the rules of another reprod; the "
-                         "service judges them anew when it starts: check it then");
+               : err_set(
+                     err, ERR_CONFLICT,
+                     "its cells were judged by the rules of another reprod: start the "
+                     "service, which judges them anew, and check it then");
 }
 
 /* One transaction: all checks see the same instant. */

@@ -94,26 +94,13 @@ static enum err_code item_store(struct tx *tx, const struct jobs_answer *answer,
     return query_run(&q, err);
 }
 
-static enum err_code is_finished(struct tx *tx, int64_t job, bool *ret_finished,
-                                 struct err *err)
-{
-    struct query q;
-
-    query_begin(&q, tx,
-                "SELECT items_open = 0 AND state = 'finished' FROM job WHERE number = ?");
-    query_bind_int(&q, job);
-    if (query_step(&q)) {
-        *ret_finished = query_take_int(&q);
-    }
-    return query_end(&q, err);
-}
-
 static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
                                const struct item *before, const struct item *after,
                                bool *ret_finished, struct err *err)
 {
     struct query q;
-    int64_t closed = item_is_open(before) && !item_is_open(after);
+    bool closed = item_is_open(before) && !item_is_open(after);
+    bool ends = closed && after->ends_job;
 
     query_begin(&q, tx,
                 "UPDATE job SET runs_total = runs_total + ?1, runs_done = runs_done + ?2,"
@@ -122,19 +109,18 @@ static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
                 " 'running') THEN 'finished' ELSE state END,"
                 " finished_ms = CASE WHEN ?7 AND items_open = 1 AND state IN ('queued',"
                 " 'running') THEN ?5 ELSE finished_ms END"
-                " WHERE number = ?6");
+                " WHERE number = ?6 RETURNING items_open = 0 AND state = 'finished'");
     query_bind_int(&q, item_total(after) - item_total(before));
     query_bind_int(&q, after->answered - before->answered);
     query_bind_int(&q, after->failed - before->failed);
     query_bind_int(&q, closed);
     query_bind_int(&q, answer->now_ms);
     query_bind_int(&q, answer->job);
-    query_bind_int(&q, closed && after->ends_job);
-    if (query_run(&q, err) != ERR_OK) {
-        return err->code;
+    query_bind_int(&q, ends);
+    if (query_step(&q)) {
+        *ret_finished = query_take_int(&q) && ends;
     }
-    return closed && after->ends_job ? is_finished(tx, answer->job, ret_finished, err)
-                                     : ERR_OK;
+    return query_run(&q, err);
 }
 
 enum err_code jobs_add_event(struct tx *tx, int64_t number, int64_t now_ms,

@@ -1,7 +1,7 @@
 /* How far a job is: what a finished run adds to its item and job.  Private to db/.
  *
- * An item is open until it has as many answers as were wanted or is given up; a job ends
- * with its last open item, but one that localises not before that is concluded
+ * An item is open until it has as many answers as were wanted or is given up.  A job ends
+ * with its last open item; one that localises, when it is concluded too
  * (db/localisations.h).  runs_total counts, for each item, the runs wanted, or the
  * answers of an item that was given up; so runs_done = runs_total when a job is finished.
  */

@@ -56,7 +56,7 @@ enum err_code localisations_get(struct tx *tx, const char *job,
         localisation_release(l);
         return err->code;
     }
-    return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "job %s localises nothing", job);
+    return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "job %s is no localisation", job);
 }
 
 enum err_code localisations_each_run(struct tx *tx, const char *job, int item,
@@ -111,8 +111,9 @@ static enum err_code find_open(struct tx *tx, const char *job, int64_t *ret_numb
     if (query_fetch_int(&q, ret_number, err) != ERR_OK) {
         return err->code;
     }
-    return *ret_number ? ERR_OK
-                       : err_set(err, ERR_CONFLICT, "job %s does not localise now", job);
+    return *ret_number
+               ? ERR_OK
+               : err_set(err, ERR_CONFLICT, "job %s is no open localisation", job);
 }
 
 enum err_code localisations_capture(struct tx *tx,

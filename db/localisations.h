@@ -10,11 +10,11 @@
 
 struct tx;
 
-/* Job NUMBER is one.  Private to db/: jobs_insert calls it. */
+/* Job NUMBER is a localisation.  Private to db/: jobs_insert calls it. */
 enum err_code localisations_insert(struct tx *tx, int64_t number, int runs_min,
                                    struct err *err);
 
-/* ERR_NOT_FOUND: there is no such job, or it localises nothing. */
+/* ERR_NOT_FOUND: there is no such job, or it is no localisation. */
 enum err_code localisations_get(struct tx *tx, const char *job,
                                 struct localisation *ret_localisation, struct err *err);
 
@@ -29,8 +29,8 @@ enum err_code localisations_each_run(struct tx *tx, const char *job, int item,
 enum err_code localisations_count_digests(struct tx *tx, const char *job, int item,
                                           int64_t *ret_digests, struct err *err);
 
-/* The place is known: item 0 ends, item 1 is to be run with OPTIONS.  ERR_CONFLICT, as of
- * the next one: the job is not open any more. */
+/* The place is known: item 0 ends, and item 1 runs with OPTIONS.  ERR_CONFLICT: the job
+ * is not open any more. */
 struct localisations_found {
     const char *job, *reason, *search;
     const char *options; /* of item 1, as in struct job_item */
@@ -40,7 +40,7 @@ enum err_code localisations_capture(struct tx *tx,
                                     const struct localisations_found *found,
                                     struct err *err);
 
-/* It has ended in STATE, and with it the job. */
+/* The localisation has ended in STATE, and with it the job.  ERR_CONFLICT as above. */
 struct localisations_end {
     const char *job, *reason;
     enum localisation_state state;

@@ -17,7 +17,8 @@ enum name_kind { NAME_WORKLOAD, NAME_VARIANT, NAME_DEVICE, NAME_JOB };
 enum err_code names_has(struct tx *tx, enum name_kind kind, const char *of,
                         const char *name, bool *ret_has, struct err *err);
 
-/* Visits each once, but for jobs, which are too many; NAME is borrowed for the call. */
+/* Visits each once; NAME is borrowed for the call.  Not for NAME_JOB: jobs are too many.
+ */
 enum err_code names_each(struct tx *tx, enum name_kind kind, const char *of,
                          void (*visit)(void *arg, const char *name), void *arg,
                          struct err *err);

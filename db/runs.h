@@ -34,8 +34,8 @@ enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
                            struct err *err);
 
 /* Ends the run, exactly once (ERR_CONFLICT for a second time, with nothing changed): run,
- * digests, log, trace, environment, cell, its controls' dependants, cell history, item,
- * job and outbox events, all in this transaction.
+ * digests, log, trace, environment, cell, the cells that depend on it as their control,
+ * cell history, item, job and outbox events, all in this transaction.
  *
  * Where it counts: in the cell of its case and the environment it said.  A run that never
  * said one, because it died before `start`, is in no cell and counts for its job only,

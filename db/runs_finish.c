@@ -81,11 +81,10 @@ static enum err_code check_digests(const struct finishing *f, struct err *err)
     if (result->digest_count != run->distinct_digests || iterations != run->iterations ||
         !first) {
         return err_set(err, ERR_INVALID,
-                       "run %s: %d digests of %" PRId64
-                       " iterations do not make up"
-                       " %" PRId64 " digests of %" PRId64 " iterations",
-                       run->id, result->digest_count, iterations, run->distinct_digests,
-                       run->iterations);
+                       "run %s says %" PRId64 " digests of %" PRId64
+                       " iterations, and lists %d of %" PRId64,
+                       run->id, run->distinct_digests, run->iterations,
+                       result->digest_count, iterations);
     }
     return ERR_OK;
 }

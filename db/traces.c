@@ -153,7 +153,7 @@ static void check_runs(struct check *c, struct query *q, int64_t number,
     }
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (query_take_int(q) != counts[i]) {
-            fault(c, number, "its runs say other numbers of records");
+            fault(c, number, "it has other numbers of records than its runs say");
             return;
         }
     }

@@ -50,8 +50,9 @@ struct job {
     enum job_priority priority;
     bool survey;
     bool stop_when_varies; /* an item ends as soon as its cell varies */
-    int localise_runs;  /* 0; or it looks for the place where its runs diverge, after at
-                           least so many, and has the items of db/localisations.h */
+    int localise_runs;  /* 0: it localises nothing; else it looks for the place where its
+                           runs diverge, which takes at least so many, and has the
+                           items of daemon/jobs/localisation.h */
     int iterations;     /* of each run */
     int64_t timeout_ms; /* of each run of the items that have none of their own */
     int64_t created_ms;

@@ -43,7 +43,7 @@ struct run_record {
     enum outcome outcome;
     char cause[CASE_TITLE_SIZE * 2];
     int64_t intent_ms, started_ms, finished_ms; /* wall clock; 0: not (yet) */
-    int64_t pid, process_start;                 /* with boot_id: one process for ever */
+    int64_t pid, process_start;                 /* with boot_id: which process it is */
     char boot_id[CASE_NAME_SIZE];
     int64_t iterations;            /* done */
     int64_t distinct_digests;      /* within the run */

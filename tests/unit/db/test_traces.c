@@ -229,7 +229,7 @@ static void test_fsck(void **state)
     finish_run(f, 2, OUTCOME_COMPLETED, &t);
     check_fsck(f, 1, 0, "");
     fixture_write(f, execute, count);
-    check_fsck(f, 1, 1, "trace 1: its runs say other numbers of records");
+    check_fsck(f, 1, 1, "trace 1: it has other numbers of records than its runs say");
     fixture_write(f, execute, orphan);
     check_fsck(f, 1, 1, "trace 1: it belongs to no run");
     fixture_write(f, execute, digest);
