@@ -17,6 +17,8 @@ format:
 	@clang-format -i $(C_FILES)
 check-layers:
 	@tests/check_layers.py
+check-dialect:
+	@tests/check_dialect.py
 check-docs:
 	@tests/check-docs.sh
 
@@ -44,4 +46,4 @@ cppcheck:
 	    --suppress=missingIncludeSystem -j2 -I. -D_GNU_SOURCE --std=c11 \
 	    daemon api db workloads/worker workloads/instruments
 
-.PHONY: lint format-check format check-layers check-docs check-headers tidy cppcheck
+.PHONY: lint format-check format check-layers check-dialect check-docs check-headers tidy cppcheck
