@@ -9,52 +9,46 @@ enum {
     JOIN_SIDE = 32    /* channels of a thread block, and members of a tree */
 };
 
-struct adjust_contrast {
-    int64_t images, pixels, channels; /* pixels: of an image */
-    const float *x;
-    float *y;
-    float *sums;  /* [images][channels] */
-    float *parts; /* [images][CONTRAST_SLOTS][channels] */
-};
-
 /* The sum of channel CHANNEL over pixels [BEGIN, END) of IMAGE, in order. */
 __device__ static float pixels_sum(const struct adjust_contrast *contrast, int64_t image,
                                    int64_t channel, int64_t begin, int64_t end)
 {
     const float *x =
-        contrast->x + image * contrast->pixels * contrast->channels + channel;
+        contrast->x + image * contrast->pixels * contrast->shape.channels + channel;
     float sum = 0;
 
     for (int64_t pixel = begin; pixel < end; pixel++)
-        sum += x[pixel * contrast->channels];
+        sum += x[pixel * contrast->shape.channels];
     return sum;
 }
 
 __global__ static void atomic_kernel(struct adjust_contrast contrast, int64_t tasks)
 {
-    KERNEL_FOR(i, contrast.images * tasks * contrast.channels)
+    KERNEL_FOR(i, contrast.shape.images * tasks * contrast.shape.channels)
     {
-        int64_t channel = i % contrast.channels, task = i / contrast.channels % tasks;
-        int64_t image = i / contrast.channels / tasks, begin = task * TASK_PIXELS;
+        int64_t channel = i % contrast.shape.channels,
+                task = i / contrast.shape.channels % tasks;
+        int64_t image = i / contrast.shape.channels / tasks, begin = task * TASK_PIXELS;
         int64_t end = begin + TASK_PIXELS;
 
         if (end > contrast.pixels)
             end = contrast.pixels;
-        atomicAdd(&contrast.sums[image * contrast.channels + channel],
+        atomicAdd(&contrast.sums[image * contrast.shape.channels + channel],
                   pixels_sum(&contrast, image, channel, begin, end));
     }
 }
 
 __global__ static void slot_kernel(struct adjust_contrast contrast)
 {
-    KERNEL_FOR(i, contrast.images * CONTRAST_SLOTS * contrast.channels)
+    KERNEL_FOR(i, contrast.shape.images * CONTRAST_SLOTS * contrast.shape.channels)
     {
-        int64_t channel = i % contrast.channels;
-        int64_t slot = i / contrast.channels % CONTRAST_SLOTS;
+        int64_t channel = i % contrast.shape.channels;
+        int64_t slot = i / contrast.shape.channels % CONTRAST_SLOTS;
 
-        contrast.parts[i] = pixels_sum(&contrast, i / contrast.channels / CONTRAST_SLOTS,
-                                       channel, slot * contrast.pixels / CONTRAST_SLOTS,
-                                       (slot + 1) * contrast.pixels / CONTRAST_SLOTS);
+        contrast.parts[i] =
+            pixels_sum(&contrast, i / contrast.shape.channels / CONTRAST_SLOTS, channel,
+                       slot * contrast.pixels / CONTRAST_SLOTS,
+                       (slot + 1) * contrast.pixels / CONTRAST_SLOTS);
     }
 }
 
@@ -62,23 +56,24 @@ __global__ static void slot_kernel(struct adjust_contrast contrast)
 __global__ static void join_kernel(struct adjust_contrast contrast)
 {
     int64_t channel = (int64_t)blockIdx.x * JOIN_SIDE + threadIdx.x;
-    bool has_tree = channel < contrast.channels;
+    bool has_tree = channel < contrast.shape.channels;
     float *parts =
-        contrast.parts + blockIdx.y * CONTRAST_SLOTS * contrast.channels + channel;
+        contrast.parts + blockIdx.y * CONTRAST_SLOTS * contrast.shape.channels + channel;
 
-    tree_sum_in_block(parts, CONTRAST_SLOTS, contrast.channels,
+    tree_sum_in_block(parts, CONTRAST_SLOTS, contrast.shape.channels,
                       has_tree ? (int64_t)threadIdx.y : (int64_t)CONTRAST_SLOTS,
                       JOIN_SIDE);
     if (has_tree && threadIdx.y == 0)
-        contrast.sums[blockIdx.y * contrast.channels + channel] = parts[0];
+        contrast.sums[blockIdx.y * contrast.shape.channels + channel] = parts[0];
 }
 
 __global__ static void adjust_kernel(struct adjust_contrast contrast)
 {
-    KERNEL_FOR(i, contrast.images * contrast.pixels * contrast.channels)
+    KERNEL_FOR(i, contrast.shape.images * contrast.pixels * contrast.shape.channels)
     {
-        int64_t image = i / contrast.channels / contrast.pixels;
-        float sum = contrast.sums[image * contrast.channels + i % contrast.channels];
+        int64_t image = i / contrast.shape.channels / contrast.pixels;
+        float sum =
+            contrast.sums[image * contrast.shape.channels + i % contrast.shape.channels];
 
         contrast.y[i] = contrast_adjust(contrast.x[i], sum, contrast.pixels);
     }
@@ -86,7 +81,8 @@ __global__ static void adjust_kernel(struct adjust_contrast contrast)
 
 static void adjust(const struct adjust_contrast *contrast)
 {
-    LAUNCH_ITEMS(adjust_kernel, contrast->images * contrast->pixels * contrast->channels,
+    LAUNCH_ITEMS(adjust_kernel,
+                 contrast->shape.images * contrast->pixels * contrast->shape.channels,
                  *contrast);
 }
 
@@ -94,7 +90,7 @@ static void compute_unordered(struct run *run)
 {
     const struct adjust_contrast *contrast = (const struct adjust_contrast *)run->state;
     int64_t tasks = ceil_div(contrast->pixels, TASK_PIXELS);
-    int64_t sums = contrast->images * contrast->channels;
+    int64_t sums = contrast->shape.images * contrast->shape.channels;
 
     CUDA_TRY(cudaMemsetAsync(contrast->sums, 0, (size_t)sums * sizeof(float)));
     LAUNCH_ITEMS(atomic_kernel, sums * tasks, *contrast, tasks);
@@ -104,32 +100,14 @@ static void compute_unordered(struct run *run)
 static void compute_ordered(struct run *run)
 {
     const struct adjust_contrast *contrast = (const struct adjust_contrast *)run->state;
-    unsigned groups = (unsigned)ceil_div(contrast->channels, JOIN_SIDE);
+    unsigned groups = (unsigned)ceil_div(contrast->shape.channels, JOIN_SIDE);
 
-    LAUNCH_ITEMS(slot_kernel, contrast->images * CONTRAST_SLOTS * contrast->channels,
+    LAUNCH_ITEMS(slot_kernel,
+                 contrast->shape.images * CONTRAST_SLOTS * contrast->shape.channels,
                  *contrast);
-    LAUNCH(join_kernel, dim3(groups, (unsigned)contrast->images),
+    LAUNCH(join_kernel, dim3(groups, (unsigned)contrast->shape.images),
            dim3(JOIN_SIDE, JOIN_SIDE), 0, 0, *contrast);
     adjust(contrast);
-}
-
-static void setup(struct run *run)
-{
-    const struct contrast_shape *s = (const struct contrast_shape *)run->size->params;
-    struct adjust_contrast *contrast =
-        (struct adjust_contrast *)run_host_alloc(sizeof(*contrast));
-    int64_t shape[] = { s->images, s->height, s->width, s->channels };
-    size_t sums = (size_t)(s->images * s->channels) * sizeof(float);
-
-    contrast->images = s->images;
-    contrast->pixels = s->height * s->width;
-    contrast->channels = s->channels;
-    contrast->x =
-        (const float *)run_input(run, "x", run->dtype, 4, shape, FILL_UNIFORM, 0)->data;
-    contrast->y = (float *)run_output(run, "y", run->dtype, 4, shape)->data;
-    contrast->sums = (float *)run_alloc(run, sums);
-    contrast->parts = (float *)run_alloc(run, sums * CONTRAST_SLOTS);
-    run->state = contrast;
 }
 
 static const struct workload_variant variants[] = {
@@ -148,6 +126,5 @@ static const struct workload adjust_contrast_cuda = {
     .version = 1,
     .backend = "cuda",
     WORKLOAD_VARIANTS(variants),
-    .setup = setup,
 };
 WORKLOAD_REGISTER(adjust_contrast_cuda);

@@ -5,13 +5,6 @@
 
 #include "workloads/instruments/bits.h"
 
-struct atomics {
-    int64_t values, cells;
-    const int32_t *cell, *integers;
-    const float *floats;
-    void *result;
-};
-
 __global__ static void begin_kernel(struct atomics atomics, bool is_float, float initial)
 {
     KERNEL_FOR(c, atomics.cells)
@@ -129,29 +122,6 @@ static void compute(struct run *run)
                  function->is_float);
 }
 
-static void setup(struct run *run)
-{
-    const struct atomics_shape *shape = (const struct atomics_shape *)run->size->params;
-    struct atomics *atomics = (struct atomics *)run_host_alloc(sizeof(*atomics));
-    bool is_float = atomics_find(run->variant->name)->is_float;
-    enum dtype dtype = is_float ? DTYPE_FLOAT32 : DTYPE_INT32;
-    const int64_t *values = &shape->values;
-
-    atomics->values = shape->values;
-    atomics->cells = shape->cells;
-    atomics->cell = (const int32_t *)run_input(run, "cells", DTYPE_INT32, 1, values,
-                                               FILL_INDEX, shape->cells)
-                        ->data;
-    atomics->integers = (const int32_t *)run_input(run, "integers", DTYPE_INT32, 1,
-                                                   values, FILL_INDEX, ATOMICS_INTEGERS)
-                            ->data;
-    atomics->floats =
-        (const float *)run_input(run, "floats", DTYPE_FLOAT32, 1, values, FILL_WIDE, 0)
-            ->data;
-    atomics->result = run_output(run, "result", dtype, 1, &shape->cells)->data;
-    run->state = atomics;
-}
-
 #define COMMUTES "the order cannot show: the operation commutes exactly"
 
 static const struct workload_variant variants[] = {
@@ -197,6 +167,5 @@ static const struct workload atomics_cuda = {
     .version = 1,
     .backend = "cuda",
     WORKLOAD_VARIANTS(variants),
-    .setup = setup,
 };
 WORKLOAD_REGISTER(atomics_cuda);

@@ -9,13 +9,6 @@ enum {
     JOIN_SIDE = 32  /* channels of a thread block, and members of a tree */
 };
 
-struct bias_add_bwd {
-    int64_t rows, channels;
-    const float *dy;
-    float *db;
-    float *parts; /* one db for each slot, or for each lane of each block of rows */
-};
-
 /* Each thread sums one channel over TASK_ROWS rows; the sums meet in atomicAdd. */
 __global__ static void atomic_kernel(struct bias_add_bwd bias, int64_t tasks)
 {
@@ -98,36 +91,13 @@ static void compute_ordered(struct run *run)
     join(bias, BIAS_SLOTS);
 }
 
-static int64_t lane_count(const struct bias_add_bwd *bias)
-{
-    return ceil_div(bias->rows, BIAS_BLOCK_ROWS) * BIAS_LANES;
-}
-
 static void compute_patched(struct run *run)
 {
     const struct bias_add_bwd *bias = (const struct bias_add_bwd *)run->state;
-    int64_t lanes = lane_count(bias);
+    int64_t lanes = ceil_div(bias->rows, BIAS_BLOCK_ROWS) * BIAS_LANES;
 
     LAUNCH_ITEMS(lane_kernel, lanes * bias->channels, *bias, lanes);
     join(bias, lanes);
-}
-
-static void setup(struct run *run)
-{
-    const struct bias_add_shape *shape = (const struct bias_add_shape *)run->size->params;
-    struct bias_add_bwd *bias = (struct bias_add_bwd *)run_host_alloc(sizeof(*bias));
-    int64_t dy_shape[] = { shape->images, shape->height, shape->width, shape->channels };
-    int64_t parts;
-
-    bias->rows = shape->images * shape->height * shape->width;
-    bias->channels = shape->channels;
-    parts = lane_count(bias) > BIAS_SLOTS ? lane_count(bias) : (int64_t)BIAS_SLOTS;
-    bias->dy =
-        (const float *)run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
-    bias->db = (float *)run_output(run, "db", run->dtype, 1, &bias->channels)->data;
-    bias->parts =
-        (float *)run_alloc(run, (size_t)(parts * bias->channels) * sizeof(float));
-    run->state = bias;
 }
 
 static const struct workload_variant variants[] = {
@@ -149,6 +119,5 @@ static const struct workload bias_add_bwd_cuda = {
     .version = 1,
     .backend = "cuda",
     WORKLOAD_VARIANTS(variants),
-    .setup = setup,
 };
 WORKLOAD_REGISTER(bias_add_bwd_cuda);

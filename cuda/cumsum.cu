@@ -16,15 +16,6 @@ enum {
 
 static_assert((int)CUMSUM_TASK_BLOCKS == (int)WARP_LANES, "a lane a block");
 
-struct cumsum {
-    int64_t blocks;
-    const float *x;
-    float *sums;
-    float *aggregates; /* [blocks]: sum of a block */
-    float *prefixes;   /* [blocks]: running sum at the end of a block */
-    int32_t *known;    /* [blocks]: whether its prefix is published */
-};
-
 /* One more column than a tile has, so that lanes in a column are in different banks. */
 struct tile {
     float elements[CUMSUM_TASK_BLOCKS][TILE + 1];
@@ -201,23 +192,6 @@ static void compute_ordered(struct run *run)
     LAUNCH(scan_kernel, task_blocks(cumsum), TASK_THREADS, 0, 0, *cumsum);
 }
 
-static void setup(struct run *run)
-{
-    const struct cumsum_shape *shape = (const struct cumsum_shape *)run->size->params;
-    struct cumsum *cumsum = (struct cumsum *)run_host_alloc(sizeof(*cumsum));
-    const int64_t *extent = &shape->elements;
-    size_t blocks = (size_t)shape->elements / CUMSUM_BLOCK;
-
-    cumsum->blocks = (int64_t)blocks;
-    cumsum->x =
-        (const float *)run_input(run, "x", run->dtype, 1, extent, FILL_WIDE, 0)->data;
-    cumsum->sums = (float *)run_output(run, "sums", run->dtype, 1, extent)->data;
-    cumsum->aggregates = (float *)run_alloc(run, blocks * sizeof(float));
-    cumsum->prefixes = (float *)run_alloc(run, blocks * sizeof(float));
-    cumsum->known = (int32_t *)run_alloc(run, blocks * sizeof(int32_t));
-    run->state = cumsum;
-}
-
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .algorithm = "blocks of 256, look-back over what is known",
@@ -233,6 +207,5 @@ static const struct workload cumsum_cuda = {
     .version = 1,
     .backend = "cuda",
     WORKLOAD_VARIANTS(variants),
-    .setup = setup,
 };
 WORKLOAD_REGISTER(cumsum_cuda);

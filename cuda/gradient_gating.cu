@@ -4,14 +4,6 @@
 #include "cuda/kernels/kernel.h"
 #include "workloads/gradient_gating.h"
 
-struct gating {
-    int64_t operations;
-    const float *matrices; /* [GATING_MATRICES][GATING_WIDTH][GATING_WIDTH] */
-    const float *initial;  /* [operations][GATING_WIDTH] */
-    float *variables;      /* [operations][GATING_WIDTH] */
-    float *gradients;      /* [operations][2][GATING_WIDTH] */
-};
-
 /* This thread's number of both gradients of operation K, from the variables as they are
  * now.  For a block of GATING_WIDTH threads. */
 __device__ static void gradients_compute(const struct gating *gating, int64_t k,
@@ -125,27 +117,6 @@ static void compute_gate_graph(struct run *run)
     }
 }
 
-static void setup(struct run *run)
-{
-    struct gating *gating = (struct gating *)run_host_alloc(sizeof(*gating));
-    int64_t n = *(const int64_t *)run->size->params;
-    int64_t matrices[] = { GATING_MATRICES, GATING_WIDTH, GATING_WIDTH };
-    int64_t variables[] = { n, GATING_WIDTH };
-
-    gating->operations = n;
-    gating->matrices = (const float *)run_input(run, "matrices", run->dtype, 3, matrices,
-                                                FILL_UNIFORM, 0)
-                           ->data;
-    gating->initial = (const float *)run_input(run, "initial", run->dtype, 2, variables,
-                                               FILL_UNIFORM, 0)
-                          ->data;
-    gating->variables =
-        (float *)run_output(run, "variables", run->dtype, 2, variables)->data;
-    gating->gradients =
-        (float *)run_alloc(run, (size_t)(2 * n * GATING_WIDTH) * sizeof(float));
-    run->state = gating;
-}
-
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "GATE_OP: applied when both gradients of the operation are there",
@@ -166,6 +137,5 @@ static const struct workload gradient_gating_cuda = {
     .version = 1,
     .backend = "cuda",
     WORKLOAD_VARIANTS(variants),
-    .setup = setup,
 };
 WORKLOAD_REGISTER(gradient_gating_cuda);

@@ -3,12 +3,6 @@
 #include "cuda/kernels/kernel.h"
 #include "workloads/resize_bilinear_bwd.h"
 
-struct resize_bilinear_bwd {
-    struct bilinear_shape shape;
-    const float *dy;
-    float *dx;
-};
-
 __host__ __device__ static int64_t dx_elements(const struct bilinear_shape *s)
 {
     return s->images * s->height * s->width * s->channels;
@@ -91,22 +85,6 @@ static void compute_ordered(struct run *run)
     LAUNCH_ITEMS(gather_kernel, dx_elements(&resize->shape), *resize);
 }
 
-static void setup(struct run *run)
-{
-    const struct bilinear_shape *s = (const struct bilinear_shape *)run->size->params;
-    struct resize_bilinear_bwd *resize =
-        (struct resize_bilinear_bwd *)run_host_alloc(sizeof(*resize));
-    int64_t dy_shape[] = { s->images, s->height * s->scale, s->width * s->scale,
-                           s->channels };
-    int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
-
-    resize->shape = *s;
-    resize->dy =
-        (const float *)run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
-    resize->dx = (float *)run_output(run, "dx", run->dtype, 4, dx_shape)->data;
-    run->state = resize;
-}
-
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "each upstream pixel adds to four pixels with atomicAdd",
@@ -121,6 +99,5 @@ static const struct workload resize_bilinear_bwd_cuda = {
     .version = 1,
     .backend = "cuda",
     WORKLOAD_VARIANTS(variants),
-    .setup = setup,
 };
 WORKLOAD_REGISTER(resize_bilinear_bwd_cuda);

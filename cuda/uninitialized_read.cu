@@ -3,17 +3,12 @@
 #include "cuda/kernels/kernel.h"
 #include "workloads/uninitialized_read.h"
 
-struct uninitialized_read {
-    int64_t values, bins;
-    const int32_t *bin;
-    unsigned *counts; /* unsigned: a filled bin wraps around */
-};
-
 __global__ static void count_kernel(struct uninitialized_read histogram)
 {
     KERNEL_FOR(i, histogram.values)
     {
-        atomicAdd(&histogram.counts[histogram.bin[i]], 1u);
+        /* unsigned: a filled bin wraps around */
+        atomicAdd((unsigned *)&histogram.counts[histogram.bin[i]], 1u);
     }
 }
 
@@ -68,23 +63,6 @@ static void compute_filled(struct run *run)
     values_count(histogram);
 }
 
-static void setup(struct run *run)
-{
-    const struct histogram_shape *shape =
-        (const struct histogram_shape *)run->size->params;
-    struct uninitialized_read *histogram =
-        (struct uninitialized_read *)run_host_alloc(sizeof(*histogram));
-
-    histogram->values = shape->values;
-    histogram->bins = shape->bins;
-    histogram->bin = (const int32_t *)run_input(run, "bins", DTYPE_INT32, 1,
-                                                &shape->values, FILL_INDEX, shape->bins)
-                         ->data;
-    histogram->counts =
-        (unsigned *)run_output(run, "counts", DTYPE_INT32, 1, &shape->bins)->data;
-    run->state = histogram;
-}
-
 static const struct workload_variant variants[] = {
     { .name = "uncleared",
       .algorithm = "atomic adds to memory not cleared",
@@ -103,6 +81,5 @@ static const struct workload uninitialized_read_cuda = {
     .version = 1,
     .backend = "cuda",
     WORKLOAD_VARIANTS(variants),
-    .setup = setup,
 };
 WORKLOAD_REGISTER(uninitialized_read_cuda);

@@ -10,19 +10,10 @@
 
 enum { TASK_ROWS = 4 };
 
-struct adjust_contrast {
-    const struct contrast_shape *shape;
-    int64_t pixels; /* of an image */
-    const float *x;
-    float *y;
-    float *sums;  /* [images][channels] */
-    float *parts; /* [images][CONTRAST_SLOTS][channels] */
-};
-
 static void pixels_adjust(const struct adjust_contrast *contrast, int64_t image,
                           int64_t begin, int64_t end)
 {
-    int64_t channels = contrast->shape->channels;
+    int64_t channels = contrast->shape.channels;
     const float *sums = contrast->sums + image * channels;
 
     for (int64_t p = begin; p < end; p++)
@@ -38,7 +29,7 @@ static void pixels_adjust(const struct adjust_contrast *contrast, int64_t image,
 static void rows_add_atomically(const struct adjust_contrast *contrast, int64_t image,
                                 int64_t row, bool backwards)
 {
-    const struct contrast_shape *s = contrast->shape;
+    const struct contrast_shape *s = &contrast->shape;
     int64_t elements = TASK_ROWS * s->width * s->channels;
     const float *x =
         contrast->x + (image * contrast->pixels + row * s->width) * s->channels;
@@ -54,7 +45,7 @@ static void rows_add_atomically(const struct adjust_contrast *contrast, int64_t 
 static void compute_unordered(struct run *run)
 {
     const struct adjust_contrast *contrast = run->state;
-    const struct contrast_shape *s = contrast->shape;
+    const struct contrast_shape *s = &contrast->shape;
 
     memset(contrast->sums, 0, (size_t)(s->images * s->channels) * sizeof(float));
 #pragma omp parallel num_threads(run->threads)
@@ -73,7 +64,7 @@ static void compute_unordered(struct run *run)
 
 static void slot_sum(const struct adjust_contrast *contrast, int64_t image, int64_t slot)
 {
-    int64_t channels = contrast->shape->channels;
+    int64_t channels = contrast->shape.channels;
     float *part = contrast->parts + (image * CONTRAST_SLOTS + slot) * channels;
     const float *x = contrast->x + image * contrast->pixels * channels;
 
@@ -89,7 +80,7 @@ static void slot_sum(const struct adjust_contrast *contrast, int64_t image, int6
 static void compute_ordered(struct run *run)
 {
     const struct adjust_contrast *contrast = run->state;
-    const struct contrast_shape *s = contrast->shape;
+    const struct contrast_shape *s = &contrast->shape;
 
 #pragma omp parallel num_threads(run->threads)
     {
@@ -115,7 +106,7 @@ static void setup(struct run *run)
     int64_t shape[] = { s->images, s->height, s->width, s->channels };
     size_t sums = (size_t)(s->images * s->channels) * sizeof(float);
 
-    contrast->shape = s;
+    contrast->shape = *s;
     contrast->pixels = s->height * s->width;
     contrast->x = run_input(run, "x", run->dtype, 4, shape, FILL_UNIFORM, 0)->data;
     contrast->y = run_output(run, "y", run->dtype, 4, shape)->data;

@@ -25,4 +25,14 @@ REPROD_HD float contrast_adjust(float x, float sum, int64_t pixels)
     return (x - mean) * CONTRAST_FACTOR + mean;
 }
 
+/* The state of a run, on every backend. */
+struct adjust_contrast {
+    struct contrast_shape shape;
+    int64_t pixels; /* of an image */
+    const float *x;
+    float *y;
+    float *sums;  /* [images][channels] */
+    float *parts; /* [images][CONTRAST_SLOTS][channels] */
+};
+
 #endif

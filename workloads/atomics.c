@@ -17,13 +17,6 @@
 
 enum { TASK = 1024 };
 
-struct atomics {
-    int64_t values, cells;
-    const int32_t *cell, *integers;
-    const float *floats;
-    void *result;
-};
-
 /* One value after VALUE arrived in a cell that held HELD. */
 static int32_t integer_result(enum atomics_operation operation, int32_t held,
                               int32_t value)

@@ -68,4 +68,12 @@ static inline const struct atomics_function *atomics_find(const char *variant)
     abort();
 }
 
+/* The state of a run, on every backend. */
+struct atomics {
+    int64_t values, cells;
+    const int32_t *cell, *integers;
+    const float *floats;
+    void *result;
+};
+
 #endif

@@ -10,13 +10,6 @@
 
 enum { TASK_ROWS = 8, CHANNEL_CHUNK = 64 };
 
-struct bias_add_bwd {
-    int64_t rows, channels;
-    const float *dy;
-    float *db;
-    float *parts; /* one db for each slot, or for each lane of each block of rows */
-};
-
 static void row_add(float *to, const float *from, int64_t channels)
 {
 #pragma omp simd

@@ -14,4 +14,12 @@ struct bias_add_shape {
     int64_t images, height, width, channels;
 };
 
+/* The state of a run, on every backend. */
+struct bias_add_bwd {
+    int64_t rows, channels;
+    const float *dy;
+    float *db;
+    float *parts; /* one db for each slot, or for each lane of each block of rows */
+};
+
 #endif

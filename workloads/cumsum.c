@@ -13,15 +13,6 @@
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
-struct cumsum {
-    int64_t blocks;
-    const float *x;
-    float *sums;
-    float *aggregates; /* [blocks]: sum of a block */
-    float *prefixes;   /* [blocks]: running sum at the end of a block */
-    int32_t *known;    /* [blocks]: whether its prefix is published */
-};
-
 static float block_sum(const struct cumsum *cumsum, int64_t block)
 {
     const float *x = cumsum->x + block * CUMSUM_BLOCK;

@@ -11,4 +11,14 @@ struct cumsum_shape {
     int64_t elements; /* a multiple of CUMSUM_BLOCK * CUMSUM_TASK_BLOCKS */
 };
 
+/* The state of a run, on every backend. */
+struct cumsum {
+    int64_t blocks;
+    const float *x;
+    float *sums;
+    float *aggregates; /* [blocks]: sum of a block */
+    float *prefixes;   /* [blocks]: running sum at the end of a block */
+    int32_t *known;    /* [blocks]: whether its prefix is published */
+};
+
 #endif

@@ -27,15 +27,6 @@
 
 enum { FIXPOINT_ROUNDS = 8 };
 
-struct gating {
-    int64_t operations;
-    const float *matrices; /* [GATING_MATRICES][GATING_WIDTH][GATING_WIDTH] */
-    const float *initial;  /* [operations][GATING_WIDTH] */
-    float *variables;      /* [operations][GATING_WIDTH] */
-    float *gradients;      /* [operations][2][GATING_WIDTH] */
-    float *before;         /* the variables before the step, where it is recorded */
-};
-
 /* Gradient WHICH (0: of w[k], 1: of w[k+1]) of operation K, from the variables as they
  * are now. */
 static void gradient_compute(const struct gating *gating, int64_t k, int which,

@@ -8,13 +8,6 @@
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
-struct resize_bilinear_bwd {
-    const struct bilinear_shape *shape;
-    const float *dy;
-    float *dx;
-    struct bilinear_source *rows, *columns; /* of dy */
-};
-
 static void pixel_scatter(const struct bilinear_shape *s, const float *dy, float *dx,
                           float weight)
 {
@@ -28,7 +21,7 @@ static void pixel_scatter(const struct bilinear_shape *s, const float *dy, float
 
 static void row_scatter(const struct resize_bilinear_bwd *resize, int64_t task)
 {
-    const struct bilinear_shape *s = resize->shape;
+    const struct bilinear_shape *s = &resize->shape;
     int64_t rows = s->height * s->scale, columns = s->width * s->scale;
     struct bilinear_source row = resize->rows[task % rows];
     float *dx = resize->dx + task / rows * s->height * s->width * s->channels;
@@ -51,7 +44,7 @@ static void row_scatter(const struct resize_bilinear_bwd *resize, int64_t task)
 static void compute_unordered(struct run *run)
 {
     const struct resize_bilinear_bwd *resize = run->state;
-    const struct bilinear_shape *s = resize->shape;
+    const struct bilinear_shape *s = &resize->shape;
     int64_t rows = s->images * s->height, row_elements = s->width * s->channels;
 
 #pragma omp parallel num_threads(run->threads)
@@ -72,7 +65,7 @@ static void compute_unordered(struct run *run)
 static void pixel_gather(const struct resize_bilinear_bwd *resize, const float *image,
                          int64_t h, int64_t w, float *dx)
 {
-    const struct bilinear_shape *s = resize->shape;
+    const struct bilinear_shape *s = &resize->shape;
     int64_t end_row = bilinear_touch_end(h, s->scale, s->height);
     int64_t end_column = bilinear_touch_end(w, s->scale, s->width);
 
@@ -93,7 +86,7 @@ static void pixel_gather(const struct resize_bilinear_bwd *resize, const float *
 static void compute_ordered(struct run *run)
 {
     const struct resize_bilinear_bwd *resize = run->state;
-    const struct bilinear_shape *s = resize->shape;
+    const struct bilinear_shape *s = &resize->shape;
     int64_t image_elements = s->height * s->scale * s->width * s->scale * s->channels;
 
 #pragma omp parallel for num_threads(run->threads)
@@ -122,7 +115,7 @@ static void setup(struct run *run)
                            s->channels };
     int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
 
-    resize->shape = s;
+    resize->shape = *s;
     resize->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
     resize->dx = run_output(run, "dx", run->dtype, 4, dx_shape)->data;
     resize->rows = sources_make(s->scale, s->height);

@@ -48,4 +48,12 @@ REPROD_HD int64_t bilinear_touch_end(int64_t to, int64_t scale, int64_t extent)
     return to == extent - 1 ? extent * scale : (to + 1) * scale + scale / 2;
 }
 
+/* The state of a run, on every backend. */
+struct resize_bilinear_bwd {
+    struct bilinear_shape shape;
+    const float *dy;
+    float *dx;
+    struct bilinear_source *rows, *columns; /* of dy */
+};
+
 #endif

@@ -8,15 +8,9 @@
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
-struct resize_nearest_bwd {
-    const struct nearest_shape *shape;
-    const float *dy;
-    float *dx;
-};
-
 static void row_scatter(const struct resize_nearest_bwd *resize, int64_t task)
 {
-    const struct nearest_shape *s = resize->shape;
+    const struct nearest_shape *s = &resize->shape;
     int64_t columns = s->width * s->scale;
     float *dx = resize->dx + task / s->scale * s->width * s->channels;
 
@@ -35,7 +29,7 @@ static void row_scatter(const struct resize_nearest_bwd *resize, int64_t task)
 static void compute_unordered(struct run *run)
 {
     const struct resize_nearest_bwd *resize = run->state;
-    const struct nearest_shape *s = resize->shape;
+    const struct nearest_shape *s = &resize->shape;
     int64_t rows = s->images * s->height, row_elements = s->width * s->channels;
 
 #pragma omp parallel num_threads(run->threads)
@@ -55,7 +49,7 @@ static void compute_unordered(struct run *run)
 /* One row of dx: the upstream pixels of each pixel in row-major order. */
 static void row_gather(const struct resize_nearest_bwd *resize, int64_t row)
 {
-    const struct nearest_shape *s = resize->shape;
+    const struct nearest_shape *s = &resize->shape;
     int64_t columns = s->width * s->scale;
     float *dx = resize->dx + row * s->width * s->channels;
 
@@ -77,7 +71,7 @@ static void compute_ordered(struct run *run)
     const struct resize_nearest_bwd *resize = run->state;
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t row = 0; row < resize->shape->images * resize->shape->height; row++)
+    for (int64_t row = 0; row < resize->shape.images * resize->shape.height; row++)
         row_gather(resize, row);
 }
 
@@ -89,7 +83,7 @@ static void setup(struct run *run)
                            s->channels };
     int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
 
-    resize->shape = s;
+    resize->shape = *s;
     resize->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
     resize->dx = run_output(run, "dx", run->dtype, 4, dx_shape)->data;
     run->state = resize;

@@ -9,4 +9,11 @@ struct nearest_shape {
     int64_t scale;                           /* dy is as many times higher and wider */
 };
 
+/* The state of a run, on every backend. */
+struct resize_nearest_bwd {
+    struct nearest_shape shape;
+    const float *dy;
+    float *dx;
+};
+
 #endif

@@ -8,12 +8,6 @@
 
 #include "workloads/workload.h"
 
-struct uninitialized_read {
-    int64_t values, bins;
-    const int32_t *bin;
-    int32_t *counts;
-};
-
 static void values_count(const struct run *run)
 {
     const struct uninitialized_read *histogram = run->state;

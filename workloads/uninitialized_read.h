@@ -11,4 +11,11 @@ struct histogram_shape {
     int64_t values, bins;
 };
 
+/* The state of a run, on every backend. */
+struct uninitialized_read {
+    int64_t values, bins;
+    const int32_t *bin;
+    int32_t *counts;
+};
+
 #endif
