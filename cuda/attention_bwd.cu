@@ -205,7 +205,7 @@ static void compute_ordered(struct run *run)
 static const float *make_input(struct run *run, const char *name, const int64_t shape[3],
                                enum fill fill)
 {
-    return (const float *)run_input(run, name, run->dtype, 3, shape, fill, 0)->data;
+    return run_input_f32(run, name, 3, shape, fill);
 }
 
 static void setup(struct run *run)
@@ -223,9 +223,9 @@ static void setup(struct run *run)
     attention->k = make_input(run, "k", shape, FILL_UNIFORM);
     attention->v = make_input(run, "v", shape, FILL_UNIFORM);
     attention->upstream = make_input(run, "upstream", shape, FILL_WIDE);
-    attention->dq = (float *)run_output(run, "dq", run->dtype, 3, shape)->data;
-    attention->dk = (float *)run_output(run, "dk", run->dtype, 3, shape)->data;
-    attention->dv = (float *)run_output(run, "dv", run->dtype, 3, shape)->data;
+    attention->dq = run_output_f32(run, "dq", 3, shape);
+    attention->dk = run_output_f32(run, "dk", 3, shape);
+    attention->dv = run_output_f32(run, "dv", 3, shape);
     attention->most = (float *)run_alloc(run, queries);
     attention->sum = (float *)run_alloc(run, queries);
     attention->delta = (float *)run_alloc(run, queries);

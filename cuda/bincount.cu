@@ -100,13 +100,9 @@ static void setup(struct run *run)
 
     count->values = shape->values;
     count->bins = shape->bins;
-    count->bin = (const int32_t *)run_input(run, "bins", DTYPE_INT32, 1, values,
-                                            FILL_INDEX, shape->bins)
-                     ->data;
-    count->weights =
-        (const float *)run_input(run, "weights", run->dtype, 1, values, FILL_WIDE, 0)
-            ->data;
-    count->sums = (float *)run_output(run, "sums", run->dtype, 1, &shape->bins)->data;
+    count->bin = run_input_i32(run, "bins", 1, values, shape->bins);
+    count->weights = run_input_f32(run, "weights", 1, values, FILL_WIDE);
+    count->sums = run_output_f32(run, "sums", 1, &shape->bins);
     count->sort.rows = shape->values;
     count->sort.destinations = shape->bins;
     sort_init(run, &count->sort);

@@ -181,15 +181,12 @@ static void setup(struct run *run)
     float *x_planes, *w_planes;
 
     conv->shape = *s;
-    x = (const float *)run_input(run, "x", run->dtype, 4, x_shape, FILL_WIDE, 0)->data;
-    w = (const float *)run_input(run, "w", run->dtype, 4, w_shape, FILL_UNIFORM, 0)->data;
-    conv->y = (float *)run_output(run, "y", run->dtype, 4, y_shape)->data;
-    x_planes = (float *)run_alloc(run, (size_t)(s->images * pixels * s->in_channels) *
-                                           sizeof(float));
-    w_planes = (float *)run_alloc(
-        run, (size_t)(AUTOTUNE_TAPS * s->in_channels * s->out_channels) * sizeof(float));
-    conv->branch_y = (float *)run_alloc(
-        run, (size_t)(s->images * pixels * s->out_channels) * sizeof(float));
+    x = run_input_f32(run, "x", 4, x_shape, FILL_WIDE);
+    w = run_input_f32(run, "w", 4, w_shape, FILL_UNIFORM);
+    conv->y = run_output_f32(run, "y", 4, y_shape);
+    x_planes = run_alloc_f32(run, s->images * pixels * s->in_channels);
+    w_planes = run_alloc_f32(run, AUTOTUNE_TAPS * s->in_channels * s->out_channels);
+    conv->branch_y = run_alloc_f32(run, s->images * pixels * s->out_channels);
     layout_transpose(x, x_planes, s->images, pixels, s->in_channels);
     layout_reverse(w, w_planes, AUTOTUNE_TAPS, s->in_channels, s->out_channels);
     branches_describe(run, conv, x_planes, w_planes);

@@ -192,16 +192,13 @@ static void setup(struct run *run)
     conv->shape = *s;
     conv->height = s->height * s->stride;
     conv->width = s->width * s->stride;
-    conv->dy =
-        (const float *)run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
-    conv->w =
-        (const float *)run_input(run, "w", run->dtype, 4, w_shape, FILL_UNIFORM, 0)->data;
-    conv->dx = (float *)run_output(run, "dx", run->dtype, 4, dx_shape)->data;
+    conv->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
+    conv->w = run_input_f32(run, "w", 4, w_shape, FILL_UNIFORM);
+    conv->dx = run_output_f32(run, "dx", 4, dx_shape);
     if (run->variant->compute == compute_cudnn)
         cudnn_setup(run, conv);
     else
-        conv->packed = (float *)run_alloc(
-            run, (size_t)(DGRAD_TAPS * s->in_channels * s->out_channels) * sizeof(float));
+        conv->packed = run_alloc_f32(run, DGRAD_TAPS * s->in_channels * s->out_channels);
     run->state = conv;
 }
 

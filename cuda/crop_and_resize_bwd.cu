@@ -122,14 +122,9 @@ static void make_inputs(struct run *run, const struct crop_shape *s,
     float *boxes = (float *)run_host_alloc((size_t)(4 * s->boxes) * sizeof(*boxes));
 
     crop_boxes_fill(run, s->boxes, boxes);
-    crop->boxes =
-        (const float *)run_input_values(run, "boxes", run->dtype, 2, boxes_shape, boxes)
-            ->data;
-    crop->image = (const int32_t *)run_input(run, "box_images", DTYPE_INT32, 1,
-                                             boxes_shape, FILL_INDEX, s->images)
-                      ->data;
-    crop->dy =
-        (const float *)run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
+    crop->boxes = run_values_f32(run, "boxes", 2, boxes_shape, boxes);
+    crop->image = run_input_i32(run, "box_images", 1, boxes_shape, s->images);
+    crop->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
     free(boxes);
 }
 
@@ -143,7 +138,7 @@ static void setup(struct run *run)
 
     crop->shape = *s;
     make_inputs(run, s, crop);
-    crop->dimage = (float *)run_output(run, "dimage", run->dtype, 4, image_shape)->data;
+    crop->dimage = run_output_f32(run, "dimage", 4, image_shape);
     crop->pixels = (int32_t *)run_alloc(run, terms * sizeof(*crop->pixels));
     crop->weights = (float *)run_alloc(run, terms * sizeof(*crop->weights));
     crop->sort.rows = (int64_t)terms;

@@ -332,9 +332,7 @@ static void cudnn_setup(struct run *run, struct ctc_loss *ctc)
 static const int32_t *index_input(struct run *run, const char *name, int rank,
                                   const int64_t *shape, int64_t limit)
 {
-    return (const int32_t *)run_input(run, name, DTYPE_INT32, rank, shape, FILL_INDEX,
-                                      limit)
-        ->data;
+    return run_input_i32(run, name, rank, shape, limit);
 }
 
 static void setup(struct run *run)
@@ -348,29 +346,22 @@ static void setup(struct run *run)
 
     ctc->shape = *shape;
     ctc->positions = 2 * shape->labels + 1;
-    ctc->logits = (const float *)run_input(run, "logits", run->dtype, 3, logits_shape,
-                                           FILL_UNIFORM, 0)
-                      ->data;
-    ctc->upstream =
-        (const float *)run_input(run, "upstream", run->dtype, 1, batch, FILL_WIDE, 0)
-            ->data;
+    ctc->logits = run_input_f32(run, "logits", 3, logits_shape, FILL_UNIFORM);
+    ctc->upstream = run_input_f32(run, "upstream", 1, batch, FILL_WIDE);
     ctc->labels =
         index_input(run, "labels_less_one", 2, labels_shape, shape->symbols - 1);
     ctc->label_drop = index_input(run, "label_drop", 1, batch, shape->labels / 4);
     ctc->time_drop = index_input(run, "time_drop", 1, batch, shape->time / 4);
-    ctc->gradient =
-        (float *)run_output(run, "gradient", run->dtype, 3, logits_shape)->data;
-    ctc->losses = (float *)run_output(run, "losses", run->dtype, 1, batch)->data;
+    ctc->gradient = run_output_f32(run, "gradient", 3, logits_shape);
+    ctc->losses = run_output_f32(run, "losses", 1, batch);
     ctc->host_losses = (float *)run_host_alloc((size_t)*batch * sizeof(float));
     run->state = ctc;
     if (run->variant->compute == compute_cudnn) {
         cudnn_setup(run, ctc);
         return;
     }
-    ctc->log_probs =
-        (float *)run_alloc(run, (size_t)(rows * shape->symbols) * sizeof(float));
-    ctc->log_paths =
-        (float *)run_alloc(run, (size_t)(HALVES * rows * ctc->positions) * sizeof(float));
+    ctc->log_probs = run_alloc_f32(run, rows * shape->symbols);
+    ctc->log_paths = run_alloc_f32(run, HALVES * rows * ctc->positions);
 }
 
 static const struct workload_variant variants[] = {

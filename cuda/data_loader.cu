@@ -184,18 +184,15 @@ static void setup(struct run *run)
     const void *seed;
 
     loader->items = items;
-    loader->coefficients = (const float *)run_input(run, "coefficients", run->dtype, 6,
-                                                    coefficients, FILL_UNIFORM, 0)
-                               ->data;
-    loader->basis =
-        (const float *)run_input(run, "basis", run->dtype, 2, basis, FILL_UNIFORM, 0)
-            ->data;
+    loader->coefficients =
+        run_input_f32(run, "coefficients", 6, coefficients, FILL_UNIFORM);
+    loader->basis = run_input_f32(run, "basis", 2, basis, FILL_UNIFORM);
     seed = run_input(run, "generator_seed", DTYPE_INT64, 1, &one, FILL_INDEX,
                      INT64_C(1) << 40)
                ->data;
     CUDA_TRY(
         cudaMemcpy(&loader->seed, seed, sizeof(loader->seed), cudaMemcpyDeviceToHost));
-    loader->images = (float *)run_output(run, "images", run->dtype, 4, images)->data;
+    loader->images = run_output_f32(run, "images", 4, images);
     loader->parameters =
         (int32_t *)run_output(run, "parameters", DTYPE_INT32, 2, parameters)->data;
     loader->state = (unsigned long long *)run_alloc(run, sizeof(*loader->state));

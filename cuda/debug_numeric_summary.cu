@@ -127,8 +127,7 @@ static const float *make_x(struct run *run, const struct summary_shape *shape)
 #pragma omp parallel for
     for (int64_t i = 0; i < shape->elements; i++)
         x[i] = summary_element(run, kinds, values, (uint64_t)i);
-    input = (const float *)run_input_values(run, "x", run->dtype, 1, &shape->elements, x)
-                ->data;
+    input = run_values_f32(run, "x", 1, &shape->elements, x);
     free(x);
     return input;
 }
@@ -141,7 +140,7 @@ static void setup(struct run *run)
 
     summary->shape = *shape;
     summary->x = make_x(run, shape);
-    summary->counts = (float *)run_output(run, "counts", run->dtype, 1, &kinds)->data;
+    summary->counts = run_output_f32(run, "counts", 1, &kinds);
     summary->whole =
         (unsigned long long *)run_alloc(run, SUMMARY_KINDS * sizeof(*summary->whole));
     summary->wide = (double *)run_alloc(run, SUMMARY_KINDS * sizeof(*summary->wide));

@@ -107,13 +107,9 @@ static void setup(struct run *run)
 
     dropout->elements = shape->elements;
     dropout->count = DROPOUT_STEPS * shape->elements;
-    dropout->x =
-        (const float *)run_input(run, "x", run->dtype, 1, elements, FILL_UNIFORM, 0)
-            ->data;
-    dropout->residual = (const float *)run_input(run, "residual", run->dtype, 1, elements,
-                                                 FILL_UNIFORM, 0)
-                            ->data;
-    dropout->y = (float *)run_output(run, "y", run->dtype, 2, y_shape)->data;
+    dropout->x = run_input_f32(run, "x", 1, elements, FILL_UNIFORM);
+    dropout->residual = run_input_f32(run, "residual", 1, elements, FILL_UNIFORM);
+    dropout->y = run_output_f32(run, "y", 2, y_shape);
     dropout->state = (unsigned long long *)run_alloc(run, sizeof(*dropout->state));
     dropout->seed = philox_stream(run->seed, run->workload->name, "seed");
     if (getrandom(&dropout->process_seed, sizeof(dropout->process_seed), 0) !=

@@ -33,12 +33,9 @@ static void setup(struct run *run)
     scatter->destinations = shape->entries;
     scatter->share = shape->length;
     scatter->picked = NULL;
-    scatter->index =
-        (const int32_t *)run_input_values(run, "ids", DTYPE_INT32, 2, ids_shape, ids)
-            ->data;
-    scatter->values =
-        (const float *)run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
-    scatter->sums = (float *)run_output(run, "dtable", run->dtype, 2, table_shape)->data;
+    scatter->index = run_values_i32(run, "ids", 2, ids_shape, ids);
+    scatter->values = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
+    scatter->sums = run_output_f32(run, "dtable", 2, table_shape);
     scatter_init(run, scatter);
     run->state = scatter;
     free(ids);

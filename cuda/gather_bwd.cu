@@ -51,13 +51,9 @@ static void setup(struct run *run)
     scatter->destinations = shape->entries;
     scatter->share = 1;
     scatter->picked = NULL;
-    scatter->index = (const int32_t *)run_input(run, "indices", DTYPE_INT32, 1, dy_shape,
-                                                FILL_INDEX, shape->entries)
-                         ->data;
-    scatter->values =
-        (const float *)run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
-    scatter->sums =
-        (float *)run_output(run, "dparams", run->dtype, 2, params_shape)->data;
+    scatter->index = run_input_i32(run, "indices", 1, dy_shape, shape->entries);
+    scatter->values = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
+    scatter->sums = run_output_f32(run, "dparams", 2, params_shape);
     scatter_init(run, scatter);
     run->state = scatter;
 }

@@ -138,18 +138,15 @@ static void setup(struct run *run)
     hash->keys = (const int64_t *)run_input(run, "keys", DTYPE_INT64, 1, values_shape,
                                             FILL_INDEX, INT64_MAX)
                      ->data;
-    hash->sum.rows =
-        (const float *)run_input(run, "values", run->dtype, 2, values_shape, FILL_WIDE, 0)
-            ->data;
-    hash->sum.sums = (float *)run_output(run, "sums", run->dtype, 1, &shape->width)->data;
-    hash->table = (int32_t *)run_alloc(run, (size_t)hash->slots * sizeof(int32_t));
-    hash->order = (int32_t *)run_alloc(run, (size_t)shape->keys * sizeof(int32_t));
+    hash->sum.rows = run_input_f32(run, "values", 2, values_shape, FILL_WIDE);
+    hash->sum.sums = run_output_f32(run, "sums", 1, &shape->width);
+    hash->table = run_alloc_i32(run, hash->slots);
+    hash->order = run_alloc_i32(run, shape->keys);
     hash->sum.order = hash->order;
     hash->sum.count = shape->keys;
     hash->sum.width = shape->width;
     hash->places.count = hash->slots;
-    hash->places.values =
-        (int32_t *)run_alloc(run, (size_t)hash->slots * sizeof(int32_t));
+    hash->places.values = run_alloc_i32(run, hash->slots);
     scan_init(run, &hash->places);
     if (getrandom(&hash->seed, sizeof(hash->seed), 0) != sizeof(hash->seed))
         run_infra(run, "the kernel gave no seed for the hash function");

@@ -186,13 +186,9 @@ static void make_statistics(struct run *run, struct layernorm_bwd *layer)
     LAUNCH_ITEMS(statistics_kernel, layer->rows, *layer, layer->means[0],
                  layer->means[1]);
     CUDA_TRY(cudaMemcpy(host, layer->means[0], bytes, cudaMemcpyDeviceToHost));
-    layer->mean =
-        (const float *)run_input_values(run, "mean", run->dtype, 1, &layer->rows, host)
-            ->data;
+    layer->mean = run_values_f32(run, "mean", 1, &layer->rows, host);
     CUDA_TRY(cudaMemcpy(host, layer->means[1], bytes, cudaMemcpyDeviceToHost));
-    layer->inv_std =
-        (const float *)run_input_values(run, "inv_std", run->dtype, 1, &layer->rows, host)
-            ->data;
+    layer->inv_std = run_values_f32(run, "inv_std", 1, &layer->rows, host);
     free(host);
 }
 
@@ -204,21 +200,16 @@ static void setup(struct run *run)
 
     layer->rows = s->rows;
     layer->channels = s->channels;
-    layer->x =
-        (const float *)run_input(run, "x", run->dtype, 2, shape, FILL_UNIFORM, 0)->data;
-    layer->dy =
-        (const float *)run_input(run, "dy", run->dtype, 2, shape, FILL_WIDE, 0)->data;
-    layer->gain =
-        (const float *)run_input(run, "gain", run->dtype, 1, &shape[1], FILL_UNIFORM, 0)
-            ->data;
+    layer->x = run_input_f32(run, "x", 2, shape, FILL_UNIFORM);
+    layer->dy = run_input_f32(run, "dy", 2, shape, FILL_WIDE);
+    layer->gain = run_input_f32(run, "gain", 1, &shape[1], FILL_UNIFORM);
     for (int i = 0; i < 2; i++)
-        layer->means[i] = (float *)run_alloc(run, (size_t)s->rows * sizeof(float));
+        layer->means[i] = run_alloc_f32(run, s->rows);
     make_statistics(run, layer);
-    layer->dgain = (float *)run_output(run, "dgain", run->dtype, 1, &shape[1])->data;
-    layer->doffset = (float *)run_output(run, "doffset", run->dtype, 1, &shape[1])->data;
-    layer->dx = (float *)run_output(run, "dx", run->dtype, 2, shape)->data;
-    layer->parts =
-        (float *)run_alloc(run, (size_t)(LAYER_SLOTS * 2 * s->channels) * sizeof(float));
+    layer->dgain = run_output_f32(run, "dgain", 1, &shape[1]);
+    layer->doffset = run_output_f32(run, "doffset", 1, &shape[1]);
+    layer->dx = run_output_f32(run, "dx", 2, shape);
+    layer->parts = run_alloc_f32(run, LAYER_SLOTS * 2 * s->channels);
     run->state = layer;
 }
 

@@ -190,15 +190,12 @@ static void setup(struct run *run)
 
     *matmul = {};
     matmul->shape = *s;
-    matmul->a =
-        (const float *)run_input(run, "a", run->dtype, 3, a_shape, FILL_UNIFORM, 0)->data;
-    matmul->b =
-        (const float *)run_input(run, "b", run->dtype, 3, b_shape, FILL_WIDE, 0)->data;
-    matmul->c = (float *)run_output(run, "c", run->dtype, 3, c_shape)->data;
+    matmul->a = run_input_f32(run, "a", 3, a_shape, FILL_UNIFORM);
+    matmul->b = run_input_f32(run, "b", 3, b_shape, FILL_WIDE);
+    matmul->c = run_output_f32(run, "c", 3, c_shape);
     if (run->variant->compute == compute_ordered)
-        matmul->parts = (float *)run_alloc(
-            run,
-            (size_t)(s->batch * MATMUL_SPLIT * s->rows * s->columns) * sizeof(float));
+        matmul->parts =
+            run_alloc_f32(run, s->batch * MATMUL_SPLIT * s->rows * s->columns);
     cublas_prepare(run, matmul);
     run->state = matmul;
 }

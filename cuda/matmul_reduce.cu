@@ -147,7 +147,7 @@ static const float *make_x1(struct run *run, const struct reduce_layer_shape *s)
     const float *input;
 
     reduce_x1_fill(run, s, x1);
-    input = (const float *)run_input_values(run, "x1", run->dtype, 2, shape, x1)->data;
+    input = run_values_f32(run, "x1", 2, shape, x1);
     free(x1);
     return input;
 }
@@ -162,14 +162,12 @@ static void setup(struct run *run)
     int64_t dw1_shape[] = { s->inputs, s->outputs };
 
     layer->shape = *s;
-    layer->a =
-        (const float *)run_input(run, "a", run->dtype, 2, a_shape, FILL_WIDE, 0)->data;
+    layer->a = run_input_f32(run, "a", 2, a_shape, FILL_WIDE);
     layer->x1 = make_x1(run, s);
-    layer->dy =
-        (const float *)run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
-    layer->dw1 = (float *)run_output(run, "dw1", run->dtype, 2, dw1_shape)->data;
-    layer->sums = (float *)run_output(run, "sums", run->dtype, 1, a_shape)->data;
-    layer->ones = (float *)run_alloc(run, (size_t)s->columns * sizeof(float));
+    layer->dy = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
+    layer->dw1 = run_output_f32(run, "dw1", 2, dw1_shape);
+    layer->sums = run_output_f32(run, "sums", 1, a_shape);
+    layer->ones = run_alloc_f32(run, s->columns);
     LAUNCH_ITEMS(ones_kernel, s->columns, layer->ones, s->columns);
     run->state = layer;
 }

@@ -160,11 +160,9 @@ static void setup(struct run *run)
     int64_t extents[] = { shape->images, shape->height, shape->width, shape->channels };
 
     pool->shape = *shape;
-    pool->x =
-        (const float *)run_input(run, "x", run->dtype, 4, extents, FILL_UNIFORM, 0)->data;
-    pool->dy =
-        (const float *)run_input(run, "dy", run->dtype, 4, extents, FILL_WIDE, 0)->data;
-    pool->dx = (float *)run_output(run, "dx", run->dtype, 4, extents)->data;
+    pool->x = run_input_f32(run, "x", 4, extents, FILL_UNIFORM);
+    pool->dy = run_input_f32(run, "dy", 4, extents, FILL_WIDE);
+    pool->dx = run_output_f32(run, "dx", 4, extents);
     if (run->variant->unsupported)
         cudnn_setup(run, pool);
     else

@@ -145,11 +145,9 @@ static void setup(struct run *run)
     reduce->columns = shape->columns;
     reduce->blocks = ceil_div(shape->columns, REDUCE_BLOCK);
     reduce->panels = ceil_div(shape->columns, REDUCE_MATMUL_DEPTH);
-    reduce->x =
-        (const float *)run_input(run, "x", run->dtype, 2, x_shape, FILL_WIDE, 0)->data;
-    reduce->sum = (float *)run_output(run, "sum", run->dtype, 1, &shape->rows)->data;
-    reduce->parts =
-        (float *)run_alloc(run, (size_t)(reduce->rows * reduce->panels) * sizeof(float));
+    reduce->x = run_input_f32(run, "x", 2, x_shape, FILL_WIDE);
+    reduce->sum = run_output_f32(run, "sum", 1, &shape->rows);
+    reduce->parts = run_alloc_f32(run, reduce->rows * reduce->panels);
     reduce->ones = make_ones(run);
     run->state = reduce;
 }

@@ -278,9 +278,9 @@ static void setup(struct run *run)
     int64_t dy_shape[] = { RING_RANKS, shape->batch, RING_WIDTH };
     int64_t sum_shape[] = { ring->rows, RING_WIDTH };
 
-    x = (const float *)run_input(run, "x", run->dtype, 3, x_shape, FILL_UNIFORM, 0)->data;
-    dy = (const float *)run_input(run, "dy", run->dtype, 3, dy_shape, FILL_WIDE, 0)->data;
-    all->sum = (float *)run_output(run, "sum", run->dtype, 2, sum_shape)->data;
+    x = run_input_f32(run, "x", 3, x_shape, FILL_UNIFORM);
+    dy = run_input_f32(run, "dy", 3, dy_shape, FILL_WIDE);
+    all->sum = run_output_f32(run, "sum", 2, sum_shape);
     if (way_of(run))
         nccl_prepare(run, all);
     ring_ranks_make(run, &all->ranks, &all->layers, x, dy);

@@ -117,18 +117,12 @@ static void setup(struct run *run)
     scatter->destinations = shape->entries;
     scatter->share = 1;
     scatter->picked = NULL;
-    scatter->index = (const int32_t *)run_input(run, "indices", DTYPE_INT32, 1, updates,
-                                                FILL_INDEX, shape->entries)
-                         ->data;
-    scatter->values =
-        (const float *)run_input(run, "updates", run->dtype, 2, updates, FILL_WIDE, 0)
-            ->data;
-    scatter->sums = (float *)run_output(run, "added", run->dtype, 2, params)->data;
+    scatter->index = run_input_i32(run, "indices", 1, updates, shape->entries);
+    scatter->values = run_input_f32(run, "updates", 2, updates, FILL_WIDE);
+    scatter->sums = run_output_f32(run, "added", 2, params);
     scatter_init(run, scatter);
-    nd->params =
-        (const float *)run_input(run, "params", run->dtype, 2, params, FILL_UNIFORM, 0)
-            ->data;
-    nd->updated = (float *)run_output(run, "updated", run->dtype, 2, params)->data;
+    nd->params = run_input_f32(run, "params", 2, params, FILL_UNIFORM);
+    nd->updated = run_output_f32(run, "updated", 2, params);
     run->state = nd;
 }
 

@@ -69,12 +69,8 @@ static void make_inputs(struct run *run, const struct segment_shape *shape,
 #pragma omp parallel for
     for (int64_t r = 0; r < shape->rows; r++)
         segment_row_fill(run, shape, r, ids, data);
-    scatter->index =
-        (const int32_t *)run_input_values(run, "ids", DTYPE_INT32, 1, data_shape, ids)
-            ->data;
-    scatter->values =
-        (const float *)run_input_values(run, "data", run->dtype, 2, data_shape, data)
-            ->data;
+    scatter->index = run_values_i32(run, "ids", 1, data_shape, ids);
+    scatter->values = run_values_f32(run, "data", 2, data_shape, data);
     free(data);
     free(ids);
 }
@@ -92,7 +88,7 @@ static void setup(struct run *run)
     scatter->share = 1;
     scatter->picked = NULL;
     make_inputs(run, shape, scatter);
-    scatter->sums = (float *)run_output(run, "sums", run->dtype, 2, sums_shape)->data;
+    scatter->sums = run_output_f32(run, "sums", 2, sums_shape);
     scatter_init(run, scatter);
     segment->wide_sums = (double *)run_alloc(
         run, (size_t)(shape->segments * shape->width) * sizeof(double));

@@ -64,8 +64,7 @@ static const float *make_labels(struct run *run, const int64_t shape[2])
 #pragma omp parallel for
     for (int64_t b = 0; b < shape[0]; b++)
         xent_labels_fill(run, b, shape[1], labels + b * shape[1]);
-    input = (const float *)run_input_values(run, "labels", run->dtype, 2, shape, labels)
-                ->data;
+    input = run_values_f32(run, "labels", 2, shape, labels);
     free(labels);
     return input;
 }
@@ -79,8 +78,8 @@ static void setup(struct run *run)
     shape[0] = xent->softmax.examples;
     shape[1] = xent->softmax.classes;
     xent->labels = make_labels(run, shape);
-    xent->dlogits = (float *)run_output(run, "dlogits", run->dtype, 2, shape)->data;
-    xent->losses = (float *)run_output(run, "losses", run->dtype, 1, shape)->data;
+    xent->dlogits = run_output_f32(run, "dlogits", 2, shape);
+    xent->losses = run_output_f32(run, "losses", 1, shape);
     run->state = xent;
 }
 

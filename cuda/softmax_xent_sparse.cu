@@ -66,14 +66,10 @@ static void setup(struct run *run)
     softmax_init(run, &xent->softmax);
     shape[0] = xent->softmax.examples;
     shape[1] = xent->softmax.classes;
-    xent->labels = (const int32_t *)run_input(run, "labels", DTYPE_INT32, 1, shape,
-                                              FILL_INDEX, shape[1])
-                       ->data;
-    xent->upstream =
-        (const float *)run_input(run, "upstream", run->dtype, 1, shape, FILL_WIDE, 0)
-            ->data;
-    xent->dlogits = (float *)run_output(run, "dlogits", run->dtype, 2, shape)->data;
-    xent->losses = (float *)run_output(run, "losses", run->dtype, 1, shape)->data;
+    xent->labels = run_input_i32(run, "labels", 1, shape, shape[1]);
+    xent->upstream = run_input_f32(run, "upstream", 1, shape, FILL_WIDE);
+    xent->dlogits = run_output_f32(run, "dlogits", 2, shape);
+    xent->losses = run_output_f32(run, "losses", 1, shape);
     run->state = xent;
 }
 

@@ -52,15 +52,10 @@ static void setup(struct run *run)
     scatter->width = shape->width;
     scatter->destinations = shape->segments;
     scatter->share = 1;
-    scatter->index = (const int32_t *)run_input_values(run, "segment_ids", DTYPE_INT32, 1,
-                                                       indices, ids)
-                         ->data;
-    scatter->picked = (const int32_t *)run_input(run, "indices", DTYPE_INT32, 1, indices,
-                                                 FILL_INDEX, shape->rows)
-                          ->data;
-    scatter->values =
-        (const float *)run_input(run, "data", run->dtype, 2, data, FILL_WIDE, 0)->data;
-    scatter->sums = (float *)run_output(run, "sums", run->dtype, 2, sums)->data;
+    scatter->index = run_values_i32(run, "segment_ids", 1, indices, ids);
+    scatter->picked = run_input_i32(run, "indices", 1, indices, shape->rows);
+    scatter->values = run_input_f32(run, "data", 2, data, FILL_WIDE);
+    scatter->sums = run_output_f32(run, "sums", 2, sums);
     run->state = scatter;
     free(ids);
 }

@@ -184,15 +184,11 @@ static void setup(struct run *run)
     int64_t dy_shape[] = { s->images, s->samples, s->channels };
 
     sampler->shape = *s;
-    sampler->x =
-        (const float *)run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data;
-    sampler->grid =
-        (const float *)run_input(run, "grid", run->dtype, 3, grid_shape, FILL_UNIFORM, 0)
-            ->data;
-    sampler->dy =
-        (const float *)run_input(run, "dy", run->dtype, 3, dy_shape, FILL_WIDE, 0)->data;
-    sampler->dx = (float *)run_output(run, "dx", run->dtype, 4, x_shape)->data;
-    sampler->dgrid = (float *)run_output(run, "dgrid", run->dtype, 3, grid_shape)->data;
+    sampler->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
+    sampler->grid = run_input_f32(run, "grid", 3, grid_shape, FILL_UNIFORM);
+    sampler->dy = run_input_f32(run, "dy", 3, dy_shape, FILL_WIDE);
+    sampler->dx = run_output_f32(run, "dx", 4, x_shape);
+    sampler->dgrid = run_output_f32(run, "dgrid", 3, grid_shape);
     run->state = sampler;
     if (run->variant->compute == compute_cudnn) {
         cudnn_setup(run, sampler);

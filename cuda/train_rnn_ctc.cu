@@ -91,8 +91,7 @@ static void compute_ordered(struct run *run)
 static const float *uniform_input(struct run *run, const char *name, int rank,
                                   const int64_t *shape)
 {
-    return (const float *)run_input(run, name, run->dtype, rank, shape, FILL_UNIFORM, 0)
-        ->data;
+    return run_input_f32(run, name, rank, shape, FILL_UNIFORM);
 }
 
 /* COUNT floats for each sequence. */
@@ -100,7 +99,7 @@ static float *batch_alloc(struct run *run, int64_t count)
 {
     const struct rnn_shape *shape = (const struct rnn_shape *)run->size->params;
 
-    return (float *)run_alloc(run, (size_t)(shape->batch * count) * sizeof(float));
+    return run_alloc_f32(run, shape->batch * count);
 }
 
 static void setup(struct run *run)
@@ -115,12 +114,9 @@ static void setup(struct run *run)
     rnn->shape = *shape;
     rnn->patterns = uniform_input(run, "patterns", 2, patterns);
     rnn->noises = uniform_input(run, "noises", 3, noises);
-    rnn->labels = (const int32_t *)run_input(run, "labels_less_one", DTYPE_INT32, 3,
-                                             labels, FILL_INDEX, RNN_SYMBOLS - 1)
-                      ->data;
+    rnn->labels = run_input_i32(run, "labels_less_one", 3, labels, RNN_SYMBOLS - 1);
     rnn->initial = uniform_input(run, "initial", 1, &variables);
-    rnn->variables =
-        (float *)run_output(run, "variables", run->dtype, 1, &variables)->data;
+    rnn->variables = run_output_f32(run, "variables", 1, &variables);
     rnn->velocity = (float *)run_alloc(run, bytes);
     rnn->gradient = (float *)run_alloc(run, bytes);
     rnn->before = (float *)run_alloc(run, bytes);

@@ -100,13 +100,9 @@ static void setup(struct run *run)
     loop->inputs =
         (const float4 *)run_input(run, "inputs", run->dtype, 2, inputs, FILL_WIDE, 0)
             ->data;
-    loop->weights =
-        (const float *)run_input(run, "weights", run->dtype, 2, weights, FILL_UNIFORM, 0)
-            ->data;
-    loop->variable =
-        (float *)run_output(run, "variable", run->dtype, 1, &weights[1])->data;
-    loop->rows =
-        (float *)run_alloc(run, (size_t)(inputs[0] * LOOP_WIDTH) * sizeof(float));
+    loop->weights = run_input_f32(run, "weights", 2, weights, FILL_UNIFORM);
+    loop->variable = run_output_f32(run, "variable", 1, &weights[1]);
+    loop->rows = run_alloc_f32(run, inputs[0] * LOOP_WIDTH);
     run->state = loop;
 }
 

@@ -107,13 +107,9 @@ static void setup(struct run *run)
     scatter->shape = *s;
     scatter->tiles_across = ceil_div(s->extent, s->width);
     scatter->tiles_down = ceil_div(s->extent, s->height);
-    scatter->indices = (const int32_t *)run_input(run, "indices", DTYPE_INT32, 2, indices,
-                                                  FILL_INDEX, s->extent)
-                           ->data;
-    scatter->updates =
-        (const float *)run_input(run, "updates", run->dtype, 3, updates, FILL_WIDE, 0)
-            ->data;
-    scatter->sums = (float *)run_output(run, "sums", run->dtype, 2, sums)->data;
+    scatter->indices = run_input_i32(run, "indices", 2, indices, s->extent);
+    scatter->updates = run_input_f32(run, "updates", 3, updates, FILL_WIDE);
+    scatter->sums = run_output_f32(run, "sums", 2, sums);
     scatter->sort.rows = s->windows * TILES_MAX;
     scatter->sort.destinations = scatter->tiles_across * scatter->tiles_down;
     scatter->tiles =

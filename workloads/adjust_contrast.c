@@ -108,8 +108,8 @@ static void setup(struct run *run)
 
     contrast->shape = *s;
     contrast->pixels = s->height * s->width;
-    contrast->x = run_input(run, "x", run->dtype, 4, shape, FILL_UNIFORM, 0)->data;
-    contrast->y = run_output(run, "y", run->dtype, 4, shape)->data;
+    contrast->x = run_input_f32(run, "x", 4, shape, FILL_UNIFORM);
+    contrast->y = run_output_f32(run, "y", 4, shape);
     contrast->sums = run_alloc(run, sums);
     contrast->parts = run_alloc(run, sums * CONTRAST_SLOTS);
     run->state = contrast;

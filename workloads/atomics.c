@@ -137,13 +137,9 @@ static void setup(struct run *run)
 
     atomics->values = shape->values;
     atomics->cells = shape->cells;
-    atomics->cell =
-        run_input(run, "cells", DTYPE_INT32, 1, values, FILL_INDEX, shape->cells)->data;
-    atomics->integers =
-        run_input(run, "integers", DTYPE_INT32, 1, values, FILL_INDEX, ATOMICS_INTEGERS)
-            ->data;
-    atomics->floats =
-        run_input(run, "floats", DTYPE_FLOAT32, 1, values, FILL_WIDE, 0)->data;
+    atomics->cell = run_input_i32(run, "cells", 1, values, shape->cells);
+    atomics->integers = run_input_i32(run, "integers", 1, values, ATOMICS_INTEGERS);
+    atomics->floats = run_input_f32(run, "floats", 1, values, FILL_WIDE);
     atomics->result = run_output(run, "result", dtype, 1, &shape->cells)->data;
     run->state = atomics;
 }

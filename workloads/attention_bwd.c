@@ -210,18 +210,17 @@ static void setup(struct run *run)
         parts = run->threads * s->depth;
     attention->shape = s;
     attention->scale = 1 / sqrtf((float)s->depth);
-    attention->q = run_input(run, "q", run->dtype, 3, shape, FILL_UNIFORM, 0)->data;
-    attention->k = run_input(run, "k", run->dtype, 3, shape, FILL_UNIFORM, 0)->data;
-    attention->v = run_input(run, "v", run->dtype, 3, shape, FILL_UNIFORM, 0)->data;
-    attention->upstream =
-        run_input(run, "upstream", run->dtype, 3, shape, FILL_WIDE, 0)->data;
-    attention->dq = run_output(run, "dq", run->dtype, 3, shape)->data;
-    attention->dk = run_output(run, "dk", run->dtype, 3, shape)->data;
-    attention->dv = run_output(run, "dv", run->dtype, 3, shape)->data;
-    attention->most = run_alloc(run, (size_t)queries * sizeof(float));
-    attention->sum = run_alloc(run, (size_t)queries * sizeof(float));
-    attention->delta = run_alloc(run, (size_t)queries * sizeof(float));
-    attention->parts = run_alloc(run, (size_t)parts * sizeof(float));
+    attention->q = run_input_f32(run, "q", 3, shape, FILL_UNIFORM);
+    attention->k = run_input_f32(run, "k", 3, shape, FILL_UNIFORM);
+    attention->v = run_input_f32(run, "v", 3, shape, FILL_UNIFORM);
+    attention->upstream = run_input_f32(run, "upstream", 3, shape, FILL_WIDE);
+    attention->dq = run_output_f32(run, "dq", 3, shape);
+    attention->dk = run_output_f32(run, "dk", 3, shape);
+    attention->dv = run_output_f32(run, "dv", 3, shape);
+    attention->most = run_alloc_f32(run, queries);
+    attention->sum = run_alloc_f32(run, queries);
+    attention->delta = run_alloc_f32(run, queries);
+    attention->parts = run_alloc_f32(run, parts);
     run->state = attention;
 }
 

@@ -117,9 +117,9 @@ static void setup(struct run *run)
     parts = (bias->rows + BIAS_BLOCK_ROWS - 1) / BIAS_BLOCK_ROWS * BIAS_LANES;
     if (parts < BIAS_SLOTS)
         parts = BIAS_SLOTS;
-    bias->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
-    bias->db = run_output(run, "db", run->dtype, 1, &bias->channels)->data;
-    bias->parts = run_alloc(run, (size_t)(parts * bias->channels) * sizeof(float));
+    bias->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
+    bias->db = run_output_f32(run, "db", 1, &bias->channels);
+    bias->parts = run_alloc_f32(run, parts * bias->channels);
     run->state = bias;
 }
 

@@ -62,11 +62,10 @@ static void setup(struct run *run)
 
     count->values = shape->values;
     count->bins = shape->bins;
-    count->bin =
-        run_input(run, "bins", DTYPE_INT32, 1, values, FILL_INDEX, shape->bins)->data;
-    count->weights = run_input(run, "weights", run->dtype, 1, values, FILL_WIDE, 0)->data;
-    count->sums = run_output(run, "sums", run->dtype, 1, &shape->bins)->data;
-    count->parts = run_alloc(run, (size_t)(BINCOUNT_SLOTS * shape->bins) * sizeof(float));
+    count->bin = run_input_i32(run, "bins", 1, values, shape->bins);
+    count->weights = run_input_f32(run, "weights", 1, values, FILL_WIDE);
+    count->sums = run_output_f32(run, "sums", 1, &shape->bins);
+    count->parts = run_alloc_f32(run, BINCOUNT_SLOTS * shape->bins);
     run->state = count;
 }
 

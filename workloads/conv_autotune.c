@@ -246,11 +246,10 @@ static void setup(struct run *run)
     int64_t y_shape[] = { s->images, s->height, s->width, s->out_channels };
 
     conv->shape = s;
-    conv->x = run_input(run, "x", run->dtype, 4, x_shape, FILL_WIDE, 0)->data;
-    conv->w = run_input(run, "w", run->dtype, 4, w_shape, FILL_UNIFORM, 0)->data;
-    conv->y = run_output(run, "y", run->dtype, 4, y_shape)->data;
-    conv->trial_y =
-        run_alloc(run, (size_t)(s->height * s->width * s->out_channels) * sizeof(float));
+    conv->x = run_input_f32(run, "x", 4, x_shape, FILL_WIDE);
+    conv->w = run_input_f32(run, "w", 4, w_shape, FILL_UNIFORM);
+    conv->y = run_output_f32(run, "y", 4, y_shape);
+    conv->trial_y = run_alloc_f32(run, s->height * s->width * s->out_channels);
     for (int i = 0; i < ALGORITHMS; i++)
         if (algorithm_works(i, s))
             plan_make(i, s, &conv->plans[i]);

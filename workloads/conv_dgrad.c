@@ -146,11 +146,10 @@ static void setup(struct run *run)
                            s->in_channels };
 
     conv->shape = s;
-    conv->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
-    conv->w = run_input(run, "w", run->dtype, 4, w_shape, FILL_UNIFORM, 0)->data;
-    conv->dx = run_output(run, "dx", run->dtype, 4, dx_shape)->data;
-    conv->packed = run_alloc(
-        run, (size_t)(DGRAD_TAPS * s->in_channels * s->out_channels) * sizeof(float));
+    conv->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
+    conv->w = run_input_f32(run, "w", 4, w_shape, FILL_UNIFORM);
+    conv->dx = run_output_f32(run, "dx", 4, dx_shape);
+    conv->packed = run_alloc_f32(run, DGRAD_TAPS * s->in_channels * s->out_channels);
     run->state = conv;
 }
 

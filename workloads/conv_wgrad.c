@@ -182,11 +182,11 @@ static void setup(struct run *run)
     int64_t partials = run->threads > CONV_SLOTS ? run->threads : CONV_SLOTS;
 
     conv->shape = shape;
-    conv->x = run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data;
-    conv->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
-    conv->dw = run_output(run, "dw", run->dtype, 4, dw_shape)->data;
+    conv->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
+    conv->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
+    conv->dw = run_output_f32(run, "dw", 4, dw_shape);
     conv->elements = CONV_TAPS * shape->in_channels * shape->out_channels;
-    conv->partials = run_alloc(run, (size_t)(partials * conv->elements) * sizeof(float));
+    conv->partials = run_alloc_f32(run, partials * conv->elements);
     run->state = conv;
 }
 

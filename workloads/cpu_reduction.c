@@ -114,11 +114,10 @@ static void setup(struct run *run)
     int64_t parts = run->threads > SLOTS ? run->threads : SLOTS;
 
     reduction->shape = s;
-    reduction->x = run_input(run, "x", run->dtype, 2, x_shape, FILL_UNIFORM, 0)->data;
-    reduction->dy = run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
-    reduction->dw = run_output(run, "dw", run->dtype, 2, dw_shape)->data;
-    reduction->parts =
-        run_alloc(run, (size_t)(parts * s->inputs * s->outputs) * sizeof(float));
+    reduction->x = run_input_f32(run, "x", 2, x_shape, FILL_UNIFORM);
+    reduction->dy = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
+    reduction->dw = run_output_f32(run, "dw", 2, dw_shape);
+    reduction->parts = run_alloc_f32(run, parts * s->inputs * s->outputs);
     run->state = reduction;
 }
 

@@ -107,12 +107,10 @@ static void setup(struct run *run)
 
     crop_boxes_fill(run, s->boxes, boxes);
     crop->shape = s;
-    crop->boxes = run_input_values(run, "boxes", run->dtype, 2, boxes_shape, boxes)->data;
-    crop->image =
-        run_input(run, "box_images", DTYPE_INT32, 1, boxes_shape, FILL_INDEX, s->images)
-            ->data;
-    crop->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
-    crop->dimage = run_output(run, "dimage", run->dtype, 4, image_shape)->data;
+    crop->boxes = run_values_f32(run, "boxes", 2, boxes_shape, boxes);
+    crop->image = run_input_i32(run, "box_images", 1, boxes_shape, s->images);
+    crop->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
+    crop->dimage = run_output_f32(run, "dimage", 4, image_shape);
     run->state = crop;
     free(boxes);
 }

@@ -265,23 +265,16 @@ static void setup(struct run *run)
 
     ctc->shape = *shape;
     ctc->positions = 2 * shape->labels + 1;
-    ctc->logits =
-        run_input(run, "logits", run->dtype, 3, logits_shape, FILL_UNIFORM, 0)->data;
-    ctc->upstream = run_input(run, "upstream", run->dtype, 1, batch, FILL_WIDE, 0)->data;
-    ctc->labels = run_input(run, "labels_less_one", DTYPE_INT32, 2, labels_shape,
-                            FILL_INDEX, shape->symbols - 1)
-                      ->data;
-    ctc->label_drop =
-        run_input(run, "label_drop", DTYPE_INT32, 1, batch, FILL_INDEX, shape->labels / 4)
-            ->data;
-    ctc->time_drop =
-        run_input(run, "time_drop", DTYPE_INT32, 1, batch, FILL_INDEX, shape->time / 4)
-            ->data;
-    ctc->gradient = run_output(run, "gradient", run->dtype, 3, logits_shape)->data;
-    ctc->losses = run_output(run, "losses", run->dtype, 1, batch)->data;
-    ctc->log_probs = run_alloc(run, (size_t)(rows * shape->symbols) * sizeof(float));
-    ctc->scratch = run_alloc(
-        run, (size_t)(run->threads * (shape->time + 2) * ctc->positions) * sizeof(float));
+    ctc->logits = run_input_f32(run, "logits", 3, logits_shape, FILL_UNIFORM);
+    ctc->upstream = run_input_f32(run, "upstream", 1, batch, FILL_WIDE);
+    ctc->labels =
+        run_input_i32(run, "labels_less_one", 2, labels_shape, shape->symbols - 1);
+    ctc->label_drop = run_input_i32(run, "label_drop", 1, batch, shape->labels / 4);
+    ctc->time_drop = run_input_i32(run, "time_drop", 1, batch, shape->time / 4);
+    ctc->gradient = run_output_f32(run, "gradient", 3, logits_shape);
+    ctc->losses = run_output_f32(run, "losses", 1, batch);
+    ctc->log_probs = run_alloc_f32(run, rows * shape->symbols);
+    ctc->scratch = run_alloc_f32(run, run->threads * (shape->time + 2) * ctc->positions);
     run->state = ctc;
 }
 

@@ -111,8 +111,8 @@ static void setup(struct run *run)
     size_t blocks = (size_t)shape->elements / CUMSUM_BLOCK;
 
     cumsum->blocks = (int64_t)blocks;
-    cumsum->x = run_input(run, "x", run->dtype, 1, extent, FILL_WIDE, 0)->data;
-    cumsum->sums = run_output(run, "sums", run->dtype, 1, extent)->data;
+    cumsum->x = run_input_f32(run, "x", 1, extent, FILL_WIDE);
+    cumsum->sums = run_output_f32(run, "sums", 1, extent);
     cumsum->aggregates = run_alloc(run, blocks * sizeof(float));
     cumsum->prefixes = run_alloc(run, blocks * sizeof(float));
     cumsum->known = run_alloc(run, blocks * sizeof(int32_t));

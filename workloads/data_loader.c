@@ -181,13 +181,12 @@ static void setup(struct run *run)
 
     loader->items = items;
     loader->coefficients =
-        run_input(run, "coefficients", run->dtype, 6, coefficients, FILL_UNIFORM, 0)
-            ->data;
-    loader->basis = run_input(run, "basis", run->dtype, 2, basis, FILL_UNIFORM, 0)->data;
+        run_input_f32(run, "coefficients", 6, coefficients, FILL_UNIFORM);
+    loader->basis = run_input_f32(run, "basis", 2, basis, FILL_UNIFORM);
     loader->seed = run_input(run, "generator_seed", DTYPE_INT64, 1, &one, FILL_INDEX,
                              INT64_C(1) << 40)
                        ->data;
-    loader->images = run_output(run, "images", run->dtype, 4, images)->data;
+    loader->images = run_output_f32(run, "images", 4, images);
     loader->parameters = run_output(run, "parameters", DTYPE_INT32, 2, parameters)->data;
     loader->decoded =
         run_alloc(run, (size_t)run->threads * LOADER_COEFFICIENTS * sizeof(float));

@@ -134,9 +134,8 @@ static void setup(struct run *run)
     for (int64_t i = 0; i < shape->elements; i++)
         x[i] = summary_element(run, kinds, values, (uint64_t)i);
     summary->shape = shape;
-    summary->x = run_input_values(run, "x", run->dtype, 1, &shape->elements, x)->data;
-    summary->counts =
-        run_output(run, "counts", run->dtype, 1, &(const int64_t){ SUMMARY_KINDS })->data;
+    summary->x = run_values_f32(run, "x", 1, &shape->elements, x);
+    summary->counts = run_output_f32(run, "counts", 1, &(const int64_t){ SUMMARY_KINDS });
     summary->parts =
         run_alloc(run, (size_t)shape->tiles * SUMMARY_KINDS * sizeof(*summary->parts));
     run->state = summary;

@@ -125,11 +125,10 @@ static void setup(struct run *run)
 
     conv->shape = s;
     conv->elements = DEPTHWISE_TAPS * s->channels;
-    conv->x = run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data;
-    conv->dy = run_input(run, "dy", run->dtype, 4, x_shape, FILL_WIDE, 0)->data;
-    conv->dw = run_output(run, "dw", run->dtype, 3, dw_shape)->data;
-    conv->partials =
-        run_alloc(run, (size_t)(DEPTHWISE_SLOTS * conv->elements) * sizeof(float));
+    conv->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
+    conv->dy = run_input_f32(run, "dy", 4, x_shape, FILL_WIDE);
+    conv->dw = run_output_f32(run, "dw", 3, dw_shape);
+    conv->partials = run_alloc_f32(run, DEPTHWISE_SLOTS * conv->elements);
     run->state = conv;
 }
 

@@ -127,10 +127,9 @@ static void setup(struct run *run)
     const int64_t *elements = &shape->elements;
 
     dropout->elements = shape->elements;
-    dropout->x = run_input(run, "x", run->dtype, 1, elements, FILL_UNIFORM, 0)->data;
-    dropout->residual =
-        run_input(run, "residual", run->dtype, 1, elements, FILL_UNIFORM, 0)->data;
-    dropout->y = run_output(run, "y", run->dtype, 2, y_shape)->data;
+    dropout->x = run_input_f32(run, "x", 1, elements, FILL_UNIFORM);
+    dropout->residual = run_input_f32(run, "residual", 1, elements, FILL_UNIFORM);
+    dropout->y = run_output_f32(run, "y", 2, y_shape);
     dropout->seed = philox_stream(run->seed, run->workload->name, "seed");
     if (getrandom(&dropout->process_seed, sizeof(dropout->process_seed), 0) !=
         sizeof(dropout->process_seed))

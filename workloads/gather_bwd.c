@@ -73,11 +73,9 @@ static void setup(struct run *run)
         .destinations = shape->entries,
         .share = 1,
     };
-    scatter->index =
-        run_input(run, "indices", DTYPE_INT32, 1, dy_shape, FILL_INDEX, shape->entries)
-            ->data;
-    scatter->values = run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
-    scatter->sums = run_output(run, "dparams", run->dtype, 2, params_shape)->data;
+    scatter->index = run_input_i32(run, "indices", 1, dy_shape, shape->entries);
+    scatter->values = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
+    scatter->sums = run_output_f32(run, "dparams", 2, params_shape);
     scatter_init(run, scatter);
     run->state = scatter;
 }

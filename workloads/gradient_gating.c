@@ -181,13 +181,11 @@ static void setup(struct run *run)
             variables[] = { n, GATING_WIDTH };
 
     gating->operations = n;
-    gating->matrices =
-        run_input(run, "matrices", run->dtype, 3, matrices, FILL_UNIFORM, 0)->data;
-    gating->initial =
-        run_input(run, "initial", run->dtype, 2, variables, FILL_UNIFORM, 0)->data;
-    gating->variables = run_output(run, "variables", run->dtype, 2, variables)->data;
-    gating->gradients = run_alloc(run, (size_t)(2 * n * GATING_WIDTH) * sizeof(float));
-    gating->before = run_alloc(run, (size_t)(n * GATING_WIDTH) * sizeof(float));
+    gating->matrices = run_input_f32(run, "matrices", 3, matrices, FILL_UNIFORM);
+    gating->initial = run_input_f32(run, "initial", 2, variables, FILL_UNIFORM);
+    gating->variables = run_output_f32(run, "variables", 2, variables);
+    gating->gradients = run_alloc_f32(run, 2 * n * GATING_WIDTH);
+    gating->before = run_alloc_f32(run, n * GATING_WIDTH);
     run->state = gating;
 }
 

@@ -111,9 +111,8 @@ static void setup(struct run *run)
     hash->slots = 2 * shape->keys;
     hash->keys =
         run_input(run, "keys", DTYPE_INT64, 1, values_shape, FILL_INDEX, INT64_MAX)->data;
-    hash->values =
-        run_input(run, "values", run->dtype, 2, values_shape, FILL_WIDE, 0)->data;
-    hash->sums = run_output(run, "sums", run->dtype, 1, &shape->width)->data;
+    hash->values = run_input_f32(run, "values", 2, values_shape, FILL_WIDE);
+    hash->sums = run_output_f32(run, "sums", 1, &shape->width);
     hash->table = run_alloc(run, (size_t)hash->slots * sizeof(*hash->table));
     hash->order = run_alloc(run, (size_t)shape->keys * sizeof(*hash->order));
     if (getrandom(&hash->seed, sizeof(hash->seed), 0) != sizeof(hash->seed))

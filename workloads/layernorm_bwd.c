@@ -132,22 +132,20 @@ static void setup(struct run *run)
 
     layer->rows = s->rows;
     layer->channels = s->channels;
-    layer->x = run_input(run, "x", run->dtype, 2, shape, FILL_UNIFORM, 0)->data;
-    layer->dy = run_input(run, "dy", run->dtype, 2, shape, FILL_WIDE, 0)->data;
-    layer->gain = run_input(run, "gain", run->dtype, 1, &shape[1], FILL_UNIFORM, 0)->data;
+    layer->x = run_input_f32(run, "x", 2, shape, FILL_UNIFORM);
+    layer->dy = run_input_f32(run, "dy", 2, shape, FILL_WIDE);
+    layer->gain = run_input_f32(run, "gain", 1, &shape[1], FILL_UNIFORM);
     for (int64_t row = 0; row < s->rows; row++)
         layer_statistics(layer->x + row * s->channels, s->channels, &mean[row],
                          &inv_std[row]);
-    layer->mean = run_input_values(run, "mean", run->dtype, 1, shape, mean)->data;
-    layer->inv_std =
-        run_input_values(run, "inv_std", run->dtype, 1, shape, inv_std)->data;
+    layer->mean = run_values_f32(run, "mean", 1, shape, mean);
+    layer->inv_std = run_values_f32(run, "inv_std", 1, shape, inv_std);
     free(mean);
     free(inv_std);
-    layer->dgain = run_output(run, "dgain", run->dtype, 1, &shape[1])->data;
-    layer->doffset = run_output(run, "doffset", run->dtype, 1, &shape[1])->data;
-    layer->dx = run_output(run, "dx", run->dtype, 2, shape)->data;
-    layer->parts =
-        run_alloc(run, (size_t)(LAYER_SLOTS * 2 * s->channels) * sizeof(float));
+    layer->dgain = run_output_f32(run, "dgain", 1, &shape[1]);
+    layer->doffset = run_output_f32(run, "doffset", 1, &shape[1]);
+    layer->dx = run_output_f32(run, "dx", 2, shape);
+    layer->parts = run_alloc_f32(run, LAYER_SLOTS * 2 * s->channels);
     run->state = layer;
 }
 

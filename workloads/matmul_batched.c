@@ -104,11 +104,11 @@ static void setup(struct run *run)
         s->batch * MATMUL_SPLIT > run->threads ? s->batch * MATMUL_SPLIT : run->threads;
 
     matmul->shape = s;
-    matmul->a = run_input(run, "a", run->dtype, 3, a_shape, FILL_UNIFORM, 0)->data;
-    matmul->b = run_input(run, "b", run->dtype, 3, b_shape, FILL_WIDE, 0)->data;
-    matmul->c = run_output(run, "c", run->dtype, 3, c_shape)->data;
+    matmul->a = run_input_f32(run, "a", 3, a_shape, FILL_UNIFORM);
+    matmul->b = run_input_f32(run, "b", 3, b_shape, FILL_WIDE);
+    matmul->c = run_output_f32(run, "c", 3, c_shape);
     matmul->elements = s->rows * s->columns;
-    matmul->parts = run_alloc(run, (size_t)(parts * matmul->elements) * sizeof(float));
+    matmul->parts = run_alloc_f32(run, parts * matmul->elements);
     run->state = matmul;
 }
 

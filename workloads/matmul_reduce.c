@@ -135,12 +135,12 @@ static void setup(struct run *run)
 
     reduce_x1_fill(run, s, x1);
     layer->shape = s;
-    layer->a = run_input(run, "a", run->dtype, 2, a_shape, FILL_WIDE, 0)->data;
-    layer->x1 = run_input_values(run, "x1", run->dtype, 2, x1_shape, x1)->data;
-    layer->dy = run_input(run, "dy", run->dtype, 2, dy_shape, FILL_WIDE, 0)->data;
-    layer->dw1 = run_output(run, "dw1", run->dtype, 2, dw1_shape)->data;
-    layer->sums = run_output(run, "sums", run->dtype, 1, a_shape)->data;
-    layer->ones = run_alloc(run, (size_t)s->columns * sizeof(float));
+    layer->a = run_input_f32(run, "a", 2, a_shape, FILL_WIDE);
+    layer->x1 = run_values_f32(run, "x1", 2, x1_shape, x1);
+    layer->dy = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
+    layer->dw1 = run_output_f32(run, "dw1", 2, dw1_shape);
+    layer->sums = run_output_f32(run, "sums", 1, a_shape);
+    layer->ones = run_alloc_f32(run, s->columns);
     for (int64_t c = 0; c < s->columns; c++)
         layer->ones[c] = 1;
     run->state = layer;

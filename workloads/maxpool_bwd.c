@@ -150,11 +150,11 @@ static void setup(struct run *run)
     int64_t elements = extents[0] * extents[1] * extents[2] * extents[3];
 
     pool->shape = shape;
-    pool->x = run_input(run, "x", run->dtype, 4, extents, FILL_UNIFORM, 0)->data;
-    pool->dy = run_input(run, "dy", run->dtype, 4, extents, FILL_WIDE, 0)->data;
-    pool->dx = run_output(run, "dx", run->dtype, 4, extents)->data;
+    pool->x = run_input_f32(run, "x", 4, extents, FILL_UNIFORM);
+    pool->dy = run_input_f32(run, "dy", 4, extents, FILL_WIDE);
+    pool->dx = run_output_f32(run, "dx", 4, extents);
     pool->winners = run_alloc(run, (size_t)elements * sizeof(*pool->winners));
-    pool->best = run_alloc(run, (size_t)(run->threads * shape->channels) * sizeof(float));
+    pool->best = run_alloc_f32(run, run->threads * shape->channels);
     run->state = pool;
 }
 

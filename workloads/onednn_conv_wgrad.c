@@ -55,12 +55,12 @@ static void setup(struct run *run)
     own = onednn_step_layout(run, &conv->gradient, ONEDNN_QUERY_DIFF_WEIGHTS);
     scratch = onednn_alloc(run, own);
     onednn_step_bind(run, &conv->gradient, ONEDNN_SOURCE, &x,
-                     run_input(run, "x", run->dtype, 4, x_shape, FILL_UNIFORM, 0)->data);
+                     run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM));
     onednn_step_bind(run, &conv->gradient, ONEDNN_DIFF_RESULT, &dy,
-                     run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data);
+                     run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE));
     onednn_step_bind(run, &conv->gradient, ONEDNN_DIFF_WEIGHTS, own, scratch);
     onednn_step_init_reorder(run, &conv->reorder, own, scratch, &dw,
-                             run_output(run, "dw", run->dtype, 4, dw_shape)->data);
+                             run_output_f32(run, "dw", 4, dw_shape));
 }
 
 static void compute(struct run *run)

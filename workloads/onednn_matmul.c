@@ -25,11 +25,10 @@ static void setup(struct run *run)
                  "matmul_desc_init");
     onednn_step_init(run, step, &operation, NULL);
     onednn_step_bind(run, step, ONEDNN_SOURCE, &a,
-                     run_input(run, "a", run->dtype, 2, a_shape, FILL_UNIFORM, 0)->data);
+                     run_input_f32(run, "a", 2, a_shape, FILL_UNIFORM));
     onednn_step_bind(run, step, ONEDNN_WEIGHTS, &b,
-                     run_input(run, "b", run->dtype, 2, b_shape, FILL_WIDE, 0)->data);
-    onednn_step_bind(run, step, ONEDNN_RESULT, &c,
-                     run_output(run, "c", run->dtype, 2, c_shape)->data);
+                     run_input_f32(run, "b", 2, b_shape, FILL_WIDE));
+    onednn_step_bind(run, step, ONEDNN_RESULT, &c, run_output_f32(run, "c", 2, c_shape));
 }
 
 static void compute(struct run *run)

@@ -45,9 +45,9 @@ static void setup(struct run *run)
     struct onednn_layout layout =
         onednn_layout(run, 4, (int64_t[]){ s->images, s->channels, s->height, s->width },
                       ONEDNN_ORDER_NHWC);
-    const float *x = run_input(run, "x", run->dtype, 4, extents, FILL_UNIFORM, 0)->data;
-    const float *dy = run_input(run, "dy", run->dtype, 4, extents, FILL_WIDE, 0)->data;
-    float *dx = run_output(run, "dx", run->dtype, 4, extents)->data;
+    const float *x = run_input_f32(run, "x", 4, extents, FILL_UNIFORM);
+    const float *dy = run_input_f32(run, "dy", 4, extents, FILL_WIDE);
+    float *dx = run_output_f32(run, "dx", 4, extents);
     struct onednn_operation operation;
     void *workspace;
 

@@ -137,10 +137,9 @@ static void setup(struct run *run)
     reduce->columns = shape->columns;
     reduce->panel = shape->panel;
     reduce->blocks = (shape->columns + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
-    reduce->x = run_input(run, "x", run->dtype, 2, x_shape, FILL_WIDE, 0)->data;
-    reduce->sum = run_output(run, "sum", run->dtype, 1, &shape->rows)->data;
-    reduce->block_sums =
-        run_alloc(run, (size_t)(reduce->rows * reduce->blocks) * sizeof(float));
+    reduce->x = run_input_f32(run, "x", 2, x_shape, FILL_WIDE);
+    reduce->sum = run_output_f32(run, "sum", 1, &shape->rows);
+    reduce->block_sums = run_alloc_f32(run, reduce->rows * reduce->blocks);
     reduce->ones = run_alloc(run, (REDUCE_MATMUL_DEPTH + 1) * sizeof(float));
     for (int k = 0; k <= REDUCE_MATMUL_DEPTH; k++)
         reduce->ones[k] = 1;

@@ -116,8 +116,8 @@ static void setup(struct run *run)
     int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
 
     resize->shape = *s;
-    resize->dy = run_input(run, "dy", run->dtype, 4, dy_shape, FILL_WIDE, 0)->data;
-    resize->dx = run_output(run, "dx", run->dtype, 4, dx_shape)->data;
+    resize->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
+    resize->dx = run_output_f32(run, "dx", 4, dx_shape);
     resize->rows = sources_make(s->scale, s->height);
     resize->columns = sources_make(s->scale, s->width);
     run->state = resize;

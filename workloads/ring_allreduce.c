@@ -300,7 +300,7 @@ static void setup(struct run *run)
 
     x = run_input(run, "x", run->dtype, 3, x_shape, FILL_UNIFORM, 0);
     dy = run_input(run, "dy", run->dtype, 3, dy_shape, FILL_WIDE, 0);
-    ring->sum = run_output(run, "sum", run->dtype, 2, sum_shape)->data;
+    ring->sum = run_output_f32(run, "sum", 2, sum_shape);
     /* Nothing is told to the ranks before the first iteration, so they find it there. */
     memcpy(ring->x, x->data, examples * (size_t)ring->total_rows * sizeof(float));
     memcpy(ring->dy, dy->data, examples * WIDTH * sizeof(float));

@@ -109,15 +109,12 @@ static void setup(struct run *run)
         .destinations = shape->entries,
         .share = 1,
     };
-    nd->scatter.index =
-        run_input(run, "indices", DTYPE_INT32, 1, updates, FILL_INDEX, shape->entries)
-            ->data;
-    nd->scatter.values =
-        run_input(run, "updates", run->dtype, 2, updates, FILL_WIDE, 0)->data;
-    nd->scatter.sums = run_output(run, "added", run->dtype, 2, params)->data;
+    nd->scatter.index = run_input_i32(run, "indices", 1, updates, shape->entries);
+    nd->scatter.values = run_input_f32(run, "updates", 2, updates, FILL_WIDE);
+    nd->scatter.sums = run_output_f32(run, "added", 2, params);
     scatter_init(run, &nd->scatter);
-    nd->params = run_input(run, "params", run->dtype, 2, params, FILL_UNIFORM, 0)->data;
-    nd->updated = run_output(run, "updated", run->dtype, 2, params)->data;
+    nd->params = run_input_f32(run, "params", 2, params, FILL_UNIFORM);
+    nd->updated = run_output_f32(run, "updated", 2, params);
     run->state = nd;
 }
 

@@ -90,11 +90,9 @@ static void setup(struct run *run)
         .destinations = shape->segments,
         .share = 1,
     };
-    segment->scatter.index =
-        run_input_values(run, "ids", DTYPE_INT32, 1, data_shape, ids)->data;
-    segment->scatter.values =
-        run_input_values(run, "data", run->dtype, 2, data_shape, data)->data;
-    segment->scatter.sums = run_output(run, "sums", run->dtype, 2, sums_shape)->data;
+    segment->scatter.index = run_values_i32(run, "ids", 1, data_shape, ids);
+    segment->scatter.values = run_values_f32(run, "data", 2, data_shape, data);
+    segment->scatter.sums = run_output_f32(run, "sums", 2, sums_shape);
     scatter_init(run, &segment->scatter);
     segment->wide_sums =
         run_alloc(run, (size_t)(shape->segments * shape->width) * sizeof(double));

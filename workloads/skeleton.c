@@ -43,9 +43,8 @@ static void setup(struct run *run)
     struct skeleton *skeleton = run_host_alloc(sizeof(*skeleton));
 
     skeleton->elements = shape->elements;
-    skeleton->x =
-        run_input(run, "x", run->dtype, 1, &shape->elements, FILL_WIDE, 0)->data;
-    skeleton->scaled = run_output(run, "scaled", run->dtype, 1, &shape->elements)->data;
+    skeleton->x = run_input_f32(run, "x", 1, &shape->elements, FILL_WIDE);
+    skeleton->scaled = run_output_f32(run, "scaled", 1, &shape->elements);
     run->state = skeleton;
 }
 

@@ -112,13 +112,13 @@ static void setup(struct run *run)
     xent->softmax = (struct softmax){
         .examples = size->examples,
         .classes = size->classes,
-        .logits = run_input(run, "logits", run->dtype, 2, shape, FILL_UNIFORM, 0)->data,
+        .logits = run_input_f32(run, "logits", 2, shape, FILL_UNIFORM),
         .probabilities = run_alloc(run, bytes),
     };
     softmax_init(run, &xent->softmax);
-    xent->labels = run_input_values(run, "labels", run->dtype, 2, shape, labels)->data;
-    xent->dlogits = run_output(run, "dlogits", run->dtype, 2, shape)->data;
-    xent->losses = run_output(run, "losses", run->dtype, 1, shape)->data;
+    xent->labels = run_values_f32(run, "labels", 2, shape, labels);
+    xent->dlogits = run_output_f32(run, "dlogits", 2, shape);
+    xent->losses = run_output_f32(run, "losses", 1, shape);
     run->state = xent;
     free(labels);
 }

@@ -95,15 +95,14 @@ static void setup(struct run *run)
     xent->softmax = (struct softmax){
         .examples = size->examples,
         .classes = size->classes,
-        .logits = run_input(run, "logits", run->dtype, 2, shape, FILL_UNIFORM, 0)->data,
-        .probabilities = run_alloc(run, (size_t)(shape[0] * shape[1]) * sizeof(float)),
+        .logits = run_input_f32(run, "logits", 2, shape, FILL_UNIFORM),
+        .probabilities = run_alloc_f32(run, shape[0] * shape[1]),
     };
     softmax_init(run, &xent->softmax);
-    xent->labels =
-        run_input(run, "labels", DTYPE_INT32, 1, shape, FILL_INDEX, shape[1])->data;
-    xent->upstream = run_input(run, "upstream", run->dtype, 1, shape, FILL_WIDE, 0)->data;
-    xent->dlogits = run_output(run, "dlogits", run->dtype, 2, shape)->data;
-    xent->losses = run_output(run, "losses", run->dtype, 1, shape)->data;
+    xent->labels = run_input_i32(run, "labels", 1, shape, shape[1]);
+    xent->upstream = run_input_f32(run, "upstream", 1, shape, FILL_WIDE);
+    xent->dlogits = run_output_f32(run, "dlogits", 2, shape);
+    xent->losses = run_output_f32(run, "losses", 1, shape);
     run->state = xent;
 }
 

@@ -89,14 +89,11 @@ static void setup(struct run *run)
     int64_t b_shape[] = { s->inner, s->columns }, c_shape[] = { s->rows, s->columns };
 
     matmul->shape = s;
-    matmul->row =
-        run_input(run, "a_rows", DTYPE_INT32, 1, nonzeros, FILL_INDEX, s->rows)->data;
-    matmul->inner =
-        run_input(run, "a_columns", DTYPE_INT32, 1, nonzeros, FILL_INDEX, s->inner)->data;
-    matmul->values =
-        run_input(run, "a_values", run->dtype, 1, nonzeros, FILL_WIDE, 0)->data;
-    matmul->b = run_input(run, "b", run->dtype, 2, b_shape, FILL_UNIFORM, 0)->data;
-    matmul->c = run_output(run, "c", run->dtype, 2, c_shape)->data;
+    matmul->row = run_input_i32(run, "a_rows", 1, nonzeros, s->rows);
+    matmul->inner = run_input_i32(run, "a_columns", 1, nonzeros, s->inner);
+    matmul->values = run_input_f32(run, "a_values", 1, nonzeros, FILL_WIDE);
+    matmul->b = run_input_f32(run, "b", 2, b_shape, FILL_UNIFORM);
+    matmul->c = run_output_f32(run, "c", 2, c_shape);
     matmul->starts = run_alloc(run, (size_t)(s->rows + 2) * sizeof(*matmul->starts));
     matmul->sorted = run_alloc(run, (size_t)s->nonzeros * sizeof(*matmul->sorted));
     run->state = matmul;

@@ -275,22 +275,18 @@ static void setup(struct run *run)
     int64_t labels[] = { shape->steps, shape->batch, LABELS };
 
     rnn->shape = shape;
-    rnn->patterns =
-        run_input(run, "patterns", run->dtype, 2, patterns, FILL_UNIFORM, 0)->data;
-    rnn->noises = run_input(run, "noises", run->dtype, 3, noises, FILL_UNIFORM, 0)->data;
-    rnn->labels =
-        run_input(run, "labels_less_one", DTYPE_INT32, 3, labels, FILL_INDEX, SYMBOLS - 1)
-            ->data;
-    rnn->initial =
-        run_input(run, "initial", run->dtype, 1, &variables, FILL_UNIFORM, 0)->data;
-    rnn->variables = run_output(run, "variables", run->dtype, 1, &variables)->data;
+    rnn->patterns = run_input_f32(run, "patterns", 2, patterns, FILL_UNIFORM);
+    rnn->noises = run_input_f32(run, "noises", 3, noises, FILL_UNIFORM);
+    rnn->labels = run_input_i32(run, "labels_less_one", 3, labels, SYMBOLS - 1);
+    rnn->initial = run_input_f32(run, "initial", 1, &variables, FILL_UNIFORM);
+    rnn->variables = run_output_f32(run, "variables", 1, &variables);
     rnn->velocity = run_alloc(run, VARIABLES * sizeof(float));
     rnn->gradient = run_alloc(run, VARIABLES * sizeof(float));
     rnn->before = run_alloc(run, VARIABLES * sizeof(float));
     rnn->velocity_before = run_alloc(run, VARIABLES * sizeof(float));
     rnn->applied = run_alloc(run, VARIABLES * sizeof(float));
-    rnn->parts = run_alloc(run, (size_t)(shape->batch * VARIABLES) * sizeof(float));
-    rnn->losses = run_alloc(run, (size_t)shape->batch * sizeof(float));
+    rnn->parts = run_alloc_f32(run, shape->batch * VARIABLES);
+    rnn->losses = run_alloc_f32(run, shape->batch);
     rnn->x = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->x));
     rnn->hidden = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->hidden));
     rnn->log_probs = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->log_probs));

@@ -55,9 +55,7 @@ static void setup(struct run *run)
 
     histogram->values = shape->values;
     histogram->bins = shape->bins;
-    histogram->bin =
-        run_input(run, "bins", DTYPE_INT32, 1, &shape->values, FILL_INDEX, shape->bins)
-            ->data;
+    histogram->bin = run_input_i32(run, "bins", 1, &shape->values, shape->bins);
     histogram->counts = run_output(run, "counts", DTYPE_INT32, 1, &shape->bins)->data;
     run->state = histogram;
 }

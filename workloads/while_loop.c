@@ -85,10 +85,9 @@ static void setup(struct run *run)
     int64_t weights[] = { DEPTH, WIDTH };
 
     loop->iterations = inputs[0];
-    loop->inputs = run_input(run, "inputs", run->dtype, 2, inputs, FILL_WIDE, 0)->data;
-    loop->weights =
-        run_input(run, "weights", run->dtype, 2, weights, FILL_UNIFORM, 0)->data;
-    loop->variable = run_output(run, "variable", run->dtype, 1, &weights[1])->data;
+    loop->inputs = run_input_f32(run, "inputs", 2, inputs, FILL_WIDE);
+    loop->weights = run_input_f32(run, "weights", 2, weights, FILL_UNIFORM);
+    loop->variable = run_output_f32(run, "variable", 1, &weights[1]);
     run->state = loop;
 }
 

@@ -148,14 +148,12 @@ static void setup(struct run *run)
     reduction->padded_row_tiles = xla_power_of_two_from(reduction->row_tiles);
     reduction->column_tiles = shape->rows / XLA_TILE_ROWS;
     reduction->padded_column_tiles = xla_power_of_two_from(reduction->column_tiles);
-    reduction->x = run_input(run, "x", run->dtype, 2, x_shape, FILL_WIDE, 0)->data;
-    reduction->row_sums = run_output(run, "row_sums", run->dtype, 1, &shape->rows)->data;
-    reduction->column_sums =
-        run_output(run, "column_sums", run->dtype, 1, &shape->columns)->data;
-    reduction->row_parts = run_alloc(
-        run, (size_t)(shape->rows * reduction->padded_row_tiles) * sizeof(float));
-    reduction->column_parts = run_alloc(
-        run, (size_t)(reduction->padded_column_tiles * shape->columns) * sizeof(float));
+    reduction->x = run_input_f32(run, "x", 2, x_shape, FILL_WIDE);
+    reduction->row_sums = run_output_f32(run, "row_sums", 1, &shape->rows);
+    reduction->column_sums = run_output_f32(run, "column_sums", 1, &shape->columns);
+    reduction->row_parts = run_alloc_f32(run, shape->rows * reduction->padded_row_tiles);
+    reduction->column_parts =
+        run_alloc_f32(run, reduction->padded_column_tiles * shape->columns);
     run->state = reduction;
 }
 

@@ -94,11 +94,9 @@ static void setup(struct run *run)
     int64_t sums[] = { s->extent, s->extent };
 
     scatter->shape = s;
-    scatter->indices =
-        run_input(run, "indices", DTYPE_INT32, 2, indices, FILL_INDEX, s->extent)->data;
-    scatter->updates =
-        run_input(run, "updates", run->dtype, 3, updates, FILL_WIDE, 0)->data;
-    scatter->sums = run_output(run, "sums", run->dtype, 2, sums)->data;
+    scatter->indices = run_input_i32(run, "indices", 2, indices, s->extent);
+    scatter->updates = run_input_f32(run, "updates", 3, updates, FILL_WIDE);
+    scatter->sums = run_output_f32(run, "sums", 2, sums);
     run->state = scatter;
 }
 

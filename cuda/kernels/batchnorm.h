@@ -133,13 +133,9 @@ static inline void norm_make_statistics(struct run *run, struct norm *norm)
 
     LAUNCH_ITEMS(norm_statistics_kernel, norm->channels, *norm);
     CUDA_TRY(cudaMemcpy(host, norm->parts, 2 * bytes, cudaMemcpyDeviceToHost));
-    norm->mean =
-        (const float *)run_input_values(run, "mean", run->dtype, 1, &norm->channels, host)
-            ->data;
+    norm->mean = run_values_f32(run, "mean", 1, &norm->channels, host);
     norm->inv_std =
-        (const float *)run_input_values(run, "inv_std", run->dtype, 1, &norm->channels,
-                                        host + norm->channels)
-            ->data;
+        run_values_f32(run, "inv_std", 1, &norm->channels, host + norm->channels);
     free(host);
 }
 
@@ -152,19 +148,14 @@ static inline void norm_setup(struct run *run)
 
     norm->rows = s->images * s->height * s->width;
     norm->channels = s->channels;
-    norm->x =
-        (const float *)run_input(run, "x", run->dtype, 4, shape, FILL_UNIFORM, 0)->data;
-    norm->dy =
-        (const float *)run_input(run, "dy", run->dtype, 4, shape, FILL_WIDE, 0)->data;
-    norm->scale =
-        (const float *)run_input(run, "scale", run->dtype, 1, channels, FILL_UNIFORM, 0)
-            ->data;
-    norm->parts =
-        (float *)run_alloc(run, (size_t)(NORM_SLOTS * 2 * s->channels) * sizeof(float));
+    norm->x = run_input_f32(run, "x", 4, shape, FILL_UNIFORM);
+    norm->dy = run_input_f32(run, "dy", 4, shape, FILL_WIDE);
+    norm->scale = run_input_f32(run, "scale", 1, channels, FILL_UNIFORM);
+    norm->parts = run_alloc_f32(run, NORM_SLOTS * 2 * s->channels);
     norm_make_statistics(run, norm);
-    norm->dx = (float *)run_output(run, "dx", run->dtype, 4, shape)->data;
-    norm->doffset = (float *)run_output(run, "doffset", run->dtype, 1, channels)->data;
-    norm->dscale = (float *)run_output(run, "dscale", run->dtype, 1, channels)->data;
+    norm->dx = run_output_f32(run, "dx", 4, shape);
+    norm->doffset = run_output_f32(run, "doffset", 1, channels);
+    norm->dscale = run_output_f32(run, "dscale", 1, channels);
     run->state = norm;
 }
 

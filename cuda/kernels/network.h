@@ -135,7 +135,7 @@ static inline struct network *network_setup(struct run *run)
     int64_t x_shape[] = { s->batch, s->features };
     int64_t w_shape[] = { s->features, s->features };
     size_t row_bytes = (size_t)s->features * sizeof(float);
-    const void *x = run_input(run, "x", run->dtype, 2, x_shape, FILL_UNIFORM, 0)->data;
+    const void *x = run_input_f32(run, "x", 2, x_shape, FILL_UNIFORM);
 
     network->shape = *s;
     network->orders = network_orders(run, s->features);
@@ -146,9 +146,7 @@ static inline struct network *network_setup(struct run *run)
         layer->last = i == NETWORK_LAYERS - 1;
         layer->features = s->features;
         layer->x = (const float *)x;
-        layer->w = (const float *)run_input(run, names[i], run->dtype, 2, w_shape,
-                                            FILL_UNIFORM, 0)
-                       ->data;
+        layer->w = run_input_f32(run, names[i], 2, w_shape, FILL_UNIFORM);
         layer->y =
             (float *)(layer->last ? run_output(run, "y", run->dtype, 2, x_shape)->data
                                   : run_alloc(run, (size_t)s->batch * row_bytes));

@@ -111,8 +111,7 @@ static inline void ring_ranks_make(struct run *run, struct ring_ranks *all,
             rank->gradients = (float *)run_alloc(run, bytes);
             rank->packed = (float *)run_alloc(run, bytes);
             rank->arrived = (int32_t *)run_alloc(run, sizeof(int32_t));
-            rank->arrivals =
-                (int32_t *)run_alloc(run, (size_t)ring->tensors * sizeof(int32_t));
+            rank->arrivals = run_alloc_i32(run, ring->tensors);
             rank->tables = tables;
         }
         CUDA_TRY(cudaDeviceSynchronize());

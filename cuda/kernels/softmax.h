@@ -34,9 +34,7 @@ static inline void softmax_init(struct run *run, struct softmax *softmax)
     softmax->examples = size->examples;
     softmax->classes = size->classes;
     softmax->tasks = ceil_div(size->classes, SOFTMAX_TASK);
-    softmax->logits =
-        (const float *)run_input(run, "logits", run->dtype, 2, shape, FILL_UNIFORM, 0)
-            ->data;
+    softmax->logits = run_input_f32(run, "logits", 2, shape, FILL_UNIFORM);
     softmax->maxima = (float *)run_alloc(run, bytes);
     softmax->sums = (float *)run_alloc(run, bytes);
     softmax->parts = (float *)run_alloc(run, bytes * (size_t)softmax->tasks);

@@ -41,11 +41,9 @@ static inline void sort_init(struct run *run, struct row_sort *sort)
         sort->keys[side] = (int32_t *)run_alloc(run, bytes);
         sort->items[side] = (int32_t *)run_alloc(run, bytes);
     }
-    sort->starts =
-        (int32_t *)run_alloc(run, (size_t)(sort->destinations + 1) * sizeof(int32_t));
+    sort->starts = run_alloc_i32(run, sort->destinations + 1);
     sort->counts.count = sort_tiles(sort) * SORT_DIGITS;
-    sort->counts.values =
-        (int32_t *)run_alloc(run, (size_t)sort->counts.count * sizeof(int32_t));
+    sort->counts.values = run_alloc_i32(run, sort->counts.count);
     scan_init(run, &sort->counts);
 }
 

@@ -137,7 +137,7 @@ void cnn_cuda_setup(struct run *run)
     cnn->layout = cnn_layout_of(s);
     count = cnn->layout.count;
     cnn_inputs_make(run, s, &cnn->inputs);
-    cnn->variables = (float *)run_output(run, "variables", run->dtype, 1, &count)->data;
+    cnn->variables = run_output_f32(run, "variables", 1, &count);
     cnn->velocity = floats(run, count);
     cnn->gradient = floats(run, count);
     cnn->before = floats(run, count);

@@ -149,19 +149,18 @@ static inline void norm_setup(struct run *run)
 
     norm->rows = s->images * s->height * s->width;
     norm->channels = s->channels;
-    norm->x = run_input(run, "x", run->dtype, 4, shape, FILL_UNIFORM, 0)->data;
-    norm->dy = run_input(run, "dy", run->dtype, 4, shape, FILL_WIDE, 0)->data;
-    norm->scale = run_input(run, "scale", run->dtype, 1, channels, FILL_UNIFORM, 0)->data;
+    norm->x = run_input_f32(run, "x", 4, shape, FILL_UNIFORM);
+    norm->dy = run_input_f32(run, "dy", 4, shape, FILL_WIDE);
+    norm->scale = run_input_f32(run, "scale", 1, channels, FILL_UNIFORM);
     for (int64_t c = 0; c < norm->channels; c++)
         norm_statistics(norm->x + c, norm->rows, norm->channels, &mean[c], &inv_std[c]);
-    norm->mean = run_input_values(run, "mean", run->dtype, 1, channels, mean)->data;
-    norm->inv_std =
-        run_input_values(run, "inv_std", run->dtype, 1, channels, inv_std)->data;
+    norm->mean = run_values_f32(run, "mean", 1, channels, mean);
+    norm->inv_std = run_values_f32(run, "inv_std", 1, channels, inv_std);
     free(mean);
     free(inv_std);
-    norm->dx = run_output(run, "dx", run->dtype, 4, shape)->data;
-    norm->doffset = run_output(run, "doffset", run->dtype, 1, channels)->data;
-    norm->dscale = run_output(run, "dscale", run->dtype, 1, channels)->data;
+    norm->dx = run_output_f32(run, "dx", 4, shape);
+    norm->doffset = run_output_f32(run, "doffset", 1, channels);
+    norm->dscale = run_output_f32(run, "dscale", 1, channels);
     norm->sums = run_alloc(run, 2 * bytes);
     norm->parts = run_alloc(run, NORM_SLOTS * 2 * bytes);
     run->state = norm;

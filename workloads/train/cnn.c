@@ -49,21 +49,14 @@ void cnn_inputs_make(struct run *run, const struct cnn_shape *s,
     int64_t drops[] = { s->steps, s->batch, layout.features };
     int32_t *order;
 
-    ret_inputs->patterns =
-        run_input(run, "patterns", run->dtype, 2, patterns, FILL_UNIFORM, 0)->data;
-    ret_inputs->noises =
-        run_input(run, "noises", run->dtype, 2, noises, FILL_UNIFORM, 0)->data;
-    ret_inputs->labels =
-        run_input(run, "labels", DTYPE_INT32, 1, &s->examples, FILL_INDEX, CNN_CLASSES)
-            ->data;
+    ret_inputs->patterns = run_input_f32(run, "patterns", 2, patterns, FILL_UNIFORM);
+    ret_inputs->noises = run_input_f32(run, "noises", 2, noises, FILL_UNIFORM);
+    ret_inputs->labels = run_input_i32(run, "labels", 1, &s->examples, CNN_CLASSES);
     order = order_make(run, s);
-    ret_inputs->order =
-        run_input_values(run, "order", DTYPE_INT32, 2, order_shape, order)->data;
+    ret_inputs->order = run_values_i32(run, "order", 2, order_shape, order);
     free(order);
-    ret_inputs->drops =
-        run_input(run, "drops", DTYPE_INT32, 3, drops, FILL_INDEX, CNN_DROP)->data;
-    ret_inputs->initial =
-        run_input(run, "initial", run->dtype, 1, &layout.count, FILL_UNIFORM, 0)->data;
+    ret_inputs->drops = run_input_i32(run, "drops", 3, drops, CNN_DROP);
+    ret_inputs->initial = run_input_f32(run, "initial", 1, &layout.count, FILL_UNIFORM);
 }
 
 const struct workload_reference cnn_references[CNN_REFERENCES] = {

@@ -8,7 +8,7 @@ enum { UPDATE_CHUNK = 128 };
 
 static float *floats(struct run *run, int64_t count)
 {
-    float *memory = run_alloc(run, (size_t)count * sizeof(float));
+    float *memory = run_alloc_f32(run, count);
 
     memset(memory, 0, (size_t)count * sizeof(float));
     return memory;
@@ -65,7 +65,7 @@ void cnn_setup(struct run *run)
     cnn->layout = cnn_layout_of(s);
     count = cnn->layout.count;
     cnn_inputs_make(run, s, &cnn->inputs);
-    cnn->variables = run_output(run, "variables", run->dtype, 1, &count)->data;
+    cnn->variables = run_output_f32(run, "variables", 1, &count);
     cnn->velocity = floats(run, count);
     cnn->gradient = floats(run, count);
     cnn->before = floats(run, count);
