@@ -121,10 +121,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload adjust_contrast_cuda = {
-    .name = "adjust_contrast",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-};
-WORKLOAD_REGISTER(adjust_contrast_cuda);
+CUDA_TWIN(adjust_contrast, 1, variants, NULL);

@@ -40,11 +40,4 @@ static const struct workload_variant variants[] = {
       .compute = network_compute },
 };
 
-static const struct workload algorithm_cache_cuda = {
-    .name = "algorithm_cache",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(algorithm_cache_cuda);
+CUDA_TWIN(algorithm_cache, 1, variants, setup);

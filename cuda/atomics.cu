@@ -162,10 +162,4 @@ static const struct workload_variant variants[] = {
       NULL },
 };
 
-static const struct workload atomics_cuda = {
-    .name = "atomics",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-};
-WORKLOAD_REGISTER(atomics_cuda);
+CUDA_TWIN(atomics, 1, variants, NULL);

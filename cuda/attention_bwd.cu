@@ -245,11 +245,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload attention_bwd_cuda = {
-    .name = "attention_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(attention_bwd_cuda);
+CUDA_TWIN(attention_bwd, 1, variants, setup);

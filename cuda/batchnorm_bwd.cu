@@ -99,11 +99,4 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-static const struct workload batchnorm_bwd_cuda = {
-    .name = "batchnorm_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(batchnorm_bwd_cuda);
+CUDA_TWIN(batchnorm_bwd, 1, variants, setup);

@@ -40,11 +40,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload batchnorm_freeze_bwd_cuda = {
-    .name = "batchnorm_freeze_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = norm_setup,
-};
-WORKLOAD_REGISTER(batchnorm_freeze_bwd_cuda);
+CUDA_TWIN(batchnorm_freeze_bwd, 1, variants, norm_setup);

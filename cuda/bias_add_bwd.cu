@@ -114,10 +114,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_patched },
 };
 
-static const struct workload bias_add_bwd_cuda = {
-    .name = "bias_add_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-};
-WORKLOAD_REGISTER(bias_add_bwd_cuda);
+CUDA_TWIN(bias_add_bwd, 1, variants, NULL);

@@ -123,11 +123,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload bincount_cuda = {
-    .name = "bincount",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(bincount_cuda);
+CUDA_TWIN(bincount, 1, variants, setup);

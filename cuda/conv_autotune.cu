@@ -228,11 +228,4 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-static const struct workload conv_autotune_cuda = {
-    .name = "conv_autotune",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(conv_autotune_cuda);
+CUDA_TWIN(conv_autotune, 1, variants, setup);

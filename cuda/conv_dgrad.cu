@@ -234,11 +234,4 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-static const struct workload conv_dgrad_cuda = {
-    .name = "conv_dgrad",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(conv_dgrad_cuda);
+CUDA_TWIN(conv_dgrad, 1, variants, setup);

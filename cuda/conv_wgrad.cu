@@ -231,11 +231,4 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-static const struct workload conv_wgrad_cuda = {
-    .name = "conv_wgrad",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(conv_wgrad_cuda);
+CUDA_TWIN(conv_wgrad, 1, variants, setup);

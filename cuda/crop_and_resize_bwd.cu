@@ -161,11 +161,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload crop_and_resize_bwd_cuda = {
-    .name = "crop_and_resize_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(crop_and_resize_bwd_cuda);
+CUDA_TWIN(crop_and_resize_bwd, 1, variants, setup);

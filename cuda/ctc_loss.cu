@@ -404,11 +404,4 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-static const struct workload ctc_loss_cuda = {
-    .name = "ctc_loss",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(ctc_loss_cuda);
+CUDA_TWIN(ctc_loss, 1, variants, setup);

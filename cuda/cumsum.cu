@@ -202,10 +202,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload cumsum_cuda = {
-    .name = "cumsum",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-};
-WORKLOAD_REGISTER(cumsum_cuda);
+CUDA_TWIN(cumsum, 1, variants, NULL);

@@ -221,11 +221,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_sharded },
 };
 
-static const struct workload data_loader_cuda = {
-    .name = "data_loader",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(data_loader_cuda);
+CUDA_TWIN(data_loader, 1, variants, setup);

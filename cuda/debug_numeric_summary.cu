@@ -160,11 +160,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_float64 },
 };
 
-static const struct workload debug_numeric_summary_cuda = {
-    .name = "debug_numeric_summary",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(debug_numeric_summary_cuda);
+CUDA_TWIN(debug_numeric_summary, 1, variants, setup);

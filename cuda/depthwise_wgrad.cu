@@ -179,11 +179,4 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-static const struct workload depthwise_wgrad_cuda = {
-    .name = "depthwise_wgrad",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(depthwise_wgrad_cuda);
+CUDA_TWIN(depthwise_wgrad, 1, variants, setup);

@@ -139,11 +139,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_counter },
 };
 
-static const struct workload dropout_cuda = {
-    .name = "dropout",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(dropout_cuda);
+CUDA_TWIN(dropout, 1, variants, setup);

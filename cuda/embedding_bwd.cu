@@ -6,16 +6,6 @@
 
 #include <stdlib.h>
 
-static void compute_unordered(struct run *run)
-{
-    scatter_add_atomically((const struct scatter *)run->state);
-}
-
-static void compute_ordered(struct run *run)
-{
-    scatter_add_in_order((struct scatter *)run->state);
-}
-
 static void setup(struct run *run)
 {
     const struct embedding_shape *shape =
@@ -46,18 +36,11 @@ static const struct workload_variant variants[] = {
       .summary = "a bag adds its gradient to each of its entries with atomicAdd",
       .algorithm = "atomicAdd",
       .control = true,
-      .compute = compute_unordered },
+      .compute = scatter_compute_unordered },
     { .name = "ordered",
       .summary = "ids sorted, stably; each element has one owner",
       .algorithm = "counting sort, entries in order of bags",
-      .compute = compute_ordered },
+      .compute = scatter_compute_ordered },
 };
 
-static const struct workload embedding_bwd_cuda = {
-    .name = "embedding_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(embedding_bwd_cuda);
+CUDA_TWIN(embedding_bwd, 1, variants, setup);

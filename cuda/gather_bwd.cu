@@ -4,16 +4,6 @@
 #include "cuda/kernels/scatter.h"
 #include "workloads/gather_bwd.h"
 
-static void compute_unordered(struct run *run)
-{
-    scatter_add_atomically((const struct scatter *)run->state);
-}
-
-static void compute_ordered(struct run *run)
-{
-    scatter_add_in_order((struct scatter *)run->state);
-}
-
 /* One element of transpose(one_hot(indices)) * dy, zeros and all. */
 __global__ static void one_hot_kernel(struct scatter scatter)
 {
@@ -63,21 +53,14 @@ static const struct workload_variant variants[] = {
       .summary = "every element of dy is added to its entry with atomicAdd",
       .algorithm = "atomicAdd",
       .control = true,
-      .compute = compute_unordered },
+      .compute = scatter_compute_unordered },
     { .name = "ordered",
       .summary = "rows sorted by entry, stably; each element has one owner",
       .algorithm = "counting sort, entries in order of rows",
-      .compute = compute_ordered },
+      .compute = scatter_compute_ordered },
     { .name = "one_hot",
       .algorithm = "matrix product with one-hot rows",
       .compute = compute_one_hot },
 };
 
-static const struct workload gather_bwd_cuda = {
-    .name = "gather_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(gather_bwd_cuda);
+CUDA_TWIN(gather_bwd, 1, variants, setup);

@@ -132,10 +132,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_gate_graph },
 };
 
-static const struct workload gradient_gating_cuda = {
-    .name = "gradient_gating",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-};
-WORKLOAD_REGISTER(gradient_gating_cuda);
+CUDA_TWIN(gradient_gating, 1, variants, NULL);

@@ -164,11 +164,4 @@ static const struct workload_variant variants[] = {
     { .name = "sorted", .algorithm = "keys in order", .compute = compute_sorted },
 };
 
-static const struct workload hash_seed_order_cuda = {
-    .name = "hash_seed_order",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(hash_seed_order_cuda);
+CUDA_TWIN(hash_seed_order, 1, variants, setup);

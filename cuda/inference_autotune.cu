@@ -22,11 +22,4 @@ static const struct workload_variant variants[] = {
       .compute = network_compute },
 };
 
-static const struct workload inference_autotune_cuda = {
-    .name = "inference_autotune",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(inference_autotune_cuda);
+CUDA_TWIN(inference_autotune, 1, variants, setup);

@@ -224,11 +224,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload layernorm_bwd_cuda = {
-    .name = "layernorm_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(layernorm_bwd_cuda);
+CUDA_TWIN(layernorm_bwd, 1, variants, setup);

@@ -258,11 +258,4 @@ static const struct workload_variant variants[] = {
       .unsupported = cublas_unsupported },
 };
 
-static const struct workload matmul_batched_cuda = {
-    .name = "matmul_batched",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(matmul_batched_cuda);
+CUDA_TWIN(matmul_batched, 1, variants, setup);

@@ -183,11 +183,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_matmul },
 };
 
-static const struct workload matmul_reduce_cuda = {
-    .name = "matmul_reduce",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(matmul_reduce_cuda);
+CUDA_TWIN(matmul_reduce, 1, variants, setup);

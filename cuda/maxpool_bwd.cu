@@ -196,11 +196,4 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-static const struct workload maxpool_bwd_cuda = {
-    .name = "maxpool_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(maxpool_bwd_cuda);
+CUDA_TWIN(maxpool_bwd, 1, variants, setup);

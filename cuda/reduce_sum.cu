@@ -166,11 +166,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_matmul },
 };
 
-static const struct workload reduce_sum_cuda = {
-    .name = "reduce_sum",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(reduce_sum_cuda);
+CUDA_TWIN(reduce_sum, 1, variants, setup);

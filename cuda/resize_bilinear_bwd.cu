@@ -94,10 +94,4 @@ static const struct workload_variant variants[] = {
     { .name = "ordered", .algorithm = "gather, row-major", .compute = compute_ordered },
 };
 
-static const struct workload resize_bilinear_bwd_cuda = {
-    .name = "resize_bilinear_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-};
-WORKLOAD_REGISTER(resize_bilinear_bwd_cuda);
+CUDA_TWIN(resize_bilinear_bwd, 1, variants, NULL);

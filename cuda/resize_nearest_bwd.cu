@@ -70,10 +70,4 @@ static const struct workload_variant variants[] = {
     { .name = "ordered", .algorithm = "gather, row-major", .compute = compute_ordered },
 };
 
-static const struct workload resize_nearest_bwd_cuda = {
-    .name = "resize_nearest_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-};
-WORKLOAD_REGISTER(resize_nearest_bwd_cuda);
+CUDA_TWIN(resize_nearest_bwd, 1, variants, NULL);

@@ -142,11 +142,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_serial },
 };
 
-static const struct workload scatter_nd_cuda = {
-    .name = "scatter_nd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(scatter_nd_cuda);
+CUDA_TWIN(scatter_nd, 1, variants, setup);

@@ -112,11 +112,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_float64 },
 };
 
-static const struct workload segment_sum_cuda = {
-    .name = "segment_sum",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(segment_sum_cuda);
+CUDA_TWIN(segment_sum, 1, variants, setup);

@@ -96,11 +96,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload softmax_xent_cuda = {
-    .name = "softmax_xent",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(softmax_xent_cuda);
+CUDA_TWIN(softmax_xent, 1, variants, setup);

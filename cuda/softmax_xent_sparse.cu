@@ -86,11 +86,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload softmax_xent_sparse_cuda = {
-    .name = "softmax_xent_sparse",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(softmax_xent_sparse_cuda);
+CUDA_TWIN(softmax_xent_sparse, 1, variants, setup);

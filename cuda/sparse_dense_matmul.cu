@@ -100,11 +100,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload sparse_dense_matmul_cuda = {
-    .name = "sparse_dense_matmul",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(sparse_dense_matmul_cuda);
+CUDA_TWIN(sparse_dense_matmul, 1, variants, setup);

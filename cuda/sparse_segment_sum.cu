@@ -7,11 +7,6 @@
 
 #include <stdlib.h>
 
-static void compute_unordered(struct run *run)
-{
-    scatter_add_atomically((const struct scatter *)run->state);
-}
-
 /* One block a segment: threadIdx.x is the column, threadIdx.y the lane. */
 __global__ static void segment_kernel(struct scatter scatter)
 {
@@ -65,18 +60,11 @@ static const struct workload_variant variants[] = {
       .summary = "every picked row is added to its segment with atomicAdd",
       .algorithm = "atomicAdd",
       .control = true,
-      .compute = compute_unordered },
+      .compute = scatter_compute_unordered },
     { .name = "ordered",
       .summary = "each segment has one block: 8 fixed lanes of rows, joined by a tree",
       .algorithm = "owner of a segment, 8 lanes, fixed tree",
       .compute = compute_ordered },
 };
 
-static const struct workload sparse_segment_sum_cuda = {
-    .name = "sparse_segment_sum",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(sparse_segment_sum_cuda);
+CUDA_TWIN(sparse_segment_sum, 1, variants, setup);

@@ -221,11 +221,4 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-static const struct workload spatial_sampler_bwd_cuda = {
-    .name = "spatial_sampler_bwd",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(spatial_sampler_bwd_cuda);
+CUDA_TWIN(spatial_sampler_bwd, 1, variants, setup);

@@ -143,11 +143,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload train_rnn_ctc_cuda = {
-    .name = "train_rnn_ctc",
-    .version = 2,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(train_rnn_ctc_cuda);
+CUDA_TWIN(train_rnn_ctc, 2, variants, setup);

@@ -76,10 +76,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_filled },
 };
 
-static const struct workload uninitialized_read_cuda = {
-    .name = "uninitialized_read",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-};
-WORKLOAD_REGISTER(uninitialized_read_cuda);
+CUDA_TWIN(uninitialized_read, 1, variants, NULL);

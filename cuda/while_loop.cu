@@ -120,11 +120,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload while_loop_cuda = {
-    .name = "while_loop",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(while_loop_cuda);
+CUDA_TWIN(while_loop, 1, variants, setup);

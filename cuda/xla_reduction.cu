@@ -213,11 +213,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload xla_reduction_cuda = {
-    .name = "xla_reduction",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(xla_reduction_cuda);
+CUDA_TWIN(xla_reduction, 1, variants, setup);

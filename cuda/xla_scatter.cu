@@ -133,11 +133,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload xla_scatter_cuda = {
-    .name = "xla_scatter",
-    .version = 1,
-    .backend = "cuda",
-    WORKLOAD_VARIANTS(variants),
-    .setup = setup,
-};
-WORKLOAD_REGISTER(xla_scatter_cuda);
+CUDA_TWIN(xla_scatter, 1, variants, setup);

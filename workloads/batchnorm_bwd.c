@@ -22,28 +22,12 @@ static void rows_finish(const struct norm *norm)
 
 static void compute_ordered(struct run *run)
 {
-    const struct norm *norm = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        norm_sums_ordered(norm);
-        rows_finish(norm);
-    }
-    norm_sums_store(norm);
-    norm_probe(run, true);
+    norm_compute(run, true, rows_finish, true);
 }
 
 static void compute_unordered(struct run *run)
 {
-    const struct norm *norm = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        norm_sums_unordered(norm);
-        rows_finish(norm);
-    }
-    norm_sums_store(norm);
-    norm_probe(run, true);
+    norm_compute(run, false, rows_finish, true);
 }
 
 /* In dx the errors of both sums arrive divided by the rows, and eight roundings of its

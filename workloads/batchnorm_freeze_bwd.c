@@ -18,28 +18,12 @@ static void rows_finish(const struct norm *norm)
 
 static void compute_unordered(struct run *run)
 {
-    const struct norm *norm = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        norm_sums_unordered(norm);
-        rows_finish(norm);
-    }
-    norm_sums_store(norm);
-    norm_probe(run, false);
+    norm_compute(run, false, rows_finish, false);
 }
 
 static void compute_ordered(struct run *run)
 {
-    const struct norm *norm = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        norm_sums_ordered(norm);
-        rows_finish(norm);
-    }
-    norm_sums_store(norm);
-    norm_probe(run, false);
+    norm_compute(run, true, rows_finish, false);
 }
 
 static void reference(const struct run *run, const struct tensor *inputs,

@@ -9,28 +9,6 @@
 #include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
 
-static void compute_unordered(struct run *run)
-{
-    const struct scatter *scatter = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        scatter_clear(scatter);
-        scatter_add_atomically(scatter);
-    }
-}
-
-static void compute_ordered(struct run *run)
-{
-    const struct scatter *scatter = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        scatter_sort(scatter);
-        scatter_add_in_order(scatter);
-    }
-}
-
 static void setup(struct run *run)
 {
     const struct embedding_shape *shape = run->size->params;
@@ -75,12 +53,12 @@ static const struct workload_variant variants[] = {
       .models = "embedding gradients on GPU that scatter with atomicAdd",
       .algorithm = "atomic adds",
       .control = true,
-      .compute = compute_unordered },
+      .compute = scatter_compute_unordered },
     { .name = "ordered",
       .summary = "ids sorted, stably; each entry has one owner",
       .models = "gradients that sort the ids first, as in torch.nn.Embedding",
       .algorithm = "counting sort, entries in order of bags",
-      .compute = compute_ordered },
+      .compute = scatter_compute_ordered },
 };
 
 static const struct workload_size sizes[] = {

@@ -10,28 +10,6 @@
 
 enum { OWNED_ENTRIES = 8 /* rows of dparams in a task of the matrix product */ };
 
-static void compute_unordered(struct run *run)
-{
-    const struct scatter *scatter = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        scatter_clear(scatter);
-        scatter_add_atomically(scatter);
-    }
-}
-
-static void compute_ordered(struct run *run)
-{
-    const struct scatter *scatter = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        scatter_sort(scatter);
-        scatter_add_in_order(scatter);
-    }
-}
-
 /* Rows [FIRST, FIRST + OWNED_ENTRIES) of transpose(one_hot(indices)) * dy, zeros and
  * all. */
 static void entries_multiply(const struct scatter *scatter, int64_t first)
@@ -100,12 +78,12 @@ static const struct workload_variant variants[] = {
       .models = "IndexedSlices made dense by unsorted_segment_sum on GPU: atomicAdd",
       .algorithm = "atomic adds",
       .control = true,
-      .compute = compute_unordered },
+      .compute = scatter_compute_unordered },
     { .name = "ordered",
       .summary = "rows sorted by entry, stably; each entry has one owner",
       .models = "the segment reduction by sorting, selected by TF_DETERMINISTIC_OPS",
       .algorithm = "counting sort, entries in order of rows",
-      .compute = compute_ordered },
+      .compute = scatter_compute_ordered },
     { .name = "one_hot",
       .summary = "matrix product with the one-hot rows of the indices",
       .models = "the work-around of the documents: one_hot(indices) @ params, not gather",

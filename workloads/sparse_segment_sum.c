@@ -10,17 +10,6 @@
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
-static void compute_unordered(struct run *run)
-{
-    const struct scatter *scatter = run->state;
-
-#pragma omp parallel num_threads(run->threads)
-    {
-        scatter_clear(scatter);
-        scatter_add_atomically(scatter);
-    }
-}
-
 enum { OWNED = 4 /* segments that a task owns */ };
 
 /* Row i of a segment goes to lane i mod SPARSE_LANES, lanes join by a tree. */
@@ -95,7 +84,7 @@ static const struct workload_variant variants[] = {
       .models = "the GPU kernel of TensorFlow Recommenders Addons: atomicAdd",
       .algorithm = "atomic adds",
       .control = true,
-      .compute = compute_unordered },
+      .compute = scatter_compute_unordered },
     { .name = "ordered",
       .summary = "each segment has one owner: 8 fixed lanes of rows, joined by a tree",
       .models = "tf.sparse.segment_* on GPU, by default since they are there, TF 2.6",

@@ -102,4 +102,14 @@ void kernel_launched(const char *kernel);
 #define CUDA_TRY(call) cuda_check((call), #call)
 void cuda_check(cudaError_t error, const char *what);
 
+/* Registers the CUDA twin of the CPU's workload NAME, as its version VERSION says: its
+ * list of variants, and its setup; NULL where the CPU's serves. */
+#define CUDA_TWIN(name_, version_, variants_, setup_)                                    \
+    static const struct workload name_##_cuda = { .name = #name_,                        \
+                                                  .version = (version_),                 \
+                                                  .backend = "cuda",                     \
+                                                  WORKLOAD_VARIANTS(variants_),          \
+                                                  .setup = (setup_) };                   \
+    WORKLOAD_REGISTER(name_##_cuda)
+
 #endif

@@ -88,4 +88,15 @@ static inline void scatter_add_in_order(struct scatter *scatter)
                  *scatter);
 }
 
+/* The two ways as variants of a workload whose state is a struct scatter. */
+static inline void scatter_compute_unordered(struct run *run)
+{
+    scatter_add_atomically((const struct scatter *)run->state);
+}
+
+static inline void scatter_compute_ordered(struct run *run)
+{
+    scatter_add_in_order((struct scatter *)run->state);
+}
+
 #endif

@@ -138,6 +138,27 @@ static inline void norm_probe(struct run *run, bool dx_reads_sums)
     }
 }
 
+/* One iteration.  ROWS_FINISH computes dx, for all threads of a team, when the sums are
+ * there. */
+static inline void norm_compute(struct run *run, bool ordered,
+                                void (*rows_finish)(const struct norm *norm),
+                                bool dx_reads_sums)
+{
+    const struct norm *norm = (const struct norm *)run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        if (ordered) {
+            norm_sums_ordered(norm);
+        } else {
+            norm_sums_unordered(norm);
+        }
+        rows_finish(norm);
+    }
+    norm_sums_store(norm);
+    norm_probe(run, dx_reads_sums);
+}
+
 static inline void norm_setup(struct run *run)
 {
     const struct norm_shape *s = run->size->params;

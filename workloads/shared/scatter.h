@@ -152,6 +152,29 @@ static inline void scatter_add_in_order(const struct scatter *scatter)
     }
 }
 
+/* The two ways as variants of a workload whose state is a struct scatter. */
+static inline void scatter_compute_unordered(struct run *run)
+{
+    const struct scatter *scatter = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        scatter_clear(scatter);
+        scatter_add_atomically(scatter);
+    }
+}
+
+static inline void scatter_compute_ordered(struct run *run)
+{
+    const struct scatter *scatter = run->state;
+
+#pragma omp parallel num_threads(run->threads)
+    {
+        scatter_sort(scatter);
+        scatter_add_in_order(scatter);
+    }
+}
+
 /* For `reference` hooks: the sums in float64, and how far rounding may lead from them. */
 static inline void scatter_reference(enum dtype dtype, const struct scatter *scatter,
                                      double *ret_sums, double *ret_bound)
