@@ -1,6 +1,6 @@
 /* Gradients of batch normalization in training; workloads/batchnorm_bwd.c defines the
  * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
-#include "cuda/cudnn/batchnorm.h"
+#include "cuda/cudnn/gradients.h"
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernels/batchnorm.h"
 

@@ -1,7 +1,7 @@
 /* Gradient of max-pooling; workloads/maxpool_bwd.c defines the operation.  `ordered` adds
  * in the order of the CPU's, so it has its bits.  Which of several equal maxima wins in
  * cuDNN is not documented; inputs of the workload hold next to none. */
-#include "cuda/cudnn/pooling.h"
+#include "cuda/cudnn/gradients.h"
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernels/kernel.h"
 #include "workloads/maxpool_bwd.h"

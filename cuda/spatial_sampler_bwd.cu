@@ -1,7 +1,7 @@
 /* Gradients of bilinear sampling; workloads/spatial_sampler_bwd.c defines the operation.
  * `ordered` adds in the order of the CPU's, so it has its bits.  cuDNN reads x and dy as
  * (image, channel, …), which setup makes once; every iteration brings dx back. */
-#include "cuda/cudnn/sampler.h"
+#include "cuda/cudnn/gradients.h"
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/layout.h"

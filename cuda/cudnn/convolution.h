@@ -2,7 +2,7 @@
  * All tensors have one dtype and are dense: x and y as (image, channel, row, column), w
  * as (out channel, in channel, row, column), the order that every algorithm takes.
  *
- * What cuDNN refuses ends the run (outcome.h). */
+ * What cuDNN refuses ends the run (loader.h). */
 #ifndef CUDA_CUDNN_CONVOLUTION_H
 #define CUDA_CUDNN_CONVOLUTION_H
 

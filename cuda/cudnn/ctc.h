@@ -1,6 +1,6 @@
 /* CTC loss of cuDNN and its gradient, by either function and either algorithm.  Float32;
  * logits and gradient are (time, example, symbol), the blank is symbol 0.  What cuDNN
- * refuses ends the run (outcome.h). */
+ * refuses ends the run (loader.h). */
 #ifndef CUDA_CUDNN_CTC_H
 #define CUDA_CUDNN_CTC_H
 

@@ -1,12 +1,12 @@
 /* Descriptors of cuDNN, made in one call each, and its handle.  None but cudnn_handle
- * needs a GPU.  What cuDNN refuses ends the run (outcome.h).  All live until the process
+ * needs a GPU.  What cuDNN refuses ends the run (loader.h).  All live until the process
  * ends.
  *
  * Extents are (images, channels, rows, columns), whatever the order in memory. */
 #ifndef CUDA_CUDNN_DESCRIBE_H
 #define CUDA_CUDNN_DESCRIBE_H
 
-#include "cuda/cudnn/outcome.h"
+#include "cuda/cudnn/loader.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -29,7 +29,7 @@ def expanded(library):
     ours, here = [], False
     for line in text.splitlines():
         if line.startswith("# "):
-            here = "cuda/" in line and "/abi.h" in line or "/types.h" in line and "cuda/" in line
+            here = "cuda/" in line and "/abi.h" in line
         elif here:
             ours.append(line)
     return "\n".join(ours)
