@@ -1,3 +1,4 @@
+/* The backend of CUDA: tensors lie in the memory of one GPU. */
 #include "workloads/worker/backend.h"
 
 #include "cuda/kernels/kernel.h"

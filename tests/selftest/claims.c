@@ -1,3 +1,4 @@
+/* A workload that tests the rest: libraries that promise something. */
 #include "tests/selftest/selftest.h"
 
 static const struct workload_variant variants[] = {

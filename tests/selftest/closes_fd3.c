@@ -1,3 +1,4 @@
+/* A workload that tests the rest: closes the descriptor of its events. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: crashes. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

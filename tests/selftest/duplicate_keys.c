@@ -1,3 +1,4 @@
+/* A workload that tests the rest: reports two digests under one key. */
 #include <unistd.h>
 
 #include "tests/selftest/selftest.h"

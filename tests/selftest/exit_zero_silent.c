@@ -1,3 +1,4 @@
+/* A workload that tests the rest: exits with 0 and no event. */
 #include <unistd.h>
 
 #include "tests/selftest/selftest.h"

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: writes without end. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: leaves children behind. */
 #include <unistd.h>
 
 #include "tests/selftest/selftest.h"

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: writes a line that is no event. */
 #include "tests/selftest/selftest.h"
 
 static void compute(struct run *run)

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: never ends. */
 #include <unistd.h>
 
 #include "tests/selftest/selftest.h"

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: writes lines that are too long. */
 #include <string.h>
 
 #include "tests/selftest/selftest.h"

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: never ends, and blocks all signals. */
 #include <signal.h>
 #include <unistd.h>
 

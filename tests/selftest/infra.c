@@ -1,3 +1,4 @@
+/* A workload that tests the rest: runs on a broken machine. */
 #include <string.h>
 
 #include "tests/selftest/selftest.h"

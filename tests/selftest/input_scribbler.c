@@ -1,3 +1,4 @@
+/* A workload that tests the rest: writes into its input. */
 #include "tests/selftest/selftest.h"
 
 static void compute(struct run *run)

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: reads memory that nobody wrote. */
 #include <stdlib.h>
 #include <string.h>
 

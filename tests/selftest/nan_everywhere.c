@@ -1,3 +1,4 @@
+/* A workload that tests the rest: computes nothing but NaN. */
 #include <math.h>
 
 #include "tests/selftest/selftest.h"

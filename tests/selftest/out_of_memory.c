@@ -1,3 +1,4 @@
+/* A workload that tests the rest: wants too much memory. */
 #include "tests/selftest/selftest.h"
 
 static void setup(struct run *run)

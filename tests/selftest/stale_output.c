@@ -1,3 +1,4 @@
+/* A workload that tests the rest: leaves outputs unwritten. */
 #include "tests/selftest/selftest.h"
 
 static void compute_nothing(struct run *run)

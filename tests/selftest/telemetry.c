@@ -1,3 +1,4 @@
+/* A workload that tests the rest: says what its sensors say. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: ends in the middle of its last line. */
 #include <unistd.h>
 
 #include "tests/selftest/selftest.h"

@@ -1,3 +1,4 @@
+/* A workload that tests the rest: cannot compute its case. */
 #include <string.h>
 
 #include "tests/selftest/selftest.h"

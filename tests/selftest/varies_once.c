@@ -1,3 +1,4 @@
+/* A workload that tests the rest: differs in one iteration of each run. */
 #include "tests/selftest/selftest.h"
 
 /* One iteration of a run, the middle one, has one element that no other has. */

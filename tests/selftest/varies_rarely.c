@@ -1,3 +1,4 @@
+/* A workload that tests the rest: differs in one iteration of 64. */
 #include "tests/selftest/selftest.h"
 
 enum { ONE_IN = 64 };

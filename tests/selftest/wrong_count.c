@@ -1,3 +1,4 @@
+/* A workload that tests the rest: miscounts its iterations. */
 #include <string.h>
 #include <unistd.h>
 

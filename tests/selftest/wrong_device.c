@@ -1,3 +1,4 @@
+/* A workload that tests the rest: ran on another device. */
 #include <string.h>
 #include <unistd.h>
 

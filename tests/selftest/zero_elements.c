@@ -1,3 +1,4 @@
+/* A workload that tests the rest: claims success over no elements. */
 #include <unistd.h>
 
 #include "tests/selftest/selftest.h"

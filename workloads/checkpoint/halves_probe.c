@@ -1,3 +1,4 @@
+/* What the probes of a training in two halves record, the same on every backend. */
 #include "workloads/checkpoint/halves.h"
 
 #include "workloads/shared/probing.h"

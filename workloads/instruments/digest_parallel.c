@@ -1,3 +1,4 @@
+/* Digests of tensors by several threads: the same values as by one. */
 #include "workloads/instruments/digest.h"
 
 enum {

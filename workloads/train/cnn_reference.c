@@ -1,3 +1,5 @@
+/* The float64 reference of the trainings of cnn.h, and the bound that is measured for it.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

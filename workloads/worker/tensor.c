@@ -1,3 +1,4 @@
+/* What is known of every dtype, and the size of a tensor (workloads/workload.h). */
 #include "workloads/workload.h"
 
 static const struct {
