@@ -13,37 +13,46 @@ void run_on_early_end(run_end_cb *on_end)
     early_end = on_end;
 }
 
-__attribute__((noreturn, format(printf, 3, 0))) static void
+__attribute__((format(printf, 3, 0))) static int
 end_early(struct run *run, const char *outcome, const char *format, va_list arguments)
 {
     char cause[CAUSE_SIZE];
 
     vsnprintf(cause, sizeof cause, format, arguments);
-    exit(early_end(run, outcome, cause));
+    return early_end(run, outcome, cause);
 }
 
 void run_unsupported(struct run *run, const char *format, ...)
 {
     va_list arguments;
+    int status;
 
     va_start(arguments, format);
-    end_early(run, "unsupported", format, arguments);
+    status = end_early(run, "unsupported", format, arguments);
+    va_end(arguments);
+    exit(status);
 }
 
 void run_infra(struct run *run, const char *format, ...)
 {
     va_list arguments;
+    int status;
 
     va_start(arguments, format);
-    end_early(run, "infra", format, arguments);
+    status = end_early(run, "infra", format, arguments);
+    va_end(arguments);
+    exit(status);
 }
 
 void run_out_of_memory(struct run *run, const char *format, ...)
 {
     va_list arguments;
+    int status;
 
     va_start(arguments, format);
-    end_early(run, "out_of_memory", format, arguments);
+    status = end_early(run, "out_of_memory", format, arguments);
+    va_end(arguments);
+    exit(status);
 }
 
 void run_defect(const struct run *run, const char *format, ...)
