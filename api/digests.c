@@ -7,8 +7,8 @@
 #include "api/http/reply.h"
 #include "api/http/work.h"
 #include "api/render/nouns_json.h"
-#include "daemon/base/decimal.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "db/jobs.h"
 #include "db/runs.h"
 

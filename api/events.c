@@ -6,6 +6,7 @@
 
 #include "api/http/handlers.h"
 #include "api/http/reply.h"
+#include "api/http/stream.h"
 #include "api/http/work.h"
 #include "daemon/base/mem.h"
 

@@ -1,5 +1,5 @@
-#include "api/openapi.h"
-
+/* The description of the interface (OpenAPI 3.1): the paths from the table of routes,
+ * everything that they refer to from api/openapi.json. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,7 +239,7 @@ static void path_json(struct json_out *out, int first)
     out_close(out, '}');
 }
 
-char *openapi_render(void)
+static char *render(void)
 {
     const struct embed *file = embed_find("api/openapi.json");
     const char *end = strrchr(file->start, '}');
@@ -262,7 +262,7 @@ void openapi_get(struct request *r)
     static char *document; /* the same for as long as the process lives */
 
     if (!document) {
-        document = openapi_render();
+        document = render();
     }
     reply_file(r, "application/json", document, strlen(document));
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/render/matrix_text.h"
+#include "api/render/matrix.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/http/connection.h"
 #include "api/http/routes.h"
 #include "api/render/tabulate.h"
 #include "daemon/base/clock.h"

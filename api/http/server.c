@@ -10,9 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/http/cache.h"
+#include "api/http/connection.h"
 #include "api/http/dispatch.h"
 #include "api/http/guard.h"
 #include "api/http/reply.h"
+#include "api/http/stream.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"

@@ -6,7 +6,6 @@
 
 #include "api/compare.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/decimal.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 

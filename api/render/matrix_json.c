@@ -1,4 +1,4 @@
-#include "api/render/matrix_json.h"
+#include "api/render/matrix.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/base/decimal.h"
+#include "daemon/base/text.h"
 
 void case_json(struct json_out *out, const struct case_key *key)
 {

@@ -1,4 +1,4 @@
-/* Text for terminals: widths in columns, wrapping, numbers.  Pure. */
+/* Text for people: widths in columns, wrapping, numbers, sums.  Pure. */
 #ifndef DAEMON_BASE_TEXT_H
 #define DAEMON_BASE_TEXT_H
 
@@ -8,7 +8,7 @@
 
 #include "daemon/base/buf.h"
 
-enum { TEXT_NUMBER_SIZE = 32 };
+enum { TEXT_NUMBER_SIZE = 32, DECIMAL_SIZE = 48 };
 
 /* Columns that TEXT takes, a code point each. */
 int text_width(const char *text);
@@ -30,5 +30,11 @@ const char *text_number(int64_t value, char ret_text[TEXT_NUMBER_SIZE]);
 
 /* A probability's upper bound, rounded up so that it stays one: "< 5.9 %"; "-" for 1. */
 const char *text_bound(double bound, char ret_text[TEXT_NUMBER_SIZE]);
+
+/* The sum whose binary64 has BITS, 16 hexadecimal digits, with at least 17 significant
+ * digits, which name the bits uniquely: sixteen places after the point
+ * ("-9.6487178248353302") where that is exact enough and fits, else an exponent.  Any
+ * other text, "" too: "". */
+void decimal_from_bits(const char *bits, char ret_text[DECIMAL_SIZE]);
 
 #endif

@@ -8,21 +8,24 @@
 
 #include <cmocka.h>
 
+#include "api/http/handlers.h"
+#include "api/http/request.h"
 #include "api/http/routes.h"
-#include "api/openapi.h"
 #include "daemon/base/mem.h"
 #include "daemon/jobs/problem.h"
 
 static json_t *load(void)
 {
-    char *text = openapi_render();
+    struct request r = { .method = "GET" };
     json_error_t error;
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    json_t *root;
+
+    openapi_get(&r);
+    root = json_loadb(r.reply.body, r.reply.length, JSON_REJECT_DUPLICATES, &error);
 
     if (!root) {
         fail_msg("openapi.json, line %d: %s", error.line, error.text);
     }
-    free(text);
     return root;
 }
 

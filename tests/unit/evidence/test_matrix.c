@@ -3,8 +3,7 @@
 
 #include <jansson.h>
 
-#include "api/render/matrix_json.h"
-#include "api/render/matrix_text.h"
+#include "api/render/matrix.h"
 
 static json_t *variant_json(const char *name, const char *must)
 {

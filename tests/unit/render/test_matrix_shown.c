@@ -3,8 +3,7 @@
 
 #include <jansson.h>
 
-#include "api/render/matrix_json.h"
-#include "api/render/matrix_text.h"
+#include "api/render/matrix.h"
 #include "daemon/base/text.h"
 
 static void fill_mixed(struct matrix *m)
