@@ -14,6 +14,20 @@ void case_keys_take(struct query *q, struct case_key *ret_key)
     ret_key->seed = (uint64_t)query_take_int(q);
 }
 
+/* The parameters ?1 to ?8: columns of a row in their order. */
+static void bind(struct query *q, const struct case_key *key, bool is_control,
+                 const char *no_control)
+{
+    query_bind_text(q, key->workload);
+    query_bind_int(q, key->version);
+    query_bind_text(q, key->variant);
+    query_bind_text(q, key->size);
+    query_bind_text(q, key->dtype);
+    query_bind_int(q, (int64_t)key->seed);
+    query_bind_int(q, is_control);
+    query_bind_text(q, no_control);
+}
+
 static enum err_code insert(struct tx *tx, const struct case_key *key, bool is_control,
                             const char *no_control, int64_t *ret_number, struct err *err)
 {
@@ -25,14 +39,7 @@ static enum err_code insert(struct tx *tx, const struct case_key *key, bool is_c
                 " ?8, ifnull((SELECT min(siblings) FROM case_key WHERE workload = ?1"
                 " AND version = ?2 AND size = ?4 AND dtype = ?5 AND seed = ?6),"
                 " (SELECT ifnull(max(number), 0) + 1 FROM case_key)))");
-    query_bind_text(&q, key->workload);
-    query_bind_int(&q, key->version);
-    query_bind_text(&q, key->variant);
-    query_bind_text(&q, key->size);
-    query_bind_text(&q, key->dtype);
-    query_bind_int(&q, (int64_t)key->seed);
-    query_bind_int(&q, is_control);
-    query_bind_text(&q, no_control);
+    bind(&q, key, is_control, no_control);
     if (query_run(&q, err) != ERR_OK) {
         return err->code;
     }
@@ -62,17 +69,10 @@ enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
 
     *ret_declared = false;
     query_begin(&q, tx,
-                "SELECT number, is_control <> ? OR no_control <> ? FROM case_key"
-                " WHERE workload = ? AND variant = ? AND size = ? AND dtype = ?"
-                " AND seed = ? AND version = ?");
-    query_bind_int(&q, is_control);
-    query_bind_text(&q, no_control);
-    query_bind_text(&q, key->workload);
-    query_bind_text(&q, key->variant);
-    query_bind_text(&q, key->size);
-    query_bind_text(&q, key->dtype);
-    query_bind_int(&q, (int64_t)key->seed);
-    query_bind_int(&q, key->version);
+                "SELECT number, is_control <> ?7 OR no_control <> ?8 FROM case_key"
+                " WHERE workload = ?1 AND version = ?2 AND variant = ?3 AND size = ?4"
+                " AND dtype = ?5 AND seed = ?6");
+    bind(&q, key, is_control, no_control);
     if (query_step(&q)) {
         known = true;
         *ret_number = query_take_int(&q);

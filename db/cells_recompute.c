@@ -1,3 +1,5 @@
+/* The second opinion on cells (cells_recompute of db/cells.h): the runs are summed up by
+ * SQL of its own, which shares nothing with cells_fold.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
