@@ -8,12 +8,13 @@
 #include "daemon/base/array.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/config/config.h"
 #include "daemon/jobs/case.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/stack_limits.h"
 #include "daemon/process/wire.h"
 
-enum { THREADS_MAX = 256, PROBE_LINES_MAX = 1000, PROBE_BYTES_MAX = 2 * 1024 * 1024 };
+enum { PROBE_LINES_MAX = 1000, PROBE_BYTES_MAX = 2 * 1024 * 1024 };
 
 char *stack_companion(const char *program)
 {
@@ -61,59 +62,9 @@ enum err_code stack_parse(struct stack *ret_stack, const char *text, struct err 
     return ERR_OK;
 }
 
-static enum err_code check_variables(const json_t *variables, struct err *err)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)variables, key, value)
-    {
-        if (!json_is_string(value) || key[0] == '\0' || strchr(key, '=')) {
-            return err_set(err, ERR_INVALID, "--stack-json: env: '%s' is no variable",
-                           key);
-        }
-    }
-    return ERR_OK;
-}
-
-static enum err_code read_json(struct stack *ret_stack, json_t *json, struct err *err)
-{
-    const char *name = NULL, *worker = NULL, *library_path = NULL;
-    json_t *variables = NULL;
-    int threads = 0;
-    json_error_t error;
-
-    if (json_unpack_ex(json, &error, JSON_STRICT, "{s:s,s?s,s?s,s?o,s?i}", "name", &name,
-                       "worker", &worker, "library_path", &library_path, "env",
-                       &variables, "threads", &threads) != 0) {
-        return err_set(err, ERR_INVALID, "--stack-json: %s", error.text);
-    }
-    if (variables && !json_is_object(variables)) {
-        return err_set(err, ERR_INVALID, "--stack-json: env is not an object");
-    }
-    if (check_variables(variables, err) != ERR_OK) {
-        return err->code;
-    }
-    if (name[0] == '\0' || threads < 0 || threads > THREADS_MAX) {
-        return err_set(err, ERR_INVALID, "--stack-json: %s",
-                       name[0] ? "threads is not in 1..256" : "the name is empty");
-    }
-    if (strlen(name) >= CASE_NAME_SIZE) {
-        return err_set(err, ERR_INVALID, "--stack-json: the name has more than %d bytes",
-                       CASE_NAME_SIZE - 1);
-    }
-    *ret_stack = (struct stack){
-        .name = xstrdup(name),
-        .worker = worker ? xstrdup(worker) : stack_companion("reprod-worker"),
-        .library_path = library_path ? xstrdup(library_path) : NULL,
-        .threads = threads,
-        .variables = json_incref(variables),
-    };
-    return ERR_OK;
-}
-
 enum err_code stack_parse_json(struct stack *ret_stack, const char *text, struct err *err)
 {
+    struct config_stack s;
     json_error_t error;
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     enum err_code rc;
@@ -121,7 +72,16 @@ enum err_code stack_parse_json(struct stack *ret_stack, const char *text, struct
     if (!json) {
         return err_set(err, ERR_INVALID, "--stack-json: %s", error.text);
     }
-    rc = read_json(ret_stack, json, err);
+    rc = config_read_stack(json, "--stack-json: ", &s, err);
+    if (rc == ERR_OK) {
+        *ret_stack = (struct stack){
+            .name = xstrdup(s.name),
+            .worker = s.worker ? xstrdup(s.worker) : stack_companion("reprod-worker"),
+            .library_path = s.library_path ? xstrdup(s.library_path) : NULL,
+            .threads = s.threads,
+            .variables = json_incref((json_t *)s.env),
+        };
+    }
     json_decref(json);
     return rc;
 }

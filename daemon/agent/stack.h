@@ -28,8 +28,7 @@ struct stack {
 /* "NAME=WORKER". */
 enum err_code stack_parse(struct stack *ret_stack, const char *text, struct err *err);
 
-/* {"name":…,"worker":…,"library_path":…,"env":{…},"threads":…}; all but the name may be
- * missing: the worker is then the one that comes with this executable. */
+/* A stack as a configuration has it (struct config_stack). */
 enum err_code stack_parse_json(struct stack *ret_stack, const char *text,
                                struct err *err);
 

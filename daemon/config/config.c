@@ -1,59 +1,21 @@
 #include "daemon/config/config.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/array.h"
+#include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
-#include "daemon/base/nearest.h"
-#include "daemon/config/config_workloads.h"
 #include "daemon/config/external.h"
-#include "daemon/evidence/catalogue.h"
 #include "daemon/evidence/recipe.h"
 #include "daemon/jobs/case.h"
 
-struct reader {
-    struct config *config;
-    const char *file;
-    struct err *err;
+enum {
+    THREADS_MAX = 256,
+    /* Each is handed to the agent as an argument, and in its hello with all others. */
+    WORKLOADS_MAX = 64,
+    WORKLOAD_BYTES_MAX = 16 * 1024
 };
-
-enum kind {
-    KIND_LISTEN,
-    KIND_TEXT,
-    KIND_BOOL,
-    KIND_INT,
-    KIND_STACKS,
-    KIND_HOSTS,
-    KIND_PATHS,
-    KIND_WORKLOADS
-};
-
-/* One row a setting: its key, what it holds, its bounds, where it goes. */
-struct setting {
-    const char *key;
-    enum kind kind;
-    int least, most;
-    size_t target; /* offset in struct config */
-};
-
-#define TARGET(field) offsetof(struct config, field)
-static const struct setting settings[] = {
-    { "listen", KIND_LISTEN, 0, 0, 0 },
-    { "data", KIND_TEXT, 0, 0, TARGET(data) },
-    { "survey", KIND_BOOL, 0, 0, TARGET(survey) },
-    { "stale_after_hours", KIND_INT, 0, 24 * 365 * 10, TARGET(stale_after_hours) },
-    { "connection_limit", KIND_INT, 8, 65536, TARGET(connection_limit) },
-    { "grace_ms", KIND_INT, 10, 600000, TARGET(grace_ms) },
-    { "stacks", KIND_STACKS, 0, 0, TARGET(stacks) },
-    { "hosts", KIND_HOSTS, 0, 0, TARGET(hosts) },
-    { "profiles", KIND_PATHS, 0, 0, TARGET(profiles) },
-    { "gpu_reports", KIND_PATHS, 0, 0, TARGET(gpu_reports) },
-    { "workloads", KIND_WORKLOADS, 0, 0, TARGET(workloads) },
-};
-enum { SETTING_COUNT = COUNT_OF(settings) };
 
 void config_init(struct config *config)
 {
@@ -113,235 +75,214 @@ enum err_code config_set_listen(struct config *config, const char *text, struct 
     return ERR_OK;
 }
 
-static enum err_code fail(struct reader *r, const char *pointer, const char *reason)
-{
-    return err_set(r->err, ERR_INVALID, "%s: /%s: %s", r->file, pointer, reason);
-}
-
-static bool is_text(const json_t *value)
-{
-    return json_is_string(value) && json_string_length(value) > 0 &&
-           strlen(json_string_value(value)) == json_string_length(value);
-}
-
 static const char *look_up(void *arg, const char *name)
 {
-    return json_string_value(json_object_get(arg, name));
+    return in_text(arg, name);
 }
 
-/* Texts only, and no recipe that would not do what it seems to. */
-static enum err_code check_env(struct reader *r, size_t index, json_t *env)
+/* No name that no process can have, and no recipe that would not do what it seems to. */
+static void check_env(struct in_reader *r, const json_t *env)
 {
     struct recipes recipes;
     struct recipe_refusal refusal;
-    char pointer[128];
-    const char *key;
+    const char *name;
     json_t *value;
 
-    json_object_foreach(env, key, value)
+    json_object_foreach((json_t *)env, name, value)
     {
-        if (!json_is_string(value)) {
-            snprintf(pointer, sizeof pointer, "stacks/%zu/env/%.64s", index, key);
-            return fail(r, pointer, "must be a text");
+        if (name[0] == '\0' || strchr(name, '=')) {
+            in_refuse(r, name, "is no name of a variable");
         }
     }
-    if (!recipe_read(look_up, env, &recipes, &refusal)) {
-        snprintf(pointer, sizeof pointer, "stacks/%zu/env/%s", index, refusal.variable);
-        return fail(r, pointer, refusal.reason);
+    if (!recipe_read(look_up, (void *)env, &recipes, &refusal)) {
+        in_refuse(r, refusal.variable, "%s", refusal.reason);
     }
+}
+
+static void check_stack_name(struct in_reader *r, const json_t *name)
+{
+    if (external_stack_is(json_string_value(name))) {
+        in_refuse(r, NULL, "is the name of the stack of external workloads");
+    }
+}
+
+static const struct in_member a_text = { .kind = IN_TEXT };
+
+static const struct in_member stack_members[] = {
+    { "name", IN_TEXT, IN_AT(struct config_stack, name), .least = 1,
+      .most = CASE_NAME_SIZE - 1, .check = check_stack_name },
+    { "worker", IN_TEXT, IN_AT(struct config_stack, worker), IN_OPTIONAL, .least = 1 },
+    { "library_path", IN_TEXT, IN_AT(struct config_stack, library_path), IN_OPTIONAL,
+      .least = 1 },
+    { "env", IN_OBJECT, IN_AT(struct config_stack, env), IN_OPTIONAL, .item = &a_text,
+      .check = check_env },
+    { "threads", IN_INT, IN_AT(struct config_stack, threads), IN_OPTIONAL, .least = 1,
+      .most = THREADS_MAX },
+};
+static const struct in_shape stack_shape =
+    IN_SHAPE(stack_members, "a stack has no member");
+static const struct in_member a_stack = { .kind = IN_OBJECT, .shape = &stack_shape };
+
+static const struct in_member host_members[] = {
+    { "name", IN_TEXT, .least = 1, .most = CASE_TITLE_SIZE - 1 },
+    { "launch", IN_ARRAY, .least = 1, .item = &a_text,
+      .wanted = "must be [program, argument, ...]" },
+};
+static const struct in_shape host_shape = IN_SHAPE(host_members, "a host has no member");
+static const struct in_member a_host = { .kind = IN_OBJECT, .shape = &host_shape };
+
+static const struct in_member a_path = { .kind = IN_TEXT,
+                                         .least = 1,
+                                         .wanted = "must be the path of a file" };
+
+/* What a file holds; texts and JSON are borrowed from it. */
+struct settings {
+    const char *listen, *data;
+    bool survey;
+    int stale_after_hours, connection_limit, grace_ms;
+    const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads;
+};
+
+/* One row a setting. */
+static const struct in_member settings_members[] = {
+    { "listen", IN_TEXT, IN_AT(struct settings, listen), IN_OPTIONAL,
+      .wanted = "must be a text, ADDRESS:PORT" },
+    { "data", IN_TEXT, IN_AT(struct settings, data), IN_OPTIONAL, .least = 1 },
+    { "survey", IN_BOOL, IN_AT(struct settings, survey), IN_OPTIONAL },
+    { "stale_after_hours", IN_INT, IN_AT(struct settings, stale_after_hours), IN_OPTIONAL,
+      .least = 0, .most = 24 * 365 * 10 },
+    { "connection_limit", IN_INT, IN_AT(struct settings, connection_limit), IN_OPTIONAL,
+      .least = 8, .most = 65536 },
+    { "grace_ms", IN_INT, IN_AT(struct settings, grace_ms), IN_OPTIONAL, .least = 10,
+      .most = 600000 },
+    { "stacks", IN_ARRAY, IN_AT(struct settings, stacks), IN_OPTIONAL, .item = &a_stack },
+    { "hosts", IN_ARRAY, IN_AT(struct settings, hosts), IN_OPTIONAL, .item = &a_host },
+    { "profiles", IN_ARRAY, IN_AT(struct settings, profiles), IN_OPTIONAL,
+      .item = &a_path },
+    { "gpu_reports", IN_ARRAY, IN_AT(struct settings, gpu_reports), IN_OPTIONAL,
+      .item = &a_path },
+    { "workloads", IN_ARRAY, IN_AT(struct settings, workloads), IN_OPTIONAL,
+      .most = WORKLOADS_MAX },
+};
+static const struct in_shape settings_shape =
+    IN_SHAPE(settings_members, "there is no setting");
+
+enum err_code config_read_stack(const json_t *json, const char *where,
+                                struct config_stack *ret_stack, struct err *err)
+{
+    *ret_stack = (struct config_stack){ 0 };
+    return in_read_file(&stack_shape, json, where, ret_stack, err);
+}
+
+/* Commands run where the file lies, unless they say otherwise.  Caller frees. */
+static char *folder_of(const char *file)
+{
+    char *path = realpath(file, NULL);
+    char *slash = path ? strrchr(path, '/') : NULL;
+
+    if (slash) {
+        slash[slash == path] = '\0';
+    }
+    return path;
+}
+
+static enum err_code add_workload(json_t *list, json_t *workload, const char *where,
+                                  const char *folder, struct err *err)
+{
+    if (json_dumpb(workload, NULL, 0, JSON_COMPACT) > WORKLOAD_BYTES_MAX) {
+        return err_set(err, ERR_INVALID, "%s: is longer than %d bytes", where,
+                       WORKLOAD_BYTES_MAX);
+    }
+    if (external_complete(workload, where, folder, err) != ERR_OK) {
+        return err->code;
+    }
+    if (external_find(list, in_text(workload, "name"), in_text(workload, "backend"))) {
+        return err_set(err, ERR_INVALID, "%s/name: '%s' is there already", where,
+                       in_text(workload, "name"));
+    }
+    json_array_append(list, workload);
     return ERR_OK;
 }
 
-/* The name of OWNER, which stands at POINTER, is kept whole in SIZE bytes. */
-static enum err_code check_name(struct reader *r, const char *pointer,
-                                const json_t *owner, size_t size)
+/* Caller frees with json_decref; the error is set if one of them is wrong. */
+static json_t *complete_workloads(const char *file, const json_t *workloads,
+                                  struct err *err)
 {
-    char name[80];
-    char problem[64];
-
-    if (json_string_length(json_object_get(owner, "name")) < size) {
-        return ERR_OK;
-    }
-    snprintf(name, sizeof name, "%s/name", pointer);
-    snprintf(problem, sizeof problem, "has more than %zu bytes", size - 1);
-    return fail(r, name, problem);
-}
-
-static enum err_code check_stack(struct reader *r, size_t index, json_t *stack)
-{
-    char pointer[64];
-    const char *key;
-    json_t *value;
-
-    snprintf(pointer, sizeof pointer, "stacks/%zu", index);
-    if (!json_is_object(stack) || !is_text(json_object_get(stack, "name"))) {
-        return fail(r, pointer, "must be an object with a name");
-    }
-    if (check_name(r, pointer, stack, CASE_NAME_SIZE) != ERR_OK) {
-        return r->err->code;
-    }
-    json_object_foreach(stack, key, value)
-    {
-        bool right = (strcmp(key, "name") == 0 || strcmp(key, "worker") == 0 ||
-                      strcmp(key, "library_path") == 0)
-                         ? is_text(value)
-                     : strcmp(key, "env") == 0 ? json_is_object(value)
-                     : strcmp(key, "threads") == 0
-                         ? json_is_integer(value) && json_integer_value(value) >= 1 &&
-                               json_integer_value(value) <= 256
-                         : false;
-
-        if (!right) {
-            snprintf(pointer, sizeof pointer, "stacks/%zu/%.32s", index, key);
-            return fail(
-                r, pointer,
-                "expected name, worker, library_path (texts), env (object) or threads "
-                "(1..256)");
-        }
-    }
-    if (external_stack_is(json_string_value(json_object_get(stack, "name")))) {
-        snprintf(pointer, sizeof pointer, "stacks/%zu/name", index);
-        return fail(r, pointer, "is the name of the stack of external workloads");
-    }
-    return check_env(r, index, json_object_get(stack, "env"));
-}
-
-static enum err_code check_host(struct reader *r, size_t index, json_t *host)
-{
-    char pointer[64];
-    json_t *launch = json_object_get(host, "launch");
+    json_t *list = json_array();
+    char *folder = folder_of(file);
     size_t i;
-    json_t *word;
+    json_t *workload;
 
-    snprintf(pointer, sizeof pointer, "hosts/%zu", index);
-    if (!json_is_object(host) || !is_text(json_object_get(host, "name")) ||
-        json_array_size(launch) < 1 || json_object_size(host) != 2) {
-        return fail(r, pointer,
-                    "must be {\"name\": text, \"launch\": [program, argument, ...]}");
-    }
-    json_array_foreach(launch, i, word)
+    json_array_foreach((json_t *)workloads, i, workload)
     {
-        if (!json_is_string(word)) {
-            return fail(r, pointer, "launch must be texts only");
+        char *where = xasprintf("%s: /workloads/%zu", file, i);
+
+        if (err->code == ERR_OK) {
+            add_workload(list, workload, where, folder, err);
         }
+        free(where);
     }
-    return check_name(r, pointer, host, CASE_TITLE_SIZE);
+    free(folder);
+    return list;
 }
 
-static enum err_code check_path(struct reader *r, const char *key, size_t index,
-                                const json_t *path)
+static void take_array(json_t **target, const json_t *array)
 {
-    char pointer[64];
-
-    if (!is_text(path)) {
-        snprintf(pointer, sizeof pointer, "%s/%zu", key, index);
-        return fail(r, pointer, "must be the path of a file");
+    if (array) {
+        json_decref(*target);
+        *target = json_incref((json_t *)array);
     }
-    return ERR_OK;
 }
 
-static enum err_code read_array(struct reader *r, const struct setting *s, json_t *value)
+static void take(struct config *config, const struct settings *s)
 {
-    json_t **target = (json_t **)((char *)r->config + s->target);
-    size_t i;
-    json_t *item;
-
-    if (!json_is_array(value)) {
-        return fail(r, s->key, "must be an array");
+    if (s->data) {
+        free(config->data);
+        config->data = xstrdup(s->data);
     }
-    json_array_foreach(value, i, item)
-    {
-        enum err_code code = s->kind == KIND_STACKS  ? check_stack(r, i, item)
-                             : s->kind == KIND_HOSTS ? check_host(r, i, item)
-                                                     : check_path(r, s->key, i, item);
-
-        if (code != ERR_OK) {
-            return code;
-        }
-    }
-    json_decref(*target);
-    *target = json_incref(value);
-    return ERR_OK;
+    config->survey = s->survey;
+    config->stale_after_hours = s->stale_after_hours;
+    config->connection_limit = s->connection_limit;
+    config->grace_ms = s->grace_ms;
+    take_array(&config->stacks, s->stacks);
+    take_array(&config->hosts, s->hosts);
+    take_array(&config->profiles, s->profiles);
+    take_array(&config->gpu_reports, s->gpu_reports);
+    take_array(&config->workloads, s->workloads);
 }
 
-static enum err_code read_int(struct reader *r, const struct setting *s, json_t *value)
+static enum err_code read_settings(struct config *config, const char *file,
+                                   const json_t *json, struct err *err)
 {
-    json_int_t number = json_integer_value(value);
-    char reason[80];
+    struct settings settings = { .survey = config->survey,
+                                 .stale_after_hours = config->stale_after_hours,
+                                 .connection_limit = config->connection_limit,
+                                 .grace_ms = config->grace_ms };
+    char *where = xasprintf("%s: ", file);
+    json_t *workloads;
 
-    if (!json_is_integer(value) || number < s->least || number > s->most) {
-        snprintf(reason, sizeof reason, "must be a whole number from %d to %d", s->least,
-                 s->most);
-        return fail(r, s->key, reason);
+    in_read_file(&settings_shape, json, where, &settings, err);
+    free(where);
+    if (err->code == ERR_OK && settings.listen &&
+        config_set_listen(config, settings.listen, err) != ERR_OK) {
+        err_wrap(err, "%s: /listen", file);
     }
-    *(int *)((char *)r->config + s->target) = (int)number;
-    return ERR_OK;
-}
-
-static enum err_code read_text(struct reader *r, const struct setting *s, json_t *value)
-{
-    char **target = (char **)((char *)r->config + s->target);
-
-    if (!is_text(value)) {
-        return fail(r, s->key, "must be a text that is not empty");
+    if (err->code != ERR_OK) {
+        return err->code;
     }
-    free(*target);
-    *target = xstrdup(json_string_value(value));
-    return ERR_OK;
-}
-
-static enum err_code read_setting(struct reader *r, const struct setting *s,
-                                  json_t *value)
-{
-    switch (s->kind) {
-    case KIND_LISTEN:
-        if (!is_text(value)) {
-            return fail(r, s->key, "must be a text, ADDRESS:PORT");
-        }
-        return config_set_listen(r->config, json_string_value(value), r->err) == ERR_OK
-                   ? ERR_OK
-                   : err_wrap(r->err, "%s: /%s", r->file, s->key);
-    case KIND_TEXT:
-        return read_text(r, s, value);
-    case KIND_BOOL:
-        if (!json_is_boolean(value)) {
-            return fail(r, s->key, "must be true or false");
-        }
-        *(bool *)((char *)r->config + s->target) = json_is_true(value);
-        return ERR_OK;
-    case KIND_INT:
-        return read_int(r, s, value);
-    case KIND_STACKS:
-    case KIND_HOSTS:
-    case KIND_PATHS:
-        break;
-    case KIND_WORKLOADS:
-        return config_read_workloads(r->file, value, &r->config->workloads, r->err);
+    workloads = complete_workloads(file, settings.workloads, err);
+    if (err->code == ERR_OK) {
+        settings.workloads = settings.workloads ? workloads : NULL;
+        take(config, &settings);
     }
-    return read_array(r, s, value);
-}
-
-static enum err_code unknown_key(struct reader *r, const char *key)
-{
-    const char *keys[SETTING_COUNT];
-    const char *nearest;
-
-    for (int i = 0; i < SETTING_COUNT; i++) {
-        keys[i] = settings[i].key;
-    }
-    nearest = nearest_name(key, keys, SETTING_COUNT);
-    return err_set(r->err, ERR_INVALID, "%s: /%.64s: no such setting%s%s%s", r->file, key,
-                   nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                   nearest ? "'?" : "");
+    json_decref(workloads);
+    return err->code;
 }
 
 enum err_code config_read(struct config *config, const char *file, struct err *err)
 {
-    struct reader r = { config, file, err };
     json_error_t where;
     json_t *json = json_load_file(file, JSON_REJECT_DUPLICATES, &where);
-    const char *key;
-    json_t *value;
 
     err->code = ERR_OK;
     if (!json) {
@@ -349,24 +290,10 @@ enum err_code config_read(struct config *config, const char *file, struct err *e
                               : err_set(err, ERR_INVALID, "%s: line %d column %d: %s",
                                         file, where.line, where.column, where.text);
     }
-    if (!json_is_object(json)) {
+    if (json_is_object(json)) {
+        read_settings(config, file, json, err);
+    } else {
         err_set(err, ERR_INVALID, "%s: must be a JSON object", file);
-    }
-    json_object_foreach(json, key, value)
-    {
-        int i = 0;
-
-        while (i < SETTING_COUNT && strcmp(settings[i].key, key) != 0) {
-            i++;
-        }
-        if (i == SETTING_COUNT) {
-            unknown_key(&r, key);
-        } else {
-            read_setting(&r, &settings[i], value);
-        }
-        if (err->code != ERR_OK) {
-            break;
-        }
     }
     json_decref(json);
     return err->code;

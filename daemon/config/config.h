@@ -21,8 +21,7 @@ struct config {
     json_t *profiles; /* array of paths of further profile tables */
     json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */
     json_t *hosts;       /* array of {"name","launch":[argv]}; empty: this host */
-    json_t
-        *workloads; /* array of complete external workloads (daemon/config/external.h) */
+    json_t *workloads;   /* array of complete ones (daemon/config/external.h) */
 };
 
 void config_init(struct config *config); /* the defaults */
@@ -31,6 +30,20 @@ void config_release(struct config *config);
 /* Reads FILE over what CONFIG has.  ERR_INVALID or ERR_IO: the message names the file,
  * the key as JSON pointer, and the reason. */
 enum err_code config_read(struct config *config, const char *file, struct err *err);
+
+/* A stack of a configuration; texts and JSON are borrowed from it. */
+struct config_stack {
+    const char *name;
+    const char *worker;       /* NULL: the one that comes with this executable */
+    const char *library_path; /* NULL: the system's */
+    const json_t *env;        /* object of texts; NULL: none */
+    int threads;              /* 0: it says nothing */
+};
+
+/* Reads one stack as an array of them has it.  ERR_INVALID: the message begins with WHERE
+ * and the member as JSON pointer. */
+enum err_code config_read_stack(const json_t *json, const char *where,
+                                struct config_stack *ret_stack, struct err *err);
 
 /* Sets address and port from "ADDRESS:PORT", "[ADDRESS]:PORT" or "PORT". */
 enum err_code config_set_listen(struct config *config, const char *text, struct err *err);

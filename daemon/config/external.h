@@ -43,13 +43,8 @@ json_t *external_variant(const json_t *workload, const char *name);
  * object of texts and nulls; caller frees with json_decref. */
 json_t *external_variant_variables(const json_t *variant);
 
-/* Whether a run of WORKLOAD has NAME from its variant or its seed: then it belongs to the
- * case and is no fact of the environment. */
+/* Whether the variant or the seed of a run of WORKLOAD decides variable NAME: then it
+ * belongs to the case and is no fact of the environment. */
 bool external_varies_variable(const json_t *workload, const char *name);
-
-/* Refuses variables that would not do what they seem to (daemon/evidence/recipe.h),
- * that the agent sets itself, or that are no variables.  ERR_INVALID: the message begins
- * with the name of the variable. */
-enum err_code external_check_variables(const json_t *variables, struct err *err);
 
 #endif
