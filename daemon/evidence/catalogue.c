@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 
 struct catalogue {
@@ -39,6 +40,54 @@ void catalogue_free(struct catalogue *c)
     free(c);
 }
 
+#define TEXT(type, key, field)                                                           \
+    {                                                                                    \
+        (key), IN_TEXT, IN_AT(struct catalogue_##type, field)                            \
+    }
+#define TEXT_IF_ANY(type, key, field)                                                    \
+    {                                                                                    \
+        (key), IN_TEXT, IN_AT(struct catalogue_##type, field),                           \
+            .flags = IN_OPTIONAL | IN_NULLABLE                                           \
+    }
+
+static const struct in_member of_variant[] = {
+    TEXT(variant, "name", name),
+    TEXT(variant, "summary", summary),
+    TEXT(variant, "models", models),
+    TEXT(variant, "algorithm", algorithm),
+    TEXT_IF_ANY(variant, "claim", claim),
+    { "control", IN_BOOL, IN_AT(struct catalogue_variant, control) },
+    { "equals", IN_TEXT, IN_AT(struct catalogue_variant, equals), .flags = IN_OPTIONAL },
+    { "differs", IN_TEXT, IN_AT(struct catalogue_variant, differs),
+      .flags = IN_OPTIONAL },
+};
+static const struct in_shape variant_shape = IN_SHAPE(of_variant, NULL);
+
+static const struct in_member of_size[] = {
+    TEXT(size, "name", name),
+    TEXT(size, "description", description),
+};
+static const struct in_shape size_shape = IN_SHAPE(of_size, NULL);
+
+static const struct in_member a_variant = { .kind = IN_OBJECT, .shape = &variant_shape };
+static const struct in_member a_size = { .kind = IN_OBJECT, .shape = &size_shape };
+static const struct in_member a_dtype = { .kind = IN_TEXT };
+
+static const struct in_member of_workload[] = {
+    TEXT(workload, "workload", name),
+    { "version", IN_INT, IN_AT(struct catalogue_workload, version) },
+    TEXT(workload, "backend", backend),
+    TEXT(workload, "title", title),
+    TEXT(workload, "summary", summary),
+    { "variants", IN_ARRAY, .least = 1, .item = &a_variant },
+    { "sizes", IN_ARRAY, .least = 1, .item = &a_size },
+    { "dtypes", IN_ARRAY, .least = 1, .item = &a_dtype },
+    TEXT(workload, "weight_sum", weight_sum),
+    TEXT_IF_ANY(workload, "loss", loss),
+    TEXT_IF_ANY(workload, "no_control", no_control),
+};
+static const struct in_shape workload_shape = IN_SHAPE(of_workload, NULL);
+
 /* Whether what V must equal or differ from is another variant of W, if it is anything. */
 static bool relates(const struct catalogue_workload *w, const struct catalogue_variant *v)
 {
@@ -48,106 +97,55 @@ static bool relates(const struct catalogue_workload *w, const struct catalogue_v
                       catalogue_variant(w, other));
 }
 
-static int parse_variants(json_t *array, struct catalogue_workload *w)
+/* OBJECT has the shape of a workload. */
+static void take_lists(const json_t *object, struct catalogue_workload *w)
 {
-    struct catalogue_variant *variants =
-        xcalloc(json_array_size(array), sizeof *variants);
-    size_t i;
-    json_t *item;
+    const json_t *variant_list = json_object_get(object, "variants");
+    const json_t *size_list = json_object_get(object, "sizes");
+    const json_t *dtype_list = json_object_get(object, "dtypes");
+    struct catalogue_variant *variants;
+    struct catalogue_size *sizes;
+    const char **dtypes;
+    struct err err;
 
-    w->variants = variants;
-    w->variant_count = (int)json_array_size(array);
-    json_array_foreach(array, i, item)
-    {
-        struct catalogue_variant *v = &variants[i];
-        int control;
-
-        if (json_unpack(item, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s}", "name", &v->name,
-                        "summary", &v->summary, "models", &v->models, "algorithm",
-                        &v->algorithm, "control", &control, "equals", &v->equals,
-                        "differs", &v->differs) != 0) {
-            return -1;
-        }
-        v->claim = json_string_value(json_object_get(item, "claim"));
-        v->control = control;
+    w->variant_count = (int)json_array_size(variant_list);
+    w->size_count = (int)json_array_size(size_list);
+    w->dtype_count = (int)json_array_size(dtype_list);
+    w->variants = variants = xcalloc((size_t)w->variant_count, sizeof *variants);
+    w->sizes = sizes = xcalloc((size_t)w->size_count, sizeof *sizes);
+    w->dtypes = dtypes = xcalloc((size_t)w->dtype_count, sizeof *dtypes);
+    for (int i = 0; i < w->variant_count; i++) {
+        in_read_wire(&variant_shape, json_array_get(variant_list, (size_t)i),
+                     &variants[i], &err);
     }
-    for (int v = 0; v < w->variant_count; v++) {
-        if (!relates(w, &variants[v])) {
-            return -1;
-        }
+    for (int i = 0; i < w->size_count; i++) {
+        in_read_wire(&size_shape, json_array_get(size_list, (size_t)i), &sizes[i], &err);
     }
-    return w->variant_count > 0 ? 0 : -1;
-}
-
-static int parse_sizes(json_t *array, struct catalogue_workload *w)
-{
-    struct catalogue_size *sizes = xcalloc(json_array_size(array), sizeof *sizes);
-    size_t i;
-    json_t *item;
-
-    w->sizes = sizes;
-    w->size_count = (int)json_array_size(array);
-    json_array_foreach(array, i, item)
-    {
-        if (json_unpack(item, "{s:s, s:s}", "name", &sizes[i].name, "description",
-                        &sizes[i].description) != 0) {
-            return -1;
-        }
+    for (int i = 0; i < w->dtype_count; i++) {
+        dtypes[i] = json_string_value(json_array_get(dtype_list, (size_t)i));
     }
-    return w->size_count > 0 ? 0 : -1;
-}
-
-static int parse_dtypes(json_t *array, struct catalogue_workload *w)
-{
-    const char **dtypes = xcalloc(json_array_size(array), sizeof *dtypes);
-    size_t i;
-    json_t *item;
-
-    w->dtypes = dtypes;
-    w->dtype_count = (int)json_array_size(array);
-    json_array_foreach(array, i, item)
-    {
-        dtypes[i] = json_string_value(item);
-        if (!dtypes[i]) {
-            return -1;
-        }
-    }
-    return w->dtype_count > 0 ? 0 : -1;
 }
 
 /* Fills W with pointers into OBJECT.  On failure W is still to be released. */
-static enum err_code parse_workload(json_t *object, size_t index,
+static enum err_code parse_workload(const json_t *object, size_t index,
                                     struct catalogue_workload *w, struct err *err)
 {
-    json_t *variants;
-    json_t *sizes;
-    json_t *dtypes;
-    json_error_t where;
+    struct err wrong;
 
-    if (json_unpack_ex(object, &where, 0, "{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:s}",
-                       "workload", &w->name, "version", &w->version, "backend",
-                       &w->backend, "title", &w->title, "summary", &w->summary,
-                       "variants", &variants, "sizes", &sizes, "dtypes", &dtypes,
-                       "weight_sum", &w->weight_sum) != 0) {
-        return err_set(err, ERR_PROTOCOL, "catalogue: /%zu: %s", index, where.text);
+    if (in_read_wire(&workload_shape, object, w, &wrong) != ERR_OK) {
+        return err_set(err, ERR_PROTOCOL, "catalogue: /%zu/%s", index, wrong.message);
     }
-    w->loss = json_string_value(json_object_get(object, "loss"));
-    w->no_control = json_string_value(json_object_get(object, "no_control"));
     w->surveyed = !json_is_false(json_object_get(object, "survey"));
-    w->timeout_seconds =
-        (int)json_integer_value(json_object_get(object, "timeout_seconds"));
+    w->timeout_seconds = (int)in_int(object, "timeout_seconds");
     w->json = object;
-    if (parse_variants(variants, w) != 0) {
-        return err_set(err, ERR_PROTOCOL, "catalogue: /%zu/variants of %s is malformed",
-                       index, w->name);
-    }
-    if (parse_sizes(sizes, w) != 0) {
-        return err_set(err, ERR_PROTOCOL, "catalogue: /%zu/sizes of %s is malformed",
-                       index, w->name);
-    }
-    if (parse_dtypes(dtypes, w) != 0) {
-        return err_set(err, ERR_PROTOCOL, "catalogue: /%zu/dtypes of %s is malformed",
-                       index, w->name);
+    take_lists(object, w);
+    for (int v = 0; v < w->variant_count; v++) {
+        if (!relates(w, &w->variants[v])) {
+            return err_set(err, ERR_PROTOCOL,
+                           "catalogue: /%zu/variants/%d must equal or differ from one "
+                           "other variant of %s",
+                           index, v, w->name);
+        }
     }
     return ERR_OK;
 }

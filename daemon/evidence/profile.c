@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
+#include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
-#include "daemon/evidence/profile_shape.h"
 
 /* A parsed table keeps its JSON: every text of it points in there. */
 struct owned_table {
@@ -13,24 +14,96 @@ struct owned_table {
     char *file;
 };
 
-/* Names of recipes: those every row of the column names, and those only some rows do. */
-struct column_recipes {
-    json_t *all, *extra; /* arrays; extra is NULL where there are none */
-};
-
 struct parser {
     const char *file;
     struct profile_table *table;
-    const struct column_recipes *column_recipes; /* one a column */
+    const json_t *columns; /* as the file has them */
     struct err *err;
 };
 
-static struct profile_cell *allocate_cells(int count)
+#define TEXT(name)                                                                       \
+    {                                                                                    \
+        .key = (name), .kind = IN_TEXT                                                   \
+    }
+#define NOT_A_MEMBER "there is no member"
+
+static const struct in_member a_text = { .kind = IN_TEXT };
+
+static const struct in_member of_recipe[] = { TEXT("name"), TEXT("title") };
+static const struct in_shape recipe_shape = IN_SHAPE(of_recipe, NOT_A_MEMBER);
+static const struct in_member a_recipe = { .kind = IN_OBJECT, .shape = &recipe_shape };
+
+static const struct in_member of_column[] = {
+    TEXT("id"),
+    TEXT("title"),
+    { "recipes", IN_ARRAY, .least = 1, .most = PROFILE_RECIPES_MAX - 1, .item = &a_text },
+    { "extra_recipes", IN_ARRAY, .flags = IN_OPTIONAL, .item = &a_text },
+};
+static const struct in_shape column_shape = IN_SHAPE(of_column, NOT_A_MEMBER);
+static const struct in_member a_column = { .kind = IN_OBJECT, .shape = &column_shape };
+
+static const struct in_member of_table[] = {
+    TEXT("table"),
+    TEXT("title"),
+    TEXT("source"),
+    { "recipes", IN_ARRAY, .least = 1, .item = &a_recipe },
+    { "columns", IN_ARRAY, .least = 1, .item = &a_column },
+    { "rows", IN_ARRAY, .least = 1 },
+};
+static const struct in_shape table_shape = IN_SHAPE(of_table, NOT_A_MEMBER);
+
+static const struct in_member of_cell[] = {
+    { "variants", IN_OBJECT, .item = &a_text },
+    { "documented", IN_TEXT, .flags = IN_OPTIONAL },
+    { "note", IN_TEXT, .flags = IN_OPTIONAL },
+};
+static const struct in_shape cell_shape = IN_SHAPE(of_cell, NOT_A_MEMBER);
+
+/* The rows of JSON: their cells are those of the table's columns. */
+static enum err_code check_rows(const struct parser *p, const json_t *json,
+                                const char *where)
 {
-    return xcalloc((size_t)count, sizeof(struct profile_cell));
+    int count = p->table->column_count;
+    struct in_member *of_cells = xcalloc((size_t)count, sizeof *of_cells);
+    const struct in_shape cells_shape = { of_cells, count, "this table has no column" };
+    const struct in_member of_row[] = { TEXT("workload"),
+                                        TEXT("title"),
+                                        { "cells", IN_OBJECT, .shape = &cells_shape } };
+    const struct in_shape row_shape = IN_SHAPE(of_row, NOT_A_MEMBER);
+    const struct in_member a_row = { .kind = IN_OBJECT, .shape = &row_shape };
+    const struct in_member rows = { "rows", IN_ARRAY, .item = &a_row };
+    const struct in_shape rows_shape = { &rows, 1, NULL };
+    enum err_code code;
+
+    for (int i = 0; i < count; i++) {
+        of_cells[i] = (struct in_member){ .key = p->table->columns[i].id,
+                                          .kind = IN_OBJECT,
+                                          .flags = IN_OPTIONAL,
+                                          .shape = &cell_shape };
+    }
+    code = in_read_file(&rows_shape, json, where, NULL, p->err);
+    free(of_cells);
+    return code;
 }
 
-static enum err_code parse_recipes(struct parser *p, json_t *array)
+/* No two objects of the LIST called NAME have the same KEY. */
+static enum err_code check_distinct(const struct parser *p, const json_t *list,
+                                    const char *name, const char *key)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = in_text(json_array_get(list, i), key);
+
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(in_text(json_array_get(list, j), key), text) == 0) {
+                return err_set(p->err, ERR_INVALID, "%s: /%s/%zu/%s: '%s' stands twice",
+                               p->file, name, i, key, text);
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code parse_recipes(struct parser *p, const json_t *array)
 {
     struct profile_recipe *recipes = xcalloc(json_array_size(array), sizeof *recipes);
     size_t i;
@@ -38,20 +111,17 @@ static enum err_code parse_recipes(struct parser *p, json_t *array)
 
     p->table->recipes = recipes;
     p->table->recipe_count = (int)json_array_size(array);
-    json_array_foreach(array, i, item)
+    json_array_foreach((json_t *)array, i, item)
     {
-        if (json_unpack(item, "{s:s, s:s}", "name", &recipes[i].name, "title",
-                        &recipes[i].title) != 0) {
-            return err_set(p->err, ERR_INVALID, "%s: /recipes/%zu: needs name and title",
-                           p->file, i);
-        }
+        recipes[i] =
+            (struct profile_recipe){ in_text(item, "name"), in_text(item, "title") };
         if (strcmp(recipes[i].name, "none") == 0) {
             return err_set(p->err, ERR_INVALID,
                            "%s: /recipes/%zu/name: 'none' is the framework as it comes",
                            p->file, i);
         }
     }
-    return ERR_OK;
+    return check_distinct(p, array, "recipes", "name");
 }
 
 static bool has_recipe(const struct profile_table *table, const char *name)
@@ -65,14 +135,14 @@ static bool has_recipe(const struct profile_table *table, const char *name)
 }
 
 static enum err_code check_recipe_names(struct parser *p, size_t column,
-                                        const char *field, json_t *names)
+                                        const char *field, const json_t *names)
 {
     size_t i;
     json_t *name;
 
-    json_array_foreach(names, i, name)
+    json_array_foreach((json_t *)names, i, name)
     {
-        if (!json_is_string(name) || !has_recipe(p->table, json_string_value(name))) {
+        if (!has_recipe(p->table, json_string_value(name))) {
             return err_set(p->err, ERR_INVALID,
                            "%s: /columns/%zu/%s/%zu: not a recipe of this table", p->file,
                            column, field, i);
@@ -88,45 +158,40 @@ static enum err_code check_recipe_names(struct parser *p, size_t column,
     return ERR_OK;
 }
 
-static enum err_code parse_columns(struct parser *p, json_t *array,
-                                   struct column_recipes *recipes)
+static enum err_code parse_columns(struct parser *p, const json_t *array)
 {
     struct profile_column *columns = xcalloc(json_array_size(array), sizeof *columns);
     size_t i;
     json_t *item;
 
+    p->columns = array;
     p->table->columns = columns;
     p->table->column_count = (int)json_array_size(array);
-    json_array_foreach(array, i, item)
+    json_array_foreach((json_t *)array, i, item)
     {
-        struct column_recipes *r = &recipes[i];
+        const json_t *all = json_object_get(item, "recipes");
+        const json_t *extra = json_object_get(item, "extra_recipes");
 
-        if (json_unpack(item, "{s:s, s:s, s:o, s?o}", "id", &columns[i].id, "title",
-                        &columns[i].title, "recipes", &r->all, "extra_recipes",
-                        &r->extra) != 0 ||
-            json_array_size(r->all) < 1 ||
-            json_array_size(r->all) + json_array_size(r->extra) >= PROFILE_RECIPES_MAX) {
+        columns[i] =
+            (struct profile_column){ in_text(item, "id"), in_text(item, "title") };
+        if (json_array_size(all) + json_array_size(extra) >= PROFILE_RECIPES_MAX) {
             return err_set(p->err, ERR_INVALID,
-                           "%s: /columns/%zu: needs id, title and 1 to %d recipes",
-                           p->file, i, PROFILE_RECIPES_MAX - 1);
+                           "%s: /columns/%zu: has more than %d recipes", p->file, i,
+                           PROFILE_RECIPES_MAX - 1);
         }
-        if (r->extra && !json_is_array(r->extra)) {
-            return err_set(p->err, ERR_INVALID,
-                           "%s: /columns/%zu/extra_recipes: must be a list", p->file, i);
-        }
-        if (check_recipe_names(p, i, "recipes", r->all) != ERR_OK ||
-            check_recipe_names(p, i, "extra_recipes", r->extra) != ERR_OK) {
+        if (check_recipe_names(p, i, "recipes", all) != ERR_OK ||
+            check_recipe_names(p, i, "extra_recipes", extra) != ERR_OK) {
             return p->err->code;
         }
     }
-    return ERR_OK;
+    return check_distinct(p, array, "columns", "id");
 }
 
-static enum err_code parse_choice(struct parser *p, json_t *variants, const char *recipe,
-                                  size_t row, const char *column,
+static enum err_code parse_choice(struct parser *p, const json_t *variants,
+                                  const char *recipe, size_t row, const char *column,
                                   struct profile_cell *cell)
 {
-    const char *variant = json_string_value(json_object_get(variants, recipe));
+    const char *variant = in_text(variants, recipe);
 
     if (!variant) {
         return err_set(p->err, ERR_INVALID,
@@ -141,21 +206,22 @@ static enum err_code parse_choice(struct parser *p, json_t *variants, const char
 }
 
 /* "none", every recipe of the column, and those of the extra ones that are named. */
-static enum err_code parse_choices(struct parser *p, json_t *variants, size_t row,
+static enum err_code parse_choices(struct parser *p, const json_t *variants, size_t row,
                                    int column, struct profile_cell *cell)
 {
+    const json_t *json = json_array_get(p->columns, (size_t)column);
     const char *id = p->table->columns[column].id;
     enum err_code code = parse_choice(p, variants, "none", row, id, cell);
     size_t i;
     json_t *recipe;
 
-    json_array_foreach(p->column_recipes[column].all, i, recipe)
+    json_array_foreach(json_object_get(json, "recipes"), i, recipe)
     {
         if (code == ERR_OK) {
             code = parse_choice(p, variants, json_string_value(recipe), row, id, cell);
         }
     }
-    json_array_foreach(p->column_recipes[column].extra, i, recipe)
+    json_array_foreach(json_object_get(json, "extra_recipes"), i, recipe)
     {
         if (code == ERR_OK && json_object_get(variants, json_string_value(recipe))) {
             code = parse_choice(p, variants, json_string_value(recipe), row, id, cell);
@@ -164,14 +230,13 @@ static enum err_code parse_choices(struct parser *p, json_t *variants, size_t ro
     return code;
 }
 
-static enum err_code check_offered(struct parser *p, json_t *variants, size_t row,
+static enum err_code check_offered(struct parser *p, const json_t *variants, size_t row,
                                    const char *column, const struct profile_cell *cell)
 {
-    char token[PROFILE_TOKEN_SIZE];
     const char *recipe;
     json_t *value;
 
-    json_object_foreach(variants, recipe, value)
+    json_object_foreach((json_t *)variants, recipe, value)
     {
         bool offered = false;
 
@@ -179,56 +244,33 @@ static enum err_code check_offered(struct parser *p, json_t *variants, size_t ro
             offered |= strcmp(cell->choices[i].recipe, recipe) == 0;
         }
         if (!offered) {
-            return err_set(p->err, ERR_INVALID,
-                           "%s: /rows/%zu/cells/%s/variants/%s: not a recipe of this "
-                           "column",
-                           p->file, row, column, profile_token(recipe, token));
+            char *token = in_pointer(recipe);
+
+            err_set(p->err, ERR_INVALID,
+                    "%s: /rows/%zu/cells/%s/variants%s: not a recipe of this column",
+                    p->file, row, column, token);
+            free(token);
+            return p->err->code;
         }
     }
     return ERR_OK;
 }
 
-static enum err_code parse_cell(struct parser *p, json_t *object, size_t row, int column,
-                                struct profile_cell *cell)
+static enum err_code parse_cell(struct parser *p, const json_t *object, size_t row,
+                                int column, struct profile_cell *cell)
 {
-    const char *id = p->table->columns[column].id;
-    json_t *variants;
+    const json_t *variants = json_object_get(object, "variants");
 
     if (!object) {
         cell->absent = true;
         return ERR_OK;
     }
-    if (json_unpack(object, "{s:o, s?s, s?s}", "variants", &variants, "documented",
-                    &cell->documented, "note", &cell->note) != 0) {
-        return err_set(p->err, ERR_INVALID, "%s: /rows/%zu/cells/%s: needs variants",
-                       p->file, row, id);
-    }
+    cell->documented = in_text(object, "documented");
+    cell->note = in_text(object, "note");
     if (parse_choices(p, variants, row, column, cell) != ERR_OK) {
         return p->err->code;
     }
-    return check_offered(p, variants, row, id, cell);
-}
-
-static enum err_code parse_row(struct parser *p, json_t *object, size_t index,
-                               struct profile_row *row)
-{
-    struct profile_cell *cells = allocate_cells(p->table->column_count);
-    json_t *by_column;
-
-    row->cells = cells;
-    if (json_unpack(object, "{s:s, s:s, s:o}", "workload", &row->workload, "title",
-                    &row->title, "cells", &by_column) != 0) {
-        return err_set(p->err, ERR_INVALID,
-                       "%s: /rows/%zu: needs workload, title and cells", p->file, index);
-    }
-    for (int c = 0; c < p->table->column_count; c++) {
-        json_t *cell = json_object_get(by_column, p->table->columns[c].id);
-
-        if (parse_cell(p, cell, index, c, &cells[c]) != ERR_OK) {
-            return p->err->code;
-        }
-    }
-    return ERR_OK;
+    return check_offered(p, variants, row, p->table->columns[column].id, cell);
 }
 
 static int footnote_number(const char *note, const char **notes, int *count)
@@ -261,47 +303,48 @@ static void number_footnotes(struct profile_row *rows, int row_count, int column
     free(notes);
 }
 
-static enum err_code parse_rows(struct parser *p, json_t *array)
+static enum err_code parse_rows(struct parser *p, const json_t *array)
 {
     struct profile_row *rows = xcalloc(json_array_size(array), sizeof *rows);
+    int columns = p->table->column_count;
     size_t i;
     json_t *item;
 
     p->table->rows = rows;
     p->table->row_count = (int)json_array_size(array);
-    json_array_foreach(array, i, item)
+    json_array_foreach((json_t *)array, i, item)
     {
-        if (parse_row(p, item, i, &rows[i]) != ERR_OK) {
-            return p->err->code;
+        struct profile_cell *cells = xcalloc((size_t)columns, sizeof *cells);
+        const json_t *by_column = json_object_get(item, "cells");
+
+        rows[i] = (struct profile_row){ in_text(item, "workload"), in_text(item, "title"),
+                                        cells };
+        for (int c = 0; c < columns; c++) {
+            const json_t *cell = json_object_get(by_column, p->table->columns[c].id);
+
+            if (parse_cell(p, cell, i, c, &cells[c]) != ERR_OK) {
+                return p->err->code;
+            }
         }
     }
-    number_footnotes(rows, p->table->row_count, p->table->column_count);
-    return ERR_OK;
+    number_footnotes(rows, p->table->row_count, columns);
+    return check_distinct(p, array, "rows", "workload");
 }
 
-static enum err_code parse_table(const char *file, json_t *json,
-                                 struct profile_table *table, struct err *err)
+static enum err_code parse_table(struct parser *p, const json_t *json, const char *where)
 {
-    json_t *recipes;
-    json_t *columns;
-    json_t *rows;
-    struct column_recipes *column_recipes;
-    struct parser p = { .file = file, .table = table, .err = err };
-
-    if (json_unpack(json, "{s:s, s:s, s:s, s:o, s:o, s:o}", "table", &table->id, "title",
-                    &table->title, "source", &table->source, "recipes", &recipes,
-                    "columns", &columns, "rows", &rows) != 0) {
-        return err_set(err, ERR_INVALID,
-                       "%s: needs table, title, source, recipes, columns and rows", file);
+    if (in_read_file(&table_shape, json, where, NULL, p->err) != ERR_OK) {
+        return p->err->code;
     }
-    column_recipes = xcalloc(json_array_size(columns), sizeof *column_recipes);
-    p.column_recipes = column_recipes;
-    if (parse_recipes(&p, recipes) == ERR_OK &&
-        parse_columns(&p, columns, column_recipes) == ERR_OK) {
-        (void)parse_rows(&p, rows);
+    p->table->id = in_text(json, "table");
+    p->table->title = in_text(json, "title");
+    p->table->source = in_text(json, "source");
+    if (parse_recipes(p, json_object_get(json, "recipes")) != ERR_OK ||
+        parse_columns(p, json_object_get(json, "columns")) != ERR_OK ||
+        check_rows(p, json, where) != ERR_OK) {
+        return p->err->code;
     }
-    free(column_recipes);
-    return err->code;
+    return parse_rows(p, json_object_get(json, "rows"));
 }
 
 enum err_code profile_parse(const char *name, const char *text, size_t length,
@@ -309,18 +352,16 @@ enum err_code profile_parse(const char *name, const char *text, size_t length,
 {
     json_error_t where;
     struct owned_table *owned = xcalloc(1, sizeof *owned);
+    struct parser p = { .file = name, .table = &owned->table, .err = err };
+    char *prefix = xasprintf("%s: ", name);
     enum err_code code;
 
-    err->code = ERR_OK;
     owned->table.file = owned->file = xstrdup(name);
     owned->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    if (!owned->json) {
-        code = err_set(err, ERR_INVALID, "%s: line %d: %s", name, where.line, where.text);
-    } else if (profile_check_shape(name, owned->json, err) != ERR_OK) {
-        code = err->code;
-    } else {
-        code = parse_table(name, owned->json, &owned->table, err);
-    }
+    code = owned->json ? parse_table(&p, owned->json, prefix)
+                       : err_set(err, ERR_INVALID, "%s: line %d: %s", name, where.line,
+                                 where.text);
+    free(prefix);
     if (code != ERR_OK) {
         profile_free(&owned->table);
         return code;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/array.h"
 #include "daemon/base/embed.h"
+#include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 
 struct verified_set {
@@ -12,70 +12,47 @@ struct verified_set {
     struct err err;  /* of loading */
 };
 
-static const char *const judged[] = { "passed", "failed", "inconclusive" };
-static const char *const others[] = { "unsupported", "not_run" };
+static const char *const outcomes[] = { "passed",      "failed",  "inconclusive",
+                                        "unsupported", "not_run", NULL };
 
-static bool is_one_of(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
+/* The first three of them. */
 static bool is_judged(const char *outcome)
 {
-    return is_one_of(outcome, judged, COUNT_OF(judged));
+    return strcmp(outcome, outcomes[0]) == 0 || strcmp(outcome, outcomes[1]) == 0 ||
+           strcmp(outcome, outcomes[2]) == 0;
 }
 
-static enum err_code check_variants(const char *name, json_t *variants, struct err *err)
+static const struct in_member of_variant[] = {
+    { "workload", IN_TEXT, .flags = 0 },
+    { "variant", IN_TEXT, .flags = 0 },
+    { "version", IN_INT, .least = INT32_MIN, .most = INT32_MAX },
+    { "outcome", IN_TEXT, .names = outcomes },
+};
+static const struct in_shape variant_shape = IN_SHAPE(of_variant, NULL);
+static const struct in_member a_variant = { .kind = IN_OBJECT, .shape = &variant_shape };
+
+static const struct in_member of_report[] = {
+    { "v", IN_INT, .least = 1, .most = 1, .wanted = "must be 1" },
+    { "rehearsal", IN_BOOL, .flags = 0 },
+    { "date", IN_TEXT, .flags = 0 },
+    { "gpu", IN_TEXT, .flags = 0 },
+    { "driver", IN_TEXT, .flags = 0 },
+    { "worker_build", IN_TEXT, .flags = 0 },
+    { "variants", IN_ARRAY, .item = &a_variant },
+};
+static const struct in_shape report_shape = IN_SHAPE(of_report, NULL);
+
+static enum err_code check_report(const char *name, const json_t *report, struct err *err)
 {
-    size_t i;
-    json_t *item;
-    const char *text;
-    const char *outcome;
-    int version;
+    char *where = xasprintf("%s: ", name);
+    enum err_code code = in_read_file(&report_shape, report, where, NULL, err);
 
-    json_array_foreach(variants, i, item)
-    {
-        if (json_unpack(item, "{s:s, s:s, s:i, s:s}", "workload", &text, "variant", &text,
-                        "version", &version, "outcome", &outcome) != 0) {
-            return err_set(err, ERR_INVALID,
-                           "%s: /variants/%zu: needs workload, variant, version and "
-                           "outcome",
-                           name, i);
-        }
-        if (!is_judged(outcome) && !is_one_of(outcome, others, COUNT_OF(others))) {
-            return err_set(err, ERR_INVALID, "%s: /variants/%zu/outcome: unknown", name,
-                           i);
-        }
-    }
-    return ERR_OK;
-}
-
-static enum err_code check_report(const char *name, json_t *report, struct err *err)
-{
-    const char *text;
-    json_t *variants;
-    int rehearsal;
-    int v;
-
-    if (json_unpack(report, "{s:i, s:b, s:s, s:s, s:s, s:s, s:o}", "v", &v, "rehearsal",
-                    &rehearsal, "date", &text, "gpu", &text, "driver", &text,
-                    "worker_build", &text, "variants", &variants) != 0 ||
-        v != 1 || !json_is_array(variants)) {
-        return err_set(err, ERR_INVALID,
-                       "%s: needs v 1, rehearsal, date, gpu, driver, worker_build and "
-                       "variants",
-                       name);
-    }
-    if (rehearsal) {
+    free(where);
+    if (code == ERR_OK && json_is_true(json_object_get(report, "rehearsal"))) {
         return err_set(err, ERR_INVALID, "%s: is a rehearsal, which verifies nothing",
                        name);
     }
-    return check_variants(name, variants, err);
+    return code;
 }
 
 /* Takes REPORT; NULL is what WHERE describes. */
@@ -150,28 +127,23 @@ enum err_code verified_set_load(const json_t *files, struct verified_set **ret_s
     return ERR_OK;
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 static struct verified verified_of(const json_t *report, const json_t *item)
 {
     return (struct verified){
-        .date = text_of(report, "date"),
-        .gpu = text_of(report, "gpu"),
-        .driver = text_of(report, "driver"),
-        .worker_build = text_of(report, "worker_build"),
-        .version = (int)json_integer_value(json_object_get(item, "version")),
-        .outcome = text_of(item, "outcome"),
+        .date = in_text(report, "date"),
+        .gpu = in_text(report, "gpu"),
+        .driver = in_text(report, "driver"),
+        .worker_build = in_text(report, "worker_build"),
+        .version = (int)in_int(item, "version"),
+        .outcome = in_text(item, "outcome"),
     };
 }
 
 static bool is_about(const json_t *item, const char *workload, const char *variant)
 {
-    return strcmp(text_of(item, "workload"), workload) == 0 &&
-           strcmp(text_of(item, "variant"), variant) == 0 &&
-           is_judged(text_of(item, "outcome"));
+    return strcmp(in_text(item, "workload"), workload) == 0 &&
+           strcmp(in_text(item, "variant"), variant) == 0 &&
+           is_judged(in_text(item, "outcome"));
 }
 
 bool verified_find(const struct verified_set *set, const char *workload,
@@ -188,7 +160,7 @@ bool verified_find(const struct verified_set *set, const char *workload,
         json_array_foreach(json_object_get(report, "variants"), i, item)
         {
             if (is_about(item, workload, variant) &&
-                (!found || strcmp(text_of(report, "date"), ret_verified->date) > 0)) {
+                (!found || strcmp(in_text(report, "date"), ret_verified->date) > 0)) {
                 *ret_verified = verified_of(report, item);
                 found = true;
             }

@@ -82,7 +82,7 @@ static void test_refused_with_pointer(void **state)
     static const struct {
         const char *from, *to, *expected;
     } wrong[] = {
-        { "'table':'t',", "", "t.json: needs table" },
+        { "'table':'t',", "", "t.json: /table: is missing" },
         { "['TDO']", "['TCD']", "/columns/0/recipes/0" },
         { "['TDO']", "[]", "/columns/0" },
         { "['TDO']", "['TDO'],'extra_recipes':['FE']", "/columns/0/extra_recipes/0" },
@@ -92,15 +92,18 @@ static void test_refused_with_pointer(void **state)
         { "'TDO':'raises'}", "'TDO':'raises','a/~':'x'}",
           "/variants/a~1~0: not a recipe" },
         { "'cells':{'c1'", "'cells':{'c9'",
-          "/rows/0/cells/c9: not a column of this table; did you mean 'c" },
+          "/rows/0/cells/c9: this table has no column 'c9'; did you mean 'c" },
         { "'documented'", "'documneted'",
-          "/rows/0/cells/c1/documneted: not a member here; did you mean 'documented'?" },
-        { "'title':'W'", "'title':'W','cell':{}", "/rows/0/cell: not a member here" },
-        { "'source':'S'", "'source':'S','colour':1", "t.json: /colour: not a member" },
+          "/rows/0/cells/c1/documneted: there is no member 'documneted'; did you mean "
+          "'documented'?" },
+        { "'title':'W'", "'title':'W','cell':{}", "/rows/0/cell: there is no member" },
+        { "'source':'S'", "'source':'S','colour':1",
+          "t.json: /colour: there is no member" },
         { "'id':'c2'", "'id':'c1'", "/columns/1/id: 'c1' stands twice" },
         { "'recipes':[{'name':'TDO','title':'do'}]", "'recipes':{}",
-          "/recipes: must be a list, and not empty" },
-        { "'recipes':['TDO']", "'recipes':'TDO'", "/columns/0: needs" },
+          "/recipes: must be an array that is not empty" },
+        { "'recipes':['TDO']", "'recipes':'TDO'",
+          "/columns/0/recipes: must be an array" },
         { "'title':'W',", "", "/rows/0" },
         { "{'name':'TDO'", "{'name':3", "/recipes/0" },
         { "'source':'S'", "'source':'S','source':'S'", "line 1" },
@@ -225,14 +228,19 @@ static enum err_code add_related(const char *more, struct err *err)
 
 static void test_a_variant_equals_or_differs_from_another(void **state)
 {
-    static const char *const wrong[] = {
-        "{\"equals\":\"a\"}",
-        "{\"equals\":\"c\"}",
-        "{\"equals\":7}",
-        "{\"differs\":\"a\"}",
-        "{\"differs\":\"\"}",
-        "{\"differs\":[]}",
-        "{\"equals\":\"b\",\"differs\":\"b\"}",
+    static const char another[] =
+        "catalogue: /0/variants/0 must equal or differ from one "
+        "other variant of w";
+    static const struct {
+        const char *members, *message;
+    } wrong[] = {
+        { "{\"equals\":\"a\"}", another },
+        { "{\"equals\":\"c\"}", another },
+        { "{\"equals\":7}", "catalogue: /0/variants/0/equals must be a text" },
+        { "{\"differs\":\"a\"}", another },
+        { "{\"differs\":\"\"}", another },
+        { "{\"differs\":[]}", "catalogue: /0/variants/0/differs must be a text" },
+        { "{\"equals\":\"b\",\"differs\":\"b\"}", another },
     };
     struct err err;
 
@@ -240,8 +248,8 @@ static void test_a_variant_equals_or_differs_from_another(void **state)
     assert_int_equal(add_related("{\"equals\":\"b\"}", &err), ERR_OK);
     assert_int_equal(add_related("{\"differs\":\"b\"}", &err), ERR_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(add_related(wrong[i], &err), ERR_PROTOCOL);
-        assert_string_equal(err.message, "catalogue: /0/variants of w is malformed");
+        assert_int_equal(add_related(wrong[i].members, &err), ERR_PROTOCOL);
+        assert_string_equal(err.message, wrong[i].message);
     }
 }
 

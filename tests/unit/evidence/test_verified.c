@@ -93,7 +93,10 @@ static void test_refusals(void **state)
 
     (void)state;
     assert_int_equal(add(set, "2026-02-01T00:00:00.000Z", 1, "fine", &err), ERR_INVALID);
-    assert_string_equal(err.message, "r.json: /variants/0/outcome: unknown");
+    assert_string_equal(
+        err.message,
+        "r.json: /variants/0/outcome: must be passed, failed, inconclusive, "
+        "unsupported or not_run");
     verified_set_free(set);
     assert_int_equal(add_text("{", &err), ERR_INVALID);
     assert_int_equal(add_text("{\"v\":1}", &err), ERR_INVALID);
