@@ -13,33 +13,6 @@
 #include "db/runs.h"
 #include "db/traces.h"
 
-static bool says_what_is_recorded(const char *name)
-{
-    return strncmp(name, "probe", strlen("probe")) == 0 || strcmp(name, "capture") == 0;
-}
-
-/* What of the run's OPTIONS says what is recorded. */
-static char *probes_of(const char *options)
-{
-    json_t *all = json_loads(options, 0, NULL);
-    json_t *probes = json_object();
-    const char *name;
-    json_t *value;
-    char *text;
-
-    json_object_foreach(all, name, value)
-    {
-        if (says_what_is_recorded(name)) {
-            json_object_set(probes, name, value);
-        }
-    }
-    text = json_object_size(probes) ? json_dumps(probes, JSON_COMPACT | JSON_SORT_KEYS)
-                                    : xstrdup("");
-    json_decref(probes);
-    json_decref(all);
-    return text;
-}
-
 static enum err_code load_environment(struct tx *tx, struct compare_run *side,
                                       struct err *err)
 {
@@ -53,7 +26,7 @@ static enum err_code load_run(struct tx *tx, const char *id, struct compare_run 
                               struct err *err)
 {
     struct run_record *run = &side->run;
-    char *options = NULL;
+    struct run_options options;
     int64_t iterations = 0;
     enum err_code code;
 
@@ -62,8 +35,8 @@ static enum err_code load_run(struct tx *tx, const char *id, struct compare_run 
         return err->code;
     }
     code = runs_asked(tx, id, &options, &iterations, err);
-    side->probes = probes_of(options);
-    free(options);
+    options.circumstances = (struct run_circumstances){ .contention = 0 };
+    run_options_write(&options, side->probes);
     if (code == ERR_OK && run->trace_records) {
         code = runs_trace(tx, id, &side->trace, NULL, err);
     }
@@ -83,7 +56,6 @@ static void release_run(struct compare_run *side)
 {
     trace_release(&side->trace);
     free(side->facts);
-    free(side->probes);
 }
 
 static char *fact_text(const json_t *value)

@@ -17,8 +17,9 @@ struct compare_run {
     struct run_record run;
     struct trace trace; /* empty if it has none */
     struct environment environment;
-    char *facts;  /* of its environment, a JSON object; NULL: it never said */
-    char *probes; /* what it was asked to record, a JSON object; "": nothing */
+    char *facts; /* of its environment, a JSON object; NULL: it never said */
+    char probes[RUN_OPTIONS_SIZE]; /* what it was asked to record, as options; "": nothing
+                                    */
     struct comparison_side side;
 };
 

@@ -198,13 +198,15 @@ static void render_json(struct request *r, const struct table *t)
     out_open(&out, "groups", '[');
     for (const struct line *l = t->lines, *end; l < t->lines + t->count; l = end) {
         const struct job_item *item = &t->job.items[l->item];
+        char options[RUN_OPTIONS_SIZE];
 
         end = group_end(t, l);
         out_open(&out, NULL, '{');
         case_json(&out, &item->key);
         out_text(&out, "device", item->device);
         out_text(&out, "stack", item->stack);
-        out_json(&out, "options", item->options[0] ? item->options : "null");
+        run_options_write(&item->options, options);
+        out_json(&out, "options", options);
         out_int(&out, "distinct_first_digests", count_digests(l, end));
         out_open(&out, "runs", '[');
         for (; l < end; l++) {
@@ -218,31 +220,17 @@ static void render_json(struct request *r, const struct table *t)
     reply_json(r, 200, &out);
 }
 
-/* ", contention 4, memory-poison random": what the runs were asked for beside the case.
- */
-static void options_text(struct buf *buf, const struct job_item *item)
-{
-    json_t *options = item->options[0] ? json_loads(item->options, 0, NULL) : NULL;
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(options, key, value)
-    {
-        if (json_is_string(value)) {
-            buf_printf(buf, ", %s %s", key, json_string_value(value));
-        } else {
-            buf_printf(buf, ", %s %" JSON_INTEGER_FORMAT, key, json_integer_value(value));
-        }
-    }
-    json_decref(options);
-}
-
 static void heading(struct buf *buf, const struct job_item *item, int64_t runs,
                     const struct results *results)
 {
+    struct buf options = BUF_INIT;
+
     buf_printf(buf, "\n%s %s (%s, %s, seed %" PRIu64, item->key.workload,
                item->key.variant, item->key.size, item->key.dtype, item->key.seed);
-    options_text(buf, item);
+    run_options_words(&item->options, &options);
+    buf_printf(buf, "%s%s", options.length ? ", " : "",
+               options.length ? options.data : "");
+    buf_release(&options);
     buf_printf(buf, ") on %s: %" PRId64 " run%s, ", item->device, runs,
                runs == 1 ? "" : "s");
     if (results->completed != runs) {

@@ -8,7 +8,7 @@
 #include "api/render/nouns_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "daemon/jobs/job_request.h"
+#include "daemon/jobs/expand.h"
 #include "db/jobs.h"
 
 enum { KEY_SIZE = 256 };

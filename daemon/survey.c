@@ -11,7 +11,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/jobs/job_request.h"
+#include "daemon/jobs/expand.h"
 #include "daemon/jobs/survey_jobs.h"
 #include "daemon/terminal.h"
 #include "db/jobs.h"

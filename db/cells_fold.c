@@ -103,7 +103,7 @@ static enum err_code fold_times(struct tx *tx, struct cell *cell,
 
 /* The conditions of RUN: what its item asks for beside the case. */
 static enum err_code load_options(struct tx *tx, const struct run_record *run,
-                                  char ret_options[JOB_OPTIONS_SIZE], struct err *err)
+                                  char ret_options[RUN_OPTIONS_SIZE], struct err *err)
 {
     struct query q;
 
@@ -114,7 +114,7 @@ static enum err_code load_options(struct tx *tx, const struct run_record *run,
     query_bind_int(&q, run->item);
     query_bind_text(&q, run->job);
     if (query_step(&q)) {
-        query_take_text(&q, ret_options, JOB_OPTIONS_SIZE);
+        query_take_text(&q, ret_options, RUN_OPTIONS_SIZE);
     }
     return query_end(&q, err);
 }
@@ -158,7 +158,7 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
 static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
                                      const struct run_record *run, struct err *err)
 {
-    char options[JOB_OPTIONS_SIZE];
+    char options[RUN_OPTIONS_SIZE];
     bool varied = false;
     struct query q;
 

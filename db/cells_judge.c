@@ -26,7 +26,7 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
  * there are such. */
 static enum err_code load_conditions(struct tx *tx, int64_t cell,
                                      struct control *ret_control,
-                                     char ret_conditions[JOB_OPTIONS_SIZE],
+                                     char ret_conditions[RUN_OPTIONS_SIZE],
                                      struct err *err)
 {
     struct query q;
@@ -41,7 +41,7 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
     query_bind_int(&q, VERDICT_MIN_RUNS);
     if (query_step(&q)) {
         ret_control->varied = true;
-        query_take_text(&q, ret_conditions, JOB_OPTIONS_SIZE);
+        query_take_text(&q, ret_conditions, RUN_OPTIONS_SIZE);
         ret_control->conditions = ret_conditions;
         ret_control->own_runs = query_take_int(&q);
     }
@@ -51,7 +51,7 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
                               struct judgement *ret_judgement, struct err *err)
 {
-    char conditions[JOB_OPTIONS_SIZE];
+    char conditions[RUN_OPTIONS_SIZE];
     struct control control = {
         .is_control = row->cell.is_control,
         .no_control = row->no_control[0] ? row->no_control : NULL,

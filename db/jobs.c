@@ -65,7 +65,7 @@ static void take_item(struct query *q, struct job_item *ret_item)
     query_take_text(q, ret_item->no_control, sizeof ret_item->no_control);
     query_take_text(q, ret_item->device, sizeof ret_item->device);
     query_take_text(q, ret_item->stack, sizeof ret_item->stack);
-    query_take_text(q, ret_item->options, sizeof ret_item->options);
+    run_options_read(query_borrow_text(q), &ret_item->options);
     ret_item->timeout_ms = query_take_int(q);
     ret_item->runs_wanted = (int)query_take_int(q);
     ret_item->runs_answered = (int)query_take_int(q);
@@ -277,6 +277,7 @@ static enum err_code insert_job(struct tx *tx, const struct job *job, const char
 static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t now_ms,
                                  const struct job_item *item, struct err *err)
 {
+    char options[RUN_OPTIONS_SIZE];
     struct query q;
     int64_t key;
     bool declared;
@@ -286,6 +287,7 @@ static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t no
         (declared && cells_judge_siblings(tx, key, now_ms, err) != ERR_OK)) {
         return err->code;
     }
+    run_options_write(&item->options, options);
     query_begin(&q, tx,
                 "INSERT INTO job_item (job, seq, case_key, device, stack, options,"
                 " timeout_ms, runs_wanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
@@ -294,7 +296,7 @@ static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t no
     query_bind_int(&q, key);
     query_bind_text(&q, item->device);
     query_bind_text(&q, item->stack);
-    query_bind_text(&q, item->options);
+    query_bind_text(&q, options);
     query_bind_int(&q, item->timeout_ms);
     query_bind_int(&q, item->runs_wanted);
     return query_run(&q, err);

@@ -120,6 +120,7 @@ enum err_code localisations_capture(struct tx *tx,
                                     const struct localisations_found *found,
                                     struct err *err)
 {
+    char options[RUN_OPTIONS_SIZE];
     int64_t number;
     struct query q;
 
@@ -135,8 +136,9 @@ enum err_code localisations_capture(struct tx *tx,
     if (query_run(&q, err) != ERR_OK) {
         return err->code;
     }
+    run_options_write(found->options, options);
     query_begin(&q, tx, "UPDATE job_item SET options = ? WHERE job = ? AND seq = ?");
-    query_bind_text(&q, found->options);
+    query_bind_text(&q, options);
     query_bind_int(&q, number);
     query_bind_int(&q, LOCALISATION_CAPTURE);
     if (query_run(&q, err) != ERR_OK ||

@@ -33,7 +33,7 @@ enum err_code localisations_count_digests(struct tx *tx, const char *job, int it
  * is not open any more. */
 struct localisations_found {
     const char *job, *reason, *search;
-    const char *options; /* of item 1, as in struct job_item */
+    const struct run_options *options; /* of item 1 */
     int64_t now_ms;
 };
 enum err_code localisations_capture(struct tx *tx,

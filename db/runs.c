@@ -210,7 +210,7 @@ enum err_code runs_telemetry(struct tx *tx, const char *id, char **ret_start,
     return query_end(&q, err);
 }
 
-enum err_code runs_asked(struct tx *tx, const char *id, char **ret_options,
+enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_options,
                          int64_t *ret_iterations, struct err *err)
 {
     struct query q;
@@ -222,7 +222,7 @@ enum err_code runs_asked(struct tx *tx, const char *id, char **ret_options,
     query_bind_text(&q, id);
     found = query_step(&q);
     *ret_iterations = found ? query_take_int(&q) : 0;
-    *ret_options = xstrdup(found ? query_borrow_text(&q) : "");
+    run_options_read(found ? query_borrow_text(&q) : "", ret_options);
     return query_end(&q, err);
 }
 

@@ -81,9 +81,9 @@ enum err_code runs_each_digest(struct tx *tx, const char *id,
                                void (*visit)(void *arg, const struct run_digest *digest),
                                void *arg, struct err *err);
 
-/* How run ID was asked for: its further arguments (struct job_item.options) and how many
- * iterations; "" and 0 for unknown runs.  Caller frees ret_options. */
-enum err_code runs_asked(struct tx *tx, const char *id, char **ret_options,
+/* How run ID was asked for: its options and how many iterations; none and 0 for unknown
+ * runs. */
+enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_options,
                          int64_t *ret_iterations, struct err *err);
 
 /* What the sensors of its device said at the start and at the end of a run: JSON objects,

@@ -75,13 +75,16 @@ static const char *item_state(const struct job_item *item)
 static void item_json(struct json_out *out, const struct job *job,
                       const struct job_item *item)
 {
+    char options[RUN_OPTIONS_SIZE];
+
     out_open(out, NULL, '{');
     out_int(out, "seq", item->seq);
     case_json(out, &item->key);
     out_bool(out, "is_control", item->is_control);
     out_text(out, "device", item->device);
     out_text(out, "stack", item->stack);
-    out_json(out, "options", item->options[0] ? item->options : "null");
+    run_options_write(&item->options, options);
+    out_json(out, "options", options);
     out_real(out, "timeout_seconds",
              (double)(item->timeout_ms ? item->timeout_ms : job->timeout_ms) / 1000);
     out_text(out, "state", item_state(item));

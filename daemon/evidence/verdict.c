@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/buf.h"
+#include "daemon/base/mem.h"
+#include "daemon/jobs/options.h"
+
 enum { CONTENTION_TEXT_SIZE = 64, CONDITIONS_TEXT_SIZE = 48, VOUCHED_TEXT_SIZE = 128 };
 
 static const char *const names[VERDICT_COUNT] = {
@@ -84,30 +88,26 @@ static const char *contention_text(const struct evidence *e,
     return ret_text;
 }
 
-/* "with contention 4, probes 1" of {"contention":4,"probes":1}, or "in plain runs". */
+/* "with contention 4, probes 1" of {"contention":4,"probes":1}, or "in plain runs".  Cut
+ * where it is long, never right behind a comma: stored reasons have it so. */
 static const char *conditions_text(const char *conditions,
                                    char ret_text[CONDITIONS_TEXT_SIZE])
 {
-    bool quoted = false;
-    size_t n = 0;
+    struct run_options options;
+    struct buf words = BUF_INIT;
 
     if (!conditions[0]) {
         return "in plain runs";
     }
-    n = (size_t)snprintf(ret_text, CONDITIONS_TEXT_SIZE, "with ");
-    for (; *conditions && n < CONDITIONS_TEXT_SIZE - 2; conditions++) {
-        if (*conditions == '"') {
-            quoted = !quoted;
-        } else if (quoted || !strchr("{},:", *conditions)) {
-            ret_text[n++] = *conditions;
-        } else if (*conditions == ',') {
-            ret_text[n++] = ',';
-            ret_text[n++] = ' ';
-        } else if (*conditions == ':') {
-            ret_text[n++] = ' ';
-        }
+    run_options_read(conditions, &options);
+    buf_puts(&words, "with ");
+    run_options_words(&options, &words);
+    copy_text(ret_text, CONDITIONS_TEXT_SIZE, words.data);
+    if (words.length >= CONDITIONS_TEXT_SIZE - 1 &&
+        ret_text[CONDITIONS_TEXT_SIZE - 3] != ',') {
+        ret_text[CONDITIONS_TEXT_SIZE - 2] = '\0';
     }
-    ret_text[n] = '\0';
+    buf_release(&words);
     return ret_text;
 }
 

@@ -47,7 +47,7 @@ struct evidence {
 /* The control of a cell: the siblings (daemon/jobs/case.h) in the same environment that
  * accumulate in no fixed order.
  *
- * A control varied under the conditions (struct job_item.options) under which its runs
+ * A control varied under the conditions (daemon/jobs/options.h) under which its runs
  * showed at least two digests on one device.  It vouches for the variants that completed
  * VERDICT_MIN_RUNS runs under these conditions.  Load, poison or probes that made only
  * the control vary prove nothing of runs without them, and a device that gives other bits
@@ -58,7 +58,7 @@ struct control {
     int64_t runs;           /* completed runs of the controls together */
     bool differed;          /* one of them has at least two digests, for any reason */
     bool varied;            /* as above */
-    const char *conditions; /* if it varied: under which ("": no options); of several,
+    const char *conditions; /* if it varied: under which, as text ("": none); of several,
                                those of the judged variant, then the first by text */
     int64_t own_runs;       /* completed runs of the judged variant under them */
 };

@@ -53,7 +53,7 @@ struct link_run {
     int64_t timeout_ms;
     const struct case_key *key;
     int64_t iterations;
-    const char *options; /* job_item.options */
+    const struct run_options *options;
 };
 
 /* Sends the run; answered by started or refused, or by closed.  After hello only. */

@@ -2,10 +2,12 @@
 
 #include <stdio.h>
 
+#include "daemon/jobs/options.h"
+
 static json_t *worker_arguments(const struct link_run *run)
 {
     const struct case_key *key = run->key;
-    json_t *options = run->options[0] ? json_loads(run->options, 0, NULL) : NULL;
+    json_t *options = run_options_arguments(run->options);
     json_t *arguments;
     char seed[24];
 

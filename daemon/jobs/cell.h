@@ -37,7 +37,7 @@ struct cell_digest {
 
 /* Completed runs of a cell under the same conditions: their options are equal. */
 struct cell_conditions {
-    char options[JOB_OPTIONS_SIZE]; /* as in struct job_item; "": none */
+    char options[RUN_OPTIONS_SIZE]; /* as canonical text; "": none */
     int64_t runs;
     bool varied; /* on one device they gave two digests: under these conditions the cell,
                     if it is a control, vouches for others */

@@ -7,12 +7,12 @@
 
 #include "daemon/base/id.h"
 #include "daemon/jobs/case.h"
+#include "daemon/jobs/options.h"
 
 enum {
     JOBS_STOP_RUNS = 3, /* answered runs of an item before stop_when_varies may end it: as
                            many as a cost needs */
-    RUNS_LOST_MAX = 3,  /* an item that was lost more often is given up */
-    JOB_OPTIONS_SIZE = 512
+    RUNS_LOST_MAX = 3   /* an item that was lost more often is given up */
 };
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_FINISHED, JOB_CANCELLED };
@@ -31,9 +31,8 @@ struct job_item {
     char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
     char device[CASE_TITLE_SIZE];
     char stack[CASE_NAME_SIZE];
-    char options[JOB_OPTIONS_SIZE]; /* further arguments of the worker, a canonical JSON
-                                       object of strings and integers; "": none */
-    int64_t timeout_ms;             /* of each run; 0: the job's */
+    struct run_options options;
+    int64_t timeout_ms; /* of each run; 0: the job's */
     int runs_wanted;
     int runs_answered;   /* outcome_is_answer */
     int runs_failed;     /* outcome_is_failure */

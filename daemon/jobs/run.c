@@ -1,11 +1,13 @@
 #include "daemon/jobs/run.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 bool run_is_contended(const struct run_record *run)
 {
-    return strstr(run->circumstances, "\"contention\":") != NULL;
+    struct run_circumstances circumstances;
+
+    run_circumstances_read(run->circumstances, &circumstances);
+    return circumstances.contention > 0;
 }
 
 void captured_tensor_release(struct captured_tensor *tensor)

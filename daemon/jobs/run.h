@@ -7,6 +7,7 @@
 
 #include "daemon/base/id.h"
 #include "daemon/jobs/case.h"
+#include "daemon/jobs/options.h"
 #include "daemon/jobs/outcome.h"
 
 struct trace;
@@ -25,8 +26,6 @@ struct run_intent {
     int item; /* seq of the job's item */
     int64_t intent_ms;
 };
-
-enum { RUN_CIRCUMSTANCES_SIZE = 128 };
 
 /* A run as stored.  Texts are "" and numbers 0 where the run never got so far; `finished`
  * tells whether `outcome` counts. */

@@ -213,7 +213,8 @@ static struct open_job *find_item(const struct scheduler *s, const char *id, int
     return index >= 0 && seq >= 0 && seq < s->jobs[index]->count ? s->jobs[index] : NULL;
 }
 
-void scheduler_release(struct scheduler *s, const char *id, int seq, const char *options)
+void scheduler_release(struct scheduler *s, const char *id, int seq,
+                       const struct run_options *options)
 {
     struct open_job *job = find_item(s, id, seq);
 
@@ -222,7 +223,7 @@ void scheduler_release(struct scheduler *s, const char *id, int seq, const char 
 
         job->waits[seq] = job->asks = false;
         if (options) {
-            copy_text(item->options, sizeof item->options, options);
+            item->options = *options;
         }
     }
 }

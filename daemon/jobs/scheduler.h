@@ -57,7 +57,7 @@ void scheduler_put_back(struct scheduler *scheduler, const char *job, int item);
 /* ITEM of a job that localises may have one more run, with OPTIONS (struct job_item;
  * NULL: those it has). */
 void scheduler_release(struct scheduler *scheduler, const char *job, int item,
-                       const char *options);
+                       const struct run_options *options);
 
 /* ITEM, which has no run in flight, is to have no more. */
 void scheduler_give_up(struct scheduler *scheduler, const char *job, int item);

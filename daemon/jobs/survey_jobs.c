@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
-#include "daemon/jobs/job_request.h"
+#include "daemon/jobs/expand.h"
 
 /* What the jobs are made of. */
 struct fleet_part {

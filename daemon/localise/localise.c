@@ -146,7 +146,7 @@ static enum err_code store_capture(struct tx *tx, void *arg, struct err *err)
         .job = search->job,
         .reason = search->look.reason,
         .search = search->look.search,
-        .options = search->look.options,
+        .options = &search->look.options,
         .now_ms = clock_wall_ms(),
     };
 
@@ -170,7 +170,7 @@ static void capture_stored(void *arg, const struct err *err)
         look_state_release(&search->state);
         scheduler_give_up(l->scheduler, search->job, LOCALISATION_SEARCH);
         scheduler_release(l->scheduler, search->job, LOCALISATION_CAPTURE,
-                          search->look.options);
+                          &search->look.options);
         l->hooks.kick(l->hooks.arg);
     }
 }

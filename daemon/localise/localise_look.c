@@ -56,13 +56,14 @@ static void feed(struct look_state *state, const char *run, const struct trace *
     copy_text(state->runs[state->run_count++], ID_SIZE, run);
 }
 
-/* The first record of WHAT, "ITERATION:STEP:PLACE", or -1. */
-static int64_t find_record(const struct trace *trace, const char *what)
+/* The record that WHAT asks to be captured, or -1; a program may write others beside it.
+ */
+static int64_t find_captured(const struct trace *trace, const char *what)
 {
-    char *end;
-    int64_t iteration = strtoll(what, &end, 10);
-    int64_t step = *end == ':' ? strtoll(end + 1, &end, 10) : -1;
-    int place = *end == ':' ? trace_find_place(trace, end + 1) : -1;
+    int32_t iteration;
+    int64_t step;
+    const char *name = run_capture_read(what, &iteration, &step);
+    int place = name ? trace_find_place(trace, name) : -1;
 
     for (int64_t at = 0; place >= 0 && at < trace->count; at++) {
         const struct trace_record *r = &trace->records[at];
@@ -74,21 +75,10 @@ static int64_t find_record(const struct trace *trace, const char *what)
     return -1;
 }
 
-/* The record that OPTIONS ask to be captured; a program may write others beside it. */
-static int64_t find_captured(const struct trace *trace, const char *options)
-{
-    json_t *asked = json_loads(options, 0, NULL);
-    const char *what = json_string_value(json_object_get(asked, "capture"));
-    int64_t at = what ? find_record(trace, what) : -1;
-
-    json_decref(asked);
-    return at;
-}
-
 static void add_capture(struct look_state *state, const char *run,
-                        const struct trace *trace, const char *options)
+                        const struct trace *trace, const char *what)
 {
-    int64_t at = find_captured(trace, options);
+    int64_t at = find_captured(trace, what);
     struct look_capture *capture;
 
     state->captures = xrealloc(state->captures, (size_t)(state->capture_count + 1) *
@@ -124,7 +114,7 @@ static enum err_code take_in(struct tx *tx, const struct job *job, int item,
         } else if (item == LOCALISATION_SEARCH) {
             feed(state, batch.runs[i], &trace);
         } else {
-            add_capture(state, batch.runs[i], &trace, job->items[item].options);
+            add_capture(state, batch.runs[i], &trace, job->items[item].options.capture);
         }
         trace_release(&trace);
         copy_text(state->last[item], ID_SIZE, batch.runs[i]);
@@ -157,21 +147,15 @@ static void say_where(const struct divergence_result *r, struct look *look)
 }
 
 /* What is asked of runs that capture PLACE.  They record what comes before it too where
- * that is part of what it reads.  Caller frees. */
-static char *capture_options(const struct job *job, const struct divergence_place *place)
+ * that is part of what it reads. */
+static struct run_options capture_options(const struct job *job,
+                                          const struct divergence_place *place)
 {
-    char *what = xasprintf("%" PRId32 ":%" PRId64 ":%s", place->iteration, place->step,
-                           place->place);
     int like = place->says_all ? LOCALISATION_CAPTURE : LOCALISATION_SEARCH;
-    json_t *options = json_loads(job->items[like].options, 0, NULL);
-    char *text;
+    struct run_options options = job->items[like].options;
 
-    options = options ? options : json_object();
-    json_object_set_new(options, "capture", json_string(what));
-    text = json_dumps(options, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(options);
-    free(what);
-    return text;
+    run_capture_write(place->iteration, place->step, place->place, options.capture);
+    return options;
 }
 
 /* The place is known, and that is all. */
@@ -187,18 +171,18 @@ static void conclude_without_tensors(struct look *look, const char *cause)
 static void decide_found(const struct job *job, const struct divergence_result *r,
                          struct look *look)
 {
-    char *options = capture_options(job, &r->root);
+    struct run_options options = capture_options(job, &r->root);
+    char text[RUN_OPTIONS_SIZE];
 
     say_where(r, look);
     if (r->root.occurrence > 0) {
         conclude_without_tensors(look, "it comes by several times a step");
-    } else if (strlen(options) >= sizeof look->options) {
+    } else if (!run_options_write(&options, text)) {
         conclude_without_tensors(look, "its name is too long for what else is asked for");
     } else {
         look->next = LOOK_CAPTURE;
-        copy_text(look->options, sizeof look->options, options);
+        look->options = options;
     }
-    free(options);
 }
 
 static const char *plural(int64_t n)

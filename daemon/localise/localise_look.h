@@ -53,7 +53,7 @@ struct look {
     char *difference;              /* JSON, or NULL */
     char *search;                  /* JSON, or NULL: as it is stored */
     char reason[LOCALISATION_REASON_SIZE];
-    char options[JOB_OPTIONS_SIZE]; /* LOOK_CAPTURE */
+    struct run_options options; /* LOOK_CAPTURE */
 };
 
 /* Looks at JOB.  ERR_NOT_FOUND: it localises nothing. */

@@ -1,91 +1,71 @@
 #include "daemon/run/run_circumstances.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/mem.h"
 
 /* What a process draws for itself where "random" was asked for. */
-static enum err_code take_drawn(const json_t *said, const char *name, const json_t *asked,
-                                json_t *taken, struct err *err)
+static enum err_code take_drawn(const json_t *said, const char *name, const char *asked,
+                                char ret_taken[RUN_DRAWN_SIZE], struct err *err)
 {
-    const char *wanted = json_string_value(asked);
-    const char *text = json_string_value(said);
+    const json_t *value = json_object_get(said, name);
+    const char *text = json_string_value(value);
 
-    if (said && !text) {
+    if (value && !text) {
         return err_set(err, ERR_PROTOCOL, "circumstances.%s is not text", name);
     }
-    if (!text != !wanted ||
-        (text && strcmp(wanted, "random") != 0 && strcmp(wanted, text) != 0)) {
+    if (!text != !asked[0] ||
+        (text && strcmp(asked, "random") != 0 && strcmp(asked, text) != 0)) {
         return err_set(err, ERR_PROTOCOL, "%s is %.32s, %.32s was asked for", name,
-                       text ? text : "none", wanted ? wanted : "none");
+                       text ? text : "none", asked[0] ? asked : "none");
     }
-    if (said) {
-        json_object_set(taken, name, (json_t *)said);
+    if (text && strlen(text) >= RUN_DRAWN_SIZE) {
+        return err_set(err, ERR_PROTOCOL, "circumstances.%s is longer than %d bytes",
+                       name, RUN_DRAWN_SIZE - 1);
     }
+    copy_text(ret_taken, RUN_DRAWN_SIZE, text ? text : "");
     return ERR_OK;
 }
 
-static enum err_code take_contention(const json_t *said, const json_t *asked,
-                                     json_t *taken, struct err *err)
+static enum err_code take_contention(const json_t *said, int64_t asked,
+                                     int64_t *ret_taken, struct err *err)
 {
-    json_int_t count = json_integer_value(said), wanted = json_integer_value(asked);
+    const json_t *value = json_object_get(said, "contention");
+    json_int_t count = json_integer_value(value);
 
-    if (said && (!json_is_integer(said) || count < 1)) {
+    if (value && (!json_is_integer(value) || count < 1)) {
         return err_set(err, ERR_PROTOCOL,
                        "circumstances.contention is no number of load processes");
     }
-    if (count != wanted) {
+    if (count != asked) {
         return err_set(err, ERR_PROTOCOL, "contention is %lld, %lld was asked for",
-                       (long long)count, (long long)wanted);
+                       (long long)count, (long long)asked);
     }
-    if (said) {
-        json_object_set(taken, "contention", (json_t *)said);
-    }
+    *ret_taken = asked;
     return ERR_OK;
 }
 
-static enum err_code take_all(const json_t *said, const json_t *options, json_t *taken,
-                              struct err *err)
-{
-    enum err_code rc;
-
-    if (said && !json_is_null(said) && !json_is_object(said)) {
-        return err_set(err, ERR_PROTOCOL, "circumstances is not an object");
-    }
-    if ((rc = take_contention(json_object_get(said, "contention"),
-                              json_object_get(options, "contention"), taken, err)) ||
-        (rc = take_drawn(json_object_get(said, "memory_poison"), "memory_poison",
-                         json_object_get(options, "memory-poison"), taken, err)) ||
-        (rc = take_drawn(json_object_get(said, "allocation_jitter"), "allocation_jitter",
-                         json_object_get(options, "allocation-jitter"), taken, err))) {
-        return rc;
-    }
-    return ERR_OK;
-}
-
-enum err_code run_circumstances_take(const json_t *said, const char *options,
+enum err_code run_circumstances_take(const json_t *said,
+                                     const struct run_circumstances *asked,
                                      char ret_text[RUN_CIRCUMSTANCES_SIZE],
                                      struct err *err)
 {
-    json_t *asked = options[0] ? json_loads(options, 0, NULL) : NULL;
-    json_t *taken = json_object();
-    enum err_code rc = take_all(said, asked, taken, err);
-    char *text = NULL;
+    struct run_circumstances taken;
 
     ret_text[0] = '\0';
-    if (rc == ERR_OK && json_object_size(taken) > 0) {
-        text = json_dumps(taken, JSON_COMPACT | JSON_SORT_KEYS);
-        if (strlen(text) >= RUN_CIRCUMSTANCES_SIZE) {
-            rc = err_set(err, ERR_PROTOCOL, "circumstances are longer than %d bytes",
-                         RUN_CIRCUMSTANCES_SIZE - 1);
-        } else {
-            copy_text(ret_text, RUN_CIRCUMSTANCES_SIZE, text);
-        }
+    if (said && !json_is_null(said) && !json_is_object(said)) {
+        return err_set(err, ERR_PROTOCOL, "circumstances is not an object");
     }
-    free(text);
-    json_decref(taken);
-    json_decref(asked);
-    return rc;
+    if (take_contention(said, asked->contention, &taken.contention, err) != ERR_OK ||
+        take_drawn(said, "memory_poison", asked->memory_poison, taken.memory_poison,
+                   err) != ERR_OK ||
+        take_drawn(said, "allocation_jitter", asked->allocation_jitter,
+                   taken.allocation_jitter, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!run_circumstances_write(&taken, ret_text)) {
+        return err_set(err, ERR_PROTOCOL, "circumstances are longer than %d bytes",
+                       RUN_CIRCUMSTANCES_SIZE - 1);
+    }
+    return ERR_OK;
 }

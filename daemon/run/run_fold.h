@@ -29,7 +29,7 @@ struct run_fold_iteration {
 struct run_fold {
     struct case_key key; /* what was asked for */
     char device[CASE_TITLE_SIZE];
-    char options[JOB_OPTIONS_SIZE];
+    struct run_options options;
     int64_t asked;
 
     bool started, ended;
@@ -51,9 +51,9 @@ struct run_fold {
 void run_fold_init(struct run_fold *fold, const struct case_key *key, const char *device,
                    int64_t iterations);
 
-/* The further arguments that were asked for (job_item.options), before the first event;
+/* The options that were asked for, before the first event;
  * none unless said.  Copied. */
-void run_fold_options(struct run_fold *fold, const char *options);
+void run_fold_options(struct run_fold *fold, const struct run_options *options);
 
 /* One event, in the order in which the worker wrote it. */
 void run_fold_event(struct run_fold *fold, const json_t *event);

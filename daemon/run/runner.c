@@ -22,7 +22,7 @@ struct slot {
     struct run_intent intent; /* these describe the run while not idle */
     struct case_key key;
     char stack[CASE_NAME_SIZE];
-    char options[JOB_OPTIONS_SIZE];
+    struct run_options options;
     int iterations;
     int64_t timeout_ms;
     int64_t started_monotonic_ms;
@@ -174,11 +174,11 @@ static void start(struct slot *slot)
         .timeout_ms = slot->timeout_ms,
         .key = &slot->key,
         .iterations = slot->iterations,
-        .options = slot->options,
+        .options = &slot->options,
     };
 
     run_fold_init(&slot->fold, &slot->key, slot->device, slot->iterations);
-    run_fold_options(&slot->fold, slot->options);
+    run_fold_options(&slot->fold, &slot->options);
     slot->has_fold = true;
     slot->state = SLOT_RUNNING;
     slot->started_monotonic_ms = clock_monotonic_ms();
@@ -229,7 +229,7 @@ static void next_run(struct slot *slot)
     copy_text(slot->intent.job, sizeof slot->intent.job, pick.job);
     slot->key = pick.item->key;
     copy_text(slot->stack, sizeof slot->stack, pick.item->stack);
-    copy_text(slot->options, sizeof slot->options, pick.item->options);
+    slot->options = pick.item->options;
     slot->iterations = pick.iterations;
     slot->timeout_ms = pick.timeout_ms;
     store_write(r->store, store_intent, slot, intent_stored);

@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "api/http/params.h"
-#include "daemon/jobs/job_request.h"
+#include "daemon/jobs/expand.h"
+#include "daemon/jobs/request.h"
 #include "tests/fuzz/fuzz.h"
 
 static const struct device_stack devices[] = {

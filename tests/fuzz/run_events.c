@@ -76,12 +76,13 @@ static void run(const uint8_t *data, size_t size)
 {
     static const struct case_key key = { "wgrad", 2, "ordered", "small", "float32", 7 };
     static const struct run_exit exit = { .reason = EXIT_REASON_EXITED, .wall_ms = 1 };
+    const struct run_options options = { .probes = size ? data[0] % 2 : 0 };
     struct run_fold fold;
     struct run_result result;
     struct run_record folded;
 
     run_fold_init(&fold, &key, "cpu:a", ITERATIONS);
-    run_fold_options(&fold, size && data[0] % 2 ? "{\"probes\":1}" : "");
+    run_fold_options(&fold, &options);
     feed(&fold, data, size);
     run_fold_finish(&fold, &exit, &folded, &result);
     if (folded.outcome == OUTCOME_COMPLETED) {

@@ -136,7 +136,7 @@ def test_a_suffix_that_is_not_offered_is_no_id(service, path):
 def test_the_detail_says_where(service):
     """Also alone, as a terminal shows it first."""
     problem = refused(service, "POST", "/v1/jobs", 422, "invalid-request", {"runs": "5"})
-    assert problem["detail"] == "/runs: must be an integer from 1 to 100000"
+    assert problem["detail"] == "/runs: must be a whole number from 1 to 100000"
     problem = refused(service, "POST", "/v1/jobs", 400, "malformed-json", b'{"note":"a\\u0000b"}',
                       {"Content-Type": "application/json"})
     assert problem["detail"].endswith("text may not hold \\u0000")

@@ -45,7 +45,7 @@ static inline void insert_job(struct fixture *f)
 
     for (int i = 0; i < ITEMS; i++) {
         items[i] = fixture_item(asked[i].variant, asked[i].device, 100);
-        snprintf(items[i].options, sizeof items[i].options, "%s", asked[i].options);
+        run_options_read(asked[i].options, &items[i].options);
     }
     snprintf(items[FREE].no_control, sizeof items[FREE].no_control, "nothing can vary");
     fixture_write(f, fixture_insert_job, &j);

@@ -2,6 +2,7 @@
 #include "tests/unit/db/store_fixture.h"
 
 #include "db/events.h"
+#include "tests/unit/jobs/options_fixture.h"
 
 static void insert(struct fixture *f, struct fixture_job *job)
 {
@@ -64,7 +65,7 @@ static void test_a_job_comes_back_as_it_went_in(void **state)
 
     items[1].key.seed = UINT64_MAX;
     snprintf(items[1].no_control, sizeof items[1].no_control, "it has none");
-    snprintf(items[1].options, sizeof items[1].options, "{\"probes\":1}");
+    run_options_read("{\"probes\":1}", &items[1].options);
     items[1].timeout_ms = 90000;
     j.job.priority = JOB_BACKGROUND;
     j.job.survey = true;
@@ -88,8 +89,8 @@ static void test_a_job_comes_back_as_it_went_in(void **state)
     assert_true(job.items[1].key.seed == UINT64_MAX);
     assert_string_equal(job.items[1].no_control, "it has none");
     assert_int_equal(job.items[1].seq, 1);
-    assert_string_equal(job.items[0].options, "");
-    assert_string_equal(job.items[1].options, "{\"probes\":1}");
+    check_options(&job.items[0].options, "");
+    check_options(&job.items[1].options, "{\"probes\":1}");
     job_release(&job);
 }
 

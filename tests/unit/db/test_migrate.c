@@ -401,7 +401,7 @@ static void test_cells_of_other_rules_are_judged_anew(void **state)
     struct fixture_job j = fixture_job(1, items, 2);
     struct cell cell;
 
-    snprintf(items[0].options, sizeof items[0].options, "{\"contention\":4}");
+    run_options_read("{\"contention\":4}", &items[0].options);
     fixture_open(f);
     fixture_write(f, fixture_insert_job, &j);
     write_runs(f);

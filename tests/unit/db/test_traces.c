@@ -4,6 +4,7 @@
 #include "db/fsck.h"
 #include "db/traces.h"
 #include "db/tx.h"
+#include "tests/unit/jobs/options_fixture.h"
 
 static void make(struct trace *t, uint64_t value)
 {
@@ -32,7 +33,7 @@ static void insert_job(struct fixture *f)
                                 fixture_item("ordered", "cpu:a", 50) };
     struct fixture_job j = fixture_job(1, items, 2);
 
-    snprintf(items[0].options, sizeof items[0].options, "{\"probes\":1}");
+    run_options_read("{\"probes\":1}", &items[0].options);
     fixture_write(f, fixture_insert_job, &j);
 }
 
@@ -155,16 +156,15 @@ static enum err_code check_asked(struct tx *tx, void *arg, struct err *err)
 {
     char run[ID_SIZE];
     int64_t iterations;
-    char *options;
+    struct run_options options;
 
     (void)arg;
     fixture_id('R', 1, run);
     if (runs_asked(tx, run, &options, &iterations, err) != ERR_OK) {
         return err->code;
     }
-    assert_string_equal(options, "{\"probes\":1}");
+    check_options(&options, "{\"probes\":1}");
     assert_int_equal(iterations, 10);
-    free(options);
     return ERR_OK;
 }
 

@@ -14,6 +14,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/base/log.h"
+#include "daemon/jobs/options.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/run_exit.h"
 
@@ -38,8 +39,8 @@ struct fixture {
     struct buf seen; /* what was told, in order */
     bool gone;
     bool close_on_hello;
-    int runs;            /* to start on hello */
-    const char *options; /* of these; NULL: none */
+    int runs;                   /* to start on hello */
+    struct run_options options; /* of these */
     int64_t pid;
 };
 
@@ -64,8 +65,8 @@ static void on_hello(void *arg, const json_t *hello)
         char id[16];
 
         snprintf(id, sizeof id, "R%d", i + 1);
-        link_run(f->link, &(struct link_run){ id, "cpu", "cpu:h", 1000, &key, 10,
-                                              f->options ? f->options : "" });
+        link_run(f->link,
+                 &(struct link_run){ id, "cpu", "cpu:h", 1000, &key, 10, &f->options });
     }
 }
 
@@ -294,17 +295,15 @@ static void test_events_that_are_not_due(void **state)
     }
 }
 
-/* Options join the arguments, and replace none of them. */
+/* Options join the arguments. */
 static void test_options(void **state)
 {
-    struct fixture f = { .runs = 1,
-                         .options =
-                             "{\"probes\":3,\"probe-names\":\"a\",\"seed\":\"8\"}" };
+    struct fixture f = { .runs = 1, .options = { .probes = 3, .probe_names = "a" } };
 
     (void)state;
     run_script(&f, HELLO
                "read line; case $line in "
-               "*'\"seed\":\"7\"'*'\"probes\":3,\"probe-names\":\"a\"'*) exit 4;;"
+               "*'\"seed\":\"7\"'*'\"probe-names\":\"a\",\"probes\":3'*) exit 4;;"
                "*) echo \"$line\" >&2;; esac; exit 5");
     assert_string_equal(f.seen.data, "hello(h) closed(exit status 4)");
     buf_release(&f.seen);

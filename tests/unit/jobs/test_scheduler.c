@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/base/mem.h"
+#include "tests/unit/jobs/options_fixture.h"
 
 static struct job_item item(int seq, const char *workload, const char *variant,
                             const char *device, int runs)
@@ -238,6 +239,7 @@ static void test_items_that_wait(void **state)
     struct job background = make_job("B", JOB_BACKGROUND, other, 1);
     struct scheduler *s = scheduler_new();
     struct scheduler_pick pick;
+    struct run_options capture = options_of("{\"capture\":\"0:1:p\"}");
 
     (void)state;
     job.localise_runs = 2;
@@ -248,11 +250,11 @@ static void test_items_that_wait(void **state)
     assert_string_equal(serve(s, "d"), "J/u");
     assert_string_equal(serve(s, "d"), "");
     scheduler_give_up(s, "J", 0);
-    scheduler_release(s, "J", 1, "{\"capture\":\"0:1:p\"}");
+    scheduler_release(s, "J", 1, &capture);
     assert_true(scheduler_next(s, "d", &pick));
     assert_string_equal(pick.job, "J");
     assert_int_equal(pick.item->seq, 1);
-    assert_string_equal(pick.item->options, "{\"capture\":\"0:1:p\"}");
+    check_options(&pick.item->options, "{\"capture\":\"0:1:p\"}");
     scheduler_put_back(s, "J", 1);
     assert_string_equal(serve(s, "d"), "J/u"); /* put back: it need not ask again */
     assert_string_equal(serve(s, "d"), "B/x");

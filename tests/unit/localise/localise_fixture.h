@@ -18,7 +18,7 @@ static inline void insert_job(struct fixture *f)
                                 fixture_item("unordered", "cpu:a", RUNS_MAX) };
     struct fixture_job j = fixture_job(1, items, 2);
 
-    snprintf(items[0].options, sizeof items[0].options, "{\"probes\":1}");
+    run_options_read("{\"probes\":1}", &items[0].options);
     items[1].seq = 1;
     j.job.localise_runs = RUNS_MIN;
     fixture_write(f, fixture_insert_job, &j);
@@ -105,7 +105,7 @@ static inline enum err_code capture(struct tx *tx, void *arg, struct err *err)
     struct localisations_found found = { .job = id,
                                          .reason = l->reason,
                                          .search = l->search,
-                                         .options = l->options,
+                                         .options = &l->options,
                                          .now_ms = 99000 };
 
     fixture_id('J', 1, id);

@@ -1,4 +1,5 @@
 /* What a localisation captures at the place that it has found, keeps and concludes. */
+#include "tests/unit/jobs/options_fixture.h"
 #include "tests/unit/localise/localise_fixture.h"
 
 #include <jansson.h>
@@ -150,7 +151,7 @@ static void test_captured_runs_read_what_was_before(void **state)
         finish_momentum(f, n, 0, 1, n == 2);
     }
     assert_int_equal(look(f, &l)->next, LOOK_CAPTURE);
-    assert_string_equal(l.look.options, "{\"capture\":\"0:7:optimizer/w\",\"probes\":1}");
+    check_options(&l.look.options, "{\"capture\":\"0:7:optimizer/w\",\"probes\":1}");
     fixture_write(f, capture, &l.look);
     look_state_release(&l.state);
     finish_momentum(f, 4, 1, 1, 1);

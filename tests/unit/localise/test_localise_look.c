@@ -1,4 +1,5 @@
 /* What a localisation concludes from the runs that it has searched. */
+#include "tests/unit/jobs/options_fixture.h"
 #include "tests/unit/localise/localise_fixture.h"
 
 static void fail_run(struct fixture *f, int n)
@@ -21,7 +22,7 @@ static void test_a_place_is_found(void **state)
     assert_int_equal(look(f, &l)->next, LOOK_GO_ON);
     finish_run(f, 3, 0, 5, 1);
     assert_int_equal(look(f, &l)->next, LOOK_CAPTURE);
-    assert_string_equal(l.look.options, "{\"capture\":\"0:7:op\"}");
+    check_options(&l.look.options, "{\"capture\":\"0:7:op\"}");
     assert_non_null(strstr(l.look.reason,
                            "'op' at step 7 of iteration 0: 1 of 3 runs, 2 of "
                            "3 pairs"));

@@ -13,7 +13,7 @@ static void add_run(struct fixture *f, int n, const char *options, const char *p
     struct fixture_run r = { .n = n, .job = n, .environment = 1 };
     struct trace trace;
 
-    snprintf(item.options, sizeof item.options, "%s", options);
+    run_options_read(options, &item.options);
     fixture_write(f, fixture_insert_job, &j);
     trace_init(&trace);
     trace_add(&trace, 0, 7, place, (struct digest){ 1, 5 }, (struct digest){ 2, 6 });

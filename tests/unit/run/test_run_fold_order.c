@@ -1,4 +1,5 @@
 /* A run is completed by its events in order, all of them, and by nothing else. */
+#include "tests/unit/jobs/options_fixture.h"
 #include "tests/unit/run/run_fold_fixture.h"
 
 /* The events of a good run, as indices; 'p' a probe, 'P' a batch of them, 't' and 's' the
@@ -122,12 +123,14 @@ static void test_tensors_are_those_that_were_asked_for(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *events[EVENTS + 2];
+        struct run_options options;
         struct run_fold fold;
         struct run_result result;
         struct run_record run;
 
         fold_init(&fold);
-        run_fold_options(&fold, cases[i].options);
+        options = options_of(cases[i].options);
+        run_fold_options(&fold, &options);
         good_events(events + 2);
         events[0] = events[2];
         events[1] = tensor_piece(0, "AQID");

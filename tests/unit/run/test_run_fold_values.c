@@ -1,4 +1,5 @@
 /* A run with one wrong value, or one missing, is invalid, and the cause names it. */
+#include "tests/unit/jobs/options_fixture.h"
 #include "tests/unit/run/run_fold_fixture.h"
 
 /* One field of one event is set to VALUE (JSON), or removed if that is NULL. */
@@ -153,13 +154,14 @@ static void test_every_field_is_required(void **state)
 /* A run that was asked for OPTIONS and says SAID, JSON or NULL for nothing. */
 static struct run_record under(const char *options, const char *said)
 {
+    struct run_options asked = options_of(options);
     json_t *events[EVENTS];
     struct run_fold fold;
     struct run_result result;
     struct run_record run;
 
     fold_init(&fold);
-    run_fold_options(&fold, options);
+    run_fold_options(&fold, &asked);
     good_events(events);
     if (said) {
         json_object_set_new(events[0], "circumstances", parse_json(said));

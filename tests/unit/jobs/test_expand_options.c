@@ -1,14 +1,15 @@
 /* Circumstances and probes of a job, as further arguments of the worker. */
-#include "tests/unit/jobs/job_request_fixture.h"
+#include "tests/unit/jobs/expand_fixture.h"
 
 #include "daemon/trace/trace.h"
+#include "tests/unit/jobs/options_fixture.h"
 
 static void expect_options(const char *request, const char *options)
 {
     struct job job = expand(request);
 
     for (int i = 0; i < job.item_count; i++) {
-        assert_string_equal(job.items[i].options, options);
+        check_options(&job.items[i].options, options);
     }
     job_release(&job);
 }
@@ -85,6 +86,7 @@ static void test_the_longest_options_fit(void **state)
 {
     char text[512];
     char names[TRACE_PLACE_MAX + 1];
+    char stored[RUN_OPTIONS_SIZE];
     json_t *options;
     struct job job;
 
@@ -97,7 +99,9 @@ static void test_the_longest_options_fit(void **state)
              "[1000000000000,1000000000000]}}",
              names);
     job = expand(text);
-    options = json_loads(job.items[0].options, 0, NULL);
+    assert_true(run_options_write(&job.items[0].options, stored));
+    assert_non_null(strstr(stored, names));
+    options = json_loads(stored, 0, NULL);
     assert_int_equal(json_object_size(options), 6);
     json_decref(options);
     job_release(&job);

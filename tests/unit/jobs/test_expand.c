@@ -1,5 +1,6 @@
 /* What a request for a job becomes: cases, devices and defaults. */
-#include "tests/unit/jobs/job_request_fixture.h"
+#include "tests/unit/jobs/expand_fixture.h"
+#include "tests/unit/jobs/options_fixture.h"
 
 static void test_defaults(void **state)
 {
@@ -118,8 +119,8 @@ static void test_localise(void **state)
     assert_int_equal(job.item_count, 2);
     assert_int_equal(job.iterations, 1);
     assert_int_equal(job.runs_total, 400);
-    assert_string_equal(job.items[0].options, "{\"probes\":1}");
-    assert_string_equal(job.items[1].options, "");
+    check_options(&job.items[0].options, "{\"probes\":1}");
+    check_options(&job.items[1].options, "");
     assert_int_equal(job.items[1].seq, 1);
     assert_string_equal(job.items[1].key.variant, "unordered");
     job_release(&job);
@@ -129,13 +130,12 @@ static void test_localise(void **state)
     assert_int_equal(job.items[1].runs_wanted, 7);
     job_release(&job);
     job = expand(localise(",'contention':2"));
-    assert_string_equal(job.items[0].options, "{\"contention\":2,\"probes\":1}");
-    assert_string_equal(job.items[1].options, "{\"contention\":2}");
+    check_options(&job.items[0].options, "{\"contention\":2,\"probes\":1}");
+    check_options(&job.items[1].options, "{\"contention\":2}");
     job_release(&job);
     job = expand(localise(",'probes':{'every':10,'names':'conv*'}"));
-    assert_string_equal(job.items[0].options,
-                        "{\"probe-names\":\"conv*\",\"probes\":10}");
-    assert_string_equal(job.items[1].options, "");
+    check_options(&job.items[0].options, "{\"probe-names\":\"conv*\",\"probes\":10}");
+    check_options(&job.items[1].options, "");
     job_release(&job);
 }
 

@@ -1,5 +1,5 @@
 /* What is wrong with a request is said where it is, all of it at once. */
-#include "tests/unit/jobs/job_request_fixture.h"
+#include "tests/unit/jobs/expand_fixture.h"
 
 static void test_unknown_names_get_the_nearest(void **state)
 {

@@ -1,5 +1,5 @@
 /* Which devices and stacks the cases of a job get. */
-#include "tests/unit/jobs/job_request_fixture.h"
+#include "tests/unit/jobs/expand_fixture.h"
 
 static void test_a_named_device_may_be_offline(void **state)
 {

@@ -1,6 +1,6 @@
 /* What tests of requests for jobs share: a catalogue, devices, and requests in a line. */
-#ifndef TESTS_UNIT_JOBS_JOB_REQUEST_FIXTURE_H
-#define TESTS_UNIT_JOBS_JOB_REQUEST_FIXTURE_H
+#ifndef TESTS_UNIT_JOBS_EXPAND_FIXTURE_H
+#define TESTS_UNIT_JOBS_EXPAND_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/jobs/job_request.h"
+#include "daemon/jobs/expand.h"
 
 /* Two workloads: wgrad (cpu and cuda) and ctc (cpu alone, more variants and sizes). */
 static const char catalogue_text[] =

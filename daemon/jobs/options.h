@@ -1,0 +1,62 @@
+/* What a job asks of its runs beside their case: the circumstances under which they
+ * compute, and what they record (workloads/PROTOCOL.md).  Here is the one reader and the
+ * one writer of both spellings: the options of a job's item, named as the worker's
+ * arguments are, and the circumstances that a run reports.  Both are stored as canonical
+ * JSON text: compact, members in order, "" for none.  Pure. */
+#ifndef DAEMON_JOBS_OPTIONS_H
+#define DAEMON_JOBS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/buf.h"
+#include "daemon/trace/trace.h"
+
+enum {
+    RUN_OPTIONS_SIZE = 512, /* of the canonical text */
+    RUN_CIRCUMSTANCES_SIZE = 128,
+    RUN_DRAWN_SIZE = 64,
+    RUN_CAPTURE_SIZE = TRACE_PLACE_MAX + 40
+};
+
+/* Zero-initialised: none. */
+struct run_circumstances {
+    int64_t contention; /* load processes beside the run */
+    /* "" for none, "random" where each process is to draw its own, or the value. */
+    char memory_poison[RUN_DRAWN_SIZE];     /* 8 hex digits */
+    char allocation_jitter[RUN_DRAWN_SIZE]; /* a seed, decimal */
+};
+
+/* Zero-initialised: none. */
+struct run_options {
+    struct run_circumstances circumstances;
+    int64_t probes;                        /* every so many steps; 0: no probes */
+    char probe_names[TRACE_PLACE_MAX + 1]; /* a glob; "": all */
+    char probe_steps[48];           /* the first and the last, "100-199"; "": all */
+    char capture[RUN_CAPTURE_SIZE]; /* what run_capture_write writes; "": nothing */
+};
+
+/* False: TEXT is no such text, and RET_OPTIONS (RET_CIRCUMSTANCES) has what of it is. */
+bool run_options_read(const char *text, struct run_options *ret_options);
+bool run_circumstances_read(const char *text,
+                            struct run_circumstances *ret_circumstances);
+
+/* False: they do not fit, and RET_TEXT is "". */
+bool run_options_write(const struct run_options *options,
+                       char ret_text[RUN_OPTIONS_SIZE]);
+bool run_circumstances_write(const struct run_circumstances *circumstances,
+                             char ret_text[RUN_CIRCUMSTANCES_SIZE]);
+
+/* The options as the worker's arguments, a new JSON object; caller releases. */
+struct json_t *run_options_arguments(const struct run_options *options);
+
+/* Appends them in words: "contention 4, probes 1". */
+void run_options_words(const struct run_options *options, struct buf *buf);
+
+/* The moment and place whose tensors are captured: "ITERATION:STEP:PLACE".  Reading
+ * returns the place, in TEXT, or NULL where TEXT is none. */
+void run_capture_write(int32_t iteration, int64_t step, const char *place,
+                       char ret_text[RUN_CAPTURE_SIZE]);
+const char *run_capture_read(const char *text, int32_t *ret_iteration, int64_t *ret_step);
+
+#endif

@@ -1,0 +1,126 @@
+/* Options and circumstances: what is written is read again, byte for byte. */
+#include <string.h>
+
+#include "tests/unit/jobs/options_fixture.h"
+
+static void test_texts_come_back(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "{\"contention\":4}",
+        "{\"allocation-jitter\":\"random\",\"memory-poison\":\"0badcafe\"}",
+        "{\"probe-names\":\"conv*/ü?\",\"probe-steps\":\"100-199\",\"probes\":10}",
+        "{\"capture\":\"0:7:optimizer/w\",\"probes\":1}",
+        "{\"allocation-jitter\":\"18446744073709551615\",\"capture\":\"3:0:a:\\\"b\\\"\","
+        "\"contention\":64,\"memory-poison\":\"random\",\"probe-names\":\"x\","
+        "\"probe-steps\":\"0-1000000000000\",\"probes\":1000000000000}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct run_options options = options_of(texts[i]);
+
+        check_options(&options, texts[i]);
+    }
+}
+
+static void test_circumstances_come_back(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "{\"contention\":4}",
+        "{\"allocation_jitter\":\"7\",\"contention\":1,\"memory_poison\":\"0badcafe\"}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct run_circumstances circumstances;
+        char text[RUN_CIRCUMSTANCES_SIZE];
+
+        assert_true(run_circumstances_read(texts[i], &circumstances));
+        assert_true(run_circumstances_write(&circumstances, text));
+        assert_string_equal(text, texts[i]);
+    }
+}
+
+static void test_other_texts_are_refused(void **state)
+{
+    static const char *const texts[] = {
+        "{",
+        "[]",
+        "{\"contention\":0}",
+        "{\"contention\":\"4\"}",
+        "{\"memory-poison\":1}",
+        "{\"probes\":-1}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct run_options options;
+
+        if (run_options_read(texts[i], &options)) {
+            fail_msg("%s was read", texts[i]);
+        }
+        check_options(&options, "");
+    }
+}
+
+/* A text that would be cut is none. */
+static void test_what_does_not_fit_is_not_written(void **state)
+{
+    struct run_options options = options_of(
+        "{\"allocation-jitter\":\"18446744073709551615\",\"contention\":64,"
+        "\"memory-poison\":\"0badcafe\",\"probe-steps\":\"0-1000000000000\","
+        "\"probes\":1000000000000}");
+    char text[RUN_OPTIONS_SIZE];
+
+    (void)state;
+    memset(options.probe_names, 'x', sizeof options.probe_names - 1);
+    assert_true(run_options_write(&options, text));
+    memset(options.capture, '"', sizeof options.capture - 1);
+    assert_false(run_options_write(&options, text));
+    assert_string_equal(text, "");
+}
+
+static void test_captures(void **state)
+{
+    char text[RUN_CAPTURE_SIZE];
+    int32_t iteration;
+    int64_t step;
+
+    (void)state;
+    run_capture_write(3, 1000000000000, "conv1/dw:0", text);
+    assert_string_equal(text, "3:1000000000000:conv1/dw:0");
+    assert_string_equal(run_capture_read(text, &iteration, &step), "conv1/dw:0");
+    assert_int_equal(iteration, 3);
+    assert_int_equal(step, 1000000000000);
+    assert_null(run_capture_read("", &iteration, &step));
+    assert_null(run_capture_read("conv1", &iteration, &step));
+    assert_null(run_capture_read("0:conv1", &iteration, &step));
+}
+
+static void test_words(void **state)
+{
+    struct run_options options =
+        options_of("{\"contention\":4,\"memory-poison\":\"random\"}");
+    struct buf words = BUF_INIT;
+
+    (void)state;
+    run_options_words(&options, &words);
+    assert_string_equal(words.data, "contention 4, memory-poison random");
+    buf_release(&words);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts_come_back),
+        cmocka_unit_test(test_circumstances_come_back),
+        cmocka_unit_test(test_other_texts_are_refused),
+        cmocka_unit_test(test_what_does_not_fit_is_not_written),
+        cmocka_unit_test(test_captures),
+        cmocka_unit_test(test_words),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
