@@ -66,29 +66,33 @@ class Source:
         return f"{self.path}:{self.lines[place]}: {what}"
 
 
-def type_names(sources):
-    """Names that a typedef, a template or a class gave to types, and those of libraries."""
+def type_names(sources, classes):
+    """Names that typedefs gave to types; with CLASSES also templates, classes and structs."""
     names = set(TYPES)
     for source in sources:
         tokens = source.tokens
         for i, token in enumerate(tokens):
-            if token in ("typename", "class", "using", "struct", "union", "enum") and \
-                    (token not in TYPES or not source.path.endswith((".c", ".h"))):
-                names.add(source.at(i + 1))
+            if token in ("typename", "class", "using", "struct", "union", "enum"):
+                if classes:
+                    names.add(source.at(i + 1))
             elif token == "typedef":
                 end = i
                 while source.at(end) != ";" and end < len(tokens):
                     end = source.behind(end) if source.at(end) == "{" else end + 1
-                words = re.findall(r"\w+", " ".join(tokens[i:end]))
-                names.add(words[-1])
-                pointer = re.search(r"\( \* (\w+) \)", " ".join(tokens[i:end]))
-                names.update(pointer.groups() if pointer else ())
+                text = re.sub(r"\{.*\}|__attribute__.*", "", " ".join(tokens[i + 1:end]))
+                # typedef R (*NAME)(…), typedef R NAME(…), typedef R NAME[…], typedef R NAME
+                found = re.search(r"\( \* (\w+) \)", text) or \
+                    re.search(r"(\w+) ?(?=[([]|$)", text)
+                names.add(found.group(1))
+            elif source.at(i - 1) in (";", "{", "}") and declares(source, i):
+                names.add(token)  # a library's
     return names
 
 
 def is_type(words, names):
     words = [word for word in words if word not in QUALIFIERS]
-    return bool(words) and (words[0] in names or words[0].endswith("_t") or "::" in words[:2])
+    return bool(words) and (words[0] in names or words[0].endswith("_t") or "::" in words[:2]
+                            or words[0][0].isupper())  # libraries' types, and macros
 
 
 def braces(source):
@@ -181,11 +185,12 @@ def main():
     paths = sorted(f"{folder}/{name}" for top in FOLDERS for folder, _, names in os.walk(top)
                    for name in names if name.endswith((".c", ".h", ".cu", ".cpp")))
     sources = [Source(path) for path in paths]
-    names = type_names(sources)
+    c_names = type_names(sources, classes=False)
+    names = type_names([s for s in sources if not s.path.endswith(".c")], classes=True)
     bad = []
     for source in sources:
         bad += braces(source)
-        bad += sizeofs(source, names)
+        bad += sizeofs(source, c_names if source.path.endswith(".c") else names)
         if source.path.endswith(".c"):
             bad += declarations(source)
     print("\n".join(bad) or "  ok   dialect")

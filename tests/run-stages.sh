@@ -34,10 +34,12 @@ build_and() { # TARGET MAKE-ARGUMENTS...
 }
 
 everyday() {
-    stage 'gcc: unit, system and web tests' build_and check
-    stage 'lint' make --no-print-directory -j"$jobs" lint LINT=quick
+    stage 'gcc: unit, system and web tests' build_and check PYTEST="-m 'not long'"
+    stage 'lint, without the analyzer' make --no-print-directory -j"$jobs" lint LINT=quick
 }
 deep() {
+    stage 'gcc: long tests' build_and check-system PYTEST='-m long'
+    stage 'lint, with the analyzer' make --no-print-directory -j"$jobs" lint
     export REPROD_KILLS=10 # everyday killed the service more often; make soak: a thousand times
     # What another compiler and another OpenMP can change: bits, races, processes.
     stage 'clang: unit and system tests' build_and check CC=clang \
@@ -57,7 +59,11 @@ deep() {
 }
 
 case ${1-} in
-everyday | deep) "$1" ;;
+everyday | deep)
+    command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] ||
+        echo 'skipped: the CUDA worker, since there is no nvcc'
+    "$1"
+    ;;
 *)
     echo 'run-stages.sh everyday|deep' >&2
     exit 2

@@ -56,8 +56,9 @@ static void print_rate(const char *name, void (*work)(void), double bytes)
         CUDA_TRY(cudaEventRecord(end));
         CUDA_TRY(cudaDeviceSynchronize());
         CUDA_TRY(cudaEventElapsedTime(&milliseconds, begin, end));
-        if (i >= 0)
+        if (i >= 0) {
             rates[i] = bytes / milliseconds * 1e-6;
+        }
     }
     std::sort(rates, rates + REPEATS);
     printf(",\"%s\":{\"median\":%.3f,\"least\":%.3f,\"most\":%.3f,\"repeats\":%d}", name,

@@ -8,8 +8,9 @@
 
 __device__ static uint64_t warp_sum(uint64_t value)
 {
-    for (int step = 16; step > 0; step /= 2)
+    for (int step = 16; step > 0; step /= 2) {
         value += __shfl_xor_sync(0xffffffffu, value, step);
+    }
     return value;
 }
 

@@ -4,7 +4,7 @@
 static void compute(struct run *run)
 {
     static const char line[] = "this is \0 not \xff JSON\n";
-    selftest_write(line, sizeof(line) - 1);
+    selftest_write(line, sizeof line - 1);
     selftest_compute(run);
 }
 

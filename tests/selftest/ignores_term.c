@@ -6,8 +6,9 @@
 
 static void compute(struct run *run)
 {
-    (void)run;
     sigset_t all;
+
+    (void)run;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     for (;;) {

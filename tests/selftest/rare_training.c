@@ -23,19 +23,20 @@ static float updated[N];
 static void probe(struct run *run, int64_t step)
 {
     char place[32];
+    struct probe_value weights = { DTYPE_FLOAT32, N, values[0], "w" };
+    struct probe_value read[] = { weights, { DTYPE_FLOAT32, N, values[OPS], "y" } };
+    struct probe_value written = { DTYPE_FLOAT32, N, updated, "w" };
+
     if (!run_probing(run, step)) {
         return;
     }
-    struct probe_value weights = { DTYPE_FLOAT32, N, values[0], "w" };
     run_probe(run, step, "variable/w/before", NULL, 0, &weights, 1);
     for (int op = 0; op < OPS; op++) {
         struct probe_value in = { DTYPE_FLOAT32, N, values[op], "x" };
         struct probe_value out = { DTYPE_FLOAT32, N, values[op + 1], "y" };
-        snprintf(place, sizeof(place), "op%02d/forward", op);
+        snprintf(place, sizeof place, "op%02d/forward", op);
         run_probe(run, step, place, &in, 1, &out, 1);
     }
-    struct probe_value read[] = { weights, { DTYPE_FLOAT32, N, values[OPS], "y" } };
-    struct probe_value written = { DTYPE_FLOAT32, N, updated, "w" };
     run_probe(run, step, "variable/w/after", read, 2, &written, 1);
 }
 

@@ -45,7 +45,7 @@ void selftest_reference(const struct run *run, const struct tensor *inputs,
 uint64_t selftest_entropy(void)
 {
     uint64_t random = 0;
-    if (getrandom(&random, sizeof(random), 0) != sizeof(random)) {
+    if (getrandom(&random, sizeof random, 0) != sizeof random) {
         abort();
     }
     return random;
@@ -86,8 +86,9 @@ void selftest_printf(const char *format, ...)
 {
     char text[1024];
     va_list arguments;
+    int length;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof(text), format, arguments);
+    length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     selftest_write(text, (size_t)length);
 }

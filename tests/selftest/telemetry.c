@@ -31,10 +31,12 @@ static void setup(struct run *run)
 {
     selftest_setup(run);
     for (int i = 0; i < COUNT_OF(samples); i++) {
+        struct selftest_claims claims;
+
         if (strcmp(run->variant->name, samples[i].variant) != 0) {
             continue;
         }
-        struct selftest_claims claims = selftest_honest_claims(run);
+        claims = selftest_honest_claims(run);
         selftest_telemetry = samples[i].start;
         selftest_write_start(run, claims.device);
         for (int k = 0; k < run->iterations; k++) {

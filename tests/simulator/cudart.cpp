@@ -39,25 +39,30 @@ static const size_t error_count = sizeof errors / sizeof *errors;
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    for (size_t i = 0; i < error_count; i++)
-        if (errors[i].error == error)
+    for (size_t i = 0; i < error_count; i++) {
+        if (errors[i].error == error) {
             return errors[i].name;
+        }
+    }
     return "unrecognized error code";
 }
 
 const char *cudaGetErrorString(cudaError_t error)
 {
-    for (size_t i = 0; i < error_count; i++)
-        if (errors[i].error == error)
+    for (size_t i = 0; i < error_count; i++) {
+        if (errors[i].error == error) {
             return errors[i].text;
+        }
+    }
     return "unrecognized error code";
 }
 
 bool cudasim::device_takes_kernel()
 {
     const char *number = getenv("REPROD_CUDASIM_ERROR");
-    if (number)
+    if (number) {
         failure = (cudaError_t)atoi(number);
+    }
     return failure == cudaSuccess;
 }
 
@@ -95,8 +100,9 @@ cudaError_t cudaGetDeviceCount(int *ret_count)
 
 cudaError_t cudaSetDevice(int device)
 {
-    if (device < 0 || device >= device_count())
+    if (device < 0 || device >= device_count()) {
         return cudaErrorInvalidDevice;
+    }
     current_device = device;
     return cudaSuccess;
 }
@@ -110,14 +116,16 @@ cudaError_t cudaGetDevice(int *ret_device)
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device)
 {
     *ret_properties = cudaDeviceProp();
-    if (device < 0 || device >= device_count())
+    if (device < 0 || device >= device_count()) {
         return cudaErrorInvalidDevice;
+    }
     ret_properties->pciDeviceID = device;
     snprintf(ret_properties->name, sizeof ret_properties->name, "simulator, no GPU");
     ret_properties->totalGlobalMem = DEVICE_BYTES;
     ret_properties->multiProcessorCount = 2;
-    if (getenv("REPROD_CUDASIM_MAJOR"))
+    if (getenv("REPROD_CUDASIM_MAJOR")) {
         ret_properties->major = atoi(getenv("REPROD_CUDASIM_MAJOR"));
+    }
     return cudaSuccess;
 }
 
@@ -129,12 +137,15 @@ cudaError_t cudaDeviceSynchronize()
 cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
 {
     *ret_memory = nullptr;
-    if (failure)
+    if (failure) {
         return failure;
-    if (bytes > DEVICE_BYTES - allocated)
+    }
+    if (bytes > DEVICE_BYTES - allocated) {
         return cudaErrorMemoryAllocation;
-    if (posix_memalign(ret_memory, ALIGNMENT, bytes) != 0)
+    }
+    if (posix_memalign(ret_memory, ALIGNMENT, bytes) != 0) {
         return cudaErrorMemoryAllocation;
+    }
     allocated += bytes;
     memset(*ret_memory, FRESH, bytes);
     return cudaSuccess;
@@ -149,8 +160,9 @@ cudaError_t cudaFree(void *memory)
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
-    if (!failure && bytes)
+    if (!failure && bytes) {
         memcpy(to, from, bytes);
+    }
     return failure;
 }
 
@@ -162,8 +174,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 
 cudaError_t cudaMemset(void *memory, int value, size_t bytes)
 {
-    if (!failure && bytes)
+    if (!failure && bytes) {
         memset(memory, value, bytes);
+    }
     return failure;
 }
 

@@ -80,8 +80,9 @@ static void read_seed()
 
 static void permute(std::vector<uint32_t> &order)
 {
-    for (size_t i = order.size(); sim.permuted && i > 1; i--)
+    for (size_t i = order.size(); sim.permuted && i > 1; i--) {
         std::swap(order[i - 1], order[draw() % i]);
+    }
 }
 
 static std::vector<uint32_t> numbers(size_t count)
@@ -114,9 +115,10 @@ static void release_barrier()
 {
     int line = self().barrier_line;
     for (thread &t : sim.threads) {
-        if (t.state == AT_BARRIER && t.barrier_line != line)
+        if (t.state == AT_BARRIER && t.barrier_line != line) {
             die("threads meet at different __syncthreads (lines %d and %d)", line,
                 t.barrier_line);
+        }
         t.state = READY;
     }
     sim.waiting = 0;
@@ -124,11 +126,13 @@ static void release_barrier()
 
 static void check_barrier()
 {
-    if (sim.waiting == 0 || sim.waiting + sim.returned < sim.threads.size())
+    if (sim.waiting == 0 || sim.waiting + sim.returned < sim.threads.size()) {
         return;
-    if (sim.returned)
+    }
+    if (sim.returned) {
         die("divergent barrier: %u threads wait at __syncthreads, %u have returned",
             sim.waiting, sim.returned);
+    }
     release_barrier();
 }
 
@@ -136,8 +140,9 @@ static void take_turn(unsigned number)
 {
     thread &t = sim.threads[number];
     select_thread(number);
-    if (!t.fiber)
+    if (!t.fiber) {
         t.fiber = fiber_start(thread_main);
+    }
     if (!fiber_resume(t.fiber)) {
         t.state = RETURNED;
         sim.returned++;
@@ -147,9 +152,10 @@ static void take_turn(unsigned number)
 
 static void poison_shared()
 {
-    if (__start_cudasim_shared)
+    if (__start_cudasim_shared) {
         memset(__start_cudasim_shared, POISON,
                (size_t)(__stop_cudasim_shared - __start_cudasim_shared));
+    }
     std::fill(sim.dynamic.begin(), sim.dynamic.end(), (char)POISON);
 }
 
@@ -158,9 +164,10 @@ static void report_deadlock()
     for (unsigned i = 0; i < sim.threads.size(); i++) {
         const thread &t = sim.threads[i];
         select_thread(i);
-        if (t.state == IN_COLLECTIVE)
+        if (t.state == IN_COLLECTIVE) {
             die("deadlock: waits in %s for lanes of mask %08x that do not come",
                 t.collective, t.mask);
+        }
     }
     die("deadlock");
 }
@@ -175,13 +182,15 @@ static void run_block()
     while (sim.returned < count) {
         bool progress = false;
         for (uint32_t number : order) {
-            if (sim.threads[number].state != READY)
+            if (sim.threads[number].state != READY) {
                 continue;
+            }
             progress = true;
             take_turn(number);
         }
-        if (!progress)
+        if (!progress) {
             report_deadlock();
+        }
         permute(order);
     }
 }
@@ -195,8 +204,9 @@ void cudasim::launch(const char *kernel, dim3 grid, dim3 block, size_t shared_by
                      const std::function<void()> &body)
 {
     enum { THREADS_MAX = 1024, SHARED_MAX = 48 * 1024 };
-    if (!device_takes_kernel())
+    if (!device_takes_kernel()) {
         return;
+    }
     read_seed();
     sim.kernel = kernel;
     sim.body = &body;
@@ -204,10 +214,11 @@ void cudasim::launch(const char *kernel, dim3 grid, dim3 block, size_t shared_by
     blockDim = block;
     blockIdx = threadIdx = dim3(0, 0, 0);
     if (!is_within(grid, 0x7fffffff, 65535, 65535) || !is_within(block, 1024, 1024, 64) ||
-        block.x * block.y * block.z > THREADS_MAX || shared_bytes > SHARED_MAX)
+        block.x * block.y * block.z > THREADS_MAX || shared_bytes > SHARED_MAX) {
         die("launched with a grid (%u,%u,%u), block (%u,%u,%u) or %zu shared bytes that "
             "no device takes",
             grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes);
+    }
     sim.dynamic.assign(shared_bytes + 16, 0);
     for (uint32_t number : numbers((size_t)grid.x * grid.y * grid.z)) {
         blockIdx.x = number % grid.x;
@@ -226,8 +237,9 @@ int64_t cudasim::grid_limit()
 
 void cudasim::atomic_point()
 {
-    if (sim.permuted && draw() % STEP_ASIDE == 0)
+    if (sim.permuted && draw() % STEP_ASIDE == 0) {
         fiber_yield();
+    }
 }
 
 void cudasim::barrier(int line)
@@ -241,16 +253,20 @@ void cudasim::barrier(int line)
 static bool lanes_are_there(unsigned first, unsigned mask, const char *name)
 {
     for (unsigned i = 0; i < LANES; i++) {
-        if (!(mask >> i & 1u))
+        if (!(mask >> i & 1u)) {
             continue;
-        if (first + i >= sim.threads.size() || sim.threads[first + i].state == RETURNED)
+        }
+        if (first + i >= sim.threads.size() || sim.threads[first + i].state == RETURNED) {
             die("%s: mask %08x names lane %u, which is not there", name, mask, i);
+        }
         const thread &t = sim.threads[first + i];
-        if (t.state != IN_COLLECTIVE)
+        if (t.state != IN_COLLECTIVE) {
             return false;
-        if (t.mask != mask || t.collective != name)
+        }
+        if (t.mask != mask || t.collective != name) {
             die("%s with mask %08x meets %s with mask %08x", name, mask, t.collective,
                 t.mask);
+        }
     }
     return true;
 }
@@ -259,30 +275,35 @@ static void release_lanes(unsigned first, unsigned mask)
 {
     uint64_t values[LANES];
     memset(values, POISON, sizeof values);
-    for (unsigned i = 0; i < LANES; i++)
-        if (mask >> i & 1u)
+    for (unsigned i = 0; i < LANES; i++) {
+        if (mask >> i & 1u) {
             values[i] = sim.threads[first + i].value;
-    for (unsigned i = 0; i < LANES; i++)
+        }
+    }
+    for (unsigned i = 0; i < LANES; i++) {
         if (mask >> i & 1u) {
             memcpy(sim.threads[first + i].values, values, sizeof values);
             sim.threads[first + i].state = READY;
         }
+    }
 }
 
 const uint64_t *cudasim::collective(const char *name, unsigned mask, uint64_t value)
 {
     unsigned first = sim.current - sim.current % LANES;
     thread &t = self();
-    if (!(mask >> (sim.current - first) & 1u))
+    if (!(mask >> (sim.current - first) & 1u)) {
         die("%s: mask %08x lacks the lane that names it", name, mask);
+    }
     t.state = IN_COLLECTIVE;
     t.collective = name;
     t.mask = mask;
     t.value = value;
-    if (lanes_are_there(first, mask, name))
+    if (lanes_are_there(first, mask, name)) {
         release_lanes(first, mask);
-    else
+    } else {
         fiber_yield();
+    }
     return t.values;
 }
 

@@ -163,8 +163,9 @@ static inline unsigned __ballot_sync(unsigned mask, int predicate)
 {
     const uint64_t *values = cudasim::collective("__ballot_sync", mask, predicate != 0);
     unsigned votes = 0;
-    for (int i = 0; i < warpSize; i++)
+    for (int i = 0; i < warpSize; i++) {
         votes |= (mask >> i & 1u) && values[i] ? 1u << i : 0u;
+    }
     return votes;
 }
 
@@ -183,8 +184,9 @@ template <class T> unsigned __match_any_sync(unsigned mask, T value)
     const uint64_t *values =
         cudasim::collective("__match_any_sync", mask, cudasim::pack(value));
     unsigned equal = 0;
-    for (int i = 0; i < warpSize; i++)
+    for (int i = 0; i < warpSize; i++) {
         equal |= (mask >> i & 1u) && values[i] == cudasim::pack(value) ? 1u << i : 0u;
+    }
     return equal;
 }
 

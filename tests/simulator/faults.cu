@@ -17,13 +17,16 @@ template <bool WITH_BARRIER> __device__ static void tree_sum(struct faults fault
 
     terms[threadIdx.x] = faults.x[blockIdx.x * TERMS + threadIdx.x];
     for (unsigned half = TERMS / 2; half >= 1; half /= 2) {
-        if (WITH_BARRIER)
+        if (WITH_BARRIER) {
             __syncthreads();
-        if (threadIdx.x < half)
+        }
+        if (threadIdx.x < half) {
             terms[threadIdx.x] += terms[threadIdx.x + half];
+        }
     }
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         faults.sums[blockIdx.x] = terms[0];
+    }
 }
 
 __global__ static void barrier_kernel(struct faults faults)
@@ -38,41 +41,46 @@ __global__ static void no_barrier_kernel(struct faults faults)
 
 __global__ static void divergent_kernel(struct faults faults)
 {
-    if (threadIdx.x % 2)
+    if (threadIdx.x % 2) {
         return;
+    }
     __syncthreads();
     faults.sums[blockIdx.x] = faults.x[0];
 }
 
 __global__ static void different_barriers_kernel(struct faults faults)
 {
-    if (threadIdx.x % 2)
+    if (threadIdx.x % 2) {
         __syncthreads();
-    else
+    } else {
         __syncthreads();
+    }
     faults.sums[blockIdx.x] = faults.x[0];
 }
 
 __global__ static void deadlock_kernel(struct faults faults)
 {
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         faults.sums[blockIdx.x] = __shfl_sync(3u, faults.x[0], 0);
-    else
+    } else {
         __syncthreads();
+    }
 }
 
 __global__ static void absent_lane_kernel(struct faults faults)
 {
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         return;
+    }
     faults.sums[blockIdx.x] = warp_sum(faults.x[threadIdx.x]);
 }
 
 /* One past the end of the inputs: seen with AddressSanitizer only. */
 __global__ static void overrun_kernel(struct faults faults)
 {
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         faults.sums[blockIdx.x] = faults.x[SUMS * TERMS];
+    }
 }
 
 __global__ static void atomic_kernel(struct faults faults)
@@ -110,7 +118,7 @@ COMPUTE(overrun)
 
 static void setup(struct run *run)
 {
-    struct faults *faults = (struct faults *)run_host_alloc(sizeof(*faults));
+    struct faults *faults = (struct faults *)run_host_alloc(sizeof *faults);
     int64_t x_shape[] = { SUMS, TERMS };
 
     faults->x =

@@ -97,8 +97,9 @@ static void fiber_main()
 static void prepare(struct fiber *fiber, char *top)
 {
     void **words = (void **)top - 8;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         words[i] = nullptr;
+    }
     words[6] = (void *)fiber_main;
     fiber->side.stack_pointer = words;
 }
@@ -145,8 +146,9 @@ bool fiber_resume(struct fiber *fiber)
 {
     current = fiber;
     switch_sides(&scheduler, &fiber->side);
-    if (!fiber->running)
+    if (!fiber->running) {
         idle.push_back(fiber);
+    }
     return fiber->running;
 }
 

@@ -37,8 +37,9 @@ static struct tensor tensor_new(enum dtype dtype, int64_t length)
 static void fill_with_bits(struct tensor *t, uint64_t salt)
 {
     size_t bytes = (size_t)tensor_elements(t) * dtype_bytes(t->dtype);
-    for (size_t i = 0; i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++) {
         ((unsigned char *)t->data)[i] = (unsigned char)mix64(salt + i);
+    }
 }
 
 static void expect_same(const struct tensor *t)
@@ -55,12 +56,13 @@ static void expect_same(const struct tensor *t)
 
 static void each_tensor(void (*test)(struct tensor *t))
 {
-    for (int dtype = 0; dtype < DTYPE_COUNT; dtype++)
+    for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
         for (int i = 0; i < COUNT_OF(lengths); i++) {
             struct tensor t = tensor_new((enum dtype)dtype, lengths[i]);
             test(&t);
             cudaFree(t.data);
         }
+    }
 }
 
 static void check_bits(struct tensor *t)
@@ -86,11 +88,14 @@ static void check_fill(struct tensor *t)
     host.data = malloc(bytes);
     for (int fill = FILL_UNIFORM; fill <= FILL_INDEX; fill++) {
         struct filling filling = { (enum fill)fill, 7, 0x123456789abcdefu, 200 };
-        if (is_integer(t->dtype) && fill != FILL_INDEX)
+        if (is_integer(t->dtype) && fill != FILL_INDEX) {
             continue;
+        }
         fill_tensor(&run, t, &filling);
-        for (int64_t i = 0; i < fill_blocks(&host, &filling, tensor_elements(&host)); i++)
+        for (int64_t i = 0; i < fill_blocks(&host, &filling, tensor_elements(&host));
+             i++) {
             fill_block(&host, &filling, i, tensor_elements(&host));
+        }
         assert_memory_equal(t->data, host.data, bytes);
         expect_same(t);
     }
@@ -107,8 +112,9 @@ static void expect_sum_of(enum dtype dtype, const uint64_t *bits, int64_t length
 {
     struct tensor t = tensor_new(dtype, length);
     size_t size = dtype_bytes(dtype);
-    for (int64_t i = 0; i < length; i++)
+    for (int64_t i = 0; i < length; i++) {
         memcpy((char *)t.data + (size_t)i * size, &bits[i], size);
+    }
     expect_same(&t);
     cudaFree(t.data);
 }
@@ -135,9 +141,11 @@ static void test_special_values(void **)
             { ninf, ninf, z, big }, { inf, ninf, z, z },   { formats[i].nan, inf, z, z },
             { big, big, big, big }, { big, nz, tiny, nz }, { tiny, tiny, tiny, nz },
         };
-        for (int list = 0; list < COUNT_OF(lists); list++)
-            for (int64_t length = 1; length <= 4; length++)
+        for (int list = 0; list < COUNT_OF(lists); list++) {
+            for (int64_t length = 1; length <= 4; length++) {
                 expect_sum_of(formats[i].dtype, lists[list], length);
+            }
+        }
     }
 }
 
@@ -147,8 +155,9 @@ static void test_many_largest(void **)
     static const uint32_t patterns[] = { 0x7f7fffff, 0x00ffffff, 0x007fffff };
     for (int i = 0; i < COUNT_OF(patterns); i++) {
         struct tensor t = tensor_new(DTYPE_FLOAT32, 3000000);
-        for (int64_t j = 0; j < tensor_elements(&t); j++)
+        for (int64_t j = 0; j < tensor_elements(&t); j++) {
             ((uint32_t *)t.data)[j] = patterns[i];
+        }
         expect_same(&t);
         cudaFree(t.data);
     }
@@ -158,8 +167,9 @@ static void check_poison(struct tensor *t)
 {
     size_t bytes = (size_t)tensor_elements(t) * dtype_bytes(t->dtype);
     fill_poison(&run, t->data, bytes, 0x04030201u);
-    for (size_t i = 0; i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++) {
         assert_int_equal(((unsigned char *)t->data)[i], i % 4 + 1);
+    }
 }
 
 static void test_poison(void **)
@@ -183,20 +193,27 @@ static void test_layouts(void **)
     struct tensor from = tensor_new(DTYPE_FLOAT32, COUNT);
     struct tensor to = tensor_new(DTYPE_FLOAT32, COUNT);
     float *x = (float *)from.data, *y = (float *)to.data;
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         x[i] = (float)i;
+    }
     layout_transpose(x, y, BATCHES, ROWS, COLUMNS);
-    for (int b = 0; b < BATCHES; b++)
-        for (int r = 0; r < ROWS; r++)
-            for (int c = 0; c < COLUMNS; c++)
+    for (int b = 0; b < BATCHES; b++) {
+        for (int r = 0; r < ROWS; r++) {
+            for (int c = 0; c < COLUMNS; c++) {
                 assert_true(y[(b * COLUMNS + c) * ROWS + r] ==
                             x[(b * ROWS + r) * COLUMNS + c]);
+            }
+        }
+    }
     layout_reverse(x, y, BATCHES, ROWS, COLUMNS);
-    for (int b = 0; b < BATCHES; b++)
-        for (int r = 0; r < ROWS; r++)
-            for (int c = 0; c < COLUMNS; c++)
+    for (int b = 0; b < BATCHES; b++) {
+        for (int r = 0; r < ROWS; r++) {
+            for (int c = 0; c < COLUMNS; c++) {
                 assert_true(y[(c * ROWS + r) * BATCHES + b] ==
                             x[(b * ROWS + r) * COLUMNS + c]);
+            }
+        }
+    }
     cudaFree(from.data);
     cudaFree(to.data);
 }

@@ -117,6 +117,7 @@ def test_controls_vary(workload, variant):
     assert misses(workload, variant) == 0
 
 
+@pytest.mark.long
 @every_control
 def test_controls_vary_beside_busy_processes(workload, variant):
     if SURVEYS == 1 and workload not in FIVE:
@@ -125,6 +126,7 @@ def test_controls_vary_beside_busy_processes(workload, variant):
         assert misses(workload, variant) == 0
 
 
+@pytest.mark.long
 @every_control
 def test_controls_vary_on_one_processor(workload, variant):
     if workload in NEEDS_TWO:

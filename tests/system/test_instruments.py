@@ -277,6 +277,7 @@ SOURCES = ["tests/fixtures/instruments_streams.c", "workloads/instruments/digest
                    for p in (ROOT / "workloads/instruments").glob("exact_sum*.c"))]
 
 
+@pytest.mark.long
 def test_other_builds_give_the_same_bits(tmp_path):
     compilers = [c for c in ("gcc", "clang") if shutil.which(c)]
     outputs = {}
