@@ -1,3 +1,4 @@
+/* GET /{asset}: the files of the page, which are built in. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+/* GET /v1/cells/{id}, its history and its evidence: all that is known of one case in one
+ * environment. */
 #include "db/cells.h"
 #include "daemon/base/array.h"
 

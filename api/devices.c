@@ -1,3 +1,5 @@
+/* GET /v1/devices, /v1/hosts and /v1/stacks: what the database has seen, completed with
+ * what is online now. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* GET /v1/jobs/{id}/digests: the sums of weights and the losses that show reproducibility
+ * at a glance, a line a run, grouped by case. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,9 +13,6 @@
 #include "daemon/base/text.h"
 #include "db/jobs.h"
 #include "db/runs.h"
-
-/* The table of sums and losses that shows reproducibility at a glance: a line a run,
- * grouped by case. */
 
 enum { LINES_MAX = 10000, LINES_PAGE = 1000 };
 

@@ -1,3 +1,4 @@
+/* GET /v1/environments: where bit equality is expected. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* GET /v1/events: a listener gets what it has missed and joins the streams
+ * (api/http/stream.h). */
 #include "db/events.h"
 
 #include <errno.h>

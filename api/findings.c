@@ -1,3 +1,4 @@
+/* GET /v1/findings: cells whose results contradict the promise of a library. */
 #include <inttypes.h>
 
 #include "api/http/handlers.h"

@@ -1,3 +1,4 @@
+/* GET /healthz and /readyz: whether the process answers, and whether it can run jobs. */
 #include "api/http/handlers.h"
 #include "api/http/reply.h"
 

@@ -1,3 +1,4 @@
+/* GET and DELETE of /v1/jobs: the list, one job with its items, cancelling. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+/* POST /v1/jobs and /v1/jobs/{id}/rerun: a request becomes a job, is stored, and only
+ * then answered. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+/* GET /v1/jobs/{id}/localisation: where the runs of one case diverge, as JSON and, made
+ * from that, as text. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -140,10 +142,9 @@ static void structure_lines(const json_t *structure, struct buf *buf)
     static const char *const sides[] = { "a", "b" };
 
     label(buf, "Structure");
-    buf_printf(buf,
-               "parts at record %" PRId64 "; %" PRId64
-               " runs went another way than the first\n",
-               int_of(structure, "position"), int_of(structure, "runs_apart"));
+    buf_printf(
+        buf, "diverges at record %" PRId64 "; %" PRId64 " runs diverge from the first\n",
+        int_of(structure, "position"), int_of(structure, "runs_apart"));
     for (int i = 0; i < 2; i++) {
         const json_t *side = json_object_get(structure, sides[i]);
 

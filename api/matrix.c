@@ -1,3 +1,5 @@
+/* GET /v1/matrix: which matrix the query asks for, and its rendering, which is cached
+ * until the store changes. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* GET /metrics: figures for Prometheus, in its text format.  All come from cells and open
+ * jobs, never from runs, so a scrape costs the same however many there are. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -10,9 +12,6 @@
 #include "db/events.h"
 #include "db/fleet.h"
 #include "db/jobs.h"
-
-/* Figures for Prometheus, in its text format.  All come from cells and open jobs, never
- * from runs, so a scrape costs the same however many there are. */
 
 enum { ENVIRONMENTS_MAX = 1000 };
 

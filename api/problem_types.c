@@ -1,3 +1,4 @@
+/* GET /problems: the types of problems, which the 'type' of every refusal names. */
 #include <string.h>
 
 #include "api/http/handlers.h"

@@ -1,9 +1,9 @@
+/* GET /v1/profiles: framework eras and their recipes.  They never change while the
+ * process lives, so this replies at once. */
 #include "daemon/evidence/profile.h"
 
 #include "api/http/handlers.h"
 #include "api/http/reply.h"
-
-/* Profiles are built in and never change, so these reply at once. */
 
 static void recipes_json(struct json_out *out, const struct profile_table *t)
 {

@@ -1,3 +1,4 @@
+/* GET /: the page for a browser, the matrix for everybody else. */
 #include "api/http/handlers.h"
 #include "api/http/request.h"
 

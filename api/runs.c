@@ -1,3 +1,4 @@
+/* GET /v1/runs: the list by filters, one run, and the tail of its log. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

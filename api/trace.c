@@ -1,3 +1,4 @@
+/* GET /v1/runs/{id}/trace: what the probes of a run saw, in program order. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

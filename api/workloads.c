@@ -1,3 +1,5 @@
+/* GET /v1/workloads: the catalogue.  It belongs to the loop and is small, so these reply
+ * at once. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +12,6 @@
 #include "daemon/evidence/catalogue.h"
 
 enum { WIDTH = 96, NAME_COLUMN = 2, TEXT_COLUMN = 4 };
-
-/* The catalogue belongs to the loop and is small, so these reply at once. */
 
 static bool is_cuda(const struct catalogue_workload *w)
 {

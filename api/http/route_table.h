@@ -20,7 +20,7 @@ PARAMETER(cursor, .name = "cursor",
 PARAMETER(trace_limit, .name = "limit", .type = PARAM_LIMIT, .max = TRACE_LIMIT_MAX,
           .help = "at most so many items")
 PARAMETER(evidence_limit, .name = "limit", .type = PARAM_LIMIT, .max = PARAM_LIMIT_MAX,
-          .help = "at most so many items, and so many of alike")
+          .help = "at most so many items, and as many of 'alike'")
 
 /* Of every view of the matrix. */
 PARAMETER(view, .name = "view", .type = PARAM_CHOICE, .choice = view_choice,
@@ -107,7 +107,7 @@ ROUTE(digests_get, .method = "GET", .pattern = "/v1/jobs/{id}/digests",
       .refusals = "503")
 
 ROUTE(localisation_get, .method = "GET", .pattern = "/v1/jobs/{id}/localisation",
-      .help = "the place where the runs of a job that localises part",
+      .help = "the place where the runs of a localising job diverge",
       .parameters = { &job_id }, .formats = { FORMAT_JSON, FORMAT_TEXT },
       .schema = "Localisation", .refusals = "503")
 
@@ -143,7 +143,7 @@ ROUTE(traces_get_one, .method = "GET", .pattern = "/v1/runs/{id}/trace",
       .columns = "position iteration step place in out", .refusals = "503")
 
 ROUTE(compare_get, .method = "GET", .pattern = "/v1/compare",
-      .help = "where two runs part: first difference, root cause, what follows",
+      .help = "where two runs diverge: first difference, root cause, what follows",
       .notes =
           "Records are aligned by position and compared up to where their iteration, "
           "step or place is another. Of two runs whose results differ although every "

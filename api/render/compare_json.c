@@ -1,3 +1,4 @@
+/* A comparison of two runs as JSON (api/compare.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static void side_record_json(struct json_out *out, const char *name,
     }
 }
 
-/* Where the traces part; null where they do not. */
+/* Where the structures of the traces diverge; null where they do not. */
 static void structure_json(struct json_out *out, const struct compare *c)
 {
     if (!out_object(out, "structure_parts",
@@ -130,7 +131,7 @@ static void places_json(struct json_out *out, const struct compare *c)
     out_close(out, ']');
 }
 
-/* What the records show: first difference, root cause, where structure parts, counts,
+/* What the records show: first difference, root cause, where structure diverges, counts,
  * roots, places. */
 static void records_json(const struct compare *c, struct json_out *out)
 {

@@ -1,3 +1,5 @@
+/* A comparison of two runs for a terminal (api/compare.h): lines, and a map of places by
+ * steps. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -168,7 +170,8 @@ static void structure(const struct compare *c, struct buf *buf)
                      t->steps == 1 ? "" : "s");
         return;
     }
-    entry_format(buf, "Structure", "parts at record %s; nothing behind that is compared",
+    entry_format(buf, "Structure",
+                 "diverges at record %s; nothing after that is compared",
                  text_number(t->compared + 1, n[0]));
     record_name(c, &c->a.trace, t->compared, name, sizeof name);
     entry_format(buf, "", "A has %s", name);

@@ -1,3 +1,4 @@
+/* The documents view as JSON and as CSV. */
 #include "api/render/matrix.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* The documents view for a terminal, and the measured facts below it. */
 #include "api/render/matrix.h"
 
 #include <inttypes.h>

@@ -172,7 +172,7 @@ def test_what_cannot_be_compared_says_why(tmp_path):
     assert "NOT COMPARABLE" in compare(a, bad, code=2)
     assert "No such file" in compare(a, tmp_path / "missing", code=2)
     text = compare(a, edited(a, lambda e: records_without(e, 1)), code=1)
-    assert "Structure      parts at record 14: A has total, step 3 of iteration 0, B has" in text
+    assert "Structure      diverges at record 14: A has total, step 3 of iteration 0, B has" in text
     assert "Root cause" not in text
     text = compare(a, edited(a, lambda e: e[:-2] + [{**e[-2], "digest": "0" * 32}, e[-1]]), code=1)
     assert "All records agree, the results do not" in text
