@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "daemon/agent/external.h"
+#include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
-#include "daemon/process/members.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/wire.h"
 
@@ -14,10 +14,10 @@ enum {
     ID_MAX = 64,
     ARGUMENTS_MAX = 32,
     EXTRA_LINES = 300000, /* beside the iterations: a line for each record of a trace */
-    ITERATIONS_MAX = 1000000
+    ITERATIONS_MAX = 1000000,
+    TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000
 };
 static const int64_t BYTES_MAX = 64 * 1024 * 1024;
-static const json_int_t TIMEOUT_MAX_MS = 7LL * 24 * 3600 * 1000;
 
 struct agent_run {
     struct agent_run *next;
@@ -31,7 +31,7 @@ struct agent_run {
 struct request {
     const char *id, *device;
     const struct stack *stack;
-    json_int_t timeout_ms, iterations;
+    int64_t timeout_ms, iterations;
     char **args; /* NULL-terminated; the texts are owned */
     int arg_count;
     struct external_run external; /* all zero where a worker computes */
@@ -215,22 +215,29 @@ static enum err_code find_stack(const struct runs *runs, const char *name,
     return err_set(err, ERR_NOT_FOUND, "unknown stack '%s'", name);
 }
 
+#define AT(field) IN_AT(struct request, field)
+static const struct in_member command_members[] = {
+    { .key = "stack", .kind = IN_TEXT },
+    { "device", IN_TEXT, AT(device) },
+    { "timeout_ms", IN_INT, AT(timeout_ms), .least = 1, .most = TIMEOUT_MAX_MS },
+    { .key = "arguments", .kind = IN_OBJECT },
+};
+static const struct in_shape command_shape = IN_SHAPE(command_members, NULL);
+static const struct in_member argument_members[] = {
+    { "iterations", IN_INT, AT(iterations), .flags = IN_OPTIONAL,
+      .most = ITERATIONS_MAX },
+};
+static const struct in_shape argument_shape = IN_SHAPE(argument_members, NULL);
+#undef AT
+
 static enum err_code read_request(const struct runs *runs, const json_t *command,
                                   struct request *request, struct err *err)
 {
-    const char *stack;
-    json_t *arguments;
+    const json_t *arguments = json_object_get(command, "arguments");
 
-    if (members_unpack(command, err, "{s:s,s:s,s:I,s:o}", "stack", &stack, "device",
-                       &request->device, "timeout_ms", &request->timeout_ms, "arguments",
-                       &arguments) != ERR_OK) {
+    if (in_read_wire(&command_shape, command, request, err) != ERR_OK ||
+        in_read_wire(&argument_shape, arguments, request, err) != ERR_OK) {
         return err_wrap(err, "the command is malformed");
-    }
-    request->iterations = json_integer_value(json_object_get(arguments, "iterations"));
-    if (!json_is_object(arguments) || request->timeout_ms < 1 ||
-        request->timeout_ms > TIMEOUT_MAX_MS || request->iterations < 0 ||
-        request->iterations > ITERATIONS_MAX) {
-        return err_set(err, ERR_INVALID, "the command is out of its bounds");
     }
     if (runs->refuse_cause) {
         return err_set(err, ERR_BUSY, "%s", runs->refuse_cause);
@@ -238,7 +245,7 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
     if (find_run(runs, request->id)) {
         return err_set(err, ERR_CONFLICT, "that run is there already");
     }
-    if (find_stack(runs, stack, &request->stack, err) != ERR_OK ||
+    if (find_stack(runs, in_text(command, "stack"), &request->stack, err) != ERR_OK ||
         check_device(runs, request, err) != ERR_OK) {
         return err->code;
     }

@@ -8,12 +8,200 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/fleet/fleet_host.h"
-#include "daemon/fleet/fleet_store.h"
-#include "daemon/fleet/link.h"
+#include "daemon/link/link.h"
 #include "daemon/process/proc.h"
+#include "db/fleet.h"
 
 enum { BACKOFF_FIRST_MS = 1000, BACKOFF_MOST_MS = 60000 };
+
+/* What a hello says of the workloads. */
+
+/* Adds the catalogues of HELLO's stacks. */
+static enum err_code add_stacks(struct catalogue *catalogue, const json_t *hello,
+                                struct err *err)
+{
+    size_t i;
+    json_t *stack;
+
+    json_array_foreach(json_object_get(hello, "stacks"), i, stack)
+    {
+        json_t *workloads = json_object_get(stack, "catalogue");
+
+        if (json_is_array(workloads) &&
+            catalogue_add(catalogue, workloads, err) != ERR_OK) {
+            return err_wrap(err, "stack %s", fleet_text(stack, "name"));
+        }
+    }
+    return ERR_OK;
+}
+
+/* Adds what contradicts nothing: a host that is away does not keep others out. */
+static void add_leftovers(struct catalogue *catalogue, const json_t *hello)
+{
+    size_t i;
+    size_t w;
+    json_t *stack;
+    json_t *workload;
+
+    json_array_foreach(json_object_get(hello, "stacks"), i, stack)
+    {
+        json_array_foreach(json_object_get(stack, "catalogue"), w, workload)
+        {
+            json_t *alone = json_pack("[O]", workload);
+            struct err ignored;
+
+            catalogue_add(catalogue, alone, &ignored);
+            json_decref(alone);
+        }
+    }
+}
+
+static bool is_beside(const struct fleet_host *host, const struct fleet_host *other)
+{
+    return other != host && other->online;
+}
+
+/* The first host online that HELLO contradicts; NULL: it contradicts itself. */
+static const char *find_other(const struct fleet_host *host, const json_t *hello)
+{
+    const struct fleet *fleet = host->fleet;
+    const char *name = NULL;
+
+    for (int i = 0; i < fleet->host_count && !name; i++) {
+        const struct fleet_host *other = &fleet->hosts[i];
+        struct catalogue *both = catalogue_new();
+        struct err ignored;
+
+        if (is_beside(host, other) &&
+            add_stacks(both, other->hello, &ignored) == ERR_OK &&
+            add_stacks(both, hello, &ignored) != ERR_OK) {
+            name = other->name;
+        }
+        catalogue_free(both);
+    }
+    return name;
+}
+
+/* Makes the fleet's catalogue anew, with HELLO of HOST beside the hosts that are online
+ * and what contradicts neither of those that are not.  ERR_CONFLICT, with nothing
+ * changed, says whom it contradicts.  What was borrowed from the catalogue is gone. */
+static enum err_code take_catalogue(struct fleet_host *host, const json_t *hello,
+                                    struct err *err)
+{
+    struct fleet *fleet = host->fleet;
+    struct catalogue *whole = catalogue_new();
+    struct err ignored;
+
+    for (int i = 0; i < fleet->host_count; i++) {
+        if (is_beside(host, &fleet->hosts[i])) {
+            add_stacks(whole, fleet->hosts[i].hello, &ignored); /* they were taken in */
+        }
+    }
+    if (add_stacks(whole, hello, err) != ERR_OK) {
+        const char *other = find_other(host, hello);
+
+        catalogue_free(whole);
+        return other ? err_wrap(err, "beside host %s", other) : err->code;
+    }
+    for (int i = 0; i < fleet->host_count; i++) {
+        if (&fleet->hosts[i] != host && !fleet->hosts[i].online) {
+            add_leftovers(whole, fleet->hosts[i].hello);
+        }
+    }
+    catalogue_free(fleet->catalogue);
+    fleet->catalogue = whole;
+    return ERR_OK;
+}
+
+/* What it says, on record. */
+
+struct seen {
+    struct host host;
+    struct device *devices; /* attributes_json is owned */
+    int count;
+    bool *stored;
+};
+
+static void add_devices(struct seen *seen, const json_t *stack)
+{
+    json_t *probe = json_object_get(stack, "probe");
+    const char *backend = json_string_value(json_object_get(probe, "backend"));
+    size_t i;
+    json_t *object;
+
+    json_array_foreach(json_object_get(probe, "devices"), i, object)
+    {
+        const char *id = json_string_value(json_object_get(object, "id"));
+        const char *model = json_string_value(json_object_get(object, "model"));
+        json_t *attributes = json_object_get(object, "attributes");
+        struct device *d;
+
+        if (!id || !backend) {
+            continue;
+        }
+        seen->devices =
+            xrealloc(seen->devices, (size_t)(seen->count + 1) * sizeof *seen->devices);
+        d = &seen->devices[seen->count++];
+        *d = (struct device){ .last_seen_ms = seen->host.last_seen_ms };
+        copy_text(d->id, sizeof d->id, id);
+        copy_text(d->host, sizeof d->host, seen->host.name);
+        copy_text(d->backend, sizeof d->backend, backend);
+        copy_text(d->model, sizeof d->model, model ? model : "");
+        d->attributes_json = json_is_object(attributes)
+                                 ? json_dumps(attributes, JSON_COMPACT | JSON_SORT_KEYS)
+                                 : xstrdup("{}");
+    }
+}
+
+static enum err_code store_seen(struct tx *tx, void *arg, struct err *err)
+{
+    const struct seen *seen = arg;
+    enum err_code code = hosts_seen(tx, &seen->host, err);
+
+    for (int i = 0; i < seen->count && code == ERR_OK; i++) {
+        code = devices_seen(tx, &seen->devices[i], err);
+    }
+    return code;
+}
+
+static void seen_stored(void *arg, const struct err *err)
+{
+    struct seen *seen = arg;
+
+    if (err->code != ERR_OK) {
+        log_error("store: host %s: %s", seen->host.name, err->message);
+    } else {
+        *seen->stored = true;
+    }
+    for (int i = 0; i < seen->count; i++) {
+        free((char *)seen->devices[i].attributes_json);
+    }
+    free(seen->devices);
+    free(seen);
+}
+
+/* Puts host and devices on record as last seen.  *RET_STORED, which must outlive the
+ * store, becomes true once that is durable.  A failure is logged. */
+static void store_hello(struct store *store, const char *host, const json_t *hello,
+                        bool *ret_stored)
+{
+    struct seen *seen = xcalloc(1, sizeof *seen);
+    const char *boot = json_string_value(json_object_get(hello, "boot_id"));
+    size_t i;
+    json_t *stack;
+
+    seen->stored = ret_stored;
+    seen->host.last_seen_ms = clock_wall_ms();
+    copy_text(seen->host.name, sizeof seen->host.name, host);
+    copy_text(seen->host.boot_id, sizeof seen->host.boot_id, boot ? boot : "");
+    json_array_foreach(json_object_get(hello, "stacks"), i, stack)
+    {
+        add_devices(seen, stack);
+    }
+    store_write(store, store_seen, seen, seen_stored);
+}
+
+/* The life of a host. */
 
 static void log_causes(const struct fleet_host *host, const json_t *hello)
 {
@@ -56,7 +244,7 @@ static void bring_online(struct fleet_host *host)
     host->backoff_ms = 0;
     host->cause[0] = '\0';
     fleet_list_devices(fleet);
-    fleet_store_hello(fleet->options.store, host->name, host->hello, &host->recorded);
+    store_hello(fleet->options.store, host->name, host->hello, &host->recorded);
     for (int i = 0; i < fleet->device_count; i++) {
         if (fleet->devices[i].is_default &&
             strcmp(fleet->devices[i].host, host->name) == 0) {
@@ -75,7 +263,7 @@ static void take_hello(struct fleet_host *host, json_t *hello)
     json_incref(hello);
     json_decref(host->refused);
     host->refused = NULL;
-    if (fleet_take_catalogue(host, hello, &err) != ERR_OK) {
+    if (take_catalogue(host, hello, &err) != ERR_OK) {
         if (strcmp(host->cause, err.message) != 0) {
             log_error("host %s: %s", host->name, err.message);
         }

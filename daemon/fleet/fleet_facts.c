@@ -1,9 +1,10 @@
+#include "daemon/fleet/fleet_facts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/mem.h"
-#include "daemon/fleet/fleet_host.h"
 #include "workloads/instruments/digest.h"
 
 const char *fleet_text(const json_t *object, const char *key)

@@ -6,7 +6,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/fleet/link.h"
+#include "daemon/link/link.h"
 #include "daemon/run/run_fold.h"
 #include "daemon/run/run_started.h"
 

@@ -2,10 +2,8 @@
  * events of the runs R1 and R2. */
 #include <string.h>
 
-#include "daemon/fleet/fleet_host.h"
-#include "daemon/fleet/link.h"
-#include "daemon/fleet/link_hello.h"
-#include "daemon/fleet/link_runs.h"
+#include "daemon/fleet/fleet_facts.h"
+#include "daemon/link/link_wire.h"
 #include "daemon/process/wire.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -137,7 +137,7 @@ def test_of_runs_that_fail(service):
     _, crashed = run_pair(service, "trace_crash")
     assert crashed["outcome"] == "crashed" and crashed["trace"]["records"] == 20
     bad, _ = run_pair(service, "trace_bad")
-    assert bad["outcome"] == "invalid" and "probes: records[0]: out is not 32" in bad["cause"]
+    assert bad["outcome"] == "invalid" and "probes: records/0: out must be 32" in bad["cause"]
     assert bad["trace"]["records"] == RECORDS
 
 

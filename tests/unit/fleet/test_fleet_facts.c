@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/fleet/fleet_host.h"
+#include "daemon/fleet/fleet_facts.h"
 
 static const char hello[] =
     "{\"stacks\":[{\"name\":\"cuda\",\"probe\":{\"versions\":{\"driver\":\"580\"},"

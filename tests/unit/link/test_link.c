@@ -1,5 +1,5 @@
 /* The daemon's end of an agent, against agents that are shell scripts. */
-#include "daemon/fleet/link.h"
+#include "daemon/link/link.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -190,7 +190,7 @@ static void test_what_breaks_the_protocol(void **state)
           "closed(it broke the protocol in line 1: hello:" },
         { SAY("{\"event\":\"hello\",\"v\":1,\"host\":\"h\",\"pid\":1,\"boot_id\":\"b\","
               "\"stacks\":[1]}"),
-          "closed(it broke the protocol in line 1: hello: stacks[0]" },
+          "closed(it broke the protocol in line 1: hello: stacks/0 must be an object" },
         { "printf '%s%64s%s\\n' '" HELLO_OF "[{\"name\":\"' x '\"}]}';",
           "closed(it broke the protocol in line 1: hello: stacks[0]: name has more" },
         { "stack='{\"name\":\"a\"}'; for i in 1 2 3 4 5 6 7 8; do "

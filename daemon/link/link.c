@@ -1,4 +1,4 @@
-#include "daemon/fleet/link.h"
+#include "daemon/link/link.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -8,13 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/base/array.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/fleet/link_command.h"
-#include "daemon/fleet/link_hello.h"
-#include "daemon/fleet/link_log.h"
-#include "daemon/fleet/link_process.h"
-#include "daemon/fleet/link_runs.h"
 #include "daemon/process/descendants.h"
+#include "daemon/process/spawn.h"
 #include "daemon/process/stream.h"
 #include "daemon/process/wire.h"
 
@@ -26,6 +25,148 @@ enum {
     QUEUE_MAX = 1024 * 1024,
     CAUSE_SIZE = 512
 };
+
+/* The process at the other end. */
+struct process {
+    pid_t pid;
+    int pidfd;
+    int in, out, err; /* the daemon's ends of its standard input, output and error */
+};
+
+enum { LOG_LINE_SIZE = 1024 };
+
+/* What the agent says on standard error, line by line. */
+struct agent_log {
+    const char *host; /* borrowed */
+    size_t length;
+    char line[LOG_LINE_SIZE]; /* the one that is not complete; cut where too long */
+    char last[LOG_LINE_SIZE]; /* the last complete one, without its time; "": none */
+};
+
+enum { STDIN_PIPE, STDOUT_PIPE, STDERR_PIPE, PIPES };
+
+/* The array is the caller's, the texts are borrowed. */
+static char **agent_environment(char *parent)
+{
+    size_t count = 0;
+    char **list;
+
+    while (environ[count]) {
+        count++;
+    }
+    list = xcalloc(count + 2, sizeof *list);
+    list[0] = parent;
+    memcpy(list + 1, environ, count * sizeof *list);
+    return list;
+}
+
+static void close_pipes(int pipes[PIPES][2], int count)
+{
+    for (int i = 0; i < count; i++) {
+        close(pipes[i][0]);
+        close(pipes[i][1]);
+    }
+}
+
+static enum err_code open_pipes(int pipes[PIPES][2], struct err *err)
+{
+    for (int i = 0; i < PIPES; i++) {
+        if (spawn_pipe(pipes[i], err) != ERR_OK) {
+            close_pipes(pipes, i);
+            return err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+/* Its environment is that of this process, and REPROD_PARENT: the pid of this process, so
+ * that an agent whose parent that is can follow it into death. */
+static enum err_code process_start(char *const *argv, struct process *ret_process,
+                                   struct err *err)
+{
+    int pipes[PIPES][2];
+    char parent[64];
+    char **environment;
+    enum err_code rc;
+
+    if (open_pipes(pipes, err) != ERR_OK) {
+        return err->code;
+    }
+    snprintf(parent, sizeof parent, "REPROD_PARENT=%d", (int)getpid());
+    environment = agent_environment(parent);
+    rc = spawn(&(struct spawn){ .path = argv[0],
+                                .argv = argv,
+                                .env = environment,
+                                .fds = { pipes[STDIN_PIPE][0], pipes[STDOUT_PIPE][1],
+                                         pipes[STDERR_PIPE][1], -1 } },
+               &ret_process->pid, &ret_process->pidfd, err);
+    free(environment);
+    if (rc != ERR_OK) {
+        close_pipes(pipes, PIPES);
+        return rc;
+    }
+    close(pipes[STDIN_PIPE][0]);
+    close(pipes[STDOUT_PIPE][1]);
+    close(pipes[STDERR_PIPE][1]);
+    ret_process->in = pipes[STDIN_PIPE][1];
+    ret_process->out = pipes[STDOUT_PIPE][0];
+    ret_process->err = pipes[STDERR_PIPE][0];
+    return ERR_OK;
+}
+
+/* The agent's log has the daemon's form: its time is dropped, its level taken over. */
+static const char *without_time(const char *line)
+{
+    char time[CLOCK_RFC3339_SIZE];
+    int64_t wall_ms;
+
+    copy_text(time, sizeof time, line);
+    if (strlen(line) > strlen(time) && line[strlen(time)] == ' ' &&
+        clock_parse_rfc3339(time, &wall_ms) == 0) {
+        return line + strlen(time) + 1;
+    }
+    return line;
+}
+
+static const struct {
+    const char *prefix;
+    void (*log)(const char *format, ...);
+} levels[] = {
+    { "error ", log_error },
+    { "warning ", log_warning },
+    { "info ", log_info },
+};
+
+static void end_line(struct agent_log *log)
+{
+    void (*write)(const char *format, ...) = log_info;
+    const char *text;
+
+    log->line[log->length] = '\0';
+    wire_clean(log->line);
+    text = without_time(log->line);
+    copy_text(log->last, sizeof log->last, text);
+    for (int i = 0; i < COUNT_OF(levels); i++) {
+        if (strncmp(text, levels[i].prefix, strlen(levels[i].prefix)) == 0) {
+            write = levels[i].log;
+            text += strlen(levels[i].prefix);
+            break;
+        }
+    }
+    write("%s: %s", log->host, text);
+    log->length = 0;
+}
+
+static void log_add(struct agent_log *log, const char *data, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (data[i] == '\n') {
+            end_line(log);
+        } else if (log->length < sizeof log->line - 1) {
+            log->line[log->length++] = data[i] ? data[i] : ' ';
+        }
+    }
+}
 
 /* How far the end of the process was pressed. */
 enum ending { NOT_ENDING, INPUT_CLOSED, TERM_SENT, KILL_SENT, GIVEN_UP };
@@ -44,7 +185,7 @@ struct link {
     char cause[CAUSE_SIZE];
     struct link_runs runs;
     struct wire_lines lines;
-    struct link_log log;
+    struct agent_log log;
     int open_handles;
     uv_poll_t poll;
     uv_signal_t child_signal;
@@ -75,7 +216,9 @@ static void handle_closed(void *arg)
     }
     close(link->pidfd);
     wire_lines_release(&link->lines);
-    link_log_release(&link->log);
+    if (link->log.length) {
+        end_line(&link->log);
+    }
     link_runs_release(&link->runs);
     free(link->name);
     free(link);
@@ -152,7 +295,7 @@ __attribute__((format(printf, 2, 3))) static void fail(struct link *link,
 
 static void fail_gone(struct link *link)
 {
-    const char *said = link_log_last(&link->log);
+    const char *said = link->log.last;
     const char *colon = said[0] ? ": " : "";
 
     if (!link->exited) {
@@ -290,7 +433,7 @@ static void err_bytes(void *arg, const char *data, size_t length)
 {
     struct link *link = arg;
 
-    link_log_add(&link->log, data, length);
+    log_add(&link->log, data, length);
 }
 
 static void err_end(void *arg)
@@ -311,7 +454,7 @@ static void in_broken(void *arg, const char *cause)
     }
 }
 
-static void watch(struct link *link, const struct link_process *process)
+static void watch(struct link *link, const struct process *process)
 {
     const struct link_events *events = link->events;
 
@@ -343,13 +486,13 @@ enum err_code link_open(uv_loop_t *loop, const char *name, char *const *argv,
                         const struct link_events *events, void *arg,
                         struct link **ret_link, struct err *err)
 {
-    struct link_process process;
+    struct process process;
     struct link *link;
 
     signal(SIGPIPE, SIG_IGN);
     descendants_init();
     descendants_sweep(true);
-    if (link_process_start(argv, &process, err) != ERR_OK) {
+    if (process_start(argv, &process, err) != ERR_OK) {
         return err->code;
     }
     link = xcalloc(1, sizeof *link);
@@ -360,7 +503,7 @@ enum err_code link_open(uv_loop_t *loop, const char *name, char *const *argv,
     link->pid = process.pid;
     link->pidfd = process.pidfd;
     wire_lines_init(&link->lines, WIRE_AGENT_LINE_MAX);
-    link_log_init(&link->log, link->name);
+    link->log.host = link->name;
     watch(link, &process);
     *ret_link = link;
     return ERR_OK;

@@ -1,0 +1,92 @@
+/* What is known of the fleet: its hosts and what they said, as the scheduler, the survey
+ * and the API read it.  Loop thread only. */
+#ifndef DAEMON_FLEET_FLEET_FACTS_H
+#define DAEMON_FLEET_FLEET_FACTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "daemon/config/config.h"
+#include "daemon/evidence/catalogue.h"
+#include "daemon/jobs/device.h"
+#include "daemon/run/runner.h"
+#include "db/store.h"
+
+struct fleet_options {
+    uv_loop_t *loop;
+    const struct config *config;
+    struct store *store;
+    struct runner *runner;
+    void (*hello)(void *arg); /* a host's hello was taken in */
+    void *arg;
+};
+
+/* Private to daemon/fleet and its tests. */
+struct fleet_host {
+    struct fleet *fleet;
+    char *name;
+    char **argv;       /* launch command, NULL-terminated */
+    struct link *link; /* NULL while waiting for retry_ms */
+    bool online;       /* hello was taken in and the link is open */
+    bool recorded;     /* a hello of it is durable: its devices are in the database */
+    json_t *hello;     /* the last one that was taken in; NULL: never */
+    json_t *refused;   /* the hello of the open link, while its catalogue contradicts that
+                          of a host that is online; NULL: it does not */
+    char cause[256];   /* why it is not online; "" */
+    int64_t backoff_ms;
+    int64_t retry_ms; /* monotonic */
+};
+
+struct fleet {
+    struct fleet_options options;
+    struct fleet_host *hosts;
+    int host_count;
+    struct catalogue *catalogue;
+    struct device_stack *devices;
+    int device_count;
+    char not_ready[320];
+    bool closing;
+    int open_links;
+    void (*closed)(void *arg);
+    void *closed_arg;
+};
+
+/* NULL until the first hello. */
+const struct catalogue *fleet_catalogue(const struct fleet *fleet);
+
+/* Every host of the configuration said hello at least once: the catalogue is whole. */
+bool fleet_complete(const struct fleet *fleet);
+
+/* Each device once for every stack that serves it.  Borrowed until the loop runs on. */
+int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_devices);
+
+/* Array: {"name","host","worker","library_path","backend","worker_build","versions",
+ * "problems","problem_texts","devices","device_ids","online","cause"}.  New reference. */
+json_t *fleet_stacks(const struct fleet *fleet);
+
+/* Array of the hosts of the configuration: {"name","online","cause"}, the cause being why
+ * it is not online, or null.  New reference. */
+json_t *fleet_hosts(const struct fleet *fleet);
+
+/* What identifies devices and environments of the hosts that are online: the digest of
+ * their stacks' probes and catalogues.  Equal fingerprints need no new survey. */
+void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SIZE]);
+
+/* NULL when a device is online; else why not.  Borrowed until the loop runs on. */
+const char *fleet_not_ready(const struct fleet *fleet);
+
+/* What the hosts that are online said of themselves is in the database, where the API
+ * reads it. */
+bool fleet_recorded(const struct fleet *fleet);
+
+/* For fleet.c. */
+
+/* The text member KEY of OBJECT, "" without one. */
+const char *fleet_text(const json_t *object, const char *key);
+
+/* Builds the list of devices anew from every host's last hello. */
+void fleet_list_devices(struct fleet *fleet);
+
+#endif

@@ -1,0 +1,65 @@
+/* What the daemon and an agent say to each other: the commands that the daemon sends, and
+ * the checks of everything that an agent answers (workloads/PROTOCOL.md).  Pure. */
+#ifndef DAEMON_LINK_LINK_WIRE_H
+#define DAEMON_LINK_LINK_WIRE_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "daemon/jobs/case.h"
+#include "daemon/jobs/options.h"
+#include "daemon/process/run_exit.h"
+
+/* Everything handed to a callback is borrowed for the call.  Between started and exited
+ * of a run come its worker events and garbage; refused comes instead of started. */
+struct link_events {
+    /* Checked: version, host, pid, boot_id, stacks (array of objects). */
+    void (*hello)(void *arg, const json_t *hello);
+    void (*started)(void *arg, const char *run, int64_t pid, int64_t process_start);
+    void (*worker_event)(void *arg, const char *run, const json_t *event);
+    void (*garbage)(void *arg, const char *run, const char *cause);
+    void (*exited)(void *arg, const char *run, const struct run_exit *exit);
+    void (*refused)(void *arg, const char *run, const char *cause);
+    /* Once, last: the agent is gone or unusable, and with it every run that has not
+     * ended.  Not called after link_close. */
+    void (*closed)(void *arg, const char *cause);
+    int64_t hello_deadline_ms; /* 0: 15,000 */
+    int64_t end_grace_ms;      /* between end of input and SIGTERM; 0: 10,000 */
+};
+
+struct link_run {
+    const char *id, *stack, *device;
+    int64_t timeout_ms;
+    const struct case_key *key;
+    int64_t iterations;
+    const struct run_options *options;
+};
+
+/* The commands, as new references for stream_writer_send. */
+json_t *link_command_run(const struct link_run *run);
+json_t *link_command_cancel(const char *run);
+
+/* The first thing an agent says.  ERR_PROTOCOL: another version, or a field that is
+ * missing or malformed; ERR_TOO_LARGE: more than daemon/process/stack_limits.h lets
+ * through. */
+enum err_code link_hello_check(const json_t *hello, struct err *err);
+
+/* The runs that an agent was told to do and has not told the end of. */
+struct link_runs {
+    struct link_runs_entry *entries;
+    int count, capacity;
+};
+
+void link_runs_add(struct link_runs *runs, const char *id);
+
+/* Checks EVENT, which is called NAME, and passes it on to EVENTS.  Event types that
+ * nobody knows are ignored.  ERR_PROTOCOL: a field is missing or malformed, the run is
+ * not one of these, or the event is not due. */
+enum err_code link_runs_event(struct link_runs *runs, const char *name,
+                              const json_t *event, const struct link_events *events,
+                              void *arg, struct err *err);
+
+void link_runs_release(struct link_runs *runs);
+
+#endif
