@@ -1,5 +1,5 @@
 /* Events of a run, from JSON to structs: every field that the protocol requires is there
- * and has the right form.  What the values have to be is daemon/run/run_fold.h's
+ * and has the right form.  What the values have to be is daemon/run/run_judge.h's
  * business.
  *
  * All texts and JSON of the structs are borrowed from the event.  Every reader returns
@@ -22,7 +22,7 @@ struct start_event {
     uint64_t seed;
     const json_t *environment;   /* object of strings and integers */
     const json_t *libraries;     /* array of {"path", "build_id"} */
-    const json_t *circumstances; /* object (run_circumstances.h), null, or NULL: none */
+    const json_t *circumstances; /* object (workloads/PROTOCOL.md), null, or NULL: none */
     const json_t *telemetry;     /* object (run_telemetry_text), or NULL: none */
 };
 

@@ -1,17 +1,72 @@
-/* How a run ended: one table from what the agent did to the process, how the process
- * ended and what it said, to an outcome. */
+/* Judges one run: takes its events, decides how it ended and what its result is by the
+ * rules of workloads/PROTOCOL.md ("What makes a run completed").  Pure: no clock, no
+ * loop.
+ *
+ * Only here does a run become `completed`, and only if nothing at all was out of order:
+ * the first deviation is kept, and makes it invalid. */
 #ifndef DAEMON_RUN_RUN_JUDGE_H
 #define DAEMON_RUN_RUN_JUDGE_H
 
-#include "daemon/jobs/outcome.h"
-#include "daemon/process/run_exit.h"
-#include "daemon/run/run_fold.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-/* In this order: what the agent did (timeout, cancelled, flood, stuck); a signal; a
- * worker that could not be started; the first deviation; no end event; an exit status
- * after the end event; and only then what the end event says.  ret_cause is "" for
- * completed. */
-enum outcome run_judge(const struct run_fold *fold, const struct run_exit *exit,
-                       char ret_cause[RUN_FOLD_CAUSE_SIZE]);
+#include "daemon/jobs/case.h"
+#include "daemon/jobs/job.h"
+#include "daemon/jobs/run.h"
+#include "daemon/process/run_exit.h"
+#include "daemon/run/run_captures.h"
+#include "daemon/trace/trace.h"
+
+enum { RUN_JUDGE_CAUSE_SIZE = CASE_TITLE_SIZE * 2 };
+
+/* Private. */
+struct run_judge_iteration {
+    char digest[DIGEST_TEXT_SIZE];
+    int64_t index, ns;
+};
+
+/* Private, but for the caller's storage. */
+struct run_judge {
+    struct case_key key; /* what was asked for */
+    char device[CASE_TITLE_SIZE];
+    struct run_options options;
+    int64_t asked;
+
+    bool started, ended;
+    char deviation[RUN_JUDGE_CAUSE_SIZE]; /* the first; "": none */
+    enum outcome end_outcome;             /* once ended */
+    char end_cause[RUN_JUDGE_CAUSE_SIZE];
+    struct run_record run; /* the results so far */
+    struct run_judge_iteration *iterations;
+    int64_t seen, capacity;
+    struct trace trace;
+    struct run_captures tensors; /* captured */
+    char *environment, *environment_title, *libraries, *log;
+    char *telemetry_start, *telemetry_end; /* NULL: none */
+    struct run_digest *digests;
+    int digest_count;
+};
+
+/* What was asked for: the case, the device and how many iterations.  Copied. */
+void run_judge_init(struct run_judge *judge, const struct case_key *key,
+                    const char *device, int64_t iterations);
+
+/* The options that were asked for, before the first event; none unless said.  Copied. */
+void run_judge_options(struct run_judge *judge, const struct run_options *options);
+
+/* One event, in the order in which the worker wrote it. */
+void run_judge_event(struct run_judge *judge, const json_t *event);
+
+/* A line that was no event; CAUSE says why ("line 3: not JSON"). */
+void run_judge_garbage(struct run_judge *judge, const char *cause);
+
+/* The process ended.  Fills outcome, cause and results of ret_run (id, times and what the
+ * store knows are left empty) and ret_result, whose pointers are borrowed: RUN is
+ * ret_run, the rest is valid until run_judge_release.  The log of EXIT is copied. */
+void run_judge_finish(struct run_judge *judge, const struct run_exit *exit,
+                      struct run_record *ret_run, struct run_result *ret_result);
+
+void run_judge_release(struct run_judge *judge);
 
 #endif

@@ -7,8 +7,8 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/link/link.h"
-#include "daemon/run/run_fold.h"
-#include "daemon/run/run_started.h"
+#include "daemon/run/run_judge.h"
+#include "db/runs.h"
 
 enum slot_state { SLOT_IDLE, SLOT_BEGINNING, SLOT_RUNNING, SLOT_FINISHING };
 
@@ -26,10 +26,10 @@ struct slot {
     int iterations;
     int64_t timeout_ms;
     int64_t started_monotonic_ms;
-    bool unwanted; /* its job was cancelled, or the service stops */
-    char unwanted_cause[CASE_TITLE_SIZE];
-    struct run_fold fold;
-    bool has_fold;
+    bool cancelled; /* its job was cancelled, or the service stops */
+    char cancel_cause[CASE_TITLE_SIZE];
+    struct run_judge judge;
+    bool has_judge;
 
     struct run_record run; /* the result while finishing */
     struct run_result result;
@@ -60,11 +60,11 @@ struct runner *runner_new(struct store *store, struct scheduler *scheduler,
     return r;
 }
 
-static void drop_fold(struct slot *slot)
+static void drop_judge(struct slot *slot)
 {
-    if (slot->has_fold) {
-        run_fold_release(&slot->fold);
-        slot->has_fold = false;
+    if (slot->has_judge) {
+        run_judge_release(&slot->judge);
+        slot->has_judge = false;
     }
 }
 
@@ -74,7 +74,7 @@ void runner_free(struct runner *r)
         return;
     }
     for (int i = 0; i < r->count; i++) {
-        drop_fold(r->slots[i]);
+        drop_judge(r->slots[i]);
         free(r->slots[i]);
     }
     free(r->slots);
@@ -131,7 +131,7 @@ static void result_stored(void *arg, const struct err *err)
         r->hooks.stored(r->hooks.arg, &slot->effect);
     }
     slot->store_failed = false;
-    drop_fold(slot);
+    drop_judge(slot);
     slot->state = SLOT_IDLE;
     next_run(slot);
 }
@@ -151,8 +151,8 @@ static void finish_as(struct slot *slot, enum outcome outcome, const char *cause
 {
     slot->run = (struct run_record){ .outcome = outcome };
     slot->result = (struct run_result){ .log = "" };
-    if (slot->has_fold && slot->fold.trace.count) {
-        slot->result.trace = &slot->fold.trace;
+    if (slot->has_judge && slot->judge.trace.count) {
+        slot->result.trace = &slot->judge.trace;
     }
     copy_text(slot->run.cause, sizeof slot->run.cause, cause);
     finish(slot);
@@ -177,9 +177,9 @@ static void start(struct slot *slot)
         .options = &slot->options,
     };
 
-    run_fold_init(&slot->fold, &slot->key, slot->device, slot->iterations);
-    run_fold_options(&slot->fold, &slot->options);
-    slot->has_fold = true;
+    run_judge_init(&slot->judge, &slot->key, slot->device, slot->iterations);
+    run_judge_options(&slot->judge, &slot->options);
+    slot->has_judge = true;
     slot->state = SLOT_RUNNING;
     slot->started_monotonic_ms = clock_monotonic_ms();
     link_run(slot->link, &run);
@@ -203,8 +203,8 @@ static void intent_stored(void *arg, const struct err *err)
     }
     slot->store_failed = false;
     slot->started_monotonic_ms = clock_monotonic_ms();
-    if (slot->unwanted) {
-        finish_as(slot, OUTCOME_CANCELLED, slot->unwanted_cause);
+    if (slot->cancelled) {
+        finish_as(slot, OUTCOME_CANCELLED, slot->cancel_cause);
     } else if (!slot->link) {
         finish_as(slot, OUTCOME_LOST, "the agent was gone before the run was started");
     } else {
@@ -222,7 +222,7 @@ static void next_run(struct slot *slot)
         return;
     }
     slot->state = SLOT_BEGINNING;
-    slot->unwanted = false;
+    slot->cancelled = false;
     slot->intent =
         (struct run_intent){ .item = pick.item->seq, .intent_ms = clock_wall_ms() };
     id_new(slot->intent.intent_ms, slot->intent.id);
@@ -282,10 +282,10 @@ void runner_kick(struct runner *r)
     }
 }
 
-static void unwant(struct slot *slot, const char *cause)
+static void cancel(struct slot *slot, const char *cause)
 {
-    slot->unwanted = true;
-    copy_text(slot->unwanted_cause, sizeof slot->unwanted_cause, cause);
+    slot->cancelled = true;
+    copy_text(slot->cancel_cause, sizeof slot->cancel_cause, cause);
     if (slot->state == SLOT_RUNNING) {
         link_cancel(slot->link, slot->intent.id);
     }
@@ -296,7 +296,7 @@ void runner_cancel_job(struct runner *r, const char *job)
     for (int i = 0; i < r->count; i++) {
         if (r->slots[i]->state != SLOT_IDLE &&
             strcmp(r->slots[i]->intent.job, job) == 0) {
-            unwant(r->slots[i], "the job was cancelled");
+            cancel(r->slots[i], "the job was cancelled");
         }
     }
 }
@@ -310,7 +310,7 @@ void runner_cancel_all(struct runner *r, const char *cause)
 {
     for (int i = 0; i < r->count; i++) {
         if (r->slots[i]->state != SLOT_IDLE) {
-            unwant(r->slots[i], cause);
+            cancel(r->slots[i], cause);
         }
     }
 }
@@ -325,14 +325,46 @@ int runner_busy(const struct runner *r)
     return busy;
 }
 
+struct started {
+    char run[ID_SIZE], boot_id[CASE_NAME_SIZE];
+    int64_t pid, process_start, now_ms;
+};
+
+static enum err_code store_started(struct tx *tx, void *arg, struct err *err)
+{
+    const struct started *s = arg;
+
+    return runs_started(tx, s->run, s->pid, s->process_start, s->boot_id, s->now_ms, err);
+}
+
+static void started_stored(void *arg, const struct err *err)
+{
+    struct started *s = arg;
+
+    if (err->code != ERR_OK) {
+        log_warning("store: process of run %s: %s", s->run, err->message);
+    }
+    free(s);
+}
+
+/* Which process the run is, so that it can be found after a crash.  A failure is logged,
+ * and the run goes on. */
 void runner_started(struct runner *r, struct link *link, const char *run, int64_t pid,
                     int64_t process_start)
 {
     const struct slot *slot = slot_of_run(r, link, run);
+    struct started *s;
 
-    if (slot) {
-        run_started_store(r->store, run, slot->boot_id, pid, process_start);
+    if (!slot) {
+        return;
     }
+    s = xcalloc(1, sizeof *s);
+    copy_text(s->run, sizeof s->run, run);
+    copy_text(s->boot_id, sizeof s->boot_id, slot->boot_id);
+    s->pid = pid;
+    s->process_start = process_start;
+    s->now_ms = clock_wall_ms();
+    store_write(r->store, store_started, s, started_stored);
 }
 
 void runner_event(struct runner *r, struct link *link, const char *run,
@@ -341,7 +373,7 @@ void runner_event(struct runner *r, struct link *link, const char *run,
     struct slot *slot = slot_of_run(r, link, run);
 
     if (slot) {
-        run_fold_event(&slot->fold, event);
+        run_judge_event(&slot->judge, event);
     }
 }
 
@@ -351,7 +383,7 @@ void runner_garbage(struct runner *r, struct link *link, const char *run,
     struct slot *slot = slot_of_run(r, link, run);
 
     if (slot) {
-        run_fold_garbage(&slot->fold, cause);
+        run_judge_garbage(&slot->judge, cause);
     }
 }
 
@@ -363,9 +395,9 @@ void runner_exited(struct runner *r, struct link *link, const char *run,
     if (!slot) {
         return;
     }
-    run_fold_finish(&slot->fold, exit, &slot->run, &slot->result);
-    if (slot->run.outcome == OUTCOME_CANCELLED && slot->unwanted) {
-        copy_text(slot->run.cause, sizeof slot->run.cause, slot->unwanted_cause);
+    run_judge_finish(&slot->judge, exit, &slot->run, &slot->result);
+    if (slot->run.outcome == OUTCOME_CANCELLED && slot->cancelled) {
+        copy_text(slot->run.cause, sizeof slot->run.cause, slot->cancel_cause);
     }
     finish(slot);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "daemon/process/wire.h"
-#include "daemon/run/run_fold.h"
+#include "daemon/run/run_judge.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/store.h"
 
@@ -11,20 +11,20 @@ enum { ITERATIONS = 2 };
 
 static int take_line(void *arg, const char *text, size_t length)
 {
-    struct run_fold *fold = arg;
+    struct run_judge *judge = arg;
     struct err err;
     json_t *event = wire_parse(text, length, &err);
 
     if (event) {
-        run_fold_event(fold, event);
+        run_judge_event(judge, event);
         json_decref(event);
     } else {
-        run_fold_garbage(fold, err.message);
+        run_judge_garbage(judge, err.message);
     }
     return 0;
 }
 
-static void feed(struct run_fold *fold, const uint8_t *data, size_t size)
+static void feed(struct run_judge *judge, const uint8_t *data, size_t size)
 {
     size_t step = size ? data[0] + 1U : 1;
     struct wire_lines lines;
@@ -35,10 +35,10 @@ static void feed(struct run_fold *fold, const uint8_t *data, size_t size)
         size_t left = size - at;
 
         rc = wire_lines_feed(&lines, (const char *)data + at, left < step ? left : step,
-                             take_line, fold);
+                             take_line, judge);
     }
     if (rc != 0 || wire_lines_rest(&lines)) {
-        run_fold_garbage(fold, "the last line is incomplete");
+        run_judge_garbage(judge, "the last line is incomplete");
     }
     wire_lines_release(&lines);
 }
@@ -77,19 +77,19 @@ static void run(const uint8_t *data, size_t size)
     static const struct case_key key = { "wgrad", 2, "ordered", "small", "float32", 7 };
     static const struct run_exit exit = { .reason = EXIT_REASON_EXITED, .wall_ms = 1 };
     const struct run_options options = { .probes = size ? data[0] % 2 : 0 };
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record folded;
 
-    run_fold_init(&fold, &key, "cpu:a", ITERATIONS);
-    run_fold_options(&fold, &options);
-    feed(&fold, data, size);
-    run_fold_finish(&fold, &exit, &folded, &result);
+    run_judge_init(&judge, &key, "cpu:a", ITERATIONS);
+    run_judge_options(&judge, &options);
+    feed(&judge, data, size);
+    run_judge_finish(&judge, &exit, &folded, &result);
     if (folded.outcome == OUTCOME_COMPLETED) {
         check_completed(&folded, &result);
     }
     check_stored(&key, &folded, &result);
-    run_fold_release(&fold);
+    run_judge_release(&judge);
 }
 
 FUZZ_TARGET("run_events", run);

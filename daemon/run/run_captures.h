@@ -1,7 +1,7 @@
-/* What a run captured, put together from its `tensor` events.  Bounded: RUN_TENSORS_MAX
+/* What a run captured, put together from its `tensor` events.  Bounded: RUN_CAPTURES_MAX
  * tensors of at most 4 MiB, 16 MiB together.  Pure. */
-#ifndef DAEMON_RUN_RUN_TENSORS_H
-#define DAEMON_RUN_RUN_TENSORS_H
+#ifndef DAEMON_RUN_RUN_CAPTURES_H
+#define DAEMON_RUN_RUN_CAPTURES_H
 
 #include <stdint.h>
 
@@ -10,10 +10,10 @@
 
 struct tensor_event;
 
-enum { RUN_TENSORS_MAX = 128 };
+enum { RUN_CAPTURES_MAX = 128 };
 
 /* Zero-initialised is empty. */
-struct run_tensors {
+struct run_captures {
     struct captured_tensor *items;
     int count;
     int64_t bytes;      /* that all of them say they have */
@@ -25,12 +25,12 @@ struct run_tensors {
 
 /* Adds a piece.  ERR_PROTOCOL: it is not the next piece of the last tensor nor the first
  * of another, belongs to another place, breaks a bound, or is not what it says. */
-enum err_code run_tensors_add(struct run_tensors *tensors,
-                              const struct tensor_event *event, struct err *err);
+enum err_code run_captures_add(struct run_captures *tensors,
+                               const struct tensor_event *event, struct err *err);
 
 /* ERR_PROTOCOL: the last tensor lacks pieces. */
-enum err_code run_tensors_finish(const struct run_tensors *tensors, struct err *err);
+enum err_code run_captures_finish(const struct run_captures *tensors, struct err *err);
 
-void run_tensors_release(struct run_tensors *tensors);
+void run_captures_release(struct run_captures *tensors);
 
 #endif

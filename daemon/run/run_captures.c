@@ -1,4 +1,4 @@
-#include "daemon/run/run_tensors.h"
+#include "daemon/run/run_captures.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static bool base64_decode(const char *text, unsigned char *ret_bytes, int64_t co
     return true;
 }
 
-static enum err_code check_place(struct run_tensors *t, const struct tensor_event *e,
+static enum err_code check_place(struct run_captures *t, const struct tensor_event *e,
                                  struct err *err)
 {
     if (!t->place) {
@@ -98,7 +98,7 @@ static enum err_code check_size(const struct tensor_event *e, struct err *err)
 }
 
 /* Whether a tensor of E's role and index may follow the last one. */
-static bool is_next(const struct run_tensors *t, const struct tensor_event *e)
+static bool is_next(const struct run_captures *t, const struct tensor_event *e)
 {
     const struct captured_tensor *last = t->count ? &t->items[t->count - 1] : NULL;
 
@@ -108,18 +108,18 @@ static bool is_next(const struct run_tensors *t, const struct tensor_event *e)
     return e->is_out == last->is_out && e->index == last->index + 1;
 }
 
-static enum err_code begin(struct run_tensors *t, const struct tensor_event *e,
+static enum err_code begin(struct run_captures *t, const struct tensor_event *e,
                            struct err *err)
 {
     struct captured_tensor *tensor;
 
-    if (run_tensors_finish(t, err) != ERR_OK || check_size(e, err) != ERR_OK) {
+    if (run_captures_finish(t, err) != ERR_OK || check_size(e, err) != ERR_OK) {
         return err->code;
     }
     if (!is_next(t, e)) {
         return err_set(err, ERR_PROTOCOL, "not the next piece of a tensor");
     }
-    if (t->count == RUN_TENSORS_MAX || e->captured_bytes > TENSOR_BYTES_MAX ||
+    if (t->count == RUN_CAPTURES_MAX || e->captured_bytes > TENSOR_BYTES_MAX ||
         e->captured_bytes > TENSORS_BYTES_MAX - t->bytes ||
         strlen(e->name) >= sizeof tensor->name ||
         strlen(e->dtype) >= sizeof tensor->dtype) {
@@ -140,7 +140,7 @@ static enum err_code begin(struct run_tensors *t, const struct tensor_event *e,
     return ERR_OK;
 }
 
-static bool continues(const struct run_tensors *t, const struct tensor_event *e)
+static bool continues(const struct run_captures *t, const struct tensor_event *e)
 {
     const struct captured_tensor *last = &t->items[t->count - 1];
 
@@ -149,8 +149,8 @@ static bool continues(const struct run_tensors *t, const struct tensor_event *e)
            e->captured_bytes == last->bytes && strcmp(e->dtype, last->dtype) == 0;
 }
 
-enum err_code run_tensors_add(struct run_tensors *t, const struct tensor_event *e,
-                              struct err *err)
+enum err_code run_captures_add(struct run_captures *t, const struct tensor_event *e,
+                               struct err *err)
 {
     struct captured_tensor *last;
     int64_t count;
@@ -177,7 +177,7 @@ enum err_code run_tensors_add(struct run_tensors *t, const struct tensor_event *
     return ERR_OK;
 }
 
-enum err_code run_tensors_finish(const struct run_tensors *t, struct err *err)
+enum err_code run_captures_finish(const struct run_captures *t, struct err *err)
 {
     if (t->count > 0 && t->last_bytes != t->items[t->count - 1].bytes) {
         return err_set(err, ERR_PROTOCOL, "tensor %d of %d ended early", t->count - 1,
@@ -186,12 +186,12 @@ enum err_code run_tensors_finish(const struct run_tensors *t, struct err *err)
     return ERR_OK;
 }
 
-void run_tensors_release(struct run_tensors *t)
+void run_captures_release(struct run_captures *t)
 {
     for (int i = 0; i < t->count; i++) {
         captured_tensor_release(&t->items[i]);
     }
     free(t->items);
     free(t->place);
-    *t = (struct run_tensors){ 0 };
+    *t = (struct run_captures){ 0 };
 }

@@ -1,5 +1,5 @@
 /* Captured tensors, put together from events; whatever is not in order is refused. */
-#include "daemon/run/run_tensors.h"
+#include "daemon/run/run_captures.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include "daemon/run/run_event.h"
 
 /* An event: ROLE INDEX, BYTES of uint8 in all, from OFFSET on DATA. */
-static enum err_code add(struct run_tensors *t, const char *role, int index, int bytes,
+static enum err_code add(struct run_captures *t, const char *role, int index, int bytes,
                          int offset, const char *data)
 {
     json_t *event =
@@ -27,7 +27,7 @@ static enum err_code add(struct run_tensors *t, const char *role, int index, int
     enum err_code code = tensor_event_read(event, &read, &err);
 
     if (code == ERR_OK) {
-        code = run_tensors_add(t, &read, &err);
+        code = run_captures_add(t, &read, &err);
     }
     json_decref(event);
     return code;
@@ -35,16 +35,16 @@ static enum err_code add(struct run_tensors *t, const char *role, int index, int
 
 static void test_pieces_make_a_tensor(void **state)
 {
-    struct run_tensors t = { .count = 0 };
+    struct run_captures t = { .count = 0 };
     struct err err;
 
     (void)state;
     assert_int_equal(add(&t, "in", 0, 5, 0, "AQID"), ERR_OK);
-    assert_int_equal(run_tensors_finish(&t, &err), ERR_PROTOCOL);
+    assert_int_equal(run_captures_finish(&t, &err), ERR_PROTOCOL);
     assert_int_equal(add(&t, "in", 0, 5, 3, "BP8="), ERR_OK);
     assert_int_equal(add(&t, "in", 1, 1, 0, "+g=="), ERR_OK);
     assert_int_equal(add(&t, "out", 0, 3, 0, "////"), ERR_OK);
-    assert_int_equal(run_tensors_finish(&t, &err), ERR_OK);
+    assert_int_equal(run_captures_finish(&t, &err), ERR_OK);
     assert_int_equal(t.count, 3);
     assert_memory_equal(t.items[0].data, "\x01\x02\x03\x04\xff", 5);
     assert_memory_equal(t.items[1].data, "\xfa", 1);
@@ -52,19 +52,19 @@ static void test_pieces_make_a_tensor(void **state)
     assert_int_equal(t.items[2].index, 0);
     assert_string_equal(t.items[2].shape, "[3]");
     assert_int_equal(t.bytes, 9);
-    run_tensors_release(&t);
+    run_captures_release(&t);
 }
 
 static void test_an_empty_tensor(void **state)
 {
-    struct run_tensors t = { .count = 0 };
+    struct run_captures t = { .count = 0 };
     struct err err;
 
     (void)state;
     assert_int_equal(add(&t, "out", 0, 0, 0, ""), ERR_OK);
-    assert_int_equal(run_tensors_finish(&t, &err), ERR_OK);
+    assert_int_equal(run_captures_finish(&t, &err), ERR_OK);
     assert_int_equal(t.items[0].bytes, 0);
-    run_tensors_release(&t);
+    run_captures_release(&t);
 }
 
 static void test_what_is_refused(void **state)
@@ -88,25 +88,25 @@ static void test_what_is_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct run_tensors t = { .count = 0 };
+        struct run_captures t = { .count = 0 };
 
         assert_int_equal(add(&t, cases[i].role, cases[i].index, cases[i].bytes,
                              cases[i].offset, cases[i].data),
                          ERR_PROTOCOL);
-        run_tensors_release(&t);
+        run_captures_release(&t);
     }
 }
 
 static void test_order(void **state)
 {
-    struct run_tensors t = { .count = 0 };
+    struct run_captures t = { .count = 0 };
 
     (void)state;
     assert_int_equal(add(&t, "out", 0, 3, 0, "AQID"), ERR_OK);
     assert_int_equal(add(&t, "out", 0, 3, 0, "AQID"), ERR_PROTOCOL); /* twice */
     assert_int_equal(add(&t, "in", 0, 3, 0, "AQID"), ERR_PROTOCOL);  /* in after out */
     assert_int_equal(add(&t, "out", 2, 3, 0, "AQID"), ERR_PROTOCOL); /* one left out */
-    run_tensors_release(&t);
+    run_captures_release(&t);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* How the process exited, beside what it said, decides the outcome. */
-#include "tests/unit/run/run_fold_fixture.h"
+#include "tests/unit/run/run_judge_fixture.h"
 
 #include <signal.h>
 
@@ -47,19 +47,19 @@ static void test_exits(void **state)
     for (size_t i = 0; i < sizeof exits / sizeof *exits; i++) {
         json_t *events[EVENTS];
         int count = exits[i].what[0] == 'g' ? EVENTS : exits[i].what[0] == 's';
-        struct run_fold fold;
+        struct run_judge judge;
         struct run_result result;
         struct run_record run;
 
-        fold_init(&fold);
+        judge_init(&judge);
         good_events(events);
         for (int k = count; k < EVENTS; k++) {
             json_decref(events[k]);
         }
-        run = fold_finish(&fold, events, count, &exits[i].exit, &result);
+        run = judge_finish(&judge, events, count, &exits[i].exit, &result);
         assert_int_equal(run.outcome, exits[i].outcome);
         assert_non_null(strstr(run.cause, exits[i].cause));
-        run_fold_release(&fold);
+        run_judge_release(&judge);
     }
 }
 
@@ -73,11 +73,11 @@ static void test_early_ends(void **state)
         for (int code = 0; code < 2; code++) {
             json_t *events[EVENTS], *two[2];
             struct run_exit exit = { .exit_code = code };
-            struct run_fold fold;
+            struct run_judge judge;
             struct run_result result;
             struct run_record run;
 
-            fold_init(&fold);
+            judge_init(&judge);
             good_events(events);
             two[0] = json_incref(events[0]);
             two[1] = json_incref(events[4]);
@@ -85,11 +85,11 @@ static void test_early_ends(void **state)
                                 json_string(outcome_name(outcomes[i])));
             json_object_set_new(two[1], "cause", json_string("because"));
             json_object_set_new(two[1], "elements", json_integer(0));
-            run = fold_finish(&fold, two, 2, &exit, &result);
+            run = judge_finish(&judge, two, 2, &exit, &result);
             assert_int_equal(run.outcome, code ? OUTCOME_INVALID : outcomes[i]);
             assert_string_equal(run.cause,
                                 code ? "exit status 1 after the end event" : "because");
-            run_fold_release(&fold);
+            run_judge_release(&judge);
             for (int k = 0; k < EVENTS; k++) {
                 json_decref(events[k]);
             }
@@ -101,20 +101,20 @@ static void test_zero_iterations_never_complete(void **state)
 {
     struct case_key key = { "conv_wgrad", 1, "ordered", "small", "float32", 7 };
     json_t *events[EVENTS], *two[2];
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
 
     (void)state;
-    run_fold_init(&fold, &key, "cpu:host-a", 0);
+    run_judge_init(&judge, &key, "cpu:host-a", 0);
     good_events(events);
     two[0] = json_incref(events[0]);
     two[1] = json_incref(events[4]);
     json_object_set_new(two[0], "iterations", json_integer(0));
     json_object_set_new(two[1], "iterations", json_integer(0));
-    run = fold_finish(&fold, two, 2, &good_exit, &result);
+    run = judge_finish(&judge, two, 2, &good_exit, &result);
     assert_int_equal(run.outcome, OUTCOME_INVALID);
-    run_fold_release(&fold);
+    run_judge_release(&judge);
     for (int k = 0; k < EVENTS; k++) {
         json_decref(events[k]);
     }

@@ -1,6 +1,6 @@
 /* A run with one wrong value, or one missing, is invalid, and the cause names it. */
 #include "tests/unit/jobs/options_fixture.h"
-#include "tests/unit/run/run_fold_fixture.h"
+#include "tests/unit/run/run_judge_fixture.h"
 
 /* One field of one event is set to VALUE (JSON), or removed if that is NULL. */
 struct change {
@@ -11,11 +11,11 @@ struct change {
 static void check_change(const struct change *change)
 {
     json_t *events[EVENTS];
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
 
-    fold_init(&fold);
+    judge_init(&judge);
     good_events(events);
     if (change->value) {
         json_object_set_new(events[change->event], change->field,
@@ -23,7 +23,7 @@ static void check_change(const struct change *change)
     } else {
         json_object_del(events[change->event], change->field);
     }
-    run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
     if (run.outcome != OUTCOME_INVALID || !strstr(run.cause, change->cause)) {
         fail_msg("%s = %s: %s, '%s' instead of '%s'", change->field,
                  change->value ? change->value : "(none)", outcome_name(run.outcome),
@@ -33,7 +33,7 @@ static void check_change(const struct change *change)
     assert_string_equal(run.digest, "");
     assert_string_equal(run.weight_sum, "");
     assert_int_equal(run.elements, 0);
-    run_fold_release(&fold);
+    run_judge_release(&judge);
 }
 
 static void test_every_wrong_value(void **state)
@@ -156,18 +156,18 @@ static struct run_record under(const char *options, const char *said)
 {
     struct run_options asked = options_of(options);
     json_t *events[EVENTS];
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
 
-    fold_init(&fold);
-    run_fold_options(&fold, &asked);
+    judge_init(&judge);
+    run_judge_options(&judge, &asked);
     good_events(events);
     if (said) {
         json_object_set_new(events[0], "circumstances", parse_json(said));
     }
-    run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
-    run_fold_release(&fold);
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
+    run_judge_release(&judge);
     return run;
 }
 

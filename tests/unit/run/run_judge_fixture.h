@@ -1,6 +1,6 @@
-/* What tests of run_fold share: the events of a run in which nothing is wrong. */
-#ifndef TESTS_UNIT_RUN_RUN_FOLD_FIXTURE_H
-#define TESTS_UNIT_RUN_RUN_FOLD_FIXTURE_H
+/* What tests of run_judge share: the events of a run in which nothing is wrong. */
+#ifndef TESTS_UNIT_RUN_RUN_JUDGE_FIXTURE_H
+#define TESTS_UNIT_RUN_RUN_JUDGE_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/run/run_fold.h"
+#include "daemon/run/run_judge.h"
 
 #define INPUTS   "00112233445566778899aabbccddeeff"
 #define DIGEST_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -77,25 +77,25 @@ static inline void good_events(json_t *ret_events[EVENTS])
     ret_events[4] = parse_json(end_text);
 }
 
-static inline void fold_init(struct run_fold *fold)
+static inline void judge_init(struct run_judge *judge)
 {
     struct case_key key = { "conv_wgrad", 1, "ordered", "small", "float32", 7 };
 
-    run_fold_init(fold, &key, "cpu:host-a", 3);
+    run_judge_init(judge, &key, "cpu:host-a", 3);
 }
 
 /* Feeds COUNT events (taking them over) and ends the run.  FOLD is released by caller. */
-static inline struct run_record fold_finish(struct run_fold *fold, json_t **events,
-                                            int count, const struct run_exit *exit,
-                                            struct run_result *ret_result)
+static inline struct run_record judge_finish(struct run_judge *judge, json_t **events,
+                                             int count, const struct run_exit *exit,
+                                             struct run_result *ret_result)
 {
     struct run_record run;
 
     for (int i = 0; i < count; i++) {
-        run_fold_event(fold, events[i]);
+        run_judge_event(judge, events[i]);
         json_decref(events[i]);
     }
-    run_fold_finish(fold, exit, &run, ret_result);
+    run_judge_finish(judge, exit, &run, ret_result);
     return run;
 }
 

@@ -1,6 +1,6 @@
 /* A run is completed by its events in order, all of them, and by nothing else. */
 #include "tests/unit/jobs/options_fixture.h"
-#include "tests/unit/run/run_fold_fixture.h"
+#include "tests/unit/run/run_judge_fixture.h"
 
 /* The events of a good run, as indices; 'p' a probe, 'P' a batch of them, 't' and 's' the
  * pieces of a tensor, 'B' and 'T' malformed ones, 'u' one of unknown type, 'U' unknown
@@ -84,22 +84,22 @@ static void test_orders(void **state)
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         json_t *events[EVENTS], *order[32];
         int count = (int)strlen(orders[i].events);
-        struct run_fold fold;
+        struct run_judge judge;
         struct run_result result;
         struct run_record run;
 
-        fold_init(&fold);
+        judge_init(&judge);
         good_events(events);
         for (int k = 0; k < count; k++) {
             order[k] = event_of(orders[i].events[k], events);
         }
-        run = fold_finish(&fold, order, count, &good_exit, &result);
+        run = judge_finish(&judge, order, count, &good_exit, &result);
         assert_int_equal(result.tensor_count, strchr(orders[i].events, 't') != NULL);
         if (run.outcome != orders[i].outcome || !strstr(run.cause, orders[i].cause)) {
             fail_msg("%s: %s, '%s'", orders[i].events, outcome_name(run.outcome),
                      run.cause);
         }
-        run_fold_release(&fold);
+        run_judge_release(&judge);
         for (int k = 0; k < EVENTS; k++) {
             json_decref(events[k]);
         }
@@ -124,24 +124,24 @@ static void test_tensors_are_those_that_were_asked_for(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *events[EVENTS + 2];
         struct run_options options;
-        struct run_fold fold;
+        struct run_judge judge;
         struct run_result result;
         struct run_record run;
 
-        fold_init(&fold);
+        judge_init(&judge);
         options = options_of(cases[i].options);
-        run_fold_options(&fold, &options);
+        run_judge_options(&judge, &options);
         good_events(events + 2);
         events[0] = events[2];
         events[1] = tensor_piece(0, "AQID");
         events[2] = tensor_piece(3, "BAUG");
-        run = fold_finish(&fold, events, EVENTS + 2, &good_exit, &result);
+        run = judge_finish(&judge, events, EVENTS + 2, &good_exit, &result);
         assert_int_equal(run.outcome, cases[i].outcome);
         if (run.outcome == OUTCOME_INVALID) {
             assert_non_null(
                 strstr(run.cause, "tensor: what is captured is '0:3:conv1/dw'"));
         }
-        run_fold_release(&fold);
+        run_judge_release(&judge);
     }
 }
 
@@ -150,23 +150,23 @@ static void test_trace_of_a_run_that_fails(void **state)
 {
     json_t *order[] = { parse_json(start_text), parse_json(probe_text),
                         parse_json(probe_text) };
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
 
     (void)state;
-    fold_init(&fold);
+    judge_init(&judge);
     json_object_set_new(order[2], "i", json_integer(3)); /* of 0, 1 and 2 */
-    run = fold_finish(&fold, order, 3, &good_exit, &result);
+    run = judge_finish(&judge, order, 3, &good_exit, &result);
     assert_int_equal(run.outcome, OUTCOME_INVALID);
     assert_non_null(strstr(run.cause, "a probe in iteration 3 of 3"));
     assert_int_equal(result.trace->count, 1);
-    run_fold_release(&fold);
-    fold_init(&fold);
+    run_judge_release(&judge);
+    judge_init(&judge);
     order[0] = parse_json(start_text);
-    fold_finish(&fold, order, 1, &good_exit, &result);
+    judge_finish(&judge, order, 1, &good_exit, &result);
     assert_null(result.trace);
-    run_fold_release(&fold);
+    run_judge_release(&judge);
 }
 
 static void test_garbage_anywhere_is_invalid(void **state)
@@ -174,25 +174,25 @@ static void test_garbage_anywhere_is_invalid(void **state)
     (void)state;
     for (int at = 0; at <= EVENTS; at++) {
         json_t *events[EVENTS];
-        struct run_fold fold;
+        struct run_judge judge;
         struct run_result result;
         struct run_record run;
 
-        fold_init(&fold);
+        judge_init(&judge);
         good_events(events);
         for (int i = 0; i <= EVENTS; i++) {
             if (i == at) {
-                run_fold_garbage(&fold, "line 3: not JSON");
+                run_judge_garbage(&judge, "line 3: not JSON");
             }
             if (i < EVENTS) {
-                run_fold_event(&fold, events[i]);
+                run_judge_event(&judge, events[i]);
                 json_decref(events[i]);
             }
         }
-        run_fold_finish(&fold, &good_exit, &run, &result);
+        run_judge_finish(&judge, &good_exit, &run, &result);
         assert_int_equal(run.outcome, OUTCOME_INVALID);
         assert_string_equal(run.cause, "line 3: not JSON");
-        run_fold_release(&fold);
+        run_judge_release(&judge);
     }
 }
 
@@ -218,11 +218,11 @@ static void test_disorder_never_completes(void **state)
         json_t *events[EVENTS], *order[16];
         int count = 0, next = 0;
         bool good = true;
-        struct run_fold fold;
+        struct run_judge judge;
         struct run_result result;
         struct run_record run;
 
-        fold_init(&fold);
+        judge_init(&judge);
         good_events(events);
         while (count < 16 && random_below(9)) {
             unsigned pick = random_below(3) ? (unsigned)next : random_below(EVENTS + 1);
@@ -237,10 +237,10 @@ static void test_disorder_never_completes(void **state)
             }
         }
         good = good && next == EVENTS;
-        run = fold_finish(&fold, order, count, &good_exit, &result);
+        run = judge_finish(&judge, order, count, &good_exit, &result);
         assert_int_equal(run.outcome == OUTCOME_COMPLETED, good);
         completed += good;
-        run_fold_release(&fold);
+        run_judge_release(&judge);
         for (int k = 0; k < EVENTS; k++) {
             json_decref(events[k]);
         }

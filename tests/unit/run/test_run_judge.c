@@ -1,5 +1,5 @@
 /* What is kept of a run that says all it must. */
-#include "tests/unit/run/run_fold_fixture.h"
+#include "tests/unit/run/run_judge_fixture.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 static void test_completed(void **state)
 {
     json_t *events[EVENTS];
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
     char hex[DIGEST_HEX_SIZE];
@@ -18,9 +18,9 @@ static void test_completed(void **state)
         "\"threads\":2,\"worker_build\":\"3f2a91c0dd\"}";
 
     (void)state;
-    fold_init(&fold);
+    judge_init(&judge);
     good_events(events);
-    run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
     assert_int_equal(run.outcome, OUTCOME_COMPLETED);
     assert_string_equal(run.cause, "");
     assert_int_equal(run.iterations, 3);
@@ -50,7 +50,7 @@ static void test_completed(void **state)
                         "[{\"path\":\"/lib/libc.so.6\",\"build_id\":null}]");
     assert_string_equal(result.log, "hello\n");
     assert_int_equal(result.log_length, 6);
-    run_fold_release(&fold);
+    run_judge_release(&judge);
 }
 
 static void test_a_title_names_the_libraries(void **state)
@@ -73,17 +73,17 @@ static void test_a_title_names_the_libraries(void **state)
 static void test_digests_are_counted(void **state)
 {
     json_t *events[EVENTS];
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
 
     (void)state;
-    fold_init(&fold);
+    judge_init(&judge);
     good_events(events);
     json_object_set_new(events[1], "digest", json_string(DIGEST_B));
     json_object_set_new(events[3], "loss", json_string("3ff0000000000000"));
     json_object_set_new(events[3], "weight_sum", json_string("0000000000000001"));
-    run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
     assert_int_equal(run.outcome, OUTCOME_COMPLETED);
     assert_int_equal(run.distinct_digests, 2);
     assert_string_equal(run.digest, DIGEST_B);
@@ -96,49 +96,49 @@ static void test_digests_are_counted(void **state)
     assert_string_equal(result.digests[1].digest, DIGEST_A);
     assert_int_equal(result.digests[1].first_iteration, 1);
     assert_int_equal(result.digests[1].iterations, 2);
-    run_fold_release(&fold);
+    run_judge_release(&judge);
 }
 
 static void test_the_last_libraries_count(void **state)
 {
     json_t *events[EVENTS];
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
 
     (void)state;
-    fold_init(&fold);
+    judge_init(&judge);
     good_events(events);
     json_object_set_new(events[4], "libraries",
                         parse_json("[{\"path\":\"/lib/late.so\",\"build_id\":null}]"));
-    run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
     assert_int_equal(run.outcome, OUTCOME_COMPLETED);
     assert_string_equal(result.libraries_json,
                         "[{\"path\":\"/lib/late.so\",\"build_id\":null}]");
-    run_fold_release(&fold);
+    run_judge_release(&judge);
 }
 
 static void test_telemetry_is_kept(void **state)
 {
     json_t *events[EVENTS];
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
 
     (void)state;
-    fold_init(&fold);
+    judge_init(&judge);
     good_events(events);
     json_object_set_new(
         events[0], "telemetry",
         parse_json("{ \"watts\": 118.5, \"why\": [\"idle\"], \"ok\": true }"));
     json_object_set_new(events[4], "telemetry", json_null());
-    run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
     assert_int_equal(run.outcome, OUTCOME_COMPLETED);
     assert_string_equal(result.telemetry_start,
                         "{\"watts\":118.5,\"why\":[\"idle\"],\"ok\":true}");
     assert_null(result.telemetry_end);
     assert_null(strstr(result.environment_json, "watts"));
-    run_fold_release(&fold);
+    run_judge_release(&judge);
 }
 
 /* One byte more than is allowed. */
@@ -151,20 +151,20 @@ static void test_telemetry_is_bounded(void **state)
         char text[RUN_TELEMETRY_MAX];
         size_t length = RUN_TELEMETRY_MAX - strlen(frame) + (size_t)more;
         json_t *events[EVENTS];
-        struct run_fold fold;
+        struct run_judge judge;
         struct run_result result;
         struct run_record run;
 
         memset(text, 'x', length);
-        fold_init(&fold);
+        judge_init(&judge);
         good_events(events);
         json_object_set_new(events[4], "telemetry",
                             json_pack("{s:s%}", "cause", text, length));
-        run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
+        run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
         assert_int_equal(run.outcome, more ? OUTCOME_INVALID : OUTCOME_COMPLETED);
         assert_int_equal(result.telemetry_end ? strlen(result.telemetry_end) : 0,
                          more ? 0 : RUN_TELEMETRY_MAX);
-        run_fold_release(&fold);
+        run_judge_release(&judge);
     }
 }
 
@@ -172,13 +172,13 @@ static void test_trace(void **state)
 {
     json_t *events[EVENTS];
     json_t *order[EVENTS + 3];
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
     struct digest out;
 
     (void)state;
-    fold_init(&fold);
+    judge_init(&judge);
     good_events(events);
     json_object_set_new(events[4], "probes_dropped", json_integer(17));
     order[0] = events[0];
@@ -189,7 +189,7 @@ static void test_trace(void **state)
     order[3] = parse_json(probe_text);
     json_object_set_new(order[3], "name", json_string("loss"));
     memcpy(order + 4, events + 1, 4 * sizeof *order);
-    run = fold_finish(&fold, order, EVENTS + 3, &good_exit, &result);
+    run = judge_finish(&judge, order, EVENTS + 3, &good_exit, &result);
     assert_int_equal(run.outcome, OUTCOME_COMPLETED);
     assert_int_equal(result.trace->count, 3);
     assert_int_equal(result.trace->dropped, 17);
@@ -202,14 +202,14 @@ static void test_trace(void **state)
     assert_true(digest_equal(result.trace->records[0].out, out));
     assert_true(digest_parse(DIGEST_A, &out));
     assert_true(digest_equal(result.trace->records[0].in, out));
-    run_fold_release(&fold);
+    run_judge_release(&judge);
 }
 
 static void test_long_texts_are_cut_at_a_character(void **state)
 {
     json_t *events[EVENTS], *cause = json_array();
     char text[1024];
-    struct run_fold fold;
+    struct run_judge judge;
     struct run_result result;
     struct run_record run;
 
@@ -217,15 +217,15 @@ static void test_long_texts_are_cut_at_a_character(void **state)
     for (size_t i = 0; i + 3 < sizeof text; i += 3) {
         memcpy(text + i, "\xe2\x82\xac", 4);
     }
-    fold_init(&fold);
+    judge_init(&judge);
     good_events(events);
     json_object_set_new(events[4], "outcome", json_string("infra"));
     json_object_set_new(events[4], "cause", json_string(text));
-    run = fold_finish(&fold, events, EVENTS, &good_exit, &result);
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
     assert_int_equal(run.outcome, OUTCOME_INFRA);
     assert_int_equal(json_array_append_new(cause, json_string(run.cause)), 0);
     json_decref(cause);
-    run_fold_release(&fold);
+    run_judge_release(&judge);
 }
 
 int main(void)
