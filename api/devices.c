@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/http/handlers.h"
+#include "api/http/page.h"
 #include "api/http/reply.h"
 #include "api/http/work.h"
 #include "daemon/base/mem.h"
@@ -160,30 +161,16 @@ static void show_unseen_hosts(struct view *view)
     }
 }
 
-static void begin(struct json_out *out)
-{
-    out_open(out, NULL, '{');
-    out_open(out, "items", '[');
-}
-
-static void end(struct request *r, struct json_out *out)
-{
-    out_close(out, ']');
-    out_null(out, "next");
-    out_close(out, '}');
-    reply_json(r, 200, out);
-}
-
 static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct view *view = r->state;
 
-    begin(&view->out);
+    list_open(&view->out);
     if (devices_each(tx, show_device, view, err) != ERR_OK) {
         return err->code;
     }
-    end(r, &view->out);
+    list_reply(r, &view->out);
     return ERR_OK;
 }
 
@@ -220,12 +207,12 @@ static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct view *view = r->state;
 
-    begin(&view->out);
+    list_open(&view->out);
     if (hosts_each(tx, show_host, view, err) != ERR_OK) {
         return err->code;
     }
     show_unseen_hosts(view);
-    end(r, &view->out);
+    list_reply(r, &view->out);
     return ERR_OK;
 }
 
@@ -241,7 +228,7 @@ void stacks_get(struct request *r)
     json_t *stacks = r->api->hooks.stacks(r->api->hooks.arg);
     struct json_out out = JSON_OUT_INIT;
 
-    begin(&out);
+    list_open(&out);
     for (size_t i = 0; i < json_array_size(stacks); i++) {
         char *text = json_dumps(json_array_get(stacks, i), JSON_COMPACT);
 
@@ -249,5 +236,5 @@ void stacks_get(struct request *r)
         free(text);
     }
     json_decref(stacks);
-    end(r, &out);
+    list_reply(r, &out);
 }

@@ -45,8 +45,7 @@ static enum err_code read_list(struct tx *tx, void *arg, struct err *err)
     struct list *list = r->state;
     struct page *page = &list->page;
 
-    out_open(&page->out, NULL, '{');
-    out_open(&page->out, "items", '[');
+    list_open(&page->out);
     if (environments_each(tx, list->before_ms, list->before_number, page_rows(page), show,
                           page, err) != ERR_OK) {
         return err->code;

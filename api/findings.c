@@ -42,8 +42,7 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
     struct list *list = r->state;
     struct page *page = &list->page;
 
-    out_open(&page->out, NULL, '{');
-    out_open(&page->out, "items", '[');
+    list_open(&page->out);
     if (cells_each_broken_claim(tx, list->before, page_rows(page), show_broken_claim,
                                 page, err) != ERR_OK) {
         return err->code;

@@ -63,8 +63,7 @@ static enum err_code write_page(struct tx *tx, void *arg, struct err *err)
 
     (void)tx;
     (void)err;
-    out_open(out, NULL, '{');
-    out_open(out, "items", '[');
+    list_open(out);
     for (int i = 0; i < list->count; i++) {
         if (page_takes(&list->page, "%s", list->jobs[i].id)) {
             job_json(out, NULL, &list->jobs[i], list->eta_ms[i]);

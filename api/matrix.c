@@ -37,7 +37,6 @@ static const struct profile_table *choose_table(struct request *r,
         id ? profile_set_find(profiles, id) : profile_set_at(profiles, 0);
     const char *ids[TABLES_MAX];
     int count = profile_set_count(profiles);
-    const char *near;
 
     if (table) {
         return table;
@@ -46,10 +45,9 @@ static const struct profile_table *choose_table(struct request *r,
     for (int i = 0; i < count; i++) {
         ids[i] = profile_set_at(profiles, i)->id;
     }
-    near = nearest_name(id, ids, count);
     problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_TABLE, "table",
                            "there is no table '%.64s'; did you mean '%s'?", id,
-                           near ? near : ids[0]);
+                           nearest_of(id, ids, count));
     return NULL;
 }
 

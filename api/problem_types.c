@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/http/handlers.h"
+#include "api/http/page.h"
 #include "api/http/reply.h"
 
 static void type_json(struct json_out *out, enum problem_kind kind)
@@ -19,15 +20,11 @@ void problem_types_get_list(struct request *r)
 {
     struct json_out out = JSON_OUT_INIT;
 
-    out_open(&out, NULL, '{');
-    out_open(&out, "items", '[');
+    list_open(&out);
     for (int i = 0; i < PROBLEM_COUNT; i++) {
         type_json(&out, (enum problem_kind)i);
     }
-    out_close(&out, ']');
-    out_null(&out, "next");
-    out_close(&out, '}');
-    reply_json(r, 200, &out);
+    list_reply(r, &out);
 }
 
 void problem_types_get_one(struct request *r)

@@ -3,6 +3,7 @@
 #include "daemon/evidence/profile.h"
 
 #include "api/http/handlers.h"
+#include "api/http/page.h"
 #include "api/http/reply.h"
 
 static void recipes_json(struct json_out *out, const struct profile_table *t)
@@ -90,13 +91,9 @@ void profiles_get(struct request *r)
     const struct profile_set *set = r->api->hooks.profiles(r->api->hooks.arg);
     struct json_out out = JSON_OUT_INIT;
 
-    out_open(&out, NULL, '{');
-    out_open(&out, "items", '[');
+    list_open(&out);
     for (int i = 0; i < profile_set_count(set); i++) {
         table_json(&out, profile_set_at(set, i));
     }
-    out_close(&out, ']');
-    out_null(&out, "next");
-    out_close(&out, '}');
-    reply_json(r, 200, &out);
+    list_reply(r, &out);
 }

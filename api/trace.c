@@ -105,7 +105,7 @@ static void show(struct request *r, const struct trace *trace)
 static bool check_place(struct request *r, const struct trace *trace)
 {
     const struct view *view = r->state;
-    const char *near;
+    char hint[NEAREST_HINT_SIZE];
 
     if (!view->place[0]) {
         return true;
@@ -115,12 +115,11 @@ static bool check_place(struct request *r, const struct trace *trace)
             return true;
         }
     }
-    near =
-        nearest_name(view->place, (const char *const *)trace->places, trace->place_count);
+    nearest_hint(view->place, (const char *const *)trace->places, trace->place_count,
+                 hint);
     problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "place",
-                           "no place of this trace matches '%.100s'%s%s%s", view->place,
-                           near ? "; did you mean '" : "", near ? near : "",
-                           near ? "'?" : "");
+                           "no place of this trace matches '%.100s'%s", view->place,
+                           hint);
     return false;
 }
 

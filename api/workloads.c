@@ -148,15 +148,13 @@ static void reply_unknown(struct request *r, const struct catalogue *catalogue)
 {
     int count = catalogue_count(catalogue);
     const char **names = xcalloc((size_t)count + 1, sizeof *names);
-    const char *near;
+    char hint[NEAREST_HINT_SIZE];
 
     for (int i = 0; i < count; i++) {
         names[i] = catalogue_at(catalogue, i)->name;
     }
-    near = nearest_name(r->arguments[0], names, count);
-    reply_problem(r, PROBLEM_NOT_FOUND, "there is no workload '%.64s'%s%s%s",
-                  r->arguments[0], near ? "; did you mean '" : "", near ? near : "",
-                  near ? "'?" : "");
+    reply_problem(r, PROBLEM_NOT_FOUND, "there is no workload '%.64s'%s", r->arguments[0],
+                  nearest_hint(r->arguments[0], names, count, hint));
     free(names);
 }
 

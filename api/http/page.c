@@ -174,6 +174,20 @@ bool page_takes(struct page *page, const char *format, ...)
     return true;
 }
 
+void list_open(struct json_out *out)
+{
+    out_open(out, NULL, '{');
+    out_open(out, "items", '[');
+}
+
+void list_reply(struct request *r, struct json_out *out)
+{
+    out_close(out, ']');
+    out_null(out, "next");
+    out_close(out, '}');
+    reply_json(r, 200, out);
+}
+
 void page_close(struct request *r, struct page *page)
 {
     bool more = page->offered > page->limit;

@@ -40,6 +40,12 @@ bool page_has_room(struct page *page);
 bool page_takes(struct page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Opens a list's object and its "items". */
+void list_open(struct json_out *out);
+
+/* Ends a list that is always whole, and replies with it. */
+void list_reply(struct request *r, struct json_out *out);
+
 /* Ends page->out, where the list's object and its "items" are open, and sets the Link
  * header. */
 void page_close(struct request *r, struct page *page);
