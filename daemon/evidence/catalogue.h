@@ -51,8 +51,7 @@ void catalogue_free(struct catalogue *catalogue); /* NULL is fine */
  * already, equal in every field, is fine; the same name and backend with anything
  * different is ERR_CONFLICT (workers of different builds in one fleet), and so are other
  * controls of one version on another backend: cases are the same there.  ERR_PROTOCOL
- * names the JSON pointer of what is malformed.  What stands before the error was added.
- */
+ * names the JSON pointer of what is malformed.  The workloads before it were added. */
 enum err_code catalogue_add(struct catalogue *catalogue, const json_t *workloads,
                             struct err *err);
 

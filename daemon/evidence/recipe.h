@@ -33,8 +33,8 @@ bool recipe_read(recipe_lookup_cb *lookup, void *arg, struct recipes *ret_recipe
 enum { RECIPE_VARIABLES_MAX = 2 };
 
 /* A recipe of the tables in workloads/profiles, and the environment variables that bring
- * it about before a process starts.  Most of them want a call in the program as well, or
- * nothing else (EOD, UDA: no variable stands for them). */
+ * it about before a process starts.  Most recipes need a call in the program as well;
+ * some need nothing else (EOD, UDA: no variable stands for them). */
 struct recipe_setting {
     const char *recipe;
     struct {

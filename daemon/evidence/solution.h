@@ -52,13 +52,14 @@ struct solution {
     double difference_bound; /* of the weakest reproducible variant; 1 if there is none */
 };
 
-/* CHOICES as the profile has them, KNOWN[i] belonging to CHOICES[i] (ignored where the
- * recipe raises).  Rule: if "none" is reproducible and so is everything else, DET; else
- * the recipes whose variant is reproducible, in the profile's order, joined by " or "; if
- * there is none, NS, or NS! where every recipe raises.  Any choice that is unmeasured,
- * inconclusive, stale or failing: no code, the reason instead.  Nor is there one, but for
- * DET, where "none" did not vary (nothing was there to be solved), nor NS where a
- * recipe's variant cannot be computed here (it was not seen to fail). */
+/* CHOICES are those of the profile; KNOWN[i] belongs to CHOICES[i] and is ignored where
+ * the recipe raises.  The first of these rules that applies decides: a choice is failing,
+ * unmeasured, inconclusive or stale: no code, but the reason; no variant can be computed
+ * here: no code; every choice is reproducible: DET; "none" raises, cannot be computed
+ * here, or did not vary: no code, since nothing was there to be solved; recipes are
+ * reproducible: these, in the profile's order, joined by " or "; a recipe's variant
+ * cannot be computed here: no code, since it was not seen to fail; every recipe raises:
+ * NS!; otherwise: NS. */
 struct solution solution_derive(const struct profile_choice *choices,
                                 const struct variant_knowledge *known, int count);
 

@@ -29,8 +29,8 @@ struct quartiles {
 /* COUNTS[i]: runs in bucket i, TIMES_BUCKETS of them. */
 struct quartiles times_quartiles(const int64_t *counts);
 
-/* How many times as long as BASE something takes.  Low and high set the quartiles of the
- * two against each other the worst way round: the runs of the two are not paired. */
+/* How many times as long as BASE something takes.  Low and high divide opposite
+ * quartiles, since the runs of the two are not paired. */
 struct cost {
     bool known; /* both have at least TIMES_COST_RUNS runs; otherwise all is 0 */
     double median, low, high;

@@ -7,9 +7,9 @@
  * a group the variants alternate, so that a workload's control and its ordered variants
  * are compared under the same conditions and its cells settle together.
  *
- * The items of a job that localises wait: one of them is picked once each time that
- * scheduler_release says so, when what its runs have shown was looked at.  Until then no
- * job of lower priority gets the device: looking takes milliseconds. */
+ * The items of a job that localises wait.  Its runs are looked at first; then
+ * scheduler_release lets one item be picked once.  Until then no job of lower priority
+ * gets the device: looking takes milliseconds. */
 #ifndef DAEMON_JOBS_SCHEDULER_H
 #define DAEMON_JOBS_SCHEDULER_H
 

@@ -51,9 +51,9 @@ struct trace_comparison {
     struct trace_place_comparison *places; /* by the place's index in A */
 };
 
-/* Of the inputs counts, where the outputs differ, all that trace_reads.h says a record
- * reads: one that reads nothing is no root where what was before it differs, and neither
- * is an "output/…" nor an "optimizer/…" that was different before.
+/* Where two outputs differ, the inputs are all that the records read (trace_reads.h).  So
+ * a record that reads nothing is no root if anything before it differs, and neither is an
+ * "output/…" nor an "optimizer/…" that differed before.
  *
  * A and B are borrowed for the call.  ret_comparison: caller releases. */
 void trace_compare(const struct trace *a, const struct trace *b,

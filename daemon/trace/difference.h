@@ -28,7 +28,7 @@ struct difference {
     int64_t nan[2], infinite[2];   /* elements of a, of b */
     int64_t zero_signs;            /* elements that differ in the sign of a zero alone */
     /* Differing indices modulo `period` take only `residues` values, the smallest of them
-     * `phase`; 0: no period.  One is told only where indices that know of none would show
+     * `phase`; 0: no period.  A period is told only if indices drawn at random would show
      * it with a probability below 10^-6. */
     int64_t period, residues, phase;
 };

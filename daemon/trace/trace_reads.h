@@ -1,15 +1,14 @@
-/* What the records of a trace read, so that two of them can be told to have read the
- * same: what they say (`in`) and, of places whose names say that by convention
- * (daemon/trace/trace.h), what they read beside that.  Pure.
+/* What the records of a trace read: what they say (`in`) and, of places whose names say
+ * so by convention (daemon/trace/trace.h), what they read beside that.  Pure.
  *
- * What a whole iteration computed ("output/…") reads everything before it in the
- * iteration; a state that goes on from step to step ("optimizer/…") reads itself as it
- * was.  A record that says it reads nothing reads everything before it, but for those
- * that nothing in the computation writes: data and generators go on from what they were,
- * and the first record of a variable is where it comes from.
+ * An "output/…", what a whole iteration computed, reads everything before it in the
+ * iteration.  An "optimizer/…", a state that goes on from step to step, reads itself as
+ * it was.  A record that says it reads nothing reads everything before it, unless nothing
+ * in the computation writes it: data and generators go on from what they were, and the
+ * first record of a variable is where it comes from.
  *
- * So of two records that stand at the same position of traces with the same places up to
- * there, and that read the same but wrote something else, the difference begins here. */
+ * Take two traces with the same places up to a position.  If the records there read the
+ * same but wrote something else, the difference begins there. */
 #ifndef DAEMON_TRACE_TRACE_READS_H
 #define DAEMON_TRACE_TRACE_READS_H
 

@@ -66,7 +66,7 @@ def test_a_table_of_ones_own_is_derived_from_measurements(start_service, tmp_pat
     (("rows", 0, "cells", "v1", "variants", "TDO"), "ordered",
      "/rows/0/cells/v1/variants/TDO: not a recipe of this column"),
     (("rows", 0, "cells", "version 2"), {},
-     "/rows/0/cells/version 2: not a column of this table"),
+     "/rows/0/cells/version 2: this table has no column 'version 2'"),
     (("columns", 0, "recipes", 0), "TDX", "/columns/0/recipes/0: not a recipe of this table"),
     (("table",), "documents-2020", "/table: there is a table 'documents-2020' already"),
 ])
