@@ -69,7 +69,7 @@ static void close_everything(struct agent *agent)
     uv_close((uv_handle_t *)&agent->stop_timer, NULL);
 }
 
-/* Ends when nothing is left that could be waited for, in any case after a while. */
+/* Ends the loop when there is nothing left to wait for, and after a while in any case. */
 static void stop_timer_cb(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
@@ -275,7 +275,8 @@ static void init(struct agent *agent, char *launch)
     agent->stop_timer.data = agent;
 }
 
-/* Standard descriptors that are open, and of a kind that the loop can wait for. */
+/* Opens the standard descriptors that are closed.  Returns -1 where they are of a kind
+ * that the loop cannot wait for. */
 static int check_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -293,10 +294,10 @@ static int check_descriptors(void)
                : 0;
 }
 
-/* A daemon on this host names itself in REPROD_PARENT; then its death is told by a signal
- * too, should standard input be held open by somebody else.  Not where a launch command
- * stands between: a thread of that may come and go.  SIGTERM, not SIGKILL: this process
- * has to clean up behind itself. */
+/* A daemon on this host puts its process id into REPROD_PARENT.  A signal then tells of
+ * its death even where another process holds standard input open.  The child of a launch
+ * command gets no signal: it would come with the end of a thread of that command.
+ * SIGTERM, not SIGKILL: this process has to clean up. */
 static void follow_parent(void)
 {
     const char *text = getenv("REPROD_PARENT");

@@ -27,11 +27,12 @@ struct agent_run {
     struct external_run external; /* all zero where a worker computes */
 };
 
-/* A command that was understood; texts borrowed from its JSON. */
+/* A command to start a run; texts and JSON are borrowed from it. */
 struct request {
-    const char *id, *device;
+    const char *id, *device, *stack_name;
     const struct stack *stack;
-    int64_t timeout_ms, iterations;
+    int64_t timeout_ms;
+    const json_t *arguments;
     char **args; /* NULL-terminated; the texts are owned */
     int arg_count;
     struct external_run external; /* all zero where a worker computes */
@@ -126,14 +127,11 @@ static void add_arg(struct request *request, char *text)
     request->args[request->arg_count++] = text;
 }
 
-static enum err_code check_arguments(const json_t *arguments, struct err *err)
+static void check_arguments(struct in_reader *r, const json_t *arguments)
 {
     const char *key;
     json_t *value;
 
-    if (json_object_size(arguments) > ARGUMENTS_MAX) {
-        return err_set(err, ERR_INVALID, "more than %d arguments", ARGUMENTS_MAX);
-    }
     json_object_foreach((json_t *)arguments, key, value)
     {
         const char *text = json_string_value(value);
@@ -141,15 +139,27 @@ static enum err_code check_arguments(const json_t *arguments, struct err *err)
         if (key[0] == '\0' || key[strspn(key, "abcdefghijklmnopqrstuvwxyz_-")] ||
             strcmp(key, "device") == 0 || (!text && !json_is_integer(value)) ||
             (text && (text[0] == '\0' || text[0] == '-'))) {
-            return err_set(err, ERR_INVALID, "arguments: '%s' cannot be passed on", key);
+            in_refuse(r, key, "cannot be passed on");
         }
     }
-    return ERR_OK;
 }
 
-/* {"workload":"conv_wgrad","iterations":10} becomes --workload conv_wgrad
- * --iterations 10.
- */
+static const struct in_member argument_members[] = {
+    { "iterations", IN_INT, .flags = IN_OPTIONAL, .least = 0, .most = ITERATIONS_MAX },
+};
+static const struct in_shape argument_shape = IN_SHAPE(argument_members, NULL);
+
+static const struct in_member request_members[] = {
+    { "stack", IN_TEXT, IN_AT(struct request, stack_name) },
+    { "device", IN_TEXT, IN_AT(struct request, device) },
+    { "timeout_ms", IN_INT, IN_AT(struct request, timeout_ms), .least = 1,
+      .most = TIMEOUT_MAX_MS },
+    { "arguments", IN_OBJECT, IN_AT(struct request, arguments), .most = ARGUMENTS_MAX,
+      .shape = &argument_shape, .check = check_arguments },
+};
+static const struct in_shape request_shape = IN_SHAPE(request_members, NULL);
+
+/* {"workload":"conv_wgrad","iterations":10}: --workload conv_wgrad --iterations 10. */
 static void add_arguments(struct request *request, const json_t *arguments)
 {
     const char *key;
@@ -165,9 +175,9 @@ static void add_arguments(struct request *request, const json_t *arguments)
     }
 }
 
-static void make_args(struct request *request, const struct runs *runs,
-                      const json_t *arguments)
+static void make_args(struct request *request, const struct runs *runs)
 {
+    const json_t *arguments = request->arguments;
     int threads = request->stack->threads ? request->stack->threads : runs->threads;
 
     request->args = xcalloc(2 * json_object_size(arguments) + 6, sizeof *request->args);
@@ -215,28 +225,10 @@ static enum err_code find_stack(const struct runs *runs, const char *name,
     return err_set(err, ERR_NOT_FOUND, "unknown stack '%s'", name);
 }
 
-#define AT(field) IN_AT(struct request, field)
-static const struct in_member command_members[] = {
-    { .key = "stack", .kind = IN_TEXT },
-    { "device", IN_TEXT, AT(device) },
-    { "timeout_ms", IN_INT, AT(timeout_ms), .least = 1, .most = TIMEOUT_MAX_MS },
-    { .key = "arguments", .kind = IN_OBJECT },
-};
-static const struct in_shape command_shape = IN_SHAPE(command_members, NULL);
-static const struct in_member argument_members[] = {
-    { "iterations", IN_INT, AT(iterations), .flags = IN_OPTIONAL,
-      .most = ITERATIONS_MAX },
-};
-static const struct in_shape argument_shape = IN_SHAPE(argument_members, NULL);
-#undef AT
-
 static enum err_code read_request(const struct runs *runs, const json_t *command,
                                   struct request *request, struct err *err)
 {
-    const json_t *arguments = json_object_get(command, "arguments");
-
-    if (in_read_wire(&command_shape, command, request, err) != ERR_OK ||
-        in_read_wire(&argument_shape, arguments, request, err) != ERR_OK) {
+    if (in_read_wire(&request_shape, command, request, err) != ERR_OK) {
         return err_wrap(err, "the command is malformed");
     }
     if (runs->refuse_cause) {
@@ -245,22 +237,19 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
     if (find_run(runs, request->id)) {
         return err_set(err, ERR_CONFLICT, "that run is there already");
     }
-    if (find_stack(runs, in_text(command, "stack"), &request->stack, err) != ERR_OK ||
+    if (find_stack(runs, request->stack_name, &request->stack, err) != ERR_OK ||
         check_device(runs, request, err) != ERR_OK) {
         return err->code;
     }
-    if (check_arguments(arguments, err) != ERR_OK) {
-        return err->code;
-    }
     if (request->stack->externals) {
-        return external_run_init(&request->external, request->stack, arguments,
+        return external_run_init(&request->external, request->stack, request->arguments,
                                  request->device, runs->threads, err);
     }
-    make_args(request, runs, arguments);
+    make_args(request, runs);
     return ERR_OK;
 }
 
-/* What REQUEST has executed.  ENVIRONMENT: of its stack. */
+/* The process that REQUEST asks for.  ENVIRONMENT: of its stack. */
 static struct supervise supervise_of(const struct request *request, char **environment)
 {
     const struct external_run *external = &request->external;
@@ -269,7 +258,8 @@ static struct supervise supervise_of(const struct request *request, char **envir
                                    .env = environment,
                                    .data_fd = RESULT_FD,
                                    .timeout_ms = request->timeout_ms,
-                                   .max_lines = request->iterations + EXTRA_LINES,
+                                   .max_lines = EXTRA_LINES +
+                                                in_int(request->arguments, "iterations"),
                                    .max_bytes = BYTES_MAX,
                                    .patient = true };
 
@@ -328,7 +318,7 @@ static enum err_code start(struct runs *runs, struct request *request, struct er
 /* Borrowed from COMMAND; NULL, with ERR filled, if it names no run. */
 static const char *read_id(const json_t *command, struct err *err)
 {
-    const char *id = json_string_value(json_object_get(command, "run"));
+    const char *id = in_text(command, "run");
 
     if (!id || id[0] == '\0' || strlen(id) > ID_MAX) {
         err_set(err, ERR_PROTOCOL, "a command does not name its run");

@@ -1,4 +1,4 @@
-/* The runs of an agent: started on command, told about until they ended. */
+/* The runs of an agent: it starts them on command, and reports them until they end. */
 #ifndef DAEMON_AGENT_RUNS_H
 #define DAEMON_AGENT_RUNS_H
 
@@ -16,9 +16,9 @@ struct runs {
     struct stack *stacks; /* borrowed */
     int stack_count;
     int threads;              /* where stack and command say nothing */
-    const char *refuse_cause; /* NULL: runs are taken; else why not; borrowed */
+    const char *refuse_cause; /* why no run is started; NULL: runs are; borrowed */
     void (*send)(void *arg, json_t *event); /* takes ownership of the event */
-    void (*ended)(void *arg);               /* a run was told to have ended */
+    void (*ended)(void *arg);               /* the end of a run was reported */
     void *arg;
     struct agent_run *first;
 };
@@ -27,7 +27,7 @@ struct runs {
  * if COMMAND does not even name its run. */
 enum err_code runs_command(struct runs *runs, const json_t *command, struct err *err);
 
-/* {"command":"cancel",…}: a run that is not there has ended already, which is fine. */
+/* {"command":"cancel",…}: no error where there is no such run: it has ended. */
 enum err_code runs_cancel(struct runs *runs, const json_t *command, struct err *err);
 
 bool runs_are_active(const struct runs *runs);

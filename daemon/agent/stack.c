@@ -169,7 +169,7 @@ bool stack_has_device(const struct stack *stack, const char *device)
     return false;
 }
 
-/* Paths and what a worker printed on its way down need not be UTF-8. */
+/* Paths, and what a worker printed before it failed, need not be UTF-8. */
 static json_t *text_or_null(const char *text)
 {
     return text ? wire_string(text, strlen(text)) : json_null();
@@ -230,7 +230,7 @@ static void line(void *arg, int64_t number, const char *text, size_t length,
     }
 }
 
-/* Takes what the worker said, unless the daemon would send the agent away for it. */
+/* Takes what the worker said, unless the daemon would refuse a hello that repeats it. */
 static void take_answers(struct stack *stack, json_t *self, json_t *catalogue)
 {
     struct err err;

@@ -7,7 +7,7 @@
  *
  * What can go wrong: the deadline, supervised_kill or a flood start the kill ladder (TERM
  * to the group, grace, KILL, grace, then it is reported as stuck, and only the pidfd
- * stays open, to reap it should it ever die).  Descendants that escaped may keep a pipe
+ * stays open, to reap it if it ever dies).  Descendants that escaped may keep a pipe
  * open: they are killed as orphans (daemon/process/descendants.h), and the pipe is closed
  * after a short while in any case. */
 #ifndef DAEMON_AGENT_SUPERVISE_H
@@ -24,7 +24,7 @@
 
 struct supervised;
 
-/* One a loop; owns the SIGCHLD watch and knows every live process.  Embedded. */
+/* One for a loop; owns the SIGCHLD watch and knows every live process.  Embedded. */
 struct supervisor {
     const char *launch; /* path of reprod-launch; borrowed, set before init */
     int64_t grace_ms;   /* between the steps of the ladder; set before init */
@@ -56,8 +56,8 @@ void supervisor_close(struct supervisor *supervisor, void (*closed)(void *arg),
 
 struct supervised_events {
     /* One line of the data pipe (newline excluded, at most WIRE_LINE_MAX bytes); borrowed
-     * for the call. COMPLETE is false for what stands behind the last newline at the end
-     * of the pipe.  NUMBER counts from 1. */
+     * for the call. COMPLETE is false for what follows the last newline at the end of
+     * the pipe.  NUMBER counts from 1. */
     void (*line)(void *arg, int64_t number, const char *text, size_t length,
                  bool complete);
     /* Once.  The object is gone afterwards.  EXIT and its log are borrowed. */

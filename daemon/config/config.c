@@ -80,7 +80,8 @@ static const char *look_up(void *arg, const char *name)
     return in_text(arg, name);
 }
 
-/* No name that no process can have, and no recipe that would not do what it seems to. */
+/* Refuses names that no process can have, and recipes that would not do what they seem
+ * to (daemon/evidence/recipe.h). */
 static void check_env(struct in_reader *r, const json_t *env)
 {
     struct recipes recipes;

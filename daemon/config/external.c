@@ -108,7 +108,7 @@ static bool is_hash_seed(const char *text)
             (digits < 10 || (digits == 10 && strcmp(text, "4294967295") <= 0)));
 }
 
-/* ":SIZE:COUNT", once or more; cuBLAS ignores anything else without a word. */
+/* ":SIZE:COUNT", once or more; cuBLAS silently ignores anything else. */
 static bool is_cublas_workspace(const char *text)
 {
     int numbers = 0;
@@ -144,8 +144,8 @@ static const char *look_up(void *arg, const char *name)
     return in_text(arg, name);
 }
 
-/* Refuses variables that would not do what they seem to (daemon/evidence/recipe.h), that
- * the agent sets itself, or that are no variables. */
+/* Refuses names that are no variables, variables that the agent sets itself, and recipes
+ * that would not do what they seem to (daemon/evidence/recipe.h). */
 static void check_environment(struct in_reader *r, const json_t *variables)
 {
     struct recipes recipes;
@@ -300,7 +300,7 @@ static const struct in_member workload_members[] = {
 static const struct in_shape workload_shape =
     IN_SHAPE(workload_members, "a workload has no member");
 
-/* What the recipe of VARIANT sets, its own variables must not take back. */
+/* The variables of VARIANT must not take back what its recipe sets. */
 static enum err_code check_recipe_kept(const json_t *variant, const json_t *variables,
                                        struct err *err)
 {

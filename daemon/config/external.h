@@ -29,7 +29,7 @@ enum err_code external_complete(json_t *workload, const char *where, const char 
 /* The name of the stack in which external workloads of BACKEND run. */
 const char *external_stack(const char *backend);
 
-/* Whether a stack of the configuration must not have that NAME. */
+/* Whether NAME is reserved: no stack of the configuration may have it. */
 bool external_stack_is(const char *name);
 
 /* Whether LIST, of complete workloads, has that one. */

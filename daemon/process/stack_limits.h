@@ -1,6 +1,6 @@
-/* How much one stack of an agent's hello may hold.  A worker that says more makes its
- * stack unusable, an agent that passes it on is sent away: what the daemon keeps of a
- * host is bounded, names are never cut, and nobody's lists are walked for minutes. */
+/* How much one stack of an agent's hello may hold.  The agent does not use a stack whose
+ * worker says more; the daemon refuses a hello that has more.  So what the daemon keeps
+ * of a host is bounded, names are never cut, and no list takes minutes to walk. */
 #ifndef DAEMON_PROCESS_STACK_LIMITS_H
 #define DAEMON_PROCESS_STACK_LIMITS_H
 

@@ -27,7 +27,7 @@ BROKEN = {
     "wrong_device": ("invalid", "device is 'cpu:elsewhere'"),
     "other_workload": ("invalid", "workload is 'pass', 'broken' was asked for"),
     "no_version": ("invalid", "protocol version 2 is not 1"),
-    "no_environment": ("invalid", "environment is not an object"),
+    "no_environment": ("invalid", "environment must be an object"),
     "other_backend": ("invalid", "environment.backend is not backend"),
     "no_claim": ("invalid", "start: claim is missing"),
     "no_seed": ("invalid", "start: seed must be a text"),
