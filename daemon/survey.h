@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "daemon/evidence/profile.h"
-#include "daemon/fleet/fleet.h"
+#include "daemon/fleet/fleet_facts.h"
 #include "daemon/jobs/scheduler.h"
 #include "db/matrix.h"
 #include "db/store.h"

@@ -7,16 +7,10 @@
 
 #include "daemon/base/array.h"
 #include "daemon/base/buf.h"
+#include "daemon/base/json_in.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/config/external.h"
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 /* The first object of LIST whose member KEY is NAME; NULL: none. */
 static json_t *find(const json_t *list, const char *key, const char *name)
@@ -26,7 +20,7 @@ static json_t *find(const json_t *list, const char *key, const char *name)
 
     json_array_foreach((json_t *)list, i, item)
     {
-        if (strcmp(text_of(item, key), name) == 0) {
+        if (strcmp(in_text_or_empty(item, key), name) == 0) {
             return item;
         }
     }
@@ -141,7 +135,7 @@ static void add_problem(struct stack *stack, const char *name, const char *cause
 static void add_workload(struct stack *stack, json_t *workload,
                          const struct stack *namesake)
 {
-    const char *name = text_of(workload, "name");
+    const char *name = in_text_or_empty(workload, "name");
     struct external_build build;
     char cause[256];
     struct err err;
@@ -171,9 +165,9 @@ static const struct stack *find_base(const struct stack *stacks, int count,
 {
     buf_printf(reason, "no stack of this host has a device of backend %s", backend);
     for (int i = 0; i < count; i++) {
-        const char *cause = text_of(stacks[i].probe, "cause");
+        const char *cause = in_text_or_empty(stacks[i].probe, "cause");
 
-        if (strcmp(text_of(stacks[i].probe, "backend"), backend) != 0) {
+        if (strcmp(in_text_or_empty(stacks[i].probe, "backend"), backend) != 0) {
             continue;
         }
         if (json_array_size(json_object_get(stacks[i].probe, "devices")) > 0) {
@@ -207,9 +201,10 @@ static void fill_stack(struct stack *stack, const struct stack *stacks, int coun
     buf_release(&reason);
     json_array_foreach(workloads, i, workload)
     {
-        if (strcmp(text_of(workload, "backend"), backend) == 0) {
-            add_workload(stack, workload,
-                         find_namesake(stacks, count, text_of(workload, "name")));
+        if (strcmp(in_text_or_empty(workload, "backend"), backend) == 0) {
+            add_workload(
+                stack, workload,
+                find_namesake(stacks, count, in_text_or_empty(workload, "name")));
         }
     }
 }
@@ -274,7 +269,7 @@ static json_t *framework_variables(const struct external_run *run, const char *d
     json_object_set_new(variables, "PYTHONHASHSEED", json_string(number));
     snprintf(number, sizeof number, "%d", threads);
     json_object_set_new(variables, "OMP_NUM_THREADS", json_string(number));
-    if (strcmp(text_of(run->workload, "backend"), "cuda") == 0) {
+    if (strcmp(in_text_or_empty(run->workload, "backend"), "cuda") == 0) {
         json_object_set_new(variables, "CUDA_VISIBLE_DEVICES", json_string(device));
     }
     return variables;
@@ -284,7 +279,7 @@ static void make_environment(struct external_run *run, const json_t *variant,
                              const json_t *arguments, const char *device, int threads)
 {
     json_t *variables =
-        framework_variables(run, device, text_of(arguments, "seed"), threads);
+        framework_variables(run, device, in_text_or_empty(arguments, "seed"), threads);
     json_t *own = external_variant_variables(variant);
     const char *recipe = json_string_value(json_object_get(variant, "recipe"));
 
@@ -296,8 +291,8 @@ static void make_environment(struct external_run *run, const json_t *variant,
     set_number(variables, "version",
                json_integer_value(json_object_get(run->workload, "version")));
     set_argument(variables, "device", device);
-    set_argument(variables, "backend", text_of(run->workload, "backend"));
-    set_argument(variables, "model", text_of(run->device, "model"));
+    set_argument(variables, "backend", in_text_or_empty(run->workload, "backend"));
+    set_argument(variables, "model", in_text_or_empty(run->device, "model"));
     set_argument(variables, "worker-build", run->build.digest);
     set_argument(variables, "recipe", recipe ? recipe : "none");
     run->env = stack_environment(&(struct stack){ .variables = variables });
@@ -330,9 +325,9 @@ enum err_code external_run_init(struct external_run *ret_run, const struct stack
                                 const json_t *arguments, const char *device, int threads,
                                 struct err *err)
 {
-    const char *name = text_of(arguments, "workload");
-    const char *variant_name = text_of(arguments, "variant");
-    const char *size_name = text_of(arguments, "size");
+    const char *name = in_text_or_empty(arguments, "workload");
+    const char *variant_name = in_text_or_empty(arguments, "variant");
+    const char *size_name = in_text_or_empty(arguments, "size");
     struct external_run run = { .workload = find(stack->externals, "name", name) };
     const json_t *size =
         json_object_get(json_object_get(run.workload, "sizes"), size_name);
@@ -352,7 +347,7 @@ enum err_code external_run_init(struct external_run *ret_run, const struct stack
     if (external_build_init(&run.build, run.workload, err) != ERR_OK) {
         return err_wrap(err, "workload '%.64s' cannot run on this host", name);
     }
-    run.directory = text_of(run.workload, "directory");
+    run.directory = in_text_or_empty(run.workload, "directory");
     run.device = find(json_object_get(stack->probe, "devices"), "id", device);
     run.timeout_ms =
         1000 * json_integer_value(json_object_get(run.workload, "timeout_seconds"));
@@ -408,15 +403,17 @@ void external_run_amend(const struct external_run *run, json_t *event)
     json_t *value;
     void *next;
 
-    if (strcmp(text_of(event, "event"), "start") != 0 || !json_is_object(environment)) {
+    if (strcmp(in_text_or_empty(event, "event"), "start") != 0 ||
+        !json_is_object(environment)) {
         return;
     }
-    if (build && strcmp(text_of(environment, "worker_build"), run->build.digest) != 0) {
+    if (build &&
+        strcmp(in_text_or_empty(environment, "worker_build"), run->build.digest) != 0) {
         json_object_set(environment, "program_build", build);
     }
     json_object_set_new(environment, "worker_build", json_string(run->build.digest));
-    set_missing(environment, "backend", text_of(run->workload, "backend"));
-    set_missing(environment, "model", text_of(run->device, "model"));
+    set_missing(environment, "backend", in_text_or_empty(run->workload, "backend"));
+    set_missing(environment, "model", in_text_or_empty(run->device, "model"));
     set_given_threads(environment, run->threads);
     json_object_foreach_safe(environment, next, key, value)
     {

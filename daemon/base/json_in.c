@@ -464,6 +464,13 @@ const char *in_text(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
+const char *in_text_or_empty(const json_t *object, const char *key)
+{
+    const char *text = in_text(object, key);
+
+    return text ? text : "";
+}
+
 int64_t in_int(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));

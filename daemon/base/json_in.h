@@ -114,8 +114,9 @@ char *in_pointer(const char *key);
 /* Whether TEXT is as IN_HEX has it. */
 bool in_is_hex(const char *text, size_t digits);
 
-/* The member KEY of OBJECT; NULL, or 0, where there is none of that kind. */
+/* The member KEY of OBJECT; NULL, 0 or "" where there is none of that kind. */
 const char *in_text(const json_t *object, const char *key);
 int64_t in_int(const json_t *object, const char *key);
+const char *in_text_or_empty(const json_t *object, const char *key);
 
 #endif

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/json_in.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/link/link.h"
+#include "daemon/link/link_wire.h"
 #include "daemon/process/proc.h"
 #include "db/fleet.h"
 
@@ -29,7 +31,7 @@ static enum err_code add_stacks(struct catalogue *catalogue, const json_t *hello
 
         if (json_is_array(workloads) &&
             catalogue_add(catalogue, workloads, err) != ERR_OK) {
-            return err_wrap(err, "stack %s", fleet_text(stack, "name"));
+            return err_wrap(err, "stack %s", in_text_or_empty(stack, "name"));
         }
     }
     return ERR_OK;
@@ -213,8 +215,8 @@ static void log_causes(const struct fleet_host *host, const json_t *hello)
         const char *cause = json_string_value(json_object_get(stack, "cause"));
 
         if (cause) {
-            log_warning("host %s: stack %s: %s", host->name, fleet_text(stack, "name"),
-                        cause);
+            log_warning("host %s: stack %s: %s", host->name,
+                        in_text_or_empty(stack, "name"), cause);
         }
     }
 }
@@ -249,7 +251,7 @@ static void bring_online(struct fleet_host *host)
         if (fleet->devices[i].is_default &&
             strcmp(fleet->devices[i].host, host->name) == 0) {
             runner_device_online(fleet->options.runner, fleet->devices[i].id, host->link,
-                                 fleet_text(host->hello, "boot_id"));
+                                 in_text_or_empty(host->hello, "boot_id"));
         }
     }
     fleet->options.hello(fleet->options.arg);
@@ -452,7 +454,7 @@ static void warn_of_workloads(const struct config *config, const json_t *host)
         log_warning(
             "host %s: the configured workloads are not known there: its launch "
             "command has no --config FILE",
-            fleet_text(host, "name"));
+            in_text_or_empty(host, "name"));
     }
 }
 
@@ -473,7 +475,7 @@ static void add_hosts(struct fleet *fleet)
     }
     json_array_foreach(config->hosts, i, host)
     {
-        fleet->hosts[i].name = xstrdup(fleet_text(host, "name"));
+        fleet->hosts[i].name = xstrdup(in_text_or_empty(host, "name"));
         fleet->hosts[i].argv = configured_argv(json_object_get(host, "launch"));
         warn_of_workloads(config, host);
     }

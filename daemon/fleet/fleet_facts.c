@@ -4,21 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "workloads/instruments/digest.h"
-
-const char *fleet_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 static void add_device(struct fleet *fleet, const struct fleet_host *host,
                        const json_t *stack, const json_t *device)
 {
-    const char *id = fleet_text(device, "id");
-    const char *name = fleet_text(stack, "name");
+    const char *id = in_text_or_empty(device, "id");
+    const char *name = in_text_or_empty(stack, "name");
     bool known = false;
 
     for (int i = 0; i < fleet->device_count; i++) {
@@ -35,7 +29,7 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
                               (size_t)(fleet->device_count + 1) * sizeof *fleet->devices);
     fleet->devices[fleet->device_count++] = (struct device_stack){
         .id = id,
-        .backend = fleet_text(json_object_get(stack, "probe"), "backend"),
+        .backend = in_text_or_empty(json_object_get(stack, "probe"), "backend"),
         .stack = name,
         .host = host->name,
         .is_default = !known,
@@ -115,7 +109,7 @@ static json_t *device_ids(const json_t *probe)
 
     json_array_foreach(json_object_get(probe, "devices"), i, device)
     {
-        json_array_append_new(ids, json_string(fleet_text(device, "id")));
+        json_array_append_new(ids, json_string(in_text_or_empty(device, "id")));
     }
     return ids;
 }
@@ -195,7 +189,7 @@ static bool forget_unsurveyed(json_t *stack)
 
     for (size_t i = before; i-- > 0;) {
         json_t *entry = json_array_get(catalogue, i);
-        const char *name = fleet_text(entry, "workload");
+        const char *name = in_text_or_empty(entry, "workload");
 
         if (json_is_false(json_object_get(entry, "survey"))) {
             json_object_del(json_object_get(probe, "versions"), name);

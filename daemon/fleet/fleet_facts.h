@@ -83,9 +83,6 @@ bool fleet_recorded(const struct fleet *fleet);
 
 /* For fleet.c. */
 
-/* The text member KEY of OBJECT, "" without one. */
-const char *fleet_text(const json_t *object, const char *key);
-
 /* Builds the list of devices anew from every host's last hello. */
 void fleet_list_devices(struct fleet *fleet);
 

@@ -7,6 +7,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/link/link.h"
+#include "daemon/link/link_wire.h"
 #include "daemon/run/run_judge.h"
 #include "db/runs.h"
 
