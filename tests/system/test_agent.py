@@ -89,6 +89,7 @@ def test_a_worker_that_is_not_there(tmp_path):
     ["--stack-json", "{"], ["--stack-json", '{"name":"a","name":"b"}'],
     ["--stack-json", '{"name":"a","colour":"red"}'], ["--nonsense", "1"],
     ["--stack-json", '{"name":"a","env":{"A=B":"c"}}'], ["--library-path", "/tmp"],
+    ["--stack-json", '{"name":"a","env":{"TF_DETERMINISTIC_OPS":"yes"}}'],
     ["--stack", "a=/bin/true", "--stack", "a=/bin/true"],
 ])
 def test_wrong_options(options):
