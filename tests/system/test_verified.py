@@ -73,8 +73,8 @@ def test_reports_verify_the_version_that_ran(start_service, tmp_path):
 
 @pytest.mark.parametrize("content, message", [
     (report(rehearsal=True), "is a rehearsal, which verifies nothing"),
-    (report(("bias_add_bwd", 1, "ordered", "splendid")), "/variants/0/outcome: unknown"),
-    ({"v": 1}, "needs v 1, rehearsal, date"),
+    (report(("bias_add_bwd", 1, "ordered", "splendid")), "/variants/0/outcome: must be passed, failed"),
+    ({"v": 1}, "/rehearsal: is missing"),
 ])
 def test_a_report_that_is_none_is_refused(tmp_path, content, message):
     service = Service(tmp_path / "service", config={"gpu_reports": write(tmp_path, content)})
