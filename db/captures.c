@@ -30,39 +30,26 @@ static void tensor_digest(const struct captured_tensor *tensor,
 static enum err_code store_blob(struct tx *tx, const struct captured_tensor *tensor,
                                 const char *digest, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO tensor_blob (digest, dtype, shape, total, bytes, data)"
-                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
-    query_bind_text(&q, digest);
-    query_bind_text(&q, tensor->dtype);
-    query_bind_text(&q, tensor->shape);
-    query_bind_int(&q, tensor->total);
-    query_bind_int(&q, tensor->bytes);
-    query_bind_blob(&q, tensor->bytes ? tensor->data : "", tensor->bytes);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO tensor_blob (digest, dtype, shape, total, bytes, data)"
+                  " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                  digest, tensor->dtype, tensor->shape, tensor->total, tensor->bytes,
+                  tx_blob(tensor->bytes ? tensor->data : "", tensor->bytes));
 }
 
 static enum err_code store_tensor(struct tx *tx, const char *run,
                                   const struct captured_tensor *tensor, struct err *err)
 {
     char digest[DIGEST_HEX_SIZE];
-    struct query q;
 
     tensor_digest(tensor, digest);
     if (store_blob(tx, tensor, digest, err) != ERR_OK) {
         return err->code;
     }
-    query_begin(&q, tx,
-                "INSERT INTO run_tensor (run, role, seq, name, blob)"
-                " SELECT ?, ?, ?, ?, number FROM tensor_blob WHERE digest = ?");
-    query_bind_text(&q, run);
-    query_bind_text(&q, role_name(tensor->is_out));
-    query_bind_int(&q, tensor->index);
-    query_bind_text(&q, tensor->name);
-    query_bind_text(&q, digest);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO run_tensor (run, role, seq, name, blob)"
+                  " SELECT ?, ?, ?, ?, number FROM tensor_blob WHERE digest = ?",
+                  run, role_name(tensor->is_out), tensor->index, tensor->name, digest);
 }
 
 /* Whether RUN was asked to capture, its job is not cancelled, and there is room. */
@@ -77,9 +64,8 @@ static enum err_code may_store(struct tx *tx, const struct run_record *run, bool
                 " AND (SELECT ifnull(sum(bytes), 0) FROM tensor_blob) < ?"
                 " AND j.state <> 'cancelled'"
                 " FROM run r JOIN job j ON j.number = r.job"
-                " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?");
-    query_bind_int(&q, CAPTURES_BYTES_MAX);
-    query_bind_text(&q, run->id);
+                " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?",
+                CAPTURES_BYTES_MAX, run->id);
     if (query_step(&q)) {
         *ret_may = query_take_int(&q);
     }
@@ -115,8 +101,8 @@ enum err_code captures_each(struct tx *tx, const char *id,
     query_begin(&q, tx,
                 "SELECT t.role = 'out', t.seq, t.name, b.dtype, b.total, b.bytes,"
                 " b.shape, b.data FROM run_tensor t JOIN tensor_blob b"
-                " ON b.number = t.blob WHERE t.run = ? ORDER BY t.role, t.seq");
-    query_bind_text(&q, id);
+                " ON b.number = t.blob WHERE t.run = ? ORDER BY t.role, t.seq",
+                id);
     while (query_step(&q)) {
         struct captured_tensor tensor = { .is_out = query_take_int(&q) };
 
@@ -135,19 +121,13 @@ enum err_code captures_each(struct tx *tx, const char *id,
 enum err_code captures_drop(struct tx *tx, int64_t job, const char *const keep[2],
                             struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "DELETE FROM run_tensor WHERE run NOT IN (?, ?)"
-                " AND run IN (SELECT id FROM run WHERE job = ?)");
-    query_bind_text(&q, keep[0]);
-    query_bind_text(&q, keep[1]);
-    query_bind_int(&q, job);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err,
+               "DELETE FROM run_tensor WHERE run NOT IN (?, ?)"
+               " AND run IN (SELECT id FROM run WHERE job = ?)",
+               keep[0], keep[1], job) != ERR_OK) {
         return err->code;
     }
-    query_begin(&q, tx,
-                "DELETE FROM tensor_blob WHERE NOT EXISTS"
-                " (SELECT 1 FROM run_tensor WHERE blob = number)");
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "DELETE FROM tensor_blob WHERE NOT EXISTS"
+                  " (SELECT 1 FROM run_tensor WHERE blob = number)");
 }

@@ -14,33 +14,17 @@ void case_keys_take(struct query *q, struct case_key *ret_key)
     ret_key->seed = (uint64_t)query_take_int(q);
 }
 
-/* The parameters ?1 to ?8: columns of a row in their order. */
-static void bind(struct query *q, const struct case_key *key, bool is_control,
-                 const char *no_control)
-{
-    query_bind_text(q, key->workload);
-    query_bind_int(q, key->version);
-    query_bind_text(q, key->variant);
-    query_bind_text(q, key->size);
-    query_bind_text(q, key->dtype);
-    query_bind_int(q, (int64_t)key->seed);
-    query_bind_int(q, is_control);
-    query_bind_text(q, no_control);
-}
-
 static enum err_code insert(struct tx *tx, const struct case_key *key, bool is_control,
                             const char *no_control, int64_t *ret_number, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO case_key (workload, version, variant, size, dtype, seed,"
-                " is_control, no_control, siblings) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-                " ?8, ifnull((SELECT min(siblings) FROM case_key WHERE workload = ?1"
-                " AND version = ?2 AND size = ?4 AND dtype = ?5 AND seed = ?6),"
-                " (SELECT ifnull(max(number), 0) + 1 FROM case_key)))");
-    bind(&q, key, is_control, no_control);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err,
+               "INSERT INTO case_key (workload, version, variant, size, dtype, seed,"
+               " is_control, no_control, siblings) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+               " ?8, ifnull((SELECT min(siblings) FROM case_key WHERE workload = ?1"
+               " AND version = ?2 AND size = ?4 AND dtype = ?5 AND seed = ?6),"
+               " (SELECT ifnull(max(number), 0) + 1 FROM case_key)))",
+               key->workload, key->version, key->variant, key->size, key->dtype,
+               (int64_t)key->seed, is_control, no_control) != ERR_OK) {
         return err->code;
     }
     *ret_number = sqlite3_last_insert_rowid(tx->db);
@@ -50,14 +34,9 @@ static enum err_code insert(struct tx *tx, const struct case_key *key, bool is_c
 static enum err_code update(struct tx *tx, int64_t number, bool is_control,
                             const char *no_control, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "UPDATE case_key SET is_control = ?, no_control = ? WHERE number = ?");
-    query_bind_int(&q, is_control);
-    query_bind_text(&q, no_control);
-    query_bind_int(&q, number);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "UPDATE case_key SET is_control = ?, no_control = ? WHERE number = ?",
+                  is_control, no_control, number);
 }
 
 enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
@@ -71,8 +50,9 @@ enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
     query_begin(&q, tx,
                 "SELECT number, is_control <> ?7 OR no_control <> ?8 FROM case_key"
                 " WHERE workload = ?1 AND version = ?2 AND variant = ?3 AND size = ?4"
-                " AND dtype = ?5 AND seed = ?6");
-    bind(&q, key, is_control, no_control);
+                " AND dtype = ?5 AND seed = ?6",
+                key->workload, key->version, key->variant, key->size, key->dtype,
+                (int64_t)key->seed, is_control, no_control);
     if (query_step(&q)) {
         known = true;
         *ret_number = query_take_int(&q);

@@ -16,8 +16,8 @@ static enum err_code each_now(struct tx *tx, const char *environment,
                 " FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
                 " WHERE e.id = ?"
-                " ORDER BY k.workload, k.variant, k.size, k.dtype, k.seed, k.version");
-    query_bind_text(&q, environment);
+                " ORDER BY k.workload, k.variant, k.size, k.dtype, k.seed, k.version",
+                environment);
     while (code == ERR_OK && query_step(&q)) {
         struct cell_row row;
 
@@ -59,9 +59,8 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
                 " CROSS JOIN cell_history h ON h.cell = c.id AND h.at_ms ="
                 " (SELECT max(at_ms) FROM cell_history WHERE cell = c.id AND at_ms <= ?)"
                 " WHERE e.id = ?"
-                " ORDER BY k.workload, k.variant, k.size, k.dtype, k.seed, k.version");
-    query_bind_int(&q, as_of_ms);
-    query_bind_text(&q, environment);
+                " ORDER BY k.workload, k.variant, k.size, k.dtype, k.seed, k.version",
+                as_of_ms, environment);
     while (query_step(&q)) {
         struct cell cell;
 
@@ -94,16 +93,13 @@ enum err_code cells_get_control(struct tx *tx, int64_t id, struct cell *ret_cont
                                 struct err *err)
 {
     int64_t control = 0;
-    struct query q;
 
-    query_begin(&q, tx,
-                "SELECT c.id FROM cell_control x JOIN cell c ON c.id = x.control"
-                " JOIN case_key k ON k.number = c.case_key"
-                " WHERE x.cell = ? AND c.completed - c.disturbed >= ?"
-                " ORDER BY k.variant LIMIT 1");
-    query_bind_int(&q, id);
-    query_bind_int(&q, TIMES_COST_RUNS);
-    if (query_fetch_int(&q, &control, err) != ERR_OK) {
+    if (tx_fetch_int(tx, &control, err,
+                     "SELECT c.id FROM cell_control x JOIN cell c ON c.id = x.control"
+                     " JOIN case_key k ON k.number = c.case_key"
+                     " WHERE x.cell = ? AND c.completed - c.disturbed >= ?"
+                     " ORDER BY k.variant LIMIT 1",
+                     id, TIMES_COST_RUNS) != ERR_OK) {
         return err->code;
     }
     return control ? cells_get(tx, control, ret_control, err)
@@ -122,9 +118,8 @@ enum err_code cells_each_broken_claim(struct tx *tx, int64_t before, int limit,
                 " ON k.number = c.case_key CROSS JOIN environment e"
                 " ON e.number = c.environment"
                 " WHERE c.claimed > 0 AND c.claimed = c.completed"
-                " AND c.distinct_digests > 1 AND c.id < ? ORDER BY c.id DESC LIMIT ?");
-    query_bind_int(&q, before ? before : INT64_MAX);
-    query_bind_int(&q, limit);
+                " AND c.distinct_digests > 1 AND c.id < ? ORDER BY c.id DESC LIMIT ?",
+                before ? before : INT64_MAX, limit);
     while (query_step(&q)) {
         struct cell_row row;
 
@@ -143,9 +138,8 @@ enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
 
     query_begin(&q, tx,
                 "SELECT digest, runs, iterations, weight_sum, loss FROM cell_digest"
-                " WHERE cell = ? ORDER BY runs DESC, iterations DESC, digest LIMIT ?");
-    query_bind_int(&q, id);
-    query_bind_int(&q, limit);
+                " WHERE cell = ? ORDER BY runs DESC, iterations DESC, digest LIMIT ?",
+                id, limit);
     while (query_step(&q)) {
         struct cell_digest digest;
 
@@ -168,9 +162,8 @@ cells_each_conditions(struct tx *tx, int64_t id, int limit,
 
     query_begin(&q, tx,
                 "SELECT options, runs, varied FROM cell_alike WHERE cell = ?"
-                " ORDER BY options LIMIT ?");
-    query_bind_int(&q, id);
-    query_bind_int(&q, limit);
+                " ORDER BY options LIMIT ?",
+                id, limit);
     while (query_step(&q)) {
         struct cell_conditions conditions;
 
@@ -192,10 +185,8 @@ enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, in
     query_begin(&q, tx,
                 "SELECT at_ms, run, verdict, reason, runs, iterations, distinct_digests"
                 " FROM cell_history WHERE cell = ? AND at_ms < ?"
-                " ORDER BY at_ms DESC LIMIT ?");
-    query_bind_int(&q, id);
-    query_bind_int(&q, before_ms ? before_ms : INT64_MAX);
-    query_bind_int(&q, limit);
+                " ORDER BY at_ms DESC LIMIT ?",
+                id, before_ms ? before_ms : INT64_MAX, limit);
     while (query_step(&q)) {
         struct cell_change change;
 

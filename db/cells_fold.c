@@ -9,25 +9,20 @@
 enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
                           int64_t *ret_id, struct err *err)
 {
-    struct query q;
-
     *ret_id = 0;
-    query_begin(&q, tx, "SELECT id FROM cell WHERE environment = ? AND case_key = ?");
-    query_bind_int(&q, environment);
-    query_bind_int(&q, case_key);
-    if (query_fetch_int(&q, ret_id, err) != ERR_OK || *ret_id) {
+    if (tx_fetch_int(tx, ret_id, err,
+                     "SELECT id FROM cell WHERE environment = ? AND case_key = ?",
+                     environment, case_key) != ERR_OK ||
+        *ret_id) {
         return *ret_id ? ERR_OK : err->code;
     }
-    query_begin(&q, tx, "INSERT INTO cell (environment, case_key) VALUES (?, ?)");
-    query_bind_int(&q, environment);
-    query_bind_int(&q, case_key);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err, "INSERT INTO cell (environment, case_key) VALUES (?, ?)",
+               environment, case_key) != ERR_OK) {
         return err->code;
     }
     *ret_id = sqlite3_last_insert_rowid(tx->db);
-    query_begin(&q, tx, "UPDATE environment SET cells = cells + 1 WHERE number = ?");
-    query_bind_int(&q, environment);
-    return query_run(&q, err);
+    return tx_run(tx, err, "UPDATE environment SET cells = cells + 1 WHERE number = ?",
+                  environment);
 }
 
 /* How often one digest was seen, and whether that makes it the most frequent.  Counts
@@ -72,13 +67,9 @@ static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
                 " excluded.weight_sum, weight_sum),"
                 " loss = iif(excluded.run < ifnull(run, '~'), excluded.loss, loss),"
                 " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)"
-                " RETURNING runs, iterations");
-    query_bind_int(&q, row->cell.id);
-    query_bind_text(&q, digest->digest);
-    query_bind_int(&q, digest->iterations);
-    query_bind_text(&q, sums ? run->id : NULL);
-    query_bind_text_or_null(&q, sums ? run->weight_sum : NULL);
-    query_bind_text_or_null(&q, sums ? run->loss : NULL);
+                " RETURNING runs, iterations",
+                row->cell.id, digest->digest, digest->iterations, sums ? run->id : NULL,
+                or_null(sums ? run->weight_sum : NULL), or_null(sums ? run->loss : NULL));
     if (query_step(&q)) {
         int64_t runs = query_take_int(&q);
 
@@ -110,9 +101,8 @@ static enum err_code load_options(struct tx *tx, const struct run_record *run,
     ret_options[0] = '\0';
     query_begin(&q, tx,
                 "SELECT i.options FROM job j JOIN job_item i ON i.job = j.number"
-                " AND i.seq = ? WHERE j.id = ?");
-    query_bind_int(&q, run->item);
-    query_bind_text(&q, run->job);
+                " AND i.seq = ? WHERE j.id = ?",
+                run->item, run->job);
     if (query_step(&q)) {
         query_take_text(&q, ret_options, RUN_OPTIONS_SIZE);
     }
@@ -121,11 +111,9 @@ static enum err_code load_options(struct tx *tx, const struct run_record *run,
 
 static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx, "SELECT count(DISTINCT device) FROM cell_device WHERE cell = ?");
-    query_bind_int(&q, row->cell.id);
-    return query_fetch_int(&q, &row->cell.evidence.devices, err);
+    return tx_fetch_int(tx, &row->cell.evidence.devices, err,
+                        "SELECT count(DISTINCT device) FROM cell_device WHERE cell = ?",
+                        row->cell.id);
 }
 
 /* A device varied where its runs gave more than one digest: then it has none. */
@@ -140,11 +128,9 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
                 "INSERT INTO cell_device (cell, device, options, runs, digest)"
                 " VALUES (?, ?, ?, 1, ?) ON CONFLICT (cell, device, options) DO UPDATE"
                 " SET runs = runs + 1, digest = iif(digest = excluded.digest, digest,"
-                " NULL) RETURNING runs, digest");
-    query_bind_int(&q, row->cell.id);
-    query_bind_text(&q, run->device);
-    query_bind_text(&q, options);
-    query_bind_text(&q, run->distinct_digests == 1 ? run->digest : NULL);
+                " NULL) RETURNING runs, digest",
+                row->cell.id, run->device, options,
+                run->distinct_digests == 1 ? run->digest : NULL);
     if (query_step(&q)) {
         new = query_take_int(&q) == 1;
         *ret_varied = query_next_is_null(&q);
@@ -160,31 +146,26 @@ static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
 {
     char options[RUN_OPTIONS_SIZE];
     bool varied = false;
-    struct query q;
 
     if (load_options(tx, run, options, err) != ERR_OK ||
         fold_device(tx, row, run, options, &varied, err) != ERR_OK) {
         return err->code;
     }
-    query_begin(&q, tx,
-                "INSERT INTO cell_alike (cell, options, runs, varied) VALUES (?, ?, 1, ?)"
-                " ON CONFLICT (cell, options) DO UPDATE SET runs = runs + 1,"
-                " varied = max(varied, excluded.varied)");
-    query_bind_int(&q, row->cell.id);
-    query_bind_text(&q, options);
-    query_bind_int(&q, varied);
-    return query_run(&q, err);
+    return tx_run(
+        tx, err,
+        "INSERT INTO cell_alike (cell, options, runs, varied) VALUES (?, ?, 1, ?)"
+        " ON CONFLICT (cell, options) DO UPDATE SET runs = runs + 1,"
+        " varied = max(varied, excluded.varied)",
+        row->cell.id, options, varied);
 }
 
 /* Under how many conditions CELL varied. */
 static enum err_code count_varied(struct tx *tx, int64_t cell, int64_t *ret_count,
                                   struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx, "SELECT count(*) FROM cell_alike WHERE cell = ? AND varied");
-    query_bind_int(&q, cell);
-    return query_fetch_int(&q, ret_count, err);
+    return tx_fetch_int(tx, ret_count, err,
+                        "SELECT count(*) FROM cell_alike WHERE cell = ? AND varied",
+                        cell);
 }
 
 static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
@@ -219,18 +200,14 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
 static enum err_code fold_failure(struct tx *tx, struct cell_row *row,
                                   const struct run_record *run, struct err *err)
 {
-    struct query q;
-
     if (strcmp(run->id, row->last_failed_run) <= 0) {
         return ERR_OK;
     }
     memcpy(row->last_failed_run, run->id, sizeof row->last_failed_run);
-    query_begin(&q, tx,
-                "SELECT count(*) FROM run WHERE cell = ? AND id > ?"
-                " AND outcome = 'completed'");
-    query_bind_int(&q, row->cell.id);
-    query_bind_text(&q, run->id);
-    return query_fetch_int(&q, &row->cell.evidence.completed_since_failure, err);
+    return tx_fetch_int(tx, &row->cell.evidence.completed_since_failure, err,
+                        "SELECT count(*) FROM run WHERE cell = ? AND id > ?"
+                        " AND outcome = 'completed'",
+                        row->cell.id, run->id);
 }
 
 static enum err_code fold_counts(struct tx *tx, struct cell_row *row,

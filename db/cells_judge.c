@@ -13,8 +13,8 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
 
     query_begin(&q, tx,
                 "SELECT sum(c.completed), max(c.distinct_digests > 1)"
-                " FROM cell_control x JOIN cell c ON c.id = x.control WHERE x.cell = ?");
-    query_bind_int(&q, cell);
+                " FROM cell_control x JOIN cell c ON c.id = x.control WHERE x.cell = ?",
+                cell);
     if (query_step(&q)) {
         ret_control->runs = query_take_int(&q);
         ret_control->differed = query_take_int(&q);
@@ -36,9 +36,8 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
                 " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                 " LEFT JOIN cell_alike own ON own.cell = x.cell"
                 " AND own.options = a.options WHERE x.cell = ?"
-                " ORDER BY min(ifnull(own.runs, 0), ?) DESC, a.options LIMIT 1");
-    query_bind_int(&q, cell);
-    query_bind_int(&q, VERDICT_MIN_RUNS);
+                " ORDER BY min(ifnull(own.runs, 0), ?) DESC, a.options LIMIT 1",
+                cell, VERDICT_MIN_RUNS);
     if (query_step(&q)) {
         ret_control->varied = true;
         query_take_text(&q, ret_conditions, RUN_OPTIONS_SIZE);
@@ -71,17 +70,11 @@ static enum err_code store_verdict(struct tx *tx, int64_t cell, bool changed,
                                    const struct judgement *judgement, int64_t now_ms,
                                    struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "UPDATE cell SET verdict = ?, reason = ?, changed_ms = iif(?, ?,"
-                " changed_ms) WHERE id = ?");
-    query_bind_text(&q, verdict_name(judgement->verdict));
-    query_bind_text(&q, judgement->reason);
-    query_bind_int(&q, changed);
-    query_bind_int(&q, now_ms);
-    query_bind_int(&q, cell);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "UPDATE cell SET verdict = ?, reason = ?, changed_ms = iif(?, ?,"
+                  " changed_ms) WHERE id = ?",
+                  verdict_name(judgement->verdict), judgement->reason, changed, now_ms,
+                  cell);
 }
 
 /* The time is moved on where two changes fall into one millisecond, so that the history
@@ -90,43 +83,27 @@ static enum err_code add_history(struct tx *tx, const struct cell *cell,
                                  const struct judgement *judgement, const char *run,
                                  int64_t now_ms, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO cell_history (cell, at_ms, run, verdict, reason, runs,"
-                " iterations, distinct_digests) VALUES (?1, max(?2, (SELECT"
-                " ifnull(max(at_ms) + 1, 0) FROM cell_history WHERE cell = ?1)), ?3, ?4,"
-                " ?5, ?6, ?7, ?8)");
-    query_bind_int(&q, cell->id);
-    query_bind_int(&q, now_ms);
-    query_bind_text_or_null(&q, run);
-    query_bind_text(&q, verdict_name(judgement->verdict));
-    query_bind_text(&q, judgement->reason);
-    query_bind_int(&q, cell->evidence.runs[OUTCOME_COMPLETED]);
-    query_bind_int(&q, cell->evidence.iterations);
-    query_bind_int(&q, cell->evidence.distinct_digests);
-    return query_run(&q, err);
+    return tx_run(
+        tx, err,
+        "INSERT INTO cell_history (cell, at_ms, run, verdict, reason, runs,"
+        " iterations, distinct_digests) VALUES (?1, max(?2, (SELECT"
+        " ifnull(max(at_ms) + 1, 0) FROM cell_history WHERE cell = ?1)), ?3, ?4,"
+        " ?5, ?6, ?7, ?8)",
+        cell->id, now_ms, or_null(run), verdict_name(judgement->verdict),
+        judgement->reason, cell->evidence.runs[OUTCOME_COMPLETED],
+        cell->evidence.iterations, cell->evidence.distinct_digests);
 }
 
 static enum err_code add_event(struct tx *tx, const struct cell *cell,
                                const struct judgement *judgement, int64_t now_ms,
                                struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO event (at_ms, kind, data) VALUES (?, 'cell', json_object("
-                "'id', ?, 'workload', ?, 'variant', ?, 'size', ?, 'environment', ?,"
-                " 'verdict', ?, 'reason', ?))");
-    query_bind_int(&q, now_ms);
-    query_bind_int(&q, cell->id);
-    query_bind_text(&q, cell->key.workload);
-    query_bind_text(&q, cell->key.variant);
-    query_bind_text(&q, cell->key.size);
-    query_bind_text(&q, cell->environment);
-    query_bind_text(&q, verdict_name(judgement->verdict));
-    query_bind_text(&q, judgement->reason);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO event (at_ms, kind, data) VALUES (?, 'cell', json_object("
+                  "'id', ?, 'workload', ?, 'variant', ?, 'size', ?, 'environment', ?,"
+                  " 'verdict', ?, 'reason', ?))",
+                  now_ms, cell->id, cell->key.workload, cell->key.variant, cell->key.size,
+                  cell->environment, verdict_name(judgement->verdict), judgement->reason);
 }
 
 enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
@@ -186,8 +163,7 @@ enum err_code cells_judge_dependants(struct tx *tx, int64_t control, const char 
 {
     struct query q;
 
-    query_begin(&q, tx, "SELECT cell FROM cell_control WHERE control = ?");
-    query_bind_int(&q, control);
+    query_begin(&q, tx, "SELECT cell FROM cell_control WHERE control = ?", control);
     return judge_each(&q, run, now_ms, err);
 }
 
@@ -198,8 +174,8 @@ enum err_code cells_judge_siblings(struct tx *tx, int64_t case_key, int64_t now_
 
     query_begin(&q, tx,
                 "SELECT c.id FROM case_key a JOIN case_key k ON k.siblings = a.siblings"
-                " JOIN cell c ON c.case_key = k.number WHERE a.number = ?");
-    query_bind_int(&q, case_key);
+                " JOIN cell c ON c.case_key = k.number WHERE a.number = ?",
+                case_key);
     return judge_each(&q, "", now_ms, err);
 }
 
@@ -211,18 +187,13 @@ static enum err_code judge_all(struct tx *tx, int64_t now_ms, struct err *err)
     if (judge_each(&q, "", now_ms, err) != ERR_OK) {
         return err->code;
     }
-    query_begin(&q, tx, "UPDATE judged SET rules = ?");
-    query_bind_int(&q, VERDICT_RULES);
-    return query_run(&q, err);
+    return tx_run(tx, err, "UPDATE judged SET rules = ?", VERDICT_RULES);
 }
 
 enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err)
 {
-    struct query q;
-
     *ret_rules = 0;
-    query_begin(&q, tx, "SELECT rules FROM judged");
-    return query_fetch_int(&q, ret_rules, err);
+    return tx_fetch_int(tx, ret_rules, err, "SELECT rules FROM judged");
 }
 
 enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *err)
@@ -233,17 +204,17 @@ enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *er
     if (code != ERR_OK || rules == VERDICT_RULES) {
         return code;
     }
-    code = tx_execute(tx, "BEGIN IMMEDIATE", err);
+    code = tx_run(tx, err, "BEGIN IMMEDIATE");
     if (code == ERR_OK) {
         code = judge_all(tx, now_ms, err);
     }
     if (code == ERR_OK) {
-        code = tx_execute(tx, "COMMIT", err);
+        code = tx_run(tx, err, "COMMIT");
     }
     if (code != ERR_OK && !sqlite3_get_autocommit(tx->db)) {
         struct err ignored;
 
-        tx_execute(tx, "ROLLBACK", &ignored);
+        tx_run(tx, &ignored, "ROLLBACK");
     }
     return code;
 }

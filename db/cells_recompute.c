@@ -53,8 +53,8 @@ static enum err_code count_outcomes(struct recompute *r, struct err *err)
     memset(e->runs, 0, sizeof e->runs);
     query_begin(&q, r->tx,
                 "SELECT outcome, count(*) FROM run WHERE cell = ? AND outcome IS NOT NULL"
-                " GROUP BY outcome");
-    query_bind_int(&q, r->stored.cell.id);
+                " GROUP BY outcome",
+                r->stored.cell.id);
     while (query_step(&q)) {
         enum outcome outcome;
 
@@ -89,8 +89,8 @@ static enum err_code sum_runs(struct recompute *r, struct err *err)
                 " AND claim = 'deterministic'),"
                 " count(*) FILTER (WHERE outcome = 'completed'"
                 " AND claim = 'non-deterministic')"
-                " FROM run WHERE cell = ? AND outcome IS NOT NULL");
-    query_bind_int(&q, r->stored.cell.id);
+                " FROM run WHERE cell = ? AND outcome IS NOT NULL",
+                r->stored.cell.id);
     if (query_step(&q)) {
         query_take_text(&q, f->last_failed_run, sizeof f->last_failed_run);
         f->cell.first_ms = query_take_int(&q);
@@ -111,14 +111,10 @@ static enum err_code sum_runs(struct recompute *r, struct err *err)
 
 static enum err_code count_since_failure(struct recompute *r, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, r->tx,
-                "SELECT count(*) FROM run WHERE cell = ? AND id > ?"
-                " AND outcome = 'completed'");
-    query_bind_int(&q, r->stored.cell.id);
-    query_bind_text(&q, r->fresh.last_failed_run);
-    return query_fetch_int(&q, &r->fresh.cell.evidence.completed_since_failure, err);
+    return tx_fetch_int(r->tx, &r->fresh.cell.evidence.completed_since_failure, err,
+                        "SELECT count(*) FROM run WHERE cell = ? AND id > ?"
+                        " AND outcome = 'completed'",
+                        r->stored.cell.id, r->fresh.last_failed_run);
 }
 
 /* Every digest that the runs give, most frequent first, beside what is stored of it. */
@@ -143,8 +139,8 @@ static enum err_code compare_digests(struct recompute *r, struct err *err)
                 " SELECT f.digest, f.runs, f.iterations, c.runs, c.iterations"
                 " FROM fresh f LEFT JOIN cell_digest c ON c.cell = ?1"
                 " AND c.digest = f.digest ORDER BY f.runs DESC, f.iterations DESC,"
-                " f.digest");
-    query_bind_int(&q, r->stored.cell.id);
+                " f.digest",
+                r->stored.cell.id);
     while (query_step(&q)) {
         char digest[DIGEST_TEXT_SIZE];
         int64_t runs;
@@ -168,8 +164,8 @@ static enum err_code count_rows(struct recompute *r, struct err *err)
 {
     struct query q;
 
-    query_begin(&q, r->tx, "SELECT count(*) FROM cell_digest WHERE cell = ?");
-    query_bind_int(&q, r->stored.cell.id);
+    query_begin(&q, r->tx, "SELECT count(*) FROM cell_digest WHERE cell = ?",
+                r->stored.cell.id);
     if (query_step(&q)) {
         report(r, "rows of digests", query_take_int(&q),
                r->fresh.cell.evidence.distinct_digests);
@@ -209,8 +205,8 @@ static enum err_code compare_conditions(struct recompute *r, struct err *err)
         " FROM (SELECT * FROM stored EXCEPT"
         " SELECT * FROM fresh)), (SELECT " CONDITIONS_TEXT
         " FROM (SELECT * FROM fresh EXCEPT"
-        " SELECT * FROM stored))");
-    query_bind_int(&q, r->stored.cell.id);
+        " SELECT * FROM stored))",
+        r->stored.cell.id);
     if (query_step(&q)) {
         char stored[VERDICT_REASON_SIZE];
         char fresh[VERDICT_REASON_SIZE];

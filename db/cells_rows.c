@@ -45,8 +45,8 @@ enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row
                 "SELECT " CELL_ROW_COLUMNS
                 " FROM cell c"
                 " JOIN case_key k ON k.number = c.case_key"
-                " JOIN environment e ON e.number = c.environment WHERE c.id = ?");
-    query_bind_int(&q, id);
+                " JOIN environment e ON e.number = c.environment WHERE c.id = ?",
+                id);
     found = query_step(&q);
     if (found) {
         cell_rows_take(&q, ret_row);
@@ -59,8 +59,8 @@ enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row
 
 #define SET_COLUMN(column, member, what)   #column " = ?, "
 #define SET_COLUMNS                        CELL_INTEGERS(SET_COLUMN) CELL_TEXTS(SET_COLUMN)
-#define BIND_INTEGER(column, member, what) query_bind_int(&q, row->member);
-#define BIND_TEXT(column, member, what)    query_bind_text_or_null(&q, row->member);
+#define BIND_INTEGER(column, member, what) query_bind(&q, row->member);
+#define BIND_TEXT(column, member, what)    query_bind(&q, or_null(row->member));
 
 enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
                               const struct judgement *judgement, int64_t changed_ms,
@@ -73,27 +73,21 @@ enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
                 "verdict = ?, reason = ?, changed_ms = ? WHERE id = ?");
     CELL_INTEGERS(BIND_INTEGER)
     CELL_TEXTS(BIND_TEXT)
-    query_bind_text(&q, verdict_name(judgement->verdict));
-    query_bind_text(&q, judgement->reason);
-    query_bind_int(&q, changed_ms);
-    query_bind_int(&q, row->cell.id);
+    query_bind(&q, verdict_name(judgement->verdict), judgement->reason, changed_ms,
+               row->cell.id);
     return query_run(&q, err);
 }
 
 enum err_code cells_times_add(struct tx *tx, int64_t cell, int64_t median_ns,
                               struct err *err)
 {
-    struct query q;
-
     if (median_ns < 1) {
         return ERR_OK;
     }
-    query_begin(&q, tx,
-                "INSERT INTO cell_time (cell, bucket, runs) VALUES (?, ?, 1)"
-                " ON CONFLICT (cell, bucket) DO UPDATE SET runs = runs + 1");
-    query_bind_int(&q, cell);
-    query_bind_int(&q, times_bucket(median_ns));
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO cell_time (cell, bucket, runs) VALUES (?, ?, 1)"
+                  " ON CONFLICT (cell, bucket) DO UPDATE SET runs = runs + 1",
+                  cell, times_bucket(median_ns));
 }
 
 enum err_code cells_times_stored(struct tx *tx, int64_t cell, int64_t *ret_counts,
@@ -102,8 +96,7 @@ enum err_code cells_times_stored(struct tx *tx, int64_t cell, int64_t *ret_count
     struct query q;
 
     memset(ret_counts, 0, TIMES_BUCKETS * sizeof *ret_counts);
-    query_begin(&q, tx, "SELECT bucket, runs FROM cell_time WHERE cell = ?");
-    query_bind_int(&q, cell);
+    query_begin(&q, tx, "SELECT bucket, runs FROM cell_time WHERE cell = ?", cell);
     while (query_step(&q)) {
         int64_t bucket = query_take_int(&q);
 
@@ -122,8 +115,8 @@ enum err_code cells_times_recount(struct tx *tx, int64_t cell, int64_t *ret_coun
     memset(ret_counts, 0, TIMES_BUCKETS * sizeof *ret_counts);
     query_begin(&q, tx,
                 "SELECT median_ns FROM run WHERE cell = ? AND outcome = 'completed'"
-                " AND median_ns > 0 AND circumstances IS NULL");
-    query_bind_int(&q, cell);
+                " AND median_ns > 0 AND circumstances IS NULL",
+                cell);
     while (query_step(&q)) {
         ret_counts[times_bucket(query_take_int(&q))]++;
     }

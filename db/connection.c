@@ -205,11 +205,8 @@ static struct tx *open_file(const char *path, int flags, int64_t busy_timeout_ms
 static enum err_code read_pragma(struct tx *tx, const char *sql, int64_t *ret_value,
                                  struct err *err)
 {
-    struct query q;
-
     *ret_value = -1;
-    query_begin(&q, tx, sql);
-    return query_fetch_int(&q, ret_value, err);
+    return tx_fetch_int(tx, ret_value, err, sql);
 }
 
 /* The identity is written first and outside the log, so that the bytes of the file tell
@@ -328,8 +325,8 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, struct err *err
     }
     /* What a savepoint may have to put back: in memory, not in a file that is written for
      * every page of every write.  Migrations sort all runs, which memory may not hold. */
-    if (tx_execute(tx, "PRAGMA temp_store = MEMORY", err) != ERR_OK ||
-        tx_execute(tx, "PRAGMA foreign_keys = ON", err) != ERR_OK ||
+    if (tx_run(tx, err, "PRAGMA temp_store = MEMORY") != ERR_OK ||
+        tx_run(tx, err, "PRAGMA foreign_keys = ON") != ERR_OK ||
         follow_ids(tx, err) != ERR_OK) {
         return err->code;
     }

@@ -10,9 +10,8 @@ enum err_code events_each(struct tx *tx, int64_t after, int limit,
 
     query_begin(
         &q, tx,
-        "SELECT id, at_ms, kind, data FROM event WHERE id > ? ORDER BY id LIMIT ?");
-    query_bind_int(&q, after);
-    query_bind_int(&q, limit);
+        "SELECT id, at_ms, kind, data FROM event WHERE id > ? ORDER BY id LIMIT ?", after,
+        limit);
     while (query_step(&q)) {
         struct event event;
 
@@ -27,18 +26,13 @@ enum err_code events_each(struct tx *tx, int64_t after, int limit,
 
 enum err_code events_last(struct tx *tx, int64_t *ret_id, struct err *err)
 {
-    struct query q;
-
     *ret_id = 0;
-    query_begin(&q, tx, "SELECT max(id) FROM event");
-    return query_fetch_int(&q, ret_id, err);
+    return tx_fetch_int(tx, ret_id, err, "SELECT max(id) FROM event");
 }
 
 enum err_code events_trim(struct tx *tx, int64_t keep, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx, "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - ?");
-    query_bind_int(&q, keep > 1 ? keep : 1);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - ?",
+                  keep > 1 ? keep : 1);
 }

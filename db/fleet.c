@@ -10,40 +10,30 @@
 
 enum err_code hosts_seen(struct tx *tx, const struct host *host, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO host (name, boot_id, first_seen_ms, last_seen_ms)"
-                " VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (name) DO UPDATE SET boot_id = excluded.boot_id,"
-                " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)");
-    query_bind_text(&q, host->name);
-    query_bind_text(&q, host->boot_id);
-    query_bind_int(&q, host->first_seen_ms ? host->first_seen_ms : host->last_seen_ms);
-    query_bind_int(&q, host->last_seen_ms);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO host (name, boot_id, first_seen_ms, last_seen_ms)"
+                  " VALUES (?, ?, ?, ?)"
+                  " ON CONFLICT (name) DO UPDATE SET boot_id = excluded.boot_id,"
+                  " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)",
+                  host->name, host->boot_id,
+                  host->first_seen_ms ? host->first_seen_ms : host->last_seen_ms,
+                  host->last_seen_ms);
 }
 
 enum err_code devices_seen(struct tx *tx, const struct device *device, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO device (id, host, backend, model, attributes, first_seen_ms,"
-                " last_seen_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (id) DO UPDATE SET host = excluded.host,"
-                " backend = excluded.backend, model = excluded.model,"
-                " attributes = excluded.attributes,"
-                " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)");
-    query_bind_text(&q, device->id);
-    query_bind_text(&q, device->host);
-    query_bind_text(&q, device->backend);
-    query_bind_text(&q, device->model);
-    query_bind_text(&q, device->attributes_json ? device->attributes_json : "{}");
-    query_bind_int(&q,
-                   device->first_seen_ms ? device->first_seen_ms : device->last_seen_ms);
-    query_bind_int(&q, device->last_seen_ms);
-    return query_run(&q, err);
+    return tx_run(
+        tx, err,
+        "INSERT INTO device (id, host, backend, model, attributes, first_seen_ms,"
+        " last_seen_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET host = excluded.host,"
+        " backend = excluded.backend, model = excluded.model,"
+        " attributes = excluded.attributes,"
+        " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)",
+        device->id, device->host, device->backend, device->model,
+        device->attributes_json ? device->attributes_json : "{}",
+        device->first_seen_ms ? device->first_seen_ms : device->last_seen_ms,
+        device->last_seen_ms);
 }
 
 enum err_code hosts_each(struct tx *tx, void (*visit)(void *arg, const struct host *host),
@@ -113,10 +103,9 @@ enum err_code environments_each(struct tx *tx, int64_t before_ms, int64_t before
     query_begin(&q, tx,
                 "SELECT " ENVIRONMENT_COLUMNS
                 " FROM environment WHERE (last_seen_ms, number) < (?, ?)"
-                " ORDER BY last_seen_ms DESC, number DESC LIMIT ?");
-    query_bind_int(&q, before_ms ? before_ms : INT64_MAX);
-    query_bind_int(&q, before_ms ? before_number : INT64_MAX);
-    query_bind_int(&q, limit);
+                " ORDER BY last_seen_ms DESC, number DESC LIMIT ?",
+                before_ms ? before_ms : INT64_MAX, before_ms ? before_number : INT64_MAX,
+                limit);
     while (query_step(&q)) {
         struct environment environment;
 
@@ -135,9 +124,8 @@ enum err_code environments_of_stack(struct tx *tx, const char *device, const cha
     query_begin(&q, tx,
                 "SELECT e.id FROM device_stack_environment AS d"
                 " JOIN environment AS e ON e.number = d.environment"
-                " WHERE d.device = ? AND d.stack = ?");
-    query_bind_text(&q, device);
-    query_bind_text(&q, stack);
+                " WHERE d.device = ? AND d.stack = ?",
+                device, stack);
     while (query_step(&q)) {
         query_take_text(&q, ret_id, DIGEST_TEXT_SIZE);
     }
@@ -154,8 +142,7 @@ enum err_code environments_get(struct tx *tx, const char *id,
 
     if (*id) {
         query_begin(&q, tx,
-                    "SELECT " ENVIRONMENT_COLUMNS " FROM environment WHERE id = ?");
-        query_bind_text(&q, id);
+                    "SELECT " ENVIRONMENT_COLUMNS " FROM environment WHERE id = ?", id);
     } else {
         query_begin(&q, tx,
                     "SELECT " ENVIRONMENT_COLUMNS
@@ -183,16 +170,12 @@ enum err_code environments_get(struct tx *tx, const char *id,
 static enum err_code store_libraries(struct tx *tx, const char *json, int64_t *ret_number,
                                      struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx, "SELECT number FROM library_list WHERE json = ?");
-    query_bind_text(&q, json);
-    if (query_fetch_int(&q, ret_number, err) != ERR_OK || *ret_number) {
+    if (tx_fetch_int(tx, ret_number, err,
+                     "SELECT number FROM library_list WHERE json = ?", json) != ERR_OK ||
+        *ret_number) {
         return *ret_number ? ERR_OK : err->code;
     }
-    query_begin(&q, tx, "INSERT INTO library_list (json) VALUES (?)");
-    query_bind_text(&q, json);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err, "INSERT INTO library_list (json) VALUES (?)", json) != ERR_OK) {
         return err_wrap(err, "libraries");
     }
     *ret_number = sqlite3_last_insert_rowid(tx->db);
@@ -203,17 +186,13 @@ static enum err_code insert_environment(struct tx *tx, const struct run_record *
                                         const struct run_result *result,
                                         int64_t *ret_number, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO environment (id, title, json, first_seen_ms, last_seen_ms)"
-                " VALUES (?, ?, ?, ?, ?)");
-    query_bind_text(&q, run->environment);
-    query_bind_text(&q, result->environment_title ? result->environment_title : "");
-    query_bind_text(&q, result->environment_json);
-    query_bind_int(&q, run->started_ms ? run->started_ms : run->intent_ms);
-    query_bind_int(&q, run->finished_ms);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(
+            tx, err,
+            "INSERT INTO environment (id, title, json, first_seen_ms, last_seen_ms)"
+            " VALUES (?, ?, ?, ?, ?)",
+            run->environment, result->environment_title ? result->environment_title : "",
+            result->environment_json, run->started_ms ? run->started_ms : run->intent_ms,
+            run->finished_ms) != ERR_OK) {
         return err_wrap(err, "environment");
     }
     *ret_number = sqlite3_last_insert_rowid(tx->db);
@@ -224,24 +203,19 @@ static enum err_code store_environment(struct tx *tx, const struct run_record *r
                                        const struct run_result *result,
                                        int64_t *ret_number, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx, "SELECT number FROM environment WHERE id = ?");
-    query_bind_text(&q, run->environment);
-    if (query_fetch_int(&q, ret_number, err) != ERR_OK) {
+    if (tx_fetch_int(tx, ret_number, err, "SELECT number FROM environment WHERE id = ?",
+                     run->environment) != ERR_OK) {
         return err->code;
     }
     if (!*ret_number) {
         return insert_environment(tx, run, result, ret_number, err);
     }
-    query_begin(&q, tx,
-                "UPDATE environment SET first_seen_ms = min(first_seen_ms, ?1),"
-                " last_seen_ms = max(last_seen_ms, ?2) WHERE number = ?3"
-                " AND (first_seen_ms > ?1 OR last_seen_ms < ?2)");
-    query_bind_int(&q, run->started_ms ? run->started_ms : run->intent_ms);
-    query_bind_int(&q, run->finished_ms);
-    query_bind_int(&q, *ret_number);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "UPDATE environment SET first_seen_ms = min(first_seen_ms, ?1),"
+                  " last_seen_ms = max(last_seen_ms, ?2) WHERE number = ?3"
+                  " AND (first_seen_ms > ?1 OR last_seen_ms < ?2)",
+                  run->started_ms ? run->started_ms : run->intent_ms, run->finished_ms,
+                  *ret_number);
 }
 
 enum { SCOPE_SIZE = 2 * CASE_NAME_SIZE };
@@ -264,18 +238,12 @@ static enum err_code remember_latest(struct tx *tx, const struct run_record *run
                                      const char *scope, int64_t environment,
                                      struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO device_stack_environment (device, stack, environment, run)"
-                " VALUES (?, ?, ?, ?) ON CONFLICT (device, stack) DO UPDATE SET"
-                " environment = excluded.environment, run = excluded.run"
-                " WHERE excluded.run > run");
-    query_bind_text(&q, run->device);
-    query_bind_text(&q, scope);
-    query_bind_int(&q, environment);
-    query_bind_text(&q, run->id);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO device_stack_environment (device, stack, environment, run)"
+                  " VALUES (?, ?, ?, ?) ON CONFLICT (device, stack) DO UPDATE SET"
+                  " environment = excluded.environment, run = excluded.run"
+                  " WHERE excluded.run > run",
+                  run->device, scope, environment, run->id);
 }
 
 enum err_code environments_store(struct tx *tx, const struct run_record *run,
@@ -313,16 +281,13 @@ enum err_code environments_of_run(struct tx *tx, const struct run_record *run,
                                   struct err *err)
 {
     char scope[SCOPE_SIZE];
-    struct query q;
 
     *ret_environment = environment;
     if (environment || !outcome_is_answer(run->outcome)) {
         return ERR_OK;
     }
-    query_begin(&q, tx,
-                "SELECT environment FROM device_stack_environment"
-                " WHERE device = ? AND stack = ?");
-    query_bind_text(&q, run->device);
-    query_bind_text(&q, scope_of(run, scope));
-    return query_fetch_int(&q, ret_environment, err);
+    return tx_fetch_int(tx, ret_environment, err,
+                        "SELECT environment FROM device_stack_environment"
+                        " WHERE device = ? AND stack = ?",
+                        run->device, scope_of(run, scope));
 }

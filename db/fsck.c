@@ -151,10 +151,8 @@ static enum err_code check_up_to_date(struct check *c, struct err *err)
 {
     int64_t version = 0;
     int64_t rules;
-    struct query q;
 
-    query_begin(&q, c->tx, "PRAGMA user_version");
-    if (query_fetch_int(&q, &version, err) != ERR_OK) {
+    if (tx_fetch_int(c->tx, &version, err, "PRAGMA user_version") != ERR_OK) {
         return err->code;
     }
     if (version < migrate_current()) {
@@ -178,7 +176,7 @@ static enum err_code check_up_to_date(struct check *c, struct err *err)
 /* One transaction: all checks see the same instant. */
 static enum err_code check_all(struct check *c, struct err *err)
 {
-    if (tx_execute(c->tx, "BEGIN", err) != ERR_OK || check_integrity(c, err) != ERR_OK ||
+    if (tx_run(c->tx, err, "BEGIN") != ERR_OK || check_integrity(c, err) != ERR_OK ||
         (!c->counts->damaged && check_up_to_date(c, err) != ERR_OK) ||
         check_rows(c, err) != ERR_OK) {
         return err->code;

@@ -89,8 +89,8 @@ static enum err_code load_items(struct tx *tx, int64_t number, struct job *job,
                 "i.runs_failed,"
                 " i.runs_unanswered, i.given_up_reason, i.milliseconds"
                 " FROM job_item i JOIN case_key k ON k.number = i.case_key"
-                " WHERE i.job = ? ORDER BY i.seq");
-    query_bind_int(&q, number);
+                " WHERE i.job = ? ORDER BY i.seq",
+                number);
     while (query_step(&q)) {
         if (job->item_count == capacity) {
             capacity = capacity ? capacity * 2 : 16;
@@ -108,8 +108,7 @@ enum err_code jobs_get(struct tx *tx, const char *id, struct job *ret_job,
     int64_t number = 0;
 
     *ret_job = (struct job){ 0 };
-    query_begin(&q, tx, "SELECT " JOB_COLUMNS " FROM job WHERE id = ?");
-    query_bind_text(&q, id);
+    query_begin(&q, tx, "SELECT " JOB_COLUMNS " FROM job WHERE id = ?", id);
     if (query_step(&q)) {
         take_job(&q, ret_job, &number);
         ret_job->request = xstrdup(ret_job->request);
@@ -139,9 +138,8 @@ enum err_code jobs_list(struct tx *tx, const char *before, int limit,
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT " JOB_COLUMNS " FROM job WHERE id < ? ORDER BY id DESC LIMIT ?");
-    query_bind_text(&q, before && *before ? before : "~");
-    query_bind_int(&q, limit);
+                "SELECT " JOB_COLUMNS " FROM job WHERE id < ? ORDER BY id DESC LIMIT ?",
+                before && *before ? before : "~", limit);
     while (query_step(&q)) {
         struct job job;
         int64_t number;
@@ -187,8 +185,8 @@ enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct 
 
     query_begin(&q, tx,
                 "SELECT number, state, EXISTS (SELECT 1 FROM localisation"
-                " WHERE job = number) FROM job WHERE id = ?");
-    query_bind_text(&q, id);
+                " WHERE job = number) FROM job WHERE id = ?",
+                id);
     if (query_step(&q)) {
         number = query_take_int(&q);
         state = parse_state(query_borrow_text(&q));
@@ -206,11 +204,9 @@ enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct 
     if (state == JOB_FINISHED) {
         return err_set(err, ERR_CONFLICT, "job %s is finished already", id);
     }
-    query_begin(&q, tx,
-                "UPDATE job SET state = 'cancelled', finished_ms = ? WHERE number = ?");
-    query_bind_int(&q, now_ms);
-    query_bind_int(&q, number);
-    if (query_run(&q, err) != ERR_OK ||
+    if (tx_run(tx, err,
+               "UPDATE job SET state = 'cancelled', finished_ms = ? WHERE number = ?",
+               now_ms, number) != ERR_OK ||
         (localises && captures_drop(tx, number, no_run, err) != ERR_OK)) {
         return err->code;
     }
@@ -224,9 +220,8 @@ static enum err_code find_earlier(struct tx *tx, const struct job *job, const ch
     struct query q;
     bool equal = true;
 
-    query_begin(&q, tx, "SELECT id, request = ? FROM job WHERE idempotency_key = ?");
-    query_bind_text(&q, job->request);
-    query_bind_text(&q, key);
+    query_begin(&q, tx, "SELECT id, request = ? FROM job WHERE idempotency_key = ?",
+                job->request, key);
     if (query_step(&q)) {
         query_take_text(&q, ret_existing_id, ID_SIZE);
         equal = query_take_int(&q);
@@ -246,28 +241,18 @@ static enum err_code find_earlier(struct tx *tx, const struct job *job, const ch
 static enum err_code insert_job(struct tx *tx, const struct job *job, const char *key,
                                 int64_t *ret_number, struct err *err)
 {
-    struct query q;
     int64_t total = 0;
 
     for (int i = 0; i < job->item_count; i++) {
         total += job->items[i].runs_wanted;
     }
-    query_begin(&q, tx,
-                "INSERT INTO job (id, state, priority, survey, stop_when_varies,"
-                " iterations, timeout_ms, created_ms, runs_total, items_open, request,"
-                " idempotency_key) VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    query_bind_text(&q, job->id);
-    query_bind_text(&q, job_priority_name(job->priority));
-    query_bind_int(&q, job->survey);
-    query_bind_int(&q, job->stop_when_varies);
-    query_bind_int(&q, job->iterations);
-    query_bind_int(&q, job->timeout_ms);
-    query_bind_int(&q, job->created_ms);
-    query_bind_int(&q, total);
-    query_bind_int(&q, job->item_count);
-    query_bind_text(&q, job->request);
-    query_bind_text(&q, key);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err,
+               "INSERT INTO job (id, state, priority, survey, stop_when_varies,"
+               " iterations, timeout_ms, created_ms, runs_total, items_open, request,"
+               " idempotency_key) VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+               job->id, job_priority_name(job->priority), job->survey,
+               job->stop_when_varies, job->iterations, job->timeout_ms, job->created_ms,
+               total, job->item_count, job->request, key) != ERR_OK) {
         return err->code;
     }
     *ret_number = sqlite3_last_insert_rowid(tx->db);
@@ -278,7 +263,6 @@ static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t no
                                  const struct job_item *item, struct err *err)
 {
     char options[RUN_OPTIONS_SIZE];
-    struct query q;
     int64_t key;
     bool declared;
 
@@ -288,18 +272,11 @@ static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t no
         return err->code;
     }
     run_options_write(&item->options, options);
-    query_begin(&q, tx,
-                "INSERT INTO job_item (job, seq, case_key, device, stack, options,"
-                " timeout_ms, runs_wanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-    query_bind_int(&q, job);
-    query_bind_int(&q, seq);
-    query_bind_int(&q, key);
-    query_bind_text(&q, item->device);
-    query_bind_text(&q, item->stack);
-    query_bind_text(&q, options);
-    query_bind_int(&q, item->timeout_ms);
-    query_bind_int(&q, item->runs_wanted);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO job_item (job, seq, case_key, device, stack, options,"
+                  " timeout_ms, runs_wanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                  job, seq, key, item->device, item->stack, options, item->timeout_ms,
+                  item->runs_wanted);
 }
 
 enum err_code jobs_insert(struct tx *tx, const struct job *job,

@@ -26,9 +26,8 @@ static enum err_code item_load(struct tx *tx, int64_t job, int seq, struct item 
                 " (SELECT 1 FROM localisation l WHERE l.job = j.number"
                 " AND l.ended_ms IS NULL)"
                 " FROM job_item i JOIN job j ON j.number = i.job"
-                " WHERE i.job = ? AND i.seq = ?");
-    query_bind_int(&q, job);
-    query_bind_int(&q, seq);
+                " WHERE i.job = ? AND i.seq = ?",
+                job, seq);
     if (query_step(&q)) {
         ret_item->wanted = query_take_int(&q);
         ret_item->answered = query_take_int(&q);
@@ -78,20 +77,13 @@ static void give_up_if_due(struct item *item, const struct jobs_answer *answer)
 static enum err_code item_store(struct tx *tx, const struct jobs_answer *answer,
                                 const struct item *item, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "UPDATE job_item SET runs_answered = ?, runs_failed = ?,"
-                " runs_unanswered = ?, given_up_reason = ifnull(given_up_reason, ?),"
-                " milliseconds = milliseconds + ? WHERE job = ? AND seq = ?");
-    query_bind_int(&q, item->answered);
-    query_bind_int(&q, item->failed);
-    query_bind_int(&q, item->unanswered);
-    query_bind_text_or_null(&q, item->given_up_reason);
-    query_bind_int(&q, answer->wall_ns / 1000000);
-    query_bind_int(&q, answer->job);
-    query_bind_int(&q, answer->item);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "UPDATE job_item SET runs_answered = ?, runs_failed = ?,"
+                  " runs_unanswered = ?, given_up_reason = ifnull(given_up_reason, ?),"
+                  " milliseconds = milliseconds + ? WHERE job = ? AND seq = ?",
+                  item->answered, item->failed, item->unanswered,
+                  or_null(item->given_up_reason), answer->wall_ns / 1000000, answer->job,
+                  answer->item);
 }
 
 static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
@@ -109,14 +101,10 @@ static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
                 " 'running') THEN 'finished' ELSE state END,"
                 " finished_ms = CASE WHEN ?7 AND items_open = 1 AND state IN ('queued',"
                 " 'running') THEN ?5 ELSE finished_ms END"
-                " WHERE number = ?6 RETURNING items_open = 0 AND state = 'finished'");
-    query_bind_int(&q, item_total(after) - item_total(before));
-    query_bind_int(&q, after->answered - before->answered);
-    query_bind_int(&q, after->failed - before->failed);
-    query_bind_int(&q, closed);
-    query_bind_int(&q, answer->now_ms);
-    query_bind_int(&q, answer->job);
-    query_bind_int(&q, ends);
+                " WHERE number = ?6 RETURNING items_open = 0 AND state = 'finished'",
+                item_total(after) - item_total(before),
+                after->answered - before->answered, after->failed - before->failed,
+                closed, answer->now_ms, answer->job, ends);
     if (query_step(&q)) {
         *ret_finished = query_take_int(&q) && ends;
     }
@@ -126,15 +114,11 @@ static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
 enum err_code jobs_add_event(struct tx *tx, int64_t number, int64_t now_ms,
                              struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO event (at_ms, kind, data) SELECT ?, 'job', json_object("
-                "'id', id, 'state', state, 'runs_done', runs_done, 'runs_total',"
-                " runs_total, 'runs_failed', runs_failed) FROM job WHERE number = ?");
-    query_bind_int(&q, now_ms);
-    query_bind_int(&q, number);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO event (at_ms, kind, data) SELECT ?, 'job', json_object("
+                  "'id', id, 'state', state, 'runs_done', runs_done, 'runs_total',"
+                  " runs_total, 'runs_failed', runs_failed) FROM job WHERE number = ?",
+                  now_ms, number);
 }
 
 enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
@@ -187,12 +171,8 @@ enum err_code jobs_give_up(struct tx *tx, int64_t number, int seq, const char *r
 enum err_code jobs_finish_if_done(struct tx *tx, int64_t number, int64_t now_ms,
                                   struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "UPDATE job SET state = 'finished', finished_ms = ? WHERE number = ?"
-                " AND items_open = 0 AND state IN ('queued', 'running')");
-    query_bind_int(&q, now_ms);
-    query_bind_int(&q, number);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "UPDATE job SET state = 'finished', finished_ms = ? WHERE number = ?"
+                  " AND items_open = 0 AND state IN ('queued', 'running')",
+                  now_ms, number);
 }

@@ -23,12 +23,8 @@ static enum localisation_state parse_state(const char *name)
 enum err_code localisations_insert(struct tx *tx, int64_t number, int runs_min,
                                    struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx, "INSERT INTO localisation (job, runs_min) VALUES (?, ?)");
-    query_bind_int(&q, number);
-    query_bind_int(&q, runs_min);
-    return query_run(&q, err);
+    return tx_run(tx, err, "INSERT INTO localisation (job, runs_min) VALUES (?, ?)",
+                  number, runs_min);
 }
 
 enum err_code localisations_get(struct tx *tx, const char *job,
@@ -41,8 +37,8 @@ enum err_code localisations_get(struct tx *tx, const char *job,
     *l = (struct localisation){ 0 };
     query_begin(&q, tx,
                 "SELECT l.state, l.runs_min, l.reason, l.ended_ms, l.search, l.difference"
-                " FROM localisation l JOIN job j ON j.number = l.job WHERE j.id = ?");
-    query_bind_text(&q, job);
+                " FROM localisation l JOIN job j ON j.number = l.job WHERE j.id = ?",
+                job);
     found = query_step(&q);
     if (found) {
         l->state = parse_state(query_borrow_text(&q));
@@ -70,11 +66,8 @@ enum err_code localisations_each_run(struct tx *tx, const char *job, int item,
     query_begin(&q, tx,
                 "SELECT r.id FROM run r JOIN job j ON j.number = r.job WHERE j.id = ?"
                 " AND r.item = ? AND r.id > ? AND r.outcome = 'completed'"
-                " ORDER BY r.id LIMIT ?");
-    query_bind_text(&q, job);
-    query_bind_int(&q, item);
-    query_bind_text(&q, after);
-    query_bind_int(&q, limit);
+                " ORDER BY r.id LIMIT ?",
+                job, item, after, limit);
     while (query_step(&q)) {
         query_take_text(&q, id, sizeof id);
         visit(arg, id);
@@ -85,30 +78,23 @@ enum err_code localisations_each_run(struct tx *tx, const char *job, int item,
 enum err_code localisations_count_digests(struct tx *tx, const char *job, int item,
                                           int64_t *ret_digests, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "SELECT count(DISTINCT r.digest) FROM run r"
-                " JOIN job j ON j.number = r.job WHERE j.id = ? AND r.item = ?"
-                " AND r.outcome = 'completed'");
-    query_bind_text(&q, job);
-    query_bind_int(&q, item);
-    return query_fetch_int(&q, ret_digests, err);
+    return tx_fetch_int(tx, ret_digests, err,
+                        "SELECT count(DISTINCT r.digest) FROM run r"
+                        " JOIN job j ON j.number = r.job WHERE j.id = ? AND r.item = ?"
+                        " AND r.outcome = 'completed'",
+                        job, item);
 }
 
 /* The number of JOB, which localises and is open.  ERR_CONFLICT: it is not. */
 static enum err_code find_open(struct tx *tx, const char *job, int64_t *ret_number,
                                struct err *err)
 {
-    struct query q;
-
     *ret_number = 0;
-    query_begin(&q, tx,
-                "SELECT j.number FROM job j JOIN localisation l ON l.job = j.number"
-                " WHERE j.id = ? AND l.ended_ms IS NULL"
-                " AND j.state IN ('queued', 'running')");
-    query_bind_text(&q, job);
-    if (query_fetch_int(&q, ret_number, err) != ERR_OK) {
+    if (tx_fetch_int(tx, ret_number, err,
+                     "SELECT j.number FROM job j JOIN localisation l ON l.job = j.number"
+                     " WHERE j.id = ? AND l.ended_ms IS NULL"
+                     " AND j.state IN ('queued', 'running')",
+                     job) != ERR_OK) {
         return err->code;
     }
     return *ret_number
@@ -122,26 +108,19 @@ enum err_code localisations_capture(struct tx *tx,
 {
     char options[RUN_OPTIONS_SIZE];
     int64_t number;
-    struct query q;
 
     if (find_open(tx, found->job, &number, err) != ERR_OK) {
         return err->code;
     }
-    query_begin(&q, tx,
-                "UPDATE localisation SET state = 'capturing', reason = ?, search = ?"
-                " WHERE job = ?");
-    query_bind_text(&q, found->reason);
-    query_bind_text(&q, found->search);
-    query_bind_int(&q, number);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err,
+               "UPDATE localisation SET state = 'capturing', reason = ?, search = ?"
+               " WHERE job = ?",
+               found->reason, found->search, number) != ERR_OK) {
         return err->code;
     }
     run_options_write(found->options, options);
-    query_begin(&q, tx, "UPDATE job_item SET options = ? WHERE job = ? AND seq = ?");
-    query_bind_text(&q, options);
-    query_bind_int(&q, number);
-    query_bind_int(&q, LOCALISATION_CAPTURE);
-    if (query_run(&q, err) != ERR_OK ||
+    if (tx_run(tx, err, "UPDATE job_item SET options = ? WHERE job = ? AND seq = ?",
+               options, number, LOCALISATION_CAPTURE) != ERR_OK ||
         jobs_give_up(tx, number, LOCALISATION_SEARCH, found->reason, found->now_ms,
                      err) != ERR_OK) {
         return err->code;
@@ -153,21 +132,15 @@ enum err_code localisations_conclude(struct tx *tx, const struct localisations_e
                                      struct err *err)
 {
     int64_t number;
-    struct query q;
 
     if (find_open(tx, end->job, &number, err) != ERR_OK) {
         return err->code;
     }
-    query_begin(&q, tx,
-                "UPDATE localisation SET state = ?, reason = ?, ended_ms = ?,"
-                " search = ifnull(?, search), difference = ? WHERE job = ?");
-    query_bind_text(&q, localisation_state_name(end->state));
-    query_bind_text(&q, end->reason);
-    query_bind_int(&q, end->now_ms);
-    query_bind_text(&q, end->search);
-    query_bind_text(&q, end->difference);
-    query_bind_int(&q, number);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err,
+               "UPDATE localisation SET state = ?, reason = ?, ended_ms = ?,"
+               " search = ifnull(?, search), difference = ? WHERE job = ?",
+               localisation_state_name(end->state), end->reason, end->now_ms, end->search,
+               end->difference, number) != ERR_OK) {
         return err->code;
     }
     for (int seq = 0; seq < LOCALISATION_ITEMS; seq++) {

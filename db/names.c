@@ -24,9 +24,7 @@ enum err_code names_has(struct tx *tx, enum name_kind kind, const char *of,
 {
     struct query q;
 
-    query_begin(&q, tx, has[kind]);
-    query_bind_text_or_null(&q, of);
-    query_bind_text(&q, name);
+    query_begin(&q, tx, has[kind], or_null(of), name);
     *ret_has = query_step(&q);
     return query_end(&q, err);
 }
@@ -37,8 +35,7 @@ enum err_code names_each(struct tx *tx, enum name_kind kind, const char *of,
 {
     struct query q;
 
-    query_begin(&q, tx, each[kind]);
-    query_bind_text_or_null(&q, of);
+    query_begin(&q, tx, each[kind], or_null(of));
     while (query_step(&q)) {
         visit(arg, query_borrow_text(&q));
     }

@@ -11,11 +11,8 @@
 static enum err_code set_running(struct tx *tx, int64_t job, int64_t now_ms,
                                  struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx, "UPDATE job SET state = 'running' WHERE number = ?");
-    query_bind_int(&q, job);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err, "UPDATE job SET state = 'running' WHERE number = ?", job) !=
+        ERR_OK) {
         return err->code;
     }
     return jobs_add_event(tx, job, now_ms, err);
@@ -32,9 +29,8 @@ static enum err_code find_item(struct tx *tx, const struct run_intent *intent,
     query_begin(&q, tx,
                 "SELECT j.number, j.state IN ('queued', 'running'), j.state = 'queued'"
                 " FROM job j JOIN job_item i ON i.job = j.number AND i.seq = ?"
-                " WHERE j.id = ?");
-    query_bind_int(&q, intent->item);
-    query_bind_text(&q, intent->job);
+                " WHERE j.id = ?",
+                intent->item, intent->job);
     if (query_step(&q)) {
         *ret_job = query_take_int(&q);
         *ret_open = query_take_int(&q);
@@ -45,7 +41,6 @@ static enum err_code find_item(struct tx *tx, const struct run_intent *intent,
 
 enum err_code runs_begin(struct tx *tx, const struct run_intent *intent, struct err *err)
 {
-    struct query q;
     int64_t job;
     bool open = false;
     bool queued = false;
@@ -60,15 +55,11 @@ enum err_code runs_begin(struct tx *tx, const struct run_intent *intent, struct 
     if (!open) {
         return err_set(err, ERR_CONFLICT, "job %s is not open", intent->job);
     }
-    query_begin(&q, tx,
-                "INSERT INTO run (id, job, item, case_key, device, intent_ms)"
-                " SELECT ?, job, seq, case_key, device, ? FROM job_item"
-                " WHERE job = ? AND seq = ?");
-    query_bind_text(&q, intent->id);
-    query_bind_int(&q, intent->intent_ms);
-    query_bind_int(&q, job);
-    query_bind_int(&q, intent->item);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err,
+               "INSERT INTO run (id, job, item, case_key, device, intent_ms)"
+               " SELECT ?, job, seq, case_key, device, ? FROM job_item"
+               " WHERE job = ? AND seq = ?",
+               intent->id, intent->intent_ms, job, intent->item) != ERR_OK) {
         return err_wrap(err, "run %s", intent->id);
     }
     return queued ? set_running(tx, job, intent->intent_ms, err) : ERR_OK;
@@ -80,22 +71,16 @@ enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
 {
     struct query q;
 
-    query_begin(&q, tx,
-                "UPDATE run SET pid = ?, process_start = ?, boot_id = ?, started_ms = ?"
-                " WHERE id = ? AND outcome IS NULL");
-    query_bind_int(&q, pid);
-    query_bind_int(&q, process_start);
-    query_bind_text(&q, boot_id);
-    query_bind_int(&q, now_ms);
-    query_bind_text(&q, id);
-    if (query_run(&q, err) != ERR_OK) {
+    if (tx_run(tx, err,
+               "UPDATE run SET pid = ?, process_start = ?, boot_id = ?, started_ms = ?"
+               " WHERE id = ? AND outcome IS NULL",
+               pid, process_start, boot_id, now_ms, id) != ERR_OK) {
         return err->code;
     }
     if (sqlite3_changes64(tx->db) > 0) {
         return ERR_OK;
     }
-    query_begin(&q, tx, "SELECT 1 FROM run WHERE id = ?");
-    query_bind_text(&q, id);
+    query_begin(&q, tx, "SELECT 1 FROM run WHERE id = ?", id);
     if (query_step(&q)) {
         err_set(err, ERR_CONFLICT, "run %s is finished already", id);
     } else {
@@ -150,8 +135,8 @@ enum err_code runs_each_digest(struct tx *tx, const char *id,
         &q, tx,
         "SELECT digest, iterations, first_iteration FROM run_digest WHERE run = ?1"
         " UNION ALL SELECT digest, iterations, 0 FROM run WHERE id = ?1"
-        " AND digest IS NOT NULL AND distinct_digests = 1 ORDER BY 3");
-    query_bind_text(&q, id);
+        " AND digest IS NOT NULL AND distinct_digests = 1 ORDER BY 3",
+        id);
     while (query_step(&q)) {
         struct run_digest digest;
 
@@ -175,8 +160,8 @@ enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *r
     query_begin(&q, tx,
                 "SELECT ifnull(length(l.log), 0), ifnull(l.written, 0),"
                 " ifnull(l.log, x'') FROM run r LEFT JOIN run_log l ON l.run = r.id"
-                " WHERE r.id = ?");
-    query_bind_text(&q, id);
+                " WHERE r.id = ?",
+                id);
     found = query_step(&q);
     if (found) {
         *ret_length = query_take_int(&q);
@@ -201,8 +186,7 @@ enum err_code runs_telemetry(struct tx *tx, const char *id, char **ret_start,
 
     *ret_start = NULL;
     *ret_end = NULL;
-    query_begin(&q, tx, "SELECT at_start, at_end FROM run_telemetry WHERE run = ?");
-    query_bind_text(&q, id);
+    query_begin(&q, tx, "SELECT at_start, at_end FROM run_telemetry WHERE run = ?", id);
     if (query_step(&q)) {
         *ret_start = query_copy_text(&q);
         *ret_end = query_copy_text(&q);
@@ -218,8 +202,8 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
 
     query_begin(&q, tx,
                 "SELECT j.iterations, i.options FROM run r JOIN job j ON j.number = r.job"
-                " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?");
-    query_bind_text(&q, id);
+                " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?",
+                id);
     found = query_step(&q);
     *ret_iterations = found ? query_take_int(&q) : 0;
     run_options_read(found ? query_borrow_text(&q) : "", ret_options);
@@ -316,8 +300,7 @@ enum err_code runs_get(struct tx *tx, const char *id, struct run_record *ret_run
     struct query q;
     bool found;
 
-    query_begin(&q, tx, GET);
-    query_bind_text(&q, id);
+    query_begin(&q, tx, GET, id);
     found = query_step(&q);
     if (found) {
         take_run(&q, ret_run);
@@ -353,15 +336,10 @@ enum err_code runs_list(struct tx *tx, const struct runs_filter *filter,
 {
     struct query q;
 
-    query_begin(&q, tx, choose(filter));
-    query_bind_text(&q, before && *before ? before : "~");
-    query_bind_int(&q, limit);
-    query_bind_text_or_null(&q, filter->job);
-    query_bind_int_or_null(&q, filter->cell);
-    query_bind_text_or_null(&q, filter->workload);
-    query_bind_text_or_null(&q, filter->variant);
-    query_bind_text_or_null(&q, filter->device);
-    query_bind_text(&q, filter->by_outcome ? outcome_name(filter->outcome) : NULL);
+    query_begin(&q, tx, choose(filter), before && *before ? before : "~", limit,
+                or_null(filter->job), or_null(filter->cell), or_null(filter->workload),
+                or_null(filter->variant), or_null(filter->device),
+                filter->by_outcome ? outcome_name(filter->outcome) : NULL);
     while (query_step(&q)) {
         struct run_record run;
 

@@ -34,8 +34,8 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
                 " i.stack, r.intent_ms, r.started_ms, k.workload, k.version, k.variant,"
                 " k.size, k.dtype, k.seed FROM run r JOIN job j ON j.number = r.job"
                 " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-                " JOIN case_key k ON k.number = r.case_key WHERE r.id = ?");
-    query_bind_text(&q, run->id);
+                " JOIN case_key k ON k.number = r.case_key WHERE r.id = ?",
+                run->id);
     found = query_step(&q);
     if (found) {
         int64_t started;
@@ -100,12 +100,8 @@ static enum err_code load_expected_input(struct tx *tx, const struct run_record 
     ret_digest[0] = '\0';
     query_begin(&q, tx,
                 "SELECT digest, run FROM expected_input WHERE workload = ?"
-                " AND version = ? AND size = ? AND dtype = ? AND seed = ?");
-    query_bind_text(&q, key->workload);
-    query_bind_int(&q, key->version);
-    query_bind_text(&q, key->size);
-    query_bind_text(&q, key->dtype);
-    query_bind_int(&q, (int64_t)key->seed);
+                " AND version = ? AND size = ? AND dtype = ? AND seed = ?",
+                key->workload, key->version, key->size, key->dtype, (int64_t)key->seed);
     if (query_step(&q)) {
         query_take_text(&q, ret_digest, DIGEST_TEXT_SIZE);
         query_take_text(&q, ret_run, ID_SIZE);
@@ -117,19 +113,12 @@ static enum err_code store_expected_input(struct tx *tx, const struct run_record
                                           struct err *err)
 {
     const struct case_key *key = &run->key;
-    struct query q;
 
-    query_begin(&q, tx,
-                "INSERT INTO expected_input (workload, version, size, dtype, seed,"
-                " digest, run) VALUES (?, ?, ?, ?, ?, ?, ?)");
-    query_bind_text(&q, key->workload);
-    query_bind_int(&q, key->version);
-    query_bind_text(&q, key->size);
-    query_bind_text(&q, key->dtype);
-    query_bind_int(&q, (int64_t)key->seed);
-    query_bind_text(&q, run->input_digest);
-    query_bind_text(&q, run->id);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO expected_input (workload, version, size, dtype, seed,"
+                  " digest, run) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                  key->workload, key->version, key->size, key->dtype, (int64_t)key->seed,
+                  run->input_digest, run->id);
 }
 
 /* All runs of a case compute from the same inputs, whatever the variant, device or
@@ -164,16 +153,11 @@ static enum err_code store_digests(struct finishing *f, struct err *err)
     const struct run_result *result = f->result;
 
     for (int i = 0; i < result->digest_count && result->digest_count > 1; i++) {
-        struct query q;
-
-        query_begin(&q, f->tx,
-                    "INSERT INTO run_digest (run, digest, iterations, first_iteration)"
-                    " VALUES (?, ?, ?, ?)");
-        query_bind_text(&q, f->run.id);
-        query_bind_text(&q, result->digests[i].digest);
-        query_bind_int(&q, result->digests[i].iterations);
-        query_bind_int(&q, result->digests[i].first_iteration);
-        if (query_run(&q, err) != ERR_OK) {
+        if (tx_run(f->tx, err,
+                   "INSERT INTO run_digest (run, digest, iterations, first_iteration)"
+                   " VALUES (?, ?, ?, ?)",
+                   f->run.id, result->digests[i].digest, result->digests[i].iterations,
+                   result->digests[i].first_iteration) != ERR_OK) {
             return err_wrap(err, "digests of run %s", f->run.id);
         }
     }
@@ -188,33 +172,27 @@ static enum err_code store_telemetry(struct finishing *f, struct err *err)
         return ERR_OK;
     }
     query_begin(&q, f->tx,
-                "INSERT INTO run_telemetry (run, at_start, at_end) VALUES (?, ?, ?)");
-    query_bind_text(&q, f->run.id);
-    query_bind_text(&q, f->result->telemetry_start);
-    query_bind_text(&q, f->result->telemetry_end);
+                "INSERT INTO run_telemetry (run, at_start, at_end) VALUES (?, ?, ?)",
+                f->run.id, f->result->telemetry_start, f->result->telemetry_end);
     return query_run(&q, err) == ERR_OK ? ERR_OK
                                         : err_wrap(err, "telemetry of run %s", f->run.id);
 }
 
 static enum err_code store_log(struct finishing *f, struct err *err)
 {
-    struct query q;
-
     if (!f->result->log || f->result->log_bytes == 0) {
         return ERR_OK;
     }
-    query_begin(&q, f->tx, "INSERT INTO run_log (run, log, written) VALUES (?, ?, ?)");
-    query_bind_text(&q, f->run.id);
-    query_bind_blob(&q, f->result->log, f->result->log_length);
-    query_bind_int(&q, f->result->log_bytes);
-    return query_run(&q, err);
+    return tx_run(f->tx, err, "INSERT INTO run_log (run, log, written) VALUES (?, ?, ?)",
+                  f->run.id, tx_blob(f->result->log, f->result->log_length),
+                  f->result->log_bytes);
 }
 
 #define SET_COLUMN(name)  ", " #name " = ?"
 #define SET_RESULTS       RUN_RESULTS(SET_COLUMN, SET_COLUMN, SET_COLUMN)
-#define BIND_TEXT(name)   query_bind_text_or_null(&q, run->name);
-#define BIND_COUNT(name)  query_bind_int(&q, run->name);
-#define BIND_NUMBER(name) query_bind_int_or_null(&q, run->name);
+#define BIND_TEXT(name)   query_bind(&q, or_null(run->name));
+#define BIND_COUNT(name)  query_bind(&q, run->name);
+#define BIND_NUMBER(name) query_bind(&q, or_null(run->name));
 
 static enum err_code store_run(struct finishing *f, struct err *err)
 {
@@ -224,36 +202,25 @@ static enum err_code store_run(struct finishing *f, struct err *err)
     query_begin(&q, f->tx,
                 "UPDATE run SET started_ms = ?, finished_ms = ?, environment = ?,"
                 " cell = ?, libraries = ?, outcome = ?,"
-                " circumstances = ?" SET_RESULTS " WHERE id = ?");
-    query_bind_int_or_null(&q, run->started_ms);
-    query_bind_int(&q, run->finished_ms);
-    query_bind_int_or_null(&q, f->environment);
-    query_bind_int_or_null(&q, run->cell);
-    query_bind_int_or_null(&q, f->libraries);
-    query_bind_text(&q, outcome_name(run->outcome));
-    query_bind_text_or_null(&q, run->circumstances);
+                " circumstances = ?" SET_RESULTS " WHERE id = ?",
+                or_null(run->started_ms), run->finished_ms, or_null(f->environment),
+                or_null(run->cell), or_null(f->libraries), outcome_name(run->outcome),
+                or_null(run->circumstances));
     RUN_RESULTS(BIND_TEXT, BIND_COUNT, BIND_NUMBER)
-    query_bind_text(&q, run->id);
+    query_bind(&q, run->id);
     return query_run(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "run %s", run->id);
 }
 
 static enum err_code add_event(struct finishing *f, struct err *err)
 {
     const struct run_record *run = &f->run;
-    struct query q;
 
-    query_begin(&q, f->tx,
-                "INSERT INTO event (at_ms, kind, data) VALUES (?, 'run', json_object("
-                "'id', ?, 'job', ?, 'workload', ?, 'variant', ?, 'outcome', ?,"
-                " 'cell', ?))");
-    query_bind_int(&q, run->finished_ms);
-    query_bind_text(&q, run->id);
-    query_bind_text(&q, run->job);
-    query_bind_text(&q, run->key.workload);
-    query_bind_text(&q, run->key.variant);
-    query_bind_text(&q, outcome_name(run->outcome));
-    query_bind_int_or_null(&q, run->cell);
-    return query_run(&q, err);
+    return tx_run(f->tx, err,
+                  "INSERT INTO event (at_ms, kind, data) VALUES (?, 'run', json_object("
+                  "'id', ?, 'job', ?, 'workload', ?, 'variant', ?, 'outcome', ?,"
+                  " 'cell', ?))",
+                  run->finished_ms, run->id, run->job, run->key.workload,
+                  run->key.variant, outcome_name(run->outcome), or_null(run->cell));
 }
 
 static enum err_code find_place(struct finishing *f, struct err *err)

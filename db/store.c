@@ -119,14 +119,14 @@ static bool run_write(struct tx *tx, struct work *w)
 {
     struct err ignored;
 
-    if (tx_execute(tx, "SAVEPOINT work", &w->result) != ERR_OK) {
+    if (tx_run(tx, &w->result, "SAVEPOINT work") != ERR_OK) {
         return !sqlite3_get_autocommit(tx->db);
     }
     w->result.code = ERR_OK;
     if (w->fn(tx, w->arg, &w->result) == ERR_OK) {
         w->result.code = ERR_OK;
     } else if (!sqlite3_get_autocommit(tx->db)) {
-        tx_execute(tx, "ROLLBACK TO work", &ignored);
+        tx_run(tx, &ignored, "ROLLBACK TO work");
     }
     if (sqlite3_get_autocommit(tx->db)) {
         if (w->result.code == ERR_OK) {
@@ -134,7 +134,7 @@ static bool run_write(struct tx *tx, struct work *w)
         }
         return false;
     }
-    tx_execute(tx, "RELEASE work", &ignored);
+    tx_run(tx, &ignored, "RELEASE work");
     return true;
 }
 
@@ -146,7 +146,7 @@ static struct work *run_commit(struct store *store, struct work *first)
     sqlite3_int64 changes = sqlite3_total_changes64(tx->db);
     struct err err;
 
-    if (tx_execute(tx, "BEGIN IMMEDIATE", &err) != ERR_OK) {
+    if (tx_run(tx, &err, "BEGIN IMMEDIATE") != ERR_OK) {
         fail_all(first, NULL, &err);
         return NULL;
     }
@@ -156,12 +156,12 @@ static struct work *run_commit(struct store *store, struct work *first)
             return w->next;
         }
     }
-    if (tx_execute(tx, "COMMIT", &err) != ERR_OK) {
+    if (tx_run(tx, &err, "COMMIT") != ERR_OK) {
         struct err ignored;
 
         fail_all(first, NULL, &err);
         if (!sqlite3_get_autocommit(tx->db)) {
-            tx_execute(tx, "ROLLBACK", &ignored);
+            tx_run(tx, &ignored, "ROLLBACK");
         }
         return NULL;
     }
@@ -200,7 +200,7 @@ static void run_read(struct tx *tx, int64_t deadline_ms, struct work *w)
     struct err ignored;
 
     tx->deadline_ns = deadline_ms ? clock_monotonic_ns() + deadline_ms * 1000000 : 0;
-    if (tx_execute(tx, "BEGIN", &w->result) == ERR_OK) {
+    if (tx_run(tx, &w->result, "BEGIN") == ERR_OK) {
         w->result.code = ERR_OK;
         if (w->fn(tx, w->arg, &w->result) == ERR_OK) {
             w->result.code = ERR_OK;
@@ -208,7 +208,7 @@ static void run_read(struct tx *tx, int64_t deadline_ms, struct work *w)
     }
     tx->deadline_ns = 0;
     if (!sqlite3_get_autocommit(tx->db)) {
-        tx_execute(tx, "ROLLBACK", &ignored);
+        tx_run(tx, &ignored, "ROLLBACK");
     }
 }
 

@@ -12,13 +12,10 @@
 static enum err_code find(struct tx *tx, const char *digest, const struct buf *packed,
                           int64_t *ret_number, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx, "SELECT number FROM trace WHERE digest = ? AND packed = ?");
-    query_bind_text(&q, digest);
-    query_bind_blob(&q, packed->data, (int64_t)packed->length);
     *ret_number = 0;
-    return query_fetch_int(&q, ret_number, err);
+    return tx_fetch_int(tx, ret_number, err,
+                        "SELECT number FROM trace WHERE digest = ? AND packed = ?",
+                        digest, tx_blob(packed->data, (int64_t)packed->length));
 }
 
 static enum err_code add(struct tx *tx, const char *digest, const struct buf *packed,
@@ -27,9 +24,8 @@ static enum err_code add(struct tx *tx, const char *digest, const struct buf *pa
     struct query q;
 
     query_begin(&q, tx,
-                "INSERT INTO trace (digest, packed) VALUES (?, ?) RETURNING number");
-    query_bind_text(&q, digest);
-    query_bind_blob(&q, packed->data, (int64_t)packed->length);
+                "INSERT INTO trace (digest, packed) VALUES (?, ?) RETURNING number",
+                digest, tx_blob(packed->data, (int64_t)packed->length));
     *ret_number = query_step(&q) ? query_take_int(&q) : 0;
     return query_run(&q, err);
 }
@@ -65,11 +61,8 @@ enum err_code runs_store_trace(struct tx *tx, const char *id, const struct trace
     }
     query_begin(&q, tx,
                 "INSERT INTO run_trace (run, trace, records, dropped)"
-                " VALUES (?, ?, ?, ?)");
-    query_bind_text(&q, id);
-    query_bind_int(&q, number);
-    query_bind_int(&q, trace->count);
-    query_bind_int(&q, trace->dropped);
+                " VALUES (?, ?, ?, ?)",
+                id, number, trace->count, trace->dropped);
     return query_run(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "trace of run %s", id);
 }
 
@@ -88,8 +81,8 @@ enum err_code traces_get(struct tx *tx, int64_t number, struct trace *ret_trace,
     struct query q;
 
     trace_init(ret_trace);
-    query_begin(&q, tx, "SELECT length(packed), packed FROM trace WHERE number = ?");
-    query_bind_int(&q, number);
+    query_begin(&q, tx, "SELECT length(packed), packed FROM trace WHERE number = ?",
+                number);
     if (query_step(&q)) {
         code = take_trace(&q, ret_trace, err);
     }
@@ -107,12 +100,10 @@ enum err_code runs_trace(struct tx *tx, const char *id, struct trace *ret_trace,
                          int64_t *ret_number, struct err *err)
 {
     int64_t number = 0;
-    struct query q;
 
     trace_init(ret_trace);
-    query_begin(&q, tx, "SELECT trace FROM run_trace WHERE run = ?");
-    query_bind_text(&q, id);
-    if (query_fetch_int(&q, &number, err) != ERR_OK) {
+    if (tx_fetch_int(tx, &number, err, "SELECT trace FROM run_trace WHERE run = ?", id) !=
+        ERR_OK) {
         return err->code;
     }
     if (!number) {

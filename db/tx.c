@@ -82,14 +82,6 @@ enum err_code tx_error(sqlite3 *db, int rc, struct err *err)
                    db && same ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
 }
 
-enum err_code tx_execute(struct tx *tx, const char *sql, struct err *err)
-{
-    struct query q;
-
-    query_begin(&q, tx, sql);
-    return query_run(&q, err);
-}
-
 static struct tx_statement *slot_of(struct tx *tx, const char *sql)
 {
     size_t hash = (size_t)((uintptr_t)sql * 0x9e3779b97f4a7c15U >> 32);
@@ -105,58 +97,66 @@ static struct tx_statement *slot_of(struct tx *tx, const char *sql)
     return NULL;
 }
 
-void query_begin(struct query *q, struct tx *tx, const char *sql)
+static void prepare(struct query *q, const char *sql)
 {
-    struct tx_statement *slot = slot_of(tx, sql);
+    struct tx_statement *slot = slot_of(q->tx, sql);
 
-    *q = (struct query){ .tx = tx, .rc = SQLITE_OK };
     if (slot && slot->statement && !sqlite3_stmt_busy(slot->statement)) {
         q->statement = slot->statement;
         return;
     }
-    q->rc = sqlite3_prepare_v3(tx->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &q->statement,
-                               NULL);
+    q->rc = sqlite3_prepare_v3(q->tx->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                               &q->statement, NULL);
     q->transient = !slot || slot->statement;
     if (!q->transient) {
         slot->statement = q->statement;
     }
 }
 
-static void bound(struct query *q, int rc)
+void query_begin_with(struct query *q, struct tx *tx, const struct tx_value *sql_values)
 {
-    if (rc != SQLITE_OK && q->rc == SQLITE_OK) {
-        q->rc = rc;
+    *q = (struct query){ .tx = tx, .rc = SQLITE_OK };
+    prepare(q, sql_values[0].data);
+    query_bind_all(q, sql_values + 1);
+}
+
+struct tx_value tx_blob(const void *data, int64_t length)
+{
+    return (struct tx_value){ .kind = TX_BLOB, .data = data, .number = length };
+}
+
+struct tx_value tx_unless_empty(struct tx_value value)
+{
+    bool empty = value.kind == TX_TEXT ? *(const char *)value.data == '\0'
+                                       : value.kind == TX_INT && value.number == 0;
+
+    return empty ? (struct tx_value){ .kind = TX_NULL } : value;
+}
+
+static int bind(sqlite3_stmt *statement, int at, const struct tx_value *value)
+{
+    switch (value->kind) {
+    case TX_INT:
+        return sqlite3_bind_int64(statement, at, value->number);
+    case TX_TEXT:
+        return sqlite3_bind_text(statement, at, value->data, -1, SQLITE_STATIC);
+    case TX_BLOB:
+        return sqlite3_bind_blob64(statement, at, value->data,
+                                   (sqlite3_uint64)value->number, SQLITE_STATIC);
+    default:
+        return sqlite3_bind_null(statement, at);
     }
 }
 
-void query_bind_text(struct query *q, const char *text)
+void query_bind_all(struct query *q, const struct tx_value *values)
 {
-    bound(q, sqlite3_bind_text(q->statement, ++q->bound, text, -1, SQLITE_STATIC));
-}
+    for (; values->kind != TX_END; values++) {
+        int rc = bind(q->statement, ++q->bound, values);
 
-void query_bind_text_or_null(struct query *q, const char *text)
-{
-    query_bind_text(q, text && *text ? text : NULL);
-}
-
-void query_bind_int(struct query *q, int64_t value)
-{
-    bound(q, sqlite3_bind_int64(q->statement, ++q->bound, value));
-}
-
-void query_bind_int_or_null(struct query *q, int64_t value)
-{
-    if (value) {
-        query_bind_int(q, value);
-    } else {
-        bound(q, sqlite3_bind_null(q->statement, ++q->bound));
+        if (q->rc == SQLITE_OK) {
+            q->rc = rc;
+        }
     }
-}
-
-void query_bind_blob(struct query *q, const void *data, int64_t length)
-{
-    bound(q, sqlite3_bind_blob64(q->statement, ++q->bound, data, (sqlite3_uint64)length,
-                                 SQLITE_STATIC));
 }
 
 bool query_step(struct query *q)
@@ -234,10 +234,23 @@ enum err_code query_close(struct query *q, enum err_code code, struct err *err)
     return code == ERR_OK ? ended : code;
 }
 
-enum err_code query_fetch_int(struct query *q, int64_t *ret_value, struct err *err)
+enum err_code tx_run_with(struct tx *tx, struct err *err,
+                          const struct tx_value *sql_values)
 {
-    if (query_step(q)) {
-        *ret_value = query_take_int(q);
+    struct query q;
+
+    query_begin_with(&q, tx, sql_values);
+    return query_run(&q, err);
+}
+
+enum err_code tx_fetch_int_with(struct tx *tx, int64_t *ret_value, struct err *err,
+                                const struct tx_value *sql_values)
+{
+    struct query q;
+
+    query_begin_with(&q, tx, sql_values);
+    if (query_step(&q)) {
+        *ret_value = query_take_int(&q);
     }
-    return query_end(q, err);
+    return query_end(&q, err);
 }

@@ -6,15 +6,18 @@
  * columns:
  *
  *     struct query q;
- *     query_begin(&q, tx, "SELECT name, cells FROM t WHERE id = ?");
- *     query_bind_int(&q, id);
+ *     query_begin(&q, tx, "SELECT name, cells FROM t WHERE id = ?", id);
  *     while (query_step(&q)) {
  *         query_take_text(&q, name, sizeof name);
  *         cells = query_take_int(&q);
  *     }
  *     return query_end(&q, err);
  *
- * Errors are sticky: after one, query_step returns false and query_end reports it. */
+ * Errors are sticky: after one, query_step returns false and query_end reports it.
+ *
+ * A value to bind is a signed integer, a bool or an enum; a text, where a NULL pointer
+ * binds NULL; or what or_null and tx_blob return.  Nothing else compiles.  Texts and
+ * blobs are borrowed until query_end. */
 #ifndef DB_TX_H
 #define DB_TX_H
 
@@ -40,6 +43,12 @@ struct query {
     bool transient; /* prepared for this use alone: the cached one was busy */
 };
 
+struct tx_value {
+    enum { TX_END, TX_NULL, TX_INT, TX_TEXT, TX_BLOB } kind;
+    const void *data; /* of a text or a blob */
+    int64_t number;   /* of an integer; of a blob: its length */
+};
+
 /* Takes ownership of DB; freed, and DB closed, with tx_free (NULL is fine). */
 struct tx *tx_new(sqlite3 *db);
 void tx_free(struct tx *tx);
@@ -49,23 +58,36 @@ void tx_free(struct tx *tx);
  * constraint ERR_INVALID. */
 enum err_code tx_error(sqlite3 *db, int rc, struct err *err);
 
-/* Runs SQL without parameters or result, through the cache. */
-enum err_code tx_execute(struct tx *tx, const char *sql, struct err *err);
+/* NULL for 0 and for "", else VALUE. */
+#define or_null(value) tx_unless_empty(TX_VALUE(value))
+struct tx_value tx_unless_empty(struct tx_value value);
+struct tx_value tx_blob(const void *data, int64_t length);
 
-/* SQL: a literal, or text that lives as long as the connection. */
-void query_begin(struct query *q, struct tx *tx, const char *sql);
+/* query_begin(q, tx, sql, values...): SQL is a literal, or text that lives as long as the
+ * connection. */
+#define query_begin(q, tx, ...) query_begin_with(q, tx, TX_VALUES(__VA_ARGS__))
+void query_begin_with(struct query *q, struct tx *tx, const struct tx_value *sql_values);
 
-/* Borrowed: TEXT and DATA must be valid until query_end.  NULL TEXT binds NULL. */
-void query_bind_text(struct query *q, const char *text);
-void query_bind_text_or_null(struct query *q, const char *text); /* "" binds NULL too */
-void query_bind_int(struct query *q, int64_t value);
-void query_bind_int_or_null(struct query *q, int64_t value); /* 0 binds NULL */
-void query_bind_blob(struct query *q, const void *data, int64_t length);
+/* query_bind(q, values...): for the question marks after those bound so far. */
+#define query_bind(q, ...) query_bind_all(q, TX_VALUES(__VA_ARGS__))
+void query_bind_all(struct query *q, const struct tx_value *values);
+
+/* tx_run(tx, err, sql, values...): runs a statement without result. */
+#define tx_run(tx, err, ...) tx_run_with(tx, err, TX_VALUES(__VA_ARGS__))
+enum err_code tx_run_with(struct tx *tx, struct err *err,
+                          const struct tx_value *sql_values);
+
+/* tx_fetch_int(tx, ret_value, err, sql, values...): takes one number, the first column of
+ * the first row; without a row *ret_value stays as it is. */
+#define tx_fetch_int(tx, ret_value, err, ...)                                            \
+    tx_fetch_int_with(tx, ret_value, err, TX_VALUES(__VA_ARGS__))
+enum err_code tx_fetch_int_with(struct tx *tx, int64_t *ret_value, struct err *err,
+                                const struct tx_value *sql_values);
 
 /* Whether there is a (next) row. */
 bool query_step(struct query *q);
 
-/* Steps to the end, for statements without a result, and ends. */
+/* Steps to the end and ends. */
 enum err_code query_run(struct query *q, struct err *err);
 
 /* Of the current row.  NULL is taken as 0 and "". */
@@ -83,8 +105,45 @@ enum err_code query_end(struct query *q, struct err *err);
  * unless it is ERR_OK. */
 enum err_code query_close(struct query *q, enum err_code code, struct err *err);
 
-/* Takes one number, the first column of the first row, and ends; without a row *ret_value
- * stays as it is. */
-enum err_code query_fetch_int(struct query *q, int64_t *ret_value, struct err *err);
+/* An array of struct tx_value that ends with TX_END. */
+#define TX_VALUES(...)                                                                   \
+    ((const struct tx_value[]){ TX_PICK(__VA_ARGS__, TX_15, TX_14, TX_13, TX_12, TX_11,  \
+                                        TX_10, TX_9, TX_8, TX_7, TX_6, TX_5, TX_4, TX_3, \
+                                        TX_2, TX_1, 0)(__VA_ARGS__),                     \
+                                { .kind = TX_END } })
+#define TX_VALUE(value)                                                                  \
+    _Generic((value), bool : tx_int, int : tx_int, unsigned : tx_int, int64_t : tx_int,  \
+             char * : tx_text, const char * : tx_text, struct tx_value : tx_same)(value)
+#define TX_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, name, ...) name
+#define TX_1(a)                                                         TX_VALUE(a)
+#define TX_2(a, ...)                                                    TX_VALUE(a), TX_1(__VA_ARGS__)
+#define TX_3(a, ...)                                                    TX_VALUE(a), TX_2(__VA_ARGS__)
+#define TX_4(a, ...)                                                    TX_VALUE(a), TX_3(__VA_ARGS__)
+#define TX_5(a, ...)                                                    TX_VALUE(a), TX_4(__VA_ARGS__)
+#define TX_6(a, ...)                                                    TX_VALUE(a), TX_5(__VA_ARGS__)
+#define TX_7(a, ...)                                                    TX_VALUE(a), TX_6(__VA_ARGS__)
+#define TX_8(a, ...)                                                    TX_VALUE(a), TX_7(__VA_ARGS__)
+#define TX_9(a, ...)                                                    TX_VALUE(a), TX_8(__VA_ARGS__)
+#define TX_10(a, ...)                                                   TX_VALUE(a), TX_9(__VA_ARGS__)
+#define TX_11(a, ...)                                                   TX_VALUE(a), TX_10(__VA_ARGS__)
+#define TX_12(a, ...)                                                   TX_VALUE(a), TX_11(__VA_ARGS__)
+#define TX_13(a, ...)                                                   TX_VALUE(a), TX_12(__VA_ARGS__)
+#define TX_14(a, ...)                                                   TX_VALUE(a), TX_13(__VA_ARGS__)
+#define TX_15(a, ...)                                                   TX_VALUE(a), TX_14(__VA_ARGS__)
+
+static inline struct tx_value tx_int(int64_t number)
+{
+    return (struct tx_value){ .kind = TX_INT, .number = number };
+}
+
+static inline struct tx_value tx_text(const char *text)
+{
+    return (struct tx_value){ .kind = text ? TX_TEXT : TX_NULL, .data = text };
+}
+
+static inline struct tx_value tx_same(struct tx_value value)
+{
+    return value;
+}
 
 #endif

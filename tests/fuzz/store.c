@@ -37,7 +37,7 @@ static struct tx *open_store(const struct case_key *key)
     struct err err;
 
     FUZZ_CHECK(connection_open_writer(":memory:", 0, &tx, &err) == ERR_OK);
-    FUZZ_CHECK(tx_execute(tx, "BEGIN", &err) == ERR_OK);
+    FUZZ_CHECK(tx_run(tx, &err, "BEGIN") == ERR_OK);
     insert_job(tx, key);
     return tx;
 }
@@ -56,10 +56,10 @@ enum err_code fuzz_store_result(const struct case_key *key, struct run_record *r
     snprintf(intent.job, sizeof intent.job, "%s", job_id);
     snprintf(run->id, sizeof run->id, "%s", run_id);
     run->finished_ms = 2;
-    FUZZ_CHECK(tx_execute(tx, "SAVEPOINT fuzz", &ignored) == ERR_OK);
+    FUZZ_CHECK(tx_run(tx, &ignored, "SAVEPOINT fuzz") == ERR_OK);
     FUZZ_CHECK(runs_begin(tx, &intent, &ignored) == ERR_OK);
     code = runs_finish(tx, result, &effect, err);
-    FUZZ_CHECK(tx_execute(tx, "ROLLBACK TO fuzz", &ignored) == ERR_OK);
-    FUZZ_CHECK(tx_execute(tx, "RELEASE fuzz", &ignored) == ERR_OK);
+    FUZZ_CHECK(tx_run(tx, &ignored, "ROLLBACK TO fuzz") == ERR_OK);
+    FUZZ_CHECK(tx_run(tx, &ignored, "RELEASE fuzz") == ERR_OK);
     return code;
 }

@@ -146,7 +146,7 @@ static void test_a_newer_database_is_refused(void **state)
 static enum err_code become_newer(struct tx *tx, void *arg, struct err *err)
 {
     (void)arg;
-    return tx_execute(tx, "PRAGMA user_version = 99", err);
+    return tx_run(tx, err, "PRAGMA user_version = 99");
 }
 
 /* The newer version stands in the log only: killed before a checkpoint. */

@@ -118,7 +118,7 @@ static void test_pages_of_cells_and_jobs_touch_no_run(void **state)
     sqlite3_set_authorizer(tx->db, deny_runs, NULL);
     read_cells_and_jobs(tx);
     assert_true(check_plans(tx->db) >= 8);
-    assert_int_not_equal(tx_execute(tx, "SELECT id FROM run", &err), ERR_OK);
+    assert_int_not_equal(tx_run(tx, &err, "SELECT id FROM run"), ERR_OK);
     tx_free(tx);
 }
 

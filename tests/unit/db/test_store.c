@@ -11,11 +11,9 @@
 
 static enum err_code note(struct tx *tx, void *arg, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx, "INSERT INTO event (at_ms, kind, data) VALUES (?, 'run', '{}')");
-    query_bind_int(&q, *(int *)arg);
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "INSERT INTO event (at_ms, kind, data) VALUES (?, 'run', '{}')",
+                  *(int *)arg);
 }
 
 static enum err_code note_and_fail(struct tx *tx, void *arg, struct err *err)
@@ -27,8 +25,7 @@ static enum err_code note_and_fail(struct tx *tx, void *arg, struct err *err)
 static enum err_code break_rule(struct tx *tx, void *arg, struct err *err)
 {
     note(tx, arg, err);
-    return tx_execute(tx, "INSERT INTO event (at_ms, kind, data) VALUES (1, 'x', '{}')",
-                      err);
+    return tx_run(tx, err, "INSERT INTO event (at_ms, kind, data) VALUES (1, 'x', '{}')");
 }
 
 struct noted {
@@ -177,13 +174,10 @@ static void test_a_broken_rule_is_an_error_and_changes_nothing(void **state)
 
 static enum err_code count_for_ever(struct tx *tx, void *arg, struct err *err)
 {
-    struct query q;
-
     (void)arg;
-    query_begin(&q, tx,
-                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-                " SELECT sum(i) FROM n");
-    return query_run(&q, err);
+    return tx_run(tx, err,
+                  "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+                  " SELECT sum(i) FROM n");
 }
 
 static void test_a_read_over_its_deadline_is_interrupted(void **state)
@@ -289,16 +283,15 @@ static void test_a_write_from_the_last_callback_is_refused(void **state)
 static enum err_code limit_pages(struct tx *tx, void *arg, struct err *err)
 {
     (void)arg;
-    return tx_execute(tx, "PRAGMA max_page_count = 1", err); /* clamped to what it has */
+    return tx_run(tx, err, "PRAGMA max_page_count = 1"); /* clamped to what it has */
 }
 
 static enum err_code fill(struct tx *tx, void *arg, struct err *err)
 {
     (void)arg;
-    return tx_execute(tx,
-                      "INSERT INTO event (at_ms, kind, data) SELECT 1, 'run',"
-                      " json_quote(hex(zeroblob(4000000)))",
-                      err);
+    return tx_run(tx, err,
+                  "INSERT INTO event (at_ms, kind, data) SELECT 1, 'run',"
+                  " json_quote(hex(zeroblob(4000000)))");
 }
 
 static void test_a_full_disk_is_an_error_of_who_met_it(void **state)
@@ -352,7 +345,7 @@ static void test_what_goes_to_the_disk(void **state)
 static enum err_code abandon(struct tx *tx, void *arg, struct err *err)
 {
     (void)arg;
-    return tx_execute(tx, "ROLLBACK", err);
+    return tx_run(tx, err, "ROLLBACK");
 }
 
 static void count_io_error(void *arg, const struct err *result)

@@ -179,7 +179,7 @@ static void test_how_a_run_was_asked_for(void **state)
 
 static enum err_code execute(struct tx *tx, void *arg, struct err *err)
 {
-    return tx_execute(tx, arg, err);
+    return tx_run(tx, err, (const char *)arg);
 }
 
 struct faults {
