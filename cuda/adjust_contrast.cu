@@ -17,8 +17,9 @@ __device__ static float pixels_sum(const struct adjust_contrast *contrast, int64
         contrast->x + image * contrast->pixels * contrast->shape.channels + channel;
     float sum = 0;
 
-    for (int64_t pixel = begin; pixel < end; pixel++)
+    for (int64_t pixel = begin; pixel < end; pixel++) {
         sum += x[pixel * contrast->shape.channels];
+    }
     return sum;
 }
 
@@ -31,8 +32,9 @@ __global__ static void atomic_kernel(struct adjust_contrast contrast, int64_t ta
         int64_t image = i / contrast.shape.channels / tasks, begin = task * TASK_PIXELS;
         int64_t end = begin + TASK_PIXELS;
 
-        if (end > contrast.pixels)
+        if (end > contrast.pixels) {
             end = contrast.pixels;
+        }
         atomicAdd(&contrast.sums[image * contrast.shape.channels + channel],
                   pixels_sum(&contrast, image, channel, begin, end));
     }
@@ -63,8 +65,9 @@ __global__ static void join_kernel(struct adjust_contrast contrast)
     tree_sum_in_block(parts, CONTRAST_SLOTS, contrast.shape.channels,
                       has_tree ? (int64_t)threadIdx.y : (int64_t)CONTRAST_SLOTS,
                       JOIN_SIDE);
-    if (has_tree && threadIdx.y == 0)
+    if (has_tree && threadIdx.y == 0) {
         contrast.sums[blockIdx.y * contrast.shape.channels + channel] = parts[0];
+    }
 }
 
 __global__ static void adjust_kernel(struct adjust_contrast contrast)

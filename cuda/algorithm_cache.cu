@@ -12,8 +12,9 @@ static void load_or_choose(struct run *run, struct network *network)
     CUDA_TRY(cudaGetDeviceProperties(&properties, device));
     choice_belongs_to(properties.name);
     if (choice_load(run, network_tactics, NETWORK_TACTICS, NETWORK_LAYERS,
-                    network->chosen))
+                    network->chosen)) {
         return;
+    }
     network_choose_by_time(network);
     choice_store(run, network_tactics, NETWORK_TACTICS, NETWORK_LAYERS, network->chosen);
 }
@@ -22,10 +23,11 @@ static void setup(struct run *run)
 {
     struct network *network = network_setup(run);
 
-    if (run->variant->control)
+    if (run->variant->control) {
         network_choose_by_time(network);
-    else
+    } else {
         load_or_choose(run, network);
+    }
     network_take(run);
 }
 

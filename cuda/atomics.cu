@@ -9,10 +9,11 @@ __global__ static void begin_kernel(struct atomics atomics, bool is_float, float
 {
     KERNEL_FOR(c, atomics.cells)
     {
-        if (is_float)
+        if (is_float) {
             ((float *)atomics.result)[c] = initial;
-        else
+        } else {
             ((int32_t *)atomics.result)[c] = (int32_t)initial;
+        }
     }
 }
 
@@ -61,18 +62,20 @@ __device__ static void integer_update(enum atomics_operation operation, int *cel
  * the bits of what is negative are in reverse order, and above all others. */
 __device__ static void float_minimum(float *cell, float value)
 {
-    if (value < 0)
+    if (value < 0) {
         atomicMax((unsigned *)cell, f32_bits(value));
-    else
+    } else {
         atomicMin((int *)cell, (int)f32_bits(value));
+    }
 }
 
 __device__ static void float_maximum(float *cell, float value)
 {
-    if (value < 0)
+    if (value < 0) {
         atomicMin((unsigned *)cell, f32_bits(value));
-    else
+    } else {
         atomicMax((int *)cell, (int)f32_bits(value));
+    }
 }
 
 __device__ static void float_update(enum atomics_operation operation, float *cell,
@@ -104,10 +107,11 @@ __global__ static void update_kernel(struct atomics atomics,
     {
         int64_t to = atomics.cell[i];
 
-        if (is_float)
+        if (is_float) {
             float_update(operation, (float *)atomics.result + to, atomics.floats[i]);
-        else
+        } else {
             integer_update(operation, (int *)atomics.result + to, atomics.integers[i]);
+        }
     }
 }
 

@@ -30,8 +30,9 @@ __device__ static float dot(const float *a, const float *b, int64_t depth)
 {
     float sum = 0;
 
-    for (int64_t d = 0; d < depth; d++)
+    for (int64_t d = 0; d < depth; d++) {
         sum += a[d] * b[d];
+    }
     return sum;
 }
 
@@ -64,10 +65,12 @@ __global__ static void prepare_kernel(struct attention_bwd attention)
         int64_t first = i / s->length * s->length, end = first + s->length;
         float most = -INFINITY, sum = 0, delta = 0;
 
-        for (int64_t j = first + lane; j < end; j += WARP_LANES)
+        for (int64_t j = first + lane; j < end; j += WARP_LANES) {
             most = fmaxf(most, score_of(&attention, i, j));
-        for (int step = WARP_LANES / 2; step > 0; step /= 2)
+        }
+        for (int step = WARP_LANES / 2; step > 0; step /= 2) {
             most = fmaxf(most, __shfl_xor_sync(ALL_LANES, most, step));
+        }
         for (int64_t j = first + lane; j < end; j += WARP_LANES) {
             float weight = expf(score_of(&attention, i, j) - most);
 
@@ -124,30 +127,34 @@ __global__ static void block_kernel(struct attention_bwd attention, bool atomica
     int64_t thread = threadIdx.y * KEYS + threadIdx.x, elements = KEYS * depth;
 
     /* From first to last, an element of the sums belongs to one thread. */
-    for (int64_t e = thread; e < 2 * elements; e += KERNEL_THREADS)
+    for (int64_t e = thread; e < 2 * elements; e += KERNEL_THREADS) {
         sums[e] = 0;
+    }
     for (int64_t i = head; i < end; i += QUERIES) {
         int64_t queries = end - i < QUERIES ? end - i : (int64_t)QUERIES;
 
         pairs_compute(&attention, i, end, first_key, end, &pairs);
         __syncthreads();
-        for (int64_t e = thread; e < elements; e += KERNEL_THREADS)
+        for (int64_t e = thread; e < elements; e += KERNEL_THREADS) {
             for (int64_t query = 0; query < queries; query++) {
                 int64_t at = (i + query) * depth + e % depth;
 
                 sums[e] += pairs.ds[query][e / depth] * attention.q[at];
                 sums[elements + e] += pairs.p[query][e / depth] * attention.upstream[at];
             }
+        }
         for (int64_t e = thread; e < queries * depth; e += KERNEL_THREADS) {
             const float *k = attention.k + first_key * depth + e % depth;
             float sum = 0;
 
-            for (int64_t key = 0; key < keys; key++)
+            for (int64_t key = 0; key < keys; key++) {
                 sum += pairs.ds[e / depth][key] * k[key * depth];
-            if (atomically)
+            }
+            if (atomically) {
                 atomicAdd(&attention.dq[i * depth + e], sum);
-            else
+            } else {
                 attention.parts[(blockIdx.x * s->length + i - head) * depth + e] = sum;
+            }
         }
         __syncthreads();
     }
@@ -187,8 +194,9 @@ __global__ static void join_kernel(struct attention_bwd attention)
         const float *parts = attention.parts + e / part * attention.blocks * part;
         float sum = 0;
 
-        for (int64_t block = 0; block < attention.blocks; block++)
+        for (int64_t block = 0; block < attention.blocks; block++) {
             sum += parts[block * part + e % part];
+        }
         attention.dq[e] = sum;
     }
 }
@@ -212,7 +220,7 @@ static void setup(struct run *run)
 {
     const struct attention_shape *s = (const struct attention_shape *)run->size->params;
     struct attention_bwd *attention =
-        (struct attention_bwd *)run_host_alloc(sizeof(*attention));
+        (struct attention_bwd *)run_host_alloc(sizeof *attention);
     int64_t shape[] = { s->heads, s->length, s->depth };
     size_t queries = (size_t)(s->heads * s->length) * sizeof(float);
 

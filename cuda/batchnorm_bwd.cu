@@ -51,10 +51,11 @@ static void setup(struct run *run)
     struct cudnn_norm *cudnn;
 
     norm_setup(run);
-    if (!run->variant->unsupported)
+    if (!run->variant->unsupported) {
         return;
+    }
     norm = (const struct norm *)run->state;
-    cudnn = (struct cudnn_norm *)run_host_alloc(sizeof(*cudnn));
+    cudnn = (struct cudnn_norm *)run_host_alloc(sizeof *cudnn);
     cudnn->images = (int)s->images;
     cudnn->height = (int)s->height;
     cudnn->width = (int)s->width;

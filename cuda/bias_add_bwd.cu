@@ -17,8 +17,9 @@ __global__ static void atomic_kernel(struct bias_add_bwd bias, int64_t tasks)
         int64_t channel = i % bias.channels, begin = i / bias.channels * TASK_ROWS;
         float sum = 0;
 
-        for (int64_t row = begin; row < begin + TASK_ROWS && row < bias.rows; row++)
+        for (int64_t row = begin; row < begin + TASK_ROWS && row < bias.rows; row++) {
             sum += bias.dy[row * bias.channels + channel];
+        }
         atomicAdd(&bias.db[channel], sum);
     }
 }
@@ -41,8 +42,9 @@ __global__ static void slot_kernel(struct bias_add_bwd bias)
         int64_t end = (slot + 1) * bias.rows / BIAS_SLOTS;
         float sum = 0;
 
-        for (int64_t row = slot * bias.rows / BIAS_SLOTS; row < end; row++)
+        for (int64_t row = slot * bias.rows / BIAS_SLOTS; row < end; row++) {
             sum += bias.dy[row * bias.channels + channel];
+        }
         bias.parts[i] = sum;
     }
 }
@@ -57,8 +59,9 @@ __global__ static void lane_kernel(struct bias_add_bwd bias, int64_t lanes)
         float sum = 0;
 
         for (int64_t row = begin + lane % BIAS_LANES;
-             row < begin + BIAS_BLOCK_ROWS && row < bias.rows; row += BIAS_LANES)
+             row < begin + BIAS_BLOCK_ROWS && row < bias.rows; row += BIAS_LANES) {
             sum += bias.dy[row * bias.channels + channel];
+        }
         bias.parts[i] = sum;
     }
 }
@@ -72,8 +75,9 @@ __global__ static void join_kernel(struct bias_add_bwd bias, int64_t count)
 
     tree_sum_in_block(bias.parts + channel, count, bias.channels,
                       has_tree ? threadIdx.y : count, JOIN_SIDE);
-    if (has_tree && threadIdx.y == 0)
+    if (has_tree && threadIdx.y == 0) {
         bias.db[channel] = bias.parts[channel];
+    }
 }
 
 static void join(const struct bias_add_bwd *bias, int64_t count)

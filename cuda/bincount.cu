@@ -40,10 +40,11 @@ __device__ static int64_t rows_before(const int32_t *sorted, int64_t at, int64_t
     while (at < end) {
         int64_t middle = (at + end) / 2;
 
-        if (sorted[middle] < value)
+        if (sorted[middle] < value) {
             at = middle + 1;
-        else
+        } else {
             end = middle;
+        }
     }
     return at;
 }
@@ -56,10 +57,12 @@ __device__ static float rows_add(const struct bincount *count, int64_t at, int64
     for (; at < end; at += AHEAD) {
         float ahead[AHEAD];
 
-        for (int k = 0; k < AHEAD; k++)
+        for (int k = 0; k < AHEAD; k++) {
             ahead[k] = at + k < end ? count->weights[count->sort.sorted[at + k]] : 0;
-        for (int k = 0; k < AHEAD; k++)
+        }
+        for (int k = 0; k < AHEAD; k++) {
             sum += ahead[k];
+        }
     }
     return sum;
 }
@@ -79,8 +82,9 @@ __global__ static void slots_kernel(struct bincount count)
         next = __shfl_down_sync(ALL_LANES, begin, 1);
         sum = rows_add(&count, begin, slot == BINCOUNT_SLOTS - 1 ? end : next);
         sum = tree_sum_in_warp(sum, BINCOUNT_SLOTS);
-        if (slot == 0)
+        if (slot == 0) {
             count.sums[bin] = sum;
+        }
     }
 }
 
@@ -95,7 +99,7 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct bincount_shape *shape = (const struct bincount_shape *)run->size->params;
-    struct bincount *count = (struct bincount *)run_host_alloc(sizeof(*count));
+    struct bincount *count = (struct bincount *)run_host_alloc(sizeof *count);
     const int64_t *values = &shape->values;
 
     count->values = shape->values;

@@ -57,22 +57,26 @@ __device__ static void group_classify(const struct step *step, struct group *gro
     int32_t label = step->data.labels[example_at(step, b)];
     float *p = group->p[own], logit = 0, most = -INFINITY, sum = 0, loss;
 
-    for (int d = 0; d < FEATURES; d++)
+    for (int d = 0; d < FEATURES; d++) {
         logit += group->x[own][d] * step->weights[d * CLASSES + c];
+    }
     p[c] = logit;
     __syncthreads();
-    for (int k = 0; k < CLASSES; k++)
+    for (int k = 0; k < CLASSES; k++) {
         most = p[k] > most ? p[k] : most;
+    }
     loss = most - p[label];
     __syncthreads();
     p[c] = exp_f32(logit - most);
     __syncthreads();
-    for (int k = 0; k < CLASSES; k++)
+    for (int k = 0; k < CLASSES; k++) {
         sum += p[k];
+    }
     __syncthreads();
     p[c] = (p[c] / sum - (c == label ? 1.0F : 0.0F)) / (float)BATCH;
-    if (c == 0)
+    if (c == 0) {
         step->data.losses[b] = loss + log_f32(sum);
+    }
     __syncthreads();
 }
 
@@ -85,12 +89,14 @@ __global__ static void group_kernel(struct step step)
     for (int i = (int)threadIdx.x; i < WEIGHTS; i += THREADS) {
         float sum = 0;
 
-        for (int own = 0; own < GROUP; own++)
+        for (int own = 0; own < GROUP; own++) {
             sum += group.x[own][i / CLASSES] * group.p[own][i % CLASSES];
-        if (step.racing)
+        }
+        if (step.racing) {
             atomicAdd(&step.data.gradient[i], sum);
-        else
+        } else {
             step.data.parts[(int64_t)blockIdx.x * WEIGHTS + i] = sum;
+        }
     }
 }
 
@@ -101,15 +107,17 @@ __global__ static void gradient_kernel(struct step step)
     {
         step.data.applied[i] = step.data.gradient[i];
         step.data.gradient[i] = 0;
-        if (training_overflows(step.data.applied[i], step.scale))
+        if (training_overflows(step.data.applied[i], step.scale)) {
             *step.data.overflow = 1;
+        }
     }
 }
 
 __global__ static void update_kernel(struct step step)
 {
-    if (*step.data.overflow)
+    if (*step.data.overflow) {
         return;
+    }
     KERNEL_FOR(i, WEIGHTS)
     {
         step.velocity[i] = TRAINING_MOMENTUM * step.velocity[i] + step.data.applied[i];
@@ -122,14 +130,15 @@ static bool step_compute(const struct step *step)
 {
     int32_t overflow;
 
-    CUDA_TRY(cudaMemsetAsync(step->data.overflow, 0, sizeof(overflow)));
+    CUDA_TRY(cudaMemsetAsync(step->data.overflow, 0, sizeof overflow));
     LAUNCH(group_kernel, TRAINING_GROUPS, THREADS, 0, 0, *step);
-    if (!step->racing)
+    if (!step->racing) {
         parts_join(step->data.parts, TRAINING_GROUPS, WEIGHTS, WEIGHTS,
                    step->data.gradient);
+    }
     LAUNCH_ITEMS(gradient_kernel, WEIGHTS, *step);
     LAUNCH_ITEMS(update_kernel, WEIGHTS, *step);
-    CUDA_TRY(cudaMemcpy(&overflow, step->data.overflow, sizeof(overflow),
+    CUDA_TRY(cudaMemcpy(&overflow, step->data.overflow, sizeof overflow,
                         cudaMemcpyDeviceToHost));
     return overflow;
 }
@@ -139,9 +148,10 @@ static double mean_loss(const struct training_data *data)
     float losses[BATCH];
     double loss = 0;
 
-    CUDA_TRY(cudaMemcpy(losses, data->losses, sizeof(losses), cudaMemcpyDeviceToHost));
-    for (int64_t b = 0; b < BATCH; b++)
+    CUDA_TRY(cudaMemcpy(losses, data->losses, sizeof losses, cudaMemcpyDeviceToHost));
+    for (int64_t b = 0; b < BATCH; b++) {
         loss += losses[b];
+    }
     return loss / (double)BATCH;
 }
 
@@ -149,9 +159,9 @@ static double mean_loss(const struct training_data *data)
 static void before_keep(const struct halves *halves, const struct step *step)
 {
     struct training *before = halves->before;
-    size_t bytes = sizeof(before->weights);
+    size_t bytes = sizeof before->weights;
 
-    halves->write(before, halves->now, sizeof(*before));
+    halves->write(before, halves->now, sizeof *before);
     CUDA_TRY(cudaMemcpy(before->weights, step->weights, bytes, cudaMemcpyDeviceToDevice));
     CUDA_TRY(
         cudaMemcpy(before->velocity, step->velocity, bytes, cudaMemcpyDeviceToDevice));
@@ -167,23 +177,25 @@ static double train(struct run *run, int first, int end)
                          .velocity = halves->velocity,
                          .racing = run->variant->control };
 
-    halves->write(step.weights, now->weights, sizeof(now->weights));
-    halves->write(step.velocity, now->velocity, sizeof(now->velocity));
+    halves->write(step.weights, now->weights, sizeof now->weights);
+    halves->write(step.velocity, now->velocity, sizeof now->velocity);
     CUDA_TRY(cudaMemsetAsync(step.data.gradient, 0, WEIGHTS * sizeof(float)));
     for (int i = first; i < end; i++) {
-        if (run_probing(run, i))
+        if (run_probing(run, i)) {
             before_keep(halves, &step);
+        }
         step.position = now->position;
         step.generator = now->generator;
         step.rate = now->rate;
         step.scale = now->scale;
         training_step_end(now, step.data.examples, step_compute(&step));
-        if (run_probing(run, i))
+        if (run_probing(run, i)) {
             halves_probe(run, i, step.weights, step.velocity);
+        }
     }
-    CUDA_TRY(cudaMemcpy(now->weights, step.weights, sizeof(now->weights),
+    CUDA_TRY(cudaMemcpy(now->weights, step.weights, sizeof now->weights,
                         cudaMemcpyDeviceToHost));
-    CUDA_TRY(cudaMemcpy(now->velocity, step.velocity, sizeof(now->velocity),
+    CUDA_TRY(cudaMemcpy(now->velocity, step.velocity, sizeof now->velocity,
                         cudaMemcpyDeviceToHost));
     return mean_loss(&step.data);
 }
@@ -203,13 +215,13 @@ static void setup(struct run *run)
 
     CUDA_TRY(cudaMemcpy(initial, inputs.initial, bytes, cudaMemcpyDeviceToHost));
     CUDA_TRY(
-        cudaMemcpy(&data->seed, inputs.seed, sizeof(data->seed), cudaMemcpyDeviceToHost));
+        cudaMemcpy(&data->seed, inputs.seed, sizeof data->seed, cudaMemcpyDeviceToHost));
     data->initial = initial;
     data->gradient = (float *)run_alloc(run, bytes);
     data->applied = (float *)run_alloc(run, bytes);
     data->parts = (float *)run_alloc(run, TRAINING_GROUPS * bytes);
     data->losses = (float *)run_alloc(run, BATCH * sizeof(float));
-    data->overflow = (int32_t *)run_alloc(run, sizeof(*data->overflow));
+    data->overflow = (int32_t *)run_alloc(run, sizeof *data->overflow);
     halves->train = train;
     halves->write = output_write;
 }

@@ -15,7 +15,7 @@
 enum {
     NAMES_SIZE = 400,
     OWNER_SIZE = 300,
-    PREFIX = sizeof("CUDNN_CONVOLUTION_FWD_ALGO_") - 1
+    PREFIX = sizeof "CUDNN_CONVOLUTION_FWD_ALGO_" - 1
 };
 
 /* cudnnConvolutionFwdAlgo_t: IMPLICIT_PRECOMP_GEMM, then the two that need the least. */
@@ -51,8 +51,9 @@ static void compute(struct run *run)
     const struct conv_autotune *conv = (const struct conv_autotune *)run->state;
     const struct autotune_shape *s = &conv->shape;
 
-    for (int branch = 0; branch < BRANCHES; branch++)
+    for (int branch = 0; branch < BRANCHES; branch++) {
         cudnn_conv_compute(run, &conv->branches[branch]);
+    }
     LAUNCH_ITEMS(join_kernel, s->images * s->height * s->width * s->out_channels, *s,
                  conv->branch_y, conv->y);
 }
@@ -60,8 +61,9 @@ static void compute(struct run *run)
 static void find_all(struct run *run, const struct conv_autotune *conv,
                      enum cudnn_search search, int *ret_chosen)
 {
-    for (int branch = 0; branch < BRANCHES; branch++)
+    for (int branch = 0; branch < BRANCHES; branch++) {
         ret_chosen[branch] = cudnn_conv_find(run, &conv->branches[branch], search);
+    }
 }
 
 static void take_first(struct run *run, const struct conv_autotune *conv, int count,
@@ -69,10 +71,12 @@ static void take_first(struct run *run, const struct conv_autotune *conv, int co
 {
     int working[COUNT_OF(fixed_list)];
 
-    if (cudnn_conv_working(run, &conv->branches[0], fixed_list, count, working) == 0)
+    if (cudnn_conv_working(run, &conv->branches[0], fixed_list, count, working) == 0) {
         run_unsupported(run, "No algorithm worked!  None of %d", count);
-    for (int branch = 0; branch < BRANCHES; branch++)
+    }
+    for (int branch = 0; branch < BRANCHES; branch++) {
         ret_chosen[branch] = working[0];
+    }
 }
 
 /* A choice belongs to a GPU and a version of cuDNN. */
@@ -84,11 +88,12 @@ static void load_or_find(struct run *run, struct conv_autotune *conv, int *ret_c
 
     CUDA_TRY(cudaGetDevice(&device));
     CUDA_TRY(cudaGetDeviceProperties(&properties, device));
-    snprintf(conv->owner, sizeof(conv->owner), "%s, cuDNN %s", properties.name,
+    snprintf(conv->owner, sizeof conv->owner, "%s, cuDNN %s", properties.name,
              cudnn_version());
     choice_belongs_to(conv->owner);
-    if (choice_load(run, names, count, BRANCHES, ret_chosen))
+    if (choice_load(run, names, count, BRANCHES, ret_chosen)) {
         return;
+    }
     find_all(run, conv, CUDNN_SEARCH_ALL, ret_chosen);
     choice_store(run, names, count, BRANCHES, ret_chosen);
 }
@@ -103,16 +108,17 @@ static void choose(struct run *run, struct conv_autotune *conv, int *ret_chosen)
 {
     const char *name = run->variant->name;
 
-    if (takes_from_list(run))
+    if (takes_from_list(run)) {
         take_first(run, conv, strcmp(name, "single") == 0 ? 1 : COUNT_OF(fixed_list),
                    ret_chosen);
-    else if (strcmp(name, "cached") == 0)
+    } else if (strcmp(name, "cached") == 0) {
         load_or_find(run, conv, ret_chosen);
-    else
+    } else {
         find_all(run, conv,
                  strcmp(name, "filtered") == 0 ? CUDNN_SEARCH_DETERMINISTIC
                                                : CUDNN_SEARCH_ALL,
                  ret_chosen);
+    }
 }
 
 /* Takes the chosen algorithms, and reports them and the weakest claim: as the run's where
@@ -128,17 +134,19 @@ static void take(struct run *run, struct conv_autotune *conv, const int *chosen)
         struct cudnn_conv *cudnn = &conv->branches[branch];
 
         cudnn_conv_take(run, cudnn, chosen[branch]);
-        if (!cudnn->claim || strcmp(cudnn->claim, "deterministic") != 0)
+        if (!cudnn->claim || strcmp(cudnn->claim, "deterministic") != 0) {
             claim = cudnn->claim;
+        }
         bytes += cudnn->workspace_bytes;
-        length += snprintf(conv->names + length, sizeof(conv->names) - (size_t)length,
+        length += snprintf(conv->names + length, sizeof conv->names - (size_t)length,
                            "%s ", names[chosen[branch]] + PREFIX);
     }
-    snprintf(conv->names + length - 1, sizeof(conv->names) - (size_t)length + 1,
+    snprintf(conv->names + length - 1, sizeof conv->names - (size_t)length + 1,
              ", CUDNN_FMA_MATH, NCHW, workspaces of %zu bytes, claimed %s", bytes,
              claim ? claim : "nothing");
-    if (takes_from_list(run))
+    if (takes_from_list(run)) {
         run->claim = claim;
+    }
     run->algorithm = conv->names;
 }
 
@@ -171,7 +179,7 @@ static void branches_describe(struct run *run, struct conv_autotune *conv, float
 static void setup(struct run *run)
 {
     const struct autotune_shape *s = (const struct autotune_shape *)run->size->params;
-    struct conv_autotune *conv = (struct conv_autotune *)run_host_alloc(sizeof(*conv));
+    struct conv_autotune *conv = (struct conv_autotune *)run_host_alloc(sizeof *conv);
     int64_t x_shape[] = { s->images, s->height, s->width, s->in_channels };
     int64_t w_shape[] = { AUTOTUNE_SIDE, AUTOTUNE_SIDE, s->in_channels, s->out_channels };
     int64_t y_shape[] = { s->images, s->height, s->width, s->out_channels };

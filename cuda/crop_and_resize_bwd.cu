@@ -35,8 +35,9 @@ __device__ static void terms_find(const struct crop_and_resize_bwd *crop, int64_
 
     crop_corners_find(s, crop->boxes + 4 * box, at / s->crop, at % s->crop, offsets,
                       weights);
-    for (int corner = 0; corner < CROP_CORNERS; corner++)
+    for (int corner = 0; corner < CROP_CORNERS; corner++) {
         offsets[corner] += crop->image[box] * crop_image_elements(s);
+    }
 }
 
 /* One thread a channel of a pixel of a crop. */
@@ -50,9 +51,10 @@ __global__ static void scatter_kernel(struct crop_and_resize_bwd crop)
         float weights[CROP_CORNERS];
 
         terms_find(&crop, i / channels, offsets, weights);
-        for (int corner = 0; corner < CROP_CORNERS; corner++)
+        for (int corner = 0; corner < CROP_CORNERS; corner++) {
             atomicAdd(&crop.dimage[offsets[corner] + i % channels],
                       weights[corner] * crop.dy[i]);
+        }
     }
 }
 
@@ -119,7 +121,7 @@ static void make_inputs(struct run *run, const struct crop_shape *s,
 {
     int64_t boxes_shape[] = { s->boxes, 4 };
     int64_t dy_shape[] = { s->boxes, s->crop, s->crop, s->channels };
-    float *boxes = (float *)run_host_alloc((size_t)(4 * s->boxes) * sizeof(*boxes));
+    float *boxes = (float *)run_host_alloc((size_t)(4 * s->boxes) * sizeof *boxes);
 
     crop_boxes_fill(run, s->boxes, boxes);
     crop->boxes = run_values_f32(run, "boxes", 2, boxes_shape, boxes);
@@ -132,15 +134,15 @@ static void setup(struct run *run)
 {
     const struct crop_shape *s = (const struct crop_shape *)run->size->params;
     struct crop_and_resize_bwd *crop =
-        (struct crop_and_resize_bwd *)run_host_alloc(sizeof(*crop));
+        (struct crop_and_resize_bwd *)run_host_alloc(sizeof *crop);
     int64_t image_shape[] = { s->images, s->height, s->width, s->channels };
     size_t terms = (size_t)(point_count(s) * CROP_CORNERS);
 
     crop->shape = *s;
     make_inputs(run, s, crop);
     crop->dimage = run_output_f32(run, "dimage", 4, image_shape);
-    crop->pixels = (int32_t *)run_alloc(run, terms * sizeof(*crop->pixels));
-    crop->weights = (float *)run_alloc(run, terms * sizeof(*crop->weights));
+    crop->pixels = (int32_t *)run_alloc(run, terms * sizeof *crop->pixels);
+    crop->weights = (float *)run_alloc(run, terms * sizeof *crop->weights);
     crop->sort.rows = (int64_t)terms;
     crop->sort.destinations = s->images * s->height * s->width;
     sort_init(run, &crop->sort);

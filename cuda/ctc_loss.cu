@@ -50,8 +50,9 @@ __device__ static float log_add(float a, float b, float c)
         third = most;
         most = c;
     }
-    if (most == -INFINITY)
+    if (most == -INFINITY) {
         return most;
+    }
     return most + logf(1 + expf(second - most) + expf(third - most));
 }
 
@@ -69,10 +70,12 @@ __global__ static void softmax_kernel(struct ctc_loss ctc)
         bool inside = t < example_time(&ctc, b);
         float most = logits[0], sum = 0;
 
-        for (int64_t v = 1; v < symbols; v++)
+        for (int64_t v = 1; v < symbols; v++) {
             most = logits[v] > most ? logits[v] : most;
-        for (int64_t v = 0; v < symbols; v++)
+        }
+        for (int64_t v = 0; v < symbols; v++) {
             sum += expf(logits[v] - most);
+        }
         sum = logf(sum);
         for (int64_t v = 0; v < symbols; v++) {
             log_probs[v] = logits[v] - most - sum;
@@ -119,12 +122,13 @@ __device__ static float block_alpha(const struct ctc_loss *ctc, const struct pla
     for (int64_t t = 0; t < place->time; t++) {
         const float *before = alpha - ctc->positions;
 
-        if (place->used && t == 0)
+        if (place->used && t == 0) {
             alpha[s] = s < 2 ? *log_probs : -INFINITY;
-        else if (place->used)
+        } else if (place->used) {
             alpha[s] = log_add(before[s], s >= 1 ? before[s - 1] : -INFINITY,
                                place->skips_here ? before[s - 2] : -INFINITY) +
                        *log_probs;
+        }
         alpha += ctc->positions;
         log_probs += ctc->shape.symbols;
         __syncthreads();
@@ -153,25 +157,29 @@ __global__ static void paths_kernel(struct ctc_loss ctc, int64_t halves)
     int64_t end = (half + 1) * place.positions / halves;
     float log_probability = block_alpha(&ctc, &place);
 
-    if (s == 0 && half == 0)
+    if (s == 0 && half == 0) {
         ctc.losses[place.example] = -log_probability;
+    }
     for (int64_t t = place.time - 1; t >= 0; t--) {
         float *log_paths = place.log_paths + t * ctc.positions + s;
         float beta = s >= place.positions - 2 ? 0 : -INFINITY;
 
-        if (place.used && t < place.time - 1)
+        if (place.used && t < place.time - 1) {
             beta = beta_before(&place, onward);
+        }
         __syncthreads();
-        if (place.used)
+        if (place.used) {
             onward[s] = beta + place.log_probs[t * ctc.shape.symbols + place.symbol];
-        if (place.used && halves == 1)
+        }
+        if (place.used && halves == 1) {
             *log_paths += beta;
-        else if (s >= begin && s < end)
+        } else if (s >= begin && s < end) {
             atomicAdd(
                 &ctc.gradient[(t * ctc.shape.batch + place.example) * ctc.shape.symbols +
                               place.symbol],
                 -(ctc.upstream[place.example] *
                   expf(*log_paths + beta - log_probability)));
+        }
         __syncthreads();
     }
 }
@@ -186,11 +194,13 @@ __global__ static void rows_kernel(struct ctc_loss ctc)
         const int32_t *labels = ctc.labels + b * ctc.shape.labels;
         float *gradient = ctc.gradient + i * ctc.shape.symbols;
 
-        if (t >= example_time(&ctc, b))
+        if (t >= example_time(&ctc, b)) {
             continue;
-        for (int64_t s = 0; s < example_positions(&ctc, b); s++)
+        }
+        for (int64_t s = 0; s < example_positions(&ctc, b); s++) {
             gradient[ctc_symbol_at(labels, s)] -=
                 ctc.upstream[b] * expf(log_paths[s] + ctc.losses[b]);
+        }
     }
 }
 
@@ -201,8 +211,9 @@ static double losses_sum(const struct ctc_loss *ctc)
     CUDA_TRY(cudaMemcpy(ctc->host_losses, ctc->losses,
                         (size_t)ctc->shape.batch * sizeof(float),
                         cudaMemcpyDeviceToHost));
-    for (int64_t b = 0; b < ctc->shape.batch; b++)
+    for (int64_t b = 0; b < ctc->shape.batch; b++) {
         sum += ctc->host_losses[b];
+    }
     return sum;
 }
 
@@ -287,8 +298,9 @@ static void cudnn_labels(struct run *run, struct ctc_loss *ctc)
     for (int64_t b = 0; b < shape->batch; b++) {
         label_lengths[b] = (int)shape->labels - label_lengths[b];
         time_lengths[b] = (int)shape->time - time_lengths[b];
-        for (int64_t i = 0; i < label_lengths[b]; i++)
+        for (int64_t i = 0; i < label_lengths[b]; i++) {
             labels[count++] = rows[b * shape->labels + i] + 1;
+        }
     }
     free(rows);
     task->labels = task->v8 ? device_copy(run, labels, count) : labels;
@@ -313,8 +325,9 @@ static void cudnn_setup(struct run *run, struct ctc_loss *ctc)
     struct cudnn_ctc_task *task = &ctc->cudnn;
     const struct cudnn_kind *kind = cudnn_kinds;
 
-    while (strcmp(kind->variant, run->variant->name) != 0)
+    while (strcmp(kind->variant, run->variant->name) != 0) {
         kind++;
+    }
     task->time = (int)ctc->shape.time;
     task->batch = (int)ctc->shape.batch;
     task->symbols = (int)ctc->shape.symbols;
@@ -338,7 +351,7 @@ static const int32_t *index_input(struct run *run, const char *name, int rank,
 static void setup(struct run *run)
 {
     const struct ctc_shape *shape = (const struct ctc_shape *)run->size->params;
-    struct ctc_loss *ctc = (struct ctc_loss *)run_host_alloc(sizeof(*ctc));
+    struct ctc_loss *ctc = (struct ctc_loss *)run_host_alloc(sizeof *ctc);
     int64_t logits_shape[] = { shape->time, shape->batch, shape->symbols };
     int64_t labels_shape[] = { shape->batch, shape->labels };
     const int64_t *batch = &shape->batch;

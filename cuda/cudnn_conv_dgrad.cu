@@ -12,17 +12,19 @@ __device__ static float part_sum(const struct conv_layer *layer, int64_t to, int
     float sum = 0;
 
     for (int64_t k = part * s->out_channels / LAYER_PARTS;
-         k < (part + 1) * s->out_channels / LAYER_PARTS; k++)
+         k < (part + 1) * s->out_channels / LAYER_PARTS; k++) {
         for (int64_t tap = 0; tap < LAYER_TAPS; tap++) {
             int64_t row = h - tap / LAYER_SIDE + 1, column = w - tap % LAYER_SIDE + 1;
 
-            if (layer_inside(s, row, column))
+            if (layer_inside(s, row, column)) {
                 sum += layer_value(layer->dtype, layer->first,
                                    (k * s->in_channels + c) * LAYER_TAPS + tap) *
                        layer_value(layer->dtype, layer->second,
                                    (n * s->out_channels + k) * pixels + row * s->width +
                                        column);
+            }
         }
+    }
     return sum;
 }
 

@@ -13,17 +13,19 @@ __device__ static float part_sum(const struct conv_layer *layer, int64_t to, int
     float sum = 0;
 
     for (int64_t c = part * s->in_channels / LAYER_PARTS;
-         c < (part + 1) * s->in_channels / LAYER_PARTS; c++)
+         c < (part + 1) * s->in_channels / LAYER_PARTS; c++) {
         for (int64_t tap = 0; tap < LAYER_TAPS; tap++) {
             int64_t row = h + tap / LAYER_SIDE - 1, column = w + tap % LAYER_SIDE - 1;
 
-            if (layer_inside(s, row, column))
+            if (layer_inside(s, row, column)) {
                 sum += layer_value(layer->dtype, layer->first,
                                    (n * s->in_channels + c) * pixels + row * s->width +
                                        column) *
                        layer_value(layer->dtype, layer->second,
                                    (k * s->in_channels + c) * LAYER_TAPS + tap);
+            }
         }
+    }
     return sum;
 }
 

@@ -11,18 +11,20 @@ __device__ static float part_sum(const struct conv_layer *layer, int64_t to, int
     float sum = 0;
 
     for (int64_t n = part * s->images / LAYER_PARTS;
-         n < (part + 1) * s->images / LAYER_PARTS; n++)
+         n < (part + 1) * s->images / LAYER_PARTS; n++) {
         for (int64_t pixel = 0; pixel < pixels; pixel++) {
             int64_t row = pixel / s->width + tap / LAYER_SIDE - 1;
             int64_t column = pixel % s->width + tap % LAYER_SIDE - 1;
 
-            if (layer_inside(s, row, column))
+            if (layer_inside(s, row, column)) {
                 sum += layer_value(layer->dtype, layer->first,
                                    (n * s->in_channels + c) * pixels + row * s->width +
                                        column) *
                        layer_value(layer->dtype, layer->second,
                                    (n * s->out_channels + k) * pixels + pixel);
+            }
         }
+    }
     return sum;
 }
 

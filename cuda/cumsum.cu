@@ -24,16 +24,18 @@ struct tile {
 __device__ static void tile_read(struct tile *tile, const float *x, int64_t lane)
 {
     __syncwarp();
-    for (int block = 0; block < CUMSUM_TASK_BLOCKS; block++)
+    for (int block = 0; block < CUMSUM_TASK_BLOCKS; block++) {
         tile->elements[block][lane] = x[block * CUMSUM_BLOCK + lane];
+    }
     __syncwarp();
 }
 
 __device__ static void tile_write(const struct tile *tile, float *sums, int64_t lane)
 {
     __syncwarp();
-    for (int block = 0; block < CUMSUM_TASK_BLOCKS; block++)
+    for (int block = 0; block < CUMSUM_TASK_BLOCKS; block++) {
         sums[block * CUMSUM_BLOCK + lane] = tile->elements[block][lane];
+    }
 }
 
 /* The sum of the lane's block, of the 32 that begin at X. */
@@ -43,8 +45,9 @@ __device__ static float block_sum(struct tile *tile, const float *x, int64_t lan
 
     for (int64_t at = 0; at < CUMSUM_BLOCK; at += TILE) {
         tile_read(tile, x + at, lane);
-        for (int i = 0; i < TILE; i++)
+        for (int i = 0; i < TILE; i++) {
             sum = at + i ? sum + tile->elements[lane][i] : tile->elements[lane][i];
+        }
     }
     return sum;
 }
@@ -141,16 +144,20 @@ __global__ static void prefix_kernel(struct cumsum cumsum)
     for (int64_t begin = 0; begin < cumsum.blocks; begin += READ_AHEAD) {
         int64_t count = cumsum.blocks - begin;
 
-        if (count > READ_AHEAD)
+        if (count > READ_AHEAD) {
             count = READ_AHEAD;
-        for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+        }
+        for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
             ahead[i] = cumsum.aggregates[begin + i];
+        }
         __syncthreads();
-        for (int64_t i = 0; i < count && threadIdx.x == 0; i++)
+        for (int64_t i = 0; i < count && threadIdx.x == 0; i++) {
             ahead[i] = sum += ahead[i];
+        }
         __syncthreads();
-        for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+        for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
             cumsum.prefixes[begin + i] = ahead[i];
+        }
     }
 }
 

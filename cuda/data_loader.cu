@@ -39,17 +39,19 @@ __device__ static void parameter_draw(const struct data_loader *loader, enum sou
 {
     int32_t *to = &loader->parameters[item * LOADER_PARAMETERS + parameter];
 
-    if (threadIdx.x > 0)
+    if (threadIdx.x > 0) {
         return;
-    if (from == SHARED)
+    }
+    if (from == SHARED) {
         *to = loader_number(atomicAdd(loader->state, LOADER_INCREMENT) + LOADER_INCREMENT,
                             parameter);
-    else if (from == ITEM)
+    } else if (from == ITEM) {
         *to =
             loader_number(loader_state_of_item(loader->seed, item, parameter), parameter);
-    else if (from == SHARD)
+    } else if (from == SHARD) {
         *to = loader_number(loader_state_of_shard(loader->seed, item, parameter),
                             parameter);
+    }
     *ret_drawn = *to;
 }
 
@@ -61,8 +63,9 @@ __device__ static void channel_decode(const float *coefficients, struct desk *de
         const float *from = coefficients + i / LOADER_BLOCK * LOADER_BLOCK;
         float sum = 0;
 
-        for (int v = 0; v < LOADER_BLOCK; v++)
+        for (int v = 0; v < LOADER_BLOCK; v++) {
             sum += from[v] * desk->basis[v * LOADER_BLOCK + i % LOADER_BLOCK];
+        }
         desk->half[i] = sum;
     }
     __syncthreads();
@@ -72,9 +75,10 @@ __device__ static void channel_decode(const float *coefficients, struct desk *de
         int column = block % LOADER_BLOCKS * LOADER_BLOCK + x;
         float sum = 0;
 
-        for (int u = 0; u < LOADER_BLOCK; u++)
+        for (int u = 0; u < LOADER_BLOCK; u++) {
             sum += desk->basis[u * LOADER_BLOCK + y] *
                    desk->half[block * AREA + u * LOADER_BLOCK + x];
+        }
         decoded[row * LOADER_SIDE + column] = sum;
     }
     __syncthreads();
@@ -108,11 +112,13 @@ __global__ static void load_kernel(struct data_loader loader, enum source from)
 {
     __shared__ struct desk desk;
 
-    for (int i = (int)threadIdx.x; i < AREA; i += THREADS)
+    for (int i = (int)threadIdx.x; i < AREA; i += THREADS) {
         desk.basis[i] = loader.basis[i];
+    }
     __syncthreads();
-    for (int64_t item = blockIdx.x; item < loader.items; item += gridDim.x)
+    for (int64_t item = blockIdx.x; item < loader.items; item += gridDim.x) {
         item_load(&loader, from, item, &desk);
+    }
 }
 
 static void items_load(const struct data_loader *loader, enum source from, int64_t blocks)
@@ -162,19 +168,21 @@ static void compute_drawn_serially(struct run *run)
     int64_t count = loader->items * LOADER_PARAMETERS;
     static int32_t *drawn;
 
-    if (!drawn)
-        drawn = (int32_t *)run_host_alloc((size_t)count * sizeof(*drawn));
-    for (int64_t i = 0; i < count; i++)
+    if (!drawn) {
+        drawn = (int32_t *)run_host_alloc((size_t)count * sizeof *drawn);
+    }
+    for (int64_t i = 0; i < count; i++) {
         drawn[i] =
             loader_number(loader_state_at(loader->seed, i), (int)(i % LOADER_PARAMETERS));
-    CUDA_TRY(cudaMemcpyAsync(loader->parameters, drawn, (size_t)count * sizeof(*drawn),
+    }
+    CUDA_TRY(cudaMemcpyAsync(loader->parameters, drawn, (size_t)count * sizeof *drawn,
                              cudaMemcpyHostToDevice));
     items_load(loader, DRAWN, loader->items);
 }
 
 static void setup(struct run *run)
 {
-    struct data_loader *loader = (struct data_loader *)run_host_alloc(sizeof(*loader));
+    struct data_loader *loader = (struct data_loader *)run_host_alloc(sizeof *loader);
     int64_t items = *(const int64_t *)run->size->params, one = 1;
     int64_t coefficients[] = { items,         LOADER_CHANNELS, LOADER_BLOCKS,
                                LOADER_BLOCKS, LOADER_BLOCK,    LOADER_BLOCK };
@@ -191,11 +199,11 @@ static void setup(struct run *run)
                      INT64_C(1) << 40)
                ->data;
     CUDA_TRY(
-        cudaMemcpy(&loader->seed, seed, sizeof(loader->seed), cudaMemcpyDeviceToHost));
+        cudaMemcpy(&loader->seed, seed, sizeof loader->seed, cudaMemcpyDeviceToHost));
     loader->images = run_output_f32(run, "images", 4, images);
     loader->parameters =
         (int32_t *)run_output(run, "parameters", DTYPE_INT32, 2, parameters)->data;
-    loader->state = (unsigned long long *)run_alloc(run, sizeof(*loader->state));
+    loader->state = (unsigned long long *)run_alloc(run, sizeof *loader->state);
     run->state = loader;
 }
 

@@ -28,8 +28,9 @@ __device__ static void elements_count(const struct summary *summary, int64_t i,
                      i / SUMMARY_TASK_BLOCKS * task % summary->shape.elements +
                      i % SUMMARY_TASK_BLOCKS;
 
-    for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+    for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
         counts[kind] = 0;
+    }
     for (int n = 0; n < SUMMARY_BLOCK; n++) {
         float value = x[(int64_t)n * SUMMARY_TASK_BLOCKS];
 
@@ -49,8 +50,9 @@ __global__ static void float_kernel(struct summary summary, int64_t threads)
         int32_t counts[SUMMARY_KINDS];
 
         elements_count(&summary, i, counts);
-        for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+        for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
             atomicAdd(&summary.counts[kind], (float)counts[kind]);
+        }
     }
 }
 
@@ -69,8 +71,9 @@ __global__ static void whole_kernel(struct summary summary, int64_t threads)
         int32_t counts[SUMMARY_KINDS];
 
         elements_count(&summary, i, counts);
-        for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+        for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
             atomicAdd(&summary.whole[kind], (unsigned long long)counts[kind]);
+        }
     }
 }
 
@@ -84,7 +87,7 @@ static void compute_ordered(struct run *run)
 {
     const struct summary *summary = (const struct summary *)run->state;
 
-    CUDA_TRY(cudaMemsetAsync(summary->whole, 0, SUMMARY_KINDS * sizeof(*summary->whole)));
+    CUDA_TRY(cudaMemsetAsync(summary->whole, 0, SUMMARY_KINDS * sizeof *summary->whole));
     LAUNCH_ITEMS(whole_kernel, thread_count(summary), *summary, thread_count(summary));
     LAUNCH(whole_round_kernel, 1, SUMMARY_KINDS, 0, 0, *summary);
 }
@@ -96,8 +99,9 @@ __global__ static void wide_kernel(struct summary summary, int64_t threads)
         int32_t counts[SUMMARY_KINDS];
 
         elements_count(&summary, i, counts);
-        for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+        for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
             atomicAdd(&summary.wide[kind], (double)counts[kind]);
+        }
     }
 }
 
@@ -111,7 +115,7 @@ static void compute_float64(struct run *run)
 {
     const struct summary *summary = (const struct summary *)run->state;
 
-    CUDA_TRY(cudaMemsetAsync(summary->wide, 0, SUMMARY_KINDS * sizeof(*summary->wide)));
+    CUDA_TRY(cudaMemsetAsync(summary->wide, 0, SUMMARY_KINDS * sizeof *summary->wide));
     LAUNCH_ITEMS(wide_kernel, thread_count(summary), *summary, thread_count(summary));
     LAUNCH(wide_round_kernel, 1, SUMMARY_KINDS, 0, 0, *summary);
 }
@@ -121,12 +125,13 @@ static const float *make_x(struct run *run, const struct summary_shape *shape)
 {
     uint64_t kinds = philox_stream(run->seed, run->workload->name, "kinds");
     uint64_t values = philox_stream(run->seed, run->workload->name, "x");
-    float *x = (float *)run_host_alloc((size_t)shape->elements * sizeof(*x));
+    float *x = (float *)run_host_alloc((size_t)shape->elements * sizeof *x);
     const float *input;
 
 #pragma omp parallel for
-    for (int64_t i = 0; i < shape->elements; i++)
+    for (int64_t i = 0; i < shape->elements; i++) {
         x[i] = summary_element(run, kinds, values, (uint64_t)i);
+    }
     input = run_values_f32(run, "x", 1, &shape->elements, x);
     free(x);
     return input;
@@ -135,15 +140,15 @@ static const float *make_x(struct run *run, const struct summary_shape *shape)
 static void setup(struct run *run)
 {
     const struct summary_shape *shape = (const struct summary_shape *)run->size->params;
-    struct summary *summary = (struct summary *)run_host_alloc(sizeof(*summary));
+    struct summary *summary = (struct summary *)run_host_alloc(sizeof *summary);
     int64_t kinds = SUMMARY_KINDS;
 
     summary->shape = *shape;
     summary->x = make_x(run, shape);
     summary->counts = run_output_f32(run, "counts", 1, &kinds);
     summary->whole =
-        (unsigned long long *)run_alloc(run, SUMMARY_KINDS * sizeof(*summary->whole));
-    summary->wide = (double *)run_alloc(run, SUMMARY_KINDS * sizeof(*summary->wide));
+        (unsigned long long *)run_alloc(run, SUMMARY_KINDS * sizeof *summary->whole);
+    summary->wide = (double *)run_alloc(run, SUMMARY_KINDS * sizeof *summary->wide);
     run->state = summary;
 }
 

@@ -101,7 +101,7 @@ static void compute_counter(struct run *run)
 static void setup(struct run *run)
 {
     const struct dropout_shape *shape = (const struct dropout_shape *)run->size->params;
-    struct dropout *dropout = (struct dropout *)run_host_alloc(sizeof(*dropout));
+    struct dropout *dropout = (struct dropout *)run_host_alloc(sizeof *dropout);
     int64_t y_shape[] = { DROPOUT_STEPS, shape->elements };
     const int64_t *elements = &shape->elements;
 
@@ -110,11 +110,12 @@ static void setup(struct run *run)
     dropout->x = run_input_f32(run, "x", 1, elements, FILL_UNIFORM);
     dropout->residual = run_input_f32(run, "residual", 1, elements, FILL_UNIFORM);
     dropout->y = run_output_f32(run, "y", 2, y_shape);
-    dropout->state = (unsigned long long *)run_alloc(run, sizeof(*dropout->state));
+    dropout->state = (unsigned long long *)run_alloc(run, sizeof *dropout->state);
     dropout->seed = philox_stream(run->seed, run->workload->name, "seed");
     if (getrandom(&dropout->process_seed, sizeof(dropout->process_seed), 0) !=
-        sizeof(dropout->process_seed))
+        sizeof(dropout->process_seed)) {
         run_infra(run, "the kernel gave no seed for the generator");
+    }
     run->state = dropout;
 }
 

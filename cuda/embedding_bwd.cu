@@ -10,12 +10,12 @@ static void setup(struct run *run)
 {
     const struct embedding_shape *shape =
         (const struct embedding_shape *)run->size->params;
-    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof(*scatter));
+    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof *scatter);
     int64_t ids_shape[] = { shape->bags, shape->length };
     int64_t dy_shape[] = { shape->bags, shape->width };
     int64_t table_shape[] = { shape->entries, shape->width };
     int32_t *ids =
-        (int32_t *)run_host_alloc((size_t)(shape->bags * shape->length) * sizeof(*ids));
+        (int32_t *)run_host_alloc((size_t)(shape->bags * shape->length) * sizeof *ids);
 
     embedding_ids_fill(run, shape, ids);
     scatter->rows = shape->bags * shape->length;

@@ -32,7 +32,7 @@ static void compute_one_hot(struct run *run)
 static void setup(struct run *run)
 {
     const struct gather_shape *shape = (const struct gather_shape *)run->size->params;
-    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof(*scatter));
+    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof *scatter);
     int64_t dy_shape[] = { shape->rows, shape->width };
     int64_t params_shape[] = { shape->entries, shape->width };
 

@@ -91,9 +91,10 @@ static void compute_gate_none(struct run *run)
     const struct gating *gating = (const struct gating *)run->state;
 
     initial_copy(gating);
-    for (int step = 0; step < GATING_STEPS; step++)
+    for (int step = 0; step < GATING_STEPS; step++) {
         LAUNCH(none_kernel, (unsigned)(2 * gating->operations), GATING_WIDTH, 0, 0,
                *gating);
+    }
 }
 
 static void compute_gate_op(struct run *run)
@@ -101,8 +102,9 @@ static void compute_gate_op(struct run *run)
     const struct gating *gating = (const struct gating *)run->state;
 
     initial_copy(gating);
-    for (int step = 0; step < GATING_STEPS; step++)
+    for (int step = 0; step < GATING_STEPS; step++) {
         LAUNCH(op_kernel, (unsigned)gating->operations, GATING_WIDTH, 0, 0, *gating);
+    }
 }
 
 static void compute_gate_graph(struct run *run)

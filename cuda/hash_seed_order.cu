@@ -42,8 +42,9 @@ __global__ static void insert_kernel(struct hash_seed_order hash, uint64_t seed)
         for (;; slot++) {
             int32_t there = atomicMin(&hash.table[slot % (uint64_t)hash.slots], own);
 
-            if (there == FREE)
+            if (there == FREE) {
                 break;
+            }
             own = there > own ? there : own;
         }
     }
@@ -61,8 +62,9 @@ __global__ static void order_kernel(struct hash_seed_order hash)
 {
     KERNEL_FOR(slot, hash.slots)
     {
-        if (hash.table[slot] != FREE)
+        if (hash.table[slot] != FREE) {
             hash.order[hash.places.values[slot]] = hash.table[slot];
+        }
     }
 }
 
@@ -120,17 +122,18 @@ static void compute_sorted(struct run *run)
     const struct hash_seed_order *hash = (const struct hash_seed_order *)run->state;
 
     table_walk(hash, hash->seed);
-    for (int64_t length = 2; length <= hash->shape.keys; length *= 2)
-        for (int64_t distance = length / 2; distance > 0; distance /= 2)
+    for (int64_t length = 2; length <= hash->shape.keys; length *= 2) {
+        for (int64_t distance = length / 2; distance > 0; distance /= 2) {
             LAUNCH_ITEMS(exchange_kernel, hash->shape.keys / 2, *hash, length, distance);
+        }
+    }
     column_sum_add(&hash->sum);
 }
 
 static void setup(struct run *run)
 {
     const struct table_shape *shape = (const struct table_shape *)run->size->params;
-    struct hash_seed_order *hash =
-        (struct hash_seed_order *)run_host_alloc(sizeof(*hash));
+    struct hash_seed_order *hash = (struct hash_seed_order *)run_host_alloc(sizeof *hash);
     int64_t values_shape[] = { shape->keys, shape->width };
 
     hash->shape = *shape;
@@ -148,8 +151,9 @@ static void setup(struct run *run)
     hash->places.count = hash->slots;
     hash->places.values = run_alloc_i32(run, hash->slots);
     scan_init(run, &hash->places);
-    if (getrandom(&hash->seed, sizeof(hash->seed), 0) != sizeof(hash->seed))
+    if (getrandom(&hash->seed, sizeof hash->seed, 0) != sizeof hash->seed) {
         run_infra(run, "the kernel gave no seed for the hash function");
+    }
     run->state = hash;
 }
 

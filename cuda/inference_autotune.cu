@@ -6,8 +6,9 @@ static void setup(struct run *run)
 {
     struct network *network = network_setup(run);
 
-    if (run->variant->control)
+    if (run->variant->control) {
         network_choose_by_time(network);
+    }
     network_take(run);
 }
 

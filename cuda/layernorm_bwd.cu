@@ -39,7 +39,7 @@ __global__ static void mean_kernel(struct layernorm_bwd layer)
     for (int64_t begin = 0; begin < layer.channels; begin += TILE) {
         int64_t c = begin + threadIdx.x;
 
-        for (int64_t line = threadIdx.y; line < TILE; line += TILE_LINES)
+        for (int64_t line = threadIdx.y; line < TILE; line += TILE_LINES) {
             if (first + line < layer.rows && c < layer.channels) {
                 int64_t row = first + line;
 
@@ -47,6 +47,7 @@ __global__ static void mean_kernel(struct layernorm_bwd layer)
                 product[line][threadIdx.x] =
                     g[line][threadIdx.x] * xhat_at(&layer, row, c);
             }
+        }
         __syncthreads();
         for (int64_t i = 0; has_row && i < TILE && begin + i < layer.channels; i++) {
             sum += g[threadIdx.x][i];
@@ -149,12 +150,14 @@ __global__ static void join_kernel(struct layernorm_bwd layer)
 
     tree_sum_in_block(layer.parts + i, LAYER_SLOTS, stride,
                       has_tree ? threadIdx.y : (int64_t)LAYER_SLOTS, JOIN_SIDE);
-    if (!has_tree || threadIdx.y != 0)
+    if (!has_tree || threadIdx.y != 0) {
         return;
-    if (i < layer.channels)
+    }
+    if (i < layer.channels) {
         layer.doffset[i] = layer.parts[i];
-    else
+    } else {
         layer.dgain[i - layer.channels] = layer.parts[i];
+    }
 }
 
 static void compute_ordered(struct run *run)
@@ -195,7 +198,7 @@ static void make_statistics(struct run *run, struct layernorm_bwd *layer)
 static void setup(struct run *run)
 {
     const struct layer_shape *s = (const struct layer_shape *)run->size->params;
-    struct layernorm_bwd *layer = (struct layernorm_bwd *)run_host_alloc(sizeof(*layer));
+    struct layernorm_bwd *layer = (struct layernorm_bwd *)run_host_alloc(sizeof *layer);
     int64_t shape[] = { s->rows, s->channels };
 
     layer->rows = s->rows;
@@ -203,8 +206,9 @@ static void setup(struct run *run)
     layer->x = run_input_f32(run, "x", 2, shape, FILL_UNIFORM);
     layer->dy = run_input_f32(run, "dy", 2, shape, FILL_WIDE);
     layer->gain = run_input_f32(run, "gain", 1, &shape[1], FILL_UNIFORM);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         layer->means[i] = run_alloc_f32(run, s->rows);
+    }
     make_statistics(run, layer);
     layer->dgain = run_output_f32(run, "dgain", 1, &shape[1]);
     layer->doffset = run_output_f32(run, "doffset", 1, &shape[1]);

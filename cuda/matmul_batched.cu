@@ -74,9 +74,11 @@ __global__ static void split_kernel(struct matmul_batched matmul, bool atomicall
     for (int64_t k = first; k < end; k += TILE) {
         tiles_read(&matmul, task / MATMUL_SPLIT, row, column, k, end, a, b);
         __syncthreads();
-        for (int64_t step = 0; step < TILE && k + step < end; step++)
-            for (int i = 0; i < OWNED; i++)
+        for (int64_t step = 0; step < TILE && k + step < end; step++) {
+            for (int i = 0; i < OWNED; i++) {
                 sums[i] += a[threadIdx.y + i * LINES][step] * b[step][threadIdx.x];
+            }
+        }
         __syncthreads();
     }
     row += threadIdx.y;
@@ -84,12 +86,14 @@ __global__ static void split_kernel(struct matmul_batched matmul, bool atomicall
     for (int i = 0; i < OWNED; i++, row += LINES) {
         int64_t at = row * s->columns + column, elements = s->rows * s->columns;
 
-        if (row >= s->rows || column >= s->columns)
+        if (row >= s->rows || column >= s->columns) {
             continue;
-        if (atomically)
+        }
+        if (atomically) {
             atomicAdd(&matmul.c[task / MATMUL_SPLIT * elements + at], sums[i]);
-        else
+        } else {
             matmul.parts[task * elements + at] = sums[i];
+        }
     }
 }
 
@@ -149,8 +153,9 @@ static void streams_make(struct run *run, struct cublas_products *products,
     products->workspace_bytes = way->workspaces ? WORKSPACE : 0;
     for (int i = 0; i < STREAMS; i++) {
         CUDA_TRY(cudaStreamCreate(&products->streams[i]));
-        if (way->workspaces)
+        if (way->workspaces) {
             products->workspaces[i] = run_alloc(run, WORKSPACE);
+        }
     }
 }
 
@@ -159,8 +164,9 @@ static void cublas_prepare(struct run *run, struct matmul_batched *matmul)
     struct cublas_products *products = &matmul->products;
 
     for (int i = 0; i < COUNT_OF(ways); i++) {
-        if (strcmp(ways[i].variant, run->variant->name) != 0)
+        if (strcmp(ways[i].variant, run->variant->name) != 0) {
             continue;
+        }
         products->count = (int)matmul->shape.batch;
         products->rows = (int)matmul->shape.rows;
         products->inner = (int)matmul->shape.inner;
@@ -171,10 +177,12 @@ static void cublas_prepare(struct run *run, struct matmul_batched *matmul)
         products->config = ways[i].config;
         products->atomics = ways[i].atomics;
         products->tf32 = ways[i].tf32;
-        if (products->tf32)
+        if (products->tf32) {
             tf32_need_device(run);
-        if (ways[i].streams)
+        }
+        if (ways[i].streams) {
             streams_make(run, products, &ways[i]);
+        }
         cublas_products_prepare(run, products);
     }
 }
@@ -183,7 +191,7 @@ static void setup(struct run *run)
 {
     const struct matmul_shape *s = (const struct matmul_shape *)run->size->params;
     struct matmul_batched *matmul =
-        (struct matmul_batched *)run_host_alloc(sizeof(*matmul));
+        (struct matmul_batched *)run_host_alloc(sizeof *matmul);
     int64_t a_shape[] = { s->batch, s->rows, s->inner };
     int64_t b_shape[] = { s->batch, s->inner, s->columns };
     int64_t c_shape[] = { s->batch, s->rows, s->columns };
@@ -193,9 +201,10 @@ static void setup(struct run *run)
     matmul->a = run_input_f32(run, "a", 3, a_shape, FILL_UNIFORM);
     matmul->b = run_input_f32(run, "b", 3, b_shape, FILL_WIDE);
     matmul->c = run_output_f32(run, "c", 3, c_shape);
-    if (run->variant->compute == compute_ordered)
+    if (run->variant->compute == compute_ordered) {
         matmul->parts =
             run_alloc_f32(run, s->batch * MATMUL_SPLIT * s->rows * s->columns);
+    }
     cublas_prepare(run, matmul);
     run->state = matmul;
 }

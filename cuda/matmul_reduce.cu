@@ -34,12 +34,15 @@ __global__ static void gradient_kernel(struct matmul_reduce layer, int64_t rows)
             const float *x1 = layer.x1 + n * s->inputs + first;
             float dy = layer.dy[n * s->outputs + k];
 
-            for (int row = 0; row < OWNED; row++)
+            for (int row = 0; row < OWNED; row++) {
                 sums[row] += x1[row] * dy;
+            }
         }
-        for (int row = 0; row < OWNED; row++)
-            if (first + row < rows)
+        for (int row = 0; row < OWNED; row++) {
+            if (first + row < rows) {
                 layer.dw1[(first + row) * s->outputs + k] = sums[row];
+            }
+        }
     }
 }
 
@@ -60,11 +63,13 @@ __global__ static void sums_atomic_kernel(struct matmul_reduce layer, int64_t ta
         float sum = 0;
 
         for (int64_t c = begin + lane; c < begin + TASK_COLUMNS && c < s->columns;
-             c += WARP_LANES)
+             c += WARP_LANES) {
             sum += layer.a[row * s->columns + c];
+        }
         sum = warp_sum(sum);
-        if (lane == 0)
+        if (lane == 0) {
             atomicAdd(&layer.sums[row], sum);
+        }
     }
 }
 
@@ -77,8 +82,9 @@ __global__ static void bias_atomic_kernel(struct matmul_reduce layer, int64_t ta
         int64_t k = i % s->outputs, begin = i / s->outputs * TASK_EXAMPLES;
         float sum = 0;
 
-        for (int64_t n = begin; n < begin + TASK_EXAMPLES && n < s->examples; n++)
+        for (int64_t n = begin; n < begin + TASK_EXAMPLES && n < s->examples; n++) {
             sum += layer.dy[n * s->outputs + k];
+        }
         atomicAdd(&layer.dw1[(s->inputs - 1) * s->outputs + k], sum);
     }
 }
@@ -110,17 +116,21 @@ __global__ static void sums_kernel(struct matmul_reduce layer)
     float sum = 0;
 
     for (int64_t begin = 0; begin < s->columns; begin += TILE_COLUMNS) {
-        for (int64_t i = threadIdx.x; i < TILE_COLUMNS; i += WARP_LANES)
-            if (row < s->rows && begin + i < s->columns)
+        for (int64_t i = threadIdx.x; i < TILE_COLUMNS; i += WARP_LANES) {
+            if (row < s->rows && begin + i < s->columns) {
                 products[threadIdx.y][i] =
                     layer.a[row * s->columns + begin + i] * layer.ones[begin + i];
+            }
+        }
         __syncthreads();
-        for (int64_t i = 0; has_row && i < TILE_COLUMNS && begin + i < s->columns; i++)
+        for (int64_t i = 0; has_row && i < TILE_COLUMNS && begin + i < s->columns; i++) {
             sum += products[threadIdx.x][i];
+        }
         __syncthreads();
     }
-    if (has_row)
+    if (has_row) {
         layer.sums[own] = sum;
+    }
 }
 
 static void compute_matmul(struct run *run)
@@ -143,7 +153,7 @@ __global__ static void ones_kernel(float *ones, int64_t count)
 static const float *make_x1(struct run *run, const struct reduce_layer_shape *s)
 {
     int64_t shape[] = { s->examples, s->inputs };
-    float *x1 = (float *)run_host_alloc((size_t)(s->examples * s->inputs) * sizeof(*x1));
+    float *x1 = (float *)run_host_alloc((size_t)(s->examples * s->inputs) * sizeof *x1);
     const float *input;
 
     reduce_x1_fill(run, s, x1);
@@ -156,7 +166,7 @@ static void setup(struct run *run)
 {
     const struct reduce_layer_shape *s =
         (const struct reduce_layer_shape *)run->size->params;
-    struct matmul_reduce *layer = (struct matmul_reduce *)run_host_alloc(sizeof(*layer));
+    struct matmul_reduce *layer = (struct matmul_reduce *)run_host_alloc(sizeof *layer);
     int64_t a_shape[] = { s->rows, s->columns };
     int64_t dy_shape[] = { s->examples, s->outputs };
     int64_t dw1_shape[] = { s->inputs, s->outputs };

@@ -43,8 +43,9 @@ __device__ static int64_t tap_element(const struct pool_shape *shape, struct pla
 {
     int64_t pixel = pool_tap_pixel(shape, place.row, place.column, tap);
 
-    if (pixel < 0)
+    if (pixel < 0) {
         return -1;
+    }
     return (place.image * shape->height * shape->width + pixel) * shape->channels +
            place.channel;
 }
@@ -106,9 +107,10 @@ __global__ static void gather_kernel(struct maxpool_bwd pool)
         for (int32_t tap = 0; tap < POOL_WINDOW; tap++) {
             int64_t window = tap_element(&pool.shape, place, tap);
 
-            if (window >= 0)
+            if (window >= 0) {
                 sum += pool.winners[window] == POOL_WINDOW - 1 - tap ? pool.dy[window]
                                                                      : 0.0f;
+            }
         }
         pool.dx[pixel] = sum;
     }
@@ -156,18 +158,19 @@ static void cudnn_setup(struct run *run, struct maxpool_bwd *pool)
 static void setup(struct run *run)
 {
     const struct pool_shape *shape = (const struct pool_shape *)run->size->params;
-    struct maxpool_bwd *pool = (struct maxpool_bwd *)run_host_alloc(sizeof(*pool));
+    struct maxpool_bwd *pool = (struct maxpool_bwd *)run_host_alloc(sizeof *pool);
     int64_t extents[] = { shape->images, shape->height, shape->width, shape->channels };
 
     pool->shape = *shape;
     pool->x = run_input_f32(run, "x", 4, extents, FILL_UNIFORM);
     pool->dy = run_input_f32(run, "dy", 4, extents, FILL_WIDE);
     pool->dx = run_output_f32(run, "dx", 4, extents);
-    if (run->variant->unsupported)
+    if (run->variant->unsupported) {
         cudnn_setup(run, pool);
-    else
+    } else {
         pool->winners = (int32_t *)run_alloc(run, (size_t)element_count(shape) *
-                                                      sizeof(*pool->winners));
+                                                      sizeof *pool->winners);
+    }
     run->state = pool;
 }
 

@@ -27,11 +27,13 @@ __global__ static void atomic_kernel(struct reduce_sum reduce, int64_t warps)
         float sum = 0;
 
         for (int64_t c = begin + lane; c < begin + WARP_COLUMNS && c < reduce.columns;
-             c += WARP_LANES)
+             c += WARP_LANES) {
             sum += reduce.x[row * reduce.columns + c];
+        }
         sum = warp_sum(sum);
-        if (lane == 0)
+        if (lane == 0) {
             atomicAdd(&reduce.sum[row], sum);
+        }
     }
 }
 
@@ -58,13 +60,16 @@ __global__ static void block_kernel(struct reduce_sum reduce)
         const float *x = reduce.x + task / reduce.blocks * reduce.columns;
         float sum = 0;
 
-        if (end > reduce.columns)
+        if (end > reduce.columns) {
             end = reduce.columns;
-        for (int64_t c = begin + lane; task < tasks && c < end; c += REDUCE_LANES)
+        }
+        for (int64_t c = begin + lane; task < tasks && c < end; c += REDUCE_LANES) {
             sum += x[c];
+        }
         sum = tree_sum_in_warp(sum, REDUCE_LANES);
-        if (task < tasks && lane == 0)
+        if (task < tasks && lane == 0) {
             reduce.parts[task] = sum;
+        }
     }
 }
 
@@ -74,8 +79,9 @@ __global__ static void join_kernel(struct reduce_sum reduce)
     float *parts = reduce.parts + blockIdx.x * reduce.blocks;
 
     tree_sum_in_block(parts, reduce.blocks, 1, threadIdx.x, blockDim.x);
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         reduce.sum[blockIdx.x] = parts[0];
+    }
 }
 
 static void compute_ordered(struct run *run)
@@ -95,8 +101,9 @@ __global__ static void product_kernel(struct reduce_sum reduce)
         const float *x = reduce.x + i / reduce.panels * reduce.columns;
         float product = 0;
 
-        for (int64_t k = 0; k < REDUCE_MATMUL_DEPTH && begin + k < reduce.columns; k++)
+        for (int64_t k = 0; k < REDUCE_MATMUL_DEPTH && begin + k < reduce.columns; k++) {
             product += x[begin + k] * reduce.ones[k];
+        }
         reduce.parts[i] = product;
     }
 }
@@ -108,9 +115,10 @@ __global__ static void fold_kernel(struct reduce_sum reduce)
     {
         float sum = 0;
 
-        for (int64_t panel = 0; panel < reduce.panels; panel++)
+        for (int64_t panel = 0; panel < reduce.panels; panel++) {
             sum = reduce.parts[row * reduce.panels + panel] +
                   sum * reduce.ones[REDUCE_MATMUL_DEPTH];
+        }
         reduce.sum[row] = sum;
     }
 }
@@ -126,11 +134,12 @@ static void compute_matmul(struct run *run)
 static float *make_ones(struct run *run)
 {
     float ones[REDUCE_MATMUL_DEPTH + 1];
-    float *memory = (float *)run_alloc(run, sizeof(ones));
+    float *memory = (float *)run_alloc(run, sizeof ones);
 
-    for (int k = 0; k <= REDUCE_MATMUL_DEPTH; k++)
+    for (int k = 0; k <= REDUCE_MATMUL_DEPTH; k++) {
         ones[k] = 1;
-    CUDA_TRY(cudaMemcpy(memory, ones, sizeof(ones), cudaMemcpyHostToDevice));
+    }
+    CUDA_TRY(cudaMemcpy(memory, ones, sizeof ones, cudaMemcpyHostToDevice));
     return memory;
 }
 
@@ -138,7 +147,7 @@ static void setup(struct run *run)
 {
     const struct reduce_sum_shape *shape =
         (const struct reduce_sum_shape *)run->size->params;
-    struct reduce_sum *reduce = (struct reduce_sum *)run_host_alloc(sizeof(*reduce));
+    struct reduce_sum *reduce = (struct reduce_sum *)run_host_alloc(sizeof *reduce);
     int64_t x_shape[] = { shape->rows, shape->columns };
 
     reduce->rows = shape->rows;

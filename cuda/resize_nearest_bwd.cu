@@ -44,11 +44,13 @@ __global__ static void gather_kernel(struct resize_nearest_bwd resize)
         const float *dy = resize.dy + i % s.channels;
         float sum = 0;
 
-        for (int64_t down = 0; down < s.scale; down++)
-            for (int64_t right = 0; right < s.scale; right++)
+        for (int64_t down = 0; down < s.scale; down++) {
+            for (int64_t right = 0; right < s.scale; right++) {
                 sum += dy[((row * s.scale + down) * s.width * s.scale + w * s.scale +
                            right) *
                           s.channels];
+            }
+        }
         resize.dx[i] = sum;
     }
 }

@@ -41,9 +41,11 @@ static const struct way {
 
 static const struct way *way_of(const struct run *run)
 {
-    for (int i = 0; i < COUNT_OF(ways); i++)
-        if (strcmp(ways[i].variant, run->variant->name) == 0)
+    for (int i = 0; i < COUNT_OF(ways); i++) {
+        if (strcmp(ways[i].variant, run->variant->name) == 0) {
             return &ways[i];
+        }
+    }
     return NULL;
 }
 
@@ -54,9 +56,10 @@ static void gradients_compute(const struct allreduce *all)
 
     RING_DEVICE_FOR(&all->ranks, at)
     {
-        for (int i = at.first; i < at.first + at.ranks; i++)
+        for (int i = at.first; i < at.first + at.ranks; i++) {
             CUDA_TRY(
                 cudaMemsetAsync(ring->rank[i].arrived, 0, sizeof(int32_t), at.stream));
+        }
         LAUNCH(ring_gradient_kernel, (unsigned)(ring->tensors * at.ranks), KERNEL_THREADS,
                0, at.stream, *ring, at.first, at.ranks);
     }
@@ -77,8 +80,9 @@ static void places_make(const struct allreduce *all)
     int32_t place = 0;
     struct ring_device at;
 
-    for (int64_t t = 0; t < tensors; t++)
+    for (int64_t t = 0; t < tensors; t++) {
         all->turns[t] = { 0, (int32_t)t };
+    }
     RING_DEVICE_FOR(&all->ranks, at)
     {
         CUDA_TRY(cudaStreamSynchronize(at.stream));
@@ -86,12 +90,14 @@ static void places_make(const struct allreduce *all)
             CUDA_TRY(cudaMemcpy(all->arrivals, ring->rank[i].arrivals,
                                 (size_t)tensors * sizeof(int32_t),
                                 cudaMemcpyDeviceToHost));
-            for (int64_t t = 0; t < tensors; t++)
-                if (all->arrivals[t] > all->turns[t].arrival)
+            for (int64_t t = 0; t < tensors; t++) {
+                if (all->arrivals[t] > all->turns[t].arrival) {
                     all->turns[t].arrival = all->arrivals[t];
+                }
+            }
         }
     }
-    qsort(all->turns, (size_t)tensors, sizeof(*all->turns), turn_compare);
+    qsort(all->turns, (size_t)tensors, sizeof *all->turns, turn_compare);
     for (int64_t i = 0; i < tensors; i++) {
         int32_t tensor = all->turns[i].tensor;
 
@@ -168,10 +174,11 @@ static void part_reduce(struct run *run, const struct allreduce *all, bool packe
 {
     float *buffers[RING_RANKS];
 
-    for (int i = 0; i < all->ranks.ring.ranks; i++)
+    for (int i = 0; i < all->ranks.ring.ranks; i++) {
         buffers[i] = (packed ? all->ranks.ring.rank[i].packed
                              : all->ranks.ring.rank[i].gradients) +
                      begin;
+    }
     nccl_ranks_reduce(run, &all->ranks.nccl, buffers, (size_t)count);
 }
 
@@ -198,10 +205,11 @@ static void compute_nccl(struct run *run)
         sums_unpack(all);
         return;
     }
-    for (int64_t t = ring->tensors - 1; t >= 0; t--)
+    for (int64_t t = ring->tensors - 1; t >= 0; t--) {
         part_reduce(run, all, false, (int64_t)all->layers.first[t] * RING_WIDTH,
                     (int64_t)(all->layers.first[t + 1] - all->layers.first[t]) *
                         RING_WIDTH);
+    }
     devices_wait(all);
     CUDA_TRY(cudaMemcpyAsync(all->sum, ring->rank[0].gradients,
                              (size_t)ring_elements(ring) * sizeof(float),
@@ -215,12 +223,14 @@ static const char *ring_nccl_unsupported(const struct run *run)
     const char *reason = nccl_unsupported(run);
     int devices = 0, ranks = ring_ranks_of(run->variant->name);
 
-    if (reason)
+    if (reason) {
         return reason;
+    }
     CUDA_TRY(cudaGetDeviceCount(&devices));
-    if (devices >= ranks)
+    if (devices >= ranks) {
         return NULL;
-    snprintf(text, sizeof(text),
+    }
+    snprintf(text, sizeof text,
              "NCCL takes one GPU for each rank: %d ranks, and this process sees %d GPU%s",
              ranks, devices, devices == 1 ? "" : "s");
     return text;
@@ -239,13 +249,16 @@ static void layers_make(struct allreduce *all)
         (struct turn *)run_host_alloc((size_t)ring->tensors * sizeof(struct turn));
     memset(layers->places, 0, bytes);
     layers->first[0] = 0;
-    for (int64_t t = 0; t < ring->tensors; t++)
+    for (int64_t t = 0; t < ring->tensors; t++) {
         layers->first[t + 1] = layers->first[t] + (int32_t)ring_rows(t);
+    }
     ring->rows = layers->first[ring->tensors];
     layers->tensor_of = (int32_t *)run_host_alloc((size_t)ring->rows * sizeof(int32_t));
-    for (int32_t t = 0; t < ring->tensors; t++)
-        for (int32_t row = layers->first[t]; row < layers->first[t + 1]; row++)
+    for (int32_t t = 0; t < ring->tensors; t++) {
+        for (int32_t row = layers->first[t]; row < layers->first[t + 1]; row++) {
             layers->tensor_of[row] = t;
+        }
+    }
 }
 
 static void nccl_prepare(struct run *run, struct allreduce *all)
@@ -255,16 +268,16 @@ static void nccl_prepare(struct run *run, struct allreduce *all)
     ring_devices_take(&all->ranks);
     all->ranks.nccl.algorithm = way->algorithm;
     nccl_ranks_init(run, &all->ranks.nccl);
-    snprintf(
-        all->algorithm, sizeof(all->algorithm), "%s, %s", all->ranks.nccl.description,
-        way->fused ? "a buffer packed in order of arrival" : "each tensor by itself");
+    snprintf(all->algorithm, sizeof all->algorithm, "%s, %s", all->ranks.nccl.description,
+             way->fused ? "a buffer packed in order of arrival"
+                        : "each tensor by itself");
     run->algorithm = all->algorithm;
 }
 
 static void setup(struct run *run)
 {
     const struct ring_shape *shape = (const struct ring_shape *)run->size->params;
-    struct allreduce *all = (struct allreduce *)run_host_alloc(sizeof(*all));
+    struct allreduce *all = (struct allreduce *)run_host_alloc(sizeof *all);
     struct ring *ring = &all->ranks.ring;
     const float *x, *dy;
 
@@ -281,8 +294,9 @@ static void setup(struct run *run)
     x = run_input_f32(run, "x", 3, x_shape, FILL_UNIFORM);
     dy = run_input_f32(run, "dy", 3, dy_shape, FILL_WIDE);
     all->sum = run_output_f32(run, "sum", 2, sum_shape);
-    if (way_of(run))
+    if (way_of(run)) {
         nccl_prepare(run, all);
+    }
     ring_ranks_make(run, &all->ranks, &all->layers, x, dy);
     run->state = all;
 }

@@ -90,8 +90,9 @@ static void compute_serial(struct run *run)
 
     memset(sums, 0, bytes);
     for (int64_t row = 0; row < scatter->rows; row++) {
-        for (int64_t c = 0; c < width; c++)
+        for (int64_t c = 0; c < width; c++) {
             sums[index[row] * width + c] += values[row * width + c];
+        }
         memcpy(updated + index[row] * width, values + row * width,
                (size_t)width * sizeof(float));
     }
@@ -107,7 +108,7 @@ static void setup(struct run *run)
 {
     const struct scatter_nd_shape *shape =
         (const struct scatter_nd_shape *)run->size->params;
-    struct scatter_nd *nd = (struct scatter_nd *)run_host_alloc(sizeof(*nd));
+    struct scatter_nd *nd = (struct scatter_nd *)run_host_alloc(sizeof *nd);
     struct scatter *scatter = &nd->scatter;
     int64_t updates[] = { shape->rows, shape->width };
     int64_t params[] = { shape->entries, shape->width };

@@ -62,13 +62,14 @@ static void make_inputs(struct run *run, const struct segment_shape *shape,
                         struct scatter *scatter)
 {
     int64_t data_shape[] = { shape->rows, shape->width };
-    int32_t *ids = (int32_t *)run_host_alloc((size_t)shape->rows * sizeof(*ids));
+    int32_t *ids = (int32_t *)run_host_alloc((size_t)shape->rows * sizeof *ids);
     float *data =
-        (float *)run_host_alloc((size_t)(shape->rows * shape->width) * sizeof(*data));
+        (float *)run_host_alloc((size_t)(shape->rows * shape->width) * sizeof *data);
 
 #pragma omp parallel for
-    for (int64_t r = 0; r < shape->rows; r++)
+    for (int64_t r = 0; r < shape->rows; r++) {
         segment_row_fill(run, shape, r, ids, data);
+    }
     scatter->index = run_values_i32(run, "ids", 1, data_shape, ids);
     scatter->values = run_values_f32(run, "data", 2, data_shape, data);
     free(data);
@@ -78,7 +79,7 @@ static void make_inputs(struct run *run, const struct segment_shape *shape,
 static void setup(struct run *run)
 {
     const struct segment_shape *shape = (const struct segment_shape *)run->size->params;
-    struct segment_sum *segment = (struct segment_sum *)run_host_alloc(sizeof(*segment));
+    struct segment_sum *segment = (struct segment_sum *)run_host_alloc(sizeof *segment);
     struct scatter *scatter = &segment->scatter;
     int64_t sums_shape[] = { shape->segments, shape->width };
 

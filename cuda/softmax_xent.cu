@@ -39,8 +39,9 @@ static void compute(struct run *run, bool atomically)
     softmax_find_sums(softmax, atomically);
     LAUNCH_ITEMS(gradient_kernel, softmax->examples * softmax->tasks * WARP_LANES, *xent,
                  atomically);
-    if (!atomically)
+    if (!atomically) {
         softmax_join(softmax, xent->losses);
+    }
     run->loss = softmax_loss(softmax, xent->losses);
 }
 
@@ -62,8 +63,9 @@ static const float *make_labels(struct run *run, const int64_t shape[2])
     const float *input;
 
 #pragma omp parallel for
-    for (int64_t b = 0; b < shape[0]; b++)
+    for (int64_t b = 0; b < shape[0]; b++) {
         xent_labels_fill(run, b, shape[1], labels + b * shape[1]);
+    }
     input = run_values_f32(run, "labels", 2, shape, labels);
     free(labels);
     return input;
@@ -71,7 +73,7 @@ static const float *make_labels(struct run *run, const int64_t shape[2])
 
 static void setup(struct run *run)
 {
-    struct softmax_xent *xent = (struct softmax_xent *)run_host_alloc(sizeof(*xent));
+    struct softmax_xent *xent = (struct softmax_xent *)run_host_alloc(sizeof *xent);
     int64_t shape[2];
 
     softmax_init(run, &xent->softmax);

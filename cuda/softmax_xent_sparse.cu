@@ -60,7 +60,7 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     struct softmax_xent_sparse *xent =
-        (struct softmax_xent_sparse *)run_host_alloc(sizeof(*xent));
+        (struct softmax_xent_sparse *)run_host_alloc(sizeof *xent);
     int64_t shape[2];
 
     softmax_init(run, &xent->softmax);

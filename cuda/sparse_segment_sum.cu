@@ -16,12 +16,14 @@ __global__ static void segment_kernel(struct scatter scatter)
     int64_t end = sparse_segment_begin(scatter.index, scatter.rows, segment + 1);
     float sum = 0;
 
-    for (int64_t row = begin + lane; row < end; row += SPARSE_LANES)
+    for (int64_t row = begin + lane; row < end; row += SPARSE_LANES) {
         sum += scatter_value(&scatter, row, column);
+    }
     lanes[lane * scatter.width + column] = sum;
     tree_sum_in_block(lanes + column, SPARSE_LANES, scatter.width, lane, SPARSE_LANES);
-    if (lane == 0)
+    if (lane == 0) {
         scatter.sums[segment * scatter.width + column] = lanes[column];
+    }
 }
 
 static void compute_ordered(struct run *run)
@@ -36,11 +38,11 @@ static void setup(struct run *run)
 {
     const struct sparse_segment_shape *shape =
         (const struct sparse_segment_shape *)run->size->params;
-    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof(*scatter));
+    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof *scatter);
     int64_t data[] = { shape->rows, shape->width };
     int64_t sums[] = { shape->segments, shape->width };
     const int64_t *indices = &shape->indices;
-    int32_t *ids = (int32_t *)run_host_alloc((size_t)shape->indices * sizeof(*ids));
+    int32_t *ids = (int32_t *)run_host_alloc((size_t)shape->indices * sizeof *ids);
 
     sparse_segment_ids_fill(run, shape, ids);
     scatter->rows = shape->indices;

@@ -36,8 +36,9 @@ static double mean_loss(const struct rnn *rnn)
 
     CUDA_TRY(cudaMemcpy(rnn->host_losses, rnn->losses, (size_t)batch * sizeof(float),
                         cudaMemcpyDeviceToHost));
-    for (int64_t b = 0; b < batch; b++)
+    for (int64_t b = 0; b < batch; b++) {
         loss += rnn->host_losses[b];
+    }
     return loss / (double)batch;
 }
 
@@ -69,11 +70,13 @@ static void train(struct run *run, bool racing)
     LAUNCH_ITEMS(begin_kernel, RNN_VARIABLES, *rnn);
     for (int64_t step = 0; step < rnn->shape.steps; step++) {
         sequences_compute(rnn, step, racing, run_probing(run, step));
-        if (!racing)
+        if (!racing) {
             parts_join(rnn->parts, batch, RNN_VARIABLES, RNN_VARIABLES, rnn->gradient);
+        }
         LAUNCH_ITEMS(update_kernel, RNN_VARIABLES, *rnn);
-        if (run_probing(run, step))
+        if (run_probing(run, step)) {
             step_probe(run, step);
+        }
     }
     run->loss = mean_loss(rnn);
 }
@@ -105,7 +108,7 @@ static float *batch_alloc(struct run *run, int64_t count)
 static void setup(struct run *run)
 {
     const struct rnn_shape *shape = (const struct rnn_shape *)run->size->params;
-    struct rnn *rnn = (struct rnn *)run_host_alloc(sizeof(*rnn));
+    struct rnn *rnn = (struct rnn *)run_host_alloc(sizeof *rnn);
     int64_t patterns[] = { RNN_SYMBOLS - 1, RNN_FEATURES }, variables = RNN_VARIABLES;
     int64_t noises[] = { shape->batch, RNN_TIME, RNN_FEATURES };
     int64_t labels[] = { shape->steps, shape->batch, RNN_LABELS };

@@ -25,8 +25,9 @@ __device__ static void weights_read(const struct while_loop *loop,
                                     float ret_own[LOOP_DEPTH])
 {
 #pragma unroll
-    for (int k = 0; k < LOOP_DEPTH; k++)
+    for (int k = 0; k < LOOP_DEPTH; k++) {
         ret_own[k] = loop->weights[k * LOOP_WIDTH + threadIdx.x];
+    }
 }
 
 /* The thread's element of what the body computes in ITERATION. */
@@ -53,8 +54,9 @@ __global__ static void flight_kernel(struct while_loop loop)
     float own[LOOP_DEPTH];
 
     weights_read(&loop, own);
-    for (int64_t i = blockIdx.x; i < loop.iterations; i += gridDim.x)
+    for (int64_t i = blockIdx.x; i < loop.iterations; i += gridDim.x) {
         atomicAdd(&loop.variable[threadIdx.x], body(&loop, i, own));
+    }
 }
 
 static void compute_unordered(struct run *run)
@@ -71,8 +73,9 @@ __global__ static void rows_kernel(struct while_loop loop)
     float own[LOOP_DEPTH];
 
     weights_read(&loop, own);
-    for (int64_t i = begin; i < begin + STRIP && i < loop.iterations; i++)
+    for (int64_t i = begin; i < begin + STRIP && i < loop.iterations; i++) {
         loop.rows[i * LOOP_WIDTH + threadIdx.x] = body(&loop, i, own);
+    }
 }
 
 static void compute_ordered(struct run *run)
@@ -92,7 +95,7 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    struct while_loop *loop = (struct while_loop *)run_host_alloc(sizeof(*loop));
+    struct while_loop *loop = (struct while_loop *)run_host_alloc(sizeof *loop);
     int64_t inputs[] = { *(const int64_t *)run->size->params, LOOP_DEPTH };
     int64_t weights[] = { LOOP_DEPTH, LOOP_WIDTH };
 

@@ -16,12 +16,13 @@ static void pixels_adjust(const struct adjust_contrast *contrast, int64_t image,
     int64_t channels = contrast->shape.channels;
     const float *sums = contrast->sums + image * channels;
 
-    for (int64_t p = begin; p < end; p++)
+    for (int64_t p = begin; p < end; p++) {
         for (int64_t c = 0; c < channels; c++) {
             int64_t i = (image * contrast->pixels + p) * channels + c;
 
             contrast->y[i] = contrast_adjust(contrast->x[i], sums[c], contrast->pixels);
         }
+    }
 }
 
 /* Every other task goes backwards: two threads meet somewhere in an image, and where
@@ -52,13 +53,15 @@ static void compute_unordered(struct run *run)
     {
         /* Neighbouring tasks are of one image, or two threads would rarely meet. */
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < s->images * s->height / TASK_ROWS; task++)
+        for (int64_t task = 0; task < s->images * s->height / TASK_ROWS; task++) {
             rows_add_atomically(contrast, task * TASK_ROWS / s->height,
                                 task * TASK_ROWS % s->height, task % 2);
+        }
 #pragma omp for
-        for (int64_t row = 0; row < s->images * s->height; row++)
+        for (int64_t row = 0; row < s->images * s->height; row++) {
             pixels_adjust(contrast, row / s->height, row % s->height * s->width,
                           (row % s->height + 1) * s->width);
+        }
     }
 }
 
@@ -72,8 +75,9 @@ static void slot_sum(const struct adjust_contrast *contrast, int64_t image, int6
     for (int64_t p = slot * contrast->pixels / CONTRAST_SLOTS;
          p < (slot + 1) * contrast->pixels / CONTRAST_SLOTS; p++) {
 #pragma omp simd
-        for (int64_t c = 0; c < channels; c++)
+        for (int64_t c = 0; c < channels; c++) {
             part[c] += x[p * channels + c];
+        }
     }
 }
 
@@ -85,8 +89,9 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t i = 0; i < s->images * CONTRAST_SLOTS; i++)
+        for (int64_t i = 0; i < s->images * CONTRAST_SLOTS; i++) {
             slot_sum(contrast, i / CONTRAST_SLOTS, i % CONTRAST_SLOTS);
+        }
 #pragma omp for
         for (int64_t image = 0; image < s->images; image++) {
             float *parts = contrast->parts + image * CONTRAST_SLOTS * s->channels;
@@ -102,7 +107,7 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct contrast_shape *s = run->size->params;
-    struct adjust_contrast *contrast = run_host_alloc(sizeof(*contrast));
+    struct adjust_contrast *contrast = run_host_alloc(sizeof *contrast);
     int64_t shape[] = { s->images, s->height, s->width, s->channels };
     size_t sums = (size_t)(s->images * s->channels) * sizeof(float);
 

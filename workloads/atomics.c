@@ -81,8 +81,9 @@ static void integer_update(enum atomics_operation operation, int32_t *cell, int3
     default:
         while (!__atomic_compare_exchange_n(cell, &held,
                                             integer_result(operation, held, value), true,
-                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
             continue;
+        }
     }
 }
 
@@ -90,20 +91,21 @@ static void float_update(enum atomics_operation operation, uint32_t *cell, float
 {
     uint32_t held = __atomic_load_n(cell, __ATOMIC_RELAXED), next;
 
-    do
+    do {
         next = f32_bits(float_result(operation, f32_from_bits(held), value));
-    while (!__atomic_compare_exchange_n(cell, &held, next, true, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
+    } while (!__atomic_compare_exchange_n(cell, &held, next, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
 }
 
 static void cells_begin(const struct atomics *atomics,
                         const struct atomics_function *function)
 {
     for (int64_t c = 0; c < atomics->cells; c++) {
-        if (function->is_float)
+        if (function->is_float) {
             ((float *)atomics->result)[c] = function->initial;
-        else
+        } else {
             ((int32_t *)atomics->result)[c] = (int32_t)function->initial;
+        }
     }
 }
 
@@ -114,23 +116,25 @@ static void compute(struct run *run)
 
     cells_begin(atomics, function);
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < atomics->values / TASK; task++)
+    for (int64_t task = 0; task < atomics->values / TASK; task++) {
         for (int64_t i = task * TASK; i < (task + 1) * TASK; i++) {
             int32_t to = atomics->cell[i];
 
-            if (function->is_float)
+            if (function->is_float) {
                 float_update(function->operation, (uint32_t *)atomics->result + to,
                              atomics->floats[i]);
-            else
+            } else {
                 integer_update(function->operation, (int32_t *)atomics->result + to,
                                atomics->integers[i]);
+            }
         }
+    }
 }
 
 static void setup(struct run *run)
 {
     const struct atomics_shape *shape = run->size->params;
-    struct atomics *atomics = run_host_alloc(sizeof(*atomics));
+    struct atomics *atomics = run_host_alloc(sizeof *atomics);
     enum dtype dtype =
         atomics_find(run->variant->name)->is_float ? DTYPE_FLOAT32 : DTYPE_INT32;
     const int64_t *values = &shape->values;
@@ -190,9 +194,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const int32_t *cells = inputs[0].data, *integers = inputs[1].data;
     const float *floats = inputs[2].data;
     int64_t values = tensor_elements(&inputs[0]), elements = tensor_elements(output);
-    int64_t *counts = run_host_alloc((size_t)elements * sizeof(*counts));
+    int64_t *counts = run_host_alloc((size_t)elements * sizeof *counts);
 
-    memset(counts, 0, (size_t)elements * sizeof(*counts));
+    memset(counts, 0, (size_t)elements * sizeof *counts);
     for (int64_t c = 0; c < elements; c++) {
         ret_expected[c] = function->initial;
         ret_bound[c] = 0;
@@ -204,8 +208,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
         ret_bound[cells[i]] += sums ? fabs(value) : 0;
         counts[cells[i]]++;
     }
-    for (int64_t c = 0; c < elements && sums; c++)
+    for (int64_t c = 0; c < elements && sums; c++) {
         ret_bound[c] *= rounding_gamma(DTYPE_FLOAT32, counts[c]);
+    }
     for (int64_t i = 0; i < values && keeps_one; i++) {
         double value = function->is_float ? floats[i] : integers[i];
 

@@ -62,9 +62,11 @@ static inline const struct atomics_function *atomics_find(const char *variant)
         { "xor", ATOMICS_XOR, false, 0 },
     };
 
-    for (unsigned i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-        if (strcmp(functions[i].variant, variant) == 0)
+    for (unsigned i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        if (strcmp(functions[i].variant, variant) == 0) {
             return &functions[i];
+        }
+    }
     abort();
 }
 

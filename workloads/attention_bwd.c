@@ -30,16 +30,18 @@ static float dot(const float *a, const float *b, int64_t depth)
 {
     float sum = 0;
 
-    for (int64_t d = 0; d < depth; d++)
+    for (int64_t d = 0; d < depth; d++) {
         sum += a[d] * b[d];
+    }
     return sum;
 }
 
 static void add_scaled(float *to, float factor, const float *from, int64_t depth)
 {
 #pragma omp simd
-    for (int64_t d = 0; d < depth; d++)
+    for (int64_t d = 0; d < depth; d++) {
         to[d] += factor * from[d];
+    }
 }
 
 /* What the forward pass saves: most, sum and delta of query I (counted over all heads).
@@ -105,9 +107,10 @@ static void block_add(const struct attention_bwd *attention, int64_t block, floa
         float *dq = attention->dq + (first_query + query) * depth;
 
         memset(sum, 0, bytes);
-        for (int64_t j = first_key; j < first_key + KEY_BLOCK; j++)
+        for (int64_t j = first_key; j < first_key + KEY_BLOCK; j++) {
             add_scaled(sum, pair_add(attention, first_query + query, j),
                        attention->k + j * depth, depth);
+        }
         for (int64_t d = 0; atomically && d < depth; d++) {
 #pragma omp atomic
             dq[d] += sum[d];
@@ -154,8 +157,9 @@ static void attention_probe(struct run *run)
         [DV] = probe_floats("dv", a->dv, elements),
     };
 
-    if (run_probing(run, 0))
+    if (run_probing(run, 0)) {
         places_probe(run, 0, values, places, COUNT_OF(places));
+    }
 }
 
 static void compute_unordered(struct run *run)
@@ -169,8 +173,9 @@ static void compute_unordered(struct run *run)
 
         queries_prepare(attention);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t block = 0; block < s->heads * s->length / KEY_BLOCK; block++)
+        for (int64_t block = 0; block < s->heads * s->length / KEY_BLOCK; block++) {
             block_add(attention, block, part, true);
+        }
     }
     attention_probe(run);
 }
@@ -185,15 +190,18 @@ static void compute_ordered(struct run *run)
     {
         queries_prepare(attention);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t block = 0; block < s->heads * blocks; block++)
+        for (int64_t block = 0; block < s->heads * blocks; block++) {
             block_add(attention, block, attention->parts + block * part, false);
+        }
 #pragma omp for
-        for (int64_t i = 0; i < s->heads * s->length; i++)
-            for (int64_t block = 0; block < blocks; block++)
+        for (int64_t i = 0; i < s->heads * s->length; i++) {
+            for (int64_t block = 0; block < blocks; block++) {
                 add_scaled(attention->dq + i * s->depth, 1,
                            attention->parts + (i / s->length * blocks + block) * part +
                                i % s->length * s->depth,
                            s->depth);
+            }
+        }
     }
     attention_probe(run);
 }
@@ -201,13 +209,14 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct attention_shape *s = run->size->params;
-    struct attention_bwd *attention = run_host_alloc(sizeof(*attention));
+    struct attention_bwd *attention = run_host_alloc(sizeof *attention);
     int64_t shape[] = { s->heads, s->length, s->depth };
     int64_t queries = s->heads * s->length;
     int64_t parts = queries / KEY_BLOCK * s->length * s->depth;
 
-    if (parts < run->threads * s->depth)
+    if (parts < run->threads * s->depth) {
         parts = run->threads * s->depth;
+    }
     attention->shape = s;
     attention->scale = 1 / sqrtf((float)s->depth);
     attention->q = run_input_f32(run, "q", 3, shape, FILL_UNIFORM);
@@ -266,10 +275,12 @@ static void probabilities(const struct run *run, const struct tensor *inputs, in
     }
     error *= rounding_gamma(run->dtype, s->depth + 1);
     error += 2 * (most + error) * rounding_unit(run->dtype);
-    for (int64_t j = 0; j < s->length; j++)
+    for (int64_t j = 0; j < s->length; j++) {
         sum += query->p[j] = exp(query->p[j] - most);
-    for (int64_t j = 0; j < s->length; j++)
+    }
+    for (int64_t j = 0; j < s->length; j++) {
         query->p[j] /= sum;
+    }
     query->p_error =
         1.01 * (expm1(2 * error) + rounding_gamma(run->dtype, s->length + 12));
 }
@@ -321,8 +332,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     struct query_reference query = { run_host_alloc(bytes), run_host_alloc(bytes),
                                      run_host_alloc(bytes), 0 };
 
-    for (int64_t e = 0; e < tensor_elements(output); e++)
+    for (int64_t e = 0; e < tensor_elements(output); e++) {
         ret_expected[e] = ret_bound[e] = 0;
+    }
     for (int64_t i = 0; i < s->heads * s->length; i++) {
         probabilities(run, inputs, i, &query);
         scores_gradient(run, inputs, i, &query);
@@ -331,16 +343,17 @@ static void reference(const struct run *run, const struct tensor *inputs,
             int64_t to_query = i * s->depth + d;
             int64_t to_key = (i / s->length * s->length + j) * s->depth + d;
 
-            if (output->name[1] == 'q')
+            if (output->name[1] == 'q') {
                 element_add(ret_expected + to_query, ret_bound + to_query,
                             scale * query.ds[j], scale * query.slack[j], k[to_key]);
-            else if (output->name[1] == 'k')
+            } else if (output->name[1] == 'k') {
                 element_add(ret_expected + to_key, ret_bound + to_key,
                             scale * query.ds[j], scale * query.slack[j], q[to_query]);
-            else
+            } else {
                 element_add(ret_expected + to_key, ret_bound + to_key, query.p[j],
                             query.p[j] * (1.01 * query.p_error + gamma),
                             upstream[to_query]);
+            }
         }
     }
     free(query.p);

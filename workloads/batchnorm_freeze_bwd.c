@@ -11,8 +11,9 @@ static void rows_finish(const struct norm *norm)
         float *dx = norm->dx + row * norm->channels;
 
 #pragma omp simd
-        for (int64_t c = 0; c < norm->channels; c++)
+        for (int64_t c = 0; c < norm->channels; c++) {
             dx[c] = dy[c] * (norm->scale[c] * norm->inv_std[c]);
+        }
     }
 }
 

@@ -13,8 +13,9 @@ enum { TASK_ROWS = 8, CHANNEL_CHUNK = 64 };
 static void row_add(float *to, const float *from, int64_t channels)
 {
 #pragma omp simd
-    for (int64_t c = 0; c < channels; c++)
+    for (int64_t c = 0; c < channels; c++) {
         to[c] += from[c];
+    }
 }
 
 /* Neighbouring tasks go in opposite directions: two threads meet somewhere in the
@@ -42,8 +43,9 @@ static void compute_unordered(struct run *run)
 
     memset(bias->db, 0, (size_t)bias->channels * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < tasks; task++)
+    for (int64_t task = 0; task < tasks; task++) {
         task_add_atomically(bias, task * TASK_ROWS, task % 2);
+    }
 }
 
 /* Joins COUNT parts by the fixed tree and stores the sum in db. */
@@ -53,8 +55,9 @@ static void parts_join(const struct bias_add_bwd *bias, int64_t count)
     for (int64_t begin = 0; begin < bias->channels; begin += CHANNEL_CHUNK) {
         int64_t end = begin + CHANNEL_CHUNK;
 
-        if (end > bias->channels)
+        if (end > bias->channels) {
             end = bias->channels;
+        }
         tree_sum(bias->parts, count, bias->channels, begin, end);
         memcpy(bias->db + begin, bias->parts + begin,
                (size_t)(end - begin) * sizeof(float));
@@ -73,8 +76,9 @@ static void compute_ordered(struct run *run)
 
             memset(part, 0, (size_t)bias->channels * sizeof(float));
             for (int64_t row = slot * bias->rows / BIAS_SLOTS;
-                 row < (slot + 1) * bias->rows / BIAS_SLOTS; row++)
+                 row < (slot + 1) * bias->rows / BIAS_SLOTS; row++) {
                 row_add(part, bias->dy + row * bias->channels, bias->channels);
+            }
         }
         parts_join(bias, BIAS_SLOTS);
     }
@@ -95,11 +99,13 @@ static void compute_patched(struct run *run)
             int64_t begin = lane / BIAS_LANES * BIAS_BLOCK_ROWS,
                     end = begin + BIAS_BLOCK_ROWS;
 
-            if (end > bias->rows)
+            if (end > bias->rows) {
                 end = bias->rows;
+            }
             memset(part, 0, (size_t)bias->channels * sizeof(float));
-            for (int64_t row = begin + lane % BIAS_LANES; row < end; row += BIAS_LANES)
+            for (int64_t row = begin + lane % BIAS_LANES; row < end; row += BIAS_LANES) {
                 row_add(part, bias->dy + row * bias->channels, bias->channels);
+            }
         }
         parts_join(bias, blocks * BIAS_LANES);
     }
@@ -108,15 +114,16 @@ static void compute_patched(struct run *run)
 static void setup(struct run *run)
 {
     const struct bias_add_shape *shape = run->size->params;
-    struct bias_add_bwd *bias = run_host_alloc(sizeof(*bias));
+    struct bias_add_bwd *bias = run_host_alloc(sizeof *bias);
     int64_t dy_shape[] = { shape->images, shape->height, shape->width, shape->channels };
     int64_t parts;
 
     bias->rows = shape->images * shape->height * shape->width;
     bias->channels = shape->channels;
     parts = (bias->rows + BIAS_BLOCK_ROWS - 1) / BIAS_BLOCK_ROWS * BIAS_LANES;
-    if (parts < BIAS_SLOTS)
+    if (parts < BIAS_SLOTS) {
         parts = BIAS_SLOTS;
+    }
     bias->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
     bias->db = run_output_f32(run, "db", 1, &bias->channels);
     bias->parts = run_alloc_f32(run, parts * bias->channels);
@@ -131,13 +138,15 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t channels = output->shape[0], rows = tensor_elements(&inputs[0]) / channels;
     double gamma = rounding_gamma(run->dtype, rows);
 
-    for (int64_t c = 0; c < channels; c++)
+    for (int64_t c = 0; c < channels; c++) {
         ret_expected[c] = ret_bound[c] = 0;
-    for (int64_t row = 0; row < rows; row++)
+    }
+    for (int64_t row = 0; row < rows; row++) {
         for (int64_t c = 0; c < channels; c++) {
             ret_expected[c] += dy[row * channels + c];
             ret_bound[c] += gamma * fabs((double)dy[row * channels + c]);
         }
+    }
 }
 
 static const struct workload_variant variants[] = {

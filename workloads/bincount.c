@@ -24,11 +24,12 @@ static void compute_unordered(struct run *run)
 
     memset(count->sums, 0, (size_t)count->bins * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < count->values / TASK; task++)
+    for (int64_t task = 0; task < count->values / TASK; task++) {
         for (int64_t i = task * TASK; i < (task + 1) * TASK; i++) {
 #pragma omp atomic
             count->sums[count->bin[i]] += count->weights[i];
         }
+    }
 }
 
 static void compute_ordered(struct run *run)
@@ -43,8 +44,9 @@ static void compute_ordered(struct run *run)
 
             memset(part, 0, (size_t)count->bins * sizeof(float));
             for (int64_t i = slot * count->values / BINCOUNT_SLOTS;
-                 i < (slot + 1) * count->values / BINCOUNT_SLOTS; i++)
+                 i < (slot + 1) * count->values / BINCOUNT_SLOTS; i++) {
                 part[count->bin[i]] += count->weights[i];
+            }
         }
 #pragma omp for
         for (int64_t begin = 0; begin < count->bins; begin += BIN_CHUNK) {
@@ -57,7 +59,7 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct bincount_shape *shape = run->size->params;
-    struct bincount *count = run_host_alloc(sizeof(*count));
+    struct bincount *count = run_host_alloc(sizeof *count);
     const int64_t *values = &shape->values;
 
     count->values = shape->values;
@@ -76,7 +78,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const int32_t *bins = inputs[0].data;
     const float *weights = inputs[1].data;
     int64_t elements = tensor_elements(output);
-    int64_t *counts = run_host_alloc((size_t)elements * sizeof(*counts));
+    int64_t *counts = run_host_alloc((size_t)elements * sizeof *counts);
 
     for (int64_t b = 0; b < elements; b++) {
         ret_expected[b] = ret_bound[b] = 0;
@@ -87,8 +89,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
         ret_bound[bins[i]] += fabs((double)weights[i]);
         counts[bins[i]]++;
     }
-    for (int64_t b = 0; b < elements; b++)
+    for (int64_t b = 0; b < elements; b++) {
         ret_bound[b] *= rounding_gamma(run->dtype, counts[b]);
+    }
     free(counts);
 }
 

@@ -42,8 +42,9 @@ static double train(struct run *run, int first, int end)
     for (int step = first; step < end; step++) {
         *halves->before = *halves->now;
         training_step(&halves->data, halves->now, run->threads, run->variant->control);
-        if (run_probing(run, step))
+        if (run_probing(run, step)) {
             halves_probe(run, step, halves->now->weights, halves->now->velocity);
+        }
     }
     return training_loss(&halves->data);
 }
@@ -65,7 +66,7 @@ static void setup(struct run *run)
     data->applied = run_alloc(run, WEIGHTS * sizeof(float));
     data->parts = run_alloc(run, (size_t)TRAINING_GROUPS * WEIGHTS * sizeof(float));
     data->losses = run_alloc(run, BATCH * sizeof(float));
-    data->overflow = run_alloc(run, sizeof(*data->overflow));
+    data->overflow = run_alloc(run, sizeof *data->overflow);
     halves->train = train;
     halves->write = output_write;
 }
@@ -91,8 +92,9 @@ static void reference_example(struct exact *exact, const struct tensor *inputs, 
             (double)values[d] * training_keep(exact->scalars.generator, b * FEATURES + d);
         magnitudes += fabs(x[d]);
         exact->largest_x = fmax(exact->largest_x, fabs(x[d]));
-        for (int64_t c = 0; c < CLASSES; c++)
+        for (int64_t c = 0; c < CLASSES; c++) {
             p[c] += x[d] * exact->weights[d * CLASSES + c];
+        }
     }
     exact->largest_sum = fmax(exact->largest_sum, magnitudes);
     for (int64_t c = 0; c < CLASSES; c++) {
@@ -114,8 +116,9 @@ static double reference_rounding(const struct exact *exact, enum dtype dtype)
 {
     double largest = 0, logit;
 
-    for (int64_t i = 0; i < WEIGHTS; i++)
+    for (int64_t i = 0; i < WEIGHTS; i++) {
         largest = fmax(largest, fabs(exact->weights[i]));
+    }
     logit = exact->largest_sum * largest;
     return exact->largest_x *
            (2.1 * logit * (rounding_gamma(dtype, FEATURES) + 2 * rounding_unit(dtype)) +
@@ -143,18 +146,21 @@ static void reference_update(struct exact *exact, const double *gradient,
 static void reference_step(struct exact *exact, const struct tensor *inputs,
                            enum dtype dtype)
 {
-    double *gradient = run_host_alloc(WEIGHTS * sizeof(*gradient)), largest = 0;
+    double *gradient = run_host_alloc(WEIGHTS * sizeof *gradient), largest = 0;
     bool overflow;
 
     exact->largest_x = exact->largest_sum = 0;
-    memset(gradient, 0, WEIGHTS * sizeof(*gradient));
-    for (int64_t b = 0; b < BATCH; b++)
+    memset(gradient, 0, WEIGHTS * sizeof *gradient);
+    for (int64_t b = 0; b < BATCH; b++) {
         reference_example(exact, inputs, b, gradient);
-    for (int64_t i = 0; i < WEIGHTS; i++)
+    }
+    for (int64_t i = 0; i < WEIGHTS; i++) {
         largest = fmax(largest, fabs(gradient[i]));
+    }
     overflow = largest * exact->scalars.scale > TRAINING_HALF_MAX;
-    if (!overflow)
+    if (!overflow) {
         reference_update(exact, gradient, dtype);
+    }
     training_step_end(&exact->scalars, inputs[2].shape[0], overflow);
     free(gradient);
 }
@@ -163,22 +169,24 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    struct exact *exact = run_host_alloc(sizeof(*exact));
+    struct exact *exact = run_host_alloc(sizeof *exact);
     struct training first = { .rate = TRAINING_FIRST_RATE,
                               .scale = TRAINING_SCALE,
                               .generator = (uint64_t) * (const int64_t *)inputs[4].data };
     enum training_part omitted = halves_omitted(run);
     bool is_weights = strcmp(output->name, "weights") == 0;
 
-    memset(exact, 0, sizeof(*exact));
+    memset(exact, 0, sizeof *exact);
     exact->scalars = first;
-    for (int64_t i = 0; i < WEIGHTS; i++)
+    for (int64_t i = 0; i < WEIGHTS; i++) {
         exact->weights[i] = TRAINING_SPREAD * ((const float *)inputs[3].data)[i];
+    }
     for (int step = 0; step < HALVES_STEPS; step++) {
-        if (step == HALVES_STEPS / 2 && omitted == OPTIMIZER)
-            memset(exact->velocity, 0, sizeof(exact->velocity));
-        else if (step == HALVES_STEPS / 2)
+        if (step == HALVES_STEPS / 2 && omitted == OPTIMIZER) {
+            memset(exact->velocity, 0, sizeof exact->velocity);
+        } else if (step == HALVES_STEPS / 2) {
             training_part_copy(&exact->scalars, &first, omitted);
+        }
         reference_step(exact, inputs, run->dtype);
     }
     for (int64_t i = 0; i < tensor_elements(output); i++) {

@@ -85,12 +85,13 @@ static void plan_make(int algorithm, const struct autotune_shape *shape,
     bool back = algorithms[algorithm].back;
     int64_t block = algorithms[algorithm].block, trips[3], at[3], turn = 0;
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         trips[i] = nest[i] == 'c' ? shape->in_channels / block : AUTOTUNE_SIDE;
+    }
     ret_plan->block = block;
     ret_plan->steps = trips[0] * trips[1] * trips[2];
-    for (at[0] = 0; at[0] < trips[0]; at[0]++)
-        for (at[1] = 0; at[1] < trips[1]; at[1]++)
+    for (at[0] = 0; at[0] < trips[0]; at[0]++) {
+        for (at[1] = 0; at[1] < trips[1]; at[1]++) {
             for (at[2] = 0; at[2] < trips[2]; at[2]++, turn++) {
                 int64_t row = at[strchr(nest, 'h') - nest];
                 int64_t column = at[strchr(nest, 'w') - nest];
@@ -100,6 +101,8 @@ static void plan_make(int algorithm, const struct autotune_shape *shape,
                     (struct step){ (int32_t)(row * AUTOTUNE_SIDE + column),
                                    (int32_t)channel };
             }
+        }
+    }
 }
 
 /* Output channels [K, K + TILE) of one pixel. */
@@ -119,10 +122,12 @@ static void tile_compute(const struct conv_autotune *conv, const struct plan *pl
         const float *weights =
             conv->w + (step->tap * s->in_channels + step->channel) * s->out_channels + k;
 
-        if (row < 0 || row >= s->height || column < 0 || column >= s->width)
+        if (row < 0 || row >= s->height || column < 0 || column >= s->width) {
             continue;
-        for (int64_t c = 0; c < plan->block; c++)
+        }
+        for (int64_t c = 0; c < plan->block; c++) {
             sum += x[c] * *(const lanes *)(weights + c * s->out_channels);
+        }
     }
     *(lanes *)y = sum;
 }
@@ -134,10 +139,12 @@ static void row_compute(const struct conv_autotune *conv, int algorithm, int64_t
     const struct autotune_shape *s = conv->shape;
     int64_t channels = s->out_channels / BRANCHES;
 
-    for (int64_t w = 0; w < s->width; w++)
-        for (int64_t k = branch * channels; k < (branch + 1) * channels; k += TILE)
+    for (int64_t w = 0; w < s->width; w++) {
+        for (int64_t k = branch * channels; k < (branch + 1) * channels; k += TILE) {
             tile_compute(conv, &conv->plans[algorithm], image, h, w, k,
                          y + w * s->out_channels + k);
+        }
+    }
 }
 
 static void conv_probe(struct run *run)
@@ -165,10 +172,12 @@ static void compute(struct run *run)
     const struct autotune_shape *s = conv->shape;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t row = 0; row < s->images * s->height; row++)
-        for (int64_t branch = 0; branch < BRANCHES; branch++)
+    for (int64_t row = 0; row < s->images * s->height; row++) {
+        for (int64_t branch = 0; branch < BRANCHES; branch++) {
             row_compute(conv, conv->chosen[branch], branch, row / s->height,
                         row % s->height, conv->y + row * s->width * s->out_channels);
+        }
+    }
     conv_probe(run);
 }
 
@@ -189,9 +198,11 @@ static void choose_by_time(struct conv_autotune *conv)
 {
     int working[ALGORITHMS], count = 0;
 
-    for (int i = 0; i < ALGORITHMS; i++)
-        if (algorithm_works(i, conv->shape))
+    for (int i = 0; i < ALGORITHMS; i++) {
+        if (algorithm_works(i, conv->shape)) {
             working[count++] = i;
+        }
+    }
     for (int branch = 0; branch < BRANCHES; branch++) {
         struct trial trial = { conv, branch };
 
@@ -203,10 +214,12 @@ static void choose_first(struct conv_autotune *conv)
 {
     int algorithm = 0;
 
-    while (!algorithm_works(algorithm, conv->shape))
+    while (!algorithm_works(algorithm, conv->shape)) {
         algorithm++;
-    for (int branch = 0; branch < BRANCHES; branch++)
+    }
+    for (int branch = 0; branch < BRANCHES; branch++) {
         conv->chosen[branch] = algorithm;
+    }
 }
 
 static void choose(struct run *run, struct conv_autotune *conv)
@@ -223,7 +236,7 @@ static void choose(struct run *run, struct conv_autotune *conv)
     for (int branch = 0; branch < BRANCHES; branch++) {
         size_t length = strlen(conv->names);
 
-        snprintf(conv->names + length, sizeof(conv->names) - length, "%s%s",
+        snprintf(conv->names + length, sizeof conv->names - length, "%s%s",
                  branch ? " " : "", algorithm_names[conv->chosen[branch]]);
     }
     run->algorithm = conv->names;
@@ -240,7 +253,7 @@ static const char *single_unsupported(const struct run *run)
 static void setup(struct run *run)
 {
     const struct autotune_shape *s = run->size->params;
-    struct conv_autotune *conv = run_host_alloc(sizeof(*conv));
+    struct conv_autotune *conv = run_host_alloc(sizeof *conv);
     int64_t x_shape[] = { s->images, s->height, s->width, s->in_channels };
     int64_t w_shape[] = { AUTOTUNE_SIDE, AUTOTUNE_SIDE, s->in_channels, s->out_channels };
     int64_t y_shape[] = { s->images, s->height, s->width, s->out_channels };
@@ -250,9 +263,11 @@ static void setup(struct run *run)
     conv->w = run_input_f32(run, "w", 4, w_shape, FILL_UNIFORM);
     conv->y = run_output_f32(run, "y", 4, y_shape);
     conv->trial_y = run_alloc_f32(run, s->height * s->width * s->out_channels);
-    for (int i = 0; i < ALGORITHMS; i++)
-        if (algorithm_works(i, s))
+    for (int i = 0; i < ALGORITHMS; i++) {
+        if (algorithm_works(i, s)) {
             plan_make(i, s, &conv->plans[i]);
+        }
+    }
     choose(run, conv);
     run->state = conv;
 }
@@ -275,8 +290,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
             const float *from = x + (pixel + down * s->width + right) * s->in_channels;
 
             if (h + down < 0 || h + down >= s->height || w + right < 0 ||
-                w + right >= s->width)
+                w + right >= s->width) {
                 continue;
+            }
             for (int64_t c = 0; c < s->in_channels; c++) {
                 double term = (double)from[c] *
                               weights[(tap * s->in_channels + c) * s->out_channels + k];

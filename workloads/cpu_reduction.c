@@ -35,14 +35,16 @@ static void examples_add(const struct cpu_reduction *reduction, int64_t begin,
 {
     const struct layer_shape *s = reduction->shape;
 
-    for (int64_t n = begin; n < end; n++)
+    for (int64_t n = begin; n < end; n++) {
         for (int64_t i = 0; i < s->inputs; i++) {
             float x = reduction->x[n * s->inputs + i];
 
 #pragma omp simd
-            for (int64_t o = 0; o < s->outputs; o++)
+            for (int64_t o = 0; o < s->outputs; o++) {
                 dw[i * s->outputs + o] += x * reduction->dy[n * s->outputs + o];
+            }
         }
+    }
 }
 
 /* Joins COUNT parts by the fixed tree and stores the gradient. */
@@ -71,8 +73,9 @@ static void compute_unordered(struct run *run)
 
         memset(part, 0, (size_t)weights * sizeof(float));
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t begin = 0; begin < reduction->shape->examples; begin += TASK)
+        for (int64_t begin = 0; begin < reduction->shape->examples; begin += TASK) {
             examples_add(reduction, begin, begin + TASK, part);
+        }
         parts_join(reduction, run->threads);
     }
 }
@@ -107,7 +110,7 @@ static void compute_one_thread(struct run *run)
 static void setup(struct run *run)
 {
     const struct layer_shape *s = run->size->params;
-    struct cpu_reduction *reduction = run_host_alloc(sizeof(*reduction));
+    struct cpu_reduction *reduction = run_host_alloc(sizeof *reduction);
     int64_t x_shape[] = { s->examples, s->inputs };
     int64_t dy_shape[] = { s->examples, s->outputs };
     int64_t dw_shape[] = { s->inputs, s->outputs };

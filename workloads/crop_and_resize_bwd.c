@@ -30,11 +30,12 @@ static void box_add_atomically(const struct crop_and_resize_bwd *crop, int64_t b
 
         crop_corners_find(s, crop->boxes + 4 * box, i / s->crop, i % s->crop, pixels,
                           weights);
-        for (int corner = 0; corner < CROP_CORNERS; corner++)
+        for (int corner = 0; corner < CROP_CORNERS; corner++) {
             for (int64_t c = 0; c < s->channels; c++) {
 #pragma omp atomic
                 image[pixels[corner] + c] += weights[corner] * dy[c];
             }
+        }
     }
 }
 
@@ -45,8 +46,9 @@ static void compute_unordered(struct run *run)
 
     memset(crop->dimage, 0, (size_t)(s->images * crop_image_elements(s)) * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t box = 0; box < s->boxes; box++)
+    for (int64_t box = 0; box < s->boxes; box++) {
         box_add_atomically(crop, box);
+    }
 }
 
 /* Adds what box BOX contributes to row H of its image. */
@@ -69,11 +71,13 @@ static void box_add_to_row(const struct crop_and_resize_bwd *crop, int64_t box, 
 
             crop_corners_find(s, box_at, row, column, pixels, weights);
             for (int corner = 0; corner < CROP_CORNERS; corner++) {
-                if ((corner / 2 ? y.high : y.low) != h)
+                if ((corner / 2 ? y.high : y.low) != h) {
                     continue;
+                }
 #pragma omp simd
-                for (int64_t c = 0; c < s->channels; c++)
+                for (int64_t c = 0; c < s->channels; c++) {
                     image[pixels[corner] + c] += weights[corner] * dy[c];
+                }
             }
         }
     }
@@ -90,20 +94,22 @@ static void compute_ordered(struct run *run)
         int64_t h = i % s->height, row = s->width * s->channels;
 
         memset(image + h * row, 0, (size_t)row * sizeof(float));
-        for (int64_t box = 0; box < s->boxes; box++)
-            if (crop->image[box] == i / s->height)
+        for (int64_t box = 0; box < s->boxes; box++) {
+            if (crop->image[box] == i / s->height) {
                 box_add_to_row(crop, box, h, image);
+            }
+        }
     }
 }
 
 static void setup(struct run *run)
 {
     const struct crop_shape *s = run->size->params;
-    struct crop_and_resize_bwd *crop = run_host_alloc(sizeof(*crop));
+    struct crop_and_resize_bwd *crop = run_host_alloc(sizeof *crop);
     int64_t boxes_shape[] = { s->boxes, 4 };
     int64_t dy_shape[] = { s->boxes, s->crop, s->crop, s->channels };
     int64_t image_shape[] = { s->images, s->height, s->width, s->channels };
-    float *boxes = run_host_alloc((size_t)(4 * s->boxes) * sizeof(*boxes));
+    float *boxes = run_host_alloc((size_t)(4 * s->boxes) * sizeof *boxes);
 
     crop_boxes_fill(run, s->boxes, boxes);
     crop->shape = s;
@@ -126,12 +132,13 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const float *boxes = inputs[0].data, *dy = inputs[2].data;
     const int32_t *images = inputs[1].data;
     int64_t elements = tensor_elements(output), pixels[CROP_CORNERS];
-    int64_t *counts = run_host_alloc((size_t)elements * sizeof(*counts));
+    int64_t *counts = run_host_alloc((size_t)elements * sizeof *counts);
     float weights[CROP_CORNERS];
 
-    memset(counts, 0, (size_t)elements * sizeof(*counts));
-    for (int64_t i = 0; i < elements; i++)
+    memset(counts, 0, (size_t)elements * sizeof *counts);
+    for (int64_t i = 0; i < elements; i++) {
         ret_expected[i] = ret_bound[i] = 0;
+    }
     for (int64_t i = 0; i < s->boxes * s->crop * s->crop; i++) {
         int64_t box = i / (s->crop * s->crop), at = i % (s->crop * s->crop);
 
@@ -148,8 +155,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
             counts[to]++;
         }
     }
-    for (int64_t i = 0; i < elements; i++)
+    for (int64_t i = 0; i < elements; i++) {
         ret_bound[i] *= rounding_gamma(run->dtype, counts[i] + 3);
+    }
     free(counts);
 }
 

@@ -65,8 +65,9 @@ static float log_add(float a, float b, float c)
         third = most;
         most = c;
     }
-    if (most == -INFINITY)
+    if (most == -INFINITY) {
         return most;
+    }
     return most + logf(1 + expf(second - most) + expf(third - most));
 }
 
@@ -74,13 +75,16 @@ static void log_softmax(const float *logits, int64_t symbols, float *ret_log_pro
 {
     float most = logits[0], sum = 0;
 
-    for (int64_t v = 1; v < symbols; v++)
+    for (int64_t v = 1; v < symbols; v++) {
         most = logits[v] > most ? logits[v] : most;
-    for (int64_t v = 0; v < symbols; v++)
+    }
+    for (int64_t v = 0; v < symbols; v++) {
         sum += expf(logits[v] - most);
+    }
     sum = logf(sum);
-    for (int64_t v = 0; v < symbols; v++)
+    for (int64_t v = 0; v < symbols; v++) {
         ret_log_probs[v] = logits[v] - most - sum;
+    }
 }
 
 /* The log softmax of example B, and its share of the gradient. */
@@ -97,8 +101,9 @@ static void example_softmax(const struct ctc_loss *ctc, int64_t b)
             continue;
         }
         log_softmax(ctc->logits + row, shape->symbols, log_probs);
-        for (int64_t v = 0; v < shape->symbols; v++)
+        for (int64_t v = 0; v < shape->symbols; v++) {
             ctc->gradient[row + v] = ctc->upstream[b] * expf(log_probs[v]);
+        }
     }
 }
 
@@ -107,18 +112,20 @@ static void part_alpha(const struct ctc_loss *ctc, const struct part *part)
     const float *log_probs = part->log_probs;
     float *alpha = part->log_paths;
 
-    for (int64_t s = 0; s < part->end; s++)
+    for (int64_t s = 0; s < part->end; s++) {
         alpha[s] = s < 2 ? log_probs[ctc_symbol_at(part->labels, s)] : -INFINITY;
+    }
     for (int64_t t = 1; t < part->time; t++) {
         const float *before = alpha;
 
         alpha += ctc->positions;
         log_probs += ctc->shape.symbols;
-        for (int64_t s = 0; s < part->end; s++)
+        for (int64_t s = 0; s < part->end; s++) {
             alpha[s] =
                 log_add(before[s], s >= 1 ? before[s - 1] : -INFINITY,
                         ctc_may_skip(part->labels, s) ? before[s - 2] : -INFINITY) +
                 log_probs[ctc_symbol_at(part->labels, s)];
+        }
     }
 }
 
@@ -139,15 +146,18 @@ static void part_beta(const struct ctc_loss *ctc, const struct part *part)
         const float *log_probs = part->log_probs + t * ctc->shape.symbols;
 
         for (int64_t s = part->begin; s < part->positions; s++) {
-            if (t < part->time - 1)
+            if (t < part->time - 1) {
                 part->beta[s] = beta_before(part, s);
-            else
+            } else {
                 part->beta[s] = s >= part->positions - 2 ? 0 : -INFINITY;
+            }
         }
-        for (int64_t s = part->begin; s < part->positions; s++)
+        for (int64_t s = part->begin; s < part->positions; s++) {
             part->onward[s] = part->beta[s] + log_probs[ctc_symbol_at(part->labels, s)];
-        for (int64_t s = part->begin; s < part->end; s++)
+        }
+        for (int64_t s = part->begin; s < part->end; s++) {
             log_paths[s] += part->beta[s];
+        }
     }
 }
 
@@ -164,8 +174,9 @@ static void part_compute(const struct ctc_loss *ctc, struct part *part)
         ctc->losses[part->example] = -part->log_probability;
     }
     part_beta(ctc, part);
-    if (part->end < part->positions)
+    if (part->end < part->positions) {
         part->log_probability = log_add(part->onward[0], part->onward[1], -INFINITY);
+    }
 }
 
 static float occupancy(const struct ctc_loss *ctc, const struct part *part, int64_t t,
@@ -189,10 +200,11 @@ static void half_add_atomically(const struct ctc_loss *ctc, int64_t b, bool seco
 {
     struct part part = part_at(ctc, b);
 
-    if (second)
+    if (second) {
         part.begin = part.positions / 2;
-    else
+    } else {
         part.end = part.positions / 2;
+    }
     part_compute(ctc, &part);
     for (int64_t i = 0; i < part.time; i++) {
         int64_t t = second ? part.time - 1 - i : i;
@@ -211,8 +223,9 @@ static double losses_sum(const struct ctc_loss *ctc)
 {
     double sum = 0;
 
-    for (int64_t b = 0; b < ctc->shape.batch; b++)
+    for (int64_t b = 0; b < ctc->shape.batch; b++) {
         sum += ctc->losses[b];
+    }
     return sum;
 }
 
@@ -223,11 +236,13 @@ static void compute_unordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t b = 0; b < ctc->shape.batch; b++)
+        for (int64_t b = 0; b < ctc->shape.batch; b++) {
             example_softmax(ctc, b);
+        }
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < ctc->shape.batch * 2; task++)
+        for (int64_t task = 0; task < ctc->shape.batch * 2; task++) {
             half_add_atomically(ctc, task / 2, task % 2);
+        }
     }
     run->loss = losses_sum(ctc);
 }
@@ -237,9 +252,11 @@ static void example_add(const struct ctc_loss *ctc, int64_t b)
     struct part part = part_at(ctc, b);
 
     part_compute(ctc, &part);
-    for (int64_t t = 0; t < part.time; t++)
-        for (int64_t s = 0; s < part.positions; s++)
+    for (int64_t t = 0; t < part.time; t++) {
+        for (int64_t s = 0; s < part.positions; s++) {
             *gradient_at(ctc, &part, t, s) -= occupancy(ctc, &part, t, s);
+        }
+    }
 }
 
 static void compute_ordered(struct run *run)
@@ -257,7 +274,7 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct ctc_shape *shape = run->size->params;
-    struct ctc_loss *ctc = run_host_alloc(sizeof(*ctc));
+    struct ctc_loss *ctc = run_host_alloc(sizeof *ctc);
     int64_t logits_shape[] = { shape->time, shape->batch, shape->symbols };
     int64_t labels_shape[] = { shape->batch, shape->labels };
     const int64_t *batch = &shape->batch;
@@ -284,11 +301,13 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const struct ctc_shape *shape = run->size->params;
 
-    for (int64_t i = 0; i < tensor_elements(output); i++)
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
         ret_expected[i] = ret_bound[i] = 0;
-    for (int64_t b = 0; b < shape->batch; b++)
+    }
+    for (int64_t b = 0; b < shape->batch; b++) {
         ctc_reference_example(shape, inputs, b, output->rank == 1, ret_expected,
                               ret_bound);
+    }
 }
 
 static const struct workload_variant variants[] = {

@@ -42,10 +42,12 @@ static inline double ctc_row_scale(double *row, int64_t count)
 {
     double sum = 0;
 
-    for (int64_t s = 0; s < count; s++)
+    for (int64_t s = 0; s < count; s++) {
         sum += row[s];
-    for (int64_t s = 0; s < count; s++)
+    }
+    for (int64_t s = 0; s < count; s++) {
         row[s] /= sum;
+    }
     return sum;
 }
 
@@ -59,18 +61,21 @@ static inline void ctc_reference_alpha(struct ctc_paths *paths)
         for (int64_t s = 0; s < paths->positions; s++) {
             double sum = t == 0 ? s < 2 : before[s];
 
-            if (t > 0 && s >= 1)
+            if (t > 0 && s >= 1) {
                 sum += before[s - 1];
-            if (t > 0 && ctc_may_skip(paths->labels, s))
+            }
+            if (t > 0 && ctc_may_skip(paths->labels, s)) {
                 sum += before[s - 2];
+            }
             alpha[s] =
                 sum *
                 paths->softmax[t * paths->symbols + ctc_symbol_at(paths->labels, s)];
         }
         paths->log_probability += log(ctc_row_scale(alpha, paths->positions));
-        if (t == paths->time - 1)
+        if (t == paths->time - 1) {
             paths->log_probability +=
                 log(alpha[paths->positions - 1] + alpha[paths->positions - 2]);
+        }
     }
 }
 
@@ -87,10 +92,12 @@ static inline void ctc_reference_occupancies(struct ctc_paths *paths)
                 continue;
             }
             beta[s] = onward[s];
-            if (s + 1 < paths->positions)
+            if (s + 1 < paths->positions) {
                 beta[s] += onward[s + 1];
-            if (s + 2 < paths->positions && ctc_may_skip(paths->labels, s + 2))
+            }
+            if (s + 2 < paths->positions && ctc_may_skip(paths->labels, s + 2)) {
                 beta[s] += onward[s + 2];
+            }
         }
         ctc_row_scale(beta, paths->positions);
         for (int64_t s = 0; s < paths->positions; s++) {
@@ -139,12 +146,14 @@ static inline double ctc_reference_softmax(const struct ctc_shape *shape,
     double least = 1;
 
     for (int64_t t = 0; t < time; t++) {
-        for (int64_t v = 0; v < shape->symbols; v++)
+        for (int64_t v = 0; v < shape->symbols; v++) {
             ret_softmax[t * shape->symbols + v] =
                 exp((double)logits[(t * shape->batch + b) * shape->symbols + v]);
+        }
         ctc_row_scale(ret_softmax + t * shape->symbols, shape->symbols);
-        for (int64_t v = 0; v < shape->symbols; v++)
+        for (int64_t v = 0; v < shape->symbols; v++) {
             least = fmin(least, ret_softmax[t * shape->symbols + v]);
+        }
     }
     return -log(least);
 }
@@ -160,9 +169,11 @@ static inline void ctc_reference_gradient(const struct ctc_paths *paths, int64_t
     for (int64_t v = 0; v < paths->symbols; v++) {
         double y = paths->softmax[t * paths->symbols + v], occupied = 0;
 
-        for (int64_t s = 0; s < paths->positions; s++)
-            if (ctc_symbol_at(paths->labels, s) == v)
+        for (int64_t s = 0; s < paths->positions; s++) {
+            if (ctc_symbol_at(paths->labels, s) == v) {
                 occupied += paths->occupancies[t * paths->positions + s];
+            }
+        }
         ret_expected[v] = upstream * (y - occupied);
         ret_bound[v] =
             fabs(upstream) * (y * error->softmax + occupied * error->occupancy +

@@ -18,8 +18,9 @@ static float block_sum(const struct cumsum *cumsum, int64_t block)
     const float *x = cumsum->x + block * CUMSUM_BLOCK;
     float sum = x[0];
 
-    for (int64_t i = 1; i < CUMSUM_BLOCK; i++)
+    for (int64_t i = 1; i < CUMSUM_BLOCK; i++) {
         sum += x[i];
+    }
     return sum;
 }
 
@@ -43,8 +44,9 @@ static float look_back(const struct cumsum *cumsum, int64_t block)
 
 #pragma omp atomic read acquire
         known = cumsum->known[block];
-        if (known)
+        if (known) {
             return cumsum->prefixes[block] + sum;
+        }
         sum = cumsum->aggregates[block] + sum;
     }
     return sum;
@@ -76,8 +78,9 @@ static void compute_unordered(struct run *run)
             cumsum->known[block] = 0;
         }
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < cumsum->blocks / CUMSUM_TASK_BLOCKS; task++)
+        for (int64_t task = 0; task < cumsum->blocks / CUMSUM_TASK_BLOCKS; task++) {
             task_scan(cumsum, task);
+        }
     }
 }
 
@@ -88,25 +91,28 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t block = 0; block < cumsum->blocks; block++)
+        for (int64_t block = 0; block < cumsum->blocks; block++) {
             cumsum->aggregates[block] = block_sum(cumsum, block);
+        }
 #pragma omp single
         {
             float sum = 0;
 
-            for (int64_t block = 0; block < cumsum->blocks; block++)
+            for (int64_t block = 0; block < cumsum->blocks; block++) {
                 cumsum->prefixes[block] = sum += cumsum->aggregates[block];
+            }
         }
 #pragma omp for
-        for (int64_t block = 0; block < cumsum->blocks; block++)
+        for (int64_t block = 0; block < cumsum->blocks; block++) {
             block_scan(cumsum, block, block ? cumsum->prefixes[block - 1] : 0);
+        }
     }
 }
 
 static void setup(struct run *run)
 {
     const struct cumsum_shape *shape = run->size->params;
-    struct cumsum *cumsum = run_host_alloc(sizeof(*cumsum));
+    struct cumsum *cumsum = run_host_alloc(sizeof *cumsum);
     const int64_t *extent = &shape->elements;
     size_t blocks = (size_t)shape->elements / CUMSUM_BLOCK;
 

@@ -39,13 +39,14 @@ static int32_t parameter_draw(const struct data_loader *loader,
 {
     int32_t *to = &loader->parameters[item * LOADER_PARAMETERS + parameter];
 
-    if (source->shared)
+    if (source->shared) {
         *to = loader_number(
             __atomic_add_fetch(source->shared, LOADER_INCREMENT, __ATOMIC_RELAXED),
             parameter);
-    else if (source->state)
+    } else if (source->state) {
         *to = loader_number(source->state((uint64_t)*loader->seed, item, parameter),
                             parameter);
+    }
     return *to;
 }
 
@@ -58,19 +59,24 @@ static void channel_decode(const float *coefficients, const float *basis, float 
                     block % LOADER_BLOCKS * LOADER_BLOCK;
         float half[LOADER_BLOCK][LOADER_BLOCK] = { { 0 } };
 
-        for (int u = 0; u < LOADER_BLOCK; u++)
-            for (int v = 0; v < LOADER_BLOCK; v++)
-                for (int x = 0; x < LOADER_BLOCK; x++)
+        for (int u = 0; u < LOADER_BLOCK; u++) {
+            for (int v = 0; v < LOADER_BLOCK; v++) {
+                for (int x = 0; x < LOADER_BLOCK; x++) {
                     half[u][x] +=
                         from[u * LOADER_BLOCK + v] * basis[v * LOADER_BLOCK + x];
-        for (int y = 0; y < LOADER_BLOCK; y++)
+                }
+            }
+        }
+        for (int y = 0; y < LOADER_BLOCK; y++) {
             for (int x = 0; x < LOADER_BLOCK; x++) {
                 float sum = 0;
 
-                for (int u = 0; u < LOADER_BLOCK; u++)
+                for (int u = 0; u < LOADER_BLOCK; u++) {
                     sum += basis[u * LOADER_BLOCK + y] * half[u][x];
+                }
                 to[y * LOADER_SIDE + x] = sum;
             }
+        }
     }
 }
 
@@ -90,11 +96,13 @@ static void item_load(const struct data_loader *loader, const struct source *sou
     channel_decode(coefficients + 2 * LOADER_PIXELS, loader->basis,
                    decoded + 2 * LOADER_PIXELS);
     mirror = parameter_draw(loader, source, item, LOADER_MIRROR);
-    for (int64_t i = 0; i < LOADER_IMAGE; i++)
+    for (int64_t i = 0; i < LOADER_IMAGE; i++) {
         image[i] = decoded[loader_crop_from(i, row - 1, column - 1, mirror == 2)];
+    }
     brightness = (float)parameter_draw(loader, source, item, LOADER_BRIGHTNESS) / 128;
-    for (int64_t i = 0; i < LOADER_IMAGE; i++)
+    for (int64_t i = 0; i < LOADER_IMAGE; i++) {
         image[i] *= brightness;
+    }
 }
 
 enum { SEED = 1, PARAMETERS, COEFFICIENTS, BASIS, IMAGES, VALUES };
@@ -118,8 +126,9 @@ static void items_probe(struct run *run)
         [IMAGES] = probe_floats("images", loader->images, n * LOADER_IMAGE),
     };
 
-    if (run_probing(run, 0))
+    if (run_probing(run, 0)) {
         places_probe(run, 0, values, places, COUNT_OF(places));
+    }
 }
 
 static void items_load(struct run *run, const struct source *source, int threads)
@@ -127,8 +136,9 @@ static void items_load(struct run *run, const struct source *source, int threads
     const struct data_loader *loader = run->state;
 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t item = 0; item < loader->items; item++)
+    for (int64_t item = 0; item < loader->items; item++) {
         item_load(loader, source, item);
+    }
     items_probe(run);
 }
 
@@ -163,15 +173,16 @@ static void compute_drawn_serially(struct run *run)
     const struct data_loader *loader = run->state;
     uint64_t shared = (uint64_t)*loader->seed;
 
-    for (int64_t i = 0; i < loader->items * LOADER_PARAMETERS; i++)
+    for (int64_t i = 0; i < loader->items * LOADER_PARAMETERS; i++) {
         parameter_draw(loader, &(struct source){ .shared = &shared },
                        i / LOADER_PARAMETERS, (int)(i % LOADER_PARAMETERS));
+    }
     items_load(run, &(struct source){ .shared = NULL }, run->threads);
 }
 
 static void setup(struct run *run)
 {
-    struct data_loader *loader = run_host_alloc(sizeof(*loader));
+    struct data_loader *loader = run_host_alloc(sizeof *loader);
     int64_t items = *(const int64_t *)run->size->params, one = 1;
     int64_t coefficients[] = { items,         LOADER_CHANNELS, LOADER_BLOCKS,
                                LOADER_BLOCKS, LOADER_BLOCK,    LOADER_BLOCK };
@@ -202,12 +213,15 @@ static int32_t expected_parameter(const struct run *run, const struct tensor *in
     const int32_t *drawn = run->outputs[1].data;
     const char *variant = run->variant->name;
 
-    if (run->variant->control)
+    if (run->variant->control) {
         return drawn[item * LOADER_PARAMETERS + parameter];
-    if (strcmp(variant, "prng_per_item") == 0)
+    }
+    if (strcmp(variant, "prng_per_item") == 0) {
         return loader_number(loader_state_of_item(seed, item, parameter), parameter);
-    if (strcmp(variant, "sharded") == 0)
+    }
+    if (strcmp(variant, "sharded") == 0) {
         return loader_number(loader_state_of_shard(seed, item, parameter), parameter);
+    }
     return loader_number(loader_state_at(seed, item * LOADER_PARAMETERS + parameter),
                          parameter);
 }
@@ -238,7 +252,7 @@ static double decoded_pixel(const float *coefficients, const float *basis, int64
     double sum = 0;
 
     *ret_magnitude = 0;
-    for (int u = 0; u < LOADER_BLOCK; u++)
+    for (int u = 0; u < LOADER_BLOCK; u++) {
         for (int v = 0; v < LOADER_BLOCK; v++) {
             double term = (double)basis[u * LOADER_BLOCK + y % LOADER_BLOCK] *
                           from[u * LOADER_BLOCK + v] *
@@ -247,6 +261,7 @@ static double decoded_pixel(const float *coefficients, const float *basis, int64
             sum += term;
             *ret_magnitude += fabs(term);
         }
+    }
     return sum;
 }
 

@@ -32,8 +32,9 @@ enum loader_parameter {
 
 REPROD_HD int32_t loader_limit(int parameter)
 {
-    if (parameter == LOADER_BRIGHTNESS)
+    if (parameter == LOADER_BRIGHTNESS) {
         return 256;
+    }
     return parameter == LOADER_MIRROR ? 2 : LOADER_SIDE - LOADER_CROP + 1;
 }
 

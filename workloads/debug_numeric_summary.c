@@ -61,7 +61,7 @@ static void compute_unordered(struct run *run)
 
     memset(summary->counts, 0, SUMMARY_KINDS * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < task_count(summary); task++)
+    for (int64_t task = 0; task < task_count(summary); task++) {
         for (int block = 0; block < SUMMARY_TASK_BLOCKS; block++) {
             int32_t counts[SUMMARY_KINDS];
 
@@ -71,6 +71,7 @@ static void compute_unordered(struct run *run)
                 summary->counts[kind] += (float)counts[kind];
             }
         }
+    }
 }
 
 /* Whole numbers are exact in float64 up to 2^53: no order can show. */
@@ -80,7 +81,7 @@ static void compute_float64(struct run *run)
     double sums[SUMMARY_KINDS] = { 0 };
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < task_count(summary); task++)
+    for (int64_t task = 0; task < task_count(summary); task++) {
         for (int block = 0; block < SUMMARY_TASK_BLOCKS; block++) {
             int32_t counts[SUMMARY_KINDS];
 
@@ -90,19 +91,22 @@ static void compute_float64(struct run *run)
                 sums[kind] += counts[kind];
             }
         }
-    for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+    }
+    for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
         summary->counts[kind] = (float)sums[kind];
+    }
 }
 
 static void tile_count(const struct summary *summary, int64_t *part)
 {
-    memset(part, 0, SUMMARY_KINDS * sizeof(*part));
+    memset(part, 0, SUMMARY_KINDS * sizeof *part);
     for (int64_t at = 0; at < summary->shape->elements; at += SUMMARY_BLOCK) {
         int32_t counts[SUMMARY_KINDS];
 
         block_count(summary->x + at, counts);
-        for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+        for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
             part[kind] += counts[kind];
+        }
     }
 }
 
@@ -111,13 +115,15 @@ static void compute_ordered(struct run *run)
     const struct summary *summary = run->state;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t tile = 0; tile < summary->shape->tiles; tile++)
+    for (int64_t tile = 0; tile < summary->shape->tiles; tile++) {
         tile_count(summary, summary->parts + tile * SUMMARY_KINDS);
+    }
     for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
         int64_t count = 0;
 
-        for (int64_t tile = 0; tile < summary->shape->tiles; tile++)
+        for (int64_t tile = 0; tile < summary->shape->tiles; tile++) {
             count += summary->parts[tile * SUMMARY_KINDS + kind];
+        }
         summary->counts[kind] = (float)count;
     }
 }
@@ -125,29 +131,32 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct summary_shape *shape = run->size->params;
-    struct summary *summary = run_host_alloc(sizeof(*summary));
+    struct summary *summary = run_host_alloc(sizeof *summary);
     uint64_t kinds = philox_stream(run->seed, run->workload->name, "kinds");
     uint64_t values = philox_stream(run->seed, run->workload->name, "x");
-    float *x = run_host_alloc((size_t)shape->elements * sizeof(*x));
+    float *x = run_host_alloc((size_t)shape->elements * sizeof *x);
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t i = 0; i < shape->elements; i++)
+    for (int64_t i = 0; i < shape->elements; i++) {
         x[i] = summary_element(run, kinds, values, (uint64_t)i);
+    }
     summary->shape = shape;
     summary->x = run_values_f32(run, "x", 1, &shape->elements, x);
     summary->counts = run_output_f32(run, "counts", 1, &(const int64_t){ SUMMARY_KINDS });
     summary->parts =
-        run_alloc(run, (size_t)shape->tiles * SUMMARY_KINDS * sizeof(*summary->parts));
+        run_alloc(run, (size_t)shape->tiles * SUMMARY_KINDS * sizeof *summary->parts);
     run->state = summary;
     free(x);
 }
 
 static int element_kind(double value)
 {
-    if (isinf(value))
+    if (isinf(value)) {
         return value > 0;
-    if (isnan(value))
+    }
+    if (isnan(value)) {
         return 2;
+    }
     return value < 0 ? 3 : value > 0 ? 5 : 4;
 }
 
@@ -163,14 +172,17 @@ static void reference(const struct run *run, const struct tensor *inputs,
         run->variant->control ? shape->tiles * shape->elements / SUMMARY_BLOCK : 1;
 
     (void)output;
-    for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+    for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
         ret_expected[kind] = 0;
-    for (int64_t i = 0; i < shape->elements; i++)
+    }
+    for (int64_t i = 0; i < shape->elements; i++) {
         ret_expected[element_kind(x[i])] += (double)shape->tiles;
-    for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+    }
+    for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
         ret_bound[kind] = ret_expected[kind] <= last_exact
                               ? 0
                               : rounding_gamma(run->dtype, adds) * ret_expected[kind];
+    }
 }
 
 static const struct workload_variant variants[] = {

@@ -27,8 +27,9 @@ static inline float summary_element(const struct run *run, uint64_t kinds,
     uint64_t draw = philox_index(run->seed, kinds, index, 1024);
     float value = fabsf(philox_wide_f32(run->seed, values, index));
 
-    if (draw < 3)
+    if (draw < 3) {
         return draw == 2 ? NAN : draw == 1 ? INFINITY : -INFINITY;
+    }
     return draw < 32 ? 0 : draw < 64 ? -value : value;
 }
 

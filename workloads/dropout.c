@@ -43,13 +43,14 @@ static void steps_probe(struct run *run, uint64_t state, uint64_t stride)
     int64_t n = dropout->elements;
     struct probe_value in[] = { probe_floats("x", dropout->x, n),
                                 probe_floats("residual", dropout->residual, n),
-                                { DTYPE_UINT8, sizeof(state), NULL, "state" } };
+                                { DTYPE_UINT8, sizeof state, NULL, "state" } };
 
     for (int64_t step = 0; step < DROPOUT_STEPS; step++, state += stride) {
         struct probe_value y = probe_floats("y", dropout->y + step * n, n);
 
-        if (!run_probing(run, step))
+        if (!run_probing(run, step)) {
             continue;
+        }
         in[2].data = &state;
         run_probe(run, step, "rng/state", NULL, 0, &in[2], 1);
         run_probe(run, step, "dropout/forward", in, COUNT_OF(in), &y, 1);
@@ -78,13 +79,14 @@ static void compute_shared(struct run *run)
     uint64_t state = dropout->seed;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < DROPOUT_STEPS * dropout->elements / TASK; task++)
+    for (int64_t task = 0; task < DROPOUT_STEPS * dropout->elements / TASK; task++) {
         for (int64_t i = task * TASK; i < (task + 1) * TASK; i++) {
             uint64_t mine =
                 __atomic_fetch_add(&state, DROPOUT_STATE_STEP, __ATOMIC_RELAXED);
 
             dropout->y[i] = element(dropout, i % dropout->elements, dropout_number(mine));
         }
+    }
     steps_probe(run, dropout->seed, step_stride(dropout));
 }
 
@@ -101,8 +103,9 @@ static void compute_seeded_anew(struct run *run)
     const struct dropout *dropout = run->state;
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t step = 0; step < DROPOUT_STEPS; step++)
+    for (int64_t step = 0; step < DROPOUT_STEPS; step++) {
         steps_draw(dropout, step, step + 1, dropout->seed);
+    }
     steps_probe(run, dropout->seed, 0);
 }
 
@@ -112,17 +115,19 @@ static void compute_counter(struct run *run)
     uint64_t stream = philox_stream(run->seed, run->workload->name, "mask");
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < DROPOUT_STEPS * dropout->elements / TASK; task++)
-        for (int64_t i = task * TASK; i < (task + 1) * TASK; i++)
+    for (int64_t task = 0; task < DROPOUT_STEPS * dropout->elements / TASK; task++) {
+        for (int64_t i = task * TASK; i < (task + 1) * TASK; i++) {
             dropout->y[i] = element(dropout, i % dropout->elements,
                                     philox_u32(run->seed, stream, (uint64_t)i));
+        }
+    }
     steps_probe(run, run->seed, 0);
 }
 
 static void setup(struct run *run)
 {
     const struct dropout_shape *shape = run->size->params;
-    struct dropout *dropout = run_host_alloc(sizeof(*dropout));
+    struct dropout *dropout = run_host_alloc(sizeof *dropout);
     int64_t y_shape[] = { DROPOUT_STEPS, shape->elements };
     const int64_t *elements = &shape->elements;
 
@@ -131,9 +136,10 @@ static void setup(struct run *run)
     dropout->residual = run_input_f32(run, "residual", 1, elements, FILL_UNIFORM);
     dropout->y = run_output_f32(run, "y", 2, y_shape);
     dropout->seed = philox_stream(run->seed, run->workload->name, "seed");
-    if (getrandom(&dropout->process_seed, sizeof(dropout->process_seed), 0) !=
-        sizeof(dropout->process_seed))
+    if (getrandom(&dropout->process_seed, sizeof dropout->process_seed, 0) !=
+        sizeof dropout->process_seed) {
         run_infra(run, "the kernel gave no seed for the generator");
+    }
     run->state = dropout;
 }
 

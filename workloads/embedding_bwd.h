@@ -22,8 +22,9 @@ static inline int32_t embedding_word_draw(const struct run *run, uint64_t stream
 {
     uint64_t octaves = 0;
 
-    while ((int64_t)1 << octaves < entries)
+    while ((int64_t)1 << octaves < entries) {
         octaves++;
+    }
     octaves = philox_index(run->seed, stream, 2 * index, octaves);
     return (
         int32_t)(((uint64_t)1 << octaves) - 1 +
@@ -41,10 +42,11 @@ static inline void embedding_ids_fill(const struct run *run,
             shape->length -
             (int64_t)philox_index(run->seed, padded, (uint64_t)b, EMBEDDING_PADDED);
 
-        for (int64_t i = b * shape->length; i < (b + 1) * shape->length; i++)
+        for (int64_t i = b * shape->length; i < (b + 1) * shape->length; i++) {
             ids[i] = i % shape->length < length
                          ? embedding_word_draw(run, words, (uint64_t)i, shape->entries)
                          : EMBEDDING_PADDING;
+        }
     }
 }
 

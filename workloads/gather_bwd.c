@@ -18,15 +18,17 @@ static void entries_multiply(const struct scatter *scatter, int64_t first)
     float *sums = scatter->sums + first * width;
 
     memset(sums, 0, (size_t)(OWNED_ENTRIES * width) * sizeof(float));
-    for (int64_t row = 0; row < scatter->rows; row++)
+    for (int64_t row = 0; row < scatter->rows; row++) {
         for (int64_t entry = 0; entry < OWNED_ENTRIES; entry++) {
             float one_hot = scatter->index[row] == first + entry ? 1.0F : 0.0F;
             const float *from = scatter_row(scatter, row);
 
 #pragma omp simd
-            for (int64_t c = 0; c < width; c++)
+            for (int64_t c = 0; c < width; c++) {
                 sums[entry * width + c] += one_hot * from[c];
+            }
         }
+    }
 }
 
 static void compute_one_hot(struct run *run)
@@ -34,14 +36,15 @@ static void compute_one_hot(struct run *run)
     const struct scatter *scatter = run->state;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t first = 0; first < scatter->destinations; first += OWNED_ENTRIES)
+    for (int64_t first = 0; first < scatter->destinations; first += OWNED_ENTRIES) {
         entries_multiply(scatter, first);
+    }
 }
 
 static void setup(struct run *run)
 {
     const struct gather_shape *shape = run->size->params;
-    struct scatter *scatter = run_host_alloc(sizeof(*scatter));
+    struct scatter *scatter = run_host_alloc(sizeof *scatter);
     int64_t dy_shape[] = { shape->rows, shape->width };
     int64_t params_shape[] = { shape->entries, shape->width };
 

@@ -47,8 +47,9 @@ static void gradient_compute(const struct gating *gating, int64_t k, int which,
         b = next[j];
         value = which ? a - b : a + b;
 #pragma omp simd
-        for (int64_t i = 0; i < GATING_WIDTH; i++)
+        for (int64_t i = 0; i < GATING_WIDTH; i++) {
             ret_gradient[i] += row[i] * value;
+        }
     }
 }
 
@@ -74,9 +75,10 @@ static void before_keep(const struct run *run, int step)
 {
     const struct gating *gating = run->state;
 
-    if (run_probing(run, step))
+    if (run_probing(run, step)) {
         memcpy(gating->before, gating->variables,
                (size_t)(gating->operations * GATING_WIDTH) * sizeof(float));
+    }
 }
 
 enum { MATRICES = 1, BEFORE, GRADIENTS, AFTER, VALUES };
@@ -102,8 +104,9 @@ static void step_probe(struct run *run, int step, bool gated)
         [AFTER] = probe_floats("variables", gating->variables, elements),
     };
 
-    if (!run_probing(run, step))
+    if (!run_probing(run, step)) {
         return;
+    }
     places_probe(run, step, values, &before, 1);
     places_probe(run, step, values, gated ? stored : &at_once,
                  gated ? COUNT_OF(stored) : 1);
@@ -158,9 +161,10 @@ static void compute_gate_graph(struct run *run)
 #pragma omp parallel num_threads(run->threads)
         {
 #pragma omp for
-            for (int64_t task = 0; task < 2 * n; task++)
+            for (int64_t task = 0; task < 2 * n; task++) {
                 gradient_compute(gating, task / 2, (int)(task % 2),
                                  gating->gradients + task * GATING_WIDTH);
+            }
 #pragma omp for
             for (int64_t k = 0; k < n; k++) {
                 gradient_apply(gating, k, gating->gradients + 2 * k * GATING_WIDTH);
@@ -175,7 +179,7 @@ static void compute_gate_graph(struct run *run)
 
 static void setup(struct run *run)
 {
-    struct gating *gating = run_host_alloc(sizeof(*gating));
+    struct gating *gating = run_host_alloc(sizeof *gating);
     int64_t n = *(const int64_t *)run->size->params;
     int64_t matrices[] = { GATING_MATRICES, GATING_WIDTH, GATING_WIDTH },
             variables[] = { n, GATING_WIDTH };
@@ -194,7 +198,7 @@ static void setup(struct run *run)
 static void moves(const float *matrices, int64_t n, const double *values, bool magnitudes,
                   double *ret_moves)
 {
-    memset(ret_moves, 0, (size_t)(n * GATING_WIDTH) * sizeof(*ret_moves));
+    memset(ret_moves, 0, (size_t)(n * GATING_WIDTH) * sizeof *ret_moves);
     for (int64_t at = 0; at < n * GATING_WIDTH * GATING_WIDTH; at++) {
         int64_t k = at / GATING_WIDTH / GATING_WIDTH, next = (k + 1) % n,
                 i = at % GATING_WIDTH;
@@ -224,11 +228,13 @@ static void reference_step(const struct run *run, const float *matrices, int64_t
 
     memcpy(read, bound, (size_t)count * sizeof(double));
     for (int round = 0; round < FIXPOINT_ROUNDS && !gated; round++) {
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
             read[i] += fabs(expected[i]);
+        }
         moves(matrices, n, read, true, move);
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
             read[i] = bound[i] + 1.01 * move[i];
+        }
     }
     moves(matrices, n, read, true, move);
     for (int64_t i = 0; i < count; i++) {
@@ -236,11 +242,13 @@ static void reference_step(const struct run *run, const float *matrices, int64_t
         read[i] += fabs(expected[i]);
     }
     moves(matrices, n, read, true, move);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
         bound[i] += gamma * move[i] + 4 * rounding_unit(run->dtype) * read[i];
+    }
     moves(matrices, n, expected, false, move);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
         expected[i] -= move[i];
+    }
     free(read);
     free(move);
 }
@@ -255,9 +263,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
         ret_expected[i] = initial[i];
         ret_bound[i] = 0;
     }
-    for (int step = 0; step < GATING_STEPS; step++)
+    for (int step = 0; step < GATING_STEPS; step++) {
         reference_step(run, inputs[0].data, output->shape[0], !run->variant->control,
                        ret_expected, ret_bound);
+    }
 }
 
 static const struct workload_variant variants[] = {

@@ -28,13 +28,15 @@ struct hash_seed_order {
 /* Open addressing with linear probing. */
 static void table_fill(const struct hash_seed_order *hash, uint64_t seed)
 {
-    for (int64_t slot = 0; slot < hash->slots; slot++)
+    for (int64_t slot = 0; slot < hash->slots; slot++) {
         hash->table[slot] = FREE;
+    }
     for (int64_t i = 0; i < hash->shape->keys; i++) {
         uint64_t slot = hash_slot(hash->keys[i], seed);
 
-        while (hash->table[slot % (uint64_t)hash->slots] != FREE)
+        while (hash->table[slot % (uint64_t)hash->slots] != FREE) {
             slot++;
+        }
         hash->table[slot % (uint64_t)hash->slots] = (int32_t)i;
     }
 }
@@ -43,9 +45,11 @@ static void table_walk(const struct hash_seed_order *hash)
 {
     int64_t count = 0;
 
-    for (int64_t slot = 0; slot < hash->slots; slot++)
-        if (hash->table[slot] != FREE)
+    for (int64_t slot = 0; slot < hash->slots; slot++) {
+        if (hash->table[slot] != FREE) {
             hash->order[count++] = hash->table[slot];
+        }
+    }
 }
 
 static void sums_add(const struct hash_seed_order *hash)
@@ -57,8 +61,9 @@ static void sums_add(const struct hash_seed_order *hash)
         const float *values = hash->values + hash->order[i] * width;
 
 #pragma omp simd
-        for (int64_t c = 0; c < width; c++)
+        for (int64_t c = 0; c < width; c++) {
             hash->sums[c] += values[c];
+        }
     }
 }
 
@@ -85,8 +90,9 @@ static int key_compare(const void *a, const void *b, void *keys)
     const int64_t *of = keys;
     int32_t first = *(const int32_t *)a, second = *(const int32_t *)b;
 
-    if (of[first] != of[second])
+    if (of[first] != of[second]) {
         return of[first] < of[second] ? -1 : 1;
+    }
     return first < second ? -1 : first > second;
 }
 
@@ -96,7 +102,7 @@ static void compute_sorted(struct run *run)
 
     table_fill(hash, hash->seed);
     table_walk(hash);
-    qsort_r(hash->order, (size_t)hash->shape->keys, sizeof(*hash->order), key_compare,
+    qsort_r(hash->order, (size_t)hash->shape->keys, sizeof *hash->order, key_compare,
             (void *)(uintptr_t)hash->keys);
     sums_add(hash);
 }
@@ -104,7 +110,7 @@ static void compute_sorted(struct run *run)
 static void setup(struct run *run)
 {
     const struct table_shape *shape = run->size->params;
-    struct hash_seed_order *hash = run_host_alloc(sizeof(*hash));
+    struct hash_seed_order *hash = run_host_alloc(sizeof *hash);
     int64_t values_shape[] = { shape->keys, shape->width };
 
     hash->shape = shape;
@@ -113,10 +119,11 @@ static void setup(struct run *run)
         run_input(run, "keys", DTYPE_INT64, 1, values_shape, FILL_INDEX, INT64_MAX)->data;
     hash->values = run_input_f32(run, "values", 2, values_shape, FILL_WIDE);
     hash->sums = run_output_f32(run, "sums", 1, &shape->width);
-    hash->table = run_alloc(run, (size_t)hash->slots * sizeof(*hash->table));
-    hash->order = run_alloc(run, (size_t)shape->keys * sizeof(*hash->order));
-    if (getrandom(&hash->seed, sizeof(hash->seed), 0) != sizeof(hash->seed))
+    hash->table = run_alloc(run, (size_t)hash->slots * sizeof *hash->table);
+    hash->order = run_alloc(run, (size_t)shape->keys * sizeof *hash->order);
+    if (getrandom(&hash->seed, sizeof hash->seed, 0) != sizeof hash->seed) {
         run_infra(run, "the kernel gave no seed for the hash function");
+    }
     run->state = hash;
 }
 
@@ -129,8 +136,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     double gamma = rounding_gamma(run->dtype, shape->keys);
 
     (void)output;
-    for (int64_t c = 0; c < shape->width; c++)
+    for (int64_t c = 0; c < shape->width; c++) {
         ret_expected[c] = ret_bound[c] = 0;
+    }
     for (int64_t i = 0; i < shape->keys * shape->width; i++) {
         ret_expected[i % shape->width] += values[i];
         ret_bound[i % shape->width] += gamma * fabs((double)values[i]);

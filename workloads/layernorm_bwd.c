@@ -41,9 +41,10 @@ static void row_finish(const struct layernorm_bwd *layer, int64_t row)
     }
     sum /= channels;
     product /= channels;
-    for (int64_t c = 0; c < layer->channels; c++)
+    for (int64_t c = 0; c < layer->channels; c++) {
         dx[c] = layer->inv_std[row] *
                 (dy[c] * layer->gain[c] - sum - xhat_at(layer, row, c) * product);
+    }
 }
 
 /* Neighbouring tasks go in opposite directions: two threads meet somewhere in the
@@ -71,12 +72,13 @@ static void compute_unordered(struct run *run)
     memset(layer->doffset, 0, (size_t)layer->channels * sizeof(float));
     memset(layer->dgain, 0, (size_t)layer->channels * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < tasks; task++)
+    for (int64_t task = 0; task < tasks; task++) {
         for (int64_t row = task * TASK_ROWS;
              row < (task + 1) * TASK_ROWS && row < layer->rows; row++) {
             row_add_atomically(layer, row, task % 2);
             row_finish(layer, row);
         }
+    }
 }
 
 static void slot_add(const struct layernorm_bwd *layer, int64_t slot)
@@ -106,8 +108,9 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t slot = 0; slot < LAYER_SLOTS; slot++)
+        for (int64_t slot = 0; slot < LAYER_SLOTS; slot++) {
             slot_add(layer, slot);
+        }
 #pragma omp for
         for (int64_t begin = 0; begin < channels; begin += CHUNK) {
             int64_t end = begin + CHUNK < channels ? begin + CHUNK : channels;
@@ -125,7 +128,7 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct layer_shape *s = run->size->params;
-    struct layernorm_bwd *layer = run_host_alloc(sizeof(*layer));
+    struct layernorm_bwd *layer = run_host_alloc(sizeof *layer);
     int64_t shape[] = { s->rows, s->channels };
     float *mean = run_host_alloc((size_t)s->rows * sizeof(float));
     float *inv_std = run_host_alloc((size_t)s->rows * sizeof(float));
@@ -135,9 +138,10 @@ static void setup(struct run *run)
     layer->x = run_input_f32(run, "x", 2, shape, FILL_UNIFORM);
     layer->dy = run_input_f32(run, "dy", 2, shape, FILL_WIDE);
     layer->gain = run_input_f32(run, "gain", 1, &shape[1], FILL_UNIFORM);
-    for (int64_t row = 0; row < s->rows; row++)
+    for (int64_t row = 0; row < s->rows; row++) {
         layer_statistics(layer->x + row * s->channels, s->channels, &mean[row],
                          &inv_std[row]);
+    }
     layer->mean = run_values_f32(run, "mean", 1, shape, mean);
     layer->inv_std = run_values_f32(run, "inv_std", 1, shape, inv_std);
     free(mean);
@@ -194,8 +198,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     bool gain = strcmp(output->name, "dgain") == 0;
 
     if (output->rank == 2) {
-        for (int64_t row = 0; row < rows; row++)
+        for (int64_t row = 0; row < rows; row++) {
             reference_row(run, inputs, row, ret_expected, ret_bound);
+        }
         return;
     }
     for (int64_t c = 0; c < channels; c++) {

@@ -34,14 +34,16 @@ static void split_multiply(const struct matmul_batched *matmul, int64_t batch,
         const float *a = matmul->a + (batch * s->rows + row) * s->inner;
         float *to = part + row * s->columns;
 
-        for (int64_t k = first; k < end; k++)
+        for (int64_t k = first; k < end; k++) {
             for (int64_t i = 0; i < ROWS; i++) {
                 float factor = a[i * s->inner + k];
 
 #pragma omp simd
-                for (int64_t j = 0; j < s->columns; j++)
+                for (int64_t j = 0; j < s->columns; j++) {
                     to[i * s->columns + j] += factor * b[k * s->columns + j];
+                }
             }
+        }
     }
 }
 
@@ -80,9 +82,10 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < matmul->shape->batch * MATMUL_SPLIT; task++)
+        for (int64_t task = 0; task < matmul->shape->batch * MATMUL_SPLIT; task++) {
             split_multiply(matmul, task / MATMUL_SPLIT, task % MATMUL_SPLIT,
                            matmul->parts + task * elements);
+        }
 #pragma omp for schedule(dynamic, 1)
         for (int64_t batch = 0; batch < matmul->shape->batch; batch++) {
             float *parts = matmul->parts + batch * MATMUL_SPLIT * elements;
@@ -96,7 +99,7 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct matmul_shape *s = run->size->params;
-    struct matmul_batched *matmul = run_host_alloc(sizeof(*matmul));
+    struct matmul_batched *matmul = run_host_alloc(sizeof *matmul);
     int64_t a_shape[] = { s->batch, s->rows, s->inner };
     int64_t b_shape[] = { s->batch, s->inner, s->columns };
     int64_t c_shape[] = { s->batch, s->rows, s->columns };
@@ -121,10 +124,11 @@ static void reference(const struct run *run, const struct tensor *inputs,
     double gamma = tf32_is_permitted(run) ? tf32_gamma(s->inner)
                                           : rounding_gamma(run->dtype, s->inner);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++)
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
         ret_expected[i] = ret_bound[i] = 0;
-    for (int64_t row = 0; row < s->batch * s->rows; row++)
-        for (int64_t k = 0; k < s->inner; k++)
+    }
+    for (int64_t row = 0; row < s->batch * s->rows; row++) {
+        for (int64_t k = 0; k < s->inner; k++) {
             for (int64_t j = 0; j < s->columns; j++) {
                 const float *from = b + (row / s->rows * s->inner + k) * s->columns;
                 double term = (double)a[row * s->inner + k] * from[j];
@@ -132,6 +136,8 @@ static void reference(const struct run *run, const struct tensor *inputs,
                 ret_expected[row * s->columns + j] += term;
                 ret_bound[row * s->columns + j] += gamma * fabs(term);
             }
+        }
+    }
 }
 
 static const struct workload_variant variants[] = {

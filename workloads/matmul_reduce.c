@@ -31,15 +31,17 @@ static void gradient_multiply(const struct matmul_reduce *layer, int64_t first,
 
     memset(layer->dw1 + first * s->outputs, 0,
            (size_t)((end - first) * s->outputs) * sizeof(float));
-    for (int64_t n = 0; n < s->examples; n++)
+    for (int64_t n = 0; n < s->examples; n++) {
         for (int64_t i = first; i < end; i++) {
             float *to = layer->dw1 + i * s->outputs;
             float x = layer->x1[n * s->inputs + i];
 
 #pragma omp simd
-            for (int64_t k = 0; k < s->outputs; k++)
+            for (int64_t k = 0; k < s->outputs; k++) {
                 to[k] += x * layer->dy[n * s->outputs + k];
+            }
         }
+    }
 }
 
 /* Neighbouring tasks go in opposite directions, here and below: two threads meet
@@ -84,14 +86,17 @@ static void compute_unordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t first = 0; first < bias; first += OWNED)
+        for (int64_t first = 0; first < bias; first += OWNED) {
             gradient_multiply(layer, first, first + OWNED < bias ? first + OWNED : bias);
+        }
 #pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t panel = 0; panel < s->columns / PANEL; panel++)
+        for (int64_t panel = 0; panel < s->columns / PANEL; panel++) {
             panel_add_atomically(layer, panel);
+        }
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < s->examples / TASK_ROWS; task++)
+        for (int64_t task = 0; task < s->examples / TASK_ROWS; task++) {
             bias_add_atomically(layer, task);
+        }
     }
 }
 
@@ -101,10 +106,12 @@ static void sums_multiply(const struct matmul_reduce *layer, int64_t first)
     const struct reduce_layer_shape *s = layer->shape;
     float product[OWNED] = { 0 };
 
-    for (int64_t c = 0; c < s->columns; c++)
-        for (int64_t row = 0; row < OWNED; row++)
+    for (int64_t c = 0; c < s->columns; c++) {
+        for (int64_t row = 0; row < OWNED; row++) {
             product[row] += layer->a[(first + row) * s->columns + c] * layer->ones[c];
-    memcpy(layer->sums + first, product, sizeof(product));
+        }
+    }
+    memcpy(layer->sums + first, product, sizeof product);
 }
 
 static void compute_matmul(struct run *run)
@@ -115,18 +122,20 @@ static void compute_matmul(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t first = 0; first < s->inputs; first += OWNED)
+        for (int64_t first = 0; first < s->inputs; first += OWNED) {
             gradient_multiply(layer, first, first + OWNED);
+        }
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t first = 0; first < s->rows; first += OWNED)
+        for (int64_t first = 0; first < s->rows; first += OWNED) {
             sums_multiply(layer, first);
+        }
     }
 }
 
 static void setup(struct run *run)
 {
     const struct reduce_layer_shape *s = run->size->params;
-    struct matmul_reduce *layer = run_host_alloc(sizeof(*layer));
+    struct matmul_reduce *layer = run_host_alloc(sizeof *layer);
     int64_t a_shape[] = { s->rows, s->columns };
     int64_t x1_shape[] = { s->examples, s->inputs };
     int64_t dy_shape[] = { s->examples, s->outputs };
@@ -141,8 +150,9 @@ static void setup(struct run *run)
     layer->dw1 = run_output_f32(run, "dw1", 2, dw1_shape);
     layer->sums = run_output_f32(run, "sums", 1, a_shape);
     layer->ones = run_alloc_f32(run, s->columns);
-    for (int64_t c = 0; c < s->columns; c++)
+    for (int64_t c = 0; c < s->columns; c++) {
         layer->ones[c] = 1;
+    }
     run->state = layer;
     free(x1);
 }

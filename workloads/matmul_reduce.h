@@ -18,10 +18,11 @@ static inline void reduce_x1_fill(const struct run *run,
 {
     uint64_t stream = philox_stream(run->seed, run->workload->name, "x1");
 
-    for (int64_t i = 0; i < shape->examples * shape->inputs; i++)
+    for (int64_t i = 0; i < shape->examples * shape->inputs; i++) {
         x1[i] = i % shape->inputs == shape->inputs - 1
                     ? 1
                     : philox_uniform_f32(run->seed, stream, (uint64_t)i);
+    }
 }
 
 #endif

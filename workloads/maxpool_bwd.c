@@ -30,8 +30,9 @@ static void window_winners(const struct pool_shape *shape, const float *image,
         int64_t pixel = pool_tap_pixel(shape, row, column, tap);
         const float *x = image + pixel * shape->channels;
 
-        if (pixel < 0)
+        if (pixel < 0) {
             continue;
+        }
 #pragma omp simd
         for (int64_t c = 0; c < shape->channels; c++) {
             int32_t wins = -(x[c] > best[c]); /* all bits or none: no branch */
@@ -48,10 +49,11 @@ static void row_winners(const struct maxpool_bwd *pool, int64_t image, int64_t r
     int64_t plane = shape->height * shape->width * shape->channels;
     float *best = pool->best + omp_get_thread_num() * shape->channels;
 
-    for (int64_t column = 0; column < shape->width; column++)
+    for (int64_t column = 0; column < shape->width; column++) {
         window_winners(shape, pool->x + image * plane, row, column, best,
                        pool->winners + image * plane +
                            (row * shape->width + column) * shape->channels);
+    }
 }
 
 static void window_scatter(const struct maxpool_bwd *pool, int64_t image, int64_t row,
@@ -62,8 +64,9 @@ static void window_scatter(const struct maxpool_bwd *pool, int64_t image, int64_
     int64_t window = (image * pixels + row * shape->width + column) * channels;
     int64_t to[POOL_WINDOW];
 
-    for (int64_t tap = 0; tap < POOL_WINDOW; tap++)
+    for (int64_t tap = 0; tap < POOL_WINDOW; tap++) {
         to[tap] = (image * pixels + pool_tap_pixel(shape, row, column, tap)) * channels;
+    }
     for (int64_t c = 0; c < channels; c++) {
         float *dx = pool->dx + to[pool->winners[window + c]] + c;
 
@@ -82,18 +85,20 @@ static void compute_unordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t row = 0; row < rows; row++)
+        for (int64_t row = 0; row < rows; row++) {
             memset(pool->dx + row * row_elements, 0,
                    (size_t)row_elements * sizeof(float));
-            /* Neighbouring rows, whose windows overlap, go in opposite directions: two
-             * threads meet somewhere, and nanoseconds decide where. */
+        }
+        /* Neighbouring rows, whose windows overlap, go in opposite directions: two
+         * threads meet somewhere, and nanoseconds decide where. */
 #pragma omp for schedule(dynamic, 1)
         for (int64_t task = 0; task < rows; task++) {
             int64_t image = task / shape->height, row = task % shape->height;
 
             row_winners(pool, image, row);
-            for (int64_t i = 0; i < shape->width; i++)
+            for (int64_t i = 0; i < shape->width; i++) {
                 window_scatter(pool, image, row, row % 2 ? shape->width - 1 - i : i);
+            }
         }
     }
 }
@@ -112,9 +117,10 @@ static void pixel_gather(const struct maxpool_bwd *pool, int64_t image, int64_t 
         const float *dy = pool->dy + (plane + window) * channels;
         const int32_t *winners = pool->winners + (plane + window) * channels;
 
-        if (window < 0)
+        if (window < 0) {
             continue;
-            /* The window one step up and left sees this pixel one step down and right. */
+        }
+        /* The window one step up and left sees this pixel one step down and right. */
 #pragma omp simd
         for (int64_t c = 0; c < channels; c++) {
             float term = dy[c];
@@ -133,19 +139,22 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t task = 0; task < rows; task++)
+        for (int64_t task = 0; task < rows; task++) {
             row_winners(pool, task / shape->height, task % shape->height);
+        }
 #pragma omp for
-        for (int64_t task = 0; task < rows; task++)
-            for (int64_t column = 0; column < shape->width; column++)
+        for (int64_t task = 0; task < rows; task++) {
+            for (int64_t column = 0; column < shape->width; column++) {
                 pixel_gather(pool, task / shape->height, task % shape->height, column);
+            }
+        }
     }
 }
 
 static void setup(struct run *run)
 {
     const struct pool_shape *shape = run->size->params;
-    struct maxpool_bwd *pool = run_host_alloc(sizeof(*pool));
+    struct maxpool_bwd *pool = run_host_alloc(sizeof *pool);
     int64_t extents[] = { shape->images, shape->height, shape->width, shape->channels };
     int64_t elements = extents[0] * extents[1] * extents[2] * extents[3];
 
@@ -153,7 +162,7 @@ static void setup(struct run *run)
     pool->x = run_input_f32(run, "x", 4, extents, FILL_UNIFORM);
     pool->dy = run_input_f32(run, "dy", 4, extents, FILL_WIDE);
     pool->dx = run_output_f32(run, "dx", 4, extents);
-    pool->winners = run_alloc(run, (size_t)elements * sizeof(*pool->winners));
+    pool->winners = run_alloc(run, (size_t)elements * sizeof *pool->winners);
     pool->best = run_alloc_f32(run, run->threads * shape->channels);
     run->state = pool;
 }
@@ -167,9 +176,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t pixels = s->height * s->width, elements = tensor_elements(output);
     double gamma = rounding_gamma(run->dtype, POOL_WINDOW);
 
-    for (int64_t i = 0; i < elements; i++)
+    for (int64_t i = 0; i < elements; i++) {
         ret_expected[i] = ret_bound[i] = 0;
-    for (int64_t window = 0; window < s->images * pixels; window++)
+    }
+    for (int64_t window = 0; window < s->images * pixels; window++) {
         for (int64_t c = 0; c < s->channels; c++) {
             int64_t image = window / pixels, pixel = window % pixels, winner = -1;
             double term = dy[window * s->channels + c];
@@ -178,12 +188,14 @@ static void reference(const struct run *run, const struct tensor *inputs,
                 int64_t at = pool_tap_pixel(s, pixel / s->width, pixel % s->width, tap);
                 int64_t from = (image * pixels + at) * s->channels + c;
 
-                if (at >= 0 && (winner < 0 || x[from] > x[winner]))
+                if (at >= 0 && (winner < 0 || x[from] > x[winner])) {
                     winner = from;
+                }
             }
             ret_expected[winner] += term;
             ret_bound[winner] += gamma * fabs(term);
         }
+    }
 }
 
 static const struct workload_variant variants[] = {

@@ -22,8 +22,9 @@ REPROD_HD int64_t pool_tap_pixel(const struct pool_shape *shape, int64_t row,
 {
     row += tap / POOL_TAPS - 1;
     column += tap % POOL_TAPS - 1;
-    if (row < 0 || row >= shape->height || column < 0 || column >= shape->width)
+    if (row < 0 || row >= shape->height || column < 0 || column >= shape->width) {
         return -1;
+    }
     return row * shape->width + column;
 }
 

@@ -35,7 +35,7 @@ static void choose_gradient(struct run *run, struct onednn_step *step,
 static void setup(struct run *run)
 {
     const struct conv_shape *s = run->size->params;
-    struct conv_wgrad *conv = run_host_alloc(sizeof(*conv));
+    struct conv_wgrad *conv = run_host_alloc(sizeof *conv);
     int64_t x_shape[] = { s->images, s->height, s->width, s->in_channels };
     int64_t dy_shape[] = { s->images, s->height, s->width, s->out_channels };
     int64_t dw_shape[] = { TAPS, TAPS, s->in_channels, s->out_channels };
@@ -75,13 +75,14 @@ static void compute(struct run *run)
 static void tap_add(const struct conv_shape *s, const float *x, const float *dy,
                     double gamma, double *expected, double *bound)
 {
-    for (int64_t c = 0; c < s->in_channels; c++)
+    for (int64_t c = 0; c < s->in_channels; c++) {
         for (int64_t k = 0; k < s->out_channels; k++) {
             double term = (double)x[c] * dy[k];
 
             expected[c * s->out_channels + k] += term;
             bound[c * s->out_channels + k] += gamma * fabs(term);
         }
+    }
 }
 
 static void reference(const struct run *run, const struct tensor *inputs,
@@ -93,18 +94,21 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t pixels = s->height * s->width, plane = s->in_channels * s->out_channels;
     double gamma = rounding_gamma(run->dtype, s->images * pixels);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++)
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
         ret_expected[i] = ret_bound[i] = 0;
-    for (int64_t pixel = 0; pixel < s->images * pixels; pixel++)
+    }
+    for (int64_t pixel = 0; pixel < s->images * pixels; pixel++) {
         for (int64_t tap = 0; tap < TAPS * TAPS; tap++) {
             int64_t row = pixel / s->width % s->height + tap / TAPS - 1;
             int64_t column = pixel % s->width + tap % TAPS - 1;
             int64_t from = pixel / pixels * pixels + row * s->width + column;
 
-            if (row >= 0 && row < s->height && column >= 0 && column < s->width)
+            if (row >= 0 && row < s->height && column >= 0 && column < s->width) {
                 tap_add(s, x + from * s->in_channels, dy + pixel * s->out_channels, gamma,
                         ret_expected + tap * plane, ret_bound + tap * plane);
+            }
         }
+    }
 }
 
 static const struct workload_variant variants[] = {

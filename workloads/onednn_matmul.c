@@ -12,7 +12,7 @@ struct matmul_shape {
 static void setup(struct run *run)
 {
     const struct matmul_shape *s = run->size->params;
-    struct onednn_step *step = run_host_alloc(sizeof(*step));
+    struct onednn_step *step = run_host_alloc(sizeof *step);
     int64_t a_shape[] = { s->rows, s->inner }, b_shape[] = { s->inner, s->columns };
     int64_t c_shape[] = { s->rows, s->columns };
     struct onednn_layout a = onednn_layout(run, 2, a_shape, ONEDNN_ORDER_AB);
@@ -44,16 +44,19 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const float *a = inputs[0].data, *b = inputs[1].data;
     double gamma = rounding_gamma(run->dtype, s->inner);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++)
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
         ret_expected[i] = ret_bound[i] = 0;
-    for (int64_t m = 0; m < s->rows; m++)
-        for (int64_t k = 0; k < s->inner; k++)
+    }
+    for (int64_t m = 0; m < s->rows; m++) {
+        for (int64_t k = 0; k < s->inner; k++) {
             for (int64_t n = 0; n < s->columns; n++) {
                 double term = (double)a[m * s->inner + k] * b[k * s->columns + n];
 
                 ret_expected[m * s->columns + n] += term;
                 ret_bound[m * s->columns + n] += gamma * fabs(term);
             }
+        }
+    }
 }
 
 static const struct workload_variant variants[] = {

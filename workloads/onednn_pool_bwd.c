@@ -39,7 +39,7 @@ static void compute_winners(struct run *run, struct onednn_step *forward,
 static void setup(struct run *run)
 {
     const struct pool_shape *s = run->size->params;
-    struct onednn_step *backward = run_host_alloc(sizeof(*backward));
+    struct onednn_step *backward = run_host_alloc(sizeof *backward);
     struct onednn_step forward;
     int64_t extents[] = { s->images, s->height, s->width, s->channels };
     struct onednn_layout layout =
@@ -80,8 +80,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t pixels = s->height * s->width, elements = tensor_elements(output);
     double gamma = rounding_gamma(run->dtype, WINDOW);
 
-    for (int64_t i = 0; i < elements; i++)
+    for (int64_t i = 0; i < elements; i++) {
         ret_expected[i] = ret_bound[i] = 0;
+    }
     for (int64_t window = 0; window < elements; window++) {
         int64_t at = window / s->channels, winner = -1;
 
@@ -92,8 +93,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
             int64_t from = pixel * s->channels + window % s->channels;
 
             if (row >= 0 && row < s->height && column >= 0 && column < s->width &&
-                (winner < 0 || x[from] > x[winner]))
+                (winner < 0 || x[from] > x[winner])) {
                 winner = from;
+            }
         }
         ret_expected[winner] += dy[window];
         ret_bound[winner] += gamma * fabs((double)dy[window]);

@@ -48,8 +48,9 @@ static void compute_unordered(struct run *run)
 
     memset(reduce->sum, 0, (size_t)reduce->rows * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t panel = 0; panel < panels; panel++)
+    for (int64_t panel = 0; panel < panels; panel++) {
         panel_add_atomically(reduce, panel);
+    }
 }
 
 /* Sum of COUNT <= REDUCE_BLOCK values: element i goes to lane i mod REDUCE_LANES, lanes
@@ -62,11 +63,13 @@ static float block_sum(const float *x, int64_t count)
 
     for (; i + REDUCE_LANES <= count; i += REDUCE_LANES) {
 #pragma omp simd
-        for (int64_t lane = 0; lane < REDUCE_LANES; lane++)
+        for (int64_t lane = 0; lane < REDUCE_LANES; lane++) {
             lanes[lane] += x[i + lane];
+        }
     }
-    for (; i < count; i++)
+    for (; i < count; i++) {
         lanes[i % REDUCE_LANES] += x[i];
+    }
     tree_sum(lanes, REDUCE_LANES, 1, 0, 1);
     return lanes[0];
 }
@@ -103,12 +106,15 @@ static void matmul_ones(const struct reduce_sum *reduce, int64_t row, int64_t ro
 {
     float product[MATMUL_ROWS] = { 0 };
 
-    for (int64_t k = 0; k < depth; k++)
-        for (int64_t r = 0; r < rows; r++)
+    for (int64_t k = 0; k < depth; k++) {
+        for (int64_t r = 0; r < rows; r++) {
             product[r] +=
                 reduce->x[(row + r) * reduce->columns + column + k] * reduce->ones[k];
-    for (int64_t r = 0; r < rows; r++)
+        }
+    }
+    for (int64_t r = 0; r < rows; r++) {
         sums[r] = product[r] + sums[r] * reduce->ones[depth];
+    }
 }
 
 static void compute_matmul(struct run *run)
@@ -120,9 +126,11 @@ static void compute_matmul(struct run *run)
         int64_t rows = min_i64(MATMUL_ROWS, reduce->rows - row);
         float sums[MATMUL_ROWS] = { 0 };
 
-        for (int64_t column = 0; column < reduce->columns; column += REDUCE_MATMUL_DEPTH)
+        for (int64_t column = 0; column < reduce->columns;
+             column += REDUCE_MATMUL_DEPTH) {
             matmul_ones(reduce, row, rows, column,
                         min_i64(REDUCE_MATMUL_DEPTH, reduce->columns - column), sums);
+        }
         memcpy(reduce->sum + row, sums, (size_t)rows * sizeof(float));
     }
 }
@@ -130,7 +138,7 @@ static void compute_matmul(struct run *run)
 static void setup(struct run *run)
 {
     const struct reduce_sum_shape *shape = run->size->params;
-    struct reduce_sum *reduce = run_host_alloc(sizeof(*reduce));
+    struct reduce_sum *reduce = run_host_alloc(sizeof *reduce);
     int64_t x_shape[] = { shape->rows, shape->columns };
 
     reduce->rows = shape->rows;
@@ -141,8 +149,9 @@ static void setup(struct run *run)
     reduce->sum = run_output_f32(run, "sum", 1, &shape->rows);
     reduce->block_sums = run_alloc_f32(run, reduce->rows * reduce->blocks);
     reduce->ones = run_alloc(run, (REDUCE_MATMUL_DEPTH + 1) * sizeof(float));
-    for (int k = 0; k <= REDUCE_MATMUL_DEPTH; k++)
+    for (int k = 0; k <= REDUCE_MATMUL_DEPTH; k++) {
         reduce->ones[k] = 1;
+    }
     run->state = reduce;
 }
 

@@ -50,14 +50,16 @@ static void compute_unordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t row = 0; row < rows; row++)
+        for (int64_t row = 0; row < rows; row++) {
             memset(resize->dx + row * row_elements, 0,
                    (size_t)row_elements * sizeof(float));
-            /* Neighbouring rows, which share pixels of dx, go in opposite directions: two
-             * threads meet somewhere, and nanoseconds decide where. */
+        }
+        /* Neighbouring rows, which share pixels of dx, go in opposite directions: two
+         * threads meet somewhere, and nanoseconds decide where. */
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < rows * s->scale; task++)
+        for (int64_t task = 0; task < rows * s->scale; task++) {
             row_scatter(resize, task);
+        }
     }
 }
 
@@ -70,7 +72,7 @@ static void pixel_gather(const struct resize_bilinear_bwd *resize, const float *
     int64_t end_column = bilinear_touch_end(w, s->scale, s->width);
 
     memset(dx, 0, (size_t)s->channels * sizeof(float));
-    for (int64_t row = bilinear_touch_first(h, s->scale); row < end_row; row++)
+    for (int64_t row = bilinear_touch_first(h, s->scale); row < end_row; row++) {
         for (int64_t column = bilinear_touch_first(w, s->scale); column < end_column;
              column++) {
             float weight = bilinear_share(&resize->rows[row], h) *
@@ -78,9 +80,11 @@ static void pixel_gather(const struct resize_bilinear_bwd *resize, const float *
             const float *dy = image + (row * s->width * s->scale + column) * s->channels;
 
 #pragma omp simd
-            for (int64_t c = 0; c < s->channels; c++)
+            for (int64_t c = 0; c < s->channels; c++) {
                 dx[c] += dy[c] * weight;
+            }
         }
+    }
 }
 
 static void compute_ordered(struct run *run)
@@ -90,27 +94,30 @@ static void compute_ordered(struct run *run)
     int64_t image_elements = s->height * s->scale * s->width * s->scale * s->channels;
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t row = 0; row < s->images * s->height; row++)
-        for (int64_t w = 0; w < s->width; w++)
+    for (int64_t row = 0; row < s->images * s->height; row++) {
+        for (int64_t w = 0; w < s->width; w++) {
             pixel_gather(resize, resize->dy + row / s->height * image_elements,
                          row % s->height, w,
                          resize->dx + (row * s->width + w) * s->channels);
+        }
+    }
 }
 
 static struct bilinear_source *sources_make(int64_t scale, int64_t extent)
 {
     struct bilinear_source *sources =
-        run_host_alloc((size_t)(scale * extent) * sizeof(*sources));
+        run_host_alloc((size_t)(scale * extent) * sizeof *sources);
 
-    for (int64_t at = 0; at < scale * extent; at++)
+    for (int64_t at = 0; at < scale * extent; at++) {
         sources[at] = bilinear_source_of(at, scale, extent);
+    }
     return sources;
 }
 
 static void setup(struct run *run)
 {
     const struct bilinear_shape *s = run->size->params;
-    struct resize_bilinear_bwd *resize = run_host_alloc(sizeof(*resize));
+    struct resize_bilinear_bwd *resize = run_host_alloc(sizeof *resize);
     int64_t dy_shape[] = { s->images, s->height * s->scale, s->width * s->scale,
                            s->channels };
     int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
@@ -130,10 +137,12 @@ static double between(int64_t at, int64_t scale, int64_t extent, int64_t ret_pla
 
     for (int i = 0; i < 2; i++) {
         ret_places[i] = (int64_t)floor(place) + i;
-        if (ret_places[i] < 0)
+        if (ret_places[i] < 0) {
             ret_places[i] = 0;
-        if (ret_places[i] > extent - 1)
+        }
+        if (ret_places[i] > extent - 1) {
             ret_places[i] = extent - 1;
+        }
     }
     return place - floor(place);
 }
@@ -147,8 +156,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t rows = s->height * s->scale, columns = s->width * s->scale;
     double gamma = rounding_gamma(run->dtype, 4 * 4 * s->scale * s->scale);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++)
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
         ret_expected[i] = ret_bound[i] = 0;
+    }
     for (int64_t at = 0; at < s->images * rows * columns; at++) {
         int64_t h[2], w[2];
         double down = between(at / columns % rows, s->scale, s->height, h);

@@ -35,14 +35,16 @@ static void compute_unordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t row = 0; row < rows; row++)
+        for (int64_t row = 0; row < rows; row++) {
             memset(resize->dx + row * row_elements, 0,
                    (size_t)row_elements * sizeof(float));
-            /* Neighbouring rows, which share a row of dx, go in opposite directions: two
-             * threads meet somewhere, and nanoseconds decide where. */
+        }
+        /* Neighbouring rows, which share a row of dx, go in opposite directions: two
+         * threads meet somewhere, and nanoseconds decide where. */
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < rows * s->scale; task++)
+        for (int64_t task = 0; task < rows * s->scale; task++) {
             row_scatter(resize, task);
+        }
     }
 }
 
@@ -54,16 +56,18 @@ static void row_gather(const struct resize_nearest_bwd *resize, int64_t row)
     float *dx = resize->dx + row * s->width * s->channels;
 
     memset(dx, 0, (size_t)(s->width * s->channels) * sizeof(float));
-    for (int64_t down = 0; down < s->scale; down++)
+    for (int64_t down = 0; down < s->scale; down++) {
         for (int64_t at = 0; at < columns; at++) {
             const float *dy =
                 resize->dy + ((row * s->scale + down) * columns + at) * s->channels;
             float *to = dx + at / s->scale * s->channels;
 
 #pragma omp simd
-            for (int64_t c = 0; c < s->channels; c++)
+            for (int64_t c = 0; c < s->channels; c++) {
                 to[c] += dy[c];
+            }
         }
+    }
 }
 
 static void compute_ordered(struct run *run)
@@ -71,14 +75,15 @@ static void compute_ordered(struct run *run)
     const struct resize_nearest_bwd *resize = run->state;
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t row = 0; row < resize->shape.images * resize->shape.height; row++)
+    for (int64_t row = 0; row < resize->shape.images * resize->shape.height; row++) {
         row_gather(resize, row);
+    }
 }
 
 static void setup(struct run *run)
 {
     const struct nearest_shape *s = run->size->params;
-    struct resize_nearest_bwd *resize = run_host_alloc(sizeof(*resize));
+    struct resize_nearest_bwd *resize = run_host_alloc(sizeof *resize);
     int64_t dy_shape[] = { s->images, s->height * s->scale, s->width * s->scale,
                            s->channels };
     int64_t dx_shape[] = { s->images, s->height, s->width, s->channels };
@@ -98,8 +103,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t rows = s->height * s->scale, columns = s->width * s->scale;
     double gamma = rounding_gamma(run->dtype, s->scale * s->scale);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++)
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
         ret_expected[i] = ret_bound[i] = 0;
+    }
     for (int64_t at = 0; at < s->images * rows * columns; at++) {
         int64_t h = at / columns % rows / s->scale, w = at % columns / s->scale;
         int64_t to = (at / columns / rows * s->height + h) * s->width + w;

@@ -71,8 +71,9 @@ static void gradient_compute(const struct ring *ring, int rank, const struct spa
 
         for (int64_t row = 0; row < layer->count / WIDTH; row++) {
 #pragma omp simd
-            for (int64_t i = 0; i < WIDTH; i++)
+            for (int64_t i = 0; i < WIDTH; i++) {
                 dw[row * WIDTH + i] += x[row] * dy[i];
+            }
         }
     }
 }
@@ -92,8 +93,9 @@ static void *backward_thread(void *arg)
     for (;;) {
         int64_t tensor = __atomic_sub_fetch(&backward->left, 1, __ATOMIC_RELAXED);
 
-        if (tensor < 0)
+        if (tensor < 0) {
             return NULL;
+        }
         gradient_compute(ring, backward->rank->number, &ring->layers[tensor]);
         rank_tell(backward->rank, (int32_t)tensor);
     }
@@ -106,12 +108,14 @@ static void backward_run(const struct ring *ring, const struct rank *rank)
     for (int i = 0; i < ring->threads - 1; i++) {
         int error = pthread_create(&ring->team[i], NULL, backward_thread, &backward);
 
-        if (error)
+        if (error) {
             rank_fail(rank, "cannot start a thread", error);
+        }
     }
     backward_thread(&backward);
-    for (int i = 0; i < ring->threads - 1; i++)
+    for (int i = 0; i < ring->threads - 1; i++) {
         pthread_join(ring->team[i], NULL);
+    }
 }
 
 /* Copies the gradients of RANK to its fused buffer, or back. */
@@ -144,10 +148,11 @@ static void rank_reduce(const struct ring *ring, const struct rank *rank,
         return;
     }
     plan_copy(ring, rank, true);
-    if (order == REDUCE_FUSED)
+    if (order == REDUCE_FUSED) {
         ring_reduce(rank, ring->buffers, stride, &all, 1);
-    else
+    } else {
         root_reduce(rank, ring->buffers, stride, stride);
+    }
     plan_copy(ring, rank, false);
 }
 
@@ -187,9 +192,10 @@ static void backward_probe(struct run *run, enum order order)
         [PLAN] = { DTYPE_INT64, ring->tensors, ring->plan, "plan" },
     };
 
-    if (run_probing(run, 0))
+    if (run_probing(run, 0)) {
         places_probe(run, 0, values, backward_places,
                      order == REDUCE_EACH || order == REDUCE_GROUPS ? 1 : 2);
+    }
 }
 
 /* The coordinator's part of an iteration. */
@@ -198,19 +204,21 @@ static void gradients_reduce(struct run *run, enum order order)
     struct ring *ring = run->state;
     int64_t arrived = 0;
 
-    memset(ring->ranks_ready, 0, (size_t)ring->tensors * sizeof(*ring->ranks_ready));
+    memset(ring->ranks_ready, 0, (size_t)ring->tensors * sizeof *ring->ranks_ready);
     ranks_tell(&ring->group, COMPUTE);
     while (arrived < ring->tensors) {
         int32_t tensor = ranks_hear(&ring->group);
 
-        if (++ring->ranks_ready[tensor] == ring->ranks)
+        if (++ring->ranks_ready[tensor] == ring->ranks) {
             ring->plan[arrived++] = tensor;
+        }
     }
     /* The ranks wait for what they are told next. */
     backward_probe(run, order);
     ranks_tell(&ring->group, order);
-    for (int i = 0; i < ring->ranks; i++)
+    for (int i = 0; i < ring->ranks; i++) {
         ranks_hear(&ring->group);
+    }
     memcpy(ring->sum, ring->gradients, (size_t)elements(ring) * sizeof(float));
 }
 
@@ -236,7 +244,7 @@ static void compute_fixed_root(struct run *run)
 
 static void layers_make(struct ring *ring)
 {
-    struct span *layers = run_host_alloc((size_t)ring->tensors * sizeof(*layers));
+    struct span *layers = run_host_alloc((size_t)ring->tensors * sizeof *layers);
 
     for (int64_t t = 0; t < ring->tensors; t++) {
         layers[t] = (struct span){ ring->total_rows * WIDTH, ring_rows(t) * WIDTH };
@@ -248,14 +256,15 @@ static void layers_make(struct ring *ring)
 static void groups_make(struct ring *ring)
 {
     int64_t count = (ring->tensors + RING_GROUP - 1) / RING_GROUP;
-    struct span *groups = run_host_alloc((size_t)count * sizeof(*groups));
+    struct span *groups = run_host_alloc((size_t)count * sizeof *groups);
 
-    memset(groups, 0, (size_t)count * sizeof(*groups));
+    memset(groups, 0, (size_t)count * sizeof *groups);
     for (int64_t t = 0; t < ring->tensors; t++) {
         struct span *group = &groups[t / RING_GROUP];
 
-        if (t % RING_GROUP == 0)
+        if (t % RING_GROUP == 0) {
             group->first = ring->layers[t].first;
+        }
         group->count += ring->layers[t].count;
     }
     ring->groups = groups;
@@ -271,14 +280,17 @@ static void shared_make(struct run *run, struct ring *ring)
     ring->dy = ranks_map(run, examples * WIDTH * sizeof(float));
     ring->gradients = ranks_map(run, ranks * part);
     ring->buffers = ranks_map(run, ranks * part);
-    ring->plan = ranks_map(run, (size_t)ring->tensors * sizeof(*ring->plan));
+    ring->plan = ranks_map(run, (size_t)ring->tensors * sizeof *ring->plan);
 }
 
 static void setup(struct run *run)
 {
     const struct ring_shape *shape = run->size->params;
-    struct ring *ring = run_host_alloc(sizeof(*ring));
+    struct ring *ring = run_host_alloc(sizeof *ring);
     const struct tensor *x, *dy;
+    size_t examples;
+    int64_t x_shape[] = { RANKS, shape->batch, 0 }, sum_shape[] = { 0, WIDTH };
+    int64_t dy_shape[] = { RANKS, shape->batch, WIDTH };
 
     *ring = (struct ring){ .tensors = shape->tensors,
                            .batch = shape->batch,
@@ -287,16 +299,14 @@ static void setup(struct run *run)
     run->state = ring;
     layers_make(ring);
     groups_make(ring);
-    ring->team = run_host_alloc((size_t)run->threads * sizeof(*ring->team));
+    ring->team = run_host_alloc((size_t)run->threads * sizeof *ring->team);
     ring->ranks_ready =
-        run_host_alloc((size_t)shape->tensors * sizeof(*ring->ranks_ready));
+        run_host_alloc((size_t)shape->tensors * sizeof *ring->ranks_ready);
     shared_make(run, ring);
     ranks_start(&ring->group, run, ring->ranks, rank_main, ring);
 
-    int64_t x_shape[] = { RANKS, shape->batch, ring->total_rows };
-    int64_t dy_shape[] = { RANKS, shape->batch, WIDTH };
-    int64_t sum_shape[] = { ring->total_rows, WIDTH };
-    size_t examples = (size_t)(ring->ranks * shape->batch);
+    x_shape[2] = sum_shape[0] = ring->total_rows;
+    examples = (size_t)(ring->ranks * shape->batch);
 
     x = run_input(run, "x", run->dtype, 3, x_shape, FILL_UNIFORM, 0);
     dy = run_input(run, "dy", run->dtype, 3, dy_shape, FILL_WIDE, 0);

@@ -44,8 +44,9 @@ static void compute_unordered(struct run *run)
         scatter_clear(scatter);
         scatter_add_atomically(scatter);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < scatter->rows / SCATTER_TASK_ROWS; task++)
+        for (int64_t task = 0; task < scatter->rows / SCATTER_TASK_ROWS; task++) {
             task_assign(nd, task);
+        }
     }
 }
 
@@ -55,8 +56,9 @@ static void entry_assign(const struct scatter_nd *nd, int64_t entry)
     int64_t end = scatter_end(scatter, entry);
     const float *from = nd->params + entry * scatter->width;
 
-    if (end > scatter_begin(scatter, entry))
+    if (end > scatter_begin(scatter, entry)) {
         from = scatter_row(scatter, scatter->sorted[end - 1]);
+    }
     memcpy(nd->updated + entry * scatter->width, from,
            (size_t)scatter->width * sizeof(float));
 }
@@ -70,8 +72,9 @@ static void compute_ordered(struct run *run)
         scatter_sort(&nd->scatter);
         scatter_add_in_order(&nd->scatter);
 #pragma omp for
-        for (int64_t entry = 0; entry < nd->scatter.destinations; entry++)
+        for (int64_t entry = 0; entry < nd->scatter.destinations; entry++) {
             entry_assign(nd, entry);
+        }
     }
 }
 
@@ -89,8 +92,9 @@ static void compute_serial(struct run *run)
         float *sums = scatter->sums + scatter->index[row] * width;
 
 #pragma omp simd
-        for (int64_t c = 0; c < width; c++)
+        for (int64_t c = 0; c < width; c++) {
             sums[c] += from[c];
+        }
         memcpy(nd->updated + scatter->index[row] * width, from,
                (size_t)width * sizeof(float));
     }
@@ -99,7 +103,7 @@ static void compute_serial(struct run *run)
 static void setup(struct run *run)
 {
     const struct scatter_nd_shape *shape = run->size->params;
-    struct scatter_nd *nd = run_host_alloc(sizeof(*nd));
+    struct scatter_nd *nd = run_host_alloc(sizeof *nd);
     int64_t updates[] = { shape->rows, shape->width };
     int64_t params[] = { shape->entries, shape->width };
 
@@ -131,9 +135,10 @@ static void reference_updated(const struct run *run, const struct tensor *inputs
         ret_expected[i] = params[i];
         ret_bound[i] = 0;
     }
-    for (int64_t i = 0; i < shape->rows * shape->width; i++)
+    for (int64_t i = 0; i < shape->rows * shape->width; i++) {
         ret_expected[indices[i / shape->width] * shape->width + i % shape->width] =
             updates[i];
+    }
     for (int64_t i = 0; i < shape->rows * shape->width && run->variant->control; i++) {
         int64_t to = indices[i / shape->width] * shape->width + i % shape->width;
 
@@ -152,10 +157,11 @@ static void reference(const struct run *run, const struct tensor *inputs,
                                .index = inputs[0].data,
                                .values = inputs[1].data };
 
-    if (output == &run->outputs[0])
+    if (output == &run->outputs[0]) {
         scatter_reference(run->dtype, &scatter, ret_expected, ret_bound);
-    else
+    } else {
         reference_updated(run, inputs, ret_expected, ret_bound);
+    }
 }
 
 static const struct workload_variant variants[] = {

@@ -64,26 +64,29 @@ static void compute_float64(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < scatter->rows / SCATTER_TASK_ROWS; task++)
+        for (int64_t task = 0; task < scatter->rows / SCATTER_TASK_ROWS; task++) {
             task_add_widely(segment, task);
+        }
 #pragma omp for
-        for (int64_t i = 0; i < elements; i++)
+        for (int64_t i = 0; i < elements; i++) {
             scatter->sums[i] = (float)segment->wide_sums[i];
+        }
     }
 }
 
 static void setup(struct run *run)
 {
     const struct segment_shape *shape = run->size->params;
-    struct segment_sum *segment = run_host_alloc(sizeof(*segment));
+    struct segment_sum *segment = run_host_alloc(sizeof *segment);
     int64_t data_shape[] = { shape->rows, shape->width };
     int64_t sums_shape[] = { shape->segments, shape->width };
-    int32_t *ids = run_host_alloc((size_t)shape->rows * sizeof(*ids));
-    float *data = run_host_alloc((size_t)(shape->rows * shape->width) * sizeof(*data));
+    int32_t *ids = run_host_alloc((size_t)shape->rows * sizeof *ids);
+    float *data = run_host_alloc((size_t)(shape->rows * shape->width) * sizeof *data);
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t r = 0; r < shape->rows; r++)
+    for (int64_t r = 0; r < shape->rows; r++) {
         segment_row_fill(run, shape, r, ids, data);
+    }
     segment->scatter = (struct scatter){
         .rows = shape->rows,
         .width = shape->width,

@@ -29,8 +29,9 @@ static inline void segment_row_fill(const struct run *run,
     uint64_t id = philox_index(run->seed, id_stream, first, segments);
     bool cancels = id % SEGMENT_CANCELLING == 0 && first % 4 == 0;
 
-    if (!cancels)
+    if (!cancels) {
         first = (uint64_t)r;
+    }
     ids[r] = (int32_t)philox_index(run->seed, id_stream, first, segments);
     for (int64_t c = 0; c < shape->width; c++) {
         uint64_t element = first * (uint64_t)shape->width + (uint64_t)c;

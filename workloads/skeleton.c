@@ -40,7 +40,7 @@ static const char *unsupported(const struct run *run)
 static void setup(struct run *run)
 {
     const struct skeleton_shape *shape = run->size->params;
-    struct skeleton *skeleton = run_host_alloc(sizeof(*skeleton));
+    struct skeleton *skeleton = run_host_alloc(sizeof *skeleton);
 
     skeleton->elements = shape->elements;
     skeleton->x = run_input_f32(run, "x", 1, &shape->elements, FILL_WIDE);
@@ -61,8 +61,9 @@ static void compute_ordered(struct run *run)
     const struct skeleton *skeleton = run->state;
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t i = 0; i < skeleton->elements; i++)
+    for (int64_t i = 0; i < skeleton->elements; i++) {
         skeleton->scaled[i] = 2 * skeleton->x[i];
+    }
 }
 
 /* REQUIRED.  Called by `reprod-worker --check` and by the tests, once for each output,

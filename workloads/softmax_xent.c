@@ -35,7 +35,7 @@ static void losses_add_atomically(const struct softmax_xent *xent)
     const struct softmax *softmax = &xent->softmax;
 
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t panel = 0; panel < softmax->panels; panel++)
+    for (int64_t panel = 0; panel < softmax->panels; panel++) {
         for (int64_t i = 0; i < softmax->examples; i++) {
             int64_t b = softmax_example(softmax, panel, i);
             float loss = panel_loss(xent, b, panel);
@@ -43,6 +43,7 @@ static void losses_add_atomically(const struct softmax_xent *xent)
 #pragma omp atomic
             xent->losses[b] += loss;
         }
+    }
 }
 
 static void ends_probe(struct run *run)
@@ -77,8 +78,9 @@ static void example_compute(const struct softmax_xent *xent, int64_t b)
     const struct softmax *softmax = &xent->softmax;
 
     softmax_sum_in_order(softmax, b);
-    for (int64_t panel = 0; panel < softmax->panels; panel++)
+    for (int64_t panel = 0; panel < softmax->panels; panel++) {
         softmax->parts[b * softmax->panels + panel] = panel_loss(xent, b, panel);
+    }
     xent->losses[b] = softmax_join(softmax, b);
 }
 
@@ -91,8 +93,9 @@ static void compute_ordered(struct run *run)
     {
         softmax_find_maxima(&xent->softmax);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t b = 0; b < examples; b++)
+        for (int64_t b = 0; b < examples; b++) {
             example_compute(xent, b);
+        }
     }
     run->loss = softmax_mean(xent->losses, examples);
     ends_probe(run);
@@ -101,14 +104,15 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct xent_shape *size = run->size->params;
-    struct softmax_xent *xent = run_host_alloc(sizeof(*xent));
+    struct softmax_xent *xent = run_host_alloc(sizeof *xent);
     int64_t shape[] = { size->examples, size->classes };
     size_t bytes = (size_t)(shape[0] * shape[1]) * sizeof(float);
     float *labels = run_host_alloc(bytes);
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t b = 0; b < size->examples; b++)
+    for (int64_t b = 0; b < size->examples; b++) {
         xent_labels_fill(run, b, size->classes, labels + b * size->classes);
+    }
     xent->softmax = (struct softmax){
         .examples = size->examples,
         .classes = size->classes,
@@ -137,8 +141,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
         const float *labels = (const float *)inputs[1].data + b * shape->classes;
         struct softmax_exact exact = softmax_exact(logits, shape->classes);
 
-        if (losses)
+        if (losses) {
             ret_expected[b] = ret_bound[b] = 0;
+        }
         for (int64_t c = 0; c < shape->classes; c++) {
             double log_p = logits[c] - exact.maximum - exact.log_sum, p = exp(log_p);
             double log_error = softmax_log_error(&exact, logits[c]);

@@ -21,10 +21,11 @@ static void panel_gradient(const struct softmax_xent_sparse *xent, int64_t b,
     int64_t begin = b * softmax->classes + panel * SOFTMAX_PANEL;
     int64_t label = b * softmax->classes + xent->labels[b];
 
-    for (int64_t i = begin; i < begin + SOFTMAX_PANEL; i++)
+    for (int64_t i = begin; i < begin + SOFTMAX_PANEL; i++) {
         xent->dlogits[i] =
             (softmax->probabilities[i] / softmax->sums[b] - (i == label ? 1.0F : 0.0F)) *
             xent->upstream[b];
+    }
 }
 
 static void example_finish(const struct softmax_xent_sparse *xent, int64_t b)
@@ -33,8 +34,9 @@ static void example_finish(const struct softmax_xent_sparse *xent, int64_t b)
     float logit = softmax->logits[b * softmax->classes + xent->labels[b]];
 
     xent->losses[b] = logf(softmax->sums[b]) - (logit - softmax->maxima[b]);
-    for (int64_t panel = 0; panel < softmax->panels; panel++)
+    for (int64_t panel = 0; panel < softmax->panels; panel++) {
         panel_gradient(xent, b, panel);
+    }
 }
 
 static void ends_probe(struct run *run)
@@ -61,8 +63,9 @@ static void compute_unordered(struct run *run)
         softmax_find_maxima(&xent->softmax);
         softmax_sum_atomically(&xent->softmax);
 #pragma omp for
-        for (int64_t b = 0; b < examples; b++)
+        for (int64_t b = 0; b < examples; b++) {
             example_finish(xent, b);
+        }
     }
     run->loss = softmax_mean(xent->losses, examples);
     ends_probe(run);
@@ -89,7 +92,7 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct xent_shape *size = run->size->params;
-    struct softmax_xent_sparse *xent = run_host_alloc(sizeof(*xent));
+    struct softmax_xent_sparse *xent = run_host_alloc(sizeof *xent);
     int64_t shape[] = { size->examples, size->classes };
 
     xent->softmax = (struct softmax){

@@ -25,8 +25,9 @@ static void segment_reduce(const struct scatter *scatter, int64_t segment)
         float *lane = lanes + (i - begin) % SPARSE_LANES * width;
 
 #pragma omp simd
-        for (int64_t c = 0; c < width; c++)
+        for (int64_t c = 0; c < width; c++) {
             lane[c] += from[c];
+        }
     }
     tree_sum(lanes, SPARSE_LANES, width, 0, width);
     memcpy(scatter->sums + segment * width, lanes, (size_t)width * sizeof(float));
@@ -37,18 +38,19 @@ static void compute_ordered(struct run *run)
     const struct scatter *scatter = run->state;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, OWNED)
-    for (int64_t segment = 0; segment < scatter->destinations; segment++)
+    for (int64_t segment = 0; segment < scatter->destinations; segment++) {
         segment_reduce(scatter, segment);
+    }
 }
 
 static void setup(struct run *run)
 {
     const struct sparse_segment_shape *shape = run->size->params;
-    struct scatter *scatter = run_host_alloc(sizeof(*scatter));
+    struct scatter *scatter = run_host_alloc(sizeof *scatter);
     int64_t data[] = { shape->rows, shape->width };
     int64_t sums[] = { shape->segments, shape->width };
     const int64_t *indices = &shape->indices;
-    int32_t *ids = run_host_alloc((size_t)shape->indices * sizeof(*ids));
+    int32_t *ids = run_host_alloc((size_t)shape->indices * sizeof *ids);
 
     sparse_segment_ids_fill(run, shape, ids);
     *scatter = (struct scatter){ .rows = shape->indices,

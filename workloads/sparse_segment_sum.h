@@ -27,10 +27,11 @@ REPROD_HD int64_t sparse_segment_begin(const int32_t *segment_ids, int64_t count
     while (begin < end) {
         int64_t middle = begin + (end - begin) / 2;
 
-        if (segment_ids[middle] < segment)
+        if (segment_ids[middle] < segment) {
             begin = middle + 1;
-        else
+        } else {
             end = middle;
+        }
     }
     return begin;
 }
@@ -41,15 +42,17 @@ static inline void sparse_segment_ids_fill(const struct run *run,
                                            int32_t *ids)
 {
     uint64_t stream = philox_stream(run->seed, run->workload->name, "segment_ids");
-    int64_t *counts =
-        (int64_t *)run_host_alloc((size_t)shape->segments * sizeof(*counts));
+    int64_t *counts = (int64_t *)run_host_alloc((size_t)shape->segments * sizeof *counts);
 
-    memset(counts, 0, (size_t)shape->segments * sizeof(*counts));
-    for (int64_t i = 0; i < shape->indices; i++)
+    memset(counts, 0, (size_t)shape->segments * sizeof *counts);
+    for (int64_t i = 0; i < shape->indices; i++) {
         counts[philox_index(run->seed, stream, (uint64_t)i, (uint64_t)shape->segments)]++;
-    for (int64_t segment = 0; segment < shape->segments; segment++)
-        while (counts[segment]-- > 0)
+    }
+    for (int64_t segment = 0; segment < shape->segments; segment++) {
+        while (counts[segment]-- > 0) {
             *ids++ = (int32_t)segment;
+        }
+    }
     free(counts);
 }
 

@@ -62,24 +62,32 @@ static void forward(const float *v, struct sequence *s)
     for (int t = 0; t < TIME; t++) {
         float sums[HIDDEN], logits[SYMBOLS] = { 0 }, most = -INFINITY, sum = 0;
 
-        memcpy(sums, v + BIAS, sizeof(sums));
-        for (int f = 0; f < FEATURES; f++)
-            for (int i = 0; i < HIDDEN; i++)
+        memcpy(sums, v + BIAS, sizeof sums);
+        for (int f = 0; f < FEATURES; f++) {
+            for (int i = 0; i < HIDDEN; i++) {
                 sums[i] += s->x[t][f] * v[INPUT + f * HIDDEN + i];
-        for (int j = 0; j < HIDDEN; j++)
-            for (int i = 0; i < HIDDEN; i++)
+            }
+        }
+        for (int j = 0; j < HIDDEN; j++) {
+            for (int i = 0; i < HIDDEN; i++) {
                 sums[i] += s->hidden[t][j] * v[RECURRENT + j * HIDDEN + i];
+            }
+        }
         for (int i = 0; i < HIDDEN; i++) {
             s->hidden[t + 1][i] = rnn_tanh(sums[i]);
-            for (int k = 0; k < SYMBOLS; k++)
+            for (int k = 0; k < SYMBOLS; k++) {
                 logits[k] += s->hidden[t + 1][i] * v[OUTPUT + i * SYMBOLS + k];
+            }
         }
-        for (int k = 0; k < SYMBOLS; k++)
+        for (int k = 0; k < SYMBOLS; k++) {
             most = logits[k] > most ? logits[k] : most;
-        for (int k = 0; k < SYMBOLS; k++)
+        }
+        for (int k = 0; k < SYMBOLS; k++) {
             sum += exp_f32(logits[k] - most);
-        for (int k = 0; k < SYMBOLS; k++)
+        }
+        for (int k = 0; k < SYMBOLS; k++) {
             s->log_probs[t][k] = logits[k] - most - log_f32(sum);
+        }
     }
 }
 
@@ -88,15 +96,17 @@ static float paths(struct sequence *s)
 {
     float beta[POSITIONS], onward[POSITIONS], log_p;
 
-    for (int t = 0; t < TIME; t++)
+    for (int t = 0; t < TIME; t++) {
         for (int64_t i = 0; i < POSITIONS; i++) {
             float before = i < 2 ? 0 : -INFINITY;
 
-            if (t > 0)
+            if (t > 0) {
                 before = rnn_log_add_three(s->log_paths[t - 1], i, -1, i >= 1,
                                            ctc_may_skip(s->labels, i));
+            }
             s->log_paths[t][i] = before + s->log_probs[t][ctc_symbol_at(s->labels, i)];
         }
+    }
     log_p = rnn_log_add(s->log_paths[TIME - 1][POSITIONS - 1],
                         s->log_paths[TIME - 1][POSITIONS - 2]);
     for (int t = TIME - 1; t >= 0; t--) {
@@ -104,8 +114,9 @@ static float paths(struct sequence *s)
             bool skip = i + 2 < POSITIONS && ctc_may_skip(s->labels, i + 2);
 
             beta[i] = i >= POSITIONS - 2 ? 0 : -INFINITY;
-            if (t < TIME - 1)
+            if (t < TIME - 1) {
                 beta[i] = rnn_log_add_three(onward, i, 1, i + 1 < POSITIONS, skip);
+            }
         }
         for (int64_t i = 0; i < POSITIONS; i++) {
             onward[i] = beta[i] + s->log_probs[t][ctc_symbol_at(s->labels, i)];
@@ -120,13 +131,16 @@ static float classify(struct sequence *s, int64_t batch)
     float log_p = paths(s);
 
     for (int t = 0; t < TIME; t++) {
-        for (int k = 0; k < SYMBOLS; k++)
+        for (int k = 0; k < SYMBOLS; k++) {
             s->d_logits[t][k] = exp_f32(s->log_probs[t][k]);
-        for (int64_t i = 0; i < POSITIONS; i++)
+        }
+        for (int64_t i = 0; i < POSITIONS; i++) {
             s->d_logits[t][ctc_symbol_at(s->labels, i)] -=
                 exp_f32(s->log_paths[t][i] - log_p);
-        for (int k = 0; k < SYMBOLS; k++)
+        }
+        for (int k = 0; k < SYMBOLS; k++) {
             s->d_logits[t][k] /= (float)batch;
+        }
     }
     return -log_p;
 }
@@ -150,9 +164,11 @@ static void backward(const float *v, const struct sequence *s, float *part)
             d_sums[i] = sum * (1 - hidden * hidden);
             part[BIAS + i] += d_sums[i];
         }
-        for (int f = 0; f < FEATURES; f++)
-            for (int i = 0; i < HIDDEN; i++)
+        for (int f = 0; f < FEATURES; f++) {
+            for (int i = 0; i < HIDDEN; i++) {
                 part[INPUT + f * HIDDEN + i] += s->x[t][f] * d_sums[i];
+            }
+        }
         for (int j = 0; j < HIDDEN; j++) {
             onward[j] = 0;
             for (int i = 0; i < HIDDEN; i++) {
@@ -178,9 +194,10 @@ static void gradients_compute(const struct rnn *rnn, int64_t step, bool racing)
                               .labels = rnn->labels + (step * batch + b) * LABELS };
         const float *noise = rnn->noises + b * TIME * FEATURES;
 
-        for (int64_t i = 0; i < TIME * FEATURES; i++)
+        for (int64_t i = 0; i < TIME * FEATURES; i++) {
             s.x[i / FEATURES][i % FEATURES] =
                 rnn_frame(rnn->patterns, noise, s.labels, i / FEATURES, i % FEATURES);
+        }
         forward(rnn->variables, &s);
         rnn->losses[b] = classify(&s, batch);
         backward(rnn->variables, &s, part);
@@ -199,8 +216,9 @@ static void variables_update(const struct rnn *rnn, bool racing)
     for (int64_t begin = 0; begin < VARIABLES; begin += CHUNK) {
         int64_t end = begin + CHUNK < VARIABLES ? begin + CHUNK : VARIABLES;
 
-        if (!racing)
+        if (!racing) {
             tree_sum(rnn->parts, rnn->shape->batch, VARIABLES, begin, end);
+        }
         for (int64_t i = begin; i < end; i++) {
             rnn->applied[i] = racing ? rnn->gradient[i] : rnn->parts[i];
             rnn->before[i] = rnn->variables[i];
@@ -248,11 +266,13 @@ static void train(struct run *run, bool racing)
             gradients_compute(rnn, step, racing);
             variables_update(rnn, racing);
         }
-        if (run_probing(run, step))
+        if (run_probing(run, step)) {
             step_probe(run, step);
+        }
     }
-    for (int64_t b = 0; b < rnn->shape->batch; b++)
+    for (int64_t b = 0; b < rnn->shape->batch; b++) {
         loss += rnn->losses[b];
+    }
     run->loss = loss / (double)rnn->shape->batch;
 }
 
@@ -269,7 +289,7 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct rnn_shape *shape = run->size->params;
-    struct rnn *rnn = run_host_alloc(sizeof(*rnn));
+    struct rnn *rnn = run_host_alloc(sizeof *rnn);
     int64_t patterns[] = { SYMBOLS - 1, FEATURES }, variables = VARIABLES;
     int64_t noises[] = { shape->batch, TIME, FEATURES };
     int64_t labels[] = { shape->steps, shape->batch, LABELS };
@@ -287,10 +307,10 @@ static void setup(struct run *run)
     rnn->applied = run_alloc(run, VARIABLES * sizeof(float));
     rnn->parts = run_alloc_f32(run, shape->batch * VARIABLES);
     rnn->losses = run_alloc_f32(run, shape->batch);
-    rnn->x = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->x));
-    rnn->hidden = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->hidden));
-    rnn->log_probs = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->log_probs));
-    rnn->d_logits = run_alloc(run, (size_t)shape->batch * sizeof(*rnn->d_logits));
+    rnn->x = run_alloc(run, (size_t)shape->batch * sizeof *rnn->x);
+    rnn->hidden = run_alloc(run, (size_t)shape->batch * sizeof *rnn->hidden);
+    rnn->log_probs = run_alloc(run, (size_t)shape->batch * sizeof *rnn->log_probs);
+    rnn->d_logits = run_alloc(run, (size_t)shape->batch * sizeof *rnn->d_logits);
     run->state = rnn;
 }
 

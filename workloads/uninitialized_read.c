@@ -13,15 +13,17 @@ static void values_count(const struct run *run)
     const struct uninitialized_read *histogram = run->state;
 
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t i = 0; i < histogram->values; i++)
+    for (int64_t i = 0; i < histogram->values; i++) {
         __atomic_fetch_add(&histogram->counts[histogram->bin[i]], 1, __ATOMIC_RELAXED);
+    }
 }
 
 static void whole_blocks_clear(const struct uninitialized_read *histogram)
 {
-    for (int64_t block = 0; block < histogram->bins / UNINITIALIZED_BLOCK; block++)
+    for (int64_t block = 0; block < histogram->bins / UNINITIALIZED_BLOCK; block++) {
         memset(histogram->counts + block * UNINITIALIZED_BLOCK, 0,
                UNINITIALIZED_BLOCK * sizeof(int32_t));
+    }
 }
 
 static void compute_uncleared(struct run *run)
@@ -42,8 +44,9 @@ static void compute_filled(struct run *run)
 {
     const struct uninitialized_read *histogram = run->state;
 
-    for (int64_t b = 0; b < histogram->bins; b++)
+    for (int64_t b = 0; b < histogram->bins; b++) {
         histogram->counts[b] = INT32_MAX;
+    }
     whole_blocks_clear(histogram);
     values_count(run);
 }
@@ -51,7 +54,7 @@ static void compute_filled(struct run *run)
 static void setup(struct run *run)
 {
     const struct histogram_shape *shape = run->size->params;
-    struct uninitialized_read *histogram = run_host_alloc(sizeof(*histogram));
+    struct uninitialized_read *histogram = run_host_alloc(sizeof *histogram);
 
     histogram->values = shape->values;
     histogram->bins = shape->bins;
@@ -74,8 +77,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
         ret_bound[b] =
             clears || b < count / UNINITIALIZED_BLOCK * UNINITIALIZED_BLOCK ? 0 : 0x1p33;
     }
-    for (int64_t i = 0; i < tensor_elements(&inputs[0]); i++)
+    for (int64_t i = 0; i < tensor_elements(&inputs[0]); i++) {
         ret_expected[bins[i]]++;
+    }
 }
 
 static const struct workload_variant variants[] = {

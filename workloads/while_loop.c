@@ -29,8 +29,9 @@ static void body(const struct while_loop *loop, int64_t iteration, int64_t begin
         const float *weights = loop->weights + k * WIDTH;
 
 #pragma omp simd
-        for (int64_t c = begin; c < end; c++)
+        for (int64_t c = begin; c < end; c++) {
             ret_row[c] += input * weights[c];
+        }
     }
 }
 
@@ -72,15 +73,16 @@ static void compute_ordered(struct run *run)
         memset(loop->variable + begin, 0, CHUNK * sizeof(float));
         for (int64_t iteration = 0; iteration < loop->iterations; iteration++) {
             body(loop, iteration, begin, begin + CHUNK, row);
-            for (int64_t c = begin; c < begin + CHUNK; c++)
+            for (int64_t c = begin; c < begin + CHUNK; c++) {
                 loop->variable[c] += row[c];
+            }
         }
     }
 }
 
 static void setup(struct run *run)
 {
-    struct while_loop *loop = run_host_alloc(sizeof(*loop));
+    struct while_loop *loop = run_host_alloc(sizeof *loop);
     int64_t inputs[] = { *(const int64_t *)run->size->params, DEPTH };
     int64_t weights[] = { DEPTH, WIDTH };
 

@@ -26,20 +26,23 @@ static void load(void)
 
     library_open(&library);
     library_functions(&library, functions, COUNT_OF(functions), version, &api);
-    if (library.state != LIBRARY_USABLE)
+    if (library.state != LIBRARY_USABLE) {
         return;
+    }
     if (api.cublasGetProperty(LIBRARY_MAJOR, &major) != 0 ||
         api.cublasGetProperty(LIBRARY_MINOR, &minor) != 0 ||
-        api.cublasGetProperty(LIBRARY_PATCH, &patch) != 0)
+        api.cublasGetProperty(LIBRARY_PATCH, &patch) != 0) {
         library_refuse(&library, LIBRARY_BROKEN, "cuBLAS (%s) does not know its version",
                        library.path);
-    snprintf(version, sizeof(version), "%d.%d.%d", major, minor, patch);
+    }
+    snprintf(version, sizeof version, "%d.%d.%d", major, minor, patch);
 }
 
 const char *cublas_unsupported(const struct run *run)
 {
-    if (library.state == LIBRARY_CLOSED)
+    if (library.state == LIBRARY_CLOSED) {
         load();
+    }
     return library_unsupported(&library, run);
 }
 
@@ -55,11 +58,13 @@ const char *cublas_version(void)
 
 void cublas_check(struct run *run, cublasStatus_t status, const char *call)
 {
-    if (status == CUBLAS_STATUS_SUCCESS)
+    if (status == CUBLAS_STATUS_SUCCESS) {
         return;
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH)
+    }
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) {
         run_unsupported(run, "cuBLAS %s: %s: %s", version, call,
                         api.cublasGetStatusString(status));
+    }
     run_infra(run, "cuBLAS %s: %s: %s", version, call, api.cublasGetStatusString(status));
 }
 
@@ -69,8 +74,8 @@ static const char *build_get(void)
     char id[BUILD_DIGITS + 1];
 
     if (!text[0] && library_find(&library)) {
-        elf_build_id(library.path, id, sizeof(id));
-        snprintf(text, sizeof(text), "%s build %s", strrchr(library.path, '.') + 1,
+        elf_build_id(library.path, id, sizeof id);
+        snprintf(text, sizeof text, "%s build %s", strrchr(library.path, '.') + 1,
                  id[0] ? id : "unknown");
     }
     return text[0] ? text : NULL;

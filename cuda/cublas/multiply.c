@@ -40,9 +40,10 @@ static void compute_on_streams(const struct cublas_products *p, struct attempt *
         size_t at = (size_t)i;
 
         TRY(attempt, cublasSetStream_v2, p->handle, p->streams[stream]);
-        if (p->workspace_bytes)
+        if (p->workspace_bytes) {
             TRY(attempt, cublasSetWorkspace_v2, p->handle, p->workspaces[stream],
                 p->workspace_bytes);
+        }
         TRY(attempt, cublasSgemm_v2, p->handle, CUBLAS_OP_N, CUBLAS_OP_N, p->columns,
             p->rows, p->inner, &one, p->b + at * (size_t)p->inner * (size_t)p->columns,
             p->columns, p->a + at * (size_t)p->rows * (size_t)p->inner, p->inner, &zero,
@@ -52,19 +53,21 @@ static void compute_on_streams(const struct cublas_products *p, struct attempt *
 
 static void compute(const struct cublas_products *p, struct attempt *attempt)
 {
-    if (p->stream_count)
+    if (p->stream_count) {
         compute_on_streams(p, attempt);
-    else
+    } else {
         compute_at_once(p, attempt);
+    }
 }
 
 /* Sets the variable to VALUE, or removes it where that is NULL. */
 static void variable_set(const char *value)
 {
-    if (value)
+    if (value) {
         setenv(variable, value, 1);
-    else
+    } else {
         unsetenv(variable);
+    }
 }
 
 /* cuBLAS reads the variable when it makes a handle; should a version read it when it
@@ -75,16 +78,18 @@ static void handle_make(struct cublas_products *p, struct attempt *attempt)
     const char *set = getenv(variable);
     char *before = set ? strdup(set) : NULL;
 
-    if (p->config)
+    if (p->config) {
         variable_set(p->config);
+    }
     TRY(attempt, cublasCreate_v2, &p->handle);
     TRY(attempt, cublasSetMathMode, p->handle,
         p->tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH);
     TRY(attempt, cublasSetAtomicsMode, p->handle,
         p->atomics ? CUBLAS_ATOMICS_ALLOWED : CUBLAS_ATOMICS_NOT_ALLOWED);
     compute(p, attempt);
-    if (p->config)
+    if (p->config) {
         variable_set(before);
+    }
     free(before);
 }
 
@@ -93,11 +98,12 @@ static void workspace_describe(const struct cublas_products *p, char *ret_text,
 {
     const char *set = p->config ? p->config : getenv(variable);
 
-    if (p->workspace_bytes)
+    if (p->workspace_bytes) {
         snprintf(ret_text, size, "a workspace of %zu bytes each", p->workspace_bytes);
-    else
+    } else {
         snprintf(ret_text, size, "cuBLAS's own workspace%s%.32s", set ? " " : "",
                  set ? set : "");
+    }
 }
 
 void cublas_products_prepare(struct run *run, struct cublas_products *products)
@@ -107,8 +113,8 @@ void cublas_products_prepare(struct run *run, struct cublas_products *products)
 
     handle_make(products, &attempt);
     cublas_check(run, attempt.status, attempt.call);
-    workspace_describe(products, workspace, sizeof(workspace));
-    snprintf(products->description, sizeof(products->description),
+    workspace_describe(products, workspace, sizeof workspace);
+    snprintf(products->description, sizeof products->description,
              "%s, %d stream%s, %s, %s, atomics %sallowed",
              products->stream_count ? "cublasSgemm" : "cublasSgemmStridedBatched",
              products->stream_count ? products->stream_count : 1,

@@ -29,10 +29,12 @@ static struct roles roles_of(enum cudnn_pass pass)
 
 enum cudnn_arithmetic conv_arithmetic(const struct run *run)
 {
-    if (strncmp(run->variant->name, "algo_", 5) != 0)
+    if (strncmp(run->variant->name, "algo_", 5) != 0) {
         return CUDNN_ARITHMETIC_FMA;
-    if (run->dtype == DTYPE_FLOAT16)
+    }
+    if (run->dtype == DTYPE_FLOAT16) {
         return CUDNN_ARITHMETIC_TENSOR;
+    }
     return tf32_is_permitted(run) ? CUDNN_ARITHMETIC_TF32 : CUDNN_ARITHMETIC_FMA;
 }
 
@@ -81,8 +83,9 @@ static void planes_add(const struct layer_shape *s, struct roles roles,
         };
         double term;
 
-        if (row < 0 || row >= s->height || column < 0 || column >= s->width)
+        if (row < 0 || row >= s->height || column < 0 || column >= s->width) {
             continue;
+        }
         term = value(&inputs[0], at[roles.first]) * value(&inputs[1], at[roles.second]);
         expected[at[roles.result]] += term;
         magnitudes[at[roles.result]] += fabs(term);
@@ -93,7 +96,7 @@ static void planes_add(const struct layer_shape *s, struct roles roles,
 static double *squares_of(const struct tensor *tensor, int64_t plane_size)
 {
     int64_t elements = tensor_elements(tensor);
-    double *squares = run_host_alloc((size_t)(elements / plane_size) * sizeof(*squares));
+    double *squares = run_host_alloc((size_t)(elements / plane_size) * sizeof *squares);
 
     for (int64_t i = 0; i < elements; i++) {
         double x = value(tensor, i);
@@ -134,11 +137,12 @@ void conv_reference(enum cudnn_pass pass, const struct run *run,
     double *first = squares_of(&inputs[0], size[0]);
     double *second = squares_of(&inputs[1], size[1]);
     struct conv_sums *sums =
-        run_host_alloc((size_t)(elements / result_size) * sizeof(*sums));
+        run_host_alloc((size_t)(elements / result_size) * sizeof *sums);
 
-    memset(sums, 0, (size_t)(elements / result_size) * sizeof(*sums));
-    for (int64_t i = 0; i < elements; i++)
+    memset(sums, 0, (size_t)(elements / result_size) * sizeof *sums);
+    for (int64_t i = 0; i < elements; i++) {
         ret_expected[i] = ret_bound[i] = 0;
+    }
     for (int64_t i = 0; i < s->images * s->in_channels * s->out_channels; i++) {
         int64_t plane[TENSORS];
         struct conv_sums *of;

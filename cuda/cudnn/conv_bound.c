@@ -96,9 +96,10 @@ static double bound_winograd(const struct conv_bound *how, const struct conv_sum
     double tiles = tiles_of(how, WINOGRAD_STEP);
     double roundings = WINOGRAD_ROUNDINGS + (double)how->planes * tiles;
 
-    if (!is_reduced(how))
+    if (!is_reduced(how)) {
         return gamma_of(roundings, UNIT) * (wgrad ? amplified_wgrad : amplified) *
                overlap_of(how) * of->norms;
+    }
     return DEVIATIONS * CLUSTERED * (2 * UNIT_OPERAND + roundings * UNIT_TENSOR) *
            (wgrad ? spread_wgrad : spread) * sqrt(tiles * of->energy);
 }
@@ -109,7 +110,8 @@ double conv_bound(const struct conv_bound *how, const struct conv_sums *of)
                    : how->method == CONV_WINOGRAD ? bound_winograd(how, of)
                                                   : bound_direct(how, of);
 
-    if (how->dtype == DTYPE_FLOAT16)
+    if (how->dtype == DTYPE_FLOAT16) {
         bound += UNIT_HALF * (fabs(of->value) + bound) + LEAST_HALF;
+    }
     return bound;
 }

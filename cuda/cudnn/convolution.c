@@ -132,13 +132,14 @@ static int list_forward(struct run *run, const struct cudnn_conv *conv, void *se
     cudnnHandle_t handle = cudnn_handle(run);
     int count = 0;
 
-    if (search)
+    if (search) {
         CUDNN_CALL(run, cudnnFindConvolutionForwardAlgorithmEx, handle, conv->x_as,
                    conv->x, conv->w_as, conv->w, conv->how, conv->y_as, conv->y,
                    CANDIDATES_MAX, &count, perf, search, SEARCH_WORKSPACE);
-    else
+    } else {
         CUDNN_CALL(run, cudnnGetConvolutionForwardAlgorithm_v7, handle, conv->x_as,
                    conv->w_as, conv->how, conv->y_as, CANDIDATES_MAX, &count, perf);
+    }
     CANDIDATES(perf, count, ret_list);
     return count;
 }
@@ -150,13 +151,14 @@ static int list_data(struct run *run, const struct cudnn_conv *conv, void *searc
     cudnnHandle_t handle = cudnn_handle(run);
     int count = 0;
 
-    if (search)
+    if (search) {
         CUDNN_CALL(run, cudnnFindConvolutionBackwardDataAlgorithmEx, handle, conv->w_as,
                    conv->w, conv->y_as, conv->y, conv->how, conv->x_as, conv->x,
                    CANDIDATES_MAX, &count, perf, search, SEARCH_WORKSPACE);
-    else
+    } else {
         CUDNN_CALL(run, cudnnGetConvolutionBackwardDataAlgorithm_v7, handle, conv->w_as,
                    conv->y_as, conv->how, conv->x_as, CANDIDATES_MAX, &count, perf);
+    }
     CANDIDATES(perf, count, ret_list);
     return count;
 }
@@ -168,13 +170,14 @@ static int list_filter(struct run *run, const struct cudnn_conv *conv, void *sea
     cudnnHandle_t handle = cudnn_handle(run);
     int count = 0;
 
-    if (search)
+    if (search) {
         CUDNN_CALL(run, cudnnFindConvolutionBackwardFilterAlgorithmEx, handle, conv->x_as,
                    conv->x, conv->y_as, conv->y, conv->how, conv->w_as, conv->w,
                    CANDIDATES_MAX, &count, perf, search, SEARCH_WORKSPACE);
-    else
+    } else {
         CUDNN_CALL(run, cudnnGetConvolutionBackwardFilterAlgorithm_v7, handle, conv->x_as,
                    conv->y_as, conv->how, conv->w_as, CANDIDATES_MAX, &count, perf);
+    }
     CANDIDATES(perf, count, ret_list);
     return count;
 }
@@ -223,12 +226,15 @@ static const char *claim_of(struct run *run, const struct cudnn_conv *conv, int 
     const char *claim = NULL;
 
     for (int i = 0; i < count; i++) {
-        if (found[i].algorithm != algorithm)
+        if (found[i].algorithm != algorithm) {
             continue;
-        if (found[i].math == math_of(conv))
+        }
+        if (found[i].math == math_of(conv)) {
             return cudnn_claim(found[i].determinism);
-        if (!claim)
+        }
+        if (!claim) {
             claim = cudnn_claim(found[i].determinism);
+        }
     }
     return claim;
 }
@@ -242,7 +248,7 @@ void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm)
     conv->algorithm = algorithm;
     conv->claim = claim_of(run, conv, algorithm);
     conv->workspace = cudnn_workspace(run, conv->workspace_bytes);
-    snprintf(conv->description, sizeof(conv->description),
+    snprintf(conv->description, sizeof conv->description,
              "%s, %s, NCHW, workspace of %zu bytes, claimed %s", name,
              arithmetic_text(conv), conv->workspace_bytes,
              conv->claim ? conv->claim : "nothing");
@@ -258,8 +264,9 @@ void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv)
     cudnn_conv_take(run, conv,
                     named ? algorithm : cudnn_conv_find(run, conv, CUDNN_SEARCH_ALL));
     run->algorithm = conv->description;
-    if (named && conv->claim)
+    if (named && conv->claim) {
         run->claim = conv->claim;
+    }
 }
 
 int cudnn_conv_working(struct run *run, const struct cudnn_conv *conv, const int *numbers,
@@ -271,8 +278,9 @@ int cudnn_conv_working(struct run *run, const struct cudnn_conv *conv, const int
         size_t bytes;
         cudnnStatus_t status = workspace_bytes(run, conv, numbers[i], &bytes);
 
-        if (cudnn_says_unsupported(cudnn_load()->major, (int)status))
+        if (cudnn_says_unsupported(cudnn_load()->major, (int)status)) {
             continue;
+        }
         cudnn_check(run, status, "the workspace of an algorithm");
         ret_working[working++] = numbers[i];
     }
@@ -286,13 +294,16 @@ int cudnn_conv_find(struct run *run, const struct cudnn_conv *conv,
     struct candidate found[CANDIDATES_MAX];
     int count;
 
-    if (!workspace)
+    if (!workspace) {
         workspace = cudnn_workspace(run, SEARCH_WORKSPACE);
+    }
     count = list(run, conv, workspace, found);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         if (found[i].works && found[i].math == math_of(conv) &&
-            (search == CUDNN_SEARCH_ALL || found[i].determinism == CUDNN_DETERMINISTIC))
+            (search == CUDNN_SEARCH_ALL || found[i].determinism == CUDNN_DETERMINISTIC)) {
             return found[i].algorithm;
+        }
+    }
     run_unsupported(
         run, "cuDNN %s finds no %salgorithm with %s among %d", cudnn_load()->version,
         search == CUDNN_SEARCH_ALL ? "" : "deterministic ", arithmetic_text(conv), count);

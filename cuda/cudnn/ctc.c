@@ -31,17 +31,18 @@ void cudnn_ctc_describe(struct run *run, struct cudnn_ctc_task *task)
 
 void cudnn_ctc_prepare(struct run *run, struct cudnn_ctc_task *task)
 {
-    if (task->v8)
+    if (task->v8) {
         CUDNN_CALL(run, cudnnGetCTCLossWorkspaceSize_v8, cudnn_handle(run),
                    algorithm(task), task->how, task->rows, task->rows,
                    &task->workspace_bytes);
-    else
+    } else {
         CUDNN_CALL(run, cudnnGetCTCLossWorkspaceSize, cudnn_handle(run), task->rows,
                    task->rows, task->labels, task->label_lengths, task->time_lengths,
                    algorithm(task), task->how, &task->workspace_bytes);
+    }
     task->workspace = cudnn_workspace(run, task->workspace_bytes);
     snprintf(
-        task->description, sizeof(task->description),
+        task->description, sizeof task->description,
         "CUDNN_CTC_LOSS_ALGO_%sDETERMINISTIC, cudnnCTCLoss%s, workspace of %zu bytes",
         task->deterministic ? "" : "NON_", task->v8 ? "_v8" : "", task->workspace_bytes);
     run->algorithm = task->description;
@@ -49,14 +50,15 @@ void cudnn_ctc_prepare(struct run *run, struct cudnn_ctc_task *task)
 
 void cudnn_ctc_compute(struct run *run, const struct cudnn_ctc_task *task)
 {
-    if (task->v8)
+    if (task->v8) {
         CUDNN_CALL(run, cudnnCTCLoss_v8, cudnn_handle(run), algorithm(task), task->how,
                    task->rows, task->logits, task->labels, task->label_lengths,
                    task->time_lengths, task->losses, task->rows, task->gradient,
                    task->workspace_bytes, task->workspace);
-    else
+    } else {
         CUDNN_CALL(run, cudnnCTCLoss, cudnn_handle(run), task->rows, task->logits,
                    task->labels, task->label_lengths, task->time_lengths, task->losses,
                    task->rows, task->gradient, algorithm(task), task->how,
                    task->workspace, task->workspace_bytes);
+    }
 }

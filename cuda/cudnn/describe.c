@@ -4,8 +4,9 @@ cudnnHandle_t cudnn_handle(struct run *run)
 {
     static cudnnHandle_t handle;
 
-    if (!handle)
+    if (!handle) {
         CUDNN_CALL(run, cudnnCreate, &handle);
+    }
     return handle;
 }
 
@@ -101,18 +102,20 @@ cudnnCTCLossDescriptor_t cudnn_ctc(struct run *run, int most_labels)
     enum { LABELS_MAX = 255 };
     cudnnCTCLossDescriptor_t ctc;
 
-    if (most_labels > LABELS_MAX)
+    if (most_labels > LABELS_MAX) {
         run_unsupported(run, "cuDNN's CTC loss takes labels of at most %d, not %d",
                         LABELS_MAX, most_labels);
+    }
     CUDNN_CALL(run, cudnnCreateCTCLossDescriptor, &ctc);
-    if (cudnn_api()->cudnnSetCTCLossDescriptor_v9)
+    if (cudnn_api()->cudnnSetCTCLossDescriptor_v9) {
         CUDNN_CALL(run, cudnnSetCTCLossDescriptor_v9, ctc, CUDNN_DATA_FLOAT,
                    CUDNN_LOSS_NORMALIZATION_SOFTMAX, CUDNN_CTC_ZERO_OOB_GRADIENTS,
                    most_labels);
-    else
+    } else {
         CUDNN_CALL(run, cudnnSetCTCLossDescriptor_v8, ctc, CUDNN_DATA_FLOAT,
                    CUDNN_LOSS_NORMALIZATION_SOFTMAX, CUDNN_NOT_PROPAGATE_NAN,
                    most_labels);
+    }
     return ctc;
 }
 

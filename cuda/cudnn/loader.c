@@ -33,8 +33,9 @@ static void read_version(void)
     int minor = 0, patch = 0;
 
     library_functions(&library, &get, 1, "of an unknown version", &get_property);
-    if (library.state != LIBRARY_USABLE)
+    if (library.state != LIBRARY_USABLE) {
         return;
+    }
     if (get_property(LIBRARY_MAJOR, &cudnn.major) != 0 ||
         get_property(LIBRARY_MINOR, &minor) != 0 ||
         get_property(LIBRARY_PATCH, &patch) != 0) {
@@ -42,14 +43,15 @@ static void read_version(void)
                        library.path);
         return;
     }
-    snprintf(text, sizeof(text), "%d.%d.%d", cudnn.major, minor, patch);
+    snprintf(text, sizeof text, "%d.%d.%d", cudnn.major, minor, patch);
     cudnn.version = text;
-    if (cudnn.major != named_major() || cudnn.major < 8 || cudnn.major > 9)
+    if (cudnn.major != named_major() || cudnn.major < 8 || cudnn.major > 9) {
         library_refuse(
             &library, LIBRARY_UNSUPPORTED,
             "%s is cuDNN %s; what can be used is libcudnn.so.8 that is cuDNN 8 "
             "and libcudnn.so.9 that is cuDNN 9",
             library.path, text);
+    }
 }
 
 static void find_functions(void)
@@ -71,10 +73,12 @@ const struct cudnn *cudnn_load(void)
 {
     if (library.state == LIBRARY_CLOSED) {
         library_open(&library);
-        if (library.state == LIBRARY_USABLE)
+        if (library.state == LIBRARY_USABLE) {
             read_version();
-        if (library.state == LIBRARY_USABLE)
+        }
+        if (library.state == LIBRARY_USABLE) {
             find_functions();
+        }
         cudnn.reason = library.state == LIBRARY_USABLE ? NULL : library.reason;
     }
     return &cudnn;
@@ -115,8 +119,9 @@ bool cudnn_says_unsupported(int major, int status)
 static void last_error(char ret_text[MESSAGE_SIZE])
 {
     ret_text[0] = '\0';
-    if (cudnn_api()->cudnnGetLastErrorString)
+    if (cudnn_api()->cudnnGetLastErrorString) {
         cudnn_api()->cudnnGetLastErrorString(ret_text, MESSAGE_SIZE);
+    }
     ret_text[MESSAGE_SIZE - 1] = '\0';
 }
 
@@ -125,13 +130,15 @@ void cudnn_check(struct run *run, cudnnStatus_t status, const char *call)
     const struct cudnn *loaded = cudnn_load();
     char last[MESSAGE_SIZE];
 
-    if (status == 0)
+    if (status == 0) {
         return;
+    }
     last_error(last);
-    if (cudnn_says_unsupported(loaded->major, (int)status))
+    if (cudnn_says_unsupported(loaded->major, (int)status)) {
         run_unsupported(run, "cuDNN %s: %s: %s%s%s", loaded->version, call,
                         loaded->api.cudnnGetErrorString(status), last[0] ? ": " : "",
                         last);
+    }
     run_infra(run, "cuDNN %s: %s: %s%s%s", loaded->version, call,
               loaded->api.cudnnGetErrorString(status), last[0] ? ": " : "", last);
 }

@@ -101,12 +101,14 @@ __global__ static void norm_join_kernel(struct norm norm)
 
     tree_sum_in_block(norm.parts + i, NORM_SLOTS, stride,
                       has_tree ? threadIdx.y : (int64_t)NORM_SLOTS, NORM_JOIN_SIDE);
-    if (!has_tree || threadIdx.y != 0)
+    if (!has_tree || threadIdx.y != 0) {
         return;
-    if (i < norm.channels)
+    }
+    if (i < norm.channels) {
         norm.doffset[i] = norm.parts[i];
-    else
+    } else {
         norm.dscale[i - norm.channels] = norm.parts[i];
+    }
 }
 
 static inline void norm_sums_ordered(const struct norm *norm)
@@ -142,7 +144,7 @@ static inline void norm_make_statistics(struct run *run, struct norm *norm)
 static inline void norm_setup(struct run *run)
 {
     const struct norm_shape *s = (const struct norm_shape *)run->size->params;
-    struct norm *norm = (struct norm *)run_host_alloc(sizeof(*norm));
+    struct norm *norm = (struct norm *)run_host_alloc(sizeof *norm);
     int64_t shape[] = { s->images, s->height, s->width, s->channels };
     const int64_t *channels = &shape[3];
 

@@ -30,9 +30,10 @@ __device__ static inline void column_read(const struct column_sum *sum, int64_t 
         int64_t at = begin + i * COLUMN_LINES + threadIdx.y;
 
         ret_share[i] = 0;
-        if (at < sum->count && column < sum->width)
+        if (at < sum->count && column < sum->width) {
             ret_share[i] =
                 sum->rows[(sum->order ? sum->order[at] : at) * sum->width + column];
+        }
     }
 }
 
@@ -45,19 +46,22 @@ __global__ static void __launch_bounds__(WARP_LANES *COLUMN_LINES)
 
     column_read(&all, column, 0, share);
     for (int64_t begin = 0; begin < all.count; begin += COLUMN_TILE) {
-        for (int i = 0; i < COLUMN_SHARE; i++)
+        for (int i = 0; i < COLUMN_SHARE; i++) {
             tile[i * COLUMN_LINES + threadIdx.y][threadIdx.x] = share[i];
+        }
         __syncthreads();
         column_read(&all, column, begin + COLUMN_TILE, share);
         if (threadIdx.y == 0) {
 #pragma unroll 16
-            for (int i = 0; i < COLUMN_TILE; i++)
+            for (int i = 0; i < COLUMN_TILE; i++) {
                 sum += tile[i][threadIdx.x];
+            }
         }
         __syncthreads();
     }
-    if (threadIdx.y == 0 && column < all.width)
+    if (threadIdx.y == 0 && column < all.width) {
         all.sums[column] = sum;
+    }
 }
 
 static inline void column_sum_add(const struct column_sum *sum)

@@ -62,10 +62,11 @@ __global__ static void layer_round_kernel(struct conv_layer layer)
 {
     KERNEL_FOR(i, layer.elements)
     {
-        if (layer.dtype == DTYPE_FLOAT16)
+        if (layer.dtype == DTYPE_FLOAT16) {
             ((uint16_t *)layer.result)[i] = f16_from_f32(layer.sums[i]);
-        else
+        } else {
             ((float *)layer.result)[i] = layer.sums[i];
+        }
     }
 }
 
@@ -79,8 +80,9 @@ __global__ static void layer_parts_kernel(struct conv_layer layer)
     {
         int64_t to = layer_element(i);
 
-        if (to < layer.elements)
+        if (to < layer.elements) {
             atomicAdd(&layer.sums[to], PART_SUM(&layer, to, layer_part(i)));
+        }
     }
 }
 
@@ -101,9 +103,10 @@ static void layer_compute_cudnn(struct run *run)
 
 static const char *layer_tf32_unsupported(const struct run *run)
 {
-    if (run->dtype != DTYPE_FLOAT32)
+    if (run->dtype != DTYPE_FLOAT32) {
         return "TF32 is how float32 is computed with; another dtype has the variant "
                "without _tf32";
+    }
     return cudnn_unsupported(run);
 }
 
@@ -126,8 +129,9 @@ static inline void layer_take_algorithm(struct run *run, struct conv_layer *laye
     cudnn->x = x;
     cudnn->w = w;
     cudnn->y = y;
-    if (cudnn->arithmetic == CUDNN_ARITHMETIC_TF32)
+    if (cudnn->arithmetic == CUDNN_ARITHMETIC_TF32) {
         tf32_need_device(run);
+    }
     cudnn_conv_describe(run, cudnn);
     cudnn_conv_take_variant(run, cudnn);
 }
@@ -138,7 +142,7 @@ static inline void layer_take_algorithm(struct run *run, struct conv_layer *laye
 template <enum cudnn_pass PASS> static void layer_setup(struct run *run)
 {
     const struct layer_shape *s = (const struct layer_shape *)run->size->params;
-    struct conv_layer *layer = (struct conv_layer *)run_host_alloc(sizeof(*layer));
+    struct conv_layer *layer = (struct conv_layer *)run_host_alloc(sizeof *layer);
     enum fill wide = run->dtype == DTYPE_FLOAT16 ? FILL_UNIFORM : FILL_WIDE;
     bool forward = PASS == CUDNN_FORWARD;
     int64_t x_shape[] = { s->images, s->in_channels, s->height, s->width };
@@ -162,11 +166,12 @@ template <enum cudnn_pass PASS> static void layer_setup(struct run *run)
     layer->second = run->inputs[1].data;
     layer->result = result->data;
     layer->elements = tensor_elements(result);
-    if (run->variant->compute == layer_compute_cudnn)
+    if (run->variant->compute == layer_compute_cudnn) {
         layer_take_algorithm(run, layer, PASS, x->data, w->data, y->data);
-    else
+    } else {
         layer->sums =
-            (float *)run_alloc(run, (size_t)layer->elements * sizeof(*layer->sums));
+            (float *)run_alloc(run, (size_t)layer->elements * sizeof *layer->sums);
+    }
     run->state = layer;
 }
 

@@ -63,8 +63,9 @@ __device__ static inline int64_t kernel_threads()
 /* The sum over all lanes of the warp, in each of them, by a butterfly: a fixed order. */
 template <class T> __device__ static inline T warp_sum(T value)
 {
-    for (int step = WARP_LANES / 2; step > 0; step /= 2)
+    for (int step = WARP_LANES / 2; step > 0; step /= 2) {
         value += __shfl_xor_sync(ALL_LANES, value, step);
+    }
     return value;
 }
 

@@ -21,13 +21,17 @@ __global__ static void layout_transpose_kernel(const float *from, float *to,
         int64_t row = task / across % down * LAYOUT_TILE;
         int64_t column = task % across * LAYOUT_TILE;
 
-        for (int64_t i = first; i < LAYOUT_TILE; i += LAYOUT_ROWS)
-            if (row + i < rows && column + own < columns)
+        for (int64_t i = first; i < LAYOUT_TILE; i += LAYOUT_ROWS) {
+            if (row + i < rows && column + own < columns) {
                 tile[i][own] = from[batch + (row + i) * columns + column + own];
+            }
+        }
         __syncthreads();
-        for (int64_t i = first; i < LAYOUT_TILE; i += LAYOUT_ROWS)
-            if (column + i < columns && row + own < rows)
+        for (int64_t i = first; i < LAYOUT_TILE; i += LAYOUT_ROWS) {
+            if (column + i < columns && row + own < rows) {
                 to[batch + (column + i) * rows + row + own] = tile[own][i];
+            }
+        }
         __syncthreads();
     }
 }

@@ -41,14 +41,18 @@ __global__ static void network_layer_kernel(struct network_layer layer, int64_t 
             int64_t k = layer.k[at];
             float weight = layer.w[k * layer.features + j];
 
-            for (int row = 0; row < NETWORK_OWNED; row++)
-                if (first + row < rows)
+            for (int row = 0; row < NETWORK_OWNED; row++) {
+                if (first + row < rows) {
                     sums[row] += layer.x[(first + row) * layer.features + k] * weight;
+                }
+            }
         }
-        for (int row = 0; row < NETWORK_OWNED; row++)
-            if (first + row < rows)
+        for (int row = 0; row < NETWORK_OWNED; row++) {
+            if (first + row < rows) {
                 layer.y[(first + row) * layer.features + j] =
                     layer.last || sums[row] > 0 ? sums[row] : 0;
+            }
+        }
     }
 }
 
@@ -63,8 +67,9 @@ static inline void network_compute(struct run *run)
 {
     const struct network *network = (const struct network *)run->state;
 
-    for (int layer = 0; layer < NETWORK_LAYERS; layer++)
+    for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
         network_layer_run(&network->layers[layer], network->shape.batch);
+    }
 }
 
 struct network_trial {
@@ -89,8 +94,9 @@ static inline void network_choose_by_time(struct network *network)
 {
     int tactics[NETWORK_TACTICS];
 
-    for (int i = 0; i < NETWORK_TACTICS; i++)
+    for (int i = 0; i < NETWORK_TACTICS; i++) {
         tactics[i] = i;
+    }
     for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
         struct network_trial trial = { network, layer };
 
@@ -106,9 +112,10 @@ static inline void network_take(struct run *run)
 {
     struct network *network = (struct network *)run->state;
 
-    for (int layer = 0; layer < NETWORK_LAYERS; layer++)
+    for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
         network->layers[layer].k =
             network->orders + network->chosen[layer] * network->shape.features;
+    }
     network_names(network->chosen, network->names);
     run->algorithm = network->names;
 }
@@ -119,8 +126,9 @@ static inline int32_t *network_orders(struct run *run, int64_t features)
     int32_t *orders = (int32_t *)run_host_alloc(bytes);
     int32_t *on_device = (int32_t *)run_alloc(run, bytes);
 
-    for (int tactic = 0; tactic < NETWORK_TACTICS; tactic++)
+    for (int tactic = 0; tactic < NETWORK_TACTICS; tactic++) {
         network_order(tactic, features, orders + tactic * features);
+    }
     CUDA_TRY(cudaMemcpy(on_device, orders, bytes, cudaMemcpyHostToDevice));
     free(orders);
     return on_device;
@@ -131,7 +139,7 @@ static inline struct network *network_setup(struct run *run)
 {
     static const char *const names[] = { "w0", "w1", "w2", "w3" };
     const struct network_shape *s = (const struct network_shape *)run->size->params;
-    struct network *network = (struct network *)run_host_alloc(sizeof(*network));
+    struct network *network = (struct network *)run_host_alloc(sizeof *network);
     int64_t x_shape[] = { s->batch, s->features };
     int64_t w_shape[] = { s->features, s->features };
     size_t row_bytes = (size_t)s->features * sizeof(float);

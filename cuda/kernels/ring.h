@@ -49,13 +49,15 @@ __global__ static void ring_gradient_kernel(struct ring ring, int first_rank, in
         const float *x = rank->x + i / RING_WIDTH, *dy = rank->dy + i % RING_WIDTH;
         float sum = 0;
 
-        for (int64_t b = 0; b < ring.batch; b++)
+        for (int64_t b = 0; b < ring.batch; b++) {
             sum += x[b * ring.rows] * dy[b * RING_WIDTH];
+        }
         rank->gradients[i] = sum;
     }
     __syncthreads();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         rank->arrivals[tensor] = atomicAdd(rank->arrived, 1);
+    }
 }
 
 /* Where element I of the gradients is in the packed buffer. */

@@ -23,15 +23,17 @@ static inline bool ring_device_enter(const struct ring_ranks *all, int i,
                                      struct ring_device *ret_device)
 {
     if (i >= (all->nccl.count ? all->nccl.count : 1)) {
-        if (all->nccl.count)
+        if (all->nccl.count) {
             CUDA_TRY(cudaSetDevice(all->nccl.devices[0]));
+        }
         return false;
     }
     ret_device->first = i;
     ret_device->ranks = all->nccl.count ? 1 : all->ring.ranks;
     ret_device->stream = all->nccl.count ? all->nccl.streams[i] : 0;
-    if (all->nccl.count)
+    if (all->nccl.count) {
         CUDA_TRY(cudaSetDevice(all->nccl.devices[i]));
+    }
     return true;
 }
 
@@ -58,7 +60,7 @@ static inline void ring_devices_take(struct ring_ranks *all)
 /* VALUES, COUNT of them, on the current device. */
 static inline int32_t *ring_table(struct run *run, const int32_t *values, int64_t count)
 {
-    size_t bytes = (size_t)count * sizeof(*values);
+    size_t bytes = (size_t)count * sizeof *values;
     int32_t *copy = (int32_t *)run_alloc(run, bytes);
 
     CUDA_TRY(cudaMemcpy(copy, values, bytes, cudaMemcpyHostToDevice));
@@ -69,11 +71,12 @@ static inline int32_t *ring_table(struct run *run, const int32_t *values, int64_
 static inline const float *ring_part(struct run *run, const struct ring_ranks *all,
                                      const float *from, int64_t count)
 {
-    size_t bytes = (size_t)count * sizeof(*from);
+    size_t bytes = (size_t)count * sizeof *from;
     float *copy;
 
-    if (!all->nccl.count)
+    if (!all->nccl.count) {
         return from;
+    }
     copy = (float *)run_alloc(run, bytes);
     CUDA_TRY(cudaMemcpy(copy, from, bytes, cudaMemcpyDefault));
     return copy;

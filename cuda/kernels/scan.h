@@ -27,7 +27,7 @@ static inline int64_t scan_tiles(const struct scan *scan)
 static inline void scan_init(struct run *run, struct scan *scan)
 {
     scan->totals =
-        (int32_t *)run_alloc(run, (size_t)scan_tiles(scan) * sizeof(*scan->totals));
+        (int32_t *)run_alloc(run, (size_t)scan_tiles(scan) * sizeof *scan->totals);
 }
 
 /* The thread's values, a warp's neighbours at a time; returns their sum over the warp. */
@@ -60,13 +60,16 @@ __global__ static void scan_total_kernel(struct scan scan)
     int32_t values[SCAN_ITEMS], total = 0;
     int32_t sum = scan_read(&scan, scan_first(blockIdx.x), values);
 
-    if (threadIdx.x % WARP_LANES == 0)
+    if (threadIdx.x % WARP_LANES == 0) {
         sums[threadIdx.x / WARP_LANES] = sum;
+    }
     __syncthreads();
-    if (threadIdx.x > 0)
+    if (threadIdx.x > 0) {
         return;
-    for (int warp = 0; warp < SCAN_WARPS; warp++)
+    }
+    for (int warp = 0; warp < SCAN_WARPS; warp++) {
         total += sums[warp];
+    }
     scan.totals[blockIdx.x] = total;
 }
 
@@ -76,8 +79,9 @@ __device__ static inline int32_t scan_lanes(int32_t value)
     for (int step = 1; step < WARP_LANES; step *= 2) {
         int32_t before = __shfl_up_sync(ALL_LANES, value, (unsigned)step);
 
-        if (threadIdx.x % WARP_LANES >= (unsigned)step)
+        if (threadIdx.x % WARP_LANES >= (unsigned)step) {
             value += before;
+        }
     }
     return value;
 }
@@ -89,8 +93,9 @@ __global__ static void scan_place_kernel(struct scan scan)
     int64_t first = scan_first(blockIdx.x);
     int32_t values[SCAN_ITEMS], sum = scan_read(&scan, first, values), place = 0;
 
-    for (int64_t tile = threadIdx.x; tile < blockIdx.x; tile += KERNEL_THREADS)
+    for (int64_t tile = threadIdx.x; tile < blockIdx.x; tile += KERNEL_THREADS) {
         place += scan.totals[tile];
+    }
     place = warp_sum(place);
     if (threadIdx.x % WARP_LANES == 0) {
         sums[own] = sum;
@@ -98,14 +103,16 @@ __global__ static void scan_place_kernel(struct scan scan)
     }
     __syncthreads();
     place = 0;
-    for (unsigned warp = 0; warp < SCAN_WARPS; warp++)
+    for (unsigned warp = 0; warp < SCAN_WARPS; warp++) {
         place += before[warp] + (warp < own ? sums[warp] : 0);
+    }
     for (int i = 0; i < SCAN_ITEMS; i++) {
         int32_t until = scan_lanes(values[i]);
         int64_t at = first + i * WARP_LANES;
 
-        if (at < scan.count)
+        if (at < scan.count) {
             scan.values[at] = place + until - values[i];
+        }
         place += __shfl_sync(ALL_LANES, until, WARP_LANES - 1);
     }
 }
@@ -114,8 +121,9 @@ static inline void scan_run(const struct scan *scan)
 {
     unsigned tiles = (unsigned)scan_tiles(scan);
 
-    if (tiles > 1)
+    if (tiles > 1) {
         LAUNCH(scan_total_kernel, tiles, KERNEL_THREADS, 0, 0, *scan);
+    }
     LAUNCH(scan_place_kernel, tiles, KERNEL_THREADS, 0, 0, *scan);
 }
 

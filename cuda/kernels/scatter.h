@@ -43,9 +43,10 @@ __global__ static void scatter_atomic_kernel(struct scatter scatter)
         int64_t row = i / scatter.width, column = i % scatter.width;
         int64_t to = scatter.index[row];
 
-        if (to >= 0)
+        if (to >= 0) {
             atomicAdd(&scatter.sums[to * scatter.width + column],
                       scatter_value(&scatter, row, column));
+        }
     }
 }
 
@@ -69,13 +70,15 @@ __global__ static void scatter_ordered_kernel(struct scatter scatter)
         for (int64_t at = scatter.sort.starts[to]; at < end; at += SCATTER_AHEAD) {
             float ahead[SCATTER_AHEAD];
 
-            for (int k = 0; k < SCATTER_AHEAD; k++)
+            for (int k = 0; k < SCATTER_AHEAD; k++) {
                 ahead[k] =
                     at + k < end
                         ? scatter_value(&scatter, scatter.sort.sorted[at + k], column)
                         : 0;
-            for (int k = 0; k < SCATTER_AHEAD; k++)
+            }
+            for (int k = 0; k < SCATTER_AHEAD; k++) {
                 sum += ahead[k];
+            }
         }
         scatter.sums[i] = sum;
     }

@@ -56,10 +56,12 @@ __global__ static void softmax_maximum_kernel(struct softmax softmax)
         const float *logits = softmax.logits + b * softmax.classes;
         float maximum = -INFINITY;
 
-        for (int64_t c = lane; c < softmax.classes; c += WARP_LANES)
+        for (int64_t c = lane; c < softmax.classes; c += WARP_LANES) {
             maximum = fmaxf(maximum, logits[c]);
-        for (int step = WARP_LANES / 2; step > 0; step /= 2)
+        }
+        for (int step = WARP_LANES / 2; step > 0; step /= 2) {
             maximum = fmaxf(maximum, __shfl_xor_sync(ALL_LANES, maximum, step));
+        }
         if (lane == 0) {
             softmax.maxima[b] = maximum;
             softmax.sums[b] = 0;
@@ -73,12 +75,14 @@ __device__ static inline void softmax_task_end(const struct softmax *softmax,
                                                float *to)
 {
     value = warp_sum(value);
-    if (threadIdx.x % WARP_LANES != 0)
+    if (threadIdx.x % WARP_LANES != 0) {
         return;
-    if (atomically)
+    }
+    if (atomically) {
         atomicAdd(&to[task / softmax->tasks], value);
-    else
+    } else {
         softmax->parts[task] = value;
+    }
 }
 
 __global__ static void softmax_sum_kernel(struct softmax softmax, bool atomically)
@@ -90,8 +94,9 @@ __global__ static void softmax_sum_kernel(struct softmax softmax, bool atomicall
         float sum = 0;
 
         for (int64_t c = begin + threadIdx.x % WARP_LANES;
-             c < begin + SOFTMAX_TASK && c < softmax.classes; c += WARP_LANES)
+             c < begin + SOFTMAX_TASK && c < softmax.classes; c += WARP_LANES) {
             sum += expf(logits[c] - softmax.maxima[b]);
+        }
         softmax_task_end(&softmax, task, sum, atomically, softmax.sums);
     }
 }
@@ -102,11 +107,13 @@ __global__ static void softmax_join_kernel(struct softmax softmax, float *to)
     {
         float sum = 0;
 
-        for (int64_t t = threadIdx.x % WARP_LANES; t < softmax.tasks; t += WARP_LANES)
+        for (int64_t t = threadIdx.x % WARP_LANES; t < softmax.tasks; t += WARP_LANES) {
             sum += softmax.parts[b * softmax.tasks + t];
+        }
         sum = warp_sum(sum);
-        if (threadIdx.x % WARP_LANES == 0)
+        if (threadIdx.x % WARP_LANES == 0) {
             to[b] = sum;
+        }
     }
 }
 
@@ -122,8 +129,9 @@ static inline void softmax_find_sums(const struct softmax *softmax, bool atomica
     LAUNCH_ITEMS(softmax_maximum_kernel, softmax->examples * WARP_LANES, *softmax);
     LAUNCH_ITEMS(softmax_sum_kernel, softmax->examples * softmax->tasks * WARP_LANES,
                  *softmax, atomically);
-    if (!atomically)
+    if (!atomically) {
         softmax_join(softmax, softmax->sums);
+    }
 }
 
 /* The loss of the run from LOSSES, in the memory of the device. */

@@ -64,10 +64,12 @@ __device__ static inline void sort_count_items(const struct row_sort *sort,
 {
     int64_t first = kernel_thread() * SORT_ITEMS;
 
-    for (int digit = 0; digit < SORT_DIGITS; digit++)
+    for (int digit = 0; digit < SORT_DIGITS; digit++) {
         counts[digit] = 0;
-    for (int64_t i = first; i < first + SORT_ITEMS && i < sort->rows; i++)
+    }
+    for (int64_t i = first; i < first + SORT_ITEMS && i < sort->rows; i++) {
         counts[keys[i] >> shift & (SORT_DIGITS - 1)]++;
+    }
 }
 
 __global__ static void sort_count_kernel(struct row_sort sort, int from, int shift)
@@ -75,16 +77,20 @@ __global__ static void sort_count_kernel(struct row_sort sort, int from, int shi
     __shared__ int32_t totals[SORT_DIGITS];
     int32_t counts[SORT_DIGITS];
 
-    if (threadIdx.x < SORT_DIGITS)
+    if (threadIdx.x < SORT_DIGITS) {
         totals[threadIdx.x] = 0;
+    }
     __syncthreads();
     sort_count_items(&sort, sort.keys[from], shift, counts);
-    for (int digit = 0; digit < SORT_DIGITS; digit++)
-        if (counts[digit])
+    for (int digit = 0; digit < SORT_DIGITS; digit++) {
+        if (counts[digit]) {
             atomicAdd(&totals[digit], counts[digit]);
+        }
+    }
     __syncthreads();
-    if (threadIdx.x < SORT_DIGITS)
+    if (threadIdx.x < SORT_DIGITS) {
         sort.counts.values[threadIdx.x * gridDim.x + blockIdx.x] = totals[threadIdx.x];
+    }
 }
 
 __global__ static void sort_place_kernel(struct row_sort sort, int from, int shift)
@@ -94,8 +100,9 @@ __global__ static void sort_place_kernel(struct row_sort sort, int from, int shi
     int32_t counts[SORT_DIGITS];
 
     sort_count_items(&sort, sort.keys[from], shift, counts);
-    for (int digit = 0; digit < SORT_DIGITS; digit++)
+    for (int digit = 0; digit < SORT_DIGITS; digit++) {
         places[digit][threadIdx.x] = counts[digit];
+    }
     __syncthreads();
     if (threadIdx.x < SORT_DIGITS) {
         int32_t place = sort.counts.values[threadIdx.x * gridDim.x + blockIdx.x];
@@ -125,8 +132,9 @@ __global__ static void sort_starts_kernel(struct row_sort sort, int from)
         int64_t before = i > 0 ? sort.keys[from][i - 1] : -1;
         int64_t after = i < sort.rows ? sort.keys[from][i] : sort.destinations;
 
-        for (int64_t to = before + 1; to <= after; to++)
+        for (int64_t to = before + 1; to <= after; to++) {
             sort.starts[to] = (int32_t)i;
+        }
     }
 }
 

@@ -15,10 +15,11 @@ static inline void tf32_need_device(struct run *run)
 
     CUDA_TRY(cudaGetDevice(&device));
     CUDA_TRY(cudaGetDeviceProperties(&properties, device));
-    if (properties.major < TF32_MAJOR)
+    if (properties.major < TF32_MAJOR) {
         run_unsupported(run,
                         "TF32 needs compute capability 8.0, and this device has %d.%d",
                         properties.major, properties.minor);
+    }
 }
 
 #endif

@@ -15,12 +15,14 @@ __device__ static inline void tree_sum_in_block(float *parts, int64_t count,
 {
     int64_t half = 1;
 
-    while (half * 2 < count)
+    while (half * 2 < count) {
         half *= 2;
+    }
     for (; half >= 1; half /= 2) {
         __syncthreads();
-        for (int64_t part = member; part < half && part + half < count; part += members)
+        for (int64_t part = member; part < half && part + half < count; part += members) {
             parts[part * stride] += parts[(part + half) * stride];
+        }
         count = half < count ? half : count;
     }
     __syncthreads();
@@ -33,12 +35,15 @@ __device__ static inline float tree_sum_in_thread(const float *parts, int64_t st
 {
     float part[COUNT];
 
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         part[i] = parts[i * stride];
+    }
 #pragma unroll
-    for (int half = COUNT / 2; half >= 1; half /= 2)
-        for (int i = 0; i < half; i++)
+    for (int half = COUNT / 2; half >= 1; half /= 2) {
+        for (int i = 0; i < half; i++) {
             part[i] += part[i + half];
+        }
+    }
     return part[0];
 }
 
@@ -46,8 +51,9 @@ __device__ static inline float tree_sum_in_thread(const float *parts, int64_t st
  * in the first of them. */
 __device__ static inline float tree_sum_in_warp(float value, int count)
 {
-    for (int half = count / 2; half >= 1; half /= 2)
+    for (int half = count / 2; half >= 1; half /= 2) {
         value += __shfl_down_sync(ALL_LANES, value, half, count);
+    }
     return value;
 }
 

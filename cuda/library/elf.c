@@ -27,7 +27,7 @@ static const char *read_headers(struct image *image)
 {
     const Elf64_Ehdr *h = &image->header;
 
-    if (!read_at(image->fd, &image->header, sizeof(image->header), 0) ||
+    if (!read_at(image->fd, &image->header, sizeof image->header, 0) ||
         memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64) {
         return "is no 64-bit ELF file";
     }
@@ -47,7 +47,7 @@ static const char *open_image(const char *path, struct image *ret_image)
 {
     struct stat status;
 
-    memset(ret_image, 0, sizeof(*ret_image));
+    memset(ret_image, 0, sizeof *ret_image);
     ret_image->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (ret_image->fd < 0 || fstat(ret_image->fd, &status) != 0) {
         return strerror(errno);
@@ -120,14 +120,14 @@ static bool find_build_id(const unsigned char *notes, size_t length, char *ret_i
         Elf64_Nhdr note;
         size_t whole, at;
 
-        memcpy(&note, notes, sizeof(note));
-        at = sizeof(note) + aligned(note.n_namesz);
+        memcpy(&note, notes, sizeof note);
+        at = sizeof note + aligned(note.n_namesz);
         whole = at + aligned(note.n_descsz);
         if (whole > length) {
             return false;
         }
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(notes + sizeof(note), "GNU", 4) == 0) {
+            memcmp(notes + sizeof note, "GNU", 4) == 0) {
             for (size_t i = 0; i < note.n_descsz && 2 * i + 2 < size; i++) {
                 snprintf(ret_id + 2 * i, 3, "%02x", notes[at + i]);
             }

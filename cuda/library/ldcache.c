@@ -39,18 +39,18 @@ static bool search(const char *file, size_t size, const char *soname, char *ret_
     struct header header;
     struct entry entry;
 
-    if (size < sizeof(header)) {
+    if (size < sizeof header) {
         return false;
     }
-    memcpy(&header, file, sizeof(header));
-    if (memcmp(header.magic, magic, sizeof(header.magic)) != 0 ||
-        header.count > (size - sizeof(header)) / sizeof(entry)) {
+    memcpy(&header, file, sizeof header);
+    if (memcmp(header.magic, magic, sizeof header.magic) != 0 ||
+        header.count > (size - sizeof header) / sizeof entry) {
         return false;
     }
     for (uint32_t i = 0; i < header.count; i++) {
         const char *name, *path;
 
-        memcpy(&entry, file + sizeof(header) + i * sizeof(entry), sizeof(entry));
+        memcpy(&entry, file + sizeof header + i * sizeof entry, sizeof entry);
         name = text_at(file, size, entry.name);
         path = text_at(file, size, entry.path);
         /* Machine 0 is that of 32-bit libraries. */

@@ -19,7 +19,7 @@ void library_refuse(struct library *library, enum library_state state, const cha
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(library->reason, sizeof(library->reason), format, arguments);
+    vsnprintf(library->reason, sizeof library->reason, format, arguments);
     va_end(arguments);
     library->state = state;
 }
@@ -41,10 +41,10 @@ static void check_files(struct library *library, const char *directory)
     struct dirent *entry;
 
     while (list && (entry = readdir(list))) {
-        int length = snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+        int length = snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
 
-        if (is_file_of(library, entry->d_name) && length < (int)sizeof(path) &&
-            !elf_check(path, reason, sizeof(reason))) {
+        if (is_file_of(library, entry->d_name) && length < (int)sizeof path &&
+            !elf_check(path, reason, sizeof reason)) {
             library_refuse(library, LIBRARY_BROKEN, "%s: %s", library->title, reason);
             break;
         }
@@ -59,9 +59,9 @@ static bool find_in(struct library *library, const char *directory)
 {
     for (const char *const *name = library->sonames; *name; name++) {
         int length =
-            snprintf(library->path, sizeof(library->path), "%s/%s", directory, *name);
+            snprintf(library->path, sizeof library->path, "%s/%s", directory, *name);
 
-        if (length < (int)sizeof(library->path) && access(library->path, F_OK) == 0) {
+        if (length < (int)sizeof library->path && access(library->path, F_OK) == 0) {
             return true;
         }
     }
@@ -126,10 +126,10 @@ static bool search_system(struct library *library)
 {
     for (const char *const *name = library->sonames; *name; name++) {
         if (ldcache_find("/etc/ld.so.cache", *name, library->path,
-                         sizeof(library->path))) {
+                         sizeof library->path)) {
             char directory[LIBRARY_PATH_MAX];
 
-            memcpy(directory, library->path, sizeof(directory));
+            memcpy(directory, library->path, sizeof directory);
             check_files(library, dirname(directory));
             return true;
         }
@@ -178,7 +178,7 @@ void library_functions(struct library *library, const struct library_function *f
             library_refuse(library, LIBRARY_UNSUPPORTED, "%s %s (%s) has no function %s",
                            library->title, version, library->path, functions[i].name);
         }
-        memcpy((char *)table + functions[i].offset, &symbol, sizeof(symbol));
+        memcpy((char *)table + functions[i].offset, &symbol, sizeof symbol);
     }
 }
 

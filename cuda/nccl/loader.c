@@ -19,7 +19,7 @@ static void write_version(int number)
     int major = number < 10000 ? number / 1000 : number / 10000;
     int minor = number < 10000 ? number / 100 % 10 : number / 100 % 100;
 
-    snprintf(version, sizeof(version), "%d.%d.%d", major, minor, number % 100);
+    snprintf(version, sizeof version, "%d.%d.%d", major, minor, number % 100);
 }
 
 static void load(void)
@@ -29,16 +29,19 @@ static void load(void)
 #undef NCCL_ENTRY
     int number = 0;
 
-    if (library.state != LIBRARY_CLOSED)
+    if (library.state != LIBRARY_CLOSED) {
         return;
+    }
     library_open(&library);
     library_functions(&library, functions, COUNT_OF(functions), "of an unknown version",
                       &api);
-    if (library.state != LIBRARY_USABLE)
+    if (library.state != LIBRARY_USABLE) {
         return;
-    if (api.ncclGetVersion(&number) != ncclSuccess)
+    }
+    if (api.ncclGetVersion(&number) != ncclSuccess) {
         library_refuse(&library, LIBRARY_BROKEN, "NCCL (%s) does not know its version",
                        library.path);
+    }
     write_version(number);
 }
 
@@ -55,8 +58,9 @@ const struct nccl_table *nccl_api(void)
 
 void nccl_check(struct run *run, ncclResult_t status, const char *call)
 {
-    if (status != ncclSuccess)
+    if (status != ncclSuccess) {
         run_infra(run, "NCCL %s: %s: %s", version, call, api.ncclGetErrorString(status));
+    }
 }
 
 static const char *version_get(void)

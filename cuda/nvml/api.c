@@ -21,10 +21,10 @@ bool nvml_api_load(struct nvml_api *ret_api, char ret_cause[NVML_CAUSE_SIZE])
         snprintf(ret_cause, NVML_CAUSE_SIZE, "NVML cannot be loaded: %s", dlerror());
         return false;
     }
-    memset(ret_api, 0, sizeof(*ret_api));
-    for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
+    memset(ret_api, 0, sizeof *ret_api);
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *symbol = dlsym(library, entries[i].symbol);
-        memcpy((char *)ret_api + entries[i].offset, &symbol, sizeof(symbol));
+        memcpy((char *)ret_api + entries[i].offset, &symbol, sizeof symbol);
     }
     if (!ret_api->Init_v2 || !ret_api->DeviceGetCount_v2 ||
         !ret_api->DeviceGetHandleByIndex_v2) {
@@ -63,7 +63,7 @@ void nvml_describe(int code, char ret_text[NVML_CAUSE_SIZE])
     };
     const char *text = "unknown error";
 
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         text = known[i].code == code ? known[i].text : text;
     }
     snprintf(ret_text, NVML_CAUSE_SIZE, "%s (%d)", text, code);

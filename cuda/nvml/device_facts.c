@@ -131,7 +131,7 @@ static void emit_throttle(struct emit *emit, struct fact throttle)
         char number[16];
 
         if (throttle.value >> bit & 1) {
-            snprintf(number, sizeof(number), "bit_%d", bit);
+            snprintf(number, sizeof number, "bit_%d", bit);
             emit_string(emit, NULL, name ? name : number);
         }
     }

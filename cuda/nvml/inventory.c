@@ -17,7 +17,7 @@ static void read_identity(struct reader *r, struct nvml_gpu *gpu)
     reader_text(r, api->DeviceGetName, &gpu->name);
     reader_text(r, api->DeviceGetVbiosVersion, &gpu->vbios);
     if (reader_ok(r, NVML_CALL(api, DeviceGetPciInfo_v3, r->handle, &pci))) {
-        gpu->pci_bus_id = reader_fact_text(pci.bus_id, sizeof(pci.bus_id));
+        gpu->pci_bus_id = reader_fact_text(pci.bus_id, sizeof pci.bus_id);
     }
     gpu->persistence = reader_number(r, api->DeviceGetPersistenceMode);
 }
@@ -103,8 +103,8 @@ static void read_all(const struct nvml_api *api, void *record)
     char text[FACT_TEXT_SIZE] = "";
     unsigned count = 0;
 
-    if (NVML_CALL(api, SystemGetNVMLVersion, text, sizeof(text)) == NVML_OK) {
-        inventory->nvml = reader_fact_text(text, sizeof(text) - 1);
+    if (NVML_CALL(api, SystemGetNVMLVersion, text, sizeof text) == NVML_OK) {
+        inventory->nvml = reader_fact_text(text, sizeof text - 1);
     }
     if (api->DeviceGetCount_v2(&count) != NVML_OK) {
         count = 0;
@@ -117,8 +117,8 @@ static void read_all(const struct nvml_api *api, void *record)
 bool nvml_inventory_read(struct nvml_inventory *ret_inventory, int deadline_ms,
                          char ret_cause[NVML_CAUSE_SIZE])
 {
-    memset(ret_inventory, 0, sizeof(*ret_inventory));
-    return nvml_session_read(read_all, ret_inventory, sizeof(*ret_inventory), deadline_ms,
+    memset(ret_inventory, 0, sizeof *ret_inventory);
+    return nvml_session_read(read_all, ret_inventory, sizeof *ret_inventory, deadline_ms,
                              ret_cause);
 }
 
@@ -127,8 +127,8 @@ static void read_driver(const struct nvml_api *api, void *record)
     struct fact_text *driver = record;
     char text[FACT_TEXT_SIZE] = "";
 
-    if (NVML_CALL(api, SystemGetDriverVersion, text, sizeof(text)) == NVML_OK) {
-        *driver = reader_fact_text(text, sizeof(text) - 1);
+    if (NVML_CALL(api, SystemGetDriverVersion, text, sizeof text) == NVML_OK) {
+        *driver = reader_fact_text(text, sizeof text - 1);
     }
 }
 
@@ -137,7 +137,7 @@ struct fact_text nvml_driver_read(int deadline_ms)
     struct fact_text driver = { .known = false };
     char cause[NVML_CAUSE_SIZE]; /* telemetry tells it */
 
-    nvml_session_read(read_driver, &driver, sizeof(driver), deadline_ms, cause);
+    nvml_session_read(read_driver, &driver, sizeof driver, deadline_ms, cause);
     return driver;
 }
 

@@ -28,7 +28,7 @@ struct fact_text reader_fact_text(const char *text, size_t size)
 {
     struct fact_text fact = { .known = false };
 
-    snprintf(fact.value, sizeof(fact.value), "%.*s", (int)size, text);
+    snprintf(fact.value, sizeof fact.value, "%.*s", (int)size, text);
     fact.known = fact.value[0] != '\0' && strcmp(fact.value, "N/A") != 0 &&
                  strcmp(fact.value, "[N/A]") != 0;
     return fact;
@@ -49,10 +49,10 @@ void reader_text(struct reader *reader,
 {
     char text[FACT_TEXT_SIZE] = "";
     int code =
-        get ? get(reader->handle, text, sizeof(text)) : (int)NVML_FUNCTION_NOT_FOUND;
+        get ? get(reader->handle, text, sizeof text) : (int)NVML_FUNCTION_NOT_FOUND;
 
     if (reader_ok(reader, code)) {
-        *ret_text = reader_fact_text(text, sizeof(text) - 1);
+        *ret_text = reader_fact_text(text, sizeof text - 1);
     }
 }
 

@@ -52,7 +52,7 @@ static void *read_main(void *arg)
 
 static struct reading *reading_new(nvml_read_fn *read, const void *record, size_t size)
 {
-    struct reading *reading = calloc(1, sizeof(*reading) + size);
+    struct reading *reading = calloc(1, sizeof *reading + size);
     pthread_condattr_t attributes;
 
     if (!reading) {
@@ -126,7 +126,7 @@ static bool run(struct reading *reading, int deadline_ms, char ret_cause[NVML_CA
 
         pthread_detach(thread);
         on_exit(leave_cb, NULL);
-        snprintf(cause, sizeof(cause), "NVML did not answer within %d ms", deadline_ms);
+        snprintf(cause, sizeof cause, "NVML did not answer within %d ms", deadline_ms);
         return give_up(cause, ret_cause);
     }
     pthread_join(thread, NULL);
@@ -148,7 +148,7 @@ static bool conclude(struct reading *reading, void *record, size_t size,
     }
     reading_free(reading);
     nvml_describe(code, text);
-    snprintf(cause, sizeof(cause), "nvmlInit_v2: %.200s", text);
+    snprintf(cause, sizeof cause, "nvmlInit_v2: %.200s", text);
     return give_up(cause, ret_cause);
 }
 

@@ -21,7 +21,7 @@ const char *nvml_throttle_name(int bit)
         "display_clocks",
     };
 
-    return bit < (int)(sizeof(names) / sizeof(*names)) ? names[bit] : NULL;
+    return bit < (int)(sizeof names / sizeof *names) ? names[bit] : NULL;
 }
 
 /* Sensors belong to the whole GPU, also where UUID names an instance on it. */
@@ -33,7 +33,7 @@ static int find_gpu(const struct nvml_api *api, const char *uuid,
     int code = NVML_CALL(api, DeviceGetHandleByUUID, uuid, ret_gpu);
 
     if (code != NVML_OK && strncmp(uuid, "GPU-", 4) == 0) {
-        snprintf(other, sizeof(other), "MIG-%.90s", uuid + 4);
+        snprintf(other, sizeof other, "MIG-%.90s", uuid + 4);
         if (NVML_CALL(api, DeviceGetHandleByUUID, other, ret_gpu) != NVML_OK) {
             return code;
         }
@@ -112,10 +112,10 @@ void nvml_telemetry_read(const char *uuid, int deadline_ms,
 {
     char cause[NVML_CAUSE_SIZE];
 
-    memset(ret_telemetry, 0, sizeof(*ret_telemetry));
-    snprintf(ret_telemetry->uuid, sizeof(ret_telemetry->uuid), "%s", uuid);
-    if (!nvml_session_read(read_sample, ret_telemetry, sizeof(*ret_telemetry),
-                           deadline_ms, cause)) {
-        memcpy(ret_telemetry->cause, cause, sizeof(cause));
+    memset(ret_telemetry, 0, sizeof *ret_telemetry);
+    snprintf(ret_telemetry->uuid, sizeof ret_telemetry->uuid, "%s", uuid);
+    if (!nvml_session_read(read_sample, ret_telemetry, sizeof *ret_telemetry, deadline_ms,
+                           cause)) {
+        memcpy(ret_telemetry->cause, cause, sizeof cause);
     }
 }

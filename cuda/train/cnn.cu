@@ -120,8 +120,9 @@ static void layers_init(struct run *run, struct cnn *cnn)
     int64_t sizes[CNN_BUFFERS];
 
     cnn_buffer_sizes(&cnn->shape, sizes);
-    for (int i = 0; i < CNN_BUFFERS; i++)
+    for (int i = 0; i < CNN_BUFFERS; i++) {
         cnn->buffers[i] = floats(run, cnn->shape.batch * sizes[i]);
+    }
     convolutions_init(cnn);
     poolings_init(run, cnn);
     dense_init(run, cnn);
@@ -130,7 +131,7 @@ static void layers_init(struct run *run, struct cnn *cnn)
 void cnn_cuda_setup(struct run *run)
 {
     const struct cnn_shape *s = (const struct cnn_shape *)run->size->params;
-    struct cnn *cnn = (struct cnn *)run_host_alloc(sizeof(*cnn));
+    struct cnn *cnn = (struct cnn *)run_host_alloc(sizeof *cnn);
     int64_t count;
 
     cnn->shape = *s;
@@ -190,14 +191,16 @@ static void layer_gradients(const struct cnn *cnn, const struct convolution *con
 {
     int64_t bias = weights + CNN_TAPS * conv->in * conv->out;
 
-    if (racing == RACING_NOTHING)
+    if (racing == RACING_NOTHING) {
         bias_gradients(pooling, cnn->rows, cnn->parts + bias, cnn->layout.count);
-    else
+    } else {
         bias_gradients_atomically(pooling, cnn->gradient + bias);
-    if (racing == RACING_ALL)
+    }
+    if (racing == RACING_ALL) {
         convolve_weights_atomically(conv, pooling->dx, cnn->gradient + weights);
-    else
+    } else {
         convolve_weights(conv, pooling->dx, cnn->parts + weights, cnn->layout.count);
+    }
 }
 
 static void backward(const struct cnn *cnn, int64_t step, enum racing racing)
@@ -207,14 +210,16 @@ static void backward(const struct cnn *cnn, int64_t step, enum racing racing)
 
     dense.drops += step * cnn->shape.batch * l->features;
     dense_backward(&dense, cnn->parts + l->weights3, l->count);
-    if (racing != RACING_NOTHING)
+    if (racing != RACING_NOTHING) {
         dense_bias_atomically(&dense, cnn->gradient + l->bias3);
+    }
     unpool(&cnn->pool2, racing == RACING_ALL);
     layer_gradients(cnn, &cnn->conv2, &cnn->pool2, l->weights2, racing);
-    if (racing == RACING_ALL)
+    if (racing == RACING_ALL) {
         convolve_atomically(&cnn->back, cnn->buffers[CNN_D_POOLED1]);
-    else
+    } else {
         convolve(&cnn->back, cnn->buffers[CNN_D_POOLED1]);
+    }
     unpool(&cnn->pool1, racing == RACING_ALL);
     layer_gradients(cnn, &cnn->conv1, &cnn->pool1, l->weights1, racing);
 }
@@ -247,10 +252,11 @@ __device__ static void flipped_set(const struct cnn *cnn, int64_t i)
     int64_t c = at / cnn->shape.channels2 % cnn->shape.channels1;
     int64_t tap = at / cnn->shape.channels2 / cnn->shape.channels1;
 
-    if (at >= 0 && i < cnn->layout.bias2)
+    if (at >= 0 && i < cnn->layout.bias2) {
         cnn->flipped[((CNN_TAPS - 1 - tap) * cnn->shape.channels2 + k) *
                          cnn->shape.channels1 +
                      c] = cnn->variables[i];
+    }
 }
 
 __global__ static void update_kernel(struct cnn cnn)
@@ -284,8 +290,9 @@ static double mean_loss(const struct cnn *cnn)
     CUDA_TRY(cudaMemcpy(cnn->losses, cnn->dense.losses,
                         (size_t)cnn->shape.batch * sizeof(float),
                         cudaMemcpyDeviceToHost));
-    for (int64_t b = 0; b < cnn->shape.batch; b++)
+    for (int64_t b = 0; b < cnn->shape.batch; b++) {
         loss += cnn->losses[b];
+    }
     return loss / (double)cnn->shape.batch;
 }
 
@@ -317,8 +324,9 @@ static void train(struct run *run, enum racing racing)
         backward(cnn, step, racing);
         gradients_join(cnn, racing);
         LAUNCH_ITEMS(update_kernel, cnn->layout.count, *cnn);
-        if (run_probing(run, step))
+        if (run_probing(run, step)) {
             step_probe(run, step);
+        }
     }
     run->loss = mean_loss(cnn);
 }

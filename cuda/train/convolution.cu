@@ -23,15 +23,18 @@ __device__ static void pixels_convolve(const struct convolution *conv, int64_t p
     int64_t corner =
         pixel / (side * side) * padded_pixels(conv) + at / side * (side + 2) + at % side;
 
-    for (int p = 0; p < PIXELS; p++)
+    for (int p = 0; p < PIXELS; p++) {
         sums[p] = conv->bias ? conv->bias[k] : 0;
+    }
     for (int tap = first_tap; tap < end_tap; tap++) {
         const float *from = conv->x + (corner + tap_offset(conv, tap)) * in;
         const float *weights = conv->weights + tap * in * out + k;
 
-        for (int64_t c = 0; c < in; c++)
-            for (int p = 0; p < PIXELS; p++)
+        for (int64_t c = 0; c < in; c++) {
+            for (int p = 0; p < PIXELS; p++) {
                 sums[p] += from[p * in + c] * weights[c * out];
+            }
+        }
     }
 }
 
@@ -43,8 +46,9 @@ __global__ static void convolve_kernel(struct convolution conv, float *y)
         float sums[PIXELS];
 
         pixels_convolve(&conv, pixel, k, 0, TAPS, sums);
-        for (int p = 0; p < PIXELS; p++)
+        for (int p = 0; p < PIXELS; p++) {
             y[(pixel + p) * conv.out + k] = sums[p] > 0 || !conv.bias ? sums[p] : 0.0f;
+        }
     }
 }
 
@@ -65,8 +69,9 @@ __global__ static void atomic_kernel(struct convolution conv, float *y)
         float sums[PIXELS];
 
         pixels_convolve(&conv, pixel, k, tap, tap + SIDE_TAPS, sums);
-        for (int p = 0; p < PIXELS; p++)
+        for (int p = 0; p < PIXELS; p++) {
             atomicAdd(&y[(pixel + p) * conv.out + k], sums[p]);
+        }
     }
 }
 
@@ -89,12 +94,16 @@ __device__ static void weights_sum(const struct convolution *conv, const float *
     const float *x = conv->x + (first + tap_offset(conv, tap)) * in + c;
 
     dy += (first + side + 3) * out + k;
-    for (int j = 0; j < IN; j++)
+    for (int j = 0; j < IN; j++) {
         sums[j] = 0;
-    for (int64_t row = 0; row < side; row++)
-        for (int64_t pixel = row * (side + 2); pixel < row * (side + 2) + side; pixel++)
-            for (int j = 0; j < IN; j++)
+    }
+    for (int64_t row = 0; row < side; row++) {
+        for (int64_t pixel = row * (side + 2); pixel < row * (side + 2) + side; pixel++) {
+            for (int j = 0; j < IN; j++) {
                 sums[j] += x[pixel * in + j] * dy[pixel * out];
+            }
+        }
+    }
 }
 
 /* STRIDE 0: all images meet in atomicAdd. */
@@ -113,21 +122,24 @@ __device__ static void weights_items(const struct convolution *conv, const float
         float sums[IN];
 
         weights_sum<IN>(conv, dy, image, tap, c, k, sums);
-        for (int j = 0; j < IN; j++)
-            if (stride == 0)
+        for (int j = 0; j < IN; j++) {
+            if (stride == 0) {
                 atomicAdd(&first[j * conv->out], sums[j]);
-            else
+            } else {
                 first[j * conv->out] = sums[j];
+            }
+        }
     }
 }
 
 __global__ static void weights_kernel(struct convolution conv, const float *dy, float *to,
                                       int64_t stride)
 {
-    if (conv.in % CHANNELS_IN == 0)
+    if (conv.in % CHANNELS_IN == 0) {
         weights_items<CHANNELS_IN>(&conv, dy, to, stride);
-    else
+    } else {
         weights_items<1>(&conv, dy, to, stride);
+    }
 }
 
 void convolve_weights(const struct convolution *conv, const float *dy, float *parts,

@@ -38,10 +38,12 @@ __global__ static void logit_kernel(struct dense dense)
         for (int64_t f = 0; f < feature_count(&dense); f += AHEAD) {
             float products[AHEAD];
 
-            for (int j = 0; j < AHEAD; j++)
+            for (int j = 0; j < AHEAD; j++) {
                 products[j] = features[f + j] * weights[(f + j) * CNN_CLASSES];
-            for (int j = 0; j < AHEAD; j++)
+            }
+            for (int j = 0; j < AHEAD; j++) {
                 sum += products[j];
+            }
         }
         dense.d_logits[i] = sum;
     }
@@ -53,12 +55,14 @@ __global__ static void loss_kernel(struct dense dense)
     {
         float *logits = dense.d_logits + image * CNN_CLASSES, own[CNN_CLASSES];
 
-        for (int c = 0; c < CNN_CLASSES; c++)
+        for (int c = 0; c < CNN_CLASSES; c++) {
             own[c] = logits[c];
+        }
         dense.losses[image] = cross_entropy(
             own, CNN_CLASSES, dense.labels[dense.order[image]], dense.images);
-        for (int c = 0; c < CNN_CLASSES; c++)
+        for (int c = 0; c < CNN_CLASSES; c++) {
             logits[c] = own[c];
+        }
     }
 }
 
@@ -78,8 +82,9 @@ __global__ static void back_kernel(struct dense dense)
         const float *weights = dense.weights + i % feature_count(&dense) * CNN_CLASSES;
         float sum = 0;
 
-        for (int c = 0; c < CNN_CLASSES; c++)
+        for (int c = 0; c < CNN_CLASSES; c++) {
             sum += d_logits[c] * weights[c];
+        }
         dense.d_features[i] = dense.drops[i] ? sum * CNN_KEEP_SCALE : 0.0f;
     }
 }
@@ -94,8 +99,9 @@ __global__ static void part_kernel(struct dense dense, float *parts, int64_t str
         int64_t image = i / part, at = i % part;
         float d_logit = dense.d_logits[image * CNN_CLASSES + at % CNN_CLASSES];
 
-        if (at < weights)
+        if (at < weights) {
             d_logit *= dense.features[image * feature_count(&dense) + at / CNN_CLASSES];
+        }
         parts[image * stride + at] = d_logit;
     }
 }

@@ -24,8 +24,9 @@ __global__ static void block_kernel(float *parts, int64_t count, int64_t stride,
 
     tree_sum_in_block(parts + i, count, stride, i < elements ? threadIdx.y : count,
                       MEMBERS);
-    if (i < elements && threadIdx.y == 0)
+    if (i < elements && threadIdx.y == 0) {
         gradient[i] = parts[i];
+    }
 }
 
 void parts_join(float *parts, int64_t count, int64_t stride, int64_t elements,

@@ -57,13 +57,14 @@ __device__ static float pixel_gather(const struct pooling *p, int64_t windows, i
     int64_t half = p->side / 2;
     float sum = 0;
 
-    for (int64_t r = h / 2; r <= (h + 1) / 2 && r < half; r++)
+    for (int64_t r = h / 2; r <= (h + 1) / 2 && r < half; r++) {
         for (int64_t q = w / 2; q <= (w + 1) / 2 && q < half; q++) {
             int64_t window = windows + (r * half + q) * p->channels;
             int64_t tap = (h - 2 * r + 1) * SIDE_TAPS + w - 2 * q + 1;
 
             sum += p->winners[window] == tap ? p->dy[window] : 0.0f;
         }
+    }
     return sum;
 }
 
@@ -98,8 +99,9 @@ __global__ static void mask_kernel(struct pooling p)
         int64_t image = i / pixel_count(&p);
         int64_t at = padded(p.side, p.channels, i % pixel_count(&p));
 
-        if (!(p.x[i] > 0))
+        if (!(p.x[i] > 0)) {
             p.dx[image * padded_count(p.side, p.channels) + at] = 0;
+        }
     }
 }
 
@@ -127,8 +129,9 @@ __device__ static float row_sum(const struct pooling *p, int64_t i)
                         ((row + 1) * (p->side + 2) + 1) * p->channels + channel;
     float sum = 0;
 
-    for (int64_t w = 0; w < p->side; w++)
+    for (int64_t w = 0; w < p->side; w++) {
         sum += from[w * p->channels];
+    }
     return sum;
 }
 
@@ -148,8 +151,9 @@ __global__ static void image_kernel(struct pooling p, const float *rows, float *
         int64_t channel = i % p.channels, image = i / p.channels;
         float sum = 0;
 
-        for (int64_t row = 0; row < p.side; row++)
+        for (int64_t row = 0; row < p.side; row++) {
             sum += rows[(image * p.side + row) * p.channels + channel];
+        }
         parts[image * stride + channel] = sum;
     }
 }

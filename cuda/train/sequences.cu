@@ -52,12 +52,15 @@ __device__ static void symbols_scale(float *logits)
 {
     float most = -INFINITY, sum = 0;
 
-    for (int k = 0; k < RNN_SYMBOLS; k++)
+    for (int k = 0; k < RNN_SYMBOLS; k++) {
         most = logits[k] > most ? logits[k] : most;
-    for (int k = 0; k < RNN_SYMBOLS; k++)
+    }
+    for (int k = 0; k < RNN_SYMBOLS; k++) {
         sum += exp_f32(logits[k] - most);
-    for (int k = 0; k < RNN_SYMBOLS; k++)
+    }
+    for (int k = 0; k < RNN_SYMBOLS; k++) {
         logits[k] = logits[k] - most - log_f32(sum);
+    }
 }
 
 __device__ static void forward(struct sequence *s)
@@ -67,10 +70,12 @@ __device__ static void forward(struct sequence *s)
         {
             float sum = s->v[RNN_BIAS + i];
 
-            for (int f = 0; f < RNN_FEATURES; f++)
+            for (int f = 0; f < RNN_FEATURES; f++) {
                 sum += s->x[t][f] * s->v[RNN_INPUT + f * RNN_HIDDEN + i];
-            for (int j = 0; j < RNN_HIDDEN; j++)
+            }
+            for (int j = 0; j < RNN_HIDDEN; j++) {
                 sum += s->hidden[t][j] * s->v[RNN_RECURRENT + j * RNN_HIDDEN + i];
+            }
             s->hidden[t + 1][i] = rnn_tanh(sum);
         }
         __syncthreads();
@@ -80,8 +85,9 @@ __device__ static void forward(struct sequence *s)
         int t = n / RNN_SYMBOLS, k = n % RNN_SYMBOLS;
         float sum = 0;
 
-        for (int i = 0; i < RNN_HIDDEN; i++)
+        for (int i = 0; i < RNN_HIDDEN; i++) {
             sum += s->hidden[t + 1][i] * s->v[RNN_OUTPUT + i * RNN_SYMBOLS + k];
+        }
         s->log_probs[t][k] = sum;
     }
     __syncthreads();
@@ -100,9 +106,10 @@ __device__ static float paths_forward(struct sequence *s)
         {
             float before = i < 2 ? 0 : -INFINITY;
 
-            if (t > 0)
+            if (t > 0) {
                 before = rnn_log_add_three(s->log_paths[t - 1], i, -1, i >= 1,
                                            ctc_may_skip(s->labels, i));
+            }
             s->log_paths[t][i] = before + s->log_probs[t][ctc_symbol_at(s->labels, i)];
         }
         __syncthreads();
@@ -120,8 +127,9 @@ __device__ static void paths_backward(struct sequence *s)
     for (int t = RNN_TIME - 1; t >= 0; t--) {
         float beta = i >= RNN_POSITIONS - 2 ? 0 : -INFINITY;
 
-        if (i < RNN_POSITIONS && t < RNN_TIME - 1)
+        if (i < RNN_POSITIONS && t < RNN_TIME - 1) {
             beta = rnn_log_add_three(s->onward, i, 1, i + 1 < RNN_POSITIONS, skips);
+        }
         __syncthreads();
         if (i < RNN_POSITIONS) {
             s->onward[i] = beta + s->log_probs[t][ctc_symbol_at(s->labels, i)];
@@ -138,9 +146,11 @@ __device__ static void classify(struct sequence *s, float log_p, int64_t batch)
         int t = n / RNN_SYMBOLS, k = n % RNN_SYMBOLS;
         float d_logit = exp_f32(s->log_probs[t][k]);
 
-        for (int i = 0; i < RNN_POSITIONS; i++)
-            if (ctc_symbol_at(s->labels, i) == k)
+        for (int i = 0; i < RNN_POSITIONS; i++) {
+            if (ctc_symbol_at(s->labels, i) == k) {
                 d_logit -= exp_f32(s->log_paths[t][i] - log_p);
+            }
+        }
         s->d_logits[t][k] = d_logit / (float)batch;
     }
     THREAD_FOR(i, RNN_HIDDEN)
@@ -159,16 +169,18 @@ __device__ static void backward(struct sequence *s)
         if (i < RNN_HIDDEN) {
             float hidden = s->hidden[t + 1][i], sum = s->onward[i];
 
-            for (int k = 0; k < RNN_SYMBOLS; k++)
+            for (int k = 0; k < RNN_SYMBOLS; k++) {
                 sum += s->d_logits[t][k] * s->v[RNN_OUTPUT + i * RNN_SYMBOLS + k];
+            }
             s->d_sums[t][i] = sum * (1 - hidden * hidden);
         }
         __syncthreads();
         if (i < RNN_HIDDEN) {
             float sum = 0;
 
-            for (int k = 0; k < RNN_HIDDEN; k++)
+            for (int k = 0; k < RNN_HIDDEN; k++) {
                 sum += s->v[RNN_RECURRENT + i * RNN_HIDDEN + k] * s->d_sums[t][k];
+            }
             s->onward[i] = sum; /* read by this thread only */
         }
     }
@@ -183,10 +195,12 @@ __device__ static float term(const struct sequence *s, int t, int n)
         n -= RNN_OUTPUT;
         return s->hidden[t + 1][n / RNN_SYMBOLS] * s->d_logits[t][n % RNN_SYMBOLS];
     }
-    if (n >= RNN_BIAS)
+    if (n >= RNN_BIAS) {
         return s->d_sums[t][i];
-    if (n >= RNN_RECURRENT)
+    }
+    if (n >= RNN_RECURRENT) {
         return s->hidden[t][n / RNN_HIDDEN - RNN_FEATURES] * s->d_sums[t][i];
+    }
     return s->x[t][n / RNN_HIDDEN] * s->d_sums[t][i];
 }
 
@@ -222,17 +236,21 @@ __global__ static void sequence_kernel(struct rnn rnn, int64_t step, bool racing
     {
         float sum = 0;
 
-        for (int t = RNN_TIME - 1; t >= 0; t--)
+        for (int t = RNN_TIME - 1; t >= 0; t--) {
             sum += term(&s, t, n);
-        if (racing)
+        }
+        if (racing) {
             atomicAdd(&rnn.gradient[n], sum);
-        else
+        } else {
             rnn.parts[(int64_t)blockIdx.x * RNN_VARIABLES + n] = sum;
+        }
     }
-    if (probing)
+    if (probing) {
         sequence_keep(&rnn, &s);
-    if (threadIdx.x == 0)
+    }
+    if (threadIdx.x == 0) {
         rnn.losses[blockIdx.x] = -log_p;
+    }
 }
 
 void sequences_compute(const struct rnn *rnn, int64_t step, bool racing, bool probing)

@@ -88,8 +88,9 @@ __global__ static void load_kernel(float *values, int64_t count)
     {
         float value = values[i];
 
-        for (int round = 0; round < LOAD_ROUNDS; round++)
+        for (int round = 0; round < LOAD_ROUNDS; round++) {
             value = value * 0.999f + 0.001f;
+        }
         values[i] = value;
     }
 }
@@ -99,11 +100,12 @@ static void cuda_load(struct run *)
     static float *values;
 
     if (!values) {
-        CUDA_TRY(cudaMalloc((void **)&values, LOAD_FLOATS * sizeof(*values)));
-        CUDA_TRY(cudaMemset(values, 0, LOAD_FLOATS * sizeof(*values)));
+        CUDA_TRY(cudaMalloc((void **)&values, LOAD_FLOATS * sizeof *values));
+        CUDA_TRY(cudaMemset(values, 0, LOAD_FLOATS * sizeof *values));
     }
-    for (int launch = 0; launch < LOAD_LAUNCHES; launch++)
+    for (int launch = 0; launch < LOAD_LAUNCHES; launch++) {
         LAUNCH_ITEMS(load_kernel, LOAD_FLOATS, values, LOAD_FLOATS);
+    }
     CUDA_TRY(cudaDeviceSynchronize());
 }
 

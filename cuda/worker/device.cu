@@ -35,8 +35,9 @@ bool device_driver_api_version(char ret_version[VERSION_SIZE])
 {
     int version = 0;
 
-    if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0)
+    if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) {
         return false;
+    }
     write_version(version, ret_version);
     return true;
 }
@@ -102,10 +103,12 @@ int device_count(char ret_cause[DEVICE_CAUSE_SIZE])
     cudaError_t error = cudaGetDeviceCount(&count);
 
     ret_cause[0] = '\0';
-    if (error == cudaSuccess && count < 1)
+    if (error == cudaSuccess && count < 1) {
         error = cudaErrorNoDevice;
-    if (error == cudaSuccess)
+    }
+    if (error == cudaSuccess) {
         return count;
+    }
     cudaGetLastError(); /* forgets it: nothing is in use yet */
     describe(error, ret_cause);
     return 0;
@@ -113,8 +116,9 @@ int device_count(char ret_cause[DEVICE_CAUSE_SIZE])
 
 bool device_read(int index, cudaDeviceProp *ret_properties)
 {
-    if (cudaGetDeviceProperties(ret_properties, index) == cudaSuccess)
+    if (cudaGetDeviceProperties(ret_properties, index) == cudaSuccess) {
         return true;
+    }
     cudaGetLastError();
     return false;
 }
@@ -151,8 +155,9 @@ bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
     int listed = 0, count = id ? device_count(cause) : 0;
 
     for (int i = 0; i < count && listed < DEVICES_MAX; i++) {
-        if (!device_read(i, &properties))
+        if (!device_read(i, &properties)) {
             return true;
+        }
         device_id(&properties, ids[listed]);
         if (strcmp(ids[listed], id) == 0) {
             device.selected = i;
@@ -161,8 +166,9 @@ bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
         names[listed] = ids[listed];
         listed++;
     }
-    if (listed == 0)
+    if (listed == 0) {
         return true;
+    }
     snprintf(ret_message, BACKEND_MESSAGE_SIZE, "unknown device '%.128s'; nearest: '%s'",
              id, nearest_of(id, names, listed));
     return false;
@@ -203,10 +209,12 @@ bool device_has_failed(void)
 
 void cuda_check(cudaError_t error, const char *what)
 {
-    if (error == cudaSuccess)
+    if (error == cudaSuccess) {
         return;
-    if (error == cudaErrorMemoryAllocation)
+    }
+    if (error == cudaErrorMemoryAllocation) {
         run_out_of_memory(device.run, "%s: out of device memory", what);
+    }
     device.failed = true;
     run_infra(device.run, "%s: %s (%s, %d)", what, cudaGetErrorString(error),
               cudaGetErrorName(error), (int)error);

@@ -48,8 +48,9 @@ __device__ static struct digest_partial whole_sums(const struct keys *keys,
     const ulonglong2 *pairs = (const ulonglong2 *)data;
     struct digest_partial sums = { 0, 0 };
 #pragma unroll 8
-    for (int pair = lane; pair < PAIRS; pair += WARP_LANES)
+    for (int pair = lane; pair < PAIRS; pair += WARP_LANES) {
         pair_add(&sums, keys, pair, pairs[pair]);
+    }
     return sums;
 }
 
@@ -59,8 +60,9 @@ __device__ static unsigned long long cut_word(const unsigned char *data, int64_t
 {
     unsigned long long word = 0;
 
-    for (int64_t i = at; i < at + 8 && i < bytes; i++)
+    for (int64_t i = at; i < at + 8 && i < bytes; i++) {
         word |= (unsigned long long)data[i] << (8 * (i - at));
+    }
     return word;
 }
 
@@ -110,7 +112,7 @@ __global__ static void digest_kernel(const unsigned char *data, int64_t bytes,
 
 void digest_device_prepare(void)
 {
-    CUDA_TRY(cudaMalloc((void **)&device_total, 2 * sizeof(*device_total)));
+    CUDA_TRY(cudaMalloc((void **)&device_total, 2 * sizeof *device_total));
 }
 
 /* Enough to fill the device, and few enough that making keys is no part of the cost. */
@@ -134,10 +136,10 @@ struct digest digest_device(struct run *run, const struct tensor *tensor)
         struct digest none = { 0, 0 };
         return none;
     }
-    CUDA_TRY(cudaMemsetAsync(device_total, 0, sizeof(total)));
+    CUDA_TRY(cudaMemsetAsync(device_total, 0, sizeof total));
     LAUNCH(digest_kernel, grid_for(bytes), KERNEL_THREADS, 0, 0,
            (const unsigned char *)tensor->data, bytes, device_total);
-    CUDA_TRY(cudaMemcpy(total, device_total, sizeof(total), cudaMemcpyDeviceToHost));
+    CUDA_TRY(cudaMemcpy(total, device_total, sizeof total, cudaMemcpyDeviceToHost));
     partial.a = total[0];
     partial.b = total[1];
     return digest_finish(partial, (uint64_t)bytes, (int)tensor->dtype, tensor->rank,

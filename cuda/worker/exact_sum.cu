@@ -50,8 +50,9 @@ __device__ static void chunk_flush(const struct chunk_bins *bins, struct bins *t
 /* Most threads find that others have said the same: no atomic. */
 __device__ static void note_seen(struct bins *total, uint32_t seen)
 {
-    if (seen & ~*(volatile unsigned int *)&total->seen)
+    if (seen & ~*(volatile unsigned int *)&total->seen) {
         atomicOr(&total->seen, seen);
+    }
 }
 
 __device__ static uint64_t load_bits(const void *data, int64_t i, int bytes)
@@ -135,7 +136,7 @@ __global__ static void integer_kernel(const void *data, int64_t elements, int by
 
 void exact_sum_device_prepare(void)
 {
-    CUDA_TRY(cudaMalloc((void **)&device_bins, sizeof(*device_bins)));
+    CUDA_TRY(cudaMalloc((void **)&device_bins, sizeof *device_bins));
 }
 
 static void launch(const struct tensor *tensor, struct exact_sum_format format)
@@ -146,15 +147,16 @@ static void launch(const struct tensor *tensor, struct exact_sum_format format)
     unsigned grid = (unsigned)(chunks < most ? chunks : most);
     const void *data = tensor->data;
 
-    if (format.exponent_bits == 0)
+    if (format.exponent_bits == 0) {
         LAUNCH(integer_kernel, grid, KERNEL_THREADS, 0, 0, data, elements, bytes,
                device_bins);
-    else if (bytes == 8)
+    } else if (bytes == 8) {
         LAUNCH(float64_kernel, grid, KERNEL_THREADS, 0, 0, (const uint64_t *)data,
                elements, format, device_bins);
-    else
+    } else {
         LAUNCH(narrow_kernel, grid, KERNEL_THREADS, 0, 0, data, elements, bytes, format,
                device_bins);
+    }
 }
 
 double exact_sum_device(struct run *run, const struct tensor *tensor)
@@ -162,10 +164,10 @@ double exact_sum_device(struct run *run, const struct tensor *tensor)
     struct exact_sum sum;
 
     (void)run;
-    CUDA_TRY(cudaMemsetAsync(device_bins, 0, sizeof(*device_bins)));
+    CUDA_TRY(cudaMemsetAsync(device_bins, 0, sizeof *device_bins));
     launch(tensor, exact_sum_format_of((int)tensor->dtype));
     CUDA_TRY(
-        cudaMemcpy(&host_bins, device_bins, sizeof(host_bins), cudaMemcpyDeviceToHost));
+        cudaMemcpy(&host_bins, device_bins, sizeof host_bins, cudaMemcpyDeviceToHost));
     exact_sum_init(&sum);
     exact_sum_add_bins(&sum, (int)tensor->dtype, (const uint64_t *)host_bins.low,
                        (const uint64_t *)host_bins.high, host_bins.seen);

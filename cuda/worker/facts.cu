@@ -22,9 +22,10 @@ static bool read_driver_version(char ret_version[VERSION_SIZE])
     char *rest = line;
     FILE *file = fopen(driver_file, "re");
 
-    if (!file)
+    if (!file) {
         return false;
-    bool read = fgets(line, sizeof(line), file) != NULL;
+    }
+    bool read = fgets(line, sizeof line, file) != NULL;
     fclose(file);
     for (char *word; read && (word = strtok_r(rest, " \n", &rest));) {
         size_t digits = strspn(word, "0123456789.");
@@ -43,10 +44,11 @@ static void emit_driver(struct emit *emit)
 {
     char version[VERSION_SIZE];
 
-    if (read_driver_version(version))
+    if (read_driver_version(version)) {
         emit_string(emit, "driver", version);
-    else if (device_driver_api_version(version))
+    } else if (device_driver_api_version(version)) {
         nvml_emit_driver(emit);
+    }
 }
 
 static void emit_versions(struct emit *emit)
@@ -54,8 +56,9 @@ static void emit_versions(struct emit *emit)
     char version[VERSION_SIZE];
 
     emit_driver(emit);
-    if (device_driver_api_version(version))
+    if (device_driver_api_version(version)) {
         emit_string(emit, "cuda_driver", version);
+    }
     device_runtime_version(version);
     emit_string(emit, "cuda_runtime", version);
 }
@@ -65,12 +68,13 @@ static void emit_hardware(struct emit *emit, const cudaDeviceProp *properties)
     char capability[VERSION_SIZE];
     const char *profile = device_mig_profile(properties);
 
-    snprintf(capability, sizeof(capability), "%d.%d", properties->major,
+    snprintf(capability, sizeof capability, "%d.%d", properties->major,
              properties->minor);
     emit_string(emit, "compute_capability", capability);
     emit_int(emit, "sm_count", properties->multiProcessorCount);
-    if (profile)
+    if (profile) {
         emit_string(emit, "mig_profile", profile);
+    }
 }
 
 void facts_emit_environment(struct emit *emit, const struct run *run)
@@ -90,8 +94,9 @@ static void emit_device(struct emit *emit, int index)
     cudaDeviceProp properties;
     char id[DEVICE_ID_SIZE];
 
-    if (!device_read(index, &properties))
+    if (!device_read(index, &properties)) {
         return;
+    }
     device_id(&properties, id);
     emit_object(emit, NULL);
     emit_string(emit, "id", id);
@@ -115,8 +120,9 @@ void facts_emit_probe(struct emit *emit)
     facts_emit(emit, "cuda");
     emit_object_end(emit);
     emit_array(emit, "devices");
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         emit_device(emit, i);
+    }
     emit_array_end(emit);
     emit_string(emit, "cause", count ? NULL : cause);
 }

@@ -32,8 +32,9 @@ __global__ static void poison_kernel(unsigned char *memory, int64_t bytes,
             ((uint32_t *)memory)[word] = pattern;
             continue;
         }
-        for (int64_t i = 4 * word; i < bytes; i++)
+        for (int64_t i = 4 * word; i < bytes; i++) {
             memory[i] = (unsigned char)(pattern >> (8 * (i % 4)));
+        }
     }
 }
 

@@ -40,17 +40,20 @@ int checkpoint_create(char ret_cause[CHECKPOINT_CAUSE_SIZE])
     char path[PATH_MAX];
     int file = -1;
 
-    if (!folder || !*folder)
+    if (!folder || !*folder) {
         folder = "/tmp";
+    }
     errno = ENAMETOOLONG;
-    if (snprintf(path, sizeof(path), "%s/reprod-checkpoint-XXXXXX", folder) <
-        (int)sizeof(path))
+    if (snprintf(path, sizeof path, "%s/reprod-checkpoint-XXXXXX", folder) <
+        (int)sizeof path) {
         file = mkostemp(path, O_CLOEXEC);
-    if (file < 0)
+    }
+    if (file < 0) {
         fail(ret_cause, "cannot create a checkpoint in %.256s: %s", folder,
              strerror(errno));
-    else
+    } else {
         unlink(path);
+    }
     return file;
 }
 
@@ -60,10 +63,12 @@ static bool write_all(int file, const void *data, size_t bytes, off_t at)
         ssize_t written =
             pwrite(file, (const char *)data + done, bytes - done, at + (off_t)done);
 
-        if (written < 0 && errno == EINTR)
+        if (written < 0 && errno == EINTR) {
             continue;
-        if (written <= 0)
+        }
+        if (written <= 0) {
             return false;
+        }
         done += (size_t)written;
     }
     return true;
@@ -77,12 +82,15 @@ static ssize_t read_all(int file, void *data, size_t bytes, off_t at)
     while (done < bytes) {
         ssize_t got = pread(file, (char *)data + done, bytes - done, at + (off_t)done);
 
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && errno == EINTR) {
             continue;
-        if (got < 0)
+        }
+        if (got < 0) {
             return -1;
-        if (got == 0)
+        }
+        if (got == 0) {
             break;
+        }
         done += (size_t)got;
     }
     return (ssize_t)done;
@@ -95,23 +103,27 @@ bool checkpoint_save(int file, const void *state, size_t bytes,
                              .bytes = bytes,
                              .digest = digest_bytes(state, bytes) };
 
-    memcpy(header.what, what, sizeof(what));
-    if (ftruncate(file, 0) < 0 || !write_all(file, &header, sizeof(header), 0) ||
-        !write_all(file, state, bytes, sizeof(header)))
+    memcpy(header.what, what, sizeof what);
+    if (ftruncate(file, 0) < 0 || !write_all(file, &header, sizeof header, 0) ||
+        !write_all(file, state, bytes, sizeof header)) {
         return fail(ret_cause, "cannot save the checkpoint: %s", strerror(errno));
+    }
     return true;
 }
 
 static bool header_check(const struct header *header, size_t bytes, char *ret_cause)
 {
-    if (memcmp(header->what, what, sizeof(what)) != 0)
+    if (memcmp(header->what, what, sizeof what) != 0) {
         return fail(ret_cause, "the file is no checkpoint");
-    if (header->version != VERSION)
+    }
+    if (header->version != VERSION) {
         return fail(ret_cause, "the checkpoint has version %llu, not %d",
                     (unsigned long long)header->version, VERSION);
-    if (header->bytes != bytes)
+    }
+    if (header->bytes != bytes) {
         return fail(ret_cause, "the checkpoint holds %llu bytes of state, not %zu",
                     (unsigned long long)header->bytes, bytes);
+    }
     return true;
 }
 
@@ -120,26 +132,32 @@ bool checkpoint_load(int file, void *ret_state, size_t bytes,
 {
     struct header header;
     struct stat status;
-    ssize_t got = read_all(file, &header, sizeof(header), 0);
+    ssize_t got = read_all(file, &header, sizeof header, 0);
 
-    if (got < 0 || fstat(file, &status) < 0)
+    if (got < 0 || fstat(file, &status) < 0) {
         return fail(ret_cause, "cannot read the checkpoint: %s", strerror(errno));
-    if (got < (ssize_t)sizeof(header))
+    }
+    if (got < (ssize_t)sizeof header) {
         return fail(ret_cause, "the checkpoint is cut off after %zd bytes", got);
-    if (!header_check(&header, bytes, ret_cause))
+    }
+    if (!header_check(&header, bytes, ret_cause)) {
         return false;
-    if (status.st_size != (off_t)(sizeof(header) + bytes))
+    }
+    if (status.st_size != (off_t)(sizeof header + bytes)) {
         return fail(ret_cause, "the checkpoint has %lld bytes, not %zu: it is %s",
-                    (long long)status.st_size, sizeof(header) + bytes,
-                    status.st_size < (off_t)(sizeof(header) + bytes) ? "cut off"
-                                                                     : "too long");
-    got = read_all(file, ret_state, bytes, sizeof(header));
-    if (got != (ssize_t)bytes)
+                    (long long)status.st_size, sizeof header + bytes,
+                    status.st_size < (off_t)(sizeof header + bytes) ? "cut off"
+                                                                    : "too long");
+    }
+    got = read_all(file, ret_state, bytes, sizeof header);
+    if (got != (ssize_t)bytes) {
         return fail(ret_cause, "cannot read the checkpoint: %s",
                     got < 0 ? strerror(errno) : "it became shorter");
-    if (!digest_equal(digest_bytes(ret_state, bytes), header.digest))
+    }
+    if (!digest_equal(digest_bytes(ret_state, bytes), header.digest)) {
         return fail(ret_cause,
                     "the checkpoint is damaged: it has not the digest of its "
                     "state");
+    }
     return true;
 }

@@ -24,9 +24,11 @@ enum training_part halves_omitted(const struct run *run)
         [LOADER] = "no_data_loader",  [SCALER] = "no_scaler",     [GENERATOR] = "no_rng",
     };
 
-    for (int part = OPTIMIZER; part < NOTHING; part++)
-        if (strcmp(run->variant->name, names[part]) == 0)
+    for (int part = OPTIMIZER; part < NOTHING; part++) {
+        if (strcmp(run->variant->name, names[part]) == 0) {
             return (enum training_part)part;
+        }
+    }
     return NOTHING;
 }
 
@@ -35,16 +37,18 @@ static void save(struct run *run, int file, enum training_part omitted, double l
     const struct halves *halves = run->state;
     char cause[CHECKPOINT_CAUSE_SIZE];
 
-    memset(halves->saved, 0, sizeof(*halves->saved));
-    for (int part = MODEL; part < NOTHING; part++)
+    memset(halves->saved, 0, sizeof *halves->saved);
+    for (int part = MODEL; part < NOTHING; part++) {
         if (part != (int)omitted) {
             halves->saved->parts |= UINT64_C(1) << part;
             training_part_copy(&halves->saved->training, halves->now,
                                (enum training_part)part);
         }
+    }
     halves->saved->loss = loss;
-    if (!checkpoint_save(file, halves->saved, sizeof(*halves->saved), cause))
+    if (!checkpoint_save(file, halves->saved, sizeof *halves->saved, cause)) {
         run_infra(run, "%s", cause);
+    }
 }
 
 static void load(struct run *run, int file)
@@ -52,21 +56,24 @@ static void load(struct run *run, int file)
     const struct halves *halves = run->state;
     char cause[CHECKPOINT_CAUSE_SIZE];
 
-    if (!checkpoint_load(file, halves->saved, sizeof(*halves->saved), cause))
+    if (!checkpoint_load(file, halves->saved, sizeof *halves->saved, cause)) {
         run_infra(run, "%s", cause);
+    }
     training_begin(&halves->data, halves->now);
-    for (int part = MODEL; part < NOTHING; part++)
-        if (halves->saved->parts & UINT64_C(1) << part)
+    for (int part = MODEL; part < NOTHING; part++) {
+        if (halves->saved->parts & UINT64_C(1) << part) {
             training_part_copy(halves->now, &halves->saved->training,
                                (enum training_part)part);
+        }
+    }
 }
 
 static void results_write(struct run *run, double loss)
 {
     const struct halves *halves = run->state;
 
-    halves->write(halves->weights, halves->now->weights, sizeof(halves->now->weights));
-    halves->write(halves->velocity, halves->now->velocity, sizeof(halves->now->velocity));
+    halves->write(halves->weights, halves->now->weights, sizeof halves->now->weights);
+    halves->write(halves->velocity, halves->now->velocity, sizeof halves->now->velocity);
     run->loss = loss;
 }
 
@@ -84,8 +91,9 @@ static void compute_resumed(struct run *run)
     char cause[CHECKPOINT_CAUSE_SIZE];
     int file = checkpoint_create(cause);
 
-    if (file < 0)
+    if (file < 0) {
         run_infra(run, "%s", cause);
+    }
     training_begin(&halves->data, halves->now);
     save(run, file, halves_omitted(run), halves->train(run, 0, HALF));
     run_resume(run, file);
@@ -108,7 +116,7 @@ void halves_resume(struct run *run, int file)
 /* The examples, shuffled. */
 static int32_t *order_make(const struct run *run, int64_t examples)
 {
-    int32_t *order = run_host_alloc((size_t)examples * sizeof(*order));
+    int32_t *order = run_host_alloc((size_t)examples * sizeof *order);
 
     for (int64_t i = 0; i < examples; i++) {
         int64_t j = (int64_t)(mix64(run->seed + TRAINING_INCREMENT * (uint64_t)i) %
@@ -122,13 +130,13 @@ static int32_t *order_make(const struct run *run, int64_t examples)
 
 struct halves *halves_init(struct run *run, struct halves_inputs *ret_inputs)
 {
-    struct halves *halves = run_host_alloc(sizeof(*halves));
+    struct halves *halves = run_host_alloc(sizeof *halves);
     struct training_data *data = &halves->data;
     int64_t examples = *(const int64_t *)run->size->params, one = 1;
     int64_t x[] = { examples, FEATURES }, weights[] = { FEATURES, CLASSES };
     int32_t *order;
 
-    memset(halves, 0, sizeof(*halves));
+    memset(halves, 0, sizeof *halves);
     data->examples = examples;
     data->x = run_input(run, "x", run->dtype, 2, x, FILL_UNIFORM, 0)->data;
     data->labels =
@@ -143,9 +151,9 @@ struct halves *halves_init(struct run *run, struct halves_inputs *ret_inputs)
                            ->data;
     halves->weights = run_output(run, "weights", run->dtype, 2, weights)->data;
     halves->velocity = run_output(run, "velocity", run->dtype, 2, weights)->data;
-    halves->now = run_host_alloc(sizeof(*halves->now));
-    halves->saved = run_host_alloc(sizeof(*halves->saved));
-    halves->before = run_alloc(run, sizeof(*halves->before));
+    halves->now = run_host_alloc(sizeof *halves->now);
+    halves->saved = run_host_alloc(sizeof *halves->saved);
+    halves->before = run_alloc(run, sizeof *halves->before);
     run->state = halves;
     return halves;
 }

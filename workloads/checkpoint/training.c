@@ -15,9 +15,10 @@ enum { DECAY_STEPS = 3, CHUNK = 64 };
 
 void training_begin(const struct training_data *data, struct training *training)
 {
-    memset(training, 0, sizeof(*training));
-    for (int64_t i = 0; i < WEIGHTS; i++)
+    memset(training, 0, sizeof *training);
+    for (int64_t i = 0; i < WEIGHTS; i++) {
         training->weights[i] = TRAINING_SPREAD * data->initial[i];
+    }
     training->rate = TRAINING_FIRST_RATE;
     training->generator = data->seed;
     training->scale = TRAINING_SCALE;
@@ -28,10 +29,10 @@ void training_part_copy(struct training *to, const struct training *from,
 {
     switch (part) {
     case MODEL:
-        memcpy(to->weights, from->weights, sizeof(to->weights));
+        memcpy(to->weights, from->weights, sizeof to->weights);
         break;
     case OPTIMIZER:
-        memcpy(to->velocity, from->velocity, sizeof(to->velocity));
+        memcpy(to->velocity, from->velocity, sizeof to->velocity);
         break;
     case SCHEDULE:
         to->rate = from->rate;
@@ -65,21 +66,26 @@ static float example_gradient(const struct training_data *data,
     for (int64_t d = 0; d < FEATURES; d++) {
         x[d] = data->x[example * FEATURES + d] *
                training_keep(training->generator, b * FEATURES + d);
-        for (int64_t c = 0; c < CLASSES; c++)
+        for (int64_t c = 0; c < CLASSES; c++) {
             p[c] += x[d] * training->weights[d * CLASSES + c];
+        }
     }
-    for (int64_t c = 0; c < CLASSES; c++)
+    for (int64_t c = 0; c < CLASSES; c++) {
         most = p[c] > most ? p[c] : most;
+    }
     loss = most - p[label];
     for (int64_t c = 0; c < CLASSES; c++) {
         p[c] = exp_f32(p[c] - most);
         sum += p[c];
     }
-    for (int64_t c = 0; c < CLASSES; c++)
+    for (int64_t c = 0; c < CLASSES; c++) {
         p[c] = (p[c] / sum - (c == label ? 1.0F : 0.0F)) / TRAINING_BATCH;
-    for (int64_t d = 0; d < FEATURES; d++)
-        for (int64_t c = 0; c < CLASSES; c++)
+    }
+    for (int64_t d = 0; d < FEATURES; d++) {
+        for (int64_t c = 0; c < CLASSES; c++) {
             part[d * CLASSES + c] += x[d] * p[c];
+        }
+    }
     return loss + log_f32(sum);
 }
 
@@ -92,8 +98,9 @@ static void gradients_compute(const struct training_data *data,
         float *part = data->parts + group * WEIGHTS;
 
         memset(part, 0, WEIGHTS * sizeof(float));
-        for (int64_t b = group * TRAINING_GROUP; b < (group + 1) * TRAINING_GROUP; b++)
+        for (int64_t b = group * TRAINING_GROUP; b < (group + 1) * TRAINING_GROUP; b++) {
             data->losses[b] = example_gradient(data, training, b, part);
+        }
         for (int64_t step = 0; step < WEIGHTS && racing; step++) {
             int64_t i = group % 2 ? WEIGHTS - 1 - step : step;
 
@@ -109,8 +116,9 @@ static void gradient_join(const struct training_data *data, float scale, bool ra
     for (int64_t begin = 0; begin < WEIGHTS; begin += CHUNK) {
         bool overflow = false;
 
-        if (!racing)
+        if (!racing) {
             tree_sum(data->parts, TRAINING_GROUPS, WEIGHTS, begin, begin + CHUNK);
+        }
         for (int64_t i = begin; i < begin + CHUNK; i++) {
             data->applied[i] = racing ? data->gradient[i] : data->parts[i];
             data->gradient[i] = 0;
@@ -145,8 +153,9 @@ void training_step_end(struct training *training, int64_t examples, bool overflo
 {
     scale_update(training, overflow);
     training->step++;
-    if (training->step % DECAY_STEPS == 1)
+    if (training->step % DECAY_STEPS == 1) {
         training->rate *= TRAINING_DECAY;
+    }
     training->position = (training->position + TRAINING_BATCH) % examples;
     training->generator += TRAINING_INCREMENT * TRAINING_BATCH * FEATURES;
 }
@@ -159,8 +168,9 @@ void training_step(const struct training_data *data, struct training *training,
     {
         gradients_compute(data, training, racing);
         gradient_join(data, training->scale, racing);
-        if (!*data->overflow)
+        if (!*data->overflow) {
             weights_update(data, training);
+        }
     }
     training_step_end(training, data->examples, *data->overflow);
 }
@@ -169,7 +179,8 @@ double training_loss(const struct training_data *data)
 {
     double loss = 0;
 
-    for (int64_t b = 0; b < TRAINING_BATCH; b++)
+    for (int64_t b = 0; b < TRAINING_BATCH; b++) {
         loss += data->losses[b];
+    }
     return loss / TRAINING_BATCH;
 }

@@ -52,18 +52,21 @@ __attribute__((target("avx2"))) static struct digest_partial
 block_sums_avx2(const unsigned char *block)
 {
     __m256i a0 = _mm256_setzero_si256(), a1 = a0, b0 = a0, b1 = a0;
+    struct digest_partial sums;
     for (int j = 0; j < DIGEST_BLOCK_WORDS; j += 8) {
         const __m256i *at = (const __m256i *)(const void *)(block + 8 * j);
+        __m256i first;
+        __m256i second;
         _mm_prefetch((const char *)((uintptr_t)at + PREFETCH_AHEAD_BYTES), _MM_HINT_T0);
-        __m256i first = _mm256_loadu_si256(at);
-        __m256i second = _mm256_loadu_si256(at + 1);
+        first = _mm256_loadu_si256(at);
+        second = _mm256_loadu_si256(at + 1);
         a0 = _mm256_add_epi64(a0, products(first, keys_a + j));
         b0 = _mm256_add_epi64(b0, products(first, keys_b + j));
         a1 = _mm256_add_epi64(a1, products(second, keys_a + j + 4));
         b1 = _mm256_add_epi64(b1, products(second, keys_b + j + 4));
     }
-    struct digest_partial sums = { add_lanes(_mm256_add_epi64(a0, a1)),
-                                   add_lanes(_mm256_add_epi64(b0, b1)) };
+    sums = (struct digest_partial){ add_lanes(_mm256_add_epi64(a0, a1)),
+                                    add_lanes(_mm256_add_epi64(b0, b1)) };
     return sums;
 }
 #endif
@@ -79,8 +82,9 @@ __attribute__((constructor)) static void digest_prepare(void)
     }
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2"))
+    if (__builtin_cpu_supports("avx2")) {
         block_sums = block_sums_avx2;
+    }
 #endif
 }
 
@@ -139,8 +143,9 @@ struct digest digest_finish(struct digest_partial total, uint64_t bytes, int dty
     digest = absorb(digest, bytes);
     digest = absorb(digest, (uint64_t)dtype);
     digest = absorb(digest, (uint64_t)rank);
-    for (int i = 0; i < rank; i++)
+    for (int i = 0; i < rank; i++) {
         digest = absorb(digest, (uint64_t)shape[i]);
+    }
     return digest;
 }
 
@@ -182,12 +187,14 @@ bool digest_parse(const char *hex, struct digest *ret_digest)
         char c = hex[i];
         bool decimal = c >= '0' && c <= '9';
 
-        if (!decimal && (c < 'a' || c > 'f'))
+        if (!decimal && (c < 'a' || c > 'f')) {
             return false;
+        }
         words[i / 16] = words[i / 16] << 4 | (uint64_t)(decimal ? c - '0' : c - 'a' + 10);
     }
-    if (hex[DIGEST_HEX_SIZE - 1] != '\0')
+    if (hex[DIGEST_HEX_SIZE - 1] != '\0') {
         return false;
+    }
     *ret_digest = (struct digest){ words[0], words[1] };
     return true;
 }

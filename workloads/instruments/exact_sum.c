@@ -42,8 +42,9 @@ void exact_sum_deposit(struct exact_sum *sum, bool negative, uint64_t magnitude,
                           (int64_t)((low >> 32) + (high & 0xffffffffu)),
                           (int64_t)(high >> 32) };
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         limb[i] += negative ? -pieces[i] : pieces[i];
+    }
 }
 
 /* Notes which kinds of values a bin has: those of one sign whose exponent field is
@@ -121,13 +122,15 @@ static void narrow_empty(struct exact_sum *sum, struct narrow format, bool negat
     bool is_last = exponent == (1u << format.exponent_bits) - 1u;
 
     note(sum, negative, exponent == 0, is_last, fractions != 0);
-    if (is_last)
+    if (is_last) {
         return;
-    if (exponent == 0)
+    }
+    if (exponent == 0) {
         exact_sum_deposit(sum, negative, fractions, format.position);
-    else
+    } else {
         exact_sum_deposit(sum, negative, fractions + (count << format.fraction_bits),
                           format.position + (int)exponent - 1);
+    }
 }
 
 static void narrow_empty_all(struct exact_sum *sum,
@@ -144,9 +147,10 @@ static void narrow_empty_all(struct exact_sum *sum,
             count += bins[table][bin] >> NARROW_COUNT_SHIFT;
             fractions += bins[table][bin] & fraction_mask;
         }
-        if (count)
+        if (count) {
             narrow_empty(sum, format, bin >= exponents, bin % exponents, count,
                          fractions);
+        }
     }
 }
 
@@ -162,8 +166,9 @@ static ALWAYS_INLINE void narrow_add(struct exact_sum *sum, const unsigned char 
         narrow_fill(bins[2], load(data, i + 2), format);
         narrow_fill(bins[3], load(data, i + 3), format);
     }
-    for (; i < n; i++)
+    for (; i < n; i++) {
         narrow_fill(bins[0], load(data, i), format);
+    }
     narrow_empty_all(sum, bins, format);
 }
 
@@ -201,9 +206,10 @@ _Static_assert(EXACT_SUM_CHUNK <= 1 << (WIDE_COUNT_SHIFT - 20), "bins overflow")
 static inline void wide_fill(struct wide *bins, const unsigned char *value)
 {
     uint64_t bits;
+    struct wide *bin;
 
     memcpy(&bits, value, sizeof bits);
-    struct wide *bin = &bins[bits >> 52];
+    bin = &bins[bits >> 52];
     bin->low += (uint32_t)bits;
     bin->high += (uint64_t)1 << WIDE_COUNT_SHIFT | (bits >> 32 & 0xfffffu);
 }
@@ -215,13 +221,16 @@ static void wide_empty(struct exact_sum *sum, bool negative, int exponent,
     uint64_t count = bin.high >> WIDE_COUNT_SHIFT;
     uint64_t high = bin.high & (((uint64_t)1 << WIDE_COUNT_SHIFT) - 1);
     bool fractions = bin.low || high;
+    int position;
 
     note(sum, negative, exponent == 0, exponent == WIDE_EXPONENTS - 1, fractions);
-    if (exponent == WIDE_EXPONENTS - 1)
+    if (exponent == WIDE_EXPONENTS - 1) {
         return;
-    int position = exponent ? exponent - 1 : 0;
-    if (exponent)
+    }
+    position = exponent ? exponent - 1 : 0;
+    if (exponent) {
         high += count << 20;
+    }
     exact_sum_deposit(sum, negative, bin.low, position);
     exact_sum_deposit(sum, negative, high, position + 32);
 }
@@ -236,14 +245,16 @@ static void add_float64(struct exact_sum *sum, const void *data, int64_t n)
         wide_fill(bins[0], at + 8 * i);
         wide_fill(bins[1], at + 8 * i + 8);
     }
-    if (n % 2)
+    if (n % 2) {
         wide_fill(bins[0], at + 8 * (n - 1));
+    }
     for (int i = 0; i < 2 * WIDE_EXPONENTS; i++) {
         struct wide bin = { bins[0][i].low + bins[1][i].low,
                             bins[0][i].high + bins[1][i].high };
 
-        if (bin.high)
+        if (bin.high) {
             wide_empty(sum, i >= WIDE_EXPONENTS, i % WIDE_EXPONENTS, bin);
+        }
     }
 }
 
@@ -258,8 +269,9 @@ static void add_uint8(struct exact_sum *sum, const unsigned char *data, int64_t 
 {
     int64_t total = 0;
 
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         total += data[i];
+    }
     add_signed(sum, total, 0);
 }
 
@@ -341,8 +353,9 @@ void exact_sum_add(struct exact_sum *sum, int dtype, const void *data, int64_t n
 
 void exact_sum_merge(struct exact_sum *into, const struct exact_sum *from)
 {
-    for (int i = 0; i < EXACT_SUM_LIMBS; i++)
+    for (int i = 0; i < EXACT_SUM_LIMBS; i++) {
         into->limbs[i] += from->limbs[i];
+    }
     exact_sum_carry(into);
     into->nan |= from->nan;
     into->positive_infinity |= from->positive_infinity;
@@ -354,9 +367,11 @@ void exact_sum_merge(struct exact_sum *into, const struct exact_sum *from)
 /* Position of the highest set bit of non-negative LIMBS, -1 if there is none. */
 static int highest_bit(const int64_t *limbs)
 {
-    for (int i = EXACT_SUM_LIMBS - 1; i >= 0; i--)
-        if (limbs[i])
+    for (int i = EXACT_SUM_LIMBS - 1; i >= 0; i--) {
+        if (limbs[i]) {
             return 32 * i + 63 - __builtin_clzll((unsigned long long)limbs[i]);
+        }
+    }
     return -1;
 }
 
@@ -367,9 +382,11 @@ static unsigned bit_at(const int64_t *limbs, int position)
 
 static bool any_bit_below(const int64_t *limbs, int position)
 {
-    for (int i = 0; i < position / 32; i++)
-        if (limbs[i])
+    for (int i = 0; i < position / 32; i++) {
+        if (limbs[i]) {
             return true;
+        }
+    }
     return (limbs[position / 32] & (((int64_t)1 << (position % 32)) - 1)) != 0;
 }
 
@@ -378,36 +395,48 @@ static uint64_t round_magnitude(const int64_t *limbs, int highest)
 {
     int lowest = highest > 52 ? highest - 52 : 0;
     uint64_t significand = 0;
+    uint64_t bits;
 
-    for (int position = highest; position >= lowest; position--)
+    for (int position = highest; position >= lowest; position--) {
         significand = significand << 1 | bit_at(limbs, position);
-    if (lowest > 0 && bit_at(limbs, lowest - 1))
+    }
+    if (lowest > 0 && bit_at(limbs, lowest - 1)) {
         significand += (significand & 1u) || any_bit_below(limbs, lowest - 1);
+    }
     /* The implicit bit, where there is one, adds 1 to the exponent LOWEST; so does a
      * significand that rounding made 2^53. */
-    uint64_t bits = ((uint64_t)lowest << 52) + significand;
+    bits = ((uint64_t)lowest << 52) + significand;
     return bits < INFINITY_BITS ? bits : INFINITY_BITS;
 }
 
 double exact_sum_round(const struct exact_sum *sum)
 {
-    if (sum->nan || (sum->positive_infinity && sum->negative_infinity))
-        return f64_from_bits(NAN_BITS);
-    if (sum->positive_infinity)
-        return f64_from_bits(INFINITY_BITS);
-    if (sum->negative_infinity)
-        return f64_from_bits(SIGN_BIT | INFINITY_BITS);
+    struct exact_sum magnitude;
+    bool negative;
+    int highest;
 
-    struct exact_sum magnitude = *sum;
-    bool negative = sum->limbs[EXACT_SUM_LIMBS - 1] < 0;
+    if (sum->nan || (sum->positive_infinity && sum->negative_infinity)) {
+        return f64_from_bits(NAN_BITS);
+    }
+    if (sum->positive_infinity) {
+        return f64_from_bits(INFINITY_BITS);
+    }
+    if (sum->negative_infinity) {
+        return f64_from_bits(SIGN_BIT | INFINITY_BITS);
+    }
+
+    magnitude = *sum;
+    negative = sum->limbs[EXACT_SUM_LIMBS - 1] < 0;
     if (negative) {
-        for (int i = 0; i < EXACT_SUM_LIMBS; i++)
+        for (int i = 0; i < EXACT_SUM_LIMBS; i++) {
             magnitude.limbs[i] = -sum->limbs[i];
+        }
         exact_sum_carry(&magnitude);
     }
-    int highest = highest_bit(magnitude.limbs);
-    if (highest < 0)
+    highest = highest_bit(magnitude.limbs);
+    if (highest < 0) {
         return f64_from_bits(sum->negative_zero && !sum->other ? SIGN_BIT : 0);
+    }
     return f64_from_bits((negative ? SIGN_BIT : 0) |
                          round_magnitude(magnitude.limbs, highest));
 }

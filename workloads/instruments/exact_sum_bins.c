@@ -52,11 +52,14 @@ void exact_sum_add_bins(struct exact_sum *sum, int dtype, const uint64_t *low,
     struct exact_sum_format format = exact_sum_format_of(dtype);
     int last = (1 << format.exponent_bits) - 1;
 
-    if (format.exponent_bits == 0)
+    if (format.exponent_bits == 0) {
         add_integers(sum, low[0], high[0]);
-    for (int bin = 0; format.exponent_bits && bin <= 2 * last + 1; bin++)
-        if ((bin & last) != last)
+    }
+    for (int bin = 0; format.exponent_bits && bin <= 2 * last + 1; bin++) {
+        if ((bin & last) != last) {
             add_bin(sum, format, bin, low[bin], high[bin]);
+        }
+    }
     exact_sum_carry(sum);
     sum->negative_zero |= (seen & EXACT_SUM_NEGATIVE_ZERO) != 0;
     sum->other |= (seen & EXACT_SUM_OTHER) != 0;

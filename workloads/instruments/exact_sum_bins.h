@@ -58,8 +58,9 @@ REPROD_HD struct exact_sum_parts exact_sum_take_apart(struct exact_sum_format fo
                                     : EXACT_SUM_NEGATIVE_INFINITY;
         return parts;
     }
-    if (bin == last + 1u && fraction == 0)
+    if (bin == last + 1u && fraction == 0) {
         parts.seen = EXACT_SUM_NEGATIVE_ZERO;
+    }
     parts.low = significand & (((uint64_t)1 << format.split) - 1u);
     parts.high = significand >> format.split;
     return parts;

@@ -30,8 +30,9 @@ REPROD_HD float f32_from_bf16(uint16_t bits)
 REPROD_HD uint16_t bf16_from_f32(float value)
 {
     uint32_t bits = f32_bits(value);
-    if ((bits & 0x7fffffffu) > 0x7f800000u)
+    if ((bits & 0x7fffffffu) > 0x7f800000u) {
         return (uint16_t)(bits >> 16 | 0x0040u);
+    }
     return (uint16_t)shift_right_even(bits, 16);
 }
 
@@ -40,12 +41,15 @@ REPROD_HD float f32_from_f16(uint16_t bits)
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
     uint32_t exponent = bits >> 10 & 0x1fu;
     uint32_t fraction = bits & 0x3ffu;
-    if (exponent == 0x1fu && fraction)
+    if (exponent == 0x1fu && fraction) {
         return f32_from_bits(sign | 0x7fc00000u | fraction << 13);
-    if (exponent == 0x1fu)
+    }
+    if (exponent == 0x1fu) {
         return f32_from_bits(sign | 0x7f800000u);
-    if (exponent)
+    }
+    if (exponent) {
         return f32_from_bits(sign | (exponent + 112u) << 23 | fraction << 13);
+    }
     /* A subnormal is FRACTION units of 2^-24: both factors and the product are exact. */
     return f32_from_bits(sign | f32_bits((float)fraction * 0x1p-24f));
 }
@@ -55,14 +59,19 @@ REPROD_HD uint16_t f16_from_f32(float value)
     uint32_t bits = f32_bits(value);
     uint32_t sign = bits >> 16 & 0x8000u;
     uint32_t magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
+    if (magnitude > 0x7f800000u) {
         return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
-    if (magnitude >= 0x477ff000u) /* 65520: half way from the largest finite to 2^16 */
+    }
+    if (magnitude >= 0x477ff000u) { /* 65520: half way from the largest finite to 2^16 */
         return (uint16_t)(sign | 0x7c00u);
-    if (magnitude >= 0x38800000u) /* 2^-14: the smallest normal */
+    }
+    if (magnitude >= 0x38800000u) { /* 2^-14: the smallest normal */
         return (uint16_t)(sign | shift_right_even(magnitude - (112u << 23), 13));
-    if (magnitude <= 0x33000000u) /* 2^-25: half of the smallest subnormal, a tie to 0 */
+    }
+    if (magnitude <=
+        0x33000000u) { /* 2^-25: half of the smallest subnormal, a tie to 0 */
         return (uint16_t)sign;
+    }
     uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
     return (uint16_t)(sign | shift_right_even(significand, 126u - (magnitude >> 23)));
 }

@@ -46,9 +46,9 @@ REPROD_HD uint64_t philox_stream(uint64_t seed, const char *workload, const char
     uint64_t hash = mix64(seed ^ 0xcbf29ce484222325u);
     for (int i = 0; i < 2; i++) {
         const char *c = names[i];
-        do
+        do {
             hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-        while (*c++);
+        } while (*c++);
     }
     return mix64(hash);
 }

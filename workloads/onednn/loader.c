@@ -19,7 +19,7 @@ __attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(reason, sizeof(reason), format, arguments);
+    vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
     onednn.reason = reason;
 }
@@ -35,14 +35,15 @@ static void read_version(const char *name, void *library)
         refuse("%s has no dnnl_version: it is not oneDNN", name);
         return;
     }
-    memcpy(&get_version, &symbol, sizeof(symbol));
+    memcpy(&get_version, &symbol, sizeof symbol);
     version = get_version();
-    snprintf(text, sizeof(text), "%d.%d.%d", version->major, version->minor,
+    snprintf(text, sizeof text, "%d.%d.%d", version->major, version->minor,
              version->patch);
     onednn.version = text;
-    if (version->major != MAJOR)
+    if (version->major != MAJOR) {
         refuse("%s is oneDNN %s; the workloads speak the C interface of oneDNN %d.x",
                name, text, MAJOR);
+    }
 }
 
 static void find_functions(const char *name, void *library)
@@ -63,7 +64,7 @@ static void find_functions(const char *name, void *library)
                    entries[i].symbol);
             return;
         }
-        memcpy((char *)&onednn.api + entries[i].offset, &symbol, sizeof(symbol));
+        memcpy((char *)&onednn.api + entries[i].offset, &symbol, sizeof symbol);
     }
 }
 
@@ -81,16 +82,18 @@ static void load(const char *name)
         return;
     }
     read_version(name, library);
-    if (!onednn.reason)
+    if (!onednn.reason) {
         find_functions(name, library);
+    }
 }
 
 const struct onednn *onednn_load(void)
 {
     static bool loaded;
 
-    if (!loaded)
+    if (!loaded) {
         load(getenv("REPROD_ONEDNN"));
+    }
     loaded = true;
     return &onednn;
 }

@@ -18,21 +18,25 @@ void onednn_check(struct run *run, int status, const char *call)
 {
     const char *version = onednn_load()->version;
 
-    if (status == ONEDNN_UNIMPLEMENTED)
+    if (status == ONEDNN_UNIMPLEMENTED) {
         run_unsupported(run, "oneDNN %s: %s: no implementation for this case", version,
                         call);
-    if (status == ONEDNN_OUT_OF_MEMORY)
+    }
+    if (status == ONEDNN_OUT_OF_MEMORY) {
         run_infra(run, "oneDNN %s: %s: out of memory", version, call);
-    if (status != 0)
+    }
+    if (status != 0) {
         run_infra(run, "oneDNN %s: %s failed with status %d", version, call, status);
+    }
 }
 
 static void open_engine(struct run *run)
 {
     const struct onednn_api *api = onednn_api();
 
-    if (engine)
+    if (engine) {
         return;
+    }
     onednn_check(run, api->engine_create(&engine, ONEDNN_ENGINE_CPU, 0), "engine_create");
     onednn_check(run, api->stream_create(&stream, engine, ONEDNN_STREAM_DEFAULT),
                  "stream_create");
@@ -107,9 +111,10 @@ const struct onednn_layout *onednn_step_layout(struct run *run,
     const struct onednn_layout *layout =
         onednn_api()->primitive_desc_query_md(step->choice, (int)query, 0);
 
-    if (!layout)
+    if (!layout) {
         run_infra(run, "oneDNN %s: no layout for query %d", onednn_load()->version,
                   (int)query);
+    }
     return layout;
 }
 

@@ -28,9 +28,10 @@ void *ranks_map(struct run *run, size_t bytes)
     void *memory =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    if (memory == MAP_FAILED)
+    if (memory == MAP_FAILED) {
         run_infra(run, "cannot map %zu bytes of memory that ranks share: %s", bytes,
                   strerror(errno));
+    }
     return memory;
 }
 
@@ -38,29 +39,32 @@ static bool message_send(int socket, int32_t message)
 {
     ssize_t sent;
 
-    do
-        sent = send(socket, &message, sizeof(message), MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    return sent == sizeof(message);
+    do {
+        sent = send(socket, &message, sizeof message, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent == sizeof message;
 }
 
 static bool message_receive(int socket, int32_t *ret_message)
 {
     ssize_t received;
 
-    do
-        received = recv(socket, ret_message, sizeof(*ret_message), 0);
-    while (received < 0 && errno == EINTR);
-    return received == sizeof(*ret_message);
+    do {
+        received = recv(socket, ret_message, sizeof *ret_message, 0);
+    } while (received < 0 && errno == EINTR);
+    return received == sizeof *ret_message;
 }
 
 static void ranks_wait(struct ranks *ranks)
 {
-    for (int i = 0; i < ranks->count; i++)
+    for (int i = 0; i < ranks->count; i++) {
         close(ranks->sockets[i].fd);
-    for (int i = 0; i < ranks->count; i++)
-        while (waitpid(ranks->pids[i], &ranks->statuses[i], 0) < 0 && errno == EINTR)
+    }
+    for (int i = 0; i < ranks->count; i++) {
+        while (waitpid(ranks->pids[i], &ranks->statuses[i], 0) < 0 && errno == EINTR) {
             ;
+        }
+    }
     ranks->count = 0;
 }
 
@@ -72,8 +76,9 @@ void ranks_stop(struct ranks *ranks)
 
 static void stop_running(void)
 {
-    if (running)
+    if (running) {
         ranks_stop(running);
+    }
 }
 
 /* A rank has ended before it should.  Its end makes others end, whose sockets may have
@@ -86,21 +91,25 @@ __attribute__((noreturn)) static void ranks_lost(struct ranks *ranks)
     for (int i = 0; i < count; i++) {
         int status = ranks->statuses[i];
 
-        if (WIFSIGNALED(status))
+        if (WIFSIGNALED(status)) {
             run_infra(ranks->run, "rank %d of %d was ended by signal %d (%s)", i, count,
                       WTERMSIG(status), strsignal(WTERMSIG(status)));
-        if (WEXITSTATUS(status) != ENDED && WEXITSTATUS(status) != LEFT_ALONE)
+        }
+        if (WEXITSTATUS(status) != ENDED && WEXITSTATUS(status) != LEFT_ALONE) {
             run_infra(ranks->run, "rank %d of %d ended with status %d; the log says why",
                       i, count, WEXITSTATUS(status));
+        }
     }
     run_infra(ranks->run, "the %d ranks lost their connections", count);
 }
 
 void ranks_tell(struct ranks *ranks, int32_t message)
 {
-    for (int i = 0; i < ranks->count; i++)
-        if (!message_send(ranks->sockets[i].fd, message))
+    for (int i = 0; i < ranks->count; i++) {
+        if (!message_send(ranks->sockets[i].fd, message)) {
             ranks_lost(ranks);
+        }
+    }
 }
 
 int32_t ranks_hear(struct ranks *ranks)
@@ -109,15 +118,18 @@ int32_t ranks_hear(struct ranks *ranks)
 
     for (;;) {
         for (int i = 0; i < ranks->count; i++) {
-            if (!ranks->sockets[i].revents)
+            if (!ranks->sockets[i].revents) {
                 continue;
+            }
             ranks->sockets[i].revents = 0;
-            if (!message_receive(ranks->sockets[i].fd, &message))
+            if (!message_receive(ranks->sockets[i].fd, &message)) {
                 ranks_lost(ranks);
+            }
             return message;
         }
-        if (poll(ranks->sockets, (nfds_t)ranks->count, -1) < 0 && errno != EINTR)
+        if (poll(ranks->sockets, (nfds_t)ranks->count, -1) < 0 && errno != EINTR) {
             run_infra(ranks->run, "cannot wait for ranks: %s", strerror(errno));
+        }
     }
 }
 
@@ -125,29 +137,33 @@ int32_t rank_hear(const struct rank *rank)
 {
     int32_t message;
 
-    if (!message_receive(rank->coordinator, &message))
+    if (!message_receive(rank->coordinator, &message)) {
         _exit(ENDED);
+    }
     return message;
 }
 
 void rank_tell(const struct rank *rank, int32_t message)
 {
-    if (!message_send(rank->coordinator, message))
+    if (!message_send(rank->coordinator, message)) {
         _exit(LEFT_ALONE);
+    }
 }
 
 void rank_pass(const struct rank *rank)
 {
-    if (!message_send(rank->next, 0))
+    if (!message_send(rank->next, 0)) {
         _exit(LEFT_ALONE);
+    }
 }
 
 void rank_await(const struct rank *rank)
 {
     int32_t message;
 
-    if (!message_receive(rank->previous, &message))
+    if (!message_receive(rank->previous, &message)) {
         _exit(LEFT_ALONE);
+    }
 }
 
 void rank_fail(const struct rank *rank, const char *what, int error)
@@ -174,8 +190,9 @@ static struct rank rank_connect(const struct wires *wires, int number, int count
             close(wires->coordinator[i][1]);
             close(wires->ring[i][0]);
         }
-        if (i != previous)
+        if (i != previous) {
             close(wires->ring[i][1]);
+        }
     }
     return rank;
 }
@@ -184,10 +201,12 @@ static void wires_open(struct run *run, struct wires *wires, int count)
 {
     enum { TYPE = SOCK_SEQPACKET | SOCK_CLOEXEC };
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         if (socketpair(AF_UNIX, TYPE, 0, wires->coordinator[i]) < 0 ||
-            socketpair(AF_UNIX, TYPE, 0, wires->ring[i]) < 0)
+            socketpair(AF_UNIX, TYPE, 0, wires->ring[i]) < 0) {
             run_infra(run, "cannot connect %d ranks: %s", count, strerror(errno));
+        }
+    }
 }
 
 void ranks_start(struct ranks *ranks, struct run *run, int count, rank_main_cb *body,
@@ -198,8 +217,9 @@ void ranks_start(struct ranks *ranks, struct run *run, int count, rank_main_cb *
 
     *ranks = (struct ranks){ .run = run };
     wires_open(run, &wires, count);
-    if (!running && atexit(stop_running) != 0)
+    if (!running && atexit(stop_running) != 0) {
         run_infra(run, "cannot register what stops the ranks");
+    }
     running = ranks;
     for (int i = 0; i < count; i++) {
         pid_t pid = fork();
@@ -207,14 +227,17 @@ void ranks_start(struct ranks *ranks, struct run *run, int count, rank_main_cb *
         if (pid == 0) {
             struct rank rank = rank_connect(&wires, i, count);
 
-            if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+            if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
                 rank_fail(&rank, "parent-death signal", errno);
-            if (getppid() == worker)
+            }
+            if (getppid() == worker) {
                 body(&rank, context);
+            }
             _exit(LEFT_ALONE);
         }
-        if (pid < 0)
+        if (pid < 0) {
             run_infra(run, "cannot start rank %d of %d: %s", i, count, strerror(errno));
+        }
         ranks->pids[i] = pid;
         ranks->sockets[i] =
             (struct pollfd){ .fd = wires.coordinator[i][0], .events = POLLIN };

@@ -59,9 +59,9 @@ static inline void norm_sums_unordered(const struct norm *norm)
 #pragma omp single
     memset(norm->sums, 0, (size_t)(2 * norm->channels) * sizeof(float));
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t task = 0; task < tasks; task++)
+    for (int64_t task = 0; task < tasks; task++) {
         for (int64_t row = task * NORM_TASK_ROWS;
-             row < (task + 1) * NORM_TASK_ROWS && row < norm->rows; row++)
+             row < (task + 1) * NORM_TASK_ROWS && row < norm->rows; row++) {
             for (int64_t i = 0; i < norm->channels; i++) {
                 int64_t c = task % 2 ? norm->channels - 1 - i : i;
                 float gradient = norm->dy[row * norm->channels + c];
@@ -72,6 +72,8 @@ static inline void norm_sums_unordered(const struct norm *norm)
 #pragma omp atomic
                 norm->sums[norm->channels + c] += product;
             }
+        }
+    }
 }
 
 /* Fixed groups of rows, joined by the fixed tree; inside a parallel region. */
@@ -162,7 +164,7 @@ static inline void norm_compute(struct run *run, bool ordered,
 static inline void norm_setup(struct run *run)
 {
     const struct norm_shape *s = run->size->params;
-    struct norm *norm = run_host_alloc(sizeof(*norm));
+    struct norm *norm = run_host_alloc(sizeof *norm);
     int64_t shape[] = { s->images, s->height, s->width, s->channels };
     const int64_t *channels = &shape[3];
     size_t bytes = (size_t)s->channels * sizeof(float);
@@ -173,8 +175,9 @@ static inline void norm_setup(struct run *run)
     norm->x = run_input_f32(run, "x", 4, shape, FILL_UNIFORM);
     norm->dy = run_input_f32(run, "dy", 4, shape, FILL_WIDE);
     norm->scale = run_input_f32(run, "scale", 1, channels, FILL_UNIFORM);
-    for (int64_t c = 0; c < norm->channels; c++)
+    for (int64_t c = 0; c < norm->channels; c++) {
         norm_statistics(norm->x + c, norm->rows, norm->channels, &mean[c], &inv_std[c]);
+    }
     norm->mean = run_values_f32(run, "mean", 1, channels, mean);
     norm->inv_std = run_values_f32(run, "inv_std", 1, channels, inv_std);
     free(mean);

@@ -19,8 +19,9 @@ REPROD_HD float exp_f32(float x)
     double wide = x < -200 ? -200 : x > 200 ? 200 : x, turns, r, sum;
     int64_t k;
 
-    if (x != x)
+    if (x != x) {
         return x;
+    }
     turns = wide / EXP_LOG_LN2;
     k = (int64_t)(turns < 0 ? turns - 0.5 : turns + 0.5);
     r = wide - (double)k * EXP_LOG_LN2;
@@ -51,8 +52,9 @@ REPROD_HD double exp_log_f64(double x)
 
 REPROD_HD float log_f32(float x)
 {
-    if (!(x > 0) || x == INFINITY)
+    if (!(x > 0) || x == INFINITY) {
         return x == 0 ? -INFINITY : x > 0 ? x : NAN;
+    }
     return (float)exp_log_f64(x);
 }
 
@@ -61,10 +63,12 @@ REPROD_HD float log1p_f32(float x)
 {
     double wide = x;
 
-    if (!(x > -1) || x == INFINITY)
+    if (!(x > -1) || x == INFINITY) {
         return x == -1 ? -INFINITY : x > -1 ? x : NAN;
-    if (fabs(wide) < 0x1p-14)
+    }
+    if (fabs(wide) < 0x1p-14) {
         return (float)(wide - wide * wide * (0.5 - wide * (1.0 / 3)));
+    }
     return (float)exp_log_f64(1 + wide);
 }
 

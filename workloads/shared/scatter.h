@@ -36,8 +36,8 @@ struct scatter {
 static inline void scatter_init(struct run *run, struct scatter *scatter)
 {
     scatter->starts = run_alloc(run, (SCATTER_SLOTS + 1) * (size_t)scatter->destinations *
-                                         sizeof(*scatter->starts));
-    scatter->sorted = run_alloc(run, (size_t)scatter->rows * sizeof(*scatter->sorted));
+                                         sizeof *scatter->starts);
+    scatter->sorted = run_alloc(run, (size_t)scatter->rows * sizeof *scatter->sorted);
 }
 
 static inline const float *scatter_row(const struct scatter *scatter, int64_t row)
@@ -53,9 +53,10 @@ static inline const float *scatter_row(const struct scatter *scatter, int64_t ro
 static inline void scatter_clear(const struct scatter *scatter)
 {
 #pragma omp for
-    for (int64_t to = 0; to < scatter->destinations; to++)
+    for (int64_t to = 0; to < scatter->destinations; to++) {
         memset(scatter->sums + to * scatter->width, 0,
                (size_t)scatter->width * sizeof(float));
+    }
 }
 
 /* Every other task goes through its rows backwards, so that rows which are neighbours do
@@ -68,8 +69,9 @@ static inline void scatter_add_atomically(const struct scatter *scatter)
     for (int64_t task = 0; task < tasks; task++) {
         int64_t begin = task * SCATTER_TASK_ROWS, end = begin + SCATTER_TASK_ROWS;
 
-        if (end > scatter->rows)
+        if (end > scatter->rows) {
             end = scatter->rows;
+        }
         for (int64_t i = begin; i < end; i++) {
             int64_t row = task % 2 ? begin + end - 1 - i : i;
             float *to = scatter->sums + scatter->index[row] * scatter->width;
@@ -91,11 +93,13 @@ static inline void scatter_sort(const struct scatter *scatter)
     for (int64_t slot = 0; slot < SCATTER_SLOTS; slot++) {
         int32_t *counts = scatter->starts + slot * destinations;
 
-        memset(counts, 0, (size_t)destinations * sizeof(*counts));
+        memset(counts, 0, (size_t)destinations * sizeof *counts);
         for (int64_t row = slot * scatter->rows / SCATTER_SLOTS;
-             row < (slot + 1) * scatter->rows / SCATTER_SLOTS; row++)
-            if (scatter->index[row] >= 0)
+             row < (slot + 1) * scatter->rows / SCATTER_SLOTS; row++) {
+            if (scatter->index[row] >= 0) {
                 counts[scatter->index[row]]++;
+            }
+        }
     }
 #pragma omp single
     {
@@ -116,9 +120,11 @@ static inline void scatter_sort(const struct scatter *scatter)
         int32_t *next = scatter->starts + slot * destinations;
 
         for (int64_t row = slot * scatter->rows / SCATTER_SLOTS;
-             row < (slot + 1) * scatter->rows / SCATTER_SLOTS; row++)
-            if (scatter->index[row] >= 0)
+             row < (slot + 1) * scatter->rows / SCATTER_SLOTS; row++) {
+            if (scatter->index[row] >= 0) {
                 scatter->sorted[next[scatter->index[row]]++] = (int32_t)row;
+            }
+        }
     }
 }
 
@@ -146,8 +152,9 @@ static inline void scatter_add_in_order(const struct scatter *scatter)
             const float *from = scatter_row(scatter, scatter->sorted[i]);
 
 #pragma omp simd
-            for (int64_t c = 0; c < scatter->width; c++)
+            for (int64_t c = 0; c < scatter->width; c++) {
                 sums[c] += from[c];
+            }
         }
     }
 }
@@ -180,11 +187,12 @@ static inline void scatter_reference(enum dtype dtype, const struct scatter *sca
                                      double *ret_sums, double *ret_bound)
 {
     int64_t elements = scatter->destinations * scatter->width;
-    int64_t *counts = run_host_alloc((size_t)scatter->destinations * sizeof(*counts));
+    int64_t *counts = run_host_alloc((size_t)scatter->destinations * sizeof *counts);
 
-    memset(counts, 0, (size_t)scatter->destinations * sizeof(*counts));
-    for (int64_t i = 0; i < elements; i++)
+    memset(counts, 0, (size_t)scatter->destinations * sizeof *counts);
+    for (int64_t i = 0; i < elements; i++) {
         ret_sums[i] = ret_bound[i] = 0;
+    }
     for (int64_t row = 0; row < scatter->rows; row++) {
         int64_t to = scatter->index[row];
 
@@ -196,8 +204,9 @@ static inline void scatter_reference(enum dtype dtype, const struct scatter *sca
         }
         counts[to < 0 ? 0 : to] += to >= 0;
     }
-    for (int64_t i = 0; i < elements; i++)
+    for (int64_t i = 0; i < elements; i++) {
         ret_bound[i] *= rounding_gamma(dtype, counts[i / scatter->width]);
+    }
     free(counts);
 }
 

@@ -44,8 +44,9 @@ static inline void softmax_find_maxima(const struct softmax *softmax)
         const float *logits = softmax->logits + b * softmax->classes;
         float maximum = logits[0];
 
-        for (int64_t c = 1; c < softmax->classes; c++)
+        for (int64_t c = 1; c < softmax->classes; c++) {
             maximum = logits[c] > maximum ? logits[c] : maximum;
+        }
         softmax->maxima[b] = maximum;
         softmax->sums[b] = 0;
     }
@@ -75,7 +76,7 @@ static inline int64_t softmax_example(const struct softmax *softmax, int64_t pan
 static inline void softmax_sum_atomically(const struct softmax *softmax)
 {
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t panel = 0; panel < softmax->panels; panel++)
+    for (int64_t panel = 0; panel < softmax->panels; panel++) {
         for (int64_t i = 0; i < softmax->examples; i++) {
             int64_t b = softmax_example(softmax, panel, i);
             float sum = softmax_panel_sum(softmax, b, panel);
@@ -83,6 +84,7 @@ static inline void softmax_sum_atomically(const struct softmax *softmax)
 #pragma omp atomic
             softmax->sums[b] += sum;
         }
+    }
 }
 
 /* Joins the parts of example B by the fixed tree. */
@@ -97,9 +99,10 @@ static inline float softmax_join(const struct softmax *softmax, int64_t b)
 /* For one thread: everything about example B. */
 static inline void softmax_sum_in_order(const struct softmax *softmax, int64_t b)
 {
-    for (int64_t panel = 0; panel < softmax->panels; panel++)
+    for (int64_t panel = 0; panel < softmax->panels; panel++) {
         softmax->parts[b * softmax->panels + panel] =
             softmax_panel_sum(softmax, b, panel);
+    }
     softmax->sums[b] = softmax_join(softmax, b);
 }
 
@@ -158,8 +161,9 @@ static inline struct softmax_exact softmax_exact(const float *logits, int64_t cl
     struct softmax_exact exact = { .maximum = logits[0] };
     double unit = rounding_unit(DTYPE_FLOAT32), range = 0, sum = 0;
 
-    for (int64_t c = 1; c < classes; c++)
+    for (int64_t c = 1; c < classes; c++) {
         exact.maximum = fmax(exact.maximum, logits[c]);
+    }
     for (int64_t c = 0; c < classes; c++) {
         range = fmax(range, exact.maximum - logits[c]);
         sum += exp(logits[c] - exact.maximum);

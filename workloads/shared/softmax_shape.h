@@ -24,8 +24,9 @@ static inline void xent_labels_fill(const struct run *run, int64_t example,
             1 + philox_uniform_f32(run->seed, stream, (uint64_t)(example * classes + c));
         sum += labels[c];
     }
-    for (int64_t c = 0; c < classes; c++)
+    for (int64_t c = 0; c < classes; c++) {
         labels[c] = (float)(labels[c] / sum);
+    }
 }
 
 /* The mean of LOSSES in float32, as frameworks keep it. */
@@ -33,8 +34,9 @@ static inline float softmax_mean(const float *losses, int64_t examples)
 {
     float sum = 0;
 
-    for (int64_t b = 0; b < examples; b++)
+    for (int64_t b = 0; b < examples; b++) {
         sum += losses[b];
+    }
     return sum / (float)examples;
 }
 

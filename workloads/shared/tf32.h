@@ -21,7 +21,7 @@
 static inline bool tf32_is_permitted(const struct run *run)
 {
     static const char ending[] = "_tf32";
-    size_t length = strlen(run->variant->name), wanted = sizeof(ending) - 1;
+    size_t length = strlen(run->variant->name), wanted = sizeof ending - 1;
 
     return length > wanted && strcmp(run->variant->name + length - wanted, ending) == 0;
 }

@@ -17,15 +17,17 @@ REPROD_HD void tree_sum(float *parts, int64_t count, int64_t stride, int64_t beg
 {
     int64_t half = 1;
 
-    while (half * 2 < count)
+    while (half * 2 < count) {
         half *= 2;
+    }
     for (; half >= 1; half /= 2) {
         for (int64_t part = 0; part < half && part + half < count; part++) {
             float *to = parts + part * stride;
             const float *from = parts + (part + half) * stride;
 
-            for (int64_t i = begin; i < end; i++)
+            for (int64_t i = begin; i < end; i++) {
                 to[i] += from[i];
+            }
         }
         count = half < count ? half : count;
     }

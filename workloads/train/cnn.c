@@ -24,7 +24,7 @@ static int32_t *order_make(const struct run *run, const struct cnn_shape *s)
 {
     int64_t places = s->steps * s->batch;
     int64_t epochs = (places + s->examples - 1) / s->examples;
-    int32_t *order = run_host_alloc((size_t)(epochs * s->examples) * sizeof(*order));
+    int32_t *order = run_host_alloc((size_t)(epochs * s->examples) * sizeof *order);
     uint64_t stream = philox_stream(run->seed, run->workload->name, "order");
 
     for (int64_t i = 0; i < epochs * s->examples; i++) {

@@ -80,12 +80,13 @@ REPROD_HD float cnn_initial(const struct cnn_shape *shape,
 {
     int64_t fan_in = layout->features;
 
-    if (i < layout->weights2)
+    if (i < layout->weights2) {
         fan_in = i < layout->bias1 ? CNN_TAPS : 0;
-    else if (i < layout->weights3)
+    } else if (i < layout->weights3) {
         fan_in = i < layout->bias2 ? CNN_TAPS * shape->channels1 : 0;
-    else if (i >= layout->bias3)
+    } else if (i >= layout->bias3) {
         fan_in = 0;
+    }
     return fan_in ? value * sqrtf(6.0F / (float)fan_in) : 0;
 }
 

@@ -63,8 +63,9 @@ static void image_load(const struct cnn *cnn, struct image *image, int64_t examp
     const float *pattern = cnn->inputs.patterns + cnn->inputs.labels[example] * pixels;
     const float *noise = cnn->inputs.noises + example * pixels;
 
-    for (int64_t i = 0; i < pixels; i++)
+    for (int64_t i = 0; i < pixels; i++) {
         image->x[padded(cnn->shape->side, 1, i)] = pattern[i] + CNN_NOISE * noise[i];
+    }
 }
 
 /* Dropout, dense layer and loss, there and back. */
@@ -75,13 +76,14 @@ static void image_classify(const struct cnn *cnn, struct image *image, int64_t l
     const float *weights = cnn->variables + l->weights3;
     float logits[CNN_CLASSES];
 
-    memcpy(logits, cnn->variables + l->bias3, sizeof(logits));
+    memcpy(logits, cnn->variables + l->bias3, sizeof logits);
     for (int64_t f = 0; f < l->features; f++) {
         int64_t at = padded(cnn->shape->side / 4, cnn->shape->channels2, f);
 
         image->features[f] = drops[f] ? image->pooled2[at] * CNN_KEEP_SCALE : 0;
-        for (int c = 0; c < CNN_CLASSES; c++)
+        for (int c = 0; c < CNN_CLASSES; c++) {
             logits[c] += image->features[f] * weights[f * CNN_CLASSES + c];
+        }
     }
     *image->loss = cross_entropy(logits, CNN_CLASSES, label, cnn->shape->batch);
     for (int64_t f = 0; f < l->features; f++) {
@@ -94,8 +96,8 @@ static void image_classify(const struct cnn *cnn, struct image *image, int64_t l
         }
         image->d_features[f] = drops[f] ? sum * CNN_KEEP_SCALE : 0;
     }
-    memcpy(image->part + l->bias3, logits, sizeof(logits));
-    memcpy(image->d_logits, logits, sizeof(logits));
+    memcpy(image->part + l->bias3, logits, sizeof logits);
+    memcpy(image->d_logits, logits, sizeof logits);
 }
 
 static void image_forward(const struct cnn *cnn, int64_t step, int64_t b)
@@ -144,8 +146,9 @@ static void unpool(const struct unpooling *u)
 {
     int64_t count = u->side / 2 * (u->side / 2) * u->channels;
 
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
         u->dx[pool_winner(u->side, u->channels, i, u->winners[i])] += u->dy[i];
+    }
 }
 
 static void unpool_row_atomically(const struct unpooling *u, int64_t row)
@@ -169,8 +172,9 @@ static void relu_mask(int64_t side, int64_t channels, const float *active, float
     for (int64_t row = 0; row < side; row++) {
         float *to = d_sum + ((row + 1) * (side + 2) + 1) * channels;
 
-        for (int64_t i = 0; i < row_elements; i++)
+        for (int64_t i = 0; i < row_elements; i++) {
             to[i] = active[row * row_elements + i] > 0 ? to[i] : 0;
+        }
     }
 }
 
@@ -181,19 +185,24 @@ static void bias_gradient(int64_t side, int64_t channels, const float *d_sum, fl
 {
     float row_sum[CHANNELS_MAX];
 
-    if (!atomically)
+    if (!atomically) {
         memset(to, 0, (size_t)channels * sizeof(float));
+    }
     for (int64_t row = 0; row < side; row++) {
         const float *from = d_sum + ((row + 1) * (side + 2) + 1) * channels;
 
         memset(row_sum, 0, (size_t)channels * sizeof(float));
-        for (int64_t i = 0; i < side; i++)
-            for (int64_t c = 0; c < channels; c++)
+        for (int64_t i = 0; i < side; i++) {
+            for (int64_t c = 0; c < channels; c++) {
                 row_sum[c] += from[i * channels + c];
-        if (atomically)
+            }
+        }
+        if (atomically) {
             add_atomically(to, row_sum, channels, down);
-        for (int64_t c = 0; c < channels && !atomically; c++)
+        }
+        for (int64_t c = 0; c < channels && !atomically; c++) {
             to[c] += row_sum[c];
+        }
     }
 }
 
@@ -203,12 +212,13 @@ static void image_bias_gradients(const struct cnn *cnn, int64_t b, int layer, bo
     const struct image *image = &cnn->images[b];
     float *to = racing ? cnn->gradient : image->part;
 
-    if (layer == 1)
+    if (layer == 1) {
         bias_gradient(s->side, s->channels1, image->d_sum1, to + cnn->layout.bias1,
                       racing, b % 2);
-    else
+    } else {
         bias_gradient(s->side / 2, s->channels2, image->d_sum2, to + cnn->layout.bias2,
                       racing, b % 2);
+    }
 }
 
 /* Everything about one image, by one thread.  Only bias gradients may race. */
@@ -231,9 +241,10 @@ static void image_gradients(const struct cnn *cnn, int64_t step, int64_t b, bool
     relu_mask(s->side, s->channels1, image->active1, image->d_sum1);
     image_bias_gradients(cnn, b, 1, racing);
     convolve_weights(&conv1, image->x, image->d_sum1, image->part + cnn->layout.weights1);
-    if (racing)
+    if (racing) {
         add_atomically(cnn->gradient + cnn->layout.bias3, image->part + cnn->layout.bias3,
                        CNN_CLASSES, b % 2);
+    }
 }
 
 /* The gradients of one layer's weights and biases from one image, with atomic adds. */
@@ -307,18 +318,21 @@ static void stage_begin(const struct cnn *cnn, int64_t step, int64_t b, enum sta
     struct image *image = &cnn->images[b];
     int tasks = stage_tasks(cnn, stage);
 
-    if (stage == LAYER2)
+    if (stage == LAYER2) {
         relu_mask(s->side / 2, s->channels2, image->active2, image->d_sum2);
-    if (stage == LAYER1)
+    }
+    if (stage == LAYER1) {
         relu_mask(s->side, s->channels1, image->active1, image->d_sum1);
+    }
     image->pending = tasks;
     for (int task = 0; task < tasks; task++) {
 #pragma omp task firstprivate(cnn, image, step, b, stage, task)
         {
             task_run(cnn, step, b, stage, task);
             if (__atomic_sub_fetch(&image->pending, 1, __ATOMIC_ACQ_REL) == 0 &&
-                stage + 1 < STAGES)
+                stage + 1 < STAGES) {
                 stage_begin(cnn, step, b, stage + 1);
+            }
         }
     }
 }
@@ -326,21 +340,24 @@ static void stage_begin(const struct cnn *cnn, int64_t step, int64_t b, enum sta
 static void gradients_unordered(const struct cnn *cnn, int64_t step)
 {
 #pragma omp single
-    for (int64_t b = 0; b < cnn->shape->batch; b++)
+    for (int64_t b = 0; b < cnn->shape->batch; b++) {
         stage_begin(cnn, step, b, FORWARD);
+    }
 }
 
 static void gradients_by_image(const struct cnn *cnn, int64_t step, bool racing)
 {
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t b = 0; b < cnn->shape->batch; b++)
+    for (int64_t b = 0; b < cnn->shape->batch; b++) {
         image_gradients(cnn, step, b, racing);
+    }
 }
 
 void cnn_gradients(const struct cnn *cnn, int64_t step, enum racing racing)
 {
-    if (racing == RACING_ALL)
+    if (racing == RACING_ALL) {
         gradients_unordered(cnn, step);
-    else
+    } else {
         gradients_by_image(cnn, step, racing == RACING_BIAS);
+    }
 }

@@ -33,15 +33,17 @@ REPROD_HD float cross_entropy(float *logits, int64_t classes, int64_t label,
 {
     float most = logits[0], sum = 0, chosen;
 
-    for (int64_t c = 1; c < classes; c++)
+    for (int64_t c = 1; c < classes; c++) {
         most = logits[c] > most ? logits[c] : most;
+    }
     chosen = logits[label] - most;
     for (int64_t c = 0; c < classes; c++) {
         logits[c] = exp_f32(logits[c] - most);
         sum += logits[c];
     }
-    for (int64_t c = 0; c < classes; c++)
+    for (int64_t c = 0; c < classes; c++) {
         logits[c] = (logits[c] / sum - (c == label ? 1.0F : 0.0F)) / (float)batch;
+    }
     return log_f32(sum) - chosen;
 }
 

@@ -111,7 +111,7 @@ void cnn_buffer_sizes(const struct cnn_shape *s, int64_t ret_floats[CNN_BUFFERS]
         [CNN_D_SUM1] = whole_padded * s->channels1,
     };
 
-    memcpy(ret_floats, floats, sizeof(floats));
+    memcpy(ret_floats, floats, sizeof floats);
 }
 
 static void sections_set(const struct cnn_records *r, struct probe_value *values)
@@ -120,9 +120,10 @@ static void sections_set(const struct cnn_records *r, struct probe_value *values
     int64_t bounds[CNN_SECTIONS + 1];
 
     cnn_sections(&layout, bounds);
-    for (int i = 0; i < CNN_SECTIONS; i++)
+    for (int i = 0; i < CNN_SECTIONS; i++) {
         momentum_section(&r->momentum, section_names[i], bounds[i], bounds[i + 1],
                          CNN_SECTIONS, &values[BEFORE + i]);
+    }
 }
 
 void cnn_probe(struct run *run, int64_t step, const struct cnn_records *r)
@@ -130,21 +131,23 @@ void cnn_probe(struct run *run, int64_t step, const struct cnn_records *r)
     const struct cnn_shape *s = r->shape;
     int64_t batch = s->batch, at = step * batch, floats[CNN_BUFFERS];
     int64_t features, pooled1 = s->side / 2 * (s->side / 2) * s->channels1;
-
-    cnn_buffer_sizes(s, floats);
-    features = floats[CNN_FEATURES];
     struct probe_value values[VALUES] = {
         [ORDER] = probe_ints("order", r->inputs->order + at, batch),
         [LABELS] = probe_ints("labels", r->inputs->labels, s->examples),
-        [DROPS] = probe_ints("drops", r->inputs->drops + at * features, batch * features),
         [WINNERS1] = probe_bytes("winners1", r->winners1, batch * pooled1),
-        [WINNERS2] = probe_bytes("winners2", r->winners2, batch * features),
         [LOSSES] = probe_floats("losses", r->losses, batch),
     };
 
-    for (int i = 0; i < CNN_BUFFERS; i++)
+    cnn_buffer_sizes(s, floats);
+    features = floats[CNN_FEATURES];
+    values[DROPS] =
+        probe_ints("drops", r->inputs->drops + at * features, batch * features);
+    values[WINNERS2] = probe_bytes("winners2", r->winners2, batch * features);
+
+    for (int i = 0; i < CNN_BUFFERS; i++) {
         values[BUFFER + i] =
             probe_floats(buffer_names[i], r->buffers[i], batch * floats[i]);
+    }
     sections_set(r, values);
     places_probe(run, step, values, places, COUNT_OF(places));
 }

@@ -42,8 +42,9 @@ static inline void cnn_sections(const struct cnn_layout *layout,
                                                layout->weights3, layout->bias3,
                                                layout->count };
 
-    for (int i = 0; i <= CNN_SECTIONS; i++)
+    for (int i = 0; i <= CNN_SECTIONS; i++) {
         ret_bounds[i] = bounds[i];
+    }
 }
 
 /* Where a step has left things, in the device's memory. */

@@ -30,8 +30,9 @@ static void forward_convolution(struct training *t, int64_t side, int64_t in, in
         for (int64_t tap = 0; tap < CNN_TAPS; tap++) {
             int64_t h = row + tap / 3 - 1, w = column + tap % 3 - 1;
 
-            if (h < 0 || h >= side || w < 0 || w >= side)
+            if (h < 0 || h >= side || w < 0 || w >= side) {
                 continue;
+            }
             for (int64_t c = 0; c < in; c++) {
                 double term =
                     x[(h * side + w) * in + c] * weights[(tap * in + c) * out + k];
@@ -58,16 +59,18 @@ static void backward_convolution(struct training *t, int64_t side, int64_t in,
         for (int64_t tap = 0; tap < CNN_TAPS && dy[i] != 0; tap++) {
             int64_t h = row + tap / 3 - 1, w = column + tap % 3 - 1;
 
-            if (h < 0 || h >= side || w < 0 || w >= side)
+            if (h < 0 || h >= side || w < 0 || w >= side) {
                 continue;
+            }
             for (int64_t c = 0; c < in; c++) {
                 int64_t from = (h * side + w) * in + c;
                 int64_t at = weights + (tap * in + c) * out + k;
 
                 t->gradient[at] += x[from] * dy[i];
                 t->magnitude[at] += fabs(x[from] * dy[i]);
-                if (dx)
+                if (dx) {
                     dx[from] += dy[i] * t->variables[at];
+                }
             }
         }
     }
@@ -84,8 +87,9 @@ static void forward_pooling(int64_t side, int64_t channels, const double *x, dou
             int64_t h = 2 * row + tap / 3 - 1, w = 2 * column + tap % 3 - 1;
             int64_t from = (h * side + w) * channels + i % channels;
 
-            if (h >= 0 && w >= 0 && (winners[i] < 0 || x[from] > x[winners[i]]))
+            if (h >= 0 && w >= 0 && (winners[i] < 0 || x[from] > x[winners[i]])) {
                 winners[i] = from;
+            }
         }
         y[i] = x[winners[i]];
     }
@@ -100,8 +104,9 @@ static void classify(struct training *t, int64_t label, const int32_t *drops, do
 
     for (int64_t c = 0; c < CNN_CLASSES; c++) {
         p[c] = t->variables[t->layout.bias3 + c];
-        for (int64_t f = 0; f < features; f++)
+        for (int64_t f = 0; f < features; f++) {
             p[c] += drops[f] ? scale * t->pooled2[f] * weights[f * CNN_CLASSES + c] : 0;
+        }
         p[c] = exp(monte_carlo_move(&t->moves, p[c], fabs(p[c]) + 1));
         sum += p[c];
     }
@@ -126,10 +131,12 @@ static void classify(struct training *t, int64_t label, const int32_t *drops, do
 static void unpool(int64_t side, int64_t channels, const int64_t *winners,
                    const double *active, const double *dy, double *dx)
 {
-    memset(dx, 0, (size_t)(side * side * channels) * sizeof(*dx));
-    for (int64_t i = 0; i < side / 2 * (side / 2) * channels; i++)
-        if (active[winners[i]] > 0)
+    memset(dx, 0, (size_t)(side * side * channels) * sizeof *dx);
+    for (int64_t i = 0; i < side / 2 * (side / 2) * channels; i++) {
+        if (active[winners[i]] > 0) {
             dx[winners[i]] += dy[i];
+        }
+    }
 }
 
 static void train_example(struct training *t, int64_t example, const int32_t *drops)
@@ -142,8 +149,9 @@ static void train_example(struct training *t, int64_t example, const int32_t *dr
     const float *noise = (const float *)t->inputs[CNN_NOISES].data + example * pixels;
     double *d_pooled2 = t->d_pooled1; /* is not yet in use */
 
-    for (int64_t i = 0; i < pixels; i++)
+    for (int64_t i = 0; i < pixels; i++) {
         t->x[i] = pattern[i] + CNN_NOISE * noise[i];
+    }
     forward_convolution(t, s->side, 1, s->channels1, t->variables + l->weights1,
                         t->variables + l->bias1, t->x, t->active1);
     forward_pooling(s->side, s->channels1, t->active1, t->pooled1, t->winners1);
@@ -162,9 +170,9 @@ static void train_example(struct training *t, int64_t example, const int32_t *dr
 
 static double *doubles(int64_t count)
 {
-    double *memory = run_host_alloc((size_t)count * sizeof(*memory));
+    double *memory = run_host_alloc((size_t)count * sizeof *memory);
 
-    memset(memory, 0, (size_t)count * sizeof(*memory));
+    memset(memory, 0, (size_t)count * sizeof *memory);
     return memory;
 }
 
@@ -197,8 +205,9 @@ static void training_release(struct training *t)
                       t->x,         t->active1,  t->pooled1,   t->active2,
                       t->pooled2,   t->d_sum1,   t->d_pooled1, t->d_sum2 };
 
-    for (int i = 0; i < COUNT_OF(all); i++)
+    for (int i = 0; i < COUNT_OF(all); i++) {
         free(all[i]);
+    }
     free(t->winners1);
     free(t->winners2);
 }
@@ -211,8 +220,9 @@ static void train(struct training *t)
     const float *initial = t->inputs[CNN_INITIAL].data;
 
     training_init(t);
-    for (int64_t i = 0; i < t->layout.count; i++)
+    for (int64_t i = 0; i < t->layout.count; i++) {
         t->variables[i] = cnn_initial(s, &t->layout, i, initial[i]);
+    }
     for (int64_t at = 0; at < s->steps * s->batch; at++) {
         train_example(t, order[at], drops + at * t->layout.features);
         for (int64_t i = 0; i < t->layout.count && (at + 1) % s->batch == 0; i++) {
@@ -233,10 +243,12 @@ static void bound_widen(const double *expected, const double *deviated, int64_t 
 {
     double most = 0;
 
-    for (int64_t i = begin; i < end; i++)
+    for (int64_t i = begin; i < end; i++) {
         most = fmax(most, fabs(expected[i] - deviated[i]));
-    for (int64_t i = begin; i < end; i++)
+    }
+    for (int64_t i = begin; i < end; i++) {
         bound[i] = fmax(bound[i], MONTE_CARLO_DISTANCES * most);
+    }
 }
 
 void cnn_reference(const struct run *run, const struct tensor *inputs,
@@ -251,8 +263,9 @@ void cnn_reference(const struct run *run, const struct tensor *inputs,
 
         t.moves = monte_carlo_sample(sample, run->dtype);
         train(&t);
-        if (sample == 0)
+        if (sample == 0) {
             memcpy(ret_expected, t.variables, bytes);
+        }
         bound_widen(ret_expected, t.variables, 0, l->bias1, ret_bound);
         bound_widen(ret_expected, t.variables, l->bias1, l->weights2, ret_bound);
         bound_widen(ret_expected, t.variables, l->weights2, l->bias2, ret_bound);

@@ -20,8 +20,9 @@ static void buffers_make(struct run *run, struct cnn *cnn)
     int64_t sizes[CNN_BUFFERS], pooled1 = s->side / 2 * (s->side / 2) * s->channels1;
 
     cnn_buffer_sizes(s, sizes);
-    for (int i = 0; i < CNN_BUFFERS; i++)
+    for (int i = 0; i < CNN_BUFFERS; i++) {
         cnn->buffers[i] = floats(run, s->batch * sizes[i]);
+    }
     cnn->winners1 = run_alloc(run, (size_t)(s->batch * pooled1));
     cnn->winners2 = run_alloc(run, (size_t)(s->batch * cnn->layout.features));
     cnn->losses = floats(run, s->batch);
@@ -34,8 +35,9 @@ static void image_init(const struct cnn *cnn, int64_t b)
     float *parts[CNN_BUFFERS];
 
     cnn_buffer_sizes(s, sizes);
-    for (int i = 0; i < CNN_BUFFERS; i++)
+    for (int i = 0; i < CNN_BUFFERS; i++) {
         parts[i] = cnn->buffers[i] + b * sizes[i];
+    }
     cnn->images[b] = (struct image){
         .x = parts[CNN_X],
         .active1 = parts[CNN_ACTIVE1],
@@ -58,7 +60,7 @@ static void image_init(const struct cnn *cnn, int64_t b)
 void cnn_setup(struct run *run)
 {
     const struct cnn_shape *s = run->size->params;
-    struct cnn *cnn = run_host_alloc(sizeof(*cnn));
+    struct cnn *cnn = run_host_alloc(sizeof *cnn);
     int64_t count;
 
     cnn->shape = s;
@@ -74,9 +76,10 @@ void cnn_setup(struct run *run)
     cnn->flipped = floats(run, CNN_TAPS * s->channels1 * s->channels2);
     cnn->parts = floats(run, s->batch * count);
     buffers_make(run, cnn);
-    cnn->images = run_alloc(run, (size_t)s->batch * sizeof(*cnn->images));
-    for (int64_t b = 0; b < s->batch; b++)
+    cnn->images = run_alloc(run, (size_t)s->batch * sizeof *cnn->images);
+    for (int64_t b = 0; b < s->batch; b++) {
         image_init(cnn, b);
+    }
     cnn->scratch_floats = s->side / 2 * (s->side / 2) * s->channels1;
     cnn->scratch = floats(run, run->threads * cnn->scratch_floats);
     run->state = cnn;
@@ -89,16 +92,18 @@ static void flipped_set(const struct cnn *cnn, int64_t i)
     int64_t c = at / s->channels2 % s->channels1;
     int64_t tap = at / s->channels2 / s->channels1;
 
-    if (at >= 0 && i < cnn->layout.bias2)
+    if (at >= 0 && i < cnn->layout.bias2) {
         cnn->flipped[((CNN_TAPS - 1 - tap) * s->channels2 + k) * s->channels1 + c] =
             cnn->variables[i];
+    }
 }
 
 /* Variables [BEGIN, END), whose gradient is in the parts if JOINED. */
 static void update_chunk(const struct cnn *cnn, bool joined, int64_t begin, int64_t end)
 {
-    if (joined)
+    if (joined) {
         tree_sum(cnn->parts, cnn->shape->batch, cnn->layout.count, begin, end);
+    }
     for (int64_t i = begin; i < end; i++) {
         cnn->applied[i] = joined ? cnn->parts[i] : cnn->gradient[i];
         cnn->before[i] = cnn->variables[i];
@@ -123,9 +128,10 @@ static void update(const struct cnn *cnn, enum racing racing)
         int64_t end = bounds[section + 1];
 
 #pragma omp for nowait
-        for (int64_t first = bounds[section]; first < end; first += UPDATE_CHUNK)
+        for (int64_t first = bounds[section]; first < end; first += UPDATE_CHUNK) {
             update_chunk(cnn, joined, first,
                          first + UPDATE_CHUNK < end ? first + UPDATE_CHUNK : end);
+        }
     }
 }
 
@@ -172,11 +178,13 @@ static void train(struct run *run, enum racing racing)
             cnn_gradients(cnn, step, racing);
             update(cnn, racing);
         }
-        if (run_probing(run, step))
+        if (run_probing(run, step)) {
             step_probe(run, step);
+        }
     }
-    for (int64_t b = 0; b < cnn->shape->batch; b++)
+    for (int64_t b = 0; b < cnn->shape->batch; b++) {
         loss += *cnn->images[b].loss;
+    }
     run->loss = loss / (double)cnn->shape->batch;
 }
 

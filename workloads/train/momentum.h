@@ -34,8 +34,9 @@ static inline void momentum_section(const struct momentum_records *r, const char
                                                 r->velocity_before, r->velocity,
                                                 r->variables };
 
-    for (int kind = 0; kind < MOMENTUM_KINDS; kind++)
+    for (int kind = 0; kind < MOMENTUM_KINDS; kind++) {
         ret_values[kind * sections] = probe_floats(name, data[kind] + begin, end - begin);
+    }
 }
 
 /* The two places of an update: the optimizer's state, and the variables.  VALUE is that

@@ -38,8 +38,9 @@ static inline double monte_carlo_move(struct monte_carlo *m, double value,
 {
     double random;
 
-    if (m->unit == 0)
+    if (m->unit == 0) {
         return value;
+    }
     random = (double)(int64_t)mix64(m->counter++) * 0x1p-63;
     return value + random * m->unit * magnitude;
 }

@@ -62,8 +62,9 @@ REPROD_HD float rnn_log_add_three(const float *row, int64_t at, int64_t step, bo
 {
     float sum = row[at];
 
-    if (next)
+    if (next) {
         sum = rnn_log_add(sum, row[at + step]);
+    }
     return skip ? rnn_log_add(sum, row[at + 2 * step]) : sum;
 }
 

@@ -71,8 +71,9 @@ void rnn_probe(struct run *run, int64_t step, const struct rnn_records *r)
         [LOSSES] = probe_floats("losses", r->losses, r->batch),
     };
 
-    for (int i = 0; i < SECTIONS; i++)
+    for (int i = 0; i < SECTIONS; i++) {
         momentum_section(&r->momentum, sections[i].name, sections[i].first,
                          sections[i].end, SECTIONS, &values[BEFORE + i]);
+    }
     places_probe(run, step, values, places, COUNT_OF(places));
 }

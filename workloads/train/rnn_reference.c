@@ -39,17 +39,20 @@ static void exact_forward(struct exact *e)
         for (int i = 0; i < HIDDEN; i++) {
             double sum = v[BIAS + i];
 
-            for (int f = 0; f < FEATURES; f++)
+            for (int f = 0; f < FEATURES; f++) {
                 sum += e->x[t][f] * v[INPUT + f * HIDDEN + i];
-            for (int j = 0; j < HIDDEN; j++)
+            }
+            for (int j = 0; j < HIDDEN; j++) {
                 sum += e->hidden[t][j] * v[RECURRENT + j * HIDDEN + i];
+            }
             e->hidden[t + 1][i] = tanh(monte_carlo_move(&e->moves, sum, fabs(sum) + 1));
         }
         for (int k = 0; k < SYMBOLS; k++) {
             double sum = 0;
 
-            for (int i = 0; i < HIDDEN; i++)
+            for (int i = 0; i < HIDDEN; i++) {
                 sum += e->hidden[t + 1][i] * v[OUTPUT + i * SYMBOLS + k];
+            }
             e->softmax[t * SYMBOLS + k] =
                 exp(monte_carlo_move(&e->moves, sum, fabs(sum) + 1));
         }
@@ -69,15 +72,18 @@ static void exact_classify(struct exact *e, const int32_t *labels, int64_t batch
 
     ctc_reference_occupancies(&ctc);
     for (int t = 0; t < TIME; t++) {
-        for (int k = 0; k < SYMBOLS; k++)
+        for (int k = 0; k < SYMBOLS; k++) {
             e->d_logits[t][k] = e->softmax[t * SYMBOLS + k];
-        for (int64_t i = 0; i < POSITIONS; i++)
+        }
+        for (int64_t i = 0; i < POSITIONS; i++) {
             e->d_logits[t][ctc_symbol_at(labels, i)] -= occupancies[t * POSITIONS + i];
+        }
         /* A path's logarithm is a sum over all times: it rounds by TIME units and more.
          */
-        for (int k = 0; k < SYMBOLS; k++)
+        for (int k = 0; k < SYMBOLS; k++) {
             e->d_logits[t][k] =
                 monte_carlo_move(&e->moves, e->d_logits[t][k], TIME) / (double)batch;
+        }
     }
 }
 
@@ -103,8 +109,9 @@ static void exact_backward(struct exact *e)
             }
             d_sums[i] = sum * (1 - hidden * hidden);
             exact_add(e, BIAS + i, d_sums[i]);
-            for (int f = 0; f < FEATURES; f++)
+            for (int f = 0; f < FEATURES; f++) {
                 exact_add(e, INPUT + f * HIDDEN + i, e->x[t][f] * d_sums[i]);
+            }
         }
         for (int j = 0; j < HIDDEN; j++) {
             onward[j] = 0;
@@ -126,9 +133,10 @@ static void exact_train(struct exact *e, const struct rnn_shape *shape,
         const float *noise =
             (const float *)inputs[RNN_NOISES].data + at % shape->batch * TIME * FEATURES;
 
-        for (int64_t i = 0; i < TIME * FEATURES; i++)
+        for (int64_t i = 0; i < TIME * FEATURES; i++) {
             e->x[i / FEATURES][i % FEATURES] = rnn_frame(
                 inputs[RNN_PATTERNS].data, noise, labels, i / FEATURES, i % FEATURES);
+        }
         exact_forward(e);
         exact_classify(e, labels, shape->batch);
         exact_backward(e);
@@ -146,22 +154,26 @@ static void exact_train(struct exact *e, const struct rnn_shape *shape,
 void rnn_reference(const struct run *run, const struct tensor *inputs,
                    const struct tensor *output, double *ret_expected, double *ret_bound)
 {
-    struct exact *e = run_host_alloc(sizeof(*e));
+    struct exact *e = run_host_alloc(sizeof *e);
     double most = 0;
 
     (void)output;
     for (int sample = 0; sample <= MONTE_CARLO_SAMPLES; sample++) {
-        memset(e, 0, sizeof(*e));
+        memset(e, 0, sizeof *e);
         e->moves = monte_carlo_sample(sample, run->dtype);
-        for (int i = 0; i < VARIABLES; i++)
+        for (int i = 0; i < VARIABLES; i++) {
             e->variables[i] = RNN_SPREAD * ((const float *)inputs[RNN_INITIAL].data)[i];
+        }
         exact_train(e, run->size->params, inputs);
-        if (sample == 0)
-            memcpy(ret_expected, e->variables, sizeof(e->variables));
-        for (int i = 0; i < VARIABLES; i++)
+        if (sample == 0) {
+            memcpy(ret_expected, e->variables, sizeof e->variables);
+        }
+        for (int i = 0; i < VARIABLES; i++) {
             most = fmax(most, fabs(e->variables[i] - ret_expected[i]));
+        }
     }
-    for (int i = 0; i < VARIABLES; i++)
+    for (int i = 0; i < VARIABLES; i++) {
         ret_bound[i] = MONTE_CARLO_DISTANCES * most;
+    }
     free(e);
 }

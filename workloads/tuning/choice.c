@@ -29,8 +29,9 @@ int choice_by_time(choice_trial_cb *trial, void *context, const int *candidates,
     int64_t least = INT64_MAX;
     int fastest = candidates[0];
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         trial(context, candidates[i]);
+    }
     for (int i = 0; i < count; i++) {
         int64_t begin = now_ns(), taken;
 
@@ -51,11 +52,13 @@ static void folder_make(struct run *run, const char *path)
     for (const char *end = strchr(path + 1, '/');; end = strchr(end + 1, '/')) {
         int length = end ? (int)(end - path) : (int)strlen(path);
 
-        snprintf(part, sizeof(part), "%.*s", length, path);
-        if (mkdir(part, 0700) < 0 && errno != EEXIST)
+        snprintf(part, sizeof part, "%.*s", length, path);
+        if (mkdir(part, 0700) < 0 && errno != EEXIST) {
             run_infra(run, "cannot make folder %s: %s", part, strerror(errno));
-        if (!end)
+        }
+        if (!end) {
             return;
+        }
     }
 }
 
@@ -70,10 +73,12 @@ static void folder_find(struct run *run, char ret_path[PATH_MAX])
     for (int i = 0; i < COUNT_OF(places); i++) {
         const char *value = getenv(places[i].variable);
 
-        if (!value || value[0] != '/')
+        if (!value || value[0] != '/') {
             continue;
-        if (snprintf(ret_path, PATH_MAX, "%s%s", value, places[i].below) >= PATH_MAX)
+        }
+        if (snprintf(ret_path, PATH_MAX, "%s%s", value, places[i].below) >= PATH_MAX) {
             run_infra(run, "%s is too long", places[i].variable);
+        }
         folder_make(run, ret_path);
         return;
     }
@@ -108,8 +113,9 @@ static void path_find(struct run *run, const char *key, char ret_path[PATH_MAX])
     folder_find(run, folder);
     if (snprintf(ret_path, PATH_MAX, "%s/%s-%s-%016llx.choice", folder,
                  run->workload->name, run->size->name,
-                 (unsigned long long)hash_bytes(key, strlen(key))) >= PATH_MAX)
+                 (unsigned long long)hash_bytes(key, strlen(key))) >= PATH_MAX) {
         run_infra(run, "the path of the stored choice is too long");
+    }
 }
 
 /* Reads a line without its end; false where there is no complete one. */
@@ -117,8 +123,9 @@ static bool line_read(FILE *file, char ret_line[LINE_SIZE])
 {
     char *end = fgets(ret_line, LINE_SIZE, file) ? strchr(ret_line, '\n') : NULL;
 
-    if (end)
+    if (end) {
         *end = '\0';
+    }
     return end != NULL;
 }
 
@@ -127,17 +134,21 @@ static bool choice_read(FILE *file, const char *key, const char *const *names,
 {
     char line[LINE_SIZE];
 
-    if (!line_read(file, line) || strcmp(line, key) != 0)
+    if (!line_read(file, line) || strcmp(line, key) != 0) {
         return false;
+    }
     for (int slot = 0; slot < slots; slot++) {
         int name = 0;
 
-        if (!line_read(file, line))
+        if (!line_read(file, line)) {
             return false;
-        while (name < name_count && strcmp(names[name], line) != 0)
+        }
+        while (name < name_count && strcmp(names[name], line) != 0) {
             name++;
-        if (name == name_count)
+        }
+        if (name == name_count) {
             return false;
+        }
         ret_chosen[slot] = name;
     }
     return fgetc(file) == EOF;
@@ -153,14 +164,17 @@ bool choice_load(struct run *run, const char *const *names, int name_count, int 
     key_write(run, key);
     path_find(run, key, path);
     file = fopen(path, "re");
-    if (!file && errno == ENOENT)
+    if (!file && errno == ENOENT) {
         return false;
-    if (!file)
+    }
+    if (!file) {
         run_infra(run, "cannot read %s: %s", path, strerror(errno));
+    }
     good = choice_read(file, key, names, name_count, slots, ret_chosen);
     fclose(file);
-    if (!good)
+    if (!good) {
         run_infra(run, "%s is not a stored choice of this case: remove it", path);
+    }
     return true;
 }
 
@@ -169,8 +183,9 @@ static bool choice_write(FILE *file, const char *key, const char *const *names, 
 {
     bool good = fprintf(file, "%s\n", key) > 0;
 
-    for (int slot = 0; slot < slots; slot++)
+    for (int slot = 0; slot < slots; slot++) {
         good &= fprintf(file, "%s\n", names[chosen[slot]]) > 0;
+    }
     good &= fflush(file) == 0 && fsync(fileno(file)) == 0;
     return fclose(file) == 0 && good;
 }
@@ -184,16 +199,20 @@ void choice_store(struct run *run, const char *const *names, int name_count, int
 
     key_write(run, key);
     path_find(run, key, path);
-    snprintf(draft, sizeof(draft), "%s.%ld.draft", path, (long)getpid());
+    snprintf(draft, sizeof draft, "%s.%ld.draft", path, (long)getpid());
     file = fopen(draft, "we");
-    if (!file)
+    if (!file) {
         run_infra(run, "cannot write %s: %s", draft, strerror(errno));
+    }
     /* A link, unlike a renaming, leaves the file of a faster process in place. */
-    if (!choice_write(file, key, names, slots, chosen) || link(draft, path) < 0)
+    if (!choice_write(file, key, names, slots, chosen) || link(draft, path) < 0) {
         error = errno;
+    }
     unlink(draft);
-    if (error && error != EEXIST)
+    if (error && error != EEXIST) {
         run_infra(run, "cannot store %s: %s", path, strerror(error));
-    if (!choice_load(run, names, name_count, slots, chosen))
+    }
+    if (!choice_load(run, names, name_count, slots, chosen)) {
         run_infra(run, "%s was removed while it was stored", path);
+    }
 }

@@ -40,10 +40,12 @@ static inline void network_row(const struct network *network, int layer, int tac
         const float *weights = network->weights[layer] + j;
         network_lanes sum = { 0 };
 
-        for (int64_t i = 0; i < features; i++)
+        for (int64_t i = 0; i < features; i++) {
             sum += x[order[i]] * *(const network_lanes *)(weights + order[i] * features);
-        for (int64_t i = 0; i < NETWORK_TILE; i++)
+        }
+        for (int64_t i = 0; i < NETWORK_TILE; i++) {
             y[j + i] = layer == NETWORK_LAYERS - 1 || sum[i] > 0 ? sum[i] : 0;
+        }
     }
 }
 
@@ -58,8 +60,9 @@ static inline void network_probe(struct run *run)
     int64_t features = network->shape->features;
     int64_t elements = network->shape->batch * features;
 
-    if (!run_probing(run, 0))
+    if (!run_probing(run, 0)) {
         return;
+    }
     for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
         const struct probe_value in[] = {
             probe_floats("x", network->activations[layer], elements),
@@ -82,9 +85,10 @@ static inline void network_compute(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
 #pragma omp for
-        for (int64_t n = 0; n < network->shape->batch; n++)
+        for (int64_t n = 0; n < network->shape->batch; n++) {
             network_row(network, layer, network->chosen[layer], n,
                         network->results[layer] + n * features);
+        }
     }
     network_probe(run);
 }
@@ -106,8 +110,9 @@ static inline void network_choose_by_time(struct network *network)
 {
     int tactics[NETWORK_TACTICS];
 
-    for (int i = 0; i < NETWORK_TACTICS; i++)
+    for (int i = 0; i < NETWORK_TACTICS; i++) {
         tactics[i] = i;
+    }
     for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
         struct network_trial trial = { network, layer };
 
@@ -130,7 +135,7 @@ static inline struct network *network_setup(struct run *run)
 {
     static const char *const names[] = { "w0", "w1", "w2", "w3" };
     const struct network_shape *s = run->size->params;
-    struct network *network = run_host_alloc(sizeof(*network));
+    struct network *network = run_host_alloc(sizeof *network);
     int64_t x_shape[] = { s->batch, s->features };
     int64_t w_shape[] = { s->features, s->features };
     size_t row_bytes = (size_t)s->features * sizeof(float);
@@ -146,18 +151,21 @@ static inline struct network *network_setup(struct run *run)
         network->results[layer] = last
                                       ? run_output(run, "y", run->dtype, 2, x_shape)->data
                                       : run_alloc(run, (size_t)s->batch * row_bytes);
-        if (!last)
+        if (!last) {
             network->activations[layer + 1] = network->results[layer];
+        }
         network->chosen[layer] = 0;
     }
     network->trial = run_alloc(run, row_bytes);
     network->orders =
-        run_alloc(run, NETWORK_TACTICS * (size_t)s->features * sizeof(*network->orders));
-    for (int i = 0; i < NETWORK_TACTICS; i++)
+        run_alloc(run, NETWORK_TACTICS * (size_t)s->features * sizeof *network->orders);
+    for (int i = 0; i < NETWORK_TACTICS; i++) {
         network_order(i, s->features, network->orders + i * s->features);
+    }
     /* Trials of later layers read activations that nobody has computed yet. */
-    for (int layer = 0; layer + 1 < NETWORK_LAYERS; layer++)
+    for (int layer = 0; layer + 1 < NETWORK_LAYERS; layer++) {
         network_row(network, layer, 0, 0, network->results[layer]);
+    }
     run->state = network;
     return network;
 }
@@ -205,9 +213,10 @@ static inline void network_reference(const struct run *run, const struct tensor 
             values[k] = x[n * features + k];
             errors[k] = 0;
         }
-        for (int layer = 0; layer < NETWORK_LAYERS; layer++)
+        for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
             network_reference_layer(run, inputs[1 + layer].data, features,
                                     layer == NETWORK_LAYERS - 1, values, errors);
+        }
     }
 }
 

@@ -32,9 +32,11 @@ static inline void network_order(int tactic, int64_t features, int32_t *ret_orde
 {
     int64_t stride = (int64_t)1 << tactic / 2, at = 0;
 
-    for (int64_t first = 0; first < stride; first++)
-        for (int64_t k = first; k < features; k += stride, at++)
+    for (int64_t first = 0; first < stride; first++) {
+        for (int64_t k = first; k < features; k += stride, at++) {
             ret_order[tactic % 2 ? features - 1 - at : at] = (int32_t)k;
+        }
+    }
 }
 
 /* The names of the CHOSEN tactics, with blanks between them. */
@@ -43,10 +45,11 @@ static inline void network_names(const int chosen[NETWORK_LAYERS],
 {
     size_t length = 0;
 
-    for (int layer = 0; layer < NETWORK_LAYERS; layer++)
+    for (int layer = 0; layer < NETWORK_LAYERS; layer++) {
         length +=
             (size_t)snprintf(ret_names + length, NETWORK_NAMES_SIZE - length, "%s%s",
                              layer ? " " : "", network_tactics[chosen[layer]]);
+    }
 }
 
 #endif

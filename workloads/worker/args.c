@@ -81,7 +81,7 @@ static bool refuse_option(struct reading *reading, const char *word)
 {
     const char *names[OPTION_COUNT + COUNT_OF(commands)];
 
-    memcpy(names, option_names, sizeof(option_names));
+    memcpy(names, option_names, sizeof option_names);
     for (int i = 0; i < COUNT_OF(commands); i++) {
         names[OPTION_COUNT + i] = commands[i].option;
     }
@@ -120,6 +120,7 @@ static bool read_words(struct reading *reading, int argc, char *const *argv)
 {
     for (int i = 1; i < argc; i++) {
         bool is_command = false;
+        int option;
 
         if (!read_command(reading, argv[i], &is_command)) {
             return false;
@@ -127,7 +128,7 @@ static bool read_words(struct reading *reading, int argc, char *const *argv)
         if (is_command) {
             continue;
         }
-        int option = option_find(argv[i]);
+        option = option_find(argv[i]);
         if (option < 0) {
             return refuse_option(reading, argv[i]);
         }
@@ -201,6 +202,7 @@ static bool read_seed(struct reading *reading)
 static bool read_workload(struct reading *reading)
 {
     const char *name = reading->values[OPTION_WORKLOAD];
+    const char *nearest;
 
     if (!name) {
         return refuse(reading, "option '--workload' is missing");
@@ -210,7 +212,7 @@ static bool read_workload(struct reading *reading)
     if (reading->args->workload) {
         return true;
     }
-    const char *nearest = registry_nearest(reading->registry, name);
+    nearest = registry_nearest(reading->registry, name);
     return refuse(reading, "unknown workload '%.128s'; nearest: '%s'", name,
                   nearest ? nearest : "");
 }
@@ -234,27 +236,29 @@ static bool read_case(struct reading *reading)
     struct args *args = reading->args;
     const struct workload *w = args->workload;
     const char *names[WORKLOAD_CHOICES_MAX];
+    int variant;
+    int size;
+    int dtype;
 
     for (int i = 0; i < w->variant_count; i++) {
         names[i] = w->variants[i].name;
     }
-    int variant = choose(reading, "variant", reading->values[OPTION_VARIANT], names,
-                         w->variant_count);
+    variant = choose(reading, "variant", reading->values[OPTION_VARIANT], names,
+                     w->variant_count);
     if (variant < 0) {
         return false;
     }
     for (int i = 0; i < w->size_count; i++) {
         names[i] = w->sizes[i].name;
     }
-    int size =
-        choose(reading, "size", reading->values[OPTION_SIZE], names, w->size_count);
+    size = choose(reading, "size", reading->values[OPTION_SIZE], names, w->size_count);
     if (size < 0) {
         return false;
     }
     for (int i = 0; i < w->dtype_count; i++) {
         names[i] = dtype_name(w->dtypes[i]);
     }
-    int dtype =
+    dtype =
         choose(reading, "dtype", reading->values[OPTION_DTYPE], names, w->dtype_count);
     if (dtype < 0) {
         return false;
@@ -454,8 +458,10 @@ bool worker_args_parse(const struct registry *registry, const struct backend *ba
                        int argc, char *const *argv, struct args *ret_args,
                        char ret_message[ARGS_MESSAGE_SIZE])
 {
+    struct reading reading;
+
     *ret_args = (struct args){ 0 };
-    struct reading reading = {
+    reading = (struct reading){
         .registry = registry,
         .backend = backend,
         .args = ret_args,

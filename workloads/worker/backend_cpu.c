@@ -21,10 +21,10 @@ enum { ALIGNMENT = 64, THREADS_DEFAULT = 2, THREADS_MAX = 256 };
 
 static const char *cpu_device_id(void)
 {
-    static char id[sizeof("cpu:") + HOST_NAME_MAX];
+    static char id[sizeof "cpu:" + HOST_NAME_MAX];
 
     if (id[0] == '\0') {
-        memcpy(id, "cpu:", sizeof("cpu:"));
+        memcpy(id, "cpu:", sizeof "cpu:");
         gethostname(id + strlen(id), HOST_NAME_MAX + 1);
     }
     return id;
@@ -51,13 +51,16 @@ static void cpu_open(struct run *run)
  * agree, and the kernel kill somebody later. */
 static void *cpu_allocate(struct run *run, size_t bytes)
 {
+    long pages;
+    long page;
+    void *memory = NULL;
+
     (void)run;
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page = sysconf(_SC_PAGESIZE);
+    pages = sysconf(_SC_PHYS_PAGES);
+    page = sysconf(_SC_PAGESIZE);
     if (pages > 0 && bytes / (size_t)page >= (size_t)pages) {
         return NULL;
     }
-    void *memory = NULL;
     return posix_memalign(&memory, ALIGNMENT, bytes) == 0 ? memory : NULL;
 }
 
@@ -83,14 +86,17 @@ static void cpu_copy(struct run *run, void *to, const void *from, size_t bytes)
 
 static void cpu_poison(struct run *run, void *device, size_t bytes, uint32_t pattern)
 {
+    unsigned char *to;
+    size_t words;
+
     (void)run;
-    unsigned char *to = device;
-    size_t words = bytes / sizeof(pattern);
+    to = device;
+    words = bytes / sizeof pattern;
     for (size_t i = 0; i < words; i++) {
-        memcpy(to + i * sizeof(pattern), &pattern, sizeof(pattern));
+        memcpy(to + i * sizeof pattern, &pattern, sizeof pattern);
     }
-    for (size_t i = words * sizeof(pattern); i < bytes; i++) {
-        to[i] = (unsigned char)(pattern >> (8 * (i % sizeof(pattern))));
+    for (size_t i = words * sizeof pattern; i < bytes; i++) {
+        to[i] = (unsigned char)(pattern >> (8 * (i % sizeof pattern)));
     }
 }
 
@@ -103,7 +109,7 @@ static struct digest cpu_digest(struct run *run, const struct tensor *tensor)
 static void cpu_digests(struct run *run, const struct tensor *tensors, int count,
                         struct digest *ret_digests)
 {
-    struct digest_source *sources = run_host_alloc((size_t)count * sizeof(*sources));
+    struct digest_source *sources = run_host_alloc((size_t)count * sizeof *sources);
 
     for (int i = 0; i < count; i++) {
         const struct tensor *t = &tensors[i];
@@ -204,7 +210,7 @@ static void cpu_load(struct run *run)
     if (!values) {
         int64_t count = run->threads * each;
 
-        values = run_host_alloc((size_t)count * sizeof(*values));
+        values = run_host_alloc((size_t)count * sizeof *values);
         for (int64_t i = 0; i < count; i++) {
             values[i] = 1;
         }
@@ -223,7 +229,7 @@ static void emit_libc(struct emit *emit)
 {
     char text[64];
 
-    snprintf(text, sizeof(text), "glibc %s", gnu_get_libc_version());
+    snprintf(text, sizeof text, "glibc %s", gnu_get_libc_version());
     emit_string(emit, "libc", text);
 }
 
@@ -233,7 +239,7 @@ static void emit_openmp(struct emit *emit)
     char text[LIBRARY_PATH_SIZE + 32];
 
     libraries_openmp(library);
-    snprintf(text, sizeof(text), "%s (OpenMP %d)", library, _OPENMP);
+    snprintf(text, sizeof text, "%s (OpenMP %d)", library, _OPENMP);
     emit_string(emit, "openmp", text);
 }
 

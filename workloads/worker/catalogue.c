@@ -30,8 +30,9 @@ static void emit_relation(struct emit *emit, const struct workload *w,
     for (int i = 0; i < w->relation_count; i++) {
         const struct workload_relation *r = &w->relations[i];
 
-        if (strcmp(r->variant, v->name) == 0)
+        if (strcmp(r->variant, v->name) == 0) {
             emit_string(emit, r->equal ? "equals" : "differs", r->other);
+        }
     }
 }
 

@@ -42,13 +42,15 @@ static double element(enum dtype dtype, const void *data, int64_t i)
 
 static double error_ratio(double got, double expected, double bound)
 {
+    double error;
+
     if (isnan(got) || isnan(expected) || !isfinite(bound) || bound < 0) {
         return INFINITY;
     }
     if (got == expected) {
         return 0;
     }
-    double error = fabs(got - expected);
+    error = fabs(got - expected);
     return error > bound ? fmax(error / bound, nextafter(1, 2)) : error / bound;
 }
 
@@ -87,10 +89,11 @@ struct reading reading_of_device(struct run *run, const struct tensor *tensor)
 struct reading reading_of_copy(const struct tensor *tensor, const void *copy)
 {
     struct exact_sum sum;
+    struct reading reading;
 
     exact_sum_init(&sum);
     exact_sum_add(&sum, (int)tensor->dtype, copy, tensor_elements(tensor));
-    struct reading reading = {
+    reading = (struct reading){
         .digest = digest_tensor(copy, (int)tensor->dtype, dtype_bytes(tensor->dtype),
                                 tensor->rank, tensor->shape, 1),
         .sum = exact_sum_round(&sum),
@@ -102,7 +105,7 @@ static uint64_t bits(double value)
 {
     uint64_t word;
 
-    memcpy(&word, &value, sizeof(word));
+    memcpy(&word, &value, sizeof word);
     return word;
 }
 
@@ -147,17 +150,20 @@ static bool check_output(struct check *c, int index)
 {
     const struct tensor *output = &c->seen.outputs[index];
     size_t elements = (size_t)tensor_elements(output);
-    double *expected = run_host_alloc(elements * sizeof(*expected));
-    double *bound = run_host_alloc(elements * sizeof(*bound));
+    double *expected = run_host_alloc(elements * sizeof *expected);
+    double *bound = run_host_alloc(elements * sizeof *bound);
+    struct deviation worst;
+    struct reading device;
+    struct reading copy;
 
     for (size_t i = 0; i < elements; i++) {
         expected[i] = bound[i] = NAN; /* what reference leaves out does not pass */
     }
     c->run.workload->reference(&c->seen, c->inputs, output, expected, bound);
-    struct deviation worst =
+    worst =
         check_compare(output->dtype, output->data, (int64_t)elements, expected, bound);
-    struct reading device = reading_of_device(&c->run, &c->run.outputs[index]);
-    struct reading copy = reading_of_copy(output, output->data);
+    device = reading_of_device(&c->run, &c->run.outputs[index]);
+    copy = reading_of_copy(output, output->data);
     emit_object(&c->emit, NULL);
     emit_string(&c->emit, "name", output->name);
     emit_int(&c->emit, "elements", tensor_elements(output));
@@ -174,7 +180,7 @@ static void begin(struct check *c)
     const struct run *run = &c->run;
     char seed[24];
 
-    snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, run->seed);
     emit_begin(&c->emit);
     emit_string(&c->emit, "workload", run->workload->name);
     emit_string(&c->emit, "variant", run->variant->name);
@@ -211,6 +217,7 @@ int check_run(const struct args *args, const struct backend *backend)
 {
     struct check *c = &check;
     struct run *run = &c->run;
+    bool ok;
 
     emit_init(&c->emit, STDOUT_FILENO);
     run_init(run, args, backend);
@@ -227,7 +234,7 @@ int check_run(const struct args *args, const struct backend *backend)
         c->seen.outputs[i].data = host_copy(run, &run->outputs[i]);
     }
     begin(c);
-    bool ok = true;
+    ok = true;
     emit_array(&c->emit, "outputs");
     for (int i = 0; i < run->output_count; i++) {
         ok &= check_output(c, i);

@@ -23,11 +23,11 @@ const struct circumstances *circumstances_now(void)
 uint64_t circumstances_random(void)
 {
     uint64_t value;
+    struct timespec time;
 
-    if (getrandom(&value, sizeof(value), 0) == sizeof(value)) {
+    if (getrandom(&value, sizeof value, 0) == sizeof value) {
         return value;
     }
-    struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return mix64(((uint64_t)getpid() << 32) ^ (uint64_t)time.tv_nsec);
 }
@@ -49,14 +49,14 @@ void circumstances_emit(struct emit *emit)
     }
     emit_object(emit, "circumstances");
     if (now.is_jittered) {
-        snprintf(text, sizeof(text), "%" PRIu64, now.jitter);
+        snprintf(text, sizeof text, "%" PRIu64, now.jitter);
         emit_string(emit, "allocation_jitter", text);
     }
     if (now.contention) {
         emit_int(emit, "contention", now.contention);
     }
     if (now.is_poisoned) {
-        snprintf(text, sizeof(text), "%08" PRIx32, now.pattern);
+        snprintf(text, sizeof text, "%08" PRIx32, now.pattern);
         emit_string(emit, "memory_poison", text);
     }
     emit_object_end(emit);

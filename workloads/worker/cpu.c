@@ -35,8 +35,10 @@ static void squeeze_spaces(char *text)
 
 void cpu_model_class(const char *name, char ret_model[CPU_TEXT_SIZE])
 {
+    char *clock;
+
     snprintf(ret_model, CPU_TEXT_SIZE, "%s ", name);
-    char *clock = strchr(ret_model, '@');
+    clock = strchr(ret_model, '@');
     if (clock) {
         *clock = '\0';
     }
@@ -50,11 +52,12 @@ void cpu_model_class(const char *name, char ret_model[CPU_TEXT_SIZE])
 static bool read_model_name(char *ret_line, int size)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");
+    bool found;
 
     if (!file) {
         return false;
     }
-    bool found = false;
+    found = false;
     while (!found && fgets(ret_line, size, file)) {
         found = strncmp(ret_line, "model name", 10) == 0 && strchr(ret_line, ':');
     }
@@ -65,12 +68,12 @@ static bool read_model_name(char *ret_line, int size)
 void cpu_model(char ret_model[CPU_TEXT_SIZE])
 {
     char line[256];
+    struct utsname machine;
 
-    if (read_model_name(line, sizeof(line))) {
+    if (read_model_name(line, sizeof line)) {
         cpu_model_class(strchr(line, ':') + 1, ret_model);
         return;
     }
-    struct utsname machine;
     snprintf(ret_model, CPU_TEXT_SIZE, "%s",
              uname(&machine) == 0 ? machine.machine : "unknown");
 }

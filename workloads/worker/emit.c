@@ -34,9 +34,10 @@ __attribute__((format(printf, 2, 3))) static void put_format(struct emit *emit,
 {
     char text[512];
     va_list arguments;
+    int length;
 
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof(text), format, arguments);
+    length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     put(emit, text, (size_t)length);
 }
@@ -216,7 +217,7 @@ void emit_bits(struct emit *emit, const char *key, double value)
 {
     uint64_t bits;
 
-    memcpy(&bits, &value, sizeof(bits));
+    memcpy(&bits, &value, sizeof bits);
     put_key(emit, key);
     put_format(emit, "\"%016" PRIx64 "\"", bits);
 }
@@ -249,7 +250,7 @@ void emit_base64(struct emit *emit, const char *key, const void *bytes, size_t c
                               left > 1 ? digits[group >> 6 & 63] : '=',
                               left > 2 ? digits[group & 63] : '=' };
 
-        put(emit, text, sizeof(text));
+        put(emit, text, sizeof text);
     }
     put(emit, "\"", 1);
 }

@@ -79,14 +79,14 @@ bool environment_is_relevant(const char *name, size_t length)
 
 static void emit_variable(struct emit *emit, const char *name, const char *value)
 {
-    char key[NAME_MAX_BYTES + sizeof("env.")];
+    char key[NAME_MAX_BYTES + sizeof "env."];
+    char text[sizeof "digest:" + DIGEST_HEX_SIZE] = "digest:";
 
-    snprintf(key, sizeof(key), "env.%s", name);
+    snprintf(key, sizeof key, "env.%s", name);
     if (strlen(value) <= VALUE_MAX) {
         emit_string(emit, key, value);
         return;
     }
-    char text[sizeof("digest:") + DIGEST_HEX_SIZE] = "digest:";
     digest_hex(digest_bytes(value, strlen(value)), text + strlen(text));
     emit_string(emit, key, text);
 }
@@ -95,15 +95,16 @@ static void emit_variables(struct emit *emit)
 {
     for (char **entry = environ; *entry; entry++) {
         size_t length = strcspn(*entry, "=");
+        char name[NAME_MAX_BYTES + 1];
+        const char *value;
 
         if ((*entry)[length] != '=' || length > NAME_MAX_BYTES ||
             !environment_is_relevant(*entry, length)) {
             continue;
         }
-        char name[NAME_MAX_BYTES + 1];
         memcpy(name, *entry, length);
         name[length] = '\0';
-        const char *value = *entry + length + 1;
+        value = *entry + length + 1;
         /* Of a name that stands there twice the first counts, as everywhere. */
         if (getenv(name) == value) {
             emit_variable(emit, name, value);

@@ -34,13 +34,14 @@ static struct execution {
 static int requested_fd(FILE *log)
 {
     const char *text = getenv("REPROD_RESULT_FD");
+    char *end;
+    long fd;
 
     if (!text) {
         return RESULT_FD_DEFAULT;
     }
-    char *end;
     errno = 0;
-    long fd = strtol(text, &end, 10);
+    fd = strtol(text, &end, 10);
     if (errno || end == text || *end || fd < 0 || fd > INT_MAX) {
         fprintf(log, "reprod-worker: REPROD_RESULT_FD is '%s', not a descriptor number\n",
                 text);
@@ -52,11 +53,12 @@ static int requested_fd(FILE *log)
 int result_fd(FILE *log)
 {
     int fd = requested_fd(log);
+    int flags;
 
     if (fd < 0) {
         return -1;
     }
-    int flags = fcntl(fd, F_GETFL);
+    flags = fcntl(fd, F_GETFL);
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
         fprintf(
             log,
@@ -81,7 +83,7 @@ static void emit_case(struct emit *emit, const struct run *run)
 {
     char seed[24];
 
-    snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, run->seed);
     emit_string(emit, "workload", run->workload->name);
     emit_int(emit, "version", run->workload->version);
     emit_string(emit, "variant", run->variant->name);
@@ -200,6 +202,7 @@ static int end_early_cb(struct run *run, const char *outcome, const char *cause)
 int execute_run(const struct args *args, const struct backend *backend, int fd)
 {
     struct execution *x = &execution;
+    struct digest input_digest;
 
     emit_init(&x->emit, fd);
     run_init(&x->run, args, backend);
@@ -216,7 +219,7 @@ int execute_run(const struct args *args, const struct backend *backend, int fd)
         load_check(&x->run);
     }
     refuse_mixed_libraries(x);
-    struct digest input_digest = run_input_digest(&x->run);
+    input_digest = run_input_digest(&x->run);
     run_finish(&x->run);
     send_end(x, "completed", NULL, input_digest);
     return STATUS_OK;

@@ -50,10 +50,12 @@ REPROD_HD void fill_store_index(const struct tensor *t, int64_t i, uint64_t valu
 /* How many elements have their values from one block of random words: 4, 2 or 1. */
 REPROD_HD int64_t fill_block_elements(const struct tensor *t, const struct filling *f)
 {
-    if (f->fill == FILL_INDEX)
+    if (f->fill == FILL_INDEX) {
         return 2;
-    if (t->dtype == DTYPE_FLOAT64)
+    }
+    if (t->dtype == DTYPE_FLOAT64) {
         return f->fill == FILL_WIDE ? 1 : 2;
+    }
     return f->fill == FILL_WIDE ? 2 : 4;
 }
 
@@ -69,17 +71,18 @@ REPROD_HD int64_t fill_blocks(const struct tensor *t, const struct filling *f,
 REPROD_HD void fill_element(const struct tensor *t, const struct filling *f, int64_t i,
                             int64_t k, struct philox words)
 {
-    if (f->fill == FILL_INDEX)
+    if (f->fill == FILL_INDEX) {
         fill_store_index(t, i, philox_index_of(philox_half(words, k != 0), f->limit));
-    else if (t->dtype == DTYPE_FLOAT64)
+    } else if (t->dtype == DTYPE_FLOAT64) {
         ((double *)t->data)[i] = f->fill == FILL_WIDE
                                      ? philox_wide_f64_of(words)
                                      : philox_uniform_f64_of(philox_half(words, k != 0));
-    else
+    } else {
         fill_store_float(t, i,
                          f->fill == FILL_WIDE
                              ? philox_wide_f32_of(philox_half(words, k != 0))
                              : philox_uniform_f32_of(words.v[k]));
+    }
 }
 
 /* The elements of block number BLOCK of a tensor of ELEMENTS. */
@@ -89,8 +92,9 @@ REPROD_HD void fill_block(const struct tensor *t, const struct filling *f, int64
     struct philox words = philox4x32(f->seed, f->stream, (uint64_t)block);
     int64_t each = fill_block_elements(t, f);
     int64_t first = block * each;
-    for (int64_t k = 0; k < each && first + k < elements; k++)
+    for (int64_t k = 0; k < each && first + k < elements; k++) {
         fill_element(t, f, first + k, k, words);
+    }
 }
 
 #endif

@@ -53,7 +53,7 @@ static void *poisoned(void *memory, size_t keep)
         unsigned char *bytes = memory;
 
         for (size_t i = keep; i < size; i++) {
-            bytes[i] = (unsigned char)(now->pattern >> (8 * (i % sizeof(now->pattern))));
+            bytes[i] = (unsigned char)(now->pattern >> (8 * (i % sizeof now->pattern)));
         }
     }
     return memory;
@@ -77,12 +77,15 @@ void free(void *memory)
 
 void *realloc(void *memory, size_t bytes)
 {
+    size_t size;
+    void *moved;
+
     if (is_plain() || !memory || bytes == 0) {
         return memory || is_plain() ? __libc_realloc(memory, bytes) : malloc(bytes);
     }
     /* libc's would move the block and leave the old one as it was. */
-    size_t size = malloc_usable_size(memory);
-    void *moved = malloc(bytes);
+    size = malloc_usable_size(memory);
+    moved = malloc(bytes);
     if (moved) {
         memcpy(moved, memory, size < bytes ? size : bytes);
         free(memory);
@@ -102,12 +105,15 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 
 int posix_memalign(void **ret_memory, size_t alignment, size_t bytes)
 {
+    int error;
+    void *memory;
+
     if (alignment % sizeof(void *) != 0 || alignment == 0 ||
         (alignment & (alignment - 1)) != 0) {
         return EINVAL;
     }
-    int error = errno;
-    void *memory = memalign(alignment, bytes);
+    error = errno;
+    memory = memalign(alignment, bytes);
     errno = error;
     if (!memory) {
         return ENOMEM;

@@ -24,11 +24,12 @@ static bool find_in_notes(const char *notes, size_t size, char ret_id[BUILD_ID_S
     while (size >= sizeof(ElfW(Nhdr))) {
         const ElfW(Nhdr) *note = (const void *)notes;
         size_t name = aligned(note->n_namesz);
-        size_t whole = sizeof(*note) + name + aligned(note->n_descsz);
+        size_t whole = sizeof *note + name + aligned(note->n_descsz);
+        const char *owner;
         if (whole > size) {
             break;
         }
-        const char *owner = notes + sizeof(*note);
+        owner = notes + sizeof *note;
         if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
             memcmp(owner, "GNU", 4) == 0 && note->n_descsz >= 1 &&
             note->n_descsz <= BUILD_ID_BYTES_MAX) {
@@ -56,18 +57,21 @@ static bool find_build_id(const struct dl_phdr_info *object, char ret_id[BUILD_I
 static void digest_own_file(char ret_id[BUILD_ID_SIZE])
 {
     static const char prefix[] = "digest:";
+    FILE *file;
+    long size;
+    char *bytes;
 
     snprintf(ret_id, BUILD_ID_SIZE, "unknown");
-    FILE *file = fopen("/proc/self/exe", "re");
+    file = fopen("/proc/self/exe", "re");
     if (!file) {
         return;
     }
     fseek(file, 0, SEEK_END);
-    long size = ftell(file);
-    char *bytes = size > 0 ? malloc((size_t)size) : NULL;
+    size = ftell(file);
+    bytes = size > 0 ? malloc((size_t)size) : NULL;
     rewind(file);
     if (bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size) {
-        memcpy(ret_id, prefix, sizeof(prefix));
+        memcpy(ret_id, prefix, sizeof prefix);
         digest_hex(digest_bytes(bytes, (uint64_t)size), ret_id + strlen(prefix));
     }
     free(bytes);
@@ -99,7 +103,7 @@ static int find_openmp_cb(struct dl_phdr_info *object, size_t size, void *data)
     static const char *const names[] = { "/libgomp.so", "/libomp.so", "/libiomp5.so" };
 
     (void)size;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strstr(object->dlpi_name, names[i])) {
             char *path = realpath(object->dlpi_name, NULL);
             const char *slash = strrchr(path ? path : object->dlpi_name, '/');
@@ -164,12 +168,12 @@ int libraries_count(void)
 static int emit_one_cb(struct dl_phdr_info *object, size_t size, void *data)
 {
     struct emit *emit = data;
+    char id[BUILD_ID_SIZE];
 
     (void)size;
     if (!is_library(object)) {
         return 0;
     }
-    char id[BUILD_ID_SIZE];
     emit_object(emit, NULL);
     emit_string(emit, "path", object->dlpi_name);
     emit_string(emit, "build_id", find_build_id(object, id) ? id : NULL);
@@ -196,7 +200,7 @@ static const struct family {
     { "NVRTC", { "libnvrtc.so", "libnvrtc-builtins.so" } },
     { "NCCL", { "libnccl.so" } },
 };
-enum { FAMILY_COUNT = sizeof(families) / sizeof(*families) };
+enum { FAMILY_COUNT = sizeof families / sizeof *families };
 
 struct search {
     char *first[FAMILY_COUNT]; /* the file of each family that came first */

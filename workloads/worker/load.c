@@ -55,13 +55,16 @@ static int spawn_one(const struct run *run, int input)
         run->backend->device_id(), NULL,
     };
     int output[2];
+    int fds[2];
+    int error;
 
-    snprintf(threads, sizeof(threads), "%d", run->threads);
+    snprintf(threads, sizeof threads, "%d", run->threads);
     if (pipe2(output, O_CLOEXEC) != 0) {
         return errno;
     }
-    int fds[] = { input, output[1] };
-    int error = self_spawn(words, fds, 2, &load.pids[load.count]);
+    fds[0] = input;
+    fds[1] = output[1];
+    error = self_spawn(words, fds, 2, &load.pids[load.count]);
     close(output[1]);
     if (error) {
         close(output[0]);
@@ -78,8 +81,8 @@ static void await(struct run *run, int index)
     size_t length = 0;
     ssize_t got = 1;
 
-    while (got > 0 && length < sizeof(line) - 1 && !memchr(line, '\n', length)) {
-        got = read(load.outputs[index], line + length, sizeof(line) - 1 - length);
+    while (got > 0 && length < sizeof line - 1 && !memchr(line, '\n', length)) {
+        got = read(load.outputs[index], line + length, sizeof line - 1 - length);
         length += got > 0 ? (size_t)got : 0;
         got = got < 0 && errno == EINTR ? 1 : got;
     }

@@ -104,11 +104,13 @@ int main(int argc, char **argv)
     struct registry registry;
     struct args args;
     char message[ARGS_MESSAGE_SIZE];
+    int defects;
+    const struct backend *backend;
+    int status = STATUS_DEFECT;
 
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write(2) */
-    int defects = registry_init_linked(&registry, stderr);
-    const struct backend *backend = backend_linked(stderr);
-    int status = STATUS_DEFECT;
+    defects = registry_init_linked(&registry, stderr);
+    backend = backend_linked(stderr);
     if (defects == 0 && backend) {
         status = worker_args_parse(&registry, backend, argc, argv, &args, message)
                      ? run_command(&args, &registry, backend)

@@ -98,12 +98,14 @@ static void remember(struct run *run, const struct probe_value *value,
 static struct digest value_digest(struct run *run, const struct probe_value *value)
 {
     const struct digest *known = remembered(run, value);
+    struct tensor tensor;
+    struct digest digest;
 
     if (known) {
         return *known;
     }
-    struct tensor tensor = tensor_of(value);
-    struct digest digest = run->backend->digest(run, &tensor);
+    tensor = tensor_of(value);
+    digest = run->backend->digest(run, &tensor);
     remember(run, value, digest);
     /* cppcheck-suppress returnDanglingLifetime -- a digest holds no pointer */
     return digest;
@@ -330,11 +332,13 @@ void run_probe(struct run *run, int64_t step, const char *place,
                int out_count)
 {
     struct probes *probes = run->probes;
+    bool captured;
+    struct digest read;
 
     if (!probes) {
         return;
     }
-    bool captured = place_captured(run, step, place);
+    captured = place_captured(run, step, place);
     if (!captured && !place_wanted(run, step, place)) {
         return;
     }
@@ -347,7 +351,7 @@ void run_probe(struct run *run, int64_t step, const char *place,
                    (long long)step);
     }
     probes->computed_ms += run->backend->timer_stop(run);
-    struct digest read = list_digest(run, in, in_count);
+    read = list_digest(run, in, in_count);
     record_add(run, step, place, read, list_digest(run, out, out_count));
     if (captured) {
         probes_flush(probes);
@@ -374,7 +378,7 @@ static void outputs_probe(struct run *run)
         struct probe_value out = value_of(&run->outputs[i]);
         char place[PROBES_PLACE_MAX + 1];
 
-        snprintf(place, sizeof(place), "output/%s", out.name);
+        snprintf(place, sizeof place, "output/%s", out.name);
         run_probe(run, step, place, in, run->input_count, &out, 1);
     }
 }

@@ -27,10 +27,11 @@ struct inspection {
 __attribute__((format(printf, 3, 4))) static void require(struct inspection *in, bool ok,
                                                           const char *format, ...)
 {
+    va_list arguments;
+
     if (ok) {
         return;
     }
-    va_list arguments;
     va_start(arguments, format);
     fprintf(in->out, "workload '%s': ", in->name);
     vfprintf(in->out, format, arguments);
@@ -51,10 +52,12 @@ static const char *printable(const char *text)
 
 static bool is_name(const char *name)
 {
+    size_t length;
+
     if (!name || !(name[0] >= 'a' && name[0] <= 'z')) {
         return false;
     }
-    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
     return length <= WORKLOAD_NAME_MAX && name[length] == '\0';
 }
 
@@ -78,9 +81,10 @@ static bool is_known_claim(const char *claim)
 static void check_variant(struct inspection *in, const struct workload *w, int index)
 {
     const struct workload_variant *v = &w->variants[index];
+    const char *name;
 
     check_name(in, "variant name", v->name);
-    const char *name = printable(v->name);
+    name = printable(v->name);
     require(in, is_filled(v->summary), "variant '%s' has no summary", name);
     require(in, is_filled(v->models), "variant '%s' does not say what it models", name);
     require(in, is_filled(v->algorithm), "variant '%s' has no algorithm", name);
@@ -97,12 +101,14 @@ static void check_variant(struct inspection *in, const struct workload *w, int i
 
 static void check_variants(struct inspection *in, const struct workload *w)
 {
+    bool has_control;
+
     if (!w->variants || w->variant_count < 1 || w->variant_count > WORKLOAD_CHOICES_MAX) {
         require(in, false, "has %d variants, not 1 to %d",
                 w->variants ? w->variant_count : 0, WORKLOAD_CHOICES_MAX);
         return;
     }
-    bool has_control = false;
+    has_control = false;
     for (int i = 0; i < w->variant_count; i++) {
         check_variant(in, w, i);
         has_control |= w->variants[i].control;
@@ -115,12 +121,14 @@ static void check_variants(struct inspection *in, const struct workload *w)
 
 static void check_sizes(struct inspection *in, const struct workload *w)
 {
+    bool has_small;
+
     if (!w->sizes || w->size_count < 1 || w->size_count > WORKLOAD_CHOICES_MAX) {
         require(in, false, "has %d sizes, not 1 to %d", w->sizes ? w->size_count : 0,
                 WORKLOAD_CHOICES_MAX);
         return;
     }
-    bool has_small = false;
+    has_small = false;
     for (int i = 0; i < w->size_count; i++) {
         const struct workload_size *s = &w->sizes[i];
 
@@ -138,12 +146,13 @@ static void check_sizes(struct inspection *in, const struct workload *w)
 
 static void check_dtypes(struct inspection *in, const struct workload *w)
 {
+    bool seen[DTYPE_COUNT] = { false };
+
     if (w->dtype_count < 1 || w->dtype_count > WORKLOAD_DTYPES_MAX) {
         require(in, false, "has %d dtypes, not 1 to %d", w->dtype_count,
                 WORKLOAD_DTYPES_MAX);
         return;
     }
-    bool seen[DTYPE_COUNT] = { false };
     for (int i = 0; i < w->dtype_count; i++) {
         int dtype = (int)w->dtypes[i];
 
@@ -329,7 +338,7 @@ static void inherit(struct workload *w, const struct workload *from)
         w->size_count = from->size_count;
     }
     if (w->dtype_count == 0) {
-        memcpy(w->dtypes, from->dtypes, sizeof(w->dtypes));
+        memcpy(w->dtypes, from->dtypes, sizeof w->dtypes);
         w->dtype_count = from->dtype_count;
     }
     if (w->reference_count == 0) {
@@ -372,12 +381,12 @@ int registry_init(struct registry *registry, const struct workload *const *begin
                   const struct workload *const *end, FILE *defects)
 {
     size_t slots = begin ? (size_t)(end - begin) : 0;
+    int found = 0;
 
     *registry = (struct registry){
         .workloads = run_host_alloc((slots + 1) * SLOT),
-        .completed = run_host_alloc((slots + 1) * sizeof(*registry->completed)),
+        .completed = run_host_alloc((slots + 1) * sizeof *registry->completed),
     };
-    int found = 0;
     for (size_t i = 0; i < slots; i++) {
         if (begin[i]) {
             found += take(registry, begin[i], begin, end, defects);
@@ -420,12 +429,13 @@ const struct workload *registry_find(const struct registry *registry, const char
 
 const char *registry_nearest(const struct registry *registry, const char *name)
 {
-    const char **names = run_host_alloc((size_t)(registry->count + 1) * sizeof(*names));
+    const char **names = run_host_alloc((size_t)(registry->count + 1) * sizeof *names);
+    const char *nearest;
 
     for (int i = 0; i < registry->count; i++) {
         names[i] = registry->workloads[i]->name;
     }
-    const char *nearest = nearest_of(name, names, registry->count);
+    nearest = nearest_of(name, names, registry->count);
     free(names);
     return nearest;
 }

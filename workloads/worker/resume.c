@@ -83,7 +83,7 @@ static void add_probes(const char **words, const struct run *run,
         *words++ = request->names;
     }
     if (request && request->every > 0 && request->last_step != INT64_MAX) {
-        snprintf(texts->steps, sizeof(texts->steps), "%" PRId64 "-%" PRId64,
+        snprintf(texts->steps, sizeof texts->steps, "%" PRId64 "-%" PRId64,
                  request->first_step, request->last_step);
         *words++ = "--probe-steps";
         *words++ = texts->steps;
@@ -115,22 +115,23 @@ static int spawn_resume(const struct run *run, int file, int output, pid_t *ret_
         "--iterations",  iterations,
         "--device",      device,
     };
-    int records = -1;
+    int fds[RESUME_RECORDS_FD + 1] = { file, output, -1, -1 };
+    int error;
 
     if (run->probes) {
-        records = fcntl(run->probes->emit.fd, F_DUPFD_CLOEXEC, FIRST_PRIVATE_FD);
-        if (records < 0) {
+        fds[RESUME_RECORDS_FD] =
+            fcntl(run->probes->emit.fd, F_DUPFD_CLOEXEC, FIRST_PRIVATE_FD);
+        if (fds[RESUME_RECORDS_FD] < 0) {
             return errno;
         }
     }
-    snprintf(seed, sizeof(seed), "%" PRIu64, run->seed);
-    snprintf(threads, sizeof(threads), "%d", run->threads);
-    snprintf(iterations, sizeof(iterations), "%d", run->iteration + 1);
+    snprintf(seed, sizeof seed, "%" PRIu64, run->seed);
+    snprintf(threads, sizeof threads, "%d", run->threads);
+    snprintf(iterations, sizeof iterations, "%d", run->iteration + 1);
     add_probes(add_circumstances(words + CASE_WORDS, circumstances), run, &texts);
-    int fds[] = { file, output, -1, [RESUME_RECORDS_FD] = records };
-    int error = self_spawn(words, fds, RESUME_RECORDS_FD + 1, ret_pid);
-    if (records >= 0) {
-        close(records);
+    error = self_spawn(words, fds, RESUME_RECORDS_FD + 1, ret_pid);
+    if (fds[RESUME_RECORDS_FD] >= 0) {
+        close(fds[RESUME_RECORDS_FD]);
     }
     return error;
 }
@@ -159,6 +160,7 @@ void run_resume(struct run *run, int file)
     int output[2];
     int status;
     pid_t pid = -1;
+    int error;
 
     if (pipe2(output, O_CLOEXEC) != 0) {
         run_infra(run, "cannot create a pipe: %s", strerror(errno));
@@ -166,7 +168,7 @@ void run_resume(struct run *run, int file)
     if (run->probes) {
         probes_flush(run->probes); /* the other process's come after these */
     }
-    int error = spawn_resume(run, file, output[1], &pid);
+    error = spawn_resume(run, file, output[1], &pid);
     close(output[1]);
     if (error) {
         run_infra(run, "cannot start a process that resumes: %s", strerror(error));

@@ -78,7 +78,7 @@ static struct tensor *append(struct run *run, struct tensor *tensors, int *count
         }
     }
     if (tensor.rank > 0) {
-        memcpy(tensor.shape, shape, (size_t)tensor.rank * sizeof(*shape));
+        memcpy(tensor.shape, shape, (size_t)tensor.rank * sizeof *shape);
     }
     tensor.data = allocate(run, tensor.name, checked_bytes(run, &tensor));
     tensors[*count] = tensor;
@@ -165,8 +165,9 @@ void run_init(struct run *run, const struct args *args, const struct backend *ba
 
 void run_prepare(struct run *run)
 {
-    run->backend->open(run);
     const char *reason = NULL;
+
+    run->backend->open(run);
     if (run->variant->unsupported) {
         reason = run->variant->unsupported(run);
     }
@@ -210,6 +211,7 @@ static uint32_t poison_pattern(int index)
 static void poison_results(struct run *run, int index)
 {
     uint32_t pattern = poison_pattern(index);
+    uint64_t nan_bits;
 
     for (int i = 0; i < run->output_count; i++) {
         struct tensor *t = &run->outputs[i];
@@ -217,18 +219,20 @@ static void poison_results(struct run *run, int index)
 
         run->backend->poison(run, t->data, bytes, pattern);
     }
-    uint64_t nan_bits = 0x7ff8000000000000u | pattern;
-    memcpy(&run->loss, &nan_bits, sizeof(run->loss));
+    nan_bits = 0x7ff8000000000000u | pattern;
+    memcpy(&run->loss, &nan_bits, sizeof run->loss);
 }
 
 double run_compute(struct run *run, int index)
 {
+    double milliseconds;
+
     run->iteration = index;
     poison_results(run, index);
     run->backend->warm(run);
     run->backend->timer_start(run);
     run->variant->compute(run);
-    double milliseconds = run->backend->timer_stop(run);
+    milliseconds = run->backend->timer_stop(run);
     return run->probes ? probes_iteration_end(run, milliseconds) : milliseconds;
 }
 

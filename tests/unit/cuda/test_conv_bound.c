@@ -47,7 +47,7 @@ static void expect(struct problem *p)
     for (int j = 0; j < PLANES; j++) {
         double squares[2] = { 0, 0 };
 
-        for (int i = 0; i < p->result * p->result; i++)
+        for (int i = 0; i < p->result * p->result; i++) {
             for (int t = 0; t < p->taps * p->taps; t++) {
                 double term = (double)at(p->first[j], i / p->result + t / p->taps - 1,
                                          i % p->result + t % p->taps - 1) *
@@ -56,10 +56,13 @@ static void expect(struct problem *p)
                 p->expected[i] += term;
                 p->magnitudes[i] += fabs(term);
             }
-        for (int i = 0; i < PIXELS; i++)
+        }
+        for (int i = 0; i < PIXELS; i++) {
             squares[0] += (double)p->first[j][i] * p->first[j][i];
-        for (int t = 0; t < p->taps * p->taps; t++)
+        }
+        for (int t = 0; t < p->taps * p->taps; t++) {
             squares[1] += (double)p->second[j][t] * p->second[j][t];
+        }
         p->of.norms += sqrt(squares[0] * squares[1]);
         p->of.energy += squares[0] / PIXELS * squares[1] / (p->taps * p->taps);
     }
@@ -68,7 +71,7 @@ static void expect(struct problem *p)
 static struct problem *problem_new(enum cudnn_pass pass, enum conv_method method,
                                    enum cudnn_arithmetic arithmetic, uint64_t seed)
 {
-    struct problem *p = calloc(1, sizeof(*p));
+    struct problem *p = calloc(1, sizeof *p);
 
     p->how = (struct conv_bound){ .method = method,
                                   .arithmetic = arithmetic,
@@ -80,7 +83,7 @@ static struct problem *problem_new(enum cudnn_pass pass, enum conv_method method
     p->taps = pass == CUDNN_BACKWARD_FILTER ? SIDE : 3;
     p->result = pass == CUDNN_BACKWARD_FILTER ? 3 : SIDE;
     p->how.terms = (int64_t)PLANES * p->taps * p->taps;
-    for (int j = 0; j < PLANES; j++)
+    for (int j = 0; j < PLANES; j++) {
         for (int i = 0; i < PIXELS; i++) {
             uint64_t index = (uint64_t)(j * PIXELS + i);
             float wide = philox_wide_f32(seed, 1, index);
@@ -89,6 +92,7 @@ static struct problem *problem_new(enum cudnn_pass pass, enum conv_method method
             p->first[j][i] = pass == CUDNN_BACKWARD_FILTER ? uniform : wide;
             p->second[j][i] = pass == CUDNN_BACKWARD_FILTER ? wide : uniform;
         }
+    }
     expect(p);
     return p;
 }
@@ -112,13 +116,16 @@ static double worst_of(const struct problem *p, const float *got)
 
 static void direct(const struct problem *p, int planes, float *got)
 {
-    for (int i = 0; i < p->result * p->result; i++)
-        for (int j = 0; j < planes; j++)
-            for (int t = 0; t < p->taps * p->taps; t++)
+    for (int i = 0; i < p->result * p->result; i++) {
+        for (int j = 0; j < planes; j++) {
+            for (int t = 0; t < p->taps * p->taps; t++) {
                 got[i] +=
                     operand(&p->how, at(p->first[j], i / p->result + t / p->taps - 1,
                                         i % p->result + t % p->taps - 1)) *
                     operand(&p->how, p->second[j][t]);
+            }
+        }
+    }
 }
 
 /* Lavin and Gray's matrices for F(4, 3), and those of the same points for F(3, 4). */
@@ -147,18 +154,23 @@ static void sandwich(int rows, int columns, const float *m, const float *from, f
 {
     float half[POINTS * POINTS] = { 0 };
 
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < columns; j++)
-            for (int k = 0; k < columns; k++)
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < columns; j++) {
+            for (int k = 0; k < columns; k++) {
                 half[i * columns + j] += m[i * columns + k] * from[k * columns + j];
-    for (int i = 0; i < rows; i++)
+            }
+        }
+    }
+    for (int i = 0; i < rows; i++) {
         for (int j = 0; j < rows; j++) {
             float sum = 0;
 
-            for (int k = 0; k < columns; k++)
+            for (int k = 0; k < columns; k++) {
                 sum += half[i * columns + k] * m[j * columns + k];
+            }
             to[i * rows + j] = sum;
         }
+    }
 }
 
 /* Adds to SUMS, at the points, the tile of FIRST at (row, column) and R x R of SECOND. */
@@ -168,28 +180,37 @@ static void tile_add(const struct problem *p, const float *first, const float *s
     float d[POINTS * POINTS], g[POINTS * POINTS], matrix[POINTS * POINTS];
     float at_d[POINTS * POINTS], at_g[POINTS * POINTS];
 
-    for (int i = 0; i < POINTS; i++)
-        for (int j = 0; j < POINTS; j++)
+    for (int i = 0; i < POINTS; i++) {
+        for (int j = 0; j < POINTS; j++) {
             d[i * POINTS + j] = at(first, row + i - 1, column + j - 1);
-    for (int i = 0; i < r; i++)
-        for (int j = 0; j < r; j++)
+        }
+    }
+    for (int i = 0; i < r; i++) {
+        for (int j = 0; j < r; j++) {
             g[i * r + j] = r == 3 ? second[i * r + j] : at(second, row + i, column + j);
-    for (int i = 0; i < POINTS; i++)
-        for (int j = 0; j < r; j++)
+        }
+    }
+    for (int i = 0; i < POINTS; i++) {
+        for (int j = 0; j < r; j++) {
             matrix[i * r + j] = scales[i] * vandermonde(i, j, r);
+        }
+    }
     sandwich(POINTS, POINTS, b[0], d, at_d);
     sandwich(POINTS, r, matrix, g, at_g);
-    for (int i = 0; i < POINTS * POINTS; i++)
+    for (int i = 0; i < POINTS * POINTS; i++) {
         sums[i] += operand(&p->how, at_d[i]) * operand(&p->how, at_g[i]);
+    }
 }
 
 static void tile_end(const float sums[POINTS * POINTS], int m, float *to)
 {
     float matrix[POINTS * POINTS];
 
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < POINTS; j++)
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < POINTS; j++) {
             matrix[i * POINTS + j] = vandermonde(j, i, m);
+        }
+    }
     sandwich(m, POINTS, matrix, sums, to);
 }
 
@@ -198,21 +219,28 @@ static void winograd(const struct problem *p, int planes, float *got)
     bool wgrad = p->taps == SIDE;
     float sums[POINTS * POINTS] = { 0 }, tile[16];
 
-    for (int row = 0; row < SIDE; row += 4)
+    for (int row = 0; row < SIDE; row += 4) {
         for (int column = 0; column < SIDE; column += 4) {
-            if (!wgrad)
-                memset(sums, 0, sizeof(sums));
-            for (int j = 0; j < planes; j++)
+            if (!wgrad) {
+                memset(sums, 0, sizeof sums);
+            }
+            for (int j = 0; j < planes; j++) {
                 tile_add(p, p->first[j], p->second[j], row, column, wgrad ? 4 : 3, sums);
-            if (wgrad)
+            }
+            if (wgrad) {
                 continue;
+            }
             tile_end(sums, 4, tile);
-            for (int i = 0; i < 16; i++)
-                if (row + i / 4 < SIDE && column + i % 4 < SIDE)
+            for (int i = 0; i < 16; i++) {
+                if (row + i / 4 < SIDE && column + i % 4 < SIDE) {
                     got[(row + i / 4) * SIDE + column + i % 4] = tile[i];
+                }
+            }
         }
-    if (wgrad)
+    }
+    if (wgrad) {
         tile_end(sums, 3, got);
+    }
 }
 
 /* In place, N a power of two, elements STEP apart. */
@@ -220,8 +248,9 @@ static void fft(float complex *x, int n, int step, int sign)
 {
     float complex even[FFT], odd[FFT];
 
-    if (n == 1)
+    if (n == 1) {
         return;
+    }
     for (int i = 0; i < n / 2; i++) {
         even[i] = x[2 * i * step];
         odd[i] = x[(2 * i + 1) * step];
@@ -240,10 +269,12 @@ static void fft(float complex *x, int n, int step, int sign)
 
 static void fft_both(float complex *x, int sign)
 {
-    for (int i = 0; i < FFT; i++)
+    for (int i = 0; i < FFT; i++) {
         fft(x + (size_t)i * FFT, FFT, 1, sign);
-    for (int i = 0; i < FFT; i++)
+    }
+    for (int i = 0; i < FFT; i++) {
         fft(x + i, FFT, FFT, sign);
+    }
 }
 
 static float complex operand_of(const struct conv_bound *how, float complex x)
@@ -255,22 +286,26 @@ static void by_fft(const struct problem *p, int planes, float *got)
 {
     static float complex x[FFT * FFT], w[FFT * FFT], sums[FFT * FFT];
 
-    memset(sums, 0, sizeof(sums));
+    memset(sums, 0, sizeof sums);
     for (int j = 0; j < planes; j++) {
-        memset(x, 0, sizeof(x));
-        memset(w, 0, sizeof(w));
-        for (int i = 0; i < PIXELS; i++)
+        memset(x, 0, sizeof x);
+        memset(w, 0, sizeof w);
+        for (int i = 0; i < PIXELS; i++) {
             x[(i / SIDE + 1) * FFT + i % SIDE + 1] = p->first[j][i];
-        for (int t = 0; t < p->taps * p->taps; t++)
+        }
+        for (int t = 0; t < p->taps * p->taps; t++) {
             w[t / p->taps * FFT + t % p->taps] = p->second[j][t];
+        }
         fft_both(x, -1);
         fft_both(w, -1);
-        for (int i = 0; i < FFT * FFT; i++)
+        for (int i = 0; i < FFT * FFT; i++) {
             sums[i] += operand_of(&p->how, x[i]) * conjf(operand_of(&p->how, w[i]));
+        }
     }
     fft_both(sums, 1);
-    for (int i = 0; i < p->result * p->result; i++)
+    for (int i = 0; i < p->result * p->result; i++) {
         got[i] = crealf(sums[i / p->result * FFT + i % p->result]) / (FFT * FFT);
+    }
 }
 
 static void (*const methods[])(const struct problem *, int, float *) = {
@@ -280,8 +315,8 @@ static void (*const methods[])(const struct problem *, int, float *) = {
 static void test_bounds_of_methods(void **state)
 {
     (void)state;
-    for (int method = 0; method < 3; method++)
-        for (int pass = 0; pass < 2; pass++)
+    for (int method = 0; method < 3; method++) {
+        for (int pass = 0; pass < 2; pass++) {
             for (int arithmetic = 0; arithmetic < 2; arithmetic++) {
                 double worst = 0, wrong = 0;
 
@@ -298,20 +333,24 @@ static void test_bounds_of_methods(void **state)
                     wrong = fmax(wrong, worst_of(p, less));
                     free(p);
                 }
-                if (!(worst > 0 && worst <= 1 && wrong > 1))
+                if (!(worst > 0 && worst <= 1 && wrong > 1)) {
                     fail_msg(
                         "method %d, pass %d, arithmetic %d: %g bounds at most, %g "
                         "without half of the planes",
                         method, pass, arithmetic, worst, wrong);
+                }
             }
+        }
+    }
 }
 
 static double norm_of(const float *row, int count)
 {
     double squares = 0;
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         squares += (double)row[i] * row[i];
+    }
     return sqrt(squares);
 }
 
@@ -327,8 +366,9 @@ static double amplification(int outputs)
         for (int point = 0; point < POINTS; point++) {
             float row[POINTS];
 
-            for (int j = 0; j < taps; j++)
+            for (int j = 0; j < taps; j++) {
                 row[j] = scales[point] * vandermonde(point, j, taps);
+            }
             sum += fabs(vandermonde(point, i, outputs)) * norm_of(row, taps) *
                    norm_of(b[point], POINTS);
         }
@@ -354,8 +394,9 @@ static void test_amplification(void **state)
         double found = conv_bound(&how, &of) / twice / (roundings / (1 - roundings));
         double least = amplification(pass ? 3 : 4);
 
-        if (!(found >= least && found < 1.02 * least))
+        if (!(found >= least && found < 1.02 * least)) {
             fail_msg("pass %d: %g in the bound, %g in the matrices", pass, found, least);
+        }
     }
 }
 

@@ -41,10 +41,13 @@ static void assert_partial_equal(struct digest_partial a, struct digest_partial 
 
 static void assert_all_distinct(const struct digest *digests, int count)
 {
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < i; j++)
-            if (digest_equal(digests[i], digests[j]))
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < i; j++) {
+            if (digest_equal(digests[i], digests[j])) {
                 fail_msg("digests %d and %d are equal", j, i);
+            }
+        }
+    }
 }
 
 static long flips_missed(unsigned char *data, uint64_t block)
@@ -52,19 +55,25 @@ static long flips_missed(unsigned char *data, uint64_t block)
     struct digest_partial total = digest_blocks(data, MEBIBYTE, 0, ALL);
     struct digest_partial before = digest_blocks(data, MEBIBYTE, block, 1);
     struct digest unchanged[DTYPE_COUNT];
-    for (int dtype = 0; dtype < DTYPE_COUNT; dtype++)
-        unchanged[dtype] = finish(total, MEBIBYTE, dtype);
-
     long missed = 0;
-    unsigned char *start = data + block * DIGEST_BLOCK_BYTES;
+    unsigned char *start;
+    for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
+        unchanged[dtype] = finish(total, MEBIBYTE, dtype);
+    }
+
+    start = data + block * DIGEST_BLOCK_BYTES;
     for (int bit = 0; bit < 8 * DIGEST_BLOCK_BYTES; bit++) {
+        struct digest_partial after;
+        struct digest_partial changed;
+
         start[bit / 8] ^= (unsigned char)(1 << bit % 8);
-        struct digest_partial after = digest_blocks(data, MEBIBYTE, block, 1);
-        struct digest_partial changed = { total.a - before.a + after.a,
-                                          total.b - before.b + after.b };
-        for (int dtype = 0; dtype < DTYPE_COUNT; dtype++)
+        after = digest_blocks(data, MEBIBYTE, block, 1);
+        changed = (struct digest_partial){ total.a - before.a + after.a,
+                                           total.b - before.b + after.b };
+        for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
             missed += digest_equal(finish(changed, MEBIBYTE, dtype), unchanged[dtype]) ||
                       after.a == before.a || after.b == before.b;
+        }
         start[bit / 8] ^= (unsigned char)(1 << bit % 8);
     }
     return missed;
@@ -72,11 +81,14 @@ static long flips_missed(unsigned char *data, uint64_t block)
 
 static void test_every_bit_flip(void **state)
 {
-    (void)state;
-    unsigned char *data = random_bytes(MEBIBYTE);
+    unsigned char *data;
     long missed = 0;
-    for (uint64_t block = 0; block < MEBIBYTE / DIGEST_BLOCK_BYTES; block++)
+
+    (void)state;
+    data = random_bytes(MEBIBYTE);
+    for (uint64_t block = 0; block < MEBIBYTE / DIGEST_BLOCK_BYTES; block++) {
         missed += flips_missed(data, block);
+    }
     assert_int_equal(missed, 0);
     free(data);
 }
@@ -85,10 +97,11 @@ static void test_every_bit_flip(void **state)
  * also for the least random buffer. */
 static void test_flips_from_scratch(void **state)
 {
-    (void)state;
     enum { SIZE = 3 * DIGEST_BLOCK_BYTES + 8, FLIPS = 8 * 25 };
     static unsigned char zeros[SIZE];
     struct digest digests[FLIPS + 1];
+
+    (void)state;
     digests[FLIPS] = digest_bytes(zeros, SIZE);
     for (int i = 0; i < FLIPS; i++) {
         int byte = i / 8 * (SIZE - 1) / 24;
@@ -101,10 +114,11 @@ static void test_flips_from_scratch(void **state)
 
 static void test_exchanges(void **state)
 {
-    (void)state;
     enum { SIZE = 4 * DIGEST_BLOCK_BYTES };
     unsigned char *data = random_bytes(SIZE), *moved = malloc(SIZE);
     struct digest digests[4] = { digest_bytes(data, SIZE) };
+
+    (void)state;
     assert_non_null(moved);
     memcpy(moved, data, SIZE); /* two blocks */
     memcpy(moved, data + DIGEST_BLOCK_BYTES, DIGEST_BLOCK_BYTES);
@@ -125,7 +139,6 @@ static void test_exchanges(void **state)
 
 static void test_description(void **state)
 {
-    (void)state;
     static const unsigned char data[64];
     static const struct {
         int rank;
@@ -136,56 +149,68 @@ static void test_description(void **state)
                    { 1, { 47 } },      { 4, { 2, 3, 4, 2 } } };
     struct digest digests[(DTYPE_COUNT + 1) * COUNT_OF(shapes) * 2];
     int count = 0;
-    for (int dtype = DIGEST_DTYPE_BYTES; dtype < DTYPE_COUNT; dtype++)
-        for (int i = 0; i < COUNT_OF(shapes); i++)
-            for (uint64_t bytes = 48; bytes < 50; bytes++)
+
+    (void)state;
+    for (int dtype = DIGEST_DTYPE_BYTES; dtype < DTYPE_COUNT; dtype++) {
+        for (int i = 0; i < COUNT_OF(shapes); i++) {
+            for (uint64_t bytes = 48; bytes < 50; bytes++) {
                 digests[count++] = digest_finish(digest_blocks(data, bytes, 0, 1), bytes,
                                                  dtype, shapes[i].rank, shapes[i].shape);
+            }
+        }
+    }
     assert_int_equal(count, COUNT_OF(digests));
     assert_all_distinct(digests, count);
 }
 
 static void test_many_at_once(void **state)
 {
-    (void)state;
     enum { MANY = 150 };
     static int64_t sizes[MANY];
     struct digest_source sources[MANY];
     struct digest digests[MANY];
-    unsigned char *data = random_bytes(3 * MEBIBYTE);
+    unsigned char *data;
+
+    (void)state;
+    data = random_bytes(3 * MEBIBYTE);
     for (int i = 0; i < MANY; i++) {
         sizes[i] = i % 7 == 0 ? 0 : (int64_t)i * i * 130 + i;
         sources[i] = (struct digest_source){ data, DTYPE_UINT8, 1, 1, &sizes[i] };
     }
     for (int threads = 1; threads <= 3; threads++) {
         digest_tensors(sources, MANY, threads, digests);
-        for (int i = 0; i < MANY; i++)
+        for (int i = 0; i < MANY; i++) {
             assert_true(digest_equal(
                 digests[i], digest_tensor(data, DTYPE_UINT8, 1, 1, &sizes[i], 1)));
+        }
     }
     free(data);
 }
 
 static void test_threads_and_chunks(void **state)
 {
-    (void)state;
     static const int64_t sizes[] = {
         1, 8191, 8192, 8193, MEBIBYTE, 5 * MEBIBYTE, 2 * MEBIBYTE + 1, 3 * MEBIBYTE - 1
     };
-    unsigned char *data = random_bytes(5 * MEBIBYTE);
+    unsigned char *data;
+
+    (void)state;
+    data = random_bytes(5 * MEBIBYTE);
     for (int i = 0; i < COUNT_OF(sizes); i++) {
         uint64_t bytes = (uint64_t)sizes[i];
         struct digest_partial whole = digest_blocks_portable(data, bytes, 0, ALL);
         struct digest expected = finish(whole, bytes, DTYPE_UINT8);
-        for (int threads = 1; threads <= 8; threads++)
+        for (int threads = 1; threads <= 8; threads++) {
             assert_true(digest_equal(
                 digest_tensor(data, DTYPE_UINT8, 1, 1, &sizes[i], threads), expected));
+        }
         for (uint64_t step = 1; step < 700; step = 2 * step + 1) {
             struct digest_partial total = { 0, 0 };
             uint64_t blocks = bytes / DIGEST_BLOCK_BYTES + 1;
-            for (uint64_t from = blocks / step * step + step; from > 0; from -= step)
+            for (uint64_t from = blocks / step * step + step; from > 0; from -= step) {
                 total = digest_partial_add(total,
                                            digest_blocks(data, bytes, from - step, step));
+            }
             assert_partial_equal(total, whole);
         }
     }
@@ -194,9 +219,11 @@ static void test_threads_and_chunks(void **state)
 
 static void test_ranges_beyond_the_end(void **state)
 {
-    (void)state;
-    unsigned char *data = random_bytes(MEBIBYTE);
+    unsigned char *data;
     struct digest_partial none = { 0, 0 };
+
+    (void)state;
+    data = random_bytes(MEBIBYTE);
     assert_partial_equal(digest_blocks(data, MEBIBYTE, 128, 1), none);
     assert_partial_equal(digest_blocks(data, MEBIBYTE, UINT64_MAX, UINT64_MAX), none);
     assert_partial_equal(digest_blocks(data, MEBIBYTE, 0, 0), none);
@@ -208,17 +235,22 @@ static void test_ranges_beyond_the_end(void **state)
 /* Exact-size heap blocks, so that a sanitizer sees any read behind the end. */
 static void test_every_tail(void **state)
 {
-    (void)state;
     enum { LONGEST = 2 * DIGEST_BLOCK_BYTES };
-    unsigned char *source = random_bytes(LONGEST);
-    struct digest previous = digest_bytes(source, 0);
+    unsigned char *source;
+    struct digest previous;
+
+    (void)state;
+    source = random_bytes(LONGEST);
+    previous = digest_bytes(source, 0);
     for (uint64_t bytes = 1; bytes <= LONGEST; bytes++) {
         unsigned char *exact = malloc(bytes);
+        struct digest_partial partial;
+        struct digest digest;
         assert_non_null(exact);
         memcpy(exact, source, bytes);
-        struct digest_partial partial = digest_blocks(exact, bytes, 0, ALL);
+        partial = digest_blocks(exact, bytes, 0, ALL);
         assert_partial_equal(partial, digest_blocks_portable(source, bytes, 0, ALL));
-        struct digest digest = digest_bytes(exact, bytes);
+        digest = digest_bytes(exact, bytes);
         assert_false(digest_equal(digest, previous));
         previous = digest;
         free(exact);
@@ -229,22 +261,26 @@ static void test_every_tail(void **state)
 /* A zero at the end is not the padding. */
 static void test_zeros_count(void **state)
 {
-    (void)state;
     static const unsigned char zeros[600];
     struct digest digests[600];
-    for (uint64_t bytes = 0; bytes < 600; bytes++)
+
+    (void)state;
+    for (uint64_t bytes = 0; bytes < 600; bytes++) {
         digests[bytes] = digest_bytes(zeros, bytes);
+    }
     assert_all_distinct(digests, 600);
     assert_true(digest_equal(digest_bytes(NULL, 0), digests[0]));
 }
 
 static void test_alignment(void **state)
 {
-    (void)state;
     enum { SIZE = 3 * DIGEST_BLOCK_BYTES + 77 };
+    struct digest expected;
     unsigned char *data = random_bytes(SIZE), *shifted = malloc(SIZE + 64);
+
+    (void)state;
     assert_non_null(shifted);
-    struct digest expected = digest_bytes(data, SIZE);
+    expected = digest_bytes(data, SIZE);
     for (int offset = 0; offset < 64; offset++) {
         memcpy(shifted + offset, data, SIZE);
         assert_true(digest_equal(digest_bytes(shifted + offset, SIZE), expected));
@@ -257,7 +293,6 @@ static void test_alignment(void **state)
 
 static void test_combine(void **state)
 {
-    (void)state;
     struct digest a = digest_bytes("a", 1), b = digest_bytes("b", 1);
     const struct digest ab[] = { a, b, a }, ba[] = { b, a }, aa[] = { a, a };
     struct digest digests[] = { a,
@@ -270,13 +305,14 @@ static void test_combine(void **state)
                                 digest_combine(aa, 2),
                                 digest_combine(ab, 3),
                                 { 0, 0 } };
+
+    (void)state;
     assert_all_distinct(digests, COUNT_OF(digests));
     assert_true(digest_equal(digest_combine(ab, 2), digest_combine(ab, 2)));
 }
 
 static void test_hex(void **state)
 {
-    (void)state;
     static const char *const refused[] = {
         "",
         "0123456789abcdef0011223344556677 ",
@@ -287,12 +323,17 @@ static void test_hex(void **state)
         "0x23456789abcdef0011223344556677",
         "-123456789abcdef0011223344556677",
     };
-    struct digest digest = { 0x0123456789abcdefu, 0x0011223344556677u }, read = { 1, 2 };
+    struct digest digest, read;
     char hex[DIGEST_HEX_SIZE];
+
+    (void)state;
+    digest = (struct digest){ 0x0123456789abcdefu, 0x0011223344556677u };
+    read = (struct digest){ 1, 2 };
     digest_hex(digest, hex);
     assert_string_equal(hex, "0123456789abcdef0011223344556677");
-    for (int i = 0; i < COUNT_OF(refused); i++)
+    for (int i = 0; i < COUNT_OF(refused); i++) {
         assert_false(digest_parse(refused[i], &read));
+    }
     assert_true(read.hi == 1 && read.lo == 2);
     assert_true(digest_parse(hex, &read));
     assert_true(digest_equal(read, digest));

@@ -31,9 +31,10 @@ static uint64_t sum_bits(int dtype, const void *data, int64_t n)
 
 static void assert_bits(double value, uint64_t bits)
 {
-    if (f64_bits(value) != bits)
+    if (f64_bits(value) != bits) {
         fail_msg("%a (%016llx) instead of %016llx", value,
                  (unsigned long long)f64_bits(value), (unsigned long long)bits);
+    }
 }
 
 static const uint64_t NAN_BITS = 0x7ff8000000000000u, MINUS_ZERO = 0x8000000000000000u;
@@ -57,9 +58,12 @@ static void test_zeros(void **state)
 
 static void test_merged_zeros(void **state)
 {
-    (void)state;
     struct exact_sum sum, minus, plus;
-    const float minus_zero = -0.0f, zero = 0.0f;
+    float minus_zero, zero;
+
+    (void)state;
+    minus_zero = -0.0f;
+    zero = 0.0f;
     exact_sum_init(&sum);
     exact_sum_init(&minus);
     exact_sum_init(&plus);
@@ -96,9 +100,12 @@ static void test_nan_and_infinity(void **state)
 
 static void test_specials_merge(void **state)
 {
-    (void)state;
     struct exact_sum a, b;
-    const double infinity = INFINITY, minus_infinity = -INFINITY;
+    double infinity, minus_infinity;
+
+    (void)state;
+    infinity = INFINITY;
+    minus_infinity = -INFINITY;
     exact_sum_init(&a);
     exact_sum_init(&b);
     exact_sum_add(&a, DTYPE_FLOAT64, &infinity, 1);
@@ -110,8 +117,11 @@ static void test_specials_merge(void **state)
 
 static void test_rounding(void **state)
 {
+    double max, ulp;
+
     (void)state;
-    const double max = 0x1.fffffffffffffp1023, ulp = 0x1p971;
+    max = 0x1.fffffffffffffp1023;
+    ulp = 0x1p971;
     assert_bits(SUM(DTYPE_FLOAT64, double, 1.0, 0x1p-53), f64_bits(1.0));
     assert_bits(SUM(DTYPE_FLOAT64, double, 1.0, 0x1p-53, 0x1p-1074),
                 f64_bits(1.0 + 0x1p-52));
@@ -149,11 +159,15 @@ static void test_integers(void **state)
  * the bins are emptied.  Products here are exact. */
 static void test_full_bins(void **state)
 {
-    (void)state;
     enum { LONGEST = 1 << 21 };
-    float *narrow = malloc(LONGEST * sizeof *narrow);
-    double *wide = malloc(LONGEST * sizeof *wide);
-    int32_t *integers = malloc(LONGEST * sizeof *integers);
+    float *narrow;
+    double *wide;
+    int32_t *integers;
+
+    (void)state;
+    narrow = malloc(LONGEST * sizeof *narrow);
+    wide = malloc(LONGEST * sizeof *wide);
+    integers = malloc(LONGEST * sizeof *integers);
     assert_true(narrow && wide && integers);
     for (int sign = -1; sign <= 1; sign += 2) {
         for (int i = 0; i < LONGEST; i++) {
@@ -161,7 +175,7 @@ static void test_full_bins(void **state)
             wide[i] = sign * 0x1.ffffffffp1001;
             integers[i] = INT32_MIN;
         }
-        for (int chunk = 1 << 15; chunk <= LONGEST; chunk *= 2)
+        for (int chunk = 1 << 15; chunk <= LONGEST; chunk *= 2) {
             for (int n = chunk; n > chunk - 8; n--) {
                 assert_bits(f64_from_bits(sum_bits(DTYPE_FLOAT32, narrow, n)),
                             f64_bits(sign * 0x1.fffffep127 * n));
@@ -170,6 +184,7 @@ static void test_full_bins(void **state)
                 assert_bits(f64_from_bits(sum_bits(DTYPE_INT32, integers, n)),
                             f64_bits(-0x1p31 * n));
             }
+        }
     }
     free(narrow);
     free(wide);
@@ -181,6 +196,7 @@ static void check_order(int dtype, size_t bytes_each, const unsigned char *value
                         int64_t n)
 {
     uint64_t expected = sum_bits(dtype, values, n);
+    unsigned char *shifted;
     for (int64_t step = 1; step < n; step = 3 * step + 1) {
         struct exact_sum sum;
         exact_sum_init(&sum);
@@ -193,7 +209,7 @@ static void check_order(int dtype, size_t bytes_each, const unsigned char *value
         }
         assert_bits(exact_sum_round(&sum), expected);
     }
-    unsigned char *shifted = malloc((size_t)n * bytes_each + 1);
+    shifted = malloc((size_t)n * bytes_each + 1);
     assert_non_null(shifted);
     memcpy(shifted + 1, values, (size_t)n * bytes_each);
     assert_bits(f64_from_bits(sum_bits(dtype, shifted + 1, n)), expected);
@@ -202,12 +218,13 @@ static void check_order(int dtype, size_t bytes_each, const unsigned char *value
 
 static void test_any_order(void **state)
 {
-    (void)state;
     enum { N = 5000 };
     static float narrow[N];
     static double wide[N];
     static uint16_t half[N];
     static int64_t integers[N];
+
+    (void)state;
     for (uint64_t i = 0; i < N; i++) {
         narrow[i] = philox_wide_f32(1, 2, i);
         wide[i] = philox_wide_f64(1, 2, i) * (i % 3 ? 0x1p-1060 : 0x1p900);

@@ -48,8 +48,9 @@ static double magnitude_of(const struct format *f, unsigned bits)
     int exponent = (int)(bits >> f->fraction_bits);
     int fraction = (int)(bits & ((1u << f->fraction_bits) - 1));
     int bias = (1 << (f->exponent_bits - 1)) - 1;
-    if (exponent == 0)
+    if (exponent == 0) {
         return ldexp(fraction, 1 - bias - f->fraction_bits);
+    }
     return ldexp(fraction + (1 << f->fraction_bits), exponent - bias - f->fraction_bits);
 }
 
@@ -57,7 +58,7 @@ static void check_format(const struct format *f)
 {
     unsigned infinity = 0x7fff >> f->fraction_bits << f->fraction_bits;
     unsigned quiet = 1u << (f->fraction_bits - 1);
-    for (unsigned bits = 0; bits < 0x8000; bits++)
+    for (unsigned bits = 0; bits < 0x8000; bits++) {
         for (unsigned sign = 0; sign <= 0x8000; sign += 0x8000) {
             float wide = f->widen((uint16_t)(sign | bits));
             assert_int_equal(f32_bits(wide) >> 31, sign >> 15);
@@ -67,11 +68,13 @@ static void check_format(const struct format *f)
                 continue;
             }
             assert_int_equal(f->narrow(wide), sign | bits);
-            if (bits == infinity)
+            if (bits == infinity) {
                 assert_true(isinf(wide));
-            else
+            } else {
                 assert_true((double)fabsf(wide) == magnitude_of(f, bits));
+            }
         }
+    }
 }
 
 /* Between BITS and its upper neighbour lies a tie; it goes to the even one. */
@@ -81,8 +84,10 @@ static void check_rounding(const struct format *f)
     for (unsigned bits = 0; bits < infinity; bits++) {
         double middle = (magnitude_of(f, bits) + magnitude_of(f, bits + 1)) / 2;
         float tie = (float)middle;
+        float below, above;
         assert_true((double)tie == middle);
-        float below = nextafterf(tie, 0.0f), above = nextafterf(tie, INFINITY);
+        below = nextafterf(tie, 0.0f);
+        above = nextafterf(tie, INFINITY);
         assert_int_equal(f->narrow(tie), bits + bits % 2);
         assert_int_equal(f->narrow(-tie), 0x8000 | (bits + bits % 2));
         assert_int_equal(f->narrow(below), bits);

@@ -46,29 +46,39 @@ static void test_words_of_elements(void **state)
 
 static void test_streams(void **state)
 {
-    (void)state;
+    int count;
     uint64_t streams[] = {
         philox_stream(1, "conv_wgrad", "x"), philox_stream(1, "conv_wgrad", "dy"),
         philox_stream(2, "conv_wgrad", "x"), philox_stream(1, "conv_wgra", "dx"),
         philox_stream(1, "x", "conv_wgrad"), philox_stream(1, "", "conv_wgradx"),
         philox_stream(1, "conv_wgradx", ""), philox_stream(0, "", ""),
     };
-    int count = (int)(sizeof streams / sizeof streams[0]);
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < i; j++)
+
+    (void)state;
+    count = (int)(sizeof streams / sizeof streams[0]);
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < i; j++) {
             assert_true(streams[i] != streams[j]);
+        }
+    }
     assert_true(streams[0] == philox_stream(1, "conv_wgrad", "x"));
 }
 
 static void test_uniform(void **state)
 {
+    double sum32, sum64, low, high;
+
     (void)state;
-    double sum32 = 0, sum64 = 0, low = 1, high = -1;
+    sum32 = 0;
+    sum64 = 0;
+    low = 1;
+    high = -1;
     for (uint64_t i = 0; i < SAMPLES; i++) {
         float x = philox_uniform_f32(3, 4, i);
         double y = philox_uniform_f64(3, 4, i);
+        double units;
         assert_true(x >= -1.0f && x < 1.0f && y >= -1.0 && y < 1.0);
-        double units = (double)x * 0x1p23;
+        units = (double)x * 0x1p23;
         assert_true(units == (double)(int32_t)units);
         sum32 += (double)x;
         sum64 += y;
@@ -84,9 +94,12 @@ static void test_uniform(void **state)
 /* Exponents uniform in -12 .. 12, both signs, and every mantissa bit seen both ways. */
 static void test_wide(void **state)
 {
-    (void)state;
+    uint64_t ones, zeros;
     int counts32[25] = { 0 }, counts64[25] = { 0 }, negative = 0;
-    uint64_t ones = 0, zeros = 0;
+
+    (void)state;
+    ones = 0;
+    zeros = 0;
     for (uint64_t i = 0; i < SAMPLES; i++) {
         uint32_t x = f32_bits(philox_wide_f32(3, 4, i));
         uint64_t y = f64_bits(philox_wide_f64(3, 4, i));
@@ -109,7 +122,6 @@ static void test_wide(void **state)
 
 static void test_index(void **state)
 {
-    (void)state;
     static const uint64_t limits[] = { 1,
                                        2,
                                        3,
@@ -121,14 +133,17 @@ static void test_index(void **state)
                                        1ull << 63,
                                        UINT64_MAX,
                                        0x123456789abcdefu };
+
+    (void)state;
     __extension__ typedef unsigned __int128 uint128;
-    for (size_t k = 0; k < sizeof limits / sizeof limits[0]; k++)
+    for (size_t k = 0; k < sizeof limits / sizeof limits[0]; k++) {
         for (uint64_t i = 0; i < 1000; i++) {
             uint64_t index = philox_index(9, 8, i, limits[k]);
             uint128 product = (uint128)philox_u64(9, 8, i) * limits[k];
             assert_true(index < limits[k]);
             assert_true(index == (uint64_t)(product >> 64));
         }
+    }
 }
 
 int main(void)

@@ -11,7 +11,6 @@
 
 static void test_relevant_variables(void **state)
 {
-    (void)state;
     static const char *const in[] = { "OMP_SCHEDULE",
                                       "GLIBC_TUNABLES",
                                       "MKL_CBWR",
@@ -26,6 +25,8 @@ static void test_relevant_variables(void **state)
                                        "GLIBC_TUNABLES_X",
                                        "OMP",
                                        "" };
+
+    (void)state;
     for (int i = 0; i < COUNT_OF(in); i++) {
         assert_true(environment_is_relevant(in[i], strlen(in[i])));
     }

@@ -322,10 +322,15 @@ static void test_sums(void **state)
         trace_init(&x.a);
         trace_init(&x.b);
         for (int i = 0; i < 50; i++) {
+            struct digest in, out;
+            struct digest other;
+            const char *place;
+
             random = random * 6364136223846793005u + 1442695040888963407u;
-            struct digest in = { 0, random >> 60 & 1 }, out = { 1, random >> 61 & 1 };
-            struct digest other = { 1, random >> 59 & 1 };
-            const char *place = random >> 58 & 1 ? "data/p" : "q";
+            in = (struct digest){ 0, random >> 60 & 1 };
+            out = (struct digest){ 1, random >> 61 & 1 };
+            other = (struct digest){ 1, random >> 59 & 1 };
+            place = random >> 58 & 1 ? "data/p" : "q";
 
             trace_add(&x.a, 0, i / 10, place, in, out);
             trace_add(&x.b, 0, i / 10, random >> 50 & 127 ? place : "r", in,

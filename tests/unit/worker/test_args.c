@@ -59,8 +59,9 @@ static bool parse(const char *line, struct args *ret_args, char *ret_message)
     static char text[1024];
     char *words[WORDS_MAX] = { (char *)"reprod-worker" };
     int count = 1;
-    snprintf(text, sizeof(text), "%s", line);
-    char *rest = text;
+    char *rest;
+    snprintf(text, sizeof text, "%s", line);
+    rest = text;
     for (char *word = strtok_r(text, " ", &rest); word;
          word = strtok_r(NULL, " ", &rest)) {
         words[count++] = word;
@@ -91,8 +92,9 @@ static void refuse(const char *line, const char *wanted)
 
 static void test_whole_request(void **state)
 {
-    (void)state;
     struct args a;
+
+    (void)state;
     accept(
         "--run --workload conv_wgrad --variant ordered --size large --dtype bfloat16 "
         "--seed 18446744073709551615 --iterations 1000 --threads 256 --device cpu:h",
@@ -110,8 +112,9 @@ static void test_whole_request(void **state)
 
 static void test_probes(void **state)
 {
-    (void)state;
     struct args a;
+
+    (void)state;
     accept("--run --workload conv_wgrad", &a);
     assert_false(probes_wanted(&a.probes));
     accept("--run --workload conv_wgrad --probes 0", &a);
@@ -145,8 +148,9 @@ static void test_probes(void **state)
 
 static void test_defaults(void **state)
 {
-    (void)state;
     struct args a;
+
+    (void)state;
     accept("--workload conv_wgrad --check", &a);
     assert_int_equal(a.command, ARGS_CHECK);
     assert_ptr_equal(a.variant, &variants[0]);
@@ -160,8 +164,9 @@ static void test_defaults(void **state)
 
 static void test_commands(void **state)
 {
-    (void)state;
     struct args a;
+
+    (void)state;
     accept("--catalogue", &a);
     assert_int_equal(a.command, ARGS_CATALOGUE);
     accept("--probe", &a);
@@ -179,8 +184,9 @@ static void test_commands(void **state)
 
 static void test_circumstances(void **state)
 {
-    (void)state;
     struct args a, b;
+
+    (void)state;
     accept("--run --workload conv_wgrad", &a);
     assert_int_equal(a.circumstances.contention, 0);
     assert_false(a.circumstances.is_poisoned || a.circumstances.is_jittered);
@@ -213,8 +219,9 @@ static void test_circumstances(void **state)
 
 static void test_load(void **state)
 {
-    (void)state;
     struct args a;
+
+    (void)state;
     accept("--load", &a);
     assert_int_equal(a.command, ARGS_LOAD);
     assert_int_equal(a.threads, 2);
@@ -229,8 +236,9 @@ static void test_load(void **state)
 
 static void test_resume(void **state)
 {
-    (void)state;
     struct args a;
+
+    (void)state;
     accept("--resume --workload resumable --variant ordered --threads 3", &a);
     assert_int_equal(a.command, ARGS_RESUME);
     assert_ptr_equal(a.workload, &resumable);
@@ -270,13 +278,15 @@ static void test_names(void **state)
 
 static void test_numbers(void **state)
 {
-    (void)state;
     static const char *const bad[] = { "0",   "1001", "-1",
                                        "1.5", "0x10", "ten",
                                        "1e2", "+3",   "99999999999999999999" };
     char line[256];
+    struct args a;
+
+    (void)state;
     for (int i = 0; i < COUNT_OF(bad); i++) {
-        snprintf(line, sizeof(line), "--run --workload conv_wgrad --iterations %s",
+        snprintf(line, sizeof line, "--run --workload conv_wgrad --iterations %s",
                  bad[i]);
         refuse(line, "not a number in 1 .. 1000");
     }
@@ -286,21 +296,21 @@ static void test_numbers(void **state)
            "not a number in 0 .. 2^64-1");
     refuse("--run --workload conv_wgrad --seed -1", "not a number in 0 .. 2^64-1");
     refuse("--run --workload conv_wgrad --seed 1x", "not a number in 0 .. 2^64-1");
-    struct args a;
     accept("--run --workload conv_wgrad --seed 0", &a);
     assert_true(a.seed == 0);
 }
 
 static void test_long_words_do_not_overflow(void **state)
 {
-    (void)state;
     char word[4096];
-    memset(word, 'x', sizeof(word) - 1);
-    word[sizeof(word) - 1] = '\0';
     char *lines[][4] = {
         { (char *)"w", word, NULL, NULL },
         { (char *)"w", (char *)"--run", (char *)"--workload", word },
     };
+
+    (void)state;
+    memset(word, 'x', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
     for (int i = 0; i < COUNT_OF(lines); i++) {
         struct args args;
         char message[ARGS_MESSAGE_SIZE] = "";

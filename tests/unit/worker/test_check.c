@@ -48,11 +48,13 @@ static void test_nan_never_passes(void **state)
 
 static void test_names_the_worst_element(void **state)
 {
-    (void)state;
     const float got[] = { 1, 2.5f, 3, 5 };
     const double expected[] = { 1, 2, 3, 4 };
     const double bound[] = { 0, 1, 0, 4 };
-    struct deviation worst = check_compare(DTYPE_FLOAT32, got, 4, expected, bound);
+    struct deviation worst;
+
+    (void)state;
+    worst = check_compare(DTYPE_FLOAT32, got, 4, expected, bound);
     assert_int_equal(worst.index, 1);
     assert_true(worst.ratio == 0.5 && worst.got == 2.5 && worst.expected == 2);
     assert_int_equal(worst.failed, 0);
@@ -60,28 +62,29 @@ static void test_names_the_worst_element(void **state)
 
 static void test_a_single_nan_among_many_fails(void **state)
 {
-    (void)state;
     enum { COUNT = 1000 };
     float got[COUNT];
     double expected[COUNT], bound[COUNT];
+    struct deviation worst;
+
+    (void)state;
     for (int i = 0; i < COUNT; i++) {
         got[i] = 1;
         expected[i] = 1;
         bound[i] = 1;
     }
     got[777] = NAN;
-    struct deviation worst = check_compare(DTYPE_FLOAT32, got, COUNT, expected, bound);
+    worst = check_compare(DTYPE_FLOAT32, got, COUNT, expected, bound);
     assert_int_equal(worst.failed, 1);
     assert_int_equal(worst.index, 777);
 }
 
 static void test_dtypes(void **state)
 {
-    (void)state;
-    const double expected = 3, bound = 0;
+    double expected, bound;
     const float f32 = 3;
     const double f64 = 3;
-    const uint16_t f16 = f16_from_f32(3), bf16 = bf16_from_f32(3);
+    uint16_t f16, bf16;
     const int32_t i32 = 3;
     const int64_t i64 = 3;
     const uint8_t u8 = 3;
@@ -90,6 +93,12 @@ static void test_dtypes(void **state)
         [DTYPE_INT32] = &i32,   [DTYPE_BFLOAT16] = &bf16, [DTYPE_INT64] = &i64,
         [DTYPE_UINT8] = &u8,
     };
+
+    (void)state;
+    expected = 3;
+    bound = 0;
+    f16 = f16_from_f32(3);
+    bf16 = bf16_from_f32(3);
     for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
         assert_int_equal(check_compare(dtype, values[dtype], 1, &expected, &bound).failed,
                          0);

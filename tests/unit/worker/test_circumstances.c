@@ -38,12 +38,15 @@ static void assert_pattern(const volatile unsigned char *bytes, size_t first, si
 
 static void test_scratch_is_poisoned(void **state)
 {
-    (void)state;
     struct run run;
+    unsigned char *plain;
+    unsigned char *memory;
+
+    (void)state;
     init(&run, &none);
-    unsigned char *plain = run_alloc(&run, BYTES);
+    plain = run_alloc(&run, BYTES);
     init(&run, &poison);
-    unsigned char *memory = run_alloc(&run, BYTES);
+    memory = run_alloc(&run, BYTES);
     assert_int_equal(plain[BYTES - 1], 0xa5);
     assert_pattern(memory, 0, BYTES);
     free(memory);
@@ -57,19 +60,23 @@ static void *volatile kept; /* so that no allocation is optimised away */
 
 static void test_heap_is_poisoned(void **state)
 {
+    unsigned char *memory;
+    unsigned char *zeros;
+    const volatile unsigned char *freed;
+
     (void)state;
     circumstances_set(&poison);
-    unsigned char *memory = kept = malloc(BYTES);
+    memory = kept = malloc(BYTES);
     assert_pattern(memory, 0, BYTES);
     memset(memory, 7, BYTES);
     memory = kept = realloc(memory, 2 * BYTES);
     assert_int_equal(memory[0], 7);
     assert_int_equal(memory[BYTES - 1], 7);
     assert_pattern(memory, BYTES + 64, 2 * BYTES);
-    unsigned char *zeros = kept = calloc(BYTES, 1);
+    zeros = kept = calloc(BYTES, 1);
     assert_int_equal(zeros[0] | zeros[BYTES - 1], 0);
     free(zeros);
-    const volatile unsigned char *freed = memory;
+    freed = memory;
     kept = malloc(16); /* what is freed is not the end of the heap */
     free(memory);
     assert_pattern(freed, 64, 2 * BYTES);
@@ -79,6 +86,9 @@ static void test_heap_is_poisoned(void **state)
 
 static void test_heap_keeps_its_promises(void **state)
 {
+    volatile size_t most = SIZE_MAX - 100;
+    void *volatile block;
+
     (void)state;
     circumstances_set(&(struct circumstances){ .is_jittered = true, .jitter = 3 });
     for (int i = 0; i < ALLOCATIONS; i++) {
@@ -87,9 +97,7 @@ static void test_heap_keeps_its_promises(void **state)
         assert_int_equal((uintptr_t)memory % 256, 0);
         free(memory);
     }
-    volatile size_t most = SIZE_MAX - 100;
-    void *volatile block =
-        malloc(most); /* an allocation that is not used may be left out */
+    block = malloc(most); /* an allocation that is not used may be left out */
     assert_null(block);
     assert_int_not_equal(posix_memalign(&(void *){ NULL }, 3, 8), 0);
     circumstances_set(&none);
@@ -110,23 +118,24 @@ static void distances(uint64_t seed, size_t ret_distances[ALLOCATIONS])
 
 static void test_jitter_is_drawn_from_its_seed(void **state)
 {
-    (void)state;
     size_t one[ALLOCATIONS], again[ALLOCATIONS], other[ALLOCATIONS];
+
+    (void)state;
     distances(1, one);
     distances(1, again);
     distances(2, other);
-    assert_memory_equal(one, again, sizeof(one));
-    assert_memory_not_equal(one, other, sizeof(one));
+    assert_memory_equal(one, again, sizeof one);
+    assert_memory_not_equal(one, other, sizeof one);
     assert_true(one[0] != one[1] || one[1] != one[2]);
     assert_int_equal(circumstances_jitter(0, 64, 64 << 10), 0);
 }
 
 static void test_tensors_move_and_stay_aligned(void **state)
 {
-    static char *blocks[ALLOCATIONS]; /* the leak checker sees them here */
-    (void)state;
+    static char *blocks[ALLOCATIONS];
     struct run run;
-    size_t pages = 0;
+    size_t pages = 0; /* the leak checker sees them here */
+    (void)state;
     init(&run, &(struct circumstances){ .is_jittered = true, .jitter = 1 });
     for (int i = 0; i < ALLOCATIONS; i++) {
         blocks[i] = run_alloc(&run, BYTES);

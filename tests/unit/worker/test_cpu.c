@@ -13,7 +13,6 @@
 
 static void test_cpu_model_class(void **state)
 {
-    (void)state;
     static const char *const names[][2] = {
         { " Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz\n",
           "Intel Xeon Platinum 8370C" },
@@ -22,6 +21,8 @@ static void test_cpu_model_class(void **state)
         { " Intel(R) Core(TM) i7-8650U CPU @ 1.90GHz", "Intel Core i7-8650U" },
         { "", "" },
     };
+
+    (void)state;
     for (int i = 0; i < COUNT_OF(names); i++) {
         char model[CPU_TEXT_SIZE];
         cpu_model_class(names[i][0], model);
@@ -31,8 +32,9 @@ static void test_cpu_model_class(void **state)
 
 static void test_this_machine(void **state)
 {
-    (void)state;
     char model[CPU_TEXT_SIZE];
+
+    (void)state;
     cpu_model(model);
     assert_true(strlen(model) > 0);
     assert_true(strlen(cpu_vector_isa()) > 0);

@@ -41,8 +41,10 @@ static int close_pipe(void **state)
 
 static const char *finish(void)
 {
+    ssize_t length;
+
     assert_int_equal(emit_end(&emit), 0);
-    ssize_t length = read(pipe_ends[0], read_back, sizeof(read_back) - 1);
+    length = read(pipe_ends[0], read_back, sizeof read_back - 1);
     assert_true(length > 0);
     read_back[length] = '\0';
     return read_back;
@@ -81,17 +83,20 @@ static void test_every_kind(void **state)
 
 static void test_every_byte_is_escaped_or_legal(void **state)
 {
-    (void)state;
     char text[128];
+    const char *line;
+    json_t *object;
+
+    (void)state;
     for (int i = 1; i < 128; i++) {
         text[i - 1] = (char)i;
     }
     text[127] = '\0';
     emit_begin(&emit);
     emit_string(&emit, text, text);
-    const char *line = finish();
+    line = finish();
     assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
-    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(object);
     assert_string_equal(json_string_value(json_object_get(object, text)), text);
     json_decref(object);
@@ -99,9 +104,11 @@ static void test_every_byte_is_escaped_or_legal(void **state)
 
 static void expect_text(const char *bytes, const char *wanted)
 {
+    json_t *object;
+
     emit_begin(&emit);
     emit_string(&emit, "s", bytes);
-    json_t *object = json_loads(finish(), JSON_REJECT_DUPLICATES, NULL);
+    object = json_loads(finish(), JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(object);
     assert_string_equal(json_string_value(json_object_get(object, "s")), wanted);
     json_decref(object);
@@ -129,12 +136,15 @@ static void test_utf8(void **state)
 
 static void test_doubles_read_back(void **state)
 {
-    (void)state;
     static const double values[] = { 0.1, 1e300, 5e-324, -2.5, 1.0 / 3 };
-    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        json_t *object;
+
         emit_begin(&emit);
         emit_double(&emit, "d", values[i]);
-        json_t *object = json_loads(finish(), 0, NULL);
+        object = json_loads(finish(), 0, NULL);
         assert_true(json_number_value(json_object_get(object, "d")) == values[i]);
         json_decref(object);
     }
@@ -160,7 +170,7 @@ static void test_length_limit(void **state)
 {
     (void)state;
     assert_int_equal(end_line_of(EMIT_LINE_MAX), 0);
-    assert_int_equal(read(pipe_ends[0], read_back, sizeof(read_back)), EMIT_LINE_MAX);
+    assert_int_equal(read(pipe_ends[0], read_back, sizeof read_back), EMIT_LINE_MAX);
     assert_int_equal(end_line_of(EMIT_LINE_MAX + 1), EMSGSIZE);
     emit_begin(&emit);
     emit_int(&emit, "after", 1);
@@ -199,9 +209,10 @@ static void *drain(void *state)
  */
 static void test_short_writes(void **state)
 {
-    (void)state;
     pthread_t reader;
     size_t total = 0;
+
+    (void)state;
     assert_true(fcntl(pipe_ends[1], F_SETPIPE_SZ, 4096) >= 4096);
     assert_int_equal(fcntl(pipe_ends[1], F_SETFL, O_NONBLOCK), 0);
     assert_int_equal(pthread_create(&reader, NULL, drain, &total), 0);

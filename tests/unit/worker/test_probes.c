@@ -77,7 +77,7 @@ static json_t *written(void)
     json_t *lines = json_array();
     probes_flush(&probes);
     rewind(events);
-    while (fgets(line, sizeof(line), events)) {
+    while (fgets(line, sizeof line, events)) {
         json_t *event = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         assert_non_null(event);
         json_array_append_new(lines, event);
@@ -145,14 +145,17 @@ static void test_nothing_is_wanted(void **state)
 
 static void test_records_of_a_step_are_a_line(void **state)
 {
-    (void)state;
+    json_t *lines;
     const struct probe_value both[] = { value_x, value_y };
+    struct digest parts[] = { digest_of(x), digest_of(y) };
+
+    (void)state;
     ask((struct probes_request){ .every = 1 });
     run.iteration = 3;
     step_record(0);
     run_probe(&run, 0, "both", both, 2, NULL, 0);
     step_record(1);
-    json_t *lines = written();
+    lines = written();
     assert_int_equal(json_array_size(lines), 2);
     assert_int_equal(number(lines, 0, "i"), 3);
     assert_int_equal(number(lines, 0, "step"), 0);
@@ -164,7 +167,6 @@ static void test_records_of_a_step_are_a_line(void **state)
     assert_string_equal(field(lines, 0, 1, 0), "conv/forward");
     assert_digest(field(lines, 0, 1, 1), digest_of(x));
     assert_digest(field(lines, 0, 1, 2), digest_of(y));
-    struct digest parts[] = { digest_of(x), digest_of(y) };
     assert_digest(field(lines, 0, 2, 1), digest_combine(parts, 2));
     assert_string_equal(field(lines, 0, 2, 2), "00000000000000000000000000000000");
     json_decref(lines);
@@ -172,6 +174,8 @@ static void test_records_of_a_step_are_a_line(void **state)
 
 static void test_a_buffer_is_hashed_once_in_a_stretch(void **state)
 {
+    json_t *lines;
+
     (void)state;
     ask((struct probes_request){ .every = 1 });
     step_record(0);
@@ -179,7 +183,7 @@ static void test_a_buffer_is_hashed_once_in_a_stretch(void **state)
     x[7] = 8;
     step_record(1);
     assert_int_equal(hashed, 4);
-    json_t *lines = written();
+    lines = written();
     assert_string_not_equal(field(lines, 0, 0, 2), field(lines, 1, 0, 2));
     assert_digest(field(lines, 1, 0, 2), digest_of(x));
     json_decref(lines);
@@ -209,6 +213,8 @@ static void table_record(int64_t step)
 
 static void test_tables(void **state)
 {
+    json_t *lines;
+
     (void)state;
     hashed_at_once = 0;
     ask((struct probes_request){ .every = 1, .names = "data/*" });
@@ -222,7 +228,7 @@ static void test_tables(void **state)
     counting.digests = NULL;
     table_record(1);
     assert_int_equal(hashed, 2);
-    json_t *lines = written();
+    lines = written();
     assert_int_equal(json_array_size(lines), 2);
     assert_int_equal(record_count(lines), 5);
     assert_digest(field(lines, 0, 0, 2), digest_of(x));
@@ -237,6 +243,8 @@ static void test_tables(void **state)
 
 static void test_density_names_and_steps(void **state)
 {
+    json_t *lines;
+
     (void)state;
     ask((struct probes_request){
         .every = 3, .first_step = 4, .last_step = 11, .names = "conv*" });
@@ -246,7 +254,7 @@ static void test_density_names_and_steps(void **state)
     }
     /* What is not asked for is not hashed either. */
     assert_int_equal(hashed, 4);
-    json_t *lines = written();
+    lines = written();
     assert_int_equal(record_count(lines), 2);
     assert_int_equal(number(lines, 0, "step"), 6);
     assert_string_equal(field(lines, 0, 0, 0), "conv/forward");
@@ -272,6 +280,8 @@ static struct tensor tensor_of(const char *name, void *data)
 
 static void test_outputs_are_the_last_places(void **state)
 {
+    json_t *lines;
+
     (void)state;
     ask((struct probes_request){ .every = 1 });
     run.inputs[run.input_count++] = tensor_of("x", x);
@@ -281,7 +291,7 @@ static void test_outputs_are_the_last_places(void **state)
         step_record(1);
         probes_iteration_end(&run, 0);
     }
-    json_t *lines = written();
+    lines = written();
     assert_int_equal(json_array_size(lines), 4);
     assert_int_equal(number(lines, 1, "step"), 1);
     assert_string_equal(field(lines, 1, 2, 0), "output/y");
@@ -294,15 +304,17 @@ static void test_outputs_are_the_last_places(void **state)
 
 static void test_long_steps_have_several_lines(void **state)
 {
-    (void)state;
     char place[PROBES_PLACE_MAX + 1];
+    json_t *lines;
+
+    (void)state;
     memset(place, '"', PROBES_PLACE_MAX);
     place[PROBES_PLACE_MAX] = '\0';
     ask((struct probes_request){ .every = 1 });
     for (int i = 0; i < 1000; i++) {
         run_probe(&run, 0, place, NULL, 0, &value_x, 1);
     }
-    json_t *lines = written();
+    lines = written();
     assert_true(json_array_size(lines) > 1);
     assert_int_equal(record_count(lines), 1000);
     json_decref(lines);
@@ -310,13 +322,15 @@ static void test_long_steps_have_several_lines(void **state)
 
 static void test_records_are_bounded(void **state)
 {
+    json_t *lines;
+
     (void)state;
     ask((struct probes_request){ .every = 1 });
     probes.records = PROBES_RECORDS_MAX - 1;
     step_record(0);
     step_record(1);
     assert_int_equal(probes.dropped, 3);
-    json_t *lines = written();
+    lines = written();
     assert_int_equal(record_count(lines), 1);
     json_decref(lines);
 }
@@ -349,8 +363,10 @@ static size_t decoded(const json_t *event, unsigned char *ret_bytes)
 
 static void test_capture(void **state)
 {
-    (void)state;
     static unsigned char bytes[PROBES_CHUNK + 3];
+    json_t *lines;
+
+    (void)state;
     ask((struct probes_request){ .capture = true,
                                  .capture_iteration = 1,
                                  .capture_step = 2,
@@ -361,7 +377,7 @@ static void test_capture(void **state)
             step_record(step); /* it is captured once */
         }
     }
-    json_t *lines = written();
+    lines = written();
     assert_int_equal(json_array_size(lines), 3);
     assert_int_equal(record_count(lines), 1);
     for (size_t i = 1; i < 3; i++) {
@@ -370,33 +386,38 @@ static void test_capture(void **state)
         assert_string_equal(role, i == 1 ? "in" : "out");
         assert_int_equal(number(lines, i, "i"), 1);
         assert_int_equal(number(lines, i, "step"), 2);
-        assert_int_equal(number(lines, i, "bytes_total"), sizeof(x));
-        assert_int_equal(number(lines, i, "captured_bytes"), sizeof(x));
-        assert_int_equal(decoded(event, bytes), sizeof(x));
-        assert_memory_equal(bytes, i == 1 ? x : y, sizeof(x));
+        assert_int_equal(number(lines, i, "bytes_total"), sizeof x);
+        assert_int_equal(number(lines, i, "captured_bytes"), sizeof x);
+        assert_int_equal(decoded(event, bytes), sizeof x);
+        assert_memory_equal(bytes, i == 1 ? x : y, sizeof x);
     }
     json_decref(lines);
 }
 
 static void test_capture_is_bounded(void **state)
 {
-    (void)state;
     static unsigned char bytes[PROBES_CHUNK + 3];
     struct probe_value values[6];
+    json_t *lines;
+    int64_t total, of_first, of_out;
+
+    (void)state;
     for (int i = 0; i < 6; i++) {
         values[i] = (struct probe_value){ DTYPE_FLOAT32, LARGE, large, NULL };
     }
     large[0] = 1;
     ask((struct probes_request){ .capture = true, .capture_place = "p" });
     run_probe(&run, 0, "p", values, 6, values, 1);
-    json_t *lines = written();
-    int64_t total = 0, of_first = 0, of_out = 0;
+    lines = written();
+    total = 0;
+    of_first = 0;
+    of_out = 0;
     for (size_t i = 1; i < json_array_size(lines); i++) {
         const json_t *event = json_array_get(lines, i);
         const char *role = json_string_value(json_object_get(event, "role"));
         size_t count = decoded(event, bytes);
         total += (int64_t)count;
-        assert_int_equal(number(lines, i, "bytes_total"), sizeof(large));
+        assert_int_equal(number(lines, i, "bytes_total"), sizeof large);
         if (strcmp(role, "out") == 0) {
             of_out += (int64_t)count;
         } else if (number(lines, i, "index") == 0) {

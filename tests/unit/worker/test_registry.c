@@ -77,8 +77,9 @@ static int defects_of(const struct workload *const *list, int count, char ret_te
 {
     struct registry registry;
     FILE *out = fmemopen(ret_text, 4096, "w");
+    int defects;
     assert_non_null(out);
-    int defects = registry_init(&registry, list, list + count, out);
+    defects = registry_init(&registry, list, list + count, out);
     fclose(out);
     registry_release(&registry);
     return defects;
@@ -96,25 +97,27 @@ static void expect_defect(const struct sample *s, const char *text)
 
 static void test_accepts_a_sound_workload(void **state)
 {
-    (void)state;
     struct sample s;
     char text[4096] = "";
-    sample_init(&s, "conv_2d");
     const struct workload *list[] = { &s.workload };
+
+    (void)state;
+    sample_init(&s, "conv_2d");
     assert_int_equal(defects_of(list, 1, text), 0);
     assert_string_equal(text, "");
 }
 
 static void test_sorts_skips_padding_and_finds(void **state)
 {
-    (void)state;
     struct sample a, b, c;
     struct registry registry;
+    const struct workload *list[] = { &b.workload, NULL, &c.workload, &a.workload, NULL };
+
+    (void)state;
     sample_init(&a, "alpha");
     sample_init(&b, "beta");
     sample_init(&c, "alpha");
     c.workload.backend = "cuda";
-    const struct workload *list[] = { &b.workload, NULL, &c.workload, &a.workload, NULL };
     assert_int_equal(registry_init(&registry, list, list + 5, stderr), 0);
     assert_int_equal(registry.count, 3);
     assert_ptr_equal(registry.workloads[0], &a.workload);
@@ -176,16 +179,18 @@ static void sample_init_cuda(struct sample *s, const char *name)
 
 static void test_cuda_has_from_cpu_what_it_leaves_empty(void **state)
 {
-    (void)state;
     struct sample cpu, cuda;
     struct registry registry;
+    const struct workload *w;
+    const struct workload *list[] = { &cuda.workload, &cpu.workload };
+
+    (void)state;
     sample_init(&cpu, "alpha");
     cpu.workload.loss = "l";
     cpu.workload.teardown = other_setup;
     sample_init_cuda(&cuda, "alpha");
-    const struct workload *list[] = { &cuda.workload, &cpu.workload };
     assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
-    const struct workload *w = registry_find(&registry, "alpha", "cuda");
+    w = registry_find(&registry, "alpha", "cuda");
     assert_non_null(w);
     assert_int_equal(w->version, 3);
     assert_string_equal(w->backend, "cuda");
@@ -278,9 +283,12 @@ static void test_cuda_has_the_relations_of_cpu(void **state)
 
 static void test_cuda_keeps_what_it_has(void **state)
 {
-    (void)state;
     struct sample cpu, cuda;
     struct registry registry;
+    const struct workload *w;
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+
+    (void)state;
     sample_init(&cpu, "alpha");
     sample_init_cuda(&cuda, "alpha");
     cuda.workload.summary = "own";
@@ -288,9 +296,8 @@ static void test_cuda_keeps_what_it_has(void **state)
     cuda.workload.dtype_count = 1;
     cuda.workload.sizes = cuda.sizes;
     cuda.workload.size_count = 1;
-    const struct workload *list[] = { &cpu.workload, &cuda.workload };
     assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
-    const struct workload *w = registry_find(&registry, "alpha", "cuda");
+    w = registry_find(&registry, "alpha", "cuda");
     assert_string_equal(w->summary, "own");
     assert_int_equal(w->dtype_count, 1);
     assert_int_equal(w->dtypes[0], DTYPE_FLOAT16);
@@ -301,12 +308,13 @@ static void test_cuda_keeps_what_it_has(void **state)
 
 static void test_cuda_without_definition(void **state)
 {
-    (void)state;
     struct sample cpu, cuda;
     char text[4096] = "";
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+
+    (void)state;
     sample_init(&cpu, "alpha");
     sample_init_cuda(&cuda, "beta");
-    const struct workload *list[] = { &cpu.workload, &cuda.workload };
     assert_int_equal(defects_of(list, 2, text), 1);
     assert_non_null(strstr(text, "workload 'beta': backend \"cuda\" leaves parts"));
     sample_init(&cuda, "beta");
@@ -317,13 +325,14 @@ static void test_cuda_without_definition(void **state)
 /* A defect of the definition is told once for each backend that has it. */
 static void test_cuda_of_an_unsound_definition(void **state)
 {
-    (void)state;
     struct sample cpu, cuda;
     char text[4096] = "";
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+
+    (void)state;
     sample_init(&cpu, "alpha");
     cpu.workload.title = NULL;
     sample_init_cuda(&cuda, "alpha");
-    const struct workload *list[] = { &cpu.workload, &cuda.workload };
     assert_int_equal(defects_of(list, 2, text), 2);
     sample_init(&cpu, "alpha");
     cpu.workload.setup = cuda.workload.setup = NULL;
@@ -335,8 +344,9 @@ static void test_cuda_of_an_unsound_definition(void **state)
 
 static void test_empty_registry(void **state)
 {
-    (void)state;
     struct registry registry;
+
+    (void)state;
     assert_int_equal(registry_init(&registry, NULL, NULL, stderr), 0);
     assert_int_equal(registry.count, 0);
     assert_null(registry_nearest(&registry, "x"));
@@ -345,28 +355,30 @@ static void test_empty_registry(void **state)
 
 static void test_refuses_the_same_name_twice(void **state)
 {
-    (void)state;
     struct sample a, b;
     char text[4096] = "";
+    const struct workload *list[] = { &a.workload, &b.workload };
+
+    (void)state;
     sample_init(&a, "alpha");
     sample_init(&b, "alpha");
-    const struct workload *list[] = { &a.workload, &b.workload };
     assert_int_equal(defects_of(list, 2, text), 1);
     assert_string_equal(text, "workload 'alpha': registered twice for backend 'cpu'\n");
 }
 
 static void test_names(void **state)
 {
-    (void)state;
     static const char *const bad[] = { "",    "Conv", "2d", "_x",
                                        "a-b", "a b",  "é",  "conv_wgrad\n" };
     struct sample s;
+    char long_name[66];
+
+    (void)state;
     for (int i = 0; i < COUNT_OF(bad); i++) {
         sample_init(&s, bad[i]);
         expect_defect(&s, "is not [a-z][a-z0-9_]*");
     }
-    char long_name[66];
-    memset(long_name, 'a', sizeof(long_name));
+    memset(long_name, 'a', sizeof long_name);
     long_name[65] = '\0';
     sample_init(&s, long_name);
     expect_defect(&s, "is not [a-z][a-z0-9_]*");
@@ -374,9 +386,9 @@ static void test_names(void **state)
     expect_defect(&s, "name '(null)'");
 }
 
+/* Changes a sound sample S, and expects that defect. */
 #define BREAK(change, message)                                                           \
     do {                                                                                 \
-        struct sample s;                                                                 \
         sample_init(&s, "w");                                                            \
         change;                                                                          \
         expect_defect(&s, message);                                                      \
@@ -384,6 +396,8 @@ static void test_names(void **state)
 
 static void test_required_parts(void **state)
 {
+    struct sample s;
+
     (void)state;
     BREAK(s.workload.version = 0, "version is 0");
     BREAK(s.workload.backend = "gpu", "backend is 'gpu'");
@@ -400,6 +414,8 @@ static void test_required_parts(void **state)
 
 static void test_variants(void **state)
 {
+    struct sample s;
+
     (void)state;
     BREAK(s.workload.variant_count = 0, "has 0 variants");
     BREAK(s.workload.variants = NULL, "has 0 variants");
@@ -415,20 +431,23 @@ static void test_variants(void **state)
 
 static void test_control(void **state)
 {
+    struct sample s;
+    char text[4096] = "";
+    const struct workload *list[] = { &s.workload };
+
     (void)state;
     BREAK(s.variants[0].control = false, "no variant is a control");
     BREAK(s.workload.no_control = "because", "has a control, and no_control says");
-    struct sample s;
-    char text[4096] = "";
     sample_init(&s, "w");
     s.variants[0].control = false;
     s.workload.no_control = "because";
-    const struct workload *list[] = { &s.workload };
     assert_int_equal(defects_of(list, 1, text), 0);
 }
 
 static void test_sizes_and_dtypes(void **state)
 {
+    struct sample s;
+
     (void)state;
     BREAK(s.workload.size_count = 0, "has 0 sizes");
     BREAK(s.sizes[0].name = "medium", "no size is named \"small\"");
@@ -442,16 +461,17 @@ static void test_sizes_and_dtypes(void **state)
 
 static void test_names_every_defect_on_its_own_line(void **state)
 {
-    (void)state;
     struct sample s;
     char text[4096] = "";
+    int lines = 0;
+    const struct workload *list[] = { &s.workload };
+
+    (void)state;
     sample_init(&s, "w");
     s.workload.version = -1;
     s.workload.title = NULL;
     s.variants[1].compute = NULL;
-    const struct workload *list[] = { &s.workload };
     assert_int_equal(defects_of(list, 1, text), 3);
-    int lines = 0;
     for (const char *c = text; *c; c++) {
         lines += *c == '\n';
     }
@@ -460,8 +480,9 @@ static void test_names_every_defect_on_its_own_line(void **state)
 
 static void test_linked_workloads_are_sound(void **state)
 {
-    (void)state;
     struct registry registry;
+
+    (void)state;
     assert_int_equal(registry_init_linked(&registry, stderr), 0);
     for (int i = 1; i < registry.count; i++) {
         assert_true(
@@ -472,14 +493,15 @@ static void test_linked_workloads_are_sound(void **state)
 
 static void test_spelling(void **state)
 {
-    (void)state;
     const char *const names[] = { "conv_wgrad", "conv_dgrad", "ctc_loss" };
+    char huge[1000];
+
+    (void)state;
     assert_string_equal(nearest_of("conv_wgrd", names, 3), "conv_wgrad");
     assert_string_equal(nearest_of("ctcloss", names, 3), "ctc_loss");
     assert_string_equal(nearest_of("", names, 3), "ctc_loss");
     assert_null(nearest_of("x", names, 0));
-    char huge[1000];
-    memset(huge, 'c', sizeof(huge));
+    memset(huge, 'c', sizeof huge);
     huge[999] = '\0';
     assert_non_null(nearest_of(huge, names, 3));
 }

@@ -29,8 +29,8 @@ static char end_cause[256];
 static int on_end(struct run *run, const char *outcome, const char *cause)
 {
     (void)run;
-    snprintf(end_outcome, sizeof(end_outcome), "%s", outcome);
-    snprintf(end_cause, sizeof(end_cause), "%s", cause);
+    snprintf(end_outcome, sizeof end_outcome, "%s", outcome);
+    snprintf(end_cause, sizeof end_cause, "%s", cause);
     longjmp(ended, 1);
 }
 
@@ -81,9 +81,10 @@ static struct digest input_digest(const char *name, enum dtype dtype, enum fill 
                                   int64_t limit, uint64_t seed, int threads)
 {
     struct run run;
+    struct digest digest;
     init(&run, dtype, seed, threads);
     run_input(&run, name, dtype, 1, vector, fill, limit);
-    struct digest digest = run_input_digest(&run);
+    digest = run_input_digest(&run);
     release(&run);
     return digest;
 }
@@ -100,8 +101,10 @@ static void test_inputs_do_not_depend_on_threads(void **state)
 
 static void test_inputs_depend_on_names_seed_and_fill(void **state)
 {
+    struct digest d;
+
     (void)state;
-    struct digest d = input_digest("x", DTYPE_FLOAT32, FILL_UNIFORM, 0, 1, 1);
+    d = input_digest("x", DTYPE_FLOAT32, FILL_UNIFORM, 0, 1, 1);
     assert_true(digest_equal(d, input_digest("x", DTYPE_FLOAT32, FILL_UNIFORM, 0, 1, 1)));
     assert_false(
         digest_equal(d, input_digest("x", DTYPE_FLOAT32, FILL_UNIFORM, 0, 2, 1)));
@@ -130,24 +133,34 @@ static double float_at(const struct tensor *t, int i)
 
 static void test_ranges(void **state)
 {
-    (void)state;
     static const enum dtype dtypes[] = { DTYPE_FLOAT32, DTYPE_FLOAT64, DTYPE_FLOAT16,
                                          DTYPE_BFLOAT16 };
+
+    (void)state;
     for (int d = 0; d < COUNT_OF(dtypes); d++) {
         struct run run;
+        struct tensor *u;
+        struct tensor *w;
+        struct tensor *i;
+        int negative, large, tiny;
         init(&run, dtypes[d], 3, 2);
-        struct tensor *u = run_input(&run, "u", dtypes[d], 1, vector, FILL_UNIFORM, 0);
-        struct tensor *w = run_input(&run, "w", dtypes[d], 1, vector, FILL_WIDE, 0);
-        struct tensor *i = run_input(&run, "i", dtypes[d], 1, vector, FILL_INDEX, 7);
-        int negative = 0, large = 0, tiny = 0;
+        u = run_input(&run, "u", dtypes[d], 1, vector, FILL_UNIFORM, 0);
+        w = run_input(&run, "w", dtypes[d], 1, vector, FILL_WIDE, 0);
+        i = run_input(&run, "i", dtypes[d], 1, vector, FILL_INDEX, 7);
+        negative = 0;
+        large = 0;
+        tiny = 0;
         for (int k = 0; k < N; k++) {
+            double magnitude;
+            double index;
+
             assert_in_range((int)(float_at(u, k) * 1000) + 1000, 0, 2000);
-            double magnitude = fabs(float_at(w, k));
+            magnitude = fabs(float_at(w, k));
             assert_true(magnitude >= 0x1p-12 && magnitude <= 0x1p13);
             negative += float_at(w, k) < 0;
             large += magnitude > 0x1p11;
             tiny += magnitude < 0x1p-10;
-            double index = float_at(i, k);
+            index = float_at(i, k);
             assert_true(index == floor(index) && index >= 0 && index < 7);
         }
         assert_in_range(negative, N / 3, 2 * N / 3);
@@ -158,8 +171,9 @@ static void test_ranges(void **state)
 
 static void test_half_inputs_are_the_rounded_float32_ones(void **state)
 {
-    (void)state;
     struct run single, half;
+
+    (void)state;
     init(&single, DTYPE_FLOAT32, 9, 1);
     init(&half, DTYPE_FLOAT16, 9, 1);
     run_input(&single, "x", DTYPE_FLOAT32, 1, vector, FILL_WIDE, 0);
@@ -196,12 +210,13 @@ static void compute_nothing(struct run *run)
 
 static void test_unwritten_outputs_change(void **state)
 {
-    (void)state;
     struct run run;
+    struct digest seen[3];
+
+    (void)state;
     init(&run, DTYPE_FLOAT32, 1, 1);
     variant.compute = compute_nothing;
     run_prepare(&run);
-    struct digest seen[3];
     for (int i = 0; i < 3; i++) {
         run_compute(&run, i);
         seen[i] = run_output_digest(&run);
@@ -219,8 +234,9 @@ static uint64_t unwritten_in_a_process(void)
 {
     int ends[2];
     uint64_t hi = 0;
+    pid_t pid;
     assert_int_equal(pipe(ends), 0);
-    pid_t pid = fork();
+    pid = fork();
     if (pid == 0) {
         struct run run;
         init(&run, DTYPE_FLOAT32, 1, 1);
@@ -228,9 +244,9 @@ static uint64_t unwritten_in_a_process(void)
         run_prepare(&run);
         run_compute(&run, 0);
         hi = run_output_digest(&run).hi;
-        _exit(write(ends[1], &hi, sizeof(hi)) == sizeof(hi) ? 0 : 1);
+        _exit(write(ends[1], &hi, sizeof hi) == sizeof hi ? 0 : 1);
     }
-    assert_int_equal(read(ends[0], &hi, sizeof(hi)), sizeof(hi));
+    assert_int_equal(read(ends[0], &hi, sizeof hi), sizeof hi);
     waitpid(pid, NULL, 0);
     close(ends[0]);
     close(ends[1]);
@@ -245,8 +261,9 @@ static void test_unwritten_outputs_change_between_processes(void **state)
 
 static void test_scratch_is_aligned_and_poisoned(void **state)
 {
-    (void)state;
     struct run run;
+
+    (void)state;
     init(&run, DTYPE_FLOAT32, 1, 1);
     for (size_t bytes = 0; bytes < 300; bytes += 99) {
         unsigned char *scratch = run_alloc(&run, bytes);
@@ -260,15 +277,17 @@ static void test_scratch_is_aligned_and_poisoned(void **state)
 
 static void test_input_values(void **state)
 {
-    (void)state;
     struct run run;
     int32_t values[N];
+    struct tensor *t;
+
+    (void)state;
     for (int i = 0; i < N; i++) {
         values[i] = -i;
     }
     init(&run, DTYPE_FLOAT32, 1, 1);
-    struct tensor *t = run_input_values(&run, "v", DTYPE_INT32, 1, vector, values);
-    assert_memory_equal(t->data, values, sizeof(values));
+    t = run_input_values(&run, "v", DTYPE_INT32, 1, vector, values);
+    assert_memory_equal(t->data, values, sizeof values);
     assert_true(t->data != (void *)values);
     assert_int_equal(run.input_count, 1);
     release(&run);
@@ -378,6 +397,7 @@ static void no_outputs(struct run *run)
 static void expect_abort(void (*hook)(struct run *))
 {
     pid_t pid = fork();
+    int status = 0;
     if (pid == 0) {
         struct run run;
         signal(SIGABRT, SIG_DFL);
@@ -388,7 +408,6 @@ static void expect_abort(void (*hook)(struct run *))
         hook(&run);
         _exit(0);
     }
-    int status = 0;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
@@ -406,9 +425,11 @@ static void test_defects_abort(void **state)
 
 static void test_devices(void **state)
 {
-    (void)state;
-    const struct backend *backend = backend_linked(stderr);
+    const struct backend *backend;
     char message[BACKEND_MESSAGE_SIZE] = "";
+
+    (void)state;
+    backend = backend_linked(stderr);
     assert_string_equal(backend->name, "cpu");
     assert_true(strncmp(backend->device_id(), "cpu:", 4) == 0);
     assert_true(backend->select(NULL, message));

@@ -55,8 +55,8 @@ static void output_check(struct run *run, int index, struct report *report)
 {
     struct tensor *output = &run->outputs[index];
     size_t elements = (size_t)tensor_elements(output);
-    double *expected = run_host_alloc(elements * sizeof(*expected));
-    double *bound = run_host_alloc(elements * sizeof(*bound));
+    double *expected = run_host_alloc(elements * sizeof *expected);
+    double *bound = run_host_alloc(elements * sizeof *bound);
 
     run->workload->reference(run, run->inputs, output, expected, bound);
     report->elements += (int64_t)elements;
@@ -77,8 +77,9 @@ static void crashes_end_the_process(void)
 {
     static const int signals[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS };
 
-    for (int i = 0; i < COUNT_OF(signals); i++)
+    for (int i = 0; i < COUNT_OF(signals); i++) {
         signal(signals[i], SIG_DFL);
+    }
 }
 
 static void child_main(const struct args *args, bool check, int to)
@@ -94,10 +95,11 @@ static void child_main(const struct args *args, bool check, int to)
         run_compute(&run, i);
         report.digests[i] = run_output_digest(&run);
     }
-    for (int i = 0; check && i < run.output_count; i++)
+    for (int i = 0; check && i < run.output_count; i++) {
         output_check(&run, i, &report);
+    }
     run_finish(&run);
-    _exit(write(to, &report, sizeof(report)) == sizeof(report) ? 0 : 1);
+    _exit(write(to, &report, sizeof report) == sizeof report ? 0 : 1);
 }
 
 static struct report run_case(const struct workload *workload,
@@ -115,18 +117,22 @@ static struct report run_case(const struct workload *workload,
     int ends[2], status;
     pid_t child;
 
-    for (int i = 0; i < workload->size_count; i++)
-        if (strcmp(workload->sizes[i].name, "small") == 0)
+    for (int i = 0; i < workload->size_count; i++) {
+        if (strcmp(workload->sizes[i].name, "small") == 0) {
             args.size = &workload->sizes[i];
+        }
+    }
     assert_int_equal(pipe(ends), 0);
     child = fork();
     assert_true(child >= 0);
-    if (child == 0)
+    if (child == 0) {
         child_main(&args, check, ends[1]);
+    }
     close(ends[1]);
-    if (read(ends[0], &report, sizeof(report)) != sizeof(report))
+    if (read(ends[0], &report, sizeof report) != sizeof report) {
         fail_msg("%s/%s with %d threads reported nothing", workload->name, variant->name,
                  threads);
+    }
     close(ends[0]);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
@@ -141,11 +147,14 @@ static void each_case(case_cb *test)
         const struct workload *workload = registry.workloads[w];
 
         /* Library workloads have tests/system/test_onednn.py. */
-        if (strncmp(workload->name, "onednn_", 7) == 0)
+        if (strncmp(workload->name, "onednn_", 7) == 0) {
             continue;
-        for (int v = 0; v < workload->variant_count; v++)
-            for (int d = 0; d < workload->dtype_count; d++, cases++)
+        }
+        for (int v = 0; v < workload->variant_count; v++) {
+            for (int d = 0; d < workload->dtype_count; d++, cases++) {
                 test(workload, &workload->variants[v], workload->dtypes[d]);
+            }
+        }
     }
     assert_true(cases >= 12);
 }
@@ -156,17 +165,21 @@ static void check_order(const struct workload *workload,
     static const int threads[] = { 1, 2, 4, 8 };
     struct digest first = { 0, 0 };
 
-    if (variant->control || SANITIZED)
+    if (variant->control || SANITIZED) {
         return;
+    }
     for (int t = 0; t < COUNT_OF(threads); t++) {
         struct report report = run_case(workload, variant, dtype, threads[t], false);
 
-        if (t == 0)
+        if (t == 0) {
             first = report.digests[0];
-        for (int i = 0; i < ITERATIONS; i++)
-            if (!digest_equal(report.digests[i], first))
+        }
+        for (int i = 0; i < ITERATIONS; i++) {
+            if (!digest_equal(report.digests[i], first)) {
                 fail_msg("%s/%s: %d threads, iteration %d differ from 1 thread",
                          workload->name, variant->name, threads[t], i);
+            }
+        }
     }
 }
 
@@ -184,12 +197,14 @@ static void check_complete(const struct workload *workload,
     struct report report;
 
     if (!variant->control || SANITIZED ||
-        strcmp(workload->name, "uninitialized_read") == 0)
+        strcmp(workload->name, "uninitialized_read") == 0) {
         return; /* not writing is the subject of the latter */
+    }
     report = run_case(workload, variant, dtype, 1, false);
-    if (!digest_equal(report.digests[0], report.digests[1]))
+    if (!digest_equal(report.digests[0], report.digests[1])) {
         fail_msg("%s/%s leaves an element of its output unwritten", workload->name,
                  variant->name);
+    }
 }
 
 static void test_every_element_is_written(void **state)
@@ -203,12 +218,14 @@ static void check_reference(const struct workload *workload,
 {
     struct report report = run_case(workload, variant, dtype, SANITIZED ? 8 : 2, true);
 
-    if (report.failed > 0)
+    if (report.failed > 0) {
         fail_msg("%s/%s: %lld of %lld elements are out of bound", workload->name,
                  variant->name, (long long)report.failed, (long long)report.elements);
-    if (report.zeros_failed < report.outputs)
+    }
+    if (report.zeros_failed < report.outputs) {
         fail_msg("%s/%s: the bound is so wide that zeros would pass", workload->name,
                  variant->name);
+    }
 }
 
 static void test_every_variant_is_within_the_bound(void **state)
@@ -225,8 +242,9 @@ static struct digest digest_of(const char *name, const char *variant_name)
     for (int v = 0; v < workload->variant_count; v++) {
         const struct workload_variant *variant = &workload->variants[v];
 
-        if (strcmp(variant->name, variant_name) == 0)
+        if (strcmp(variant->name, variant_name) == 0) {
             return run_case(workload, variant, workload->dtypes[0], 2, false).digests[0];
+        }
     }
     fail_msg("%s has no variant %s", name, variant_name);
     return (struct digest){ 0, 0 };
@@ -280,8 +298,9 @@ static int resume(int argc, char **argv)
     struct args args;
 
     if (registry_open(NULL) != 0 ||
-        !worker_args_parse(&registry, backend, argc, argv, &args, message))
+        !worker_args_parse(&registry, backend, argc, argv, &args, message)) {
         return 1;
+    }
     return resume_run(&args, backend);
 }
 
@@ -295,7 +314,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_first_variant_is_the_control),
     };
 
-    if (argc > 1)
+    if (argc > 1) {
         return resume(argc, argv);
+    }
     return cmocka_run_group_tests(tests, registry_open, registry_close);
 }

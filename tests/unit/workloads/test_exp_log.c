@@ -29,12 +29,13 @@ static void check(float (*own)(float), long double (*exact)(long double))
         float x = f32_from_bits((uint32_t)bits), got = own(x);
         long double wanted = exact(x);
 
-        if (isnan(wanted))
+        if (isnan(wanted)) {
             assert_true(isnan(got));
-        else if (isinf((float)wanted))
+        } else if (isinf((float)wanted)) {
             assert_true(got == (float)wanted);
-        else
+        } else {
             most = fmax(most, distance(got, wanted));
+        }
     }
     assert_true(most < 0.5001);
     assert_true(most > 0.49); /* or too little was tried */
