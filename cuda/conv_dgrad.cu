@@ -13,17 +13,13 @@ enum {
     RUN_DEPTH = 4   /* channels of dy that are read at once */
 };
 
-struct conv_dgrad {
-    struct dgrad_shape shape;
+struct dgrad_gpu : conv_dgrad {
     int64_t height, width; /* of dx */
-    const float *dy, *w;
-    float *dx;
-    float *packed; /* w as [tap][out channel][in channel] */
     struct cudnn_conv cudnn;
 };
 
 /* A thread computes what an upstream pixel passes on through one tap to one channel. */
-__global__ static void scatter_kernel(struct conv_dgrad conv)
+__global__ static void scatter_kernel(struct dgrad_gpu conv)
 {
     const struct dgrad_shape *s = &conv.shape;
     int64_t in = s->in_channels, out = s->out_channels;
@@ -48,7 +44,7 @@ __global__ static void scatter_kernel(struct conv_dgrad conv)
     }
 }
 
-static void weights_pack(const struct conv_dgrad *conv)
+static void weights_pack(const struct dgrad_gpu *conv)
 {
     layout_transpose(conv->w, conv->packed, DGRAD_TAPS, conv->shape.in_channels,
                      conv->shape.out_channels);
@@ -56,7 +52,7 @@ static void weights_pack(const struct conv_dgrad *conv)
 
 static void compute_unordered(struct run *run)
 {
-    const struct conv_dgrad *conv = (const struct conv_dgrad *)run->state;
+    const struct dgrad_gpu *conv = (const struct dgrad_gpu *)run->state;
     const struct dgrad_shape *s = &conv->shape;
     int64_t products = s->images * s->height * s->width * DGRAD_TAPS * s->in_channels;
 
@@ -70,7 +66,7 @@ static void compute_unordered(struct run *run)
 
 /* The upstream pixels whose tap TAP lands at each of RUN_PIXELS neighbours from (ROW,
  * COLUMN) on, as rows of dy; NULL where there is none. */
-__device__ static void run_origins(const struct conv_dgrad *conv, int64_t tap,
+__device__ static void run_origins(const struct dgrad_gpu *conv, int64_t tap,
                                    int64_t image, int64_t row, int64_t column,
                                    const float **ret_dy)
 {
@@ -108,7 +104,7 @@ __device__ static void run_add(const struct dgrad_shape *s, const float **dy,
     }
 }
 
-__global__ static void gather_kernel(struct conv_dgrad conv, int64_t runs)
+__global__ static void gather_kernel(struct dgrad_gpu conv, int64_t runs)
 {
     int64_t in = conv.shape.in_channels, out = conv.shape.out_channels;
 
@@ -132,7 +128,7 @@ __global__ static void gather_kernel(struct conv_dgrad conv, int64_t runs)
 
 static void compute_ordered(struct run *run)
 {
-    const struct conv_dgrad *conv = (const struct conv_dgrad *)run->state;
+    const struct dgrad_gpu *conv = (const struct dgrad_gpu *)run->state;
     int64_t runs = ceil_div(conv->width, RUN_PIXELS);
 
     weights_pack(conv);
@@ -143,14 +139,14 @@ static void compute_ordered(struct run *run)
 
 static void compute_cudnn(struct run *run)
 {
-    const struct conv_dgrad *conv = (const struct conv_dgrad *)run->state;
+    const struct dgrad_gpu *conv = (const struct dgrad_gpu *)run->state;
 
     cudnn_conv_compute(run, &conv->cudnn);
     layout_transpose((const float *)conv->cudnn.x, conv->dx, conv->shape.images,
                      conv->shape.in_channels, conv->height * conv->width);
 }
 
-static void cudnn_setup(struct run *run, struct conv_dgrad *conv)
+static void cudnn_setup(struct run *run, struct dgrad_gpu *conv)
 {
     const struct dgrad_shape *s = &conv->shape;
     int64_t w_elements = DGRAD_TAPS * s->in_channels * s->out_channels;
@@ -183,18 +179,11 @@ static void cudnn_setup(struct run *run, struct conv_dgrad *conv)
 static void setup(struct run *run)
 {
     const struct dgrad_shape *s = (const struct dgrad_shape *)run->size->params;
-    struct conv_dgrad *conv = (struct conv_dgrad *)run_host_alloc(sizeof(*conv));
-    int64_t dy_shape[] = { s->images, s->height, s->width, s->out_channels };
-    int64_t w_shape[] = { DGRAD_SIDE, DGRAD_SIDE, s->in_channels, s->out_channels };
-    int64_t dx_shape[] = { s->images, s->height * s->stride, s->width * s->stride,
-                           s->in_channels };
+    struct dgrad_gpu *conv = (struct dgrad_gpu *)run_host_alloc(sizeof *conv);
 
-    conv->shape = *s;
+    conv_dgrad_tensors(run, conv);
     conv->height = s->height * s->stride;
     conv->width = s->width * s->stride;
-    conv->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
-    conv->w = run_input_f32(run, "w", 4, w_shape, FILL_UNIFORM);
-    conv->dx = run_output_f32(run, "dx", 4, dx_shape);
     if (run->variant->compute == compute_cudnn)
         cudnn_setup(run, conv);
     else

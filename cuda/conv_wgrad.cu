@@ -11,12 +11,7 @@
 
 enum { TILE_IN = 4 /* input channels of a thread */ };
 
-struct conv_wgrad {
-    struct conv_shape shape;
-    const float *x, *dy;
-    float *dw;
-    int64_t elements; /* of dw */
-    float *partials;  /* [CONV_SLOTS][elements] */
+struct wgrad_gpu : conv_wgrad {
     struct cudnn_conv cudnn;
 };
 
@@ -25,7 +20,7 @@ struct tile {
     int64_t tap, in_channel, out_channel;
 };
 
-__host__ __device__ static int64_t tile_count(const struct conv_wgrad *conv)
+__host__ __device__ static int64_t tile_count(const struct wgrad_gpu *conv)
 {
     return conv->elements / TILE_IN;
 }
@@ -54,7 +49,7 @@ __device__ static int64_t clamp_to(int64_t value, int64_t least, int64_t most)
 
 /* Adds to SUM what one image contributes to TILE, pixel after pixel in row-major order.
  */
-__device__ static void image_add(const struct conv_wgrad *conv, struct tile tile,
+__device__ static void image_add(const struct wgrad_gpu *conv, struct tile tile,
                                  int64_t image, float *sum)
 {
     const struct conv_shape *s = &conv->shape;
@@ -79,7 +74,7 @@ __device__ static void image_add(const struct conv_wgrad *conv, struct tile tile
 }
 
 /* A thread sums a tile over one image; images meet in atomicAdd. */
-__global__ static void atomic_kernel(struct conv_wgrad conv)
+__global__ static void atomic_kernel(struct wgrad_gpu conv)
 {
     KERNEL_FOR(i, conv.shape.images * tile_count(&conv))
     {
@@ -95,14 +90,14 @@ __global__ static void atomic_kernel(struct conv_wgrad conv)
 
 static void compute_unordered(struct run *run)
 {
-    const struct conv_wgrad *conv = (const struct conv_wgrad *)run->state;
+    const struct wgrad_gpu *conv = (const struct wgrad_gpu *)run->state;
 
     CUDA_TRY(cudaMemsetAsync(conv->dw, 0, (size_t)conv->elements * sizeof(float)));
     LAUNCH_ITEMS(atomic_kernel, conv->shape.images * tile_count(conv), *conv);
 }
 
 /* A thread sums a tile over the images of a slot. */
-__global__ static void slot_kernel(struct conv_wgrad conv)
+__global__ static void slot_kernel(struct wgrad_gpu conv)
 {
     KERNEL_FOR(i, CONV_SLOTS * tile_count(&conv))
     {
@@ -120,7 +115,7 @@ __global__ static void slot_kernel(struct conv_wgrad conv)
     }
 }
 
-__global__ static void join_kernel(struct conv_wgrad conv)
+__global__ static void join_kernel(struct wgrad_gpu conv)
 {
     KERNEL_FOR(i, conv.elements)
     {
@@ -130,7 +125,7 @@ __global__ static void join_kernel(struct conv_wgrad conv)
 
 static void compute_ordered(struct run *run)
 {
-    const struct conv_wgrad *conv = (const struct conv_wgrad *)run->state;
+    const struct wgrad_gpu *conv = (const struct wgrad_gpu *)run->state;
 
     LAUNCH_ITEMS(slot_kernel, CONV_SLOTS * tile_count(conv), *conv);
     LAUNCH_ITEMS(join_kernel, conv->elements, *conv);
@@ -138,14 +133,14 @@ static void compute_ordered(struct run *run)
 
 static void compute_cudnn(struct run *run)
 {
-    const struct conv_wgrad *conv = (const struct conv_wgrad *)run->state;
+    const struct wgrad_gpu *conv = (const struct wgrad_gpu *)run->state;
 
     cudnn_conv_compute(run, &conv->cudnn);
     layout_reverse((const float *)conv->cudnn.w, conv->dw, conv->shape.out_channels,
                    conv->shape.in_channels, CONV_TAPS);
 }
 
-static void cudnn_setup(struct run *run, struct conv_wgrad *conv)
+static void cudnn_setup(struct run *run, struct wgrad_gpu *conv)
 {
     const struct conv_shape *s = &conv->shape;
     int64_t pixels = s->height * s->width;
@@ -174,17 +169,9 @@ static void cudnn_setup(struct run *run, struct conv_wgrad *conv)
 
 static void setup(struct run *run)
 {
-    const struct conv_shape *s = (const struct conv_shape *)run->size->params;
-    struct conv_wgrad *conv = (struct conv_wgrad *)run_host_alloc(sizeof(*conv));
-    int64_t x_shape[] = { s->images, s->height, s->width, s->in_channels };
-    int64_t dy_shape[] = { s->images, s->height, s->width, s->out_channels };
-    int64_t dw_shape[] = { CONV_SIDE, CONV_SIDE, s->in_channels, s->out_channels };
+    struct wgrad_gpu *conv = (struct wgrad_gpu *)run_host_alloc(sizeof *conv);
 
-    conv->shape = *s;
-    conv->elements = CONV_TAPS * s->in_channels * s->out_channels;
-    conv->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
-    conv->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
-    conv->dw = run_output_f32(run, "dw", 4, dw_shape);
+    conv_wgrad_tensors(run, conv);
     if (run->variant->compute == compute_cudnn)
         cudnn_setup(run, conv);
     else

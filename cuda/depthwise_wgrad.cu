@@ -9,18 +9,13 @@
 #include "cuda/kernels/tree.h"
 #include "workloads/depthwise_wgrad.h"
 
-struct depthwise_wgrad {
-    struct depthwise_shape shape;
-    const float *x, *dy;
-    float *dw;
-    int64_t elements; /* of dw */
-    float *partials;  /* [DEPTHWISE_SLOTS][elements] */
+struct depthwise_gpu : depthwise_wgrad {
     struct cudnn_conv cudnn;
 };
 
 /* What rows [BEGIN, END) of all images' pixels contribute to ELEMENT of dw, pixel after
  * pixel. */
-__device__ static float rows_sum(const struct depthwise_wgrad *conv, int64_t element,
+__device__ static float rows_sum(const struct depthwise_gpu *conv, int64_t element,
                                  int64_t begin, int64_t end)
 {
     const struct depthwise_shape *s = &conv->shape;
@@ -43,7 +38,7 @@ __device__ static float rows_sum(const struct depthwise_wgrad *conv, int64_t ele
 }
 
 /* A thread sums a row of pixels; rows meet in atomicAdd. */
-__global__ static void atomic_kernel(struct depthwise_wgrad conv)
+__global__ static void atomic_kernel(struct depthwise_gpu conv)
 {
     KERNEL_FOR(i, conv.shape.images * conv.shape.height * conv.elements)
     {
@@ -55,14 +50,14 @@ __global__ static void atomic_kernel(struct depthwise_wgrad conv)
 
 static void compute_unordered(struct run *run)
 {
-    const struct depthwise_wgrad *conv = (const struct depthwise_wgrad *)run->state;
+    const struct depthwise_gpu *conv = (const struct depthwise_gpu *)run->state;
 
     CUDA_TRY(cudaMemsetAsync(conv->dw, 0, (size_t)conv->elements * sizeof(float)));
     LAUNCH_ITEMS(atomic_kernel, conv->shape.images * conv->shape.height * conv->elements,
                  *conv);
 }
 
-__global__ static void slot_kernel(struct depthwise_wgrad conv)
+__global__ static void slot_kernel(struct depthwise_gpu conv)
 {
     int64_t rows = conv.shape.images * conv.shape.height;
 
@@ -76,7 +71,7 @@ __global__ static void slot_kernel(struct depthwise_wgrad conv)
     }
 }
 
-__global__ static void join_kernel(struct depthwise_wgrad conv)
+__global__ static void join_kernel(struct depthwise_gpu conv)
 {
     KERNEL_FOR(i, conv.elements)
     {
@@ -87,7 +82,7 @@ __global__ static void join_kernel(struct depthwise_wgrad conv)
 
 static void compute_ordered(struct run *run)
 {
-    const struct depthwise_wgrad *conv = (const struct depthwise_wgrad *)run->state;
+    const struct depthwise_gpu *conv = (const struct depthwise_gpu *)run->state;
 
     LAUNCH_ITEMS(slot_kernel, DEPTHWISE_SLOTS * conv->elements, *conv);
     LAUNCH_ITEMS(join_kernel, conv->elements, *conv);
@@ -95,14 +90,14 @@ static void compute_ordered(struct run *run)
 
 static void compute_cudnn(struct run *run)
 {
-    const struct depthwise_wgrad *conv = (const struct depthwise_wgrad *)run->state;
+    const struct depthwise_gpu *conv = (const struct depthwise_gpu *)run->state;
 
     cudnn_conv_compute(run, &conv->cudnn);
     layout_transpose((const float *)conv->cudnn.w, conv->dw, 1, conv->shape.channels,
                      DEPTHWISE_TAPS);
 }
 
-static void cudnn_setup(struct run *run, struct depthwise_wgrad *conv)
+static void cudnn_setup(struct run *run, struct depthwise_gpu *conv)
 {
     const struct depthwise_shape *s = &conv->shape;
     int64_t pixels = s->height * s->width;
@@ -129,17 +124,9 @@ static void cudnn_setup(struct run *run, struct depthwise_wgrad *conv)
 
 static void setup(struct run *run)
 {
-    const struct depthwise_shape *s = (const struct depthwise_shape *)run->size->params;
-    struct depthwise_wgrad *conv =
-        (struct depthwise_wgrad *)run_host_alloc(sizeof(*conv));
-    int64_t x_shape[] = { s->images, s->height, s->width, s->channels };
-    int64_t dw_shape[] = { DEPTHWISE_SIDE, DEPTHWISE_SIDE, s->channels };
+    struct depthwise_gpu *conv = (struct depthwise_gpu *)run_host_alloc(sizeof *conv);
 
-    conv->shape = *s;
-    conv->elements = DEPTHWISE_TAPS * s->channels;
-    conv->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
-    conv->dy = run_input_f32(run, "dy", 4, x_shape, FILL_WIDE);
-    conv->dw = run_output_f32(run, "dw", 3, dw_shape);
+    depthwise_wgrad_tensors(run, conv);
     if (run->variant->compute == compute_cudnn)
         cudnn_setup(run, conv);
     else

@@ -4,16 +4,12 @@
 #include "cuda/kernels/sort.h"
 #include "workloads/sparse_dense_matmul.h"
 
-struct sparse_dense_matmul {
-    struct sparse_matmul_shape shape;
-    const int32_t *row, *inner; /* coordinates of each nonzero */
-    const float *values, *b;
-    float *c;
+struct sparse_gpu : sparse_dense_matmul {
     struct row_sort sort; /* nonzeros by row, in the order in which they came */
 };
 
 /* One thread a nonzero and a column of b. */
-__global__ static void atomic_kernel(struct sparse_dense_matmul matmul)
+__global__ static void atomic_kernel(struct sparse_gpu matmul)
 {
     int64_t columns = matmul.shape.columns;
 
@@ -29,8 +25,7 @@ __global__ static void atomic_kernel(struct sparse_dense_matmul matmul)
 
 static void compute_unordered(struct run *run)
 {
-    const struct sparse_dense_matmul *matmul =
-        (const struct sparse_dense_matmul *)run->state;
+    const struct sparse_gpu *matmul = (const struct sparse_gpu *)run->state;
     const struct sparse_matmul_shape *s = &matmul->shape;
 
     CUDA_TRY(
@@ -39,7 +34,7 @@ static void compute_unordered(struct run *run)
 }
 
 /* One thread an element of c. */
-__global__ static void multiply_kernel(struct sparse_dense_matmul matmul)
+__global__ static void multiply_kernel(struct sparse_gpu matmul)
 {
     int64_t columns = matmul.shape.columns;
 
@@ -61,7 +56,7 @@ __global__ static void multiply_kernel(struct sparse_dense_matmul matmul)
 
 static void compute_ordered(struct run *run)
 {
-    struct sparse_dense_matmul *matmul = (struct sparse_dense_matmul *)run->state;
+    struct sparse_gpu *matmul = (struct sparse_gpu *)run->state;
 
     sort_rows(&matmul->sort, matmul->row);
     LAUNCH_ITEMS(multiply_kernel, matmul->shape.rows * matmul->shape.columns, *matmul);
@@ -69,21 +64,11 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct sparse_matmul_shape *s =
-        (const struct sparse_matmul_shape *)run->size->params;
-    struct sparse_dense_matmul *matmul =
-        (struct sparse_dense_matmul *)run_host_alloc(sizeof(*matmul));
-    const int64_t *nonzeros = &s->nonzeros;
-    int64_t b_shape[] = { s->inner, s->columns }, c_shape[] = { s->rows, s->columns };
+    struct sparse_gpu *matmul = (struct sparse_gpu *)run_host_alloc(sizeof *matmul);
 
-    matmul->shape = *s;
-    matmul->row = run_input_i32(run, "a_rows", 1, nonzeros, s->rows);
-    matmul->inner = run_input_i32(run, "a_columns", 1, nonzeros, s->inner);
-    matmul->values = run_input_f32(run, "a_values", 1, nonzeros, FILL_WIDE);
-    matmul->b = run_input_f32(run, "b", 2, b_shape, FILL_UNIFORM);
-    matmul->c = run_output_f32(run, "c", 2, c_shape);
-    matmul->sort.rows = s->nonzeros;
-    matmul->sort.destinations = s->rows;
+    sparse_dense_matmul_tensors(run, matmul);
+    matmul->sort.rows = matmul->shape.nonzeros;
+    matmul->sort.destinations = matmul->shape.rows;
     sort_init(run, &matmul->sort);
     run->state = matmul;
 }

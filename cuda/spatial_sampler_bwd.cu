@@ -8,10 +8,7 @@
 #include "cuda/kernels/sort.h"
 #include "workloads/spatial_sampler_bwd.h"
 
-struct spatial_sampler_bwd {
-    struct sampler_shape shape;
-    const float *x, *grid, *dy;
-    float *dx, *dgrid;
+struct sampler_gpu : spatial_sampler_bwd {
     int32_t *pixels;      /* the upper left pixel of each sample */
     struct row_sort sort; /* samples by that pixel, in the order of the grid */
     struct cudnn_sampler cudnn;
@@ -28,7 +25,7 @@ __host__ __device__ static int64_t pixel_count(const struct sampler_shape *s)
 }
 
 /* One thread a channel of a sample. */
-__global__ static void scatter_kernel(struct spatial_sampler_bwd sampler)
+__global__ static void scatter_kernel(struct sampler_gpu sampler)
 {
     const struct sampler_shape s = sampler.shape;
 
@@ -46,7 +43,7 @@ __global__ static void scatter_kernel(struct spatial_sampler_bwd sampler)
 }
 
 /* The grid's gradient: a sum over the channels of one sample, in order. */
-__global__ static void grid_kernel(struct spatial_sampler_bwd sampler)
+__global__ static void grid_kernel(struct sampler_gpu sampler)
 {
     const struct sampler_shape s = sampler.shape;
 
@@ -75,8 +72,7 @@ __global__ static void grid_kernel(struct spatial_sampler_bwd sampler)
 
 static void compute_unordered(struct run *run)
 {
-    const struct spatial_sampler_bwd *sampler =
-        (const struct spatial_sampler_bwd *)run->state;
+    const struct sampler_gpu *sampler = (const struct sampler_gpu *)run->state;
     const struct sampler_shape *s = &sampler->shape;
 
     CUDA_TRY(cudaMemsetAsync(sampler->dx, 0,
@@ -85,7 +81,7 @@ static void compute_unordered(struct run *run)
     LAUNCH_ITEMS(grid_kernel, sample_count(s), *sampler);
 }
 
-__global__ static void pixel_kernel(struct spatial_sampler_bwd sampler)
+__global__ static void pixel_kernel(struct sampler_gpu sampler)
 {
     const struct sampler_shape s = sampler.shape;
 
@@ -101,7 +97,7 @@ __global__ static void pixel_kernel(struct spatial_sampler_bwd sampler)
 
 /* One thread a channel of a pixel: the samples of which it is the first corner, then of
  * which it is the second, and so on; each in the order of the grid. */
-__global__ static void gather_kernel(struct spatial_sampler_bwd sampler)
+__global__ static void gather_kernel(struct sampler_gpu sampler)
 {
     const struct sampler_shape s = sampler.shape;
 
@@ -131,7 +127,7 @@ __global__ static void gather_kernel(struct spatial_sampler_bwd sampler)
 
 static void compute_ordered(struct run *run)
 {
-    struct spatial_sampler_bwd *sampler = (struct spatial_sampler_bwd *)run->state;
+    struct sampler_gpu *sampler = (struct sampler_gpu *)run->state;
     const struct sampler_shape *s = &sampler->shape;
 
     LAUNCH_ITEMS(pixel_kernel, sample_count(s), *sampler);
@@ -142,8 +138,7 @@ static void compute_ordered(struct run *run)
 
 static void compute_cudnn(struct run *run)
 {
-    const struct spatial_sampler_bwd *sampler =
-        (const struct spatial_sampler_bwd *)run->state;
+    const struct sampler_gpu *sampler = (const struct sampler_gpu *)run->state;
     const struct sampler_shape *s = &sampler->shape;
 
     cudnn_sampler_compute(run, &sampler->cudnn);
@@ -151,7 +146,7 @@ static void compute_cudnn(struct run *run)
                      s->height * s->width);
 }
 
-static void cudnn_setup(struct run *run, struct spatial_sampler_bwd *sampler)
+static void cudnn_setup(struct run *run, struct sampler_gpu *sampler)
 {
     const struct sampler_shape *s = &sampler->shape;
     struct cudnn_sampler *cudnn = &sampler->cudnn;
@@ -176,28 +171,17 @@ static void cudnn_setup(struct run *run, struct spatial_sampler_bwd *sampler)
 
 static void setup(struct run *run)
 {
-    const struct sampler_shape *s = (const struct sampler_shape *)run->size->params;
-    struct spatial_sampler_bwd *sampler =
-        (struct spatial_sampler_bwd *)run_host_alloc(sizeof(*sampler));
-    int64_t x_shape[] = { s->images, s->height, s->width, s->channels };
-    int64_t grid_shape[] = { s->images, s->samples, 2 };
-    int64_t dy_shape[] = { s->images, s->samples, s->channels };
+    struct sampler_gpu *sampler = (struct sampler_gpu *)run_host_alloc(sizeof *sampler);
 
-    sampler->shape = *s;
-    sampler->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
-    sampler->grid = run_input_f32(run, "grid", 3, grid_shape, FILL_UNIFORM);
-    sampler->dy = run_input_f32(run, "dy", 3, dy_shape, FILL_WIDE);
-    sampler->dx = run_output_f32(run, "dx", 4, x_shape);
-    sampler->dgrid = run_output_f32(run, "dgrid", 3, grid_shape);
+    spatial_sampler_bwd_tensors(run, sampler);
     run->state = sampler;
     if (run->variant->compute == compute_cudnn) {
         cudnn_setup(run, sampler);
         return;
     }
-    sampler->pixels =
-        (int32_t *)run_alloc(run, (size_t)sample_count(s) * sizeof(*sampler->pixels));
-    sampler->sort.rows = sample_count(s);
-    sampler->sort.destinations = pixel_count(s);
+    sampler->pixels = run_alloc_i32(run, sample_count(&sampler->shape));
+    sampler->sort.rows = sample_count(&sampler->shape);
+    sampler->sort.destinations = pixel_count(&sampler->shape);
     sort_init(run, &sampler->sort);
 }
 

@@ -7,18 +7,14 @@
 
 enum { TILES_MAX = 4 /* that a window touches: a tile is as large as a window */ };
 
-struct xla_scatter {
-    struct xla_scatter_shape shape;
+struct scatter_gpu : xla_scatter {
     int64_t tiles_across, tiles_down;
-    const int32_t *indices; /* [windows][2] */
-    const float *updates;   /* [windows][height][width] */
-    float *sums;            /* [extent][extent] */
     int32_t *tiles; /* [windows][TILES_MAX]: which a window touches; negative: none */
     struct row_sort sort; /* those by tile, in the order of the windows */
 };
 
 /* One thread an element of a window. */
-__global__ static void atomic_kernel(struct xla_scatter scatter)
+__global__ static void atomic_kernel(struct scatter_gpu scatter)
 {
     const struct xla_scatter_shape s = scatter.shape;
     int64_t elements = s.height * s.width;
@@ -36,7 +32,7 @@ __global__ static void atomic_kernel(struct xla_scatter scatter)
 
 static void compute_unordered(struct run *run)
 {
-    const struct xla_scatter *scatter = (const struct xla_scatter *)run->state;
+    const struct scatter_gpu *scatter = (const struct scatter_gpu *)run->state;
     const struct xla_scatter_shape *s = &scatter->shape;
 
     CUDA_TRY(cudaMemsetAsync(scatter->sums, 0,
@@ -46,7 +42,7 @@ static void compute_unordered(struct run *run)
 
 /* The first tile down and across that a window touches, and the next where it reaches
  * over. */
-__global__ static void touch_kernel(struct xla_scatter scatter)
+__global__ static void touch_kernel(struct scatter_gpu scatter)
 {
     const struct xla_scatter_shape s = scatter.shape;
 
@@ -64,7 +60,7 @@ __global__ static void touch_kernel(struct xla_scatter scatter)
 }
 
 /* One block a tile, one thread an element of it: window after window. */
-__global__ static void tile_kernel(struct xla_scatter scatter)
+__global__ static void tile_kernel(struct scatter_gpu scatter)
 {
     const struct xla_scatter_shape s = scatter.shape;
     int64_t row = blockIdx.x / scatter.tiles_across * s.height + threadIdx.y;
@@ -86,7 +82,7 @@ __global__ static void tile_kernel(struct xla_scatter scatter)
 
 static void compute_ordered(struct run *run)
 {
-    struct xla_scatter *scatter = (struct xla_scatter *)run->state;
+    struct scatter_gpu *scatter = (struct scatter_gpu *)run->state;
     const struct xla_scatter_shape *s = &scatter->shape;
 
     LAUNCH_ITEMS(touch_kernel, scatter->sort.rows, *scatter);
@@ -99,21 +95,14 @@ static void setup(struct run *run)
 {
     const struct xla_scatter_shape *s =
         (const struct xla_scatter_shape *)run->size->params;
-    struct xla_scatter *scatter = (struct xla_scatter *)run_host_alloc(sizeof(*scatter));
-    int64_t indices[] = { s->windows, 2 };
-    int64_t updates[] = { s->windows, s->height, s->width };
-    int64_t sums[] = { s->extent, s->extent };
+    struct scatter_gpu *scatter = (struct scatter_gpu *)run_host_alloc(sizeof *scatter);
 
-    scatter->shape = *s;
+    xla_scatter_tensors(run, scatter);
     scatter->tiles_across = ceil_div(s->extent, s->width);
     scatter->tiles_down = ceil_div(s->extent, s->height);
-    scatter->indices = run_input_i32(run, "indices", 2, indices, s->extent);
-    scatter->updates = run_input_f32(run, "updates", 3, updates, FILL_WIDE);
-    scatter->sums = run_output_f32(run, "sums", 2, sums);
     scatter->sort.rows = s->windows * TILES_MAX;
     scatter->sort.destinations = scatter->tiles_across * scatter->tiles_down;
-    scatter->tiles =
-        (int32_t *)run_alloc(run, (size_t)scatter->sort.rows * sizeof(*scatter->tiles));
+    scatter->tiles = run_alloc_i32(run, scatter->sort.rows);
     sort_init(run, &scatter->sort);
     run->state = scatter;
 }

@@ -12,19 +12,12 @@
 
 enum { TILE = 16 };
 
-struct conv_dgrad {
-    const struct dgrad_shape *shape;
-    const float *dy, *w;
-    float *dx;
-    float *packed; /* w as [tap][out channel][in channel] */
-};
-
 typedef float lanes
     __attribute__((vector_size(TILE * sizeof(float)), aligned(sizeof(float)), may_alias));
 
 static void weights_pack(const struct conv_dgrad *conv)
 {
-    int64_t in = conv->shape->in_channels, out = conv->shape->out_channels;
+    int64_t in = conv->shape.in_channels, out = conv->shape.out_channels;
 
     for (int64_t tap = 0; tap < DGRAD_TAPS; tap++)
         for (int64_t c = 0; c < in; c++)
@@ -48,7 +41,7 @@ static void tile_add(const struct dgrad_shape *shape, const float *dy,
 static void pixel_scatter(const struct conv_dgrad *conv, int64_t image, int64_t h,
                           int64_t w)
 {
-    const struct dgrad_shape *s = conv->shape;
+    const struct dgrad_shape *s = &conv->shape;
     const float *dy =
         conv->dy + ((image * s->height + h) * s->width + w) * s->out_channels;
 
@@ -78,7 +71,7 @@ static void pixel_scatter(const struct conv_dgrad *conv, int64_t image, int64_t 
 static void compute_unordered(struct run *run)
 {
     const struct conv_dgrad *conv = run->state;
-    const struct dgrad_shape *s = conv->shape;
+    const struct dgrad_shape *s = &conv->shape;
     int64_t rows = s->images * s->height;
     int64_t row_elements = s->stride * s->stride * s->width * s->in_channels;
 
@@ -103,7 +96,7 @@ static void compute_unordered(struct run *run)
 static void pixel_gather(const struct conv_dgrad *conv, int64_t image, int64_t row,
                          int64_t column, float *dx)
 {
-    const struct dgrad_shape *s = conv->shape;
+    const struct dgrad_shape *s = &conv->shape;
 
     for (int64_t c = 0; c < s->in_channels; c += TILE) {
         lanes sum = { 0 };
@@ -125,7 +118,7 @@ static void pixel_gather(const struct conv_dgrad *conv, int64_t image, int64_t r
 static void compute_ordered(struct run *run)
 {
     const struct conv_dgrad *conv = run->state;
-    const struct dgrad_shape *s = conv->shape;
+    const struct dgrad_shape *s = &conv->shape;
     int64_t height = s->height * s->stride, width = s->width * s->stride;
 
     weights_pack(conv);
@@ -139,16 +132,9 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct dgrad_shape *s = run->size->params;
-    struct conv_dgrad *conv = run_host_alloc(sizeof(*conv));
-    int64_t dy_shape[] = { s->images, s->height, s->width, s->out_channels };
-    int64_t w_shape[] = { DGRAD_SIDE, DGRAD_SIDE, s->in_channels, s->out_channels };
-    int64_t dx_shape[] = { s->images, s->height * s->stride, s->width * s->stride,
-                           s->in_channels };
+    struct conv_dgrad *conv = run_host_alloc(sizeof *conv);
 
-    conv->shape = s;
-    conv->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
-    conv->w = run_input_f32(run, "w", 4, w_shape, FILL_UNIFORM);
-    conv->dx = run_output_f32(run, "dx", 4, dx_shape);
+    conv_dgrad_tensors(run, conv);
     conv->packed = run_alloc_f32(run, DGRAD_TAPS * s->in_channels * s->out_channels);
     run->state = conv;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "workloads/instruments/hd.h"
+#include "workloads/workload.h"
 
 enum { DGRAD_SIDE = 3, DGRAD_TAPS = DGRAD_SIDE * DGRAD_SIDE };
 
@@ -31,6 +32,29 @@ REPROD_HD int64_t dgrad_origin(int64_t to, int64_t tap, int64_t stride, int64_t 
     if (from < 0 || from % stride != 0 || from / stride >= extent)
         return -1;
     return from / stride;
+}
+
+/* The state of a run; a GPU has other scratch memory. */
+struct conv_dgrad {
+    struct dgrad_shape shape;
+    const float *dy, *w;
+    float *dx;
+    float *packed; /* w as [tap][out channel][in channel] */
+};
+
+/* Makes the inputs and outputs. */
+static inline void conv_dgrad_tensors(struct run *run, struct conv_dgrad *conv)
+{
+    const struct dgrad_shape *s = (const struct dgrad_shape *)run->size->params;
+    int64_t dy_shape[] = { s->images, s->height, s->width, s->out_channels };
+    int64_t w_shape[] = { DGRAD_SIDE, DGRAD_SIDE, s->in_channels, s->out_channels };
+    int64_t dx_shape[] = { s->images, s->height * s->stride, s->width * s->stride,
+                           s->in_channels };
+
+    conv->shape = *s;
+    conv->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
+    conv->w = run_input_f32(run, "w", 4, w_shape, FILL_UNIFORM);
+    conv->dx = run_output_f32(run, "dx", 4, dx_shape);
 }
 
 #endif

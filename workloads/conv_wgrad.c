@@ -11,14 +11,6 @@
 
 enum { BAND_ROWS = 2, TREE_CHUNK = 256 };
 
-struct conv_wgrad {
-    const struct conv_shape *shape;
-    const float *x, *dy;
-    float *dw;
-    int64_t elements; /* of dw */
-    float *partials;  /* one dw for each image slot and for each thread */
-};
-
 static int64_t weight_index(const struct conv_shape *shape, int64_t tap, int64_t channel)
 {
     return (tap * shape->in_channels + channel) * shape->out_channels;
@@ -80,7 +72,7 @@ static void tile_add(const struct conv_shape *shape, const struct window *window
 static void rows_add(const struct conv_wgrad *conv, int64_t image, int64_t begin,
                      int64_t end, float *dw)
 {
-    const struct conv_shape *shape = conv->shape;
+    const struct conv_shape *shape = &conv->shape;
     int64_t first_pixel = image * shape->height * shape->width;
     const float *x = conv->x + first_pixel * shape->in_channels;
     const float *dy = conv->dy + first_pixel * shape->out_channels;
@@ -118,7 +110,7 @@ static void partial_add_atomically(const struct conv_wgrad *conv, const float *p
 static void compute_unordered(struct run *run)
 {
     const struct conv_wgrad *conv = run->state;
-    const struct conv_shape *shape = conv->shape;
+    const struct conv_shape *shape = &conv->shape;
     int64_t bands = (shape->height + BAND_ROWS - 1) / BAND_ROWS;
     size_t bytes = (size_t)conv->elements * sizeof(float);
 
@@ -142,7 +134,7 @@ static void compute_unordered(struct run *run)
 static void compute_ordered(struct run *run)
 {
     const struct conv_wgrad *conv = run->state;
-    int64_t images = conv->shape->images;
+    int64_t images = conv->shape.images;
     size_t bytes = (size_t)conv->elements * sizeof(float);
 
 #pragma omp parallel num_threads(run->threads)
@@ -154,7 +146,7 @@ static void compute_ordered(struct run *run)
             memset(partial, 0, bytes);
             for (int64_t image = slot * images / CONV_SLOTS;
                  image < (slot + 1) * images / CONV_SLOTS; image++)
-                rows_add(conv, image, 0, conv->shape->height, partial);
+                rows_add(conv, image, 0, conv->shape.height, partial);
         }
 #pragma omp for
         for (int64_t begin = 0; begin < conv->elements; begin += TREE_CHUNK) {
@@ -171,22 +163,11 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct conv_shape *shape = run->size->params;
-    struct conv_wgrad *conv = run_host_alloc(sizeof(*conv));
-    int64_t x_shape[] = { shape->images, shape->height, shape->width,
-                          shape->in_channels };
-    int64_t dy_shape[] = { shape->images, shape->height, shape->width,
-                           shape->out_channels };
-    int64_t dw_shape[] = { CONV_SIDE, CONV_SIDE, shape->in_channels,
-                           shape->out_channels };
-    int64_t partials = run->threads > CONV_SLOTS ? run->threads : CONV_SLOTS;
+    struct conv_wgrad *conv = run_host_alloc(sizeof *conv);
 
-    conv->shape = shape;
-    conv->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
-    conv->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
-    conv->dw = run_output_f32(run, "dw", 4, dw_shape);
-    conv->elements = CONV_TAPS * shape->in_channels * shape->out_channels;
-    conv->partials = run_alloc_f32(run, partials * conv->elements);
+    conv_wgrad_tensors(run, conv);
+    conv->partials = run_alloc_f32(
+        run, (run->threads > CONV_SLOTS ? run->threads : CONV_SLOTS) * conv->elements);
     run->state = conv;
 }
 

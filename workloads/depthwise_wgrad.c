@@ -11,21 +11,13 @@
 
 enum { TREE_CHUNK = 64 };
 
-struct depthwise_wgrad {
-    const struct depthwise_shape *shape;
-    const float *x, *dy;
-    float *dw;
-    int64_t elements; /* of dw */
-    float *partials;  /* one dw for each slot of rows */
-};
-
 /* The pixel of x that tap TAP of the upstream pixel at (H, W) of IMAGE sees; NULL
  * outside.
  */
 static const float *tap_pixel(const struct depthwise_wgrad *conv, int64_t image,
                               int64_t h, int64_t w, int64_t tap)
 {
-    const struct depthwise_shape *s = conv->shape;
+    const struct depthwise_shape *s = &conv->shape;
 
     h += tap / DEPTHWISE_SIDE - 1;
     w += tap % DEPTHWISE_SIDE - 1;
@@ -37,7 +29,7 @@ static const float *tap_pixel(const struct depthwise_wgrad *conv, int64_t image,
 static void pixel_add_atomically(const struct depthwise_wgrad *conv, int64_t image,
                                  int64_t h, int64_t w, bool down)
 {
-    const struct depthwise_shape *s = conv->shape;
+    const struct depthwise_shape *s = &conv->shape;
     const float *dy = conv->dy + ((image * s->height + h) * s->width + w) * s->channels;
 
     for (int64_t tap = 0; tap < DEPTHWISE_TAPS; tap++) {
@@ -58,7 +50,7 @@ static void pixel_add_atomically(const struct depthwise_wgrad *conv, int64_t ima
 static void compute_unordered(struct run *run)
 {
     const struct depthwise_wgrad *conv = run->state;
-    const struct depthwise_shape *s = conv->shape;
+    const struct depthwise_shape *s = &conv->shape;
 
     memset(conv->dw, 0, (size_t)conv->elements * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
@@ -70,7 +62,7 @@ static void compute_unordered(struct run *run)
 static void pixel_add(const struct depthwise_wgrad *conv, int64_t image, int64_t h,
                       int64_t w, float *dw)
 {
-    const struct depthwise_shape *s = conv->shape;
+    const struct depthwise_shape *s = &conv->shape;
     const float *dy = conv->dy + ((image * s->height + h) * s->width + w) * s->channels;
 
     for (int64_t tap = 0; tap < DEPTHWISE_TAPS; tap++) {
@@ -88,7 +80,7 @@ static void pixel_add(const struct depthwise_wgrad *conv, int64_t image, int64_t
 static void compute_ordered(struct run *run)
 {
     const struct depthwise_wgrad *conv = run->state;
-    const struct depthwise_shape *s = conv->shape;
+    const struct depthwise_shape *s = &conv->shape;
     int64_t rows = s->images * s->height;
 
 #pragma omp parallel num_threads(run->threads)
@@ -118,16 +110,9 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct depthwise_shape *s = run->size->params;
-    struct depthwise_wgrad *conv = run_host_alloc(sizeof(*conv));
-    int64_t x_shape[] = { s->images, s->height, s->width, s->channels };
-    int64_t dw_shape[] = { DEPTHWISE_SIDE, DEPTHWISE_SIDE, s->channels };
+    struct depthwise_wgrad *conv = run_host_alloc(sizeof *conv);
 
-    conv->shape = s;
-    conv->elements = DEPTHWISE_TAPS * s->channels;
-    conv->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
-    conv->dy = run_input_f32(run, "dy", 4, x_shape, FILL_WIDE);
-    conv->dw = run_output_f32(run, "dw", 3, dw_shape);
+    depthwise_wgrad_tensors(run, conv);
     conv->partials = run_alloc_f32(run, DEPTHWISE_SLOTS * conv->elements);
     run->state = conv;
 }

@@ -10,19 +10,10 @@
 
 enum { TASK = 64 /* nonzeros in a task that adds atomically */, OWNED = 16 /* rows */ };
 
-struct sparse_dense_matmul {
-    const struct sparse_matmul_shape *shape;
-    const int32_t *row, *inner; /* coordinates of each nonzero */
-    const float *values, *b;
-    float *c;
-    int32_t *starts; /* [rows + 1]: where in `sorted` the nonzeros of a row begin */
-    int32_t *sorted; /* nonzeros by row, in the order in which they came */
-};
-
 static void compute_unordered(struct run *run)
 {
     const struct sparse_dense_matmul *matmul = run->state;
-    const struct sparse_matmul_shape *s = matmul->shape;
+    const struct sparse_matmul_shape *s = &matmul->shape;
 
     memset(matmul->c, 0, (size_t)(s->rows * s->columns) * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
@@ -42,7 +33,7 @@ static void compute_unordered(struct run *run)
 /* A stable counting sort: compressed rows. */
 static void rows_compress(const struct sparse_dense_matmul *matmul)
 {
-    const struct sparse_matmul_shape *s = matmul->shape;
+    const struct sparse_matmul_shape *s = &matmul->shape;
     int32_t *starts = matmul->starts;
 
     memset(starts, 0, (size_t)(s->rows + 2) * sizeof(*starts));
@@ -56,7 +47,7 @@ static void rows_compress(const struct sparse_dense_matmul *matmul)
 
 static void row_multiply(const struct sparse_dense_matmul *matmul, int64_t row)
 {
-    int64_t columns = matmul->shape->columns;
+    int64_t columns = matmul->shape.columns;
     float *c = matmul->c + row * columns;
 
     memset(c, 0, (size_t)columns * sizeof(float));
@@ -77,25 +68,18 @@ static void compute_ordered(struct run *run)
 
     rows_compress(matmul);
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, OWNED)
-    for (int64_t row = 0; row < matmul->shape->rows; row++)
+    for (int64_t row = 0; row < matmul->shape.rows; row++)
         row_multiply(matmul, row);
 }
 
 static void setup(struct run *run)
 {
     const struct sparse_matmul_shape *s = run->size->params;
-    struct sparse_dense_matmul *matmul = run_host_alloc(sizeof(*matmul));
-    const int64_t *nonzeros = &s->nonzeros;
-    int64_t b_shape[] = { s->inner, s->columns }, c_shape[] = { s->rows, s->columns };
+    struct sparse_dense_matmul *matmul = run_host_alloc(sizeof *matmul);
 
-    matmul->shape = s;
-    matmul->row = run_input_i32(run, "a_rows", 1, nonzeros, s->rows);
-    matmul->inner = run_input_i32(run, "a_columns", 1, nonzeros, s->inner);
-    matmul->values = run_input_f32(run, "a_values", 1, nonzeros, FILL_WIDE);
-    matmul->b = run_input_f32(run, "b", 2, b_shape, FILL_UNIFORM);
-    matmul->c = run_output_f32(run, "c", 2, c_shape);
-    matmul->starts = run_alloc(run, (size_t)(s->rows + 2) * sizeof(*matmul->starts));
-    matmul->sorted = run_alloc(run, (size_t)s->nonzeros * sizeof(*matmul->sorted));
+    sparse_dense_matmul_tensors(run, matmul);
+    matmul->starts = run_alloc_i32(run, s->rows + 2);
+    matmul->sorted = run_alloc_i32(run, s->nonzeros);
     run->state = matmul;
 }
 

@@ -9,17 +9,9 @@
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
-struct spatial_sampler_bwd {
-    const struct sampler_shape *shape;
-    const float *x, *grid, *dy;
-    float *dx, *dgrid;
-    int32_t *order;  /* for each image: its samples, sorted by their upper left pixel */
-    int32_t *begins; /* for each image: where the samples of each pixel begin in it */
-};
-
 static void sample_scatter(const struct spatial_sampler_bwd *sampler, int64_t sample)
 {
-    const struct sampler_shape *s = sampler->shape;
+    const struct sampler_shape *s = &sampler->shape;
     struct sampler_place place = sampler_place_of(s, sampler->grid, sample);
     const float *dy = sampler->dy + sample * s->channels;
 
@@ -40,7 +32,7 @@ static void sample_scatter(const struct spatial_sampler_bwd *sampler, int64_t sa
 /* The grid's gradient: a sum over the channels of one sample, in order. */
 static void sample_grid(const struct spatial_sampler_bwd *sampler, int64_t sample)
 {
-    const struct sampler_shape *s = sampler->shape;
+    const struct sampler_shape *s = &sampler->shape;
     struct sampler_place place = sampler_place_of(s, sampler->grid, sample);
     const float *x = sampler->x + sampler_corner_index(s, sample / s->samples, &place, 0);
     const float *below = x + s->width * s->channels;
@@ -66,7 +58,7 @@ enum { TASK_SAMPLES = 16 };
 static void compute_unordered(struct run *run)
 {
     const struct spatial_sampler_bwd *sampler = run->state;
-    const struct sampler_shape *s = sampler->shape;
+    const struct sampler_shape *s = &sampler->shape;
     int64_t samples = s->images * s->samples;
     int64_t rows = s->images * s->height, row_elements = s->width * s->channels;
 
@@ -88,7 +80,7 @@ static void compute_unordered(struct run *run)
 /* A stable counting sort of one image's samples by their upper left pixel. */
 static void image_sort(const struct spatial_sampler_bwd *sampler, int64_t image)
 {
-    const struct sampler_shape *s = sampler->shape;
+    const struct sampler_shape *s = &sampler->shape;
     int64_t pixels = s->height * s->width;
     int32_t *begins = sampler->begins + image * (pixels + 1);
     int32_t *order = sampler->order + image * s->samples;
@@ -115,7 +107,7 @@ static void image_sort(const struct spatial_sampler_bwd *sampler, int64_t image)
 static void pixel_gather(const struct spatial_sampler_bwd *sampler, int64_t image,
                          int64_t row, int64_t column)
 {
-    const struct sampler_shape *s = sampler->shape;
+    const struct sampler_shape *s = &sampler->shape;
     int64_t pixels = s->height * s->width;
     const int32_t *begins = sampler->begins + image * (pixels + 1) + 1;
     float *dx = sampler->dx + (image * pixels + row * s->width + column) * s->channels;
@@ -144,7 +136,7 @@ static void pixel_gather(const struct spatial_sampler_bwd *sampler, int64_t imag
 static void compute_ordered(struct run *run)
 {
     const struct spatial_sampler_bwd *sampler = run->state;
-    const struct sampler_shape *s = sampler->shape;
+    const struct sampler_shape *s = &sampler->shape;
 
 #pragma omp parallel num_threads(run->threads)
     {
@@ -164,21 +156,11 @@ static void compute_ordered(struct run *run)
 static void setup(struct run *run)
 {
     const struct sampler_shape *s = run->size->params;
-    struct spatial_sampler_bwd *sampler = run_host_alloc(sizeof(*sampler));
-    int64_t x_shape[] = { s->images, s->height, s->width, s->channels };
-    int64_t grid_shape[] = { s->images, s->samples, 2 };
-    int64_t dy_shape[] = { s->images, s->samples, s->channels };
-    int64_t begins = s->images * (s->height * s->width + 1);
+    struct spatial_sampler_bwd *sampler = run_host_alloc(sizeof *sampler);
 
-    sampler->shape = s;
-    sampler->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
-    sampler->grid = run_input_f32(run, "grid", 3, grid_shape, FILL_UNIFORM);
-    sampler->dy = run_input_f32(run, "dy", 3, dy_shape, FILL_WIDE);
-    sampler->dx = run_output_f32(run, "dx", 4, x_shape);
-    sampler->dgrid = run_output_f32(run, "dgrid", 3, grid_shape);
-    sampler->order =
-        run_alloc(run, (size_t)(s->images * s->samples) * sizeof(*sampler->order));
-    sampler->begins = run_alloc(run, (size_t)begins * sizeof(*sampler->begins));
+    spatial_sampler_bwd_tensors(run, sampler);
+    sampler->order = run_alloc_i32(run, s->images * s->samples);
+    sampler->begins = run_alloc_i32(run, s->images * (s->height * s->width + 1));
     run->state = sampler;
 }
 

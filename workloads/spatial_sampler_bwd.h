@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "workloads/instruments/hd.h"
+#include "workloads/workload.h"
 
 enum { SAMPLER_CORNERS = 4 };
 
@@ -47,6 +48,32 @@ REPROD_HD int64_t sampler_corner_index(const struct sampler_shape *s, int64_t im
     return ((image * s->height + place->row + corner / 2) * s->width + place->column +
             corner % 2) *
            s->channels;
+}
+
+/* The state of a run; a GPU has other scratch memory. */
+struct spatial_sampler_bwd {
+    struct sampler_shape shape;
+    const float *x, *grid, *dy;
+    float *dx, *dgrid;
+    int32_t *order;  /* for each image: its samples, sorted by their upper left pixel */
+    int32_t *begins; /* for each image: where the samples of each pixel begin in it */
+};
+
+/* Makes the inputs and outputs. */
+static inline void spatial_sampler_bwd_tensors(struct run *run,
+                                               struct spatial_sampler_bwd *sampler)
+{
+    const struct sampler_shape *s = (const struct sampler_shape *)run->size->params;
+    int64_t x_shape[] = { s->images, s->height, s->width, s->channels };
+    int64_t grid_shape[] = { s->images, s->samples, 2 };
+    int64_t dy_shape[] = { s->images, s->samples, s->channels };
+
+    sampler->shape = *s;
+    sampler->x = run_input_f32(run, "x", 4, x_shape, FILL_UNIFORM);
+    sampler->grid = run_input_f32(run, "grid", 3, grid_shape, FILL_UNIFORM);
+    sampler->dy = run_input_f32(run, "dy", 3, dy_shape, FILL_WIDE);
+    sampler->dx = run_output_f32(run, "dx", 4, x_shape);
+    sampler->dgrid = run_output_f32(run, "dgrid", 3, grid_shape);
 }
 
 #endif

@@ -11,16 +11,6 @@
 
 enum { COLUMN_CHUNK = 64 };
 
-struct xla_reduction {
-    int64_t rows, columns;
-    int64_t row_tiles, padded_row_tiles;       /* in a row; in a power of two */
-    int64_t column_tiles, padded_column_tiles; /* in a column; in a power of two */
-    const float *x;
-    float *row_sums, *column_sums;
-    float *row_parts;    /* [rows][padded_row_tiles] */
-    float *column_parts; /* [padded_column_tiles][columns] */
-};
-
 static float row_tile_sum(const struct xla_reduction *reduction, int64_t row,
                           int64_t tile)
 {
@@ -138,22 +128,11 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct xla_reduction_shape *shape = run->size->params;
-    struct xla_reduction *reduction = run_host_alloc(sizeof(*reduction));
-    int64_t x_shape[] = { shape->rows, shape->columns };
+    struct xla_reduction *reduction = run_host_alloc(sizeof *reduction);
 
-    reduction->rows = shape->rows;
-    reduction->columns = shape->columns;
-    reduction->row_tiles = shape->columns / XLA_TILE_COLUMNS;
-    reduction->padded_row_tiles = xla_power_of_two_from(reduction->row_tiles);
-    reduction->column_tiles = shape->rows / XLA_TILE_ROWS;
-    reduction->padded_column_tiles = xla_power_of_two_from(reduction->column_tiles);
-    reduction->x = run_input_f32(run, "x", 2, x_shape, FILL_WIDE);
-    reduction->row_sums = run_output_f32(run, "row_sums", 1, &shape->rows);
-    reduction->column_sums = run_output_f32(run, "column_sums", 1, &shape->columns);
-    reduction->row_parts = run_alloc_f32(run, shape->rows * reduction->padded_row_tiles);
+    xla_reduction_tensors(run, reduction);
     reduction->column_parts =
-        run_alloc_f32(run, reduction->padded_column_tiles * shape->columns);
+        run_alloc_f32(run, reduction->padded_column_tiles * reduction->columns);
     run->state = reduction;
 }
 

@@ -11,16 +11,9 @@
 
 enum { TASK_WINDOWS = 16, BAND = 8 /* rows of the sums with one owner */ };
 
-struct xla_scatter {
-    const struct xla_scatter_shape *shape;
-    const int32_t *indices; /* [windows][2] */
-    const float *updates;   /* [windows][height][width] */
-    float *sums;            /* [extent][extent] */
-};
-
 static void window_add_atomically(const struct xla_scatter *scatter, int64_t n)
 {
-    const struct xla_scatter_shape *s = scatter->shape;
+    const struct xla_scatter_shape *s = &scatter->shape;
     const int32_t *index = scatter->indices + 2 * n;
     const float *from = scatter->updates + n * s->height * s->width;
 
@@ -41,7 +34,7 @@ static void window_add_atomically(const struct xla_scatter *scatter, int64_t n)
 static void compute_unordered(struct run *run)
 {
     const struct xla_scatter *scatter = run->state;
-    const struct xla_scatter_shape *s = scatter->shape;
+    const struct xla_scatter_shape *s = &scatter->shape;
 
     memset(scatter->sums, 0, (size_t)(s->extent * s->extent) * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
@@ -55,7 +48,7 @@ static void compute_unordered(struct run *run)
 static void window_add_rows(const struct xla_scatter *scatter, int64_t n, int64_t begin,
                             int64_t end)
 {
-    const struct xla_scatter_shape *s = scatter->shape;
+    const struct xla_scatter_shape *s = &scatter->shape;
     const int32_t *index = scatter->indices + 2 * n;
     int64_t first = index[0] > begin ? index[0] : begin;
     int64_t past = index[0] + s->height < end ? index[0] + s->height : end;
@@ -74,7 +67,7 @@ static void window_add_rows(const struct xla_scatter *scatter, int64_t n, int64_
 static void compute_ordered(struct run *run)
 {
     const struct xla_scatter *scatter = run->state;
-    const struct xla_scatter_shape *s = scatter->shape;
+    const struct xla_scatter_shape *s = &scatter->shape;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
     for (int64_t begin = 0; begin < s->extent; begin += BAND) {
@@ -87,16 +80,9 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct xla_scatter_shape *s = run->size->params;
-    struct xla_scatter *scatter = run_host_alloc(sizeof(*scatter));
-    int64_t indices[] = { s->windows, 2 };
-    int64_t updates[] = { s->windows, s->height, s->width };
-    int64_t sums[] = { s->extent, s->extent };
+    struct xla_scatter *scatter = run_host_alloc(sizeof *scatter);
 
-    scatter->shape = s;
-    scatter->indices = run_input_i32(run, "indices", 2, indices, s->extent);
-    scatter->updates = run_input_f32(run, "updates", 3, updates, FILL_WIDE);
-    scatter->sums = run_output_f32(run, "sums", 2, sums);
+    xla_scatter_tensors(run, scatter);
     run->state = scatter;
 }
 
