@@ -1,4 +1,5 @@
-/* GET /{asset}: the files of the page, which are built in. */
+/* GET /{asset}: the files of the page, which are built in; GET /: the page for a browser,
+ * the matrix for everybody else. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,4 +60,14 @@ void assets_get(struct request *r)
                  "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
                  "form-action 'self'");
     reply_header(r, "Referrer-Policy", "no-referrer");
+}
+
+void root_get(struct request *r)
+{
+    if (r->format == FORMAT_HTML) {
+        r->arguments[0] = "index.html";
+        assets_get(r);
+        return;
+    }
+    matrix_get(r);
 }

@@ -7,7 +7,6 @@
 #include "api/http/handlers.h"
 #include "api/http/page.h"
 #include "api/http/reply.h"
-#include "api/http/work.h"
 #include "daemon/base/mem.h"
 #include "db/fleet.h"
 

@@ -7,7 +7,6 @@
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
-#include "api/http/work.h"
 #include "db/fleet.h"
 
 static void environment_json(struct json_out *out, const struct environment *e,

@@ -9,7 +9,6 @@
 #include "api/http/handlers.h"
 #include "api/http/reply.h"
 #include "api/http/stream.h"
-#include "api/http/work.h"
 #include "daemon/base/mem.h"
 
 enum { RETRY_MS = 2000 };

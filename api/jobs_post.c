@@ -6,7 +6,6 @@
 #include "api/http/handlers.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
-#include "api/http/work.h"
 #include "api/render/nouns_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"

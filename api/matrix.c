@@ -8,7 +8,6 @@
 #include "api/http/handlers.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
-#include "api/http/work.h"
 #include "api/render/matrix.h"
 #include "daemon/base/choices.h"
 #include "daemon/base/clock.h"

@@ -5,7 +5,6 @@
 
 #include "api/http/handlers.h"
 #include "api/http/reply.h"
-#include "api/http/work.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/cells.h"

@@ -7,7 +7,6 @@
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
-#include "api/http/work.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/nearest.h"
 #include "daemon/evidence/catalogue.h"

@@ -1,4 +1,6 @@
-/* Replies.  reply_json, reply_text, reply_csv, reply_file, reply_shared, reply_stream and
+/* How a handler ends: with a reply, at once or after its work in the store.
+ *
+ * reply_json, reply_text, reply_csv, reply_file, reply_shared, reply_stream and
  * reply_problem are the only ways a request ends; each fills r->reply and touches nothing
  * else, so handlers call them on the loop and on reader threads alike.  reply_send hands
  * the result to the library (loop thread).
@@ -48,6 +50,15 @@ void reply_error(struct request *r, const struct err *err);
 /* Adds a header; NAME is static. */
 void reply_header(struct request *r, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Suspends the request and runs FN(tx, request) on a reader thread, where the request is
+ * FN's alone.  Then, if FN succeeded without having replied, THEN on the loop, which
+ * replies or goes on with more work.  A failure of FN is the reply (reply_error).  THEN
+ * may be NULL if FN replies. */
+void request_read(struct request *r, store_fn fn, void (*then)(struct request *r));
+
+/* As above, on the writer thread; THEN follows when the write is durable. */
+void request_write(struct request *r, store_fn fn, void (*then)(struct request *r));
 
 enum MHD_Result reply_send(struct request *r);
 void reply_release(struct reply *reply);

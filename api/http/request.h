@@ -3,7 +3,7 @@
  *
  * Happy path: the target is kept raw, the headers are checked, the body is collected
  * (api/http/server.c), a route's handler is called, which replies at once
- * (api/http/reply.h) or goes through the store (api/http/work.h), and the reply is sent.
+ * (api/http/reply.h) or after its work in the store, and the reply is sent.
  * Failure modes: a request that could be read in two ways is refused before its body; a
  * client that leaves completes the request at any time except while it is suspended.
  *
