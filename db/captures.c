@@ -106,11 +106,8 @@ enum err_code captures_each(struct tx *tx, const char *id,
     while (query_step(&q)) {
         struct captured_tensor tensor = { .is_out = query_take_int(&q) };
 
-        tensor.index = (int)query_take_int(&q);
-        query_take_text(&q, tensor.name, sizeof tensor.name);
-        query_take_text(&q, tensor.dtype, sizeof tensor.dtype);
-        tensor.total = query_take_int(&q);
-        tensor.bytes = query_take_int(&q);
+        query_take(&q, &tensor.index, tensor.name, tensor.dtype, &tensor.total,
+                   &tensor.bytes);
         tensor.shape = (char *)query_borrow_text(&q);
         tensor.data = (void *)query_borrow_blob(&q);
         visit(arg, &tensor);

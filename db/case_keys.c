@@ -6,11 +6,8 @@
 
 void case_keys_take(struct query *q, struct case_key *ret_key)
 {
-    query_take_text(q, ret_key->workload, sizeof ret_key->workload);
-    ret_key->version = (int)query_take_int(q);
-    query_take_text(q, ret_key->variant, sizeof ret_key->variant);
-    query_take_text(q, ret_key->size, sizeof ret_key->size);
-    query_take_text(q, ret_key->dtype, sizeof ret_key->dtype);
+    query_take(q, ret_key->workload, &ret_key->version, ret_key->variant, ret_key->size,
+               ret_key->dtype);
     ret_key->seed = (uint64_t)query_take_int(q);
 }
 

@@ -34,14 +34,10 @@ static void take_past(struct query *q, struct cell *ret_cell)
 {
     *ret_cell = (struct cell){ .id = query_take_int(q) };
     case_keys_take(q, &ret_cell->key);
-    ret_cell->is_control = query_take_int(q);
-    query_take_text(q, ret_cell->environment, sizeof ret_cell->environment);
-    ret_cell->changed_ms = query_take_int(q);
+    query_take(q, &ret_cell->is_control, ret_cell->environment, &ret_cell->changed_ms);
     ret_cell->verdict = cell_rows_take_verdict(q);
-    query_take_text(q, ret_cell->reason, sizeof ret_cell->reason);
-    ret_cell->evidence.runs[OUTCOME_COMPLETED] = query_take_int(q);
-    ret_cell->evidence.iterations = query_take_int(q);
-    ret_cell->evidence.distinct_digests = query_take_int(q);
+    query_take(q, ret_cell->reason, &ret_cell->evidence.runs[OUTCOME_COMPLETED],
+               &ret_cell->evidence.iterations, &ret_cell->evidence.distinct_digests);
 }
 
 static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t as_of_ms,
@@ -143,11 +139,8 @@ enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
     while (query_step(&q)) {
         struct cell_digest digest;
 
-        query_take_text(&q, digest.digest, sizeof digest.digest);
-        digest.runs = query_take_int(&q);
-        digest.iterations = query_take_int(&q);
-        query_take_text(&q, digest.weight_sum, sizeof digest.weight_sum);
-        query_take_text(&q, digest.loss, sizeof digest.loss);
+        query_take(&q, digest.digest, &digest.runs, &digest.iterations, digest.weight_sum,
+                   digest.loss);
         visit(arg, &digest);
     }
     return query_end(&q, err);
@@ -167,9 +160,7 @@ cells_each_conditions(struct tx *tx, int64_t id, int limit,
     while (query_step(&q)) {
         struct cell_conditions conditions;
 
-        query_take_text(&q, conditions.options, sizeof conditions.options);
-        conditions.runs = query_take_int(&q);
-        conditions.varied = query_take_int(&q);
+        query_take(&q, conditions.options, &conditions.runs, &conditions.varied);
         visit(arg, &conditions);
     }
     return query_end(&q, err);
@@ -190,13 +181,10 @@ enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, in
     while (query_step(&q)) {
         struct cell_change change;
 
-        change.at_ms = query_take_int(&q);
-        query_take_text(&q, change.run, sizeof change.run);
+        query_take(&q, &change.at_ms, change.run);
         change.verdict = cell_rows_take_verdict(&q);
-        query_take_text(&q, change.reason, sizeof change.reason);
-        change.runs = query_take_int(&q);
-        change.iterations = query_take_int(&q);
-        change.distinct_digests = query_take_int(&q);
+        query_take(&q, change.reason, &change.runs, &change.iterations,
+                   &change.distinct_digests);
         visit(arg, &change);
     }
     return query_end(&q, err);

@@ -16,8 +16,7 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
                 " FROM cell_control x JOIN cell c ON c.id = x.control WHERE x.cell = ?",
                 cell);
     if (query_step(&q)) {
-        ret_control->runs = query_take_int(&q);
-        ret_control->differed = query_take_int(&q);
+        query_take(&q, &ret_control->runs, &ret_control->differed);
     }
     return query_end(&q, err);
 }

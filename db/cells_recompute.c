@@ -92,19 +92,12 @@ static enum err_code sum_runs(struct recompute *r, struct err *err)
                 " FROM run WHERE cell = ? AND outcome IS NOT NULL",
                 r->stored.cell.id);
     if (query_step(&q)) {
-        query_take_text(&q, f->last_failed_run, sizeof f->last_failed_run);
-        f->cell.first_ms = query_take_int(&q);
-        f->cell.last_ms = query_take_int(&q);
-        f->cell.evidence.iterations = query_take_int(&q);
-        f->cell.evidence.devices = query_take_int(&q);
-        f->cell.evidence.last_completed_ms = query_take_int(&q);
-        f->cell.min_ns = query_take_int(&q);
-        f->cell.max_ns = query_take_int(&q);
-        f->cell.median_ns_sum = query_take_int(&q);
-        f->cell.evidence.disturbed = query_take_int(&q);
-        f->cell.evidence.contended = query_take_int(&q);
-        f->cell.evidence.claimed = query_take_int(&q);
-        f->cell.evidence.warned = query_take_int(&q);
+        query_take(&q, f->last_failed_run, &f->cell.first_ms, &f->cell.last_ms,
+                   &f->cell.evidence.iterations, &f->cell.evidence.devices,
+                   &f->cell.evidence.last_completed_ms, &f->cell.min_ns, &f->cell.max_ns,
+                   &f->cell.median_ns_sum, &f->cell.evidence.disturbed,
+                   &f->cell.evidence.contended, &f->cell.evidence.claimed,
+                   &f->cell.evidence.warned);
     }
     return query_end(&q, err);
 }
@@ -146,9 +139,7 @@ static enum err_code compare_digests(struct recompute *r, struct err *err)
         int64_t runs;
         int64_t iterations;
 
-        query_take_text(&q, digest, sizeof digest);
-        runs = query_take_int(&q);
-        iterations = query_take_int(&q);
+        query_take(&q, digest, &runs, &iterations);
         report(r, "runs of a digest", query_take_int(&q), runs);
         report(r, "iterations of a digest", query_take_int(&q), iterations);
         if (f->cell.evidence.distinct_digests++ == 0) {
@@ -211,8 +202,7 @@ static enum err_code compare_conditions(struct recompute *r, struct err *err)
         char stored[VERDICT_REASON_SIZE];
         char fresh[VERDICT_REASON_SIZE];
 
-        query_take_text(&q, stored, sizeof stored);
-        query_take_text(&q, fresh, sizeof fresh);
+        query_take(&q, stored, fresh);
         report_text(r, "runs under the same conditions", stored, fresh);
     }
     return query_end(&q, err);

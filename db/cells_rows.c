@@ -23,14 +23,10 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row)
 
     cell->id = query_take_int(q);
     case_keys_take(q, &cell->key);
-    cell->is_control = query_take_int(q);
-    query_take_text(q, ret_row->no_control, sizeof ret_row->no_control);
-    query_take_text(q, cell->environment, sizeof cell->environment);
-    ret_row->case_key = query_take_int(q);
-    ret_row->environment = query_take_int(q);
+    query_take(q, &cell->is_control, ret_row->no_control, cell->environment,
+               &ret_row->case_key, &ret_row->environment);
     cell->verdict = cell_rows_take_verdict(q);
-    query_take_text(q, cell->reason, sizeof cell->reason);
-    cell->changed_ms = query_take_int(q);
+    query_take(q, cell->reason, &cell->changed_ms);
     CELL_INTEGERS(TAKE_INTEGER)
     CELL_TEXTS(TAKE_TEXT)
 }

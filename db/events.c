@@ -15,10 +15,7 @@ enum err_code events_each(struct tx *tx, int64_t after, int limit,
     while (query_step(&q)) {
         struct event event;
 
-        event.id = query_take_int(&q);
-        event.at_ms = query_take_int(&q);
-        event.kind = query_borrow_text(&q);
-        event.data = query_borrow_text(&q);
+        query_take(&q, &event.id, &event.at_ms, &event.kind, &event.data);
         visit(arg, &event);
     }
     return query_end(&q, err);

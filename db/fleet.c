@@ -47,10 +47,7 @@ enum err_code hosts_each(struct tx *tx, void (*visit)(void *arg, const struct ho
     while (query_step(&q)) {
         struct host host;
 
-        query_take_text(&q, host.name, sizeof host.name);
-        query_take_text(&q, host.boot_id, sizeof host.boot_id);
-        host.first_seen_ms = query_take_int(&q);
-        host.last_seen_ms = query_take_int(&q);
+        query_take(&q, host.name, host.boot_id, &host.first_seen_ms, &host.last_seen_ms);
         visit(arg, &host);
     }
     return query_end(&q, err);
@@ -68,13 +65,8 @@ enum err_code devices_each(struct tx *tx,
     while (query_step(&q)) {
         struct device device;
 
-        query_take_text(&q, device.id, sizeof device.id);
-        query_take_text(&q, device.host, sizeof device.host);
-        query_take_text(&q, device.backend, sizeof device.backend);
-        query_take_text(&q, device.model, sizeof device.model);
-        device.attributes_json = query_borrow_text(&q);
-        device.first_seen_ms = query_take_int(&q);
-        device.last_seen_ms = query_take_int(&q);
+        query_take(&q, device.id, device.host, device.backend, device.model,
+                   &device.attributes_json, &device.first_seen_ms, &device.last_seen_ms);
         visit(arg, &device);
     }
     return query_end(&q, err);
@@ -84,13 +76,9 @@ enum err_code devices_each(struct tx *tx,
 
 static void take_environment(struct query *q, struct environment *ret_environment)
 {
-    query_take_text(q, ret_environment->id, sizeof ret_environment->id);
-    query_take_text(q, ret_environment->title, sizeof ret_environment->title);
-    ret_environment->json = query_borrow_text(q);
-    ret_environment->first_seen_ms = query_take_int(q);
-    ret_environment->last_seen_ms = query_take_int(q);
-    ret_environment->cells = query_take_int(q);
-    ret_environment->number = query_take_int(q);
+    query_take(q, ret_environment->id, ret_environment->title, &ret_environment->json,
+               &ret_environment->first_seen_ms, &ret_environment->last_seen_ms,
+               &ret_environment->cells, &ret_environment->number);
 }
 
 enum err_code environments_each(struct tx *tx, int64_t before_ms, int64_t before_number,

@@ -42,15 +42,9 @@ static void take_job(struct query *q, struct job *ret_job, int64_t *ret_number)
     if (job_priority_parse(query_borrow_text(q), &ret_job->priority) != 0) {
         ret_job->priority = JOB_BACKGROUND;
     }
-    ret_job->survey = query_take_int(q);
-    ret_job->stop_when_varies = query_take_int(q);
-    ret_job->iterations = (int)query_take_int(q);
-    ret_job->timeout_ms = query_take_int(q);
-    ret_job->created_ms = query_take_int(q);
-    ret_job->finished_ms = query_take_int(q);
-    ret_job->runs_total = (int)query_take_int(q);
-    ret_job->runs_done = (int)query_take_int(q);
-    ret_job->runs_failed = (int)query_take_int(q);
+    query_take(q, &ret_job->survey, &ret_job->stop_when_varies, &ret_job->iterations,
+               &ret_job->timeout_ms, &ret_job->created_ms, &ret_job->finished_ms,
+               &ret_job->runs_total, &ret_job->runs_done, &ret_job->runs_failed);
     ret_job->request = (char *)query_borrow_text(q);
     ret_job->localise_runs = (int)query_take_int(q);
     ret_job->localisation = query_next_is_null(q) ? NULL : (char *)query_borrow_text(q);
@@ -61,19 +55,13 @@ static void take_item(struct query *q, struct job_item *ret_item)
     *ret_item = (struct job_item){ 0 };
     ret_item->seq = (int)query_take_int(q);
     case_keys_take(q, &ret_item->key);
-    ret_item->is_control = query_take_int(q);
-    query_take_text(q, ret_item->no_control, sizeof ret_item->no_control);
-    query_take_text(q, ret_item->device, sizeof ret_item->device);
-    query_take_text(q, ret_item->stack, sizeof ret_item->stack);
+    query_take(q, &ret_item->is_control, ret_item->no_control, ret_item->device,
+               ret_item->stack);
     run_options_read(query_borrow_text(q), &ret_item->options);
-    ret_item->timeout_ms = query_take_int(q);
-    ret_item->runs_wanted = (int)query_take_int(q);
-    ret_item->runs_answered = (int)query_take_int(q);
-    ret_item->runs_failed = (int)query_take_int(q);
-    ret_item->runs_unanswered = (int)query_take_int(q);
+    query_take(q, &ret_item->timeout_ms, &ret_item->runs_wanted, &ret_item->runs_answered,
+               &ret_item->runs_failed, &ret_item->runs_unanswered);
     ret_item->given_up = !query_next_is_null(q);
-    query_take_text(q, ret_item->given_up_reason, sizeof ret_item->given_up_reason);
-    ret_item->milliseconds = query_take_int(q);
+    query_take(q, ret_item->given_up_reason, &ret_item->milliseconds);
 }
 
 static enum err_code load_items(struct tx *tx, int64_t number, struct job *job,

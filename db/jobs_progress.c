@@ -29,13 +29,9 @@ static enum err_code item_load(struct tx *tx, int64_t job, int seq, struct item 
                 " WHERE i.job = ? AND i.seq = ?",
                 job, seq);
     if (query_step(&q)) {
-        ret_item->wanted = query_take_int(&q);
-        ret_item->answered = query_take_int(&q);
-        ret_item->failed = query_take_int(&q);
-        ret_item->unanswered = query_take_int(&q);
-        ret_item->given_up = query_take_int(&q);
-        ret_item->stop_when_varies = query_take_int(&q);
-        ret_item->ends_job = query_take_int(&q);
+        query_take(&q, &ret_item->wanted, &ret_item->answered, &ret_item->failed,
+                   &ret_item->unanswered, &ret_item->given_up,
+                   &ret_item->stop_when_varies, &ret_item->ends_job);
     }
     ret_item->given_up_reason[0] = '\0';
     return query_end(&q, err);

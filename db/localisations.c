@@ -42,9 +42,7 @@ enum err_code localisations_get(struct tx *tx, const char *job,
     found = query_step(&q);
     if (found) {
         l->state = parse_state(query_borrow_text(&q));
-        l->runs_min = (int)query_take_int(&q);
-        query_take_text(&q, l->reason, sizeof l->reason);
-        l->ended_ms = query_take_int(&q);
+        query_take(&q, &l->runs_min, l->reason, &l->ended_ms);
         l->search = query_copy_text(&q);
         l->difference = query_copy_text(&q);
     }

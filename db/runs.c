@@ -140,9 +140,7 @@ enum err_code runs_each_digest(struct tx *tx, const char *id,
     while (query_step(&q)) {
         struct run_digest digest;
 
-        query_take_text(&q, digest.digest, sizeof digest.digest);
-        digest.iterations = query_take_int(&q);
-        digest.first_iteration = query_take_int(&q);
+        query_take(&q, digest.digest, &digest.iterations, &digest.first_iteration);
         visit(arg, &digest);
     }
     return query_end(&q, err);

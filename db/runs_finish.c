@@ -40,15 +40,8 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
     if (found) {
         int64_t started;
 
-        finished = query_take_int(&q);
-        f->job = query_take_int(&q);
-        f->case_key = query_take_int(&q);
-        query_take_text(&q, run->job, sizeof run->job);
-        run->item = (int)query_take_int(&q);
-        query_take_text(&q, run->device, sizeof run->device);
-        query_take_text(&q, run->stack, sizeof run->stack);
-        run->intent_ms = query_take_int(&q);
-        started = query_take_int(&q);
+        query_take(&q, &finished, &f->job, &f->case_key, run->job, &run->item,
+                   run->device, run->stack, &run->intent_ms, &started);
         run->started_ms = started ? started : run->started_ms;
         case_keys_take(&q, &run->key);
     }

@@ -181,6 +181,28 @@ int64_t query_take_int(struct query *q)
     return sqlite3_column_int64(q->statement, q->taken++);
 }
 
+void query_take_all(struct query *q, const struct tx_target *targets)
+{
+    for (; targets->kind != TX_LAST; targets++) {
+        switch (targets->kind) {
+        case TX_TO_TEXT:
+            query_take_text(q, targets->to, targets->size);
+            break;
+        case TX_TO_INT:
+            *(int *)targets->to = (int)query_take_int(q);
+            break;
+        case TX_TO_INT64:
+            *(int64_t *)targets->to = query_take_int(q);
+            break;
+        case TX_BORROW:
+            *(const char **)targets->to = query_borrow_text(q);
+            break;
+        default:
+            *(bool *)targets->to = query_take_int(q);
+        }
+    }
+}
+
 const char *query_borrow_text(struct query *q)
 {
     const unsigned char *text = sqlite3_column_text(q->statement, q->taken++);

@@ -8,8 +8,7 @@
  *     struct query q;
  *     query_begin(&q, tx, "SELECT name, cells FROM t WHERE id = ?", id);
  *     while (query_step(&q)) {
- *         query_take_text(&q, name, sizeof name);
- *         cells = query_take_int(&q);
+ *         query_take(&q, name, &cells);
  *     }
  *     return query_end(&q, err);
  *
@@ -47,6 +46,13 @@ struct tx_value {
     enum { TX_END, TX_NULL, TX_INT, TX_TEXT, TX_BLOB } kind;
     const void *data; /* of a text or a blob */
     int64_t number;   /* of an integer; of a blob: its length */
+};
+
+/* Where a column goes. */
+struct tx_target {
+    enum { TX_LAST, TX_TO_TEXT, TX_TO_INT, TX_TO_INT64, TX_TO_BOOL, TX_BORROW } kind;
+    void *to;
+    size_t size; /* of a text */
 };
 
 /* Takes ownership of DB; freed, and DB closed, with tx_free (NULL is fine). */
@@ -90,7 +96,13 @@ bool query_step(struct query *q);
 /* Steps to the end and ends. */
 enum err_code query_run(struct query *q, struct err *err);
 
-/* Of the current row.  NULL is taken as 0 and "". */
+/* query_take(q, targets...): columns of the current row.  A target is an array of char or
+ * a pointer to int64_t, int or bool, or to a const char *, which borrows the text until
+ * the next step; nothing else compiles.  Here and below NULL is taken as 0 and "". */
+#define query_take(q, ...) query_take_all(q, TX_TARGETS(__VA_ARGS__))
+void query_take_all(struct query *q, const struct tx_target *targets);
+
+/* The next column of the current row. */
 int64_t query_take_int(struct query *q);
 void query_take_text(struct query *q, char *ret_text, size_t size);
 const char *query_borrow_text(struct query *q); /* valid until the next step */
@@ -105,31 +117,49 @@ enum err_code query_end(struct query *q, struct err *err);
  * unless it is ERR_OK. */
 enum err_code query_close(struct query *q, enum err_code code, struct err *err);
 
-/* An array of struct tx_value that ends with TX_END. */
+/* Arrays of struct tx_value and of struct tx_target, with one more that ends them. */
 #define TX_VALUES(...)                                                                   \
-    ((const struct tx_value[]){ TX_PICK(__VA_ARGS__, TX_15, TX_14, TX_13, TX_12, TX_11,  \
-                                        TX_10, TX_9, TX_8, TX_7, TX_6, TX_5, TX_4, TX_3, \
-                                        TX_2, TX_1, 0)(__VA_ARGS__),                     \
-                                { .kind = TX_END } })
+    ((const struct tx_value[]){ TX_EACH(TX_VALUE, __VA_ARGS__), { .kind = TX_END } })
+#define TX_TARGETS(...)                                                                  \
+    ((const struct tx_target[]){ TX_EACH(TX_TARGET, __VA_ARGS__), { .kind = TX_LAST } })
+
 #define TX_VALUE(value)                                                                  \
     _Generic((value), bool : tx_int, int : tx_int, unsigned : tx_int, int64_t : tx_int,  \
              char * : tx_text, const char * : tx_text, struct tx_value : tx_same)(value)
+#define TX_TARGET(target)                                                                \
+    (struct tx_target)                                                                   \
+    {                                                                                    \
+        TX_KIND(target), target, TX_SIZE(target)                                         \
+    }
+#define TX_KIND(target)                                                                  \
+    _Generic((target), char * : TX_TO_TEXT, int * : TX_TO_INT, int64_t * : TX_TO_INT64,  \
+             bool * : TX_TO_BOOL, const char ** : TX_BORROW)
+
+/* Does not compile for a char pointer, whose array's size is not known. */
+#define TX_SIZE(target) (sizeof(target) * sizeof(char[1 - 2 * TX_IS_POINTER(target)]))
+#define TX_IS_POINTER(target)                                                            \
+    _Generic((target), char * : sizeof(target) == sizeof(char *), default : 0)
+
+#define TX_EACH(f, ...)                                                                  \
+    TX_PICK(__VA_ARGS__, TX_15, TX_14, TX_13, TX_12, TX_11, TX_10, TX_9, TX_8, TX_7,     \
+            TX_6, TX_5, TX_4, TX_3, TX_2, TX_1, 0)                                       \
+    (f, __VA_ARGS__)
 #define TX_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, name, ...) name
-#define TX_1(a)                                                         TX_VALUE(a)
-#define TX_2(a, ...)                                                    TX_VALUE(a), TX_1(__VA_ARGS__)
-#define TX_3(a, ...)                                                    TX_VALUE(a), TX_2(__VA_ARGS__)
-#define TX_4(a, ...)                                                    TX_VALUE(a), TX_3(__VA_ARGS__)
-#define TX_5(a, ...)                                                    TX_VALUE(a), TX_4(__VA_ARGS__)
-#define TX_6(a, ...)                                                    TX_VALUE(a), TX_5(__VA_ARGS__)
-#define TX_7(a, ...)                                                    TX_VALUE(a), TX_6(__VA_ARGS__)
-#define TX_8(a, ...)                                                    TX_VALUE(a), TX_7(__VA_ARGS__)
-#define TX_9(a, ...)                                                    TX_VALUE(a), TX_8(__VA_ARGS__)
-#define TX_10(a, ...)                                                   TX_VALUE(a), TX_9(__VA_ARGS__)
-#define TX_11(a, ...)                                                   TX_VALUE(a), TX_10(__VA_ARGS__)
-#define TX_12(a, ...)                                                   TX_VALUE(a), TX_11(__VA_ARGS__)
-#define TX_13(a, ...)                                                   TX_VALUE(a), TX_12(__VA_ARGS__)
-#define TX_14(a, ...)                                                   TX_VALUE(a), TX_13(__VA_ARGS__)
-#define TX_15(a, ...)                                                   TX_VALUE(a), TX_14(__VA_ARGS__)
+#define TX_1(f, a)                                                      f(a)
+#define TX_2(f, a, ...)                                                 f(a), TX_1(f, __VA_ARGS__)
+#define TX_3(f, a, ...)                                                 f(a), TX_2(f, __VA_ARGS__)
+#define TX_4(f, a, ...)                                                 f(a), TX_3(f, __VA_ARGS__)
+#define TX_5(f, a, ...)                                                 f(a), TX_4(f, __VA_ARGS__)
+#define TX_6(f, a, ...)                                                 f(a), TX_5(f, __VA_ARGS__)
+#define TX_7(f, a, ...)                                                 f(a), TX_6(f, __VA_ARGS__)
+#define TX_8(f, a, ...)                                                 f(a), TX_7(f, __VA_ARGS__)
+#define TX_9(f, a, ...)                                                 f(a), TX_8(f, __VA_ARGS__)
+#define TX_10(f, a, ...)                                                f(a), TX_9(f, __VA_ARGS__)
+#define TX_11(f, a, ...)                                                f(a), TX_10(f, __VA_ARGS__)
+#define TX_12(f, a, ...)                                                f(a), TX_11(f, __VA_ARGS__)
+#define TX_13(f, a, ...)                                                f(a), TX_12(f, __VA_ARGS__)
+#define TX_14(f, a, ...)                                                f(a), TX_13(f, __VA_ARGS__)
+#define TX_15(f, a, ...)                                                f(a), TX_14(f, __VA_ARGS__)
 
 static inline struct tx_value tx_int(int64_t number)
 {
