@@ -42,21 +42,6 @@ _Static_assert(COUNT_OF(data_names) == CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT, "n
 _Static_assert(COUNT_OF(filter_names) == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT,
                "names");
 
-const char *const *cudnn_conv_names(enum cudnn_pass pass, int *ret_count)
-{
-    switch (pass) {
-    case CUDNN_FORWARD:
-        *ret_count = COUNT_OF(forward_names);
-        return forward_names;
-    case CUDNN_BACKWARD_DATA:
-        *ret_count = COUNT_OF(data_names);
-        return data_names;
-    default:
-        *ret_count = COUNT_OF(filter_names);
-        return filter_names;
-    }
-}
-
 static cudnnMathType_t math_of(const struct cudnn_conv *conv)
 {
     switch (conv->arithmetic) {
@@ -114,107 +99,76 @@ struct candidate {
 /* Room for each algorithm with each type of mathematics. */
 enum { CANDIDATES_MAX = 4 * CUDNN_ALGORITHMS_MAX };
 
-/* PERF, COUNT of them, as candidates. */
-#define CANDIDATES(perf, count, to)                                                      \
-    for (int at = 0; at < (count); at++)                                                 \
-        (to)[at] = (struct candidate)                                                    \
-        {                                                                                \
-            (int)(perf)[at].algo, (perf)[at].status == 0, (perf)[at].determinism,        \
-                (perf)[at].mathType                                                      \
-        }
-
-/* All algorithms, the fastest first: as measured with SEARCH bytes of workspace, or as
- * cuDNN guesses without them. */
-static int list_forward(struct run *run, const struct cudnn_conv *conv, void *search,
-                        struct candidate *ret_list)
-{
-    cudnnConvolutionFwdAlgoPerf_t perf[CANDIDATES_MAX];
-    cudnnHandle_t handle = cudnn_handle(run);
-    int count = 0;
-
-    if (search) {
-        CUDNN_CALL(run, cudnnFindConvolutionForwardAlgorithmEx, handle, conv->x_as,
-                   conv->x, conv->w_as, conv->w, conv->how, conv->y_as, conv->y,
-                   CANDIDATES_MAX, &count, perf, search, SEARCH_WORKSPACE);
-    } else {
-        CUDNN_CALL(run, cudnnGetConvolutionForwardAlgorithm_v7, handle, conv->x_as,
-                   conv->w_as, conv->how, conv->y_as, CANDIDATES_MAX, &count, perf);
+/* cuDNN's functions of a PASS, which it calls NAME, and its types TYPE: they take two
+ * factors, A and B, and the RESULT.
+ *
+ * list_…: all algorithms, the fastest first: as measured with SEARCH bytes of workspace,
+ * or as cuDNN guesses without them.  Returns how many they are. */
+#define PASS_FUNCTIONS(NAME, TYPE, a, b, result)                                         \
+    static int list_##NAME(struct run *run, const struct cudnn_conv *c, void *search,    \
+                           struct candidate *ret_list)                                   \
+    {                                                                                    \
+        cudnnConvolution##TYPE##AlgoPerf_t perf[CANDIDATES_MAX];                         \
+        cudnnHandle_t handle = cudnn_handle(run);                                        \
+        int count = 0;                                                                   \
+                                                                                         \
+        if (search) {                                                                    \
+            CUDNN_CALL(run, cudnnFindConvolution##NAME##AlgorithmEx, handle, c->a##_as,  \
+                       c->a, c->b##_as, c->b, c->how, c->result##_as, c->result,         \
+                       CANDIDATES_MAX, &count, perf, search, SEARCH_WORKSPACE);          \
+        } else {                                                                         \
+            CUDNN_CALL(run, cudnnGetConvolution##NAME##Algorithm_v7, handle, c->a##_as,  \
+                       c->b##_as, c->how, c->result##_as, CANDIDATES_MAX, &count, perf); \
+        }                                                                                \
+        for (int i = 0; i < count; i++) {                                                \
+            ret_list[i] = (struct candidate){ (int)perf[i].algo, perf[i].status == 0,    \
+                                              perf[i].determinism, perf[i].mathType };   \
+        }                                                                                \
+        return count;                                                                    \
+    }                                                                                    \
+                                                                                         \
+    static cudnnStatus_t workspace_##NAME(struct run *run, const struct cudnn_conv *c,   \
+                                          int algorithm, size_t *ret_bytes)              \
+    {                                                                                    \
+        return cudnn_api()->cudnnGetConvolution##NAME##WorkspaceSize(                    \
+            cudnn_handle(run), c->a##_as, c->b##_as, c->how, c->result##_as,             \
+            (cudnnConvolution##TYPE##Algo_t)algorithm, ret_bytes);                       \
+    }                                                                                    \
+                                                                                         \
+    static void compute_##NAME(struct run *run, const struct cudnn_conv *c)              \
+    {                                                                                    \
+        CUDNN_CALL(run, cudnnConvolution##NAME, cudnn_handle(run), &one, c->a##_as,      \
+                   c->a, c->b##_as, c->b, c->how,                                        \
+                   (cudnnConvolution##TYPE##Algo_t)c->algorithm, c->workspace,           \
+                   c->workspace_bytes, &zero, c->result##_as, c->result);                \
     }
-    CANDIDATES(perf, count, ret_list);
-    return count;
-}
 
-static int list_data(struct run *run, const struct cudnn_conv *conv, void *search,
-                     struct candidate *ret_list)
-{
-    cudnnConvolutionBwdDataAlgoPerf_t perf[CANDIDATES_MAX];
-    cudnnHandle_t handle = cudnn_handle(run);
-    int count = 0;
+PASS_FUNCTIONS(Forward, Fwd, x, w, y)
+PASS_FUNCTIONS(BackwardData, BwdData, w, y, x)
+PASS_FUNCTIONS(BackwardFilter, BwdFilter, x, y, w)
 
-    if (search) {
-        CUDNN_CALL(run, cudnnFindConvolutionBackwardDataAlgorithmEx, handle, conv->w_as,
-                   conv->w, conv->y_as, conv->y, conv->how, conv->x_as, conv->x,
-                   CANDIDATES_MAX, &count, perf, search, SEARCH_WORKSPACE);
-    } else {
-        CUDNN_CALL(run, cudnnGetConvolutionBackwardDataAlgorithm_v7, handle, conv->w_as,
-                   conv->y_as, conv->how, conv->x_as, CANDIDATES_MAX, &count, perf);
+#define PASS(NAME, names)                                                                \
+    {                                                                                    \
+        names, COUNT_OF(names), list_##NAME, workspace_##NAME, compute_##NAME            \
     }
-    CANDIDATES(perf, count, ret_list);
-    return count;
-}
+static const struct pass {
+    const char *const *names; /* of the algorithms, indexed by cuDNN's numbers */
+    int name_count;
+    int (*list)(struct run *run, const struct cudnn_conv *conv, void *search,
+                struct candidate *ret_list);
+    cudnnStatus_t (*workspace_bytes)(struct run *run, const struct cudnn_conv *conv,
+                                     int algorithm, size_t *ret_bytes);
+    void (*compute)(struct run *run, const struct cudnn_conv *conv);
+} passes[] = {
+    [CUDNN_FORWARD] = PASS(Forward, forward_names),
+    [CUDNN_BACKWARD_DATA] = PASS(BackwardData, data_names),
+    [CUDNN_BACKWARD_FILTER] = PASS(BackwardFilter, filter_names),
+};
 
-static int list_filter(struct run *run, const struct cudnn_conv *conv, void *search,
-                       struct candidate *ret_list)
+const char *const *cudnn_conv_names(enum cudnn_pass pass, int *ret_count)
 {
-    cudnnConvolutionBwdFilterAlgoPerf_t perf[CANDIDATES_MAX];
-    cudnnHandle_t handle = cudnn_handle(run);
-    int count = 0;
-
-    if (search) {
-        CUDNN_CALL(run, cudnnFindConvolutionBackwardFilterAlgorithmEx, handle, conv->x_as,
-                   conv->x, conv->y_as, conv->y, conv->how, conv->w_as, conv->w,
-                   CANDIDATES_MAX, &count, perf, search, SEARCH_WORKSPACE);
-    } else {
-        CUDNN_CALL(run, cudnnGetConvolutionBackwardFilterAlgorithm_v7, handle, conv->x_as,
-                   conv->y_as, conv->how, conv->w_as, CANDIDATES_MAX, &count, perf);
-    }
-    CANDIDATES(perf, count, ret_list);
-    return count;
-}
-
-static int list(struct run *run, const struct cudnn_conv *conv, void *search,
-                struct candidate *ret_list)
-{
-    switch (conv->pass) {
-    case CUDNN_FORWARD:
-        return list_forward(run, conv, search, ret_list);
-    case CUDNN_BACKWARD_DATA:
-        return list_data(run, conv, search, ret_list);
-    default:
-        return list_filter(run, conv, search, ret_list);
-    }
-}
-
-static cudnnStatus_t workspace_bytes(struct run *run, const struct cudnn_conv *conv,
-                                     int algorithm, size_t *ret_bytes)
-{
-    const struct cudnn_table *api = cudnn_api();
-    cudnnHandle_t handle = cudnn_handle(run);
-
-    switch (conv->pass) {
-    case CUDNN_FORWARD:
-        return api->cudnnGetConvolutionForwardWorkspaceSize(
-            handle, conv->x_as, conv->w_as, conv->how, conv->y_as,
-            (cudnnConvolutionFwdAlgo_t)algorithm, ret_bytes);
-    case CUDNN_BACKWARD_DATA:
-        return api->cudnnGetConvolutionBackwardDataWorkspaceSize(
-            handle, conv->w_as, conv->y_as, conv->how, conv->x_as,
-            (cudnnConvolutionBwdDataAlgo_t)algorithm, ret_bytes);
-    default:
-        return api->cudnnGetConvolutionBackwardFilterWorkspaceSize(
-            handle, conv->x_as, conv->y_as, conv->how, conv->w_as,
-            (cudnnConvolutionBwdFilterAlgo_t)algorithm, ret_bytes);
-    }
+    *ret_count = passes[pass].name_count;
+    return passes[pass].names;
 }
 
 /* cuDNN lists an algorithm with the mathematics that was asked for, and again with its
@@ -222,7 +176,7 @@ static cudnnStatus_t workspace_bytes(struct run *run, const struct cudnn_conv *c
 static const char *claim_of(struct run *run, const struct cudnn_conv *conv, int algorithm)
 {
     struct candidate found[CANDIDATES_MAX];
-    int count = list(run, conv, NULL, found);
+    int count = passes[conv->pass].list(run, conv, NULL, found);
     const char *claim = NULL;
 
     for (int i = 0; i < count; i++) {
@@ -241,10 +195,11 @@ static const char *claim_of(struct run *run, const struct cudnn_conv *conv, int 
 
 void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm)
 {
-    int count;
-    const char *name = cudnn_conv_names(conv->pass, &count)[algorithm];
+    const struct pass *pass = &passes[conv->pass];
+    const char *name = pass->names[algorithm];
 
-    cudnn_check(run, workspace_bytes(run, conv, algorithm, &conv->workspace_bytes), name);
+    cudnn_check(run, pass->workspace_bytes(run, conv, algorithm, &conv->workspace_bytes),
+                name);
     conv->algorithm = algorithm;
     conv->claim = claim_of(run, conv, algorithm);
     conv->workspace = cudnn_workspace(run, conv->workspace_bytes);
@@ -276,7 +231,8 @@ int cudnn_conv_working(struct run *run, const struct cudnn_conv *conv, const int
 
     for (int i = 0; i < count; i++) {
         size_t bytes;
-        cudnnStatus_t status = workspace_bytes(run, conv, numbers[i], &bytes);
+        cudnnStatus_t status =
+            passes[conv->pass].workspace_bytes(run, conv, numbers[i], &bytes);
 
         if (cudnn_says_unsupported(cudnn_load()->major, (int)status)) {
             continue;
@@ -297,7 +253,7 @@ int cudnn_conv_find(struct run *run, const struct cudnn_conv *conv,
     if (!workspace) {
         workspace = cudnn_workspace(run, SEARCH_WORKSPACE);
     }
-    count = list(run, conv, workspace, found);
+    count = passes[conv->pass].list(run, conv, workspace, found);
     for (int i = 0; i < count; i++) {
         if (found[i].works && found[i].math == math_of(conv) &&
             (search == CUDNN_SEARCH_ALL || found[i].determinism == CUDNN_DETERMINISTIC)) {
@@ -311,26 +267,5 @@ int cudnn_conv_find(struct run *run, const struct cudnn_conv *conv,
 
 void cudnn_conv_compute(struct run *run, const struct cudnn_conv *conv)
 {
-    cudnnHandle_t handle = cudnn_handle(run);
-
-    switch (conv->pass) {
-    case CUDNN_FORWARD:
-        CUDNN_CALL(run, cudnnConvolutionForward, handle, &one, conv->x_as, conv->x,
-                   conv->w_as, conv->w, conv->how,
-                   (cudnnConvolutionFwdAlgo_t)conv->algorithm, conv->workspace,
-                   conv->workspace_bytes, &zero, conv->y_as, conv->y);
-        break;
-    case CUDNN_BACKWARD_DATA:
-        CUDNN_CALL(run, cudnnConvolutionBackwardData, handle, &one, conv->w_as, conv->w,
-                   conv->y_as, conv->y, conv->how,
-                   (cudnnConvolutionBwdDataAlgo_t)conv->algorithm, conv->workspace,
-                   conv->workspace_bytes, &zero, conv->x_as, conv->x);
-        break;
-    case CUDNN_BACKWARD_FILTER:
-        CUDNN_CALL(run, cudnnConvolutionBackwardFilter, handle, &one, conv->x_as, conv->x,
-                   conv->y_as, conv->y, conv->how,
-                   (cudnnConvolutionBwdFilterAlgo_t)conv->algorithm, conv->workspace,
-                   conv->workspace_bytes, &zero, conv->w_as, conv->w);
-        break;
-    }
+    passes[conv->pass].compute(run, conv);
 }
