@@ -203,12 +203,12 @@ void emit_fixed(struct emit *emit, const char *key, double value, int decimals)
 
 void emit_double(struct emit *emit, const char *key, double value)
 {
-    put_key(emit, key);
     if (isnan(value)) {
-        put_format(emit, "\"nan\"");
+        emit_string(emit, key, "nan");
     } else if (isinf(value)) {
-        put_format(emit, "\"%sinf\"", value < 0 ? "-" : "");
+        emit_string(emit, key, value < 0 ? "-inf" : "inf");
     } else {
+        put_key(emit, key);
         put_format(emit, "%.17g", value);
     }
 }
@@ -227,10 +227,7 @@ void emit_digest(struct emit *emit, const char *key, struct digest digest)
     char hex[DIGEST_HEX_SIZE];
 
     digest_hex(digest, hex);
-    put_key(emit, key);
-    put(emit, "\"", 1);
-    put(emit, hex, DIGEST_HEX_SIZE - 1);
-    put(emit, "\"", 1);
+    emit_string(emit, key, hex);
 }
 
 void emit_base64(struct emit *emit, const char *key, const void *bytes, size_t count)

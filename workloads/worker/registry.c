@@ -99,16 +99,24 @@ static void check_variant(struct inspection *in, const struct workload *w, int i
     }
 }
 
+/* Whether LIST has 1 to MOST items that can be examined. */
+static bool check_count(struct inspection *in, const char *what, const void *list,
+                        int count, int most)
+{
+    bool ok = list && count >= 1 && count <= most;
+
+    require(in, ok, "has %d %s, not 1 to %d", list ? count : 0, what, most);
+    return ok;
+}
+
 static void check_variants(struct inspection *in, const struct workload *w)
 {
-    bool has_control;
+    bool has_control = false;
 
-    if (!w->variants || w->variant_count < 1 || w->variant_count > WORKLOAD_CHOICES_MAX) {
-        require(in, false, "has %d variants, not 1 to %d",
-                w->variants ? w->variant_count : 0, WORKLOAD_CHOICES_MAX);
+    if (!check_count(in, "variants", w->variants, w->variant_count,
+                     WORKLOAD_CHOICES_MAX)) {
         return;
     }
-    has_control = false;
     for (int i = 0; i < w->variant_count; i++) {
         check_variant(in, w, i);
         has_control |= w->variants[i].control;
@@ -121,14 +129,11 @@ static void check_variants(struct inspection *in, const struct workload *w)
 
 static void check_sizes(struct inspection *in, const struct workload *w)
 {
-    bool has_small;
+    bool has_small = false;
 
-    if (!w->sizes || w->size_count < 1 || w->size_count > WORKLOAD_CHOICES_MAX) {
-        require(in, false, "has %d sizes, not 1 to %d", w->sizes ? w->size_count : 0,
-                WORKLOAD_CHOICES_MAX);
+    if (!check_count(in, "sizes", w->sizes, w->size_count, WORKLOAD_CHOICES_MAX)) {
         return;
     }
-    has_small = false;
     for (int i = 0; i < w->size_count; i++) {
         const struct workload_size *s = &w->sizes[i];
 
@@ -148,9 +153,7 @@ static void check_dtypes(struct inspection *in, const struct workload *w)
 {
     bool seen[DTYPE_COUNT] = { false };
 
-    if (w->dtype_count < 1 || w->dtype_count > WORKLOAD_DTYPES_MAX) {
-        require(in, false, "has %d dtypes, not 1 to %d", w->dtype_count,
-                WORKLOAD_DTYPES_MAX);
+    if (!check_count(in, "dtypes", w->dtypes, w->dtype_count, WORKLOAD_DTYPES_MAX)) {
         return;
     }
     for (int i = 0; i < w->dtype_count; i++) {
@@ -165,21 +168,37 @@ static void check_dtypes(struct inspection *in, const struct workload *w)
     }
 }
 
-static bool is_comparable(const struct workload *w, const char *variant)
+static const struct workload_variant *find_variant(const struct workload *w,
+                                                   const char *name)
 {
     for (int i = 0; w->variants && i < w->variant_count; i++) {
-        if (is_equal(w->variants[i].name, variant)) {
-            return !w->variants[i].control;
+        if (is_equal(w->variants[i].name, name)) {
+            return &w->variants[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+static bool is_comparable(const struct workload *w, const char *name)
+{
+    const struct workload_variant *variant = find_variant(w, name);
+
+    return variant && !variant->control;
+}
+
+/* Whether LIST, which may be empty, has as many items as COUNT says. */
+static bool check_list(struct inspection *in, const char *what, const void *list,
+                       int count)
+{
+    bool ok = count == 0 || (count > 0 && list);
+
+    require(in, ok, "%s_count is %d, but there are no %ss", what, count, what);
+    return ok;
 }
 
 static void check_relations(struct inspection *in, const struct workload *w)
 {
-    if (w->relation_count < 0 || (w->relation_count > 0 && !w->relations)) {
-        require(in, false, "relation_count is %d, but there are no relations",
-                w->relation_count);
+    if (!check_list(in, "relation", w->relations, w->relation_count)) {
         return;
     }
     for (int i = 0; i < w->relation_count; i++) {
@@ -199,9 +218,7 @@ static void check_relations(struct inspection *in, const struct workload *w)
 
 static void check_references(struct inspection *in, const struct workload *w)
 {
-    if (w->reference_count < 0 || (w->reference_count > 0 && !w->references)) {
-        require(in, false, "reference_count is %d, but there are no references",
-                w->reference_count);
+    if (!check_list(in, "reference", w->references, w->reference_count)) {
         return;
     }
     for (int i = 0; i < w->reference_count; i++) {
@@ -253,19 +270,13 @@ static int report_duplicates(const struct registry *registry, FILE *defects)
     for (int i = 1; i < registry->count; i++) {
         const struct workload *w = registry->workloads[i];
 
-        if (compare_workloads(&registry->workloads[i - 1], &registry->workloads[i]) ==
-            0) {
+        if (compare_workloads(&w, &registry->workloads[i - 1]) == 0) {
             fprintf(defects, "workload '%s': registered twice for backend '%s'\n",
                     text(w->name), text(w->backend));
             count++;
         }
     }
     return count;
-}
-
-static bool is_cuda(const struct workload *w)
-{
-    return w->backend && strcmp(w->backend, "cuda") == 0;
 }
 
 /* The loss is not asked for: NULL says that there is none. */
@@ -281,23 +292,16 @@ static const struct workload *find_definition(const struct workload *w,
 {
     for (; begin < end; begin++) {
         if (*begin && strcmp(text((*begin)->name), text(w->name)) == 0 &&
-            strcmp(text((*begin)->backend), "cpu") == 0) {
+            is_equal((*begin)->backend, "cpu")) {
             return *begin;
         }
     }
     return NULL;
 }
 
-static const struct workload_variant *find_variant(const struct workload *w,
-                                                   const char *name)
-{
-    for (int i = 0; i < w->variant_count; i++) {
-        if (is_equal(w->variants[i].name, name)) {
-            return &w->variants[i];
-        }
-    }
-    return NULL;
-}
+/* TO has the member of FROM where it has none of its own. */
+#define INHERIT(to, from, member)                                                        \
+    (to)->member = (to)->member ? (to)->member : (from)->member
 
 /* The variants of W, completed; free() them. */
 static struct workload_variant *inherit_variants(const struct workload *w,
@@ -312,8 +316,8 @@ static struct workload_variant *inherit_variants(const struct workload *w,
         const struct workload_variant *known = find_variant(from, v->name);
 
         if (known) {
-            v->summary = v->summary ? v->summary : known->summary;
-            v->models = v->models ? v->models : known->models;
+            INHERIT(v, known, summary);
+            INHERIT(v, known, models);
         }
     }
     return variants;
@@ -324,11 +328,11 @@ static void inherit(struct workload *w, const struct workload *from)
     if (w->variants && w->variant_count > 0) {
         w->variants = inherit_variants(w, from);
     }
-    w->title = w->title ? w->title : from->title;
-    w->summary = w->summary ? w->summary : from->summary;
-    w->weight_sum = w->weight_sum ? w->weight_sum : from->weight_sum;
-    w->loss = w->loss ? w->loss : from->loss;
-    w->reference = w->reference ? w->reference : from->reference;
+    INHERIT(w, from, title);
+    INHERIT(w, from, summary);
+    INHERIT(w, from, weight_sum);
+    INHERIT(w, from, loss);
+    INHERIT(w, from, reference);
     if (!w->setup) {
         w->setup = from->setup;
         w->teardown = from->teardown;
@@ -357,7 +361,7 @@ static int take(struct registry *registry, const struct workload *w,
                 FILE *defects)
 {
     const struct workload *definition =
-        is_cuda(w) ? find_definition(w, begin, end) : NULL;
+        is_equal(w->backend, "cuda") ? find_definition(w, begin, end) : NULL;
 
     if (definition) {
         struct workload *copy = &registry->completed[registry->completed_count++];
@@ -367,7 +371,7 @@ static int take(struct registry *registry, const struct workload *w,
         w = copy;
     }
     registry->workloads[registry->count++] = w;
-    if (is_cuda(w) && !definition && !is_complete(w)) {
+    if (is_equal(w->backend, "cuda") && !definition && !is_complete(w)) {
         fprintf(defects,
                 "workload '%s': backend \"cuda\" leaves parts to the \"cpu\" workload of "
                 "that name, and there is none\n",
