@@ -272,5 +272,7 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
 void cells_get_evidence(struct request *r)
 {
     keep_view(r);
-    request_read(r, read_evidence, NULL);
+    if (!params_refused(r)) {
+        request_read(r, read_evidence, NULL);
+    }
 }

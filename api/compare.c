@@ -197,5 +197,7 @@ void compare_get(struct request *r)
     request_keep(r, pair, NULL);
     param_text(r, "a", pair->a, sizeof pair->a);
     param_text(r, "b", pair->b, sizeof pair->b);
-    request_read(r, read_both, NULL);
+    if (!params_refused(r)) {
+        request_read(r, read_both, NULL);
+    }
 }

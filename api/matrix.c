@@ -36,6 +36,7 @@ static const struct profile_table *choose_table(struct request *r,
         id ? profile_set_find(profiles, id) : profile_set_at(profiles, 0);
     const char *ids[TABLES_MAX];
     int count = profile_set_count(profiles);
+    const char *near;
 
     if (table) {
         return table;
@@ -44,9 +45,10 @@ static const struct profile_table *choose_table(struct request *r,
     for (int i = 0; i < count; i++) {
         ids[i] = profile_set_at(profiles, i)->id;
     }
+    near = nearest_name(id, ids, count);
     problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_TABLE, "table",
                            "there is no table '%.64s'; did you mean '%s'?", id,
-                           nearest_of(id, ids, count));
+                           near ? near : ids[0]);
     return NULL;
 }
 
@@ -57,11 +59,11 @@ static void read_choice(struct request *r, int64_t now_ms, struct choice *ret_ch
     int count;
 
     *ret_choice = (struct choice){ .as_of_ms = param_time(r, "as_of") };
-    param_text(r, "environment", ret_choice->environment, sizeof ret_choice->environment);
     param_text(r, "device", ret_choice->device, sizeof ret_choice->device);
+    param_text(r, "environment", ret_choice->environment, sizeof ret_choice->environment);
     count = r->api->hooks.devices(r->api->hooks.arg, &devices);
     matrix_subject_find(devices, count, ret_choice->device, &ret_choice->subject);
-    if (ret_choice->environment[0] && ret_choice->device[0]) {
+    if (request_parameter(r, "environment") && ret_choice->device[0]) {
         problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "device",
                                "give either 'environment' or 'device', not both");
     }
@@ -271,6 +273,7 @@ void matrix_get(struct request *r)
 
     request_keep(r, view, view_free);
     view->now_ms = clock_wall_ms();
+    param_value(r, "view"); /* there is one */
     view->table = choose_table(r, profiles);
     read_choice(r, view->now_ms, &view->choice);
     if (params_refused(r)) {

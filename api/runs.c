@@ -252,7 +252,7 @@ void runs_get_list(struct request *r)
 {
     struct list *list = page_new(r, sizeof *list, 'r');
     struct runs_filter *f = &list->filter;
-    const char *outcome = request_parameter(r, "outcome");
+    const char *outcome;
 
     list->page.release = list_release;
     param_cursor_id(r, 'r', list->before);
@@ -261,6 +261,7 @@ void runs_get_list(struct request *r)
     param_text(r, "workload", f->workload, sizeof f->workload);
     param_text(r, "variant", f->variant, sizeof f->variant);
     param_text(r, "device", f->device, sizeof f->device);
+    outcome = param_value(r, "outcome");
     f->by_outcome = outcome && outcome_parse(outcome, &f->outcome) == 0;
     if (!params_refused(r)) {
         request_read(r, read_page, answer_empty);

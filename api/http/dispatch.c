@@ -207,14 +207,11 @@ void dispatch(struct request *r)
     if (!choose_format(r, &m)) {
         return;
     }
-    if (!params_check_path(r)) {
-        return;
-    }
     /* The page keeps its state in the query. */
     if (r->format != FORMAT_HTML) {
         params_check(r);
     }
-    if (!params_refused(r)) {
+    if (!params_refused(r) && params_check_path(r)) {
         r->route->handle(r);
     }
 }

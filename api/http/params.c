@@ -76,21 +76,18 @@ static void check_choice(struct request *r, const struct parameter *p, const cha
 {
     const char *names[CHOICES_MAX];
     char hint[NEAREST_HINT_SIZE];
-    struct buf all = BUF_INIT;
     int count = 0;
 
     for (const char *name = p->choice(0); name && count < CHOICES_MAX;
          name = p->choice(count)) {
-        buf_printf(&all, "%s%s", count ? ", " : "; there is: ", name);
         names[count++] = name;
         if (strcmp(name, text) == 0) {
-            buf_release(&all);
             return;
         }
     }
     nearest_hint(text, names, count, hint);
-    refuse(r, p, "there is no %s '%.64s'%s", p->name, text, *hint ? hint : all.data);
-    buf_release(&all);
+    refuse(r, p, "there is no %s '%.64s'%s%s", p->name, text,
+           count == 1 ? "; there is: " : hint, count == 1 ? names[0] : "");
 }
 
 static void check_value(struct request *r, const struct parameter *p, const char *text)
@@ -201,14 +198,8 @@ void params_check(struct request *r)
         if (!p) {
             refuse_unknown(r, t->parameters[i].name);
         } else if (is_repeated(t, i)) {
-            refuse(r, p, "is given twice");
-        } else {
-            check_value(r, p, t->parameters[i].value);
-        }
-    }
-    for (const struct parameter *const *p = r->route->parameters; *p; p++) {
-        if ((*p)->required && !request_parameter(r, (*p)->name)) {
-            refuse(r, *p, "must be given: the id of a %s", (*p)->noun);
+            problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, p->name,
+                                   "is given twice");
         }
     }
 }
@@ -222,7 +213,7 @@ static bool can_name(const struct parameter *p, const char *text)
     case PARAM_NUMBER:
         return parse_id(text) > 0;
     case PARAM_DIGEST:
-        return is_digest(text);
+        return strlen(text) < DIGEST_TEXT_SIZE;
     default:
         return true;
     }
@@ -257,23 +248,37 @@ bool params_refused(struct request *r)
     return false;
 }
 
-int param_limit(const struct request *r)
+const char *param_value(struct request *r, const char *name)
 {
-    const char *text = request_parameter(r, "limit");
+    const struct parameter *p = find(r->route, name);
+    const char *text = request_parameter(r, name);
+    int before = r->problems.count;
+
+    if (text) {
+        check_value(r, p, text);
+    } else if (p && p->required) {
+        refuse(r, p, "must be given: the id of a %s", p->noun);
+    }
+    return r->problems.count == before ? text : NULL;
+}
+
+int param_limit(struct request *r)
+{
+    const char *text = param_value(r, "limit");
 
     return text ? (int)parse_id(text) : PARAM_LIMIT_DEFAULT;
 }
 
-int64_t param_number(const struct request *r, const char *name)
+int64_t param_number(struct request *r, const char *name)
 {
-    const char *text = request_parameter(r, name);
+    const char *text = param_value(r, name);
 
     return text ? parse_id(text) : 0;
 }
 
-int64_t param_time(const struct request *r, const char *name)
+int64_t param_time(struct request *r, const char *name)
 {
-    const char *text = request_parameter(r, name);
+    const char *text = param_value(r, name);
     int64_t ms = 0;
 
     if (text) {
@@ -282,10 +287,10 @@ int64_t param_time(const struct request *r, const char *name)
     return ms;
 }
 
-void param_range(const struct request *r, const char *name, int64_t *ret_first,
+void param_range(struct request *r, const char *name, int64_t *ret_first,
                  int64_t *ret_last)
 {
-    const char *text = request_parameter(r, name);
+    const char *text = param_value(r, name);
 
     *ret_first = 0;
     *ret_last = INT64_MAX;
@@ -294,9 +299,9 @@ void param_range(const struct request *r, const char *name, int64_t *ret_first,
     }
 }
 
-void param_text(const struct request *r, const char *name, char *ret_text, size_t size)
+void param_text(struct request *r, const char *name, char *ret_text, size_t size)
 {
-    const char *text = request_parameter(r, name);
+    const char *text = param_value(r, name);
 
     copy_text(ret_text, size, text ? text : "");
 }

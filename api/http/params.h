@@ -14,8 +14,8 @@ struct request;
 
 enum { BODY_DEPTH_MAX = 32, BODY_DETAIL_SIZE = 256 };
 
-/* Checks R's query against its route: a parameter that the route does not have or that is
- * given twice, and every value; what is wrong is added to r->problems. */
+/* Adds to r->problems each parameter of R's query that its route does not have or that is
+ * given twice. */
 void params_check(struct request *r);
 
 /* Checks what stands for {…} in R's path: false after having replied that there is no
@@ -25,23 +25,27 @@ bool params_check_path(struct request *r);
 /* Replies with r->problems if there are any. */
 bool params_refused(struct request *r);
 
-/* The values, which params_check has passed. */
+/* The values, each checked where it is read: what is wrong is added to r->problems, and
+ * the value is as if it were not given. */
+
+/* Of any type; NULL if it is not given. */
+const char *param_value(struct request *r, const char *name);
 
 /* PARAM_LIMIT called "limit". */
-int param_limit(const struct request *r);
+int param_limit(struct request *r);
 
 /* PARAM_NUMBER; 0 if it is not given. */
-int64_t param_number(const struct request *r, const char *name);
+int64_t param_number(struct request *r, const char *name);
 
 /* PARAM_TIME; 0 if it is not given. */
-int64_t param_time(const struct request *r, const char *name);
+int64_t param_time(struct request *r, const char *name);
 
 /* PARAM_RANGE; 0 and INT64_MAX if it is not given. */
-void param_range(const struct request *r, const char *name, int64_t *ret_first,
+void param_range(struct request *r, const char *name, int64_t *ret_first,
                  int64_t *ret_last);
 
 /* Any text of at most SIZE - 1 bytes; "" if it is not given. */
-void param_text(const struct request *r, const char *name, char *ret_text, size_t size);
+void param_text(struct request *r, const char *name, char *ret_text, size_t size);
 
 /* A decimal number of digits only, 1 … INT64_MAX; -1 for any other text. */
 int64_t parse_id(const char *text);

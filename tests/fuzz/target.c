@@ -27,7 +27,7 @@ static void check_cursor(struct request *r)
     }
 }
 
-/* Whatever passes a route's check can be read. */
+/* Whatever is read is as its type says, and as if not given where it is refused. */
 static void check_values(struct request *r)
 {
     char again[CLOCK_RFC3339_SIZE], text[2 * CASE_TITLE_SIZE];
@@ -36,7 +36,7 @@ static void check_values(struct request *r)
 
     params_check(r);
     for (; *p && r->problems.count == 0; p++) {
-        bool given = request_parameter(r, (*p)->name) != NULL;
+        bool given = param_value(r, (*p)->name) != NULL;
 
         if ((*p)->type == PARAM_LIMIT) {
             FUZZ_CHECK(param_limit(r) >= 1 && param_limit(r) <= (*p)->max);

@@ -191,6 +191,7 @@ def test_not_acceptable(service):
     ("/v1/runs?cell=0", "invalid-parameter", "cell"),
     ("/v1/runs?workload=", "invalid-parameter", "workload"),
     ("/v1/matrix?view=environments", "unknown-view", "view"),
+    ("/v1/matrix?view=documents&view=documents", "invalid-parameter", "view"),
     ("/v1/matrix?table=documents-2021", "unknown-table", "table"),
     ("/v1/matrix?environment=x", "unknown-environment", "environment"),
     ("/v1/matrix?environment=" + "0" * 32, "unknown-environment", "environment"),
@@ -202,6 +203,26 @@ def test_not_acceptable(service):
 def test_bad_parameters_are_named(service, path, kind, name):
     problem = refused(service, "GET", path, 422, kind)
     assert problem["errors"][0]["parameter"] == name
+
+
+@pytest.mark.parametrize("path, names", [
+    ("/v1/compare?a=x&nothing=1&a=x", ["nothing", "a"]),  # values only where every name is right
+    ("/v1/compare?b=x", ["a", "b"]),
+    ("/v1/runs?outcome=completd&cursor=x&limit=0", ["limit", "cursor", "outcome"]),
+    ("/v1/matrix?device=none&environment=" + "0" * 32 + "&as_of=x&table=y&view=z",
+     ["view", "table", "as_of", "device"]),
+])
+def test_all_bad_parameters_are_told_in_one_order(service, path, names):
+    problem = service.request("GET", path)[2]
+    assert [e["parameter"] for e in problem["errors"]] == names
+
+
+@pytest.mark.parametrize("path, choices", [("/v1/matrix?view=x", "; there is: documents"),
+                                           ("/v1/runs?outcome=x", ""),
+                                           ("/v1/runs?outcome=complete", "; did you mean 'completed'?")])
+def test_choices_of_a_parameter(service, path, choices):
+    problem = service.request("GET", path)[2]
+    assert problem["errors"][0]["detail"].partition("'")[2].partition("'")[2] == choices
 
 
 @pytest.mark.parametrize("query, kind, name, detail", [
