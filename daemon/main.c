@@ -1,3 +1,5 @@
+/* The program reprod: it calls the command that its first argument names, or prints how
+ * it is used. */
 #include <stdio.h>
 #include <string.h>
 

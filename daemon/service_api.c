@@ -1,3 +1,5 @@
+/* What the HTTP interface asks of the service: the functions of
+ * struct api_hooks. */
 #include "daemon/process/exit_code.h"
 #include "daemon/service.h"
 

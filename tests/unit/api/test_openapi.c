@@ -1,3 +1,5 @@
+/* The description of the interface (/openapi.json) agrees with the table of routes, the
+ * types of problems and the schemas. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* Written JSON has its commas, is null where a value is not known, and is valid UTF-8
+ * for any bytes. */
 #include "daemon/base/json_out.h"
 
 #include <jansson.h>

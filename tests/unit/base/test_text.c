@@ -1,3 +1,5 @@
+/* Texts for people: lines are wrapped, numbers are rounded towards the safe
+ * side, and exact sums and bits are written out. */
 #include "daemon/base/text.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* The loader's cache (ld.so.cache) is read as glibc writes it; a damaged one is refused
+ * without reading beyond its end. */
 #include "../../../cuda/library/ldcache.c"
 
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* The environment of each backend whose cells the matrix shows: that of the first GPU,
+ * and of the first stack of a device. */
 #include "db/matrix.h"
 
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* A path and its suffix find their route; other paths and methods get an answer that
+ * helps. The table of routes is complete. */
 #include "api/http/dispatch.h"
 
 #include <setjmp.h>

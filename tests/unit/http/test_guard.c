@@ -1,3 +1,5 @@
+/* Which Host and Origin a request may name: a page of another origin cannot use the
+ * service. */
 #include "api/http/guard.h"
 
 #include <setjmp.h>

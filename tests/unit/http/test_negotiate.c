@@ -1,3 +1,4 @@
+/* The format that a request gets, from its Accept header or the suffix of its path. */
 #include "api/http/negotiate.h"
 
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* The cursor of a list survives its way through a URL; that of another list, or garbage,
+ * is refused. */
 #include "api/http/page.h"
 
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Bodies are read as strict JSON: one object, bounded in depth, no key twice, the right
+ * media type. */
 #include "api/http/params.h"
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* Entity tags follow the body, and If-None-Match is compared with them. */
 #include "api/http/reply.h"
 
 #include <setjmp.h>

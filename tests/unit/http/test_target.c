@@ -1,3 +1,5 @@
+/* The first line of a request: its path is cut and decoded, and what is too long or not
+ * valid is refused. */
 #include "api/http/target.h"
 
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* JSON of a list becomes CSV or a table, and JSON of one thing becomes lines of name and
+ * value. */
 #include "api/render/tabulate.h"
 
 #include <setjmp.h>
