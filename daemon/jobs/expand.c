@@ -13,6 +13,18 @@
 #include "daemon/jobs/localisation.h"
 #include "daemon/jobs/request.h"
 
+/* Whether the Ith of LIST is a name, and listed here first: what is not was refused. */
+static bool is_new_name(const json_t *list, size_t i)
+{
+    const char *name = json_string_value(json_array_get(list, i));
+    size_t first = 0;
+
+    while (!json_equal(json_array_get(list, first), json_array_get(list, i))) {
+        first++;
+    }
+    return name && *name && first == i;
+}
+
 /* Every name of LIST, the request's member KEY, is one of CHOICES. */
 static void check_names(const json_t *list, const char *key, enum problem_kind kind,
                         const char *what, const struct choices *choices,
@@ -27,7 +39,7 @@ static void check_names(const json_t *list, const char *key, enum problem_kind k
         char pointer[64];
         char hint[NEAREST_HINT_SIZE];
 
-        if (name && !choices_hold(choices, name)) {
+        if (is_new_name(list, i) && !choices_hold(choices, name)) {
             snprintf(pointer, sizeof pointer, "/%s/%zu", key, i);
             problems_add(problems, kind, pointer, "%s '%.100s'%s", what, name,
                          choices_hint(choices, name, hint));

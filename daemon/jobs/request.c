@@ -89,15 +89,24 @@ static bool read_seed(const json_t *value, uint64_t *ret_seed)
     return errno == 0 && *end == '\0';
 }
 
+static bool take_seed(struct in_reader *reader, const char *key, const json_t *value,
+                      uint64_t *ret_seed)
+{
+    bool is_seed = read_seed(value, ret_seed);
+
+    if (!is_seed) {
+        in_refuse(reader, key,
+                  "must be an integer from 0 to 18446744073709551615, as a number or as "
+                  "decimal text");
+    }
+    return is_seed;
+}
+
 static void check_seed(struct in_reader *reader, const json_t *value)
 {
     uint64_t seed;
 
-    if (!read_seed(value, &seed)) {
-        in_refuse(reader, NULL,
-                  "must be an integer from 0 to 18446744073709551615, as a number or as "
-                  "decimal text");
-    }
+    take_seed(reader, NULL, value, &seed);
 }
 
 static void check_seeds(struct in_reader *reader, const json_t *list)
@@ -105,9 +114,11 @@ static void check_seeds(struct in_reader *reader, const json_t *list)
     for (size_t i = 0; i < json_array_size(list); i++) {
         uint64_t seed, other;
         char key[24];
+        bool is_seed;
 
         snprintf(key, sizeof key, "%zu", i);
-        for (size_t j = 0; j < i && read_seed(json_array_get(list, i), &seed); j++) {
+        is_seed = take_seed(reader, key, json_array_get(list, i), &seed);
+        for (size_t j = 0; j < i && is_seed; j++) {
             if (read_seed(json_array_get(list, j), &other) && other == seed) {
                 in_refuse(reader, key, "this seed is listed twice");
                 break;
@@ -228,7 +239,6 @@ struct reading {
 
 static const char *const priorities[] = { "interactive", "confirmation", "scheduled",
                                           "background", NULL };
-static const struct in_member a_seed = { .kind = IN_JSON, .check = check_seed };
 static const struct in_member members[] = {
     NAMES("workloads", workloads),
     NAMES("variants", variants),
@@ -236,8 +246,7 @@ static const struct in_member members[] = {
     NAMES("dtypes", dtypes),
     NAMES("devices", devices),
     CHECKED("stacks", check_stacks),
-    { "seeds", IN_ARRAY, TO(seeds), .least = 1, .most = LIST_MAX, .item = &a_seed,
-      .check = check_seeds,
+    { "seeds", IN_ARRAY, TO(seeds), .least = 1, .most = LIST_MAX, .check = check_seeds,
       .wanted = "must be an array of 1 to 1000 seeds; leave the member out for the "
                 "default" },
     CHECKED("seed", check_seed),

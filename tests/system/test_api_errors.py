@@ -76,6 +76,16 @@ def test_several_problems_are_told_at_once(service):
                                                                  "/workloads/1"]
 
 
+@pytest.mark.parametrize("body, pointers", [
+    ({"workloads": [""]}, ["/workloads/0"]),
+    ({"devices": ["a", "a", 7]}, ["/devices/1", "/devices/2", "/devices/0"]),
+    ({"seeds": [1, 1, -1]}, ["/seeds/1", "/seeds/2"]),
+])
+def test_each_fault_of_a_list_is_told_once(service, body, pointers):
+    problem = service.request("POST", "/v1/jobs", body)[2]
+    assert [error["pointer"] for error in problem["errors"]] == pointers
+
+
 @pytest.mark.parametrize("body", [
     "", "{", '{"runs":1,}', "nonsense", '{"runs":1,"runs":2}', '{"runs":1}{}', "\x00",
     '{"note":"\\ud800"}', '{"seed":99999999999999999999}',
