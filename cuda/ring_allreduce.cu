@@ -7,7 +7,7 @@
  * The coordinator is the host: a tensor's turn in the buffer is that in which its slowest
  * rank had it ready. */
 #include "cuda/kernels/kernel.h"
-#include "cuda/kernels/ring_ranks.h"
+#include "cuda/kernels/ring.h"
 
 #include <stdio.h>
 #include <stdlib.h>

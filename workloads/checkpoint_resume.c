@@ -1,6 +1,6 @@
 /* A training in one piece, and one that is saved half-way and resumed by another process.
  *
- * The training is that of checkpoint/training.h.  `resumed` trains half the steps, saves
+ * The training is that of checkpoint/halves.h.  `resumed` trains half the steps, saves
  * the state to a file (checkpoint/file.h) and starts the worker anew: a fresh process,
  * which gets the case, makes the same inputs from the seed, begins anew, takes from the
  * file what is there, trains the other half, and leaves the last state in the file.  Its

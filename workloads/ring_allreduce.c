@@ -22,7 +22,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "workloads/ranks/collective.h"
 #include "workloads/ranks/ranks.h"
 #include "workloads/shared/probing.h"
 #include "workloads/shared/rounding.h"

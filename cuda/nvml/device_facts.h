@@ -4,13 +4,49 @@
 #ifndef CUDA_NVML_DEVICE_FACTS_H
 #define CUDA_NVML_DEVICE_FACTS_H
 
-#include "workloads/worker/emit.h"
+#include <stdbool.h>
 
-struct nvml_telemetry;
+#include "cuda/nvml/api.h"
+#include "cuda/nvml/fact.h"
+#include "workloads/worker/emit.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum { NVML_GPUS_MAX = 32, NVML_MIGS_MAX = 8 };
+
+struct nvml_mig {
+    struct fact_text uuid, name;
+    struct fact gpu_instance, compute_instance; /* ids within the GPU */
+};
+
+struct nvml_gpu {
+    /* Why the GPU could not be read to the end: "the GPU is lost (15)".  "": it could. */
+    char cause[NVML_CAUSE_SIZE];
+    struct fact_text uuid, serial, name, vbios, pci_bus_id;
+    struct fact persistence;             /* on or off, as the modes below */
+    struct fact ecc_mode, ecc_pending;   /* now, and after the next reboot */
+    struct nvml_ecc since_load, in_life; /* of the driver, of the GPU */
+    struct fact remapped_correctable, remapped_uncorrectable; /* rows of memory */
+    struct fact remap_pending, remap_failure;                 /* yes or no */
+    struct fact mig_mode, mig_pending;
+    int mig_count;
+    struct nvml_mig migs[NVML_MIGS_MAX];
+};
+
+struct nvml_inventory {
+    struct fact_text nvml; /* its version */
+    int gpu_count;         /* how many are in `gpus`: at most NVML_GPUS_MAX */
+    struct nvml_gpu gpus[NVML_GPUS_MAX];
+};
+
+/* False, with one line in ret_cause, when NVML cannot be used at all, or did not answer
+ * within DEADLINE_MS. */
+bool nvml_inventory_read(struct nvml_inventory *ret_inventory, int deadline_ms,
+                         char ret_cause[NVML_CAUSE_SIZE]);
+
+struct nvml_telemetry;
 
 /* Adds "nvml" to the open object "versions". */
 void nvml_emit_versions(struct emit *emit);

@@ -1,10 +1,8 @@
 #include "cuda/train/cnn.h"
 
 #include "cuda/kernels/kernel.h"
-#include "cuda/train/convolution.h"
-#include "cuda/train/dense.h"
+#include "cuda/train/layers.h"
 #include "cuda/train/parts.h"
-#include "cuda/train/pooling.h"
 #include "workloads/train/cnn_image.h"
 #include "workloads/train/cnn_probe.h"
 

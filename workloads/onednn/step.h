@@ -1,11 +1,24 @@
-/* One call of oneDNN, made ready in setup and executed in each iteration.  What the
- * library refuses ends the run: `unsupported` where it has no implementation, else
- * `infra`. */
+/* oneDNN in this process, and one call of it, prepared in setup and executed in each
+ * iteration.  What the library refuses ends the run: `unsupported` where it has no
+ * implementation, else `infra`.
+ *
+ * The library is the one that the variable REPROD_ONEDNN names, as dlopen(3) takes it
+ * ("libdnnl.so.2", or a path).  A stack sets it.  Where it is not set nothing is loaded,
+ * and no run of the stack depends on a library that happens to be installed. */
 #ifndef WORKLOADS_ONEDNN_STEP_H
 #define WORKLOADS_ONEDNN_STEP_H
 
-#include "workloads/onednn/loader.h"
+#include "workloads/onednn/api.h"
 #include "workloads/workload.h"
+
+struct onednn {
+    const char *reason;    /* why it cannot be used, one line; NULL when it can */
+    const char *version;   /* "2.6.3"; NULL when nothing was loaded */
+    struct onednn_api api; /* valid when `reason` is NULL */
+};
+
+/* Loads the library on the first call.  Borrowed: valid until the process ends. */
+const struct onednn *onednn_load(void);
 
 enum { ONEDNN_ARGUMENTS_MAX = 4 };
 

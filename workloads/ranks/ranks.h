@@ -13,6 +13,7 @@
 #define WORKLOADS_RANKS_RANKS_H
 
 #include <poll.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "workloads/workload.h"
@@ -77,5 +78,18 @@ void rank_await(const struct rank *rank);
  * ERROR (an errno) in the log. */
 __attribute__((noreturn)) void rank_fail(const struct rank *rank, const char *what,
                                          int error);
+
+struct span {
+    int64_t first, count;
+};
+
+/* Round the ring: each of SPANS is cut into as many chunks as there are ranks, and chunk
+ * c is summed from rank c + 1 on.  So the place of a value in its span decides the order
+ * in which it is added to others.  Spans go round side by side, each by itself. */
+void ring_reduce(const struct rank *rank, float *parts, int64_t stride,
+                 const struct span *spans, int64_t span_count);
+
+/* Rank 0 sums COUNT values in the order of ranks; the sums then go round the ring. */
+void root_reduce(const struct rank *rank, float *parts, int64_t stride, int64_t count);
 
 #endif

@@ -18,7 +18,6 @@
 #include <jansson.h>
 
 #include "cuda/nvml/device_facts.h"
-#include "cuda/nvml/inventory.h"
 #include "cuda/nvml/telemetry.h"
 
 enum { NVML_LONG_MS = 60000, NVML_SHORT_MS = 50, NVML_STATUS = 7 };
