@@ -200,7 +200,6 @@ static const struct workload adjust_contrast = {
     .summary = "pixels drawn away from the mean of their channel",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of y",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

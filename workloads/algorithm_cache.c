@@ -59,7 +59,6 @@ static const struct workload algorithm_cache = {
     .summary = "four dense layers, with tactics timed in every build or stored once",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of y",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -284,7 +284,6 @@ static const struct workload atomics = {
     .summary = "values that meet in shared cells through one atomic function",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the cells",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -398,7 +398,6 @@ static const struct workload attention_bwd = {
     .summary = "gradients of softmax attention: queries, keys and values",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dq",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -112,7 +112,6 @@ static const struct workload batchnorm_bwd = {
     .summary = "gradients of batch normalization in training",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = norm_setup,

@@ -89,7 +89,6 @@ static const struct workload batchnorm_freeze_bwd = {
     .summary = "gradients of batch normalization with frozen statistics",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = norm_setup,

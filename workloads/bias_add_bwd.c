@@ -198,7 +198,6 @@ static const struct workload bias_add_bwd = {
     .summary = "bias gradient: the upstream gradient summed over images and pixels",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of db",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

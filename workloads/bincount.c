@@ -133,7 +133,6 @@ static const struct workload bincount = {
     .summary = "histogram with weights",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the bins",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -218,7 +218,6 @@ static const struct workload checkpoint_resume = {
     .variants = halves_variants,
     .variant_count = HALVES_VARIANTS,
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the weights after the last step",
     .loss = "mean loss of the last step's batch",
     WORKLOAD_REFERENCES(references),

@@ -370,7 +370,6 @@ static const struct workload conv_autotune = {
     .summary = "four 3x3 convolutions, each by one of 18 deterministic algorithms",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of y",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

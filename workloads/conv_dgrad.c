@@ -221,7 +221,6 @@ static const struct workload conv_dgrad = {
     .summary = "input gradient of a 3x3 convolution; also as transposed convolution",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -257,7 +257,6 @@ static const struct workload conv_wgrad = {
     .summary = "weight gradient of a 3x3 convolution, summed over images and pixels",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dw",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -188,7 +188,6 @@ static const struct workload cpu_reduction = {
     .summary = "weight gradient where each thread adds its share of the examples",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dw",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -203,7 +203,6 @@ static const struct workload crop_and_resize_bwd = {
     .summary = "image gradient of bilinear crops that overlap",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dimage",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -358,7 +358,6 @@ static const struct workload ctc_loss = {
     .summary = "CTC losses and their gradient with respect to the logits",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the gradient",
     .loss = "sum of the losses of the examples",
     WORKLOAD_REFERENCES(references),

@@ -174,7 +174,6 @@ static const struct workload cumsum = {
     .summary = "running sums of a vector",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the running sums",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

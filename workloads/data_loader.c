@@ -355,7 +355,6 @@ static const struct workload data_loader = {
     .summary = "items decoded and augmented at random by several threads",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the images",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -228,7 +228,6 @@ static const struct workload debug_numeric_summary = {
     .summary = "how many elements are infinite, NaN, negative, zero and positive",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the counts",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

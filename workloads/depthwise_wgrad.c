@@ -192,7 +192,6 @@ static const struct workload depthwise_wgrad = {
     .summary = "filter gradient of a depthwise 3x3 convolution",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dw",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -217,7 +217,6 @@ static const struct workload dropout = {
     .summary = "residual dropout over four steps: which elements are dropped",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of y",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -85,7 +85,6 @@ static const struct workload embedding_bwd = {
     .summary = "gradient of an embedding bag: few words are frequent, most are rare",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dtable",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

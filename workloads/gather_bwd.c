@@ -121,7 +121,6 @@ static const struct workload gather_bwd = {
     .summary = "gradient of gather: rows added up by index, every index many times",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dparams",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -312,7 +312,6 @@ static const struct workload gradient_gating = {
     .summary = "gradients applied while their neighbours are computed",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the variables",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

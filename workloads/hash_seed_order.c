@@ -185,7 +185,6 @@ static const struct workload hash_seed_order = {
     .summary = "values added in the order of the slots of a hash table",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the sums",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -51,7 +51,6 @@ static const struct workload inference_autotune = {
     .summary = "four dense layers, each by one of twelve deterministic tactics",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of y",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -250,7 +250,6 @@ static const struct workload layernorm_bwd = {
     .summary = "gradients of layer normalization: input, gain and offset",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dgain",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -182,7 +182,6 @@ static const struct workload matmul_batched = {
     .summary = "products of matrices whose inner dimension several thread-blocks share",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of c",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

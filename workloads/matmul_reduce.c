@@ -218,7 +218,6 @@ static const struct workload matmul_reduce = {
     .summary = "row sums, and the gradient of a layer with its bias folded in",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dw1",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

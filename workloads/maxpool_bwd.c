@@ -240,7 +240,6 @@ static const struct workload maxpool_bwd = {
     .summary = "input gradient of 3x3 max-pooling with overlapping windows",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

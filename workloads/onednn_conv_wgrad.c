@@ -145,7 +145,6 @@ static const struct workload onednn_conv_wgrad = {
     .summary = "weight gradient of a 3x3 convolution, by oneDNN",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .no_control = ONEDNN_NO_CONTROL,
     .weight_sum = "sum of dw",
     WORKLOAD_REFERENCES(references),

@@ -95,7 +95,6 @@ static const struct workload onednn_matmul = {
     .summary = "product of two matrices with a long inner dimension, by oneDNN",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .no_control = ONEDNN_NO_CONTROL,
     .weight_sum = "sum of c",
     WORKLOAD_REFERENCES(references),

@@ -136,7 +136,6 @@ static const struct workload onednn_pool_bwd = {
     .summary = "input gradient of 3x3 max-pooling with overlapping windows, by oneDNN",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .no_control = ONEDNN_NO_CONTROL,
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),

@@ -220,7 +220,6 @@ static const struct workload reduce_sum = {
     .summary = "sum of a matrix along its last axis",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the row sums",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

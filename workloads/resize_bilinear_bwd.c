@@ -217,7 +217,6 @@ static const struct workload resize_bilinear_bwd = {
     .summary = "image gradient of bilinear enlarging",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

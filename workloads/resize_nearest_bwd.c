@@ -159,7 +159,6 @@ static const struct workload resize_nearest_bwd = {
     .summary = "image gradient of nearest-neighbour enlarging",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -400,7 +400,6 @@ static const struct workload ring_allreduce = {
     .summary = "gradients of four ranks, each a process, summed round a ring",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the summed gradients",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

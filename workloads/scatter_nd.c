@@ -208,7 +208,6 @@ static const struct workload scatter_nd = {
     .summary = "rows added to, and assigned to, entries that several rows name",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of added",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -169,7 +169,6 @@ static const struct workload segment_sum = {
     .summary = "rows added up by segment, many rows to a segment",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the segments' sums",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

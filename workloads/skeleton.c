@@ -125,8 +125,7 @@ __attribute__((unused)) static const struct workload skeleton = {
     .title = "Skeleton",
     .summary = "a vector times two",
     WORKLOAD_VARIANTS(variants),
-    WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
+    WORKLOAD_SIZES(sizes), /* in float32; others are named by WORKLOAD_DTYPES */
     .no_control = "each element is computed alone, so no order exists",
     .weight_sum = "sum of scaled",
     .loss = NULL,

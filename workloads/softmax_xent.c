@@ -204,7 +204,6 @@ static const struct workload softmax_xent = {
     .summary = "softmax cross-entropy with dense labels: losses and gradient",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dlogits",
     .loss = "mean of the losses",
     WORKLOAD_REFERENCES(references),

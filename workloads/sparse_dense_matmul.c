@@ -149,7 +149,6 @@ static const struct workload sparse_dense_matmul = {
     .summary = "a sparse matrix, as unsorted coordinates, times a dense one",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of c",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

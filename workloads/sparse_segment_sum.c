@@ -118,7 +118,6 @@ static const struct workload sparse_segment_sum = {
     .summary = "rows picked by indices, added up by sorted segment",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the segments' sums",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

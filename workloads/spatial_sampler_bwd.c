@@ -261,7 +261,6 @@ static const struct workload spatial_sampler_bwd = {
     .summary = "gradients of bilinear sampling with respect to image and grid",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

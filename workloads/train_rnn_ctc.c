@@ -513,7 +513,6 @@ static const struct workload train_rnn_ctc = {
     .summary = "tanh network, CTC loss, SGD with momentum",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of all variables after the last step",
     .loss = "mean loss of the last step's sequences",
     WORKLOAD_REFERENCES(references),

@@ -151,7 +151,6 @@ static const struct workload while_loop = {
     .summary = "a loop whose body adds a product to a variable",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the variable",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -129,7 +129,7 @@ struct workload {
     const struct workload_size *sizes; /* the first is the default; "small" is required */
     int size_count;
     enum dtype dtypes[WORKLOAD_DTYPES_MAX]; /* the first is the default */
-    int dtype_count;
+    int dtype_count;                        /* 0: on a CPU float32; on CUDA the CPU's */
 
     const char *no_control; /* why no variant is a control; NULL when one is */
     const char *weight_sum; /* what weight_sum sums, "sum of dw" */

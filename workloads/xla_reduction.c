@@ -196,7 +196,6 @@ static const struct workload xla_reduction = {
     .summary = "sums of a matrix along its rows and along its columns, in two stages",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the row sums",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -155,7 +155,6 @@ static const struct workload xla_scatter = {
     .summary = "windows added to a matrix where indices say, with overlap",
     WORKLOAD_VARIANTS(variants),
     WORKLOAD_SIZES(sizes),
-    WORKLOAD_DTYPES(DTYPE_FLOAT32),
     .weight_sum = "sum of the sums",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -109,7 +109,6 @@ void cnn_reference(const struct run *run, const struct tensor *inputs,
     .backend = "cpu",                                                                    \
     .summary = "convolutions, pooling, dropout, cross-entropy, SGD with momentum",       \
     .variants = cnn_variants, .variant_count = CNN_VARIANTS,                             \
-    .dtypes = { DTYPE_FLOAT32 }, .dtype_count = 1,                                       \
     .weight_sum = "sum of all variables after the last step",                            \
     .loss = "mean loss of the last step's batch", .references = cnn_references,          \
     .reference_count = CNN_REFERENCES, .setup = cnn_setup, .reference = cnn_reference

@@ -360,14 +360,19 @@ static int take(struct registry *registry, const struct workload *w,
                 const struct workload *const *begin, const struct workload *const *end,
                 FILE *defects)
 {
-    const struct workload *definition =
-        is_equal(w->backend, "cuda") ? find_definition(w, begin, end) : NULL;
+    const struct workload *definition = is_equal(w->backend, "cuda")
+                                            ? find_definition(w, begin, end)
+                                        : w->dtype_count == 0 ? w
+                                                              : NULL;
 
     if (definition) {
         struct workload *copy = &registry->completed[registry->completed_count++];
 
         *copy = *w;
         inherit(copy, definition);
+        if (copy->dtype_count == 0) {
+            copy->dtypes[copy->dtype_count++] = DTYPE_FLOAT32;
+        }
         w = copy;
     }
     registry->workloads[registry->count++] = w;

@@ -107,6 +107,21 @@ static void test_accepts_a_sound_workload(void **state)
     assert_string_equal(text, "");
 }
 
+static void test_a_workload_without_dtypes_has_float32(void **state)
+{
+    struct sample a;
+    struct registry registry;
+    const struct workload *list[] = { &a.workload };
+
+    (void)state;
+    sample_init(&a, "alpha");
+    a.workload.dtype_count = 0;
+    assert_int_equal(registry_init(&registry, list, list + 1, stderr), 0);
+    assert_int_equal(registry.workloads[0]->dtype_count, 1);
+    assert_int_equal(registry.workloads[0]->dtypes[0], DTYPE_FLOAT32);
+    registry_release(&registry);
+}
+
 static void test_sorts_skips_padding_and_finds(void **state)
 {
     struct sample a, b, c;
@@ -453,7 +468,7 @@ static void test_sizes_and_dtypes(void **state)
     BREAK(s.sizes[0].name = "medium", "no size is named \"small\"");
     BREAK(s.sizes[1].name = "small", "two sizes are named 'small'");
     BREAK(s.sizes[1].description = NULL, "size 'large' has no description");
-    BREAK(s.workload.dtype_count = 0, "has 0 dtypes");
+    BREAK(s.workload.dtype_count = -1, "has -1 dtypes");
     BREAK(s.workload.dtype_count = 8, "has 8 dtypes");
     BREAK(s.workload.dtypes[1] = DTYPE_FLOAT32, "float32 is listed twice");
     BREAK(s.workload.dtypes[1] = DTYPE_COUNT, "dtype number 7 does not exist");
@@ -511,6 +526,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepts_a_sound_workload),
         cmocka_unit_test(test_relations_are_between_two_variants_that_repeat),
+        cmocka_unit_test(test_a_workload_without_dtypes_has_float32),
         cmocka_unit_test(test_sorts_skips_padding_and_finds),
         cmocka_unit_test(test_cuda_has_from_cpu_what_it_leaves_empty),
         cmocka_unit_test(test_cuda_variants_say_what_their_namesakes_say),
