@@ -6,7 +6,7 @@
 #include "cuda/library/elf.h"
 #include "cuda/library/library.h"
 
-enum { VERSION_SIZE = 40, BUILD_DIGITS = 16, BUILD_SIZE = 80 };
+enum { BUILD_DIGITS = 16, BUILD_SIZE = 80 };
 
 static const char *const sonames[] = { "libcublas.so.13", "libcublas.so.12",
                                        "libcublas.so.11", NULL };
@@ -14,7 +14,6 @@ static struct library library = { .title = "cuBLAS",
                                   .stem = "libcublas",
                                   .sonames = sonames };
 static struct cublas_table api;
-static char version[VERSION_SIZE] = "of an unknown version";
 
 static void load(void)
 {
@@ -22,20 +21,10 @@ static void load(void)
     { #function, offsetof(struct cublas_table, function), false },
     static const struct library_function functions[] = { CUBLAS_FUNCTIONS(CUBLAS_ENTRY) };
 #undef CUBLAS_ENTRY
-    int major = 0, minor = 0, patch = 0;
 
     library_open(&library);
-    library_functions(&library, functions, COUNT_OF(functions), version, &api);
-    if (library.state != LIBRARY_USABLE) {
-        return;
-    }
-    if (api.cublasGetProperty(LIBRARY_MAJOR, &major) != 0 ||
-        api.cublasGetProperty(LIBRARY_MINOR, &minor) != 0 ||
-        api.cublasGetProperty(LIBRARY_PATCH, &patch) != 0) {
-        library_refuse(&library, LIBRARY_BROKEN, "cuBLAS (%s) does not know its version",
-                       library.path);
-    }
-    snprintf(version, sizeof version, "%d.%d.%d", major, minor, patch);
+    library_functions(&library, functions, COUNT_OF(functions), &api);
+    library_ask_version(&library, "cublasGetProperty");
 }
 
 const char *cublas_unsupported(const struct run *run)
@@ -53,7 +42,7 @@ const struct cublas_table *cublas_api(void)
 
 const char *cublas_version(void)
 {
-    return version;
+    return library.version;
 }
 
 void cublas_check(struct run *run, cublasStatus_t status, const char *call)
@@ -62,10 +51,11 @@ void cublas_check(struct run *run, cublasStatus_t status, const char *call)
         return;
     }
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) {
-        run_unsupported(run, "cuBLAS %s: %s: %s", version, call,
+        run_unsupported(run, "cuBLAS %s: %s: %s", library.version, call,
                         api.cublasGetStatusString(status));
     }
-    run_infra(run, "cuBLAS %s: %s: %s", version, call, api.cublasGetStatusString(status));
+    run_infra(run, "cuBLAS %s: %s: %s", library.version, call,
+              api.cublasGetStatusString(status));
 }
 
 static const char *build_get(void)

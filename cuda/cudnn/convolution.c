@@ -234,7 +234,7 @@ int cudnn_conv_working(struct run *run, const struct cudnn_conv *conv, const int
         cudnnStatus_t status =
             passes[conv->pass].workspace_bytes(run, conv, numbers[i], &bytes);
 
-        if (cudnn_says_unsupported(cudnn_load()->major, (int)status)) {
+        if (cudnn_says_unsupported(status)) {
             continue;
         }
         cudnn_check(run, status, "the workspace of an algorithm");
@@ -260,9 +260,9 @@ int cudnn_conv_find(struct run *run, const struct cudnn_conv *conv,
             return found[i].algorithm;
         }
     }
-    run_unsupported(
-        run, "cuDNN %s finds no %salgorithm with %s among %d", cudnn_load()->version,
-        search == CUDNN_SEARCH_ALL ? "" : "deterministic ", arithmetic_text(conv), count);
+    run_unsupported(run, "cuDNN %s finds no %salgorithm with %s among %d",
+                    cudnn_version(), search == CUDNN_SEARCH_ALL ? "" : "deterministic ",
+                    arithmetic_text(conv), count);
 }
 
 void cudnn_conv_compute(struct run *run, const struct cudnn_conv *conv)

@@ -1,10 +1,11 @@
-/* Finds cuDNN 8 or 9 in this process (library.h says where).  Its version is the fact
- * "cudnn" of every run's environment. */
+/* Finds cuDNN 8 or 9 in this process (library.h says where), at first need.  Its version
+ * is the fact "cudnn" of every run's environment. */
 #ifndef CUDA_CUDNN_LOADER_H
 #define CUDA_CUDNN_LOADER_H
 
 #include "cuda/cudnn/abi.h"
 #include "cuda/cudnn/functions.h"
+#include "cuda/cudnn/usable.h"
 #include "cuda/library/library.h"
 #include "workloads/workload.h"
 
@@ -21,29 +22,15 @@ struct cudnn_table {
 extern "C" {
 #endif
 
-struct cudnn {
-    const char *reason;  /* why it cannot be used, one line; NULL when it can */
-    const char *version; /* "9.19.0"; NULL when nothing was loaded */
-    int major;
-    struct cudnn_table api; /* valid when `reason` is NULL */
-};
-
-/* Loads the library on the first call.  Borrowed: valid until the process ends. */
-const struct cudnn *cudnn_load(void);
-
-/* For `unsupported` of a variant: why cuDNN cannot be used, NULL when it can.  Ends the
- * run as `infra` where it is installed and damaged. */
-const char *cudnn_unsupported(const struct run *run);
-
 /* The functions, once cudnn_unsupported returned NULL. */
 const struct cudnn_table *cudnn_api(void);
 
 /* What a status means for the run.  The numbers of cudnnStatus_t differ between 8 and 9:
  * a status is compared with 0 only, everything else is asked here. */
 
-/* Whether STATUS of cuDNN MAJOR says that this library cannot do what was asked: 9 in
- * cuDNN 8, the 3000s in cuDNN 9. */
-bool cudnn_says_unsupported(int major, int status);
+/* Whether STATUS says that this library cannot do what was asked: 9 in cuDNN 8, the 3000s
+ * in cuDNN 9. */
+bool cudnn_says_unsupported(cudnnStatus_t status);
 
 /* Ends RUN unless STATUS, what CALL returned, is success: as `unsupported` where cuDNN
  * says so, else as `infra`, with cuDNN's own words. */

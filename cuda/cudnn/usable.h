@@ -9,10 +9,11 @@
 extern "C" {
 #endif
 
-/* The hook `unsupported` of a variant; loader.h has the contract. */
+/* For `unsupported` of a variant: why cuDNN cannot be used, NULL when it can.  Ends the
+ * run as `infra` where it is installed and damaged. */
 const char *cudnn_unsupported(const struct run *run);
 
-/* Of the library that is used: "9.19.0". */
+/* Of the library that is used: "9.19.0"; NULL when nothing was loaded. */
 const char *cudnn_version(void);
 
 #ifdef __cplusplus

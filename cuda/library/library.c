@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/library/abi.h"
 #include "cuda/library/elf.h"
 #include "cuda/library/ldcache.h"
 
@@ -169,17 +170,40 @@ void library_open(struct library *library)
 }
 
 void library_functions(struct library *library, const struct library_function *functions,
-                       int count, const char *version, void *table)
+                       int count, void *table)
 {
     for (int i = 0; i < count && library->state == LIBRARY_USABLE; i++) {
         void *symbol = dlsym(library->handle, functions[i].name);
 
         if (!symbol && !functions[i].optional) {
             library_refuse(library, LIBRARY_UNSUPPORTED, "%s %s (%s) has no function %s",
-                           library->title, version, library->path, functions[i].name);
+                           library->title,
+                           library->version[0] ? library->version
+                                               : "of an unknown version",
+                           library->path, functions[i].name);
         }
         memcpy((char *)table + functions[i].offset, &symbol, sizeof symbol);
     }
+}
+
+void library_ask_version(struct library *library, const char *function)
+{
+    const struct library_function entry = { function, 0, false };
+    int (*get)(int property, int *ret_value); /* the libraries' enums are ints */
+    int major, minor, patch;
+
+    library_functions(library, &entry, 1, &get);
+    if (library->state != LIBRARY_USABLE) {
+        return;
+    }
+    if (get(LIBRARY_MAJOR, &major) != 0 || get(LIBRARY_MINOR, &minor) != 0 ||
+        get(LIBRARY_PATCH, &patch) != 0) {
+        library_refuse(library, LIBRARY_BROKEN, "%s (%s) does not know its version",
+                       library->title, library->path);
+        return;
+    }
+    library->major = major;
+    snprintf(library->version, sizeof library->version, "%d.%d.%d", major, minor, patch);
 }
 
 const char *library_unsupported(const struct library *library, const struct run *run)

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { LIBRARY_PATH_MAX = 1024, LIBRARY_REASON_MAX = 1536 };
+enum { LIBRARY_PATH_MAX = 1024, LIBRARY_REASON_MAX = 1536, LIBRARY_VERSION_SIZE = 40 };
 
 enum library_state {
     LIBRARY_CLOSED,      /* nobody asked for it yet */
@@ -36,6 +36,8 @@ struct library {
     char path[LIBRARY_PATH_MAX];     /* of the file; "": not looked for, or not there */
     char reason[LIBRARY_REASON_MAX]; /* why it is not usable; one line */
     void *handle;                    /* dlopen(3) */
+    int major;                       /* 0 and "" until it has told its version: */
+    char version[LIBRARY_VERSION_SIZE]; /* "9.19.0" */
 };
 
 /* The type of a pointer to FUNCTION, for a member of that name. */
@@ -63,10 +65,14 @@ bool library_find(struct library *library);
 /* Finds and loads it, once; the state says with what result. */
 void library_open(struct library *library);
 
-/* Fills TABLE; a required function that is missing makes LIBRARY unsupported.  VERSION is
- * for the reason. */
+/* Fills TABLE, if LIBRARY is usable; a required function that is missing makes it
+ * unsupported. */
 void library_functions(struct library *library, const struct library_function *functions,
-                       int count, const char *version, void *table);
+                       int count, void *table);
+
+/* Asks a usable LIBRARY for its version by FUNCTION, which is of the type of
+ * cudnnGetProperty and cublasGetProperty; the library is broken if it does not know. */
+void library_ask_version(struct library *library, const char *function);
 
 /* From now on LIBRARY is in STATE, for this reason. */
 void library_refuse(struct library *library, enum library_state state, const char *format,

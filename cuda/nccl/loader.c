@@ -4,14 +4,11 @@
 
 #include "cuda/library/library.h"
 
-enum { VERSION_SIZE = 40 };
-
 static const char *const sonames[] = { "libnccl.so.2", NULL };
 static struct library library = { .title = "NCCL",
                                   .stem = "libnccl",
                                   .sonames = sonames };
 static struct nccl_table api;
-static char version[VERSION_SIZE];
 
 /* 2.28.9 is 22809; before 2.9, 2.8.4 was 2804. */
 static void write_version(int number)
@@ -19,7 +16,8 @@ static void write_version(int number)
     int major = number < 10000 ? number / 1000 : number / 10000;
     int minor = number < 10000 ? number / 100 % 10 : number / 100 % 100;
 
-    snprintf(version, sizeof version, "%d.%d.%d", major, minor, number % 100);
+    snprintf(library.version, sizeof library.version, "%d.%d.%d", major, minor,
+             number % 100);
 }
 
 static void load(void)
@@ -33,8 +31,7 @@ static void load(void)
         return;
     }
     library_open(&library);
-    library_functions(&library, functions, COUNT_OF(functions), "of an unknown version",
-                      &api);
+    library_functions(&library, functions, COUNT_OF(functions), &api);
     if (library.state != LIBRARY_USABLE) {
         return;
     }
@@ -59,14 +56,15 @@ const struct nccl_table *nccl_api(void)
 void nccl_check(struct run *run, ncclResult_t status, const char *call)
 {
     if (status != ncclSuccess) {
-        run_infra(run, "NCCL %s: %s: %s", version, call, api.ncclGetErrorString(status));
+        run_infra(run, "NCCL %s: %s: %s", library.version, call,
+                  api.ncclGetErrorString(status));
     }
 }
 
 static const char *version_get(void)
 {
     load();
-    return version[0] ? version : NULL;
+    return library.version[0] ? library.version : NULL;
 }
 
 static const char *problem_get(void)
