@@ -10,15 +10,12 @@
 enum { ITERATIONS_DEFAULT = 10, ITERATIONS_MAX = 1000, PATTERN_DIGITS = 8 };
 static const uint64_t STEP_MAX = 1000000000000;
 
-static const struct {
-    const char *option;
-    enum args_command command;
-} commands[] = {
-    { "--run", ARGS_RUN },         { "--check", ARGS_CHECK },
-    { "--resume", ARGS_RESUME },   { "--load", ARGS_LOAD },
-    { "--probe", ARGS_PROBE },     { "--catalogue", ARGS_CATALOGUE },
-    { "--version", ARGS_VERSION }, { "--help", ARGS_HELP },
+/* From ARGS_RUN on. */
+static const char *const command_names[] = {
+    "--run",   "--check",     "--resume",  "--load",
+    "--probe", "--catalogue", "--version", "--help",
 };
+_Static_assert(COUNT_OF(command_names) == ARGS_HELP, "names");
 
 enum option {
     OPTION_WORKLOAD,
@@ -79,37 +76,19 @@ __attribute__((format(printf, 2, 3))) static bool refuse(struct reading *reading
 
 static bool refuse_option(struct reading *reading, const char *word)
 {
-    const char *names[OPTION_COUNT + COUNT_OF(commands)];
+    const char *names[OPTION_COUNT + COUNT_OF(command_names)];
 
     memcpy(names, option_names, sizeof option_names);
-    for (int i = 0; i < COUNT_OF(commands); i++) {
-        names[OPTION_COUNT + i] = commands[i].option;
-    }
+    memcpy(names + OPTION_COUNT, command_names, sizeof command_names);
     return refuse(reading, "unknown option '%.128s'; nearest: '%s'", word,
                   nearest_of(word, names, COUNT_OF(names)));
 }
 
-static bool read_command(struct reading *reading, const char *word, bool *ret_is_command)
+/* The index of WORD among NAMES; -1 when it is none of them. */
+static int index_of(const char *word, const char *const *names, int count)
 {
-    struct args *args = reading->args;
-
-    for (int i = 0; i < COUNT_OF(commands); i++) {
-        if (strcmp(word, commands[i].option) != 0) {
-            continue;
-        }
-        *ret_is_command = true;
-        if (args->command != ARGS_NONE) {
-            return refuse(reading, "'%s' is one command too many", word);
-        }
-        args->command = commands[i].command;
-    }
-    return true;
-}
-
-static int option_find(const char *word)
-{
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        if (strcmp(word, option_names[i]) == 0) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(word, names[i]) == 0) {
             return i;
         }
     }
@@ -119,16 +98,16 @@ static int option_find(const char *word)
 static bool read_words(struct reading *reading, int argc, char *const *argv)
 {
     for (int i = 1; i < argc; i++) {
-        bool is_command = false;
-        int option;
+        int command = index_of(argv[i], command_names, COUNT_OF(command_names));
+        int option = index_of(argv[i], option_names, OPTION_COUNT);
 
-        if (!read_command(reading, argv[i], &is_command)) {
-            return false;
+        if (command >= 0 && reading->args->command != ARGS_NONE) {
+            return refuse(reading, "'%s' is one command too many", argv[i]);
         }
-        if (is_command) {
+        if (command >= 0) {
+            reading->args->command = (enum args_command)(ARGS_RUN + command);
             continue;
         }
-        option = option_find(argv[i]);
         if (option < 0) {
             return refuse_option(reading, argv[i]);
         }
@@ -143,9 +122,11 @@ static bool read_words(struct reading *reading, int argc, char *const *argv)
     return true;
 }
 
-/* Reads the decimal digits at TEXT: no sign, no space, no base.  Returns where they end;
- * NULL when there are none or the value is above MAXIMUM. */
-static const char *decimal_digits(const char *text, uint64_t maximum, uint64_t *ret_value)
+/* Reads the decimal digits at TEXT, up to the character AFTER: no sign, no space, no
+ * base. Returns what follows it; NULL when it is not there, nor digits before it, or the
+ * value is above MAXIMUM. */
+static const char *read_decimal(const char *text, char after, uint64_t maximum,
+                                uint64_t *ret_value)
 {
     uint64_t value = 0;
     const char *end = text;
@@ -158,18 +139,11 @@ static const char *decimal_digits(const char *text, uint64_t maximum, uint64_t *
         }
         value = 10 * value + digit;
     }
-    if (end == text) {
+    if (end == text || *end != after) {
         return NULL;
     }
     *ret_value = value;
-    return end;
-}
-
-static bool parse_decimal(const char *text, uint64_t maximum, uint64_t *ret_value)
-{
-    const char *end = decimal_digits(text, maximum, ret_value);
-
-    return end && *end == '\0';
+    return end + 1;
 }
 
 static bool read_count(struct reading *reading, enum option option, int maximum,
@@ -181,7 +155,7 @@ static bool read_count(struct reading *reading, enum option option, int maximum,
     if (!text) {
         return true;
     }
-    if (!parse_decimal(text, (uint64_t)maximum, &value) || value < 1) {
+    if (!read_decimal(text, '\0', (uint64_t)maximum, &value) || value < 1) {
         return refuse(reading, "%s is '%.128s', not a number in 1 .. %d",
                       option_names[option], text, maximum);
     }
@@ -193,7 +167,7 @@ static bool read_seed(struct reading *reading)
 {
     const char *text = reading->values[OPTION_SEED];
 
-    if (text && !parse_decimal(text, UINT64_MAX, &reading->args->seed)) {
+    if (text && !read_decimal(text, '\0', UINT64_MAX, &reading->args->seed)) {
         return refuse(reading, "--seed is '%.128s', not a number in 0 .. 2^64-1", text);
     }
     return true;
@@ -221,14 +195,13 @@ static bool read_workload(struct reading *reading)
 static int choose(struct reading *reading, const char *what, const char *name,
                   const char *const *names, int count)
 {
-    for (int i = 0; i < count; i++) {
-        if (!name || strcmp(name, names[i]) == 0) {
-            return i;
-        }
+    int found = name ? index_of(name, names, count) : 0;
+
+    if (found < 0) {
+        refuse(reading, "unknown %s '%.128s' of workload '%s'; nearest: '%s'", what, name,
+               reading->args->workload->name, nearest_of(name, names, count));
     }
-    refuse(reading, "unknown %s '%.128s' of workload '%s'; nearest: '%s'", what, name,
-           reading->args->workload->name, nearest_of(name, names, count));
-    return -1;
+    return found;
 }
 
 static bool read_case(struct reading *reading)
@@ -296,7 +269,7 @@ static bool parse_jitter(const char *text, struct circumstances *c)
         c->jitter = circumstances_random();
         return true;
     }
-    return parse_decimal(text, UINT64_MAX, &c->jitter);
+    return read_decimal(text, '\0', UINT64_MAX, &c->jitter) != NULL;
 }
 
 /* Draws what is random. */
@@ -337,13 +310,9 @@ static bool read_request(struct reading *reading)
 static bool parse_steps(const char *text, struct probes_request *request)
 {
     uint64_t first = 0, last = 0;
-    const char *end = decimal_digits(text, STEP_MAX, &first);
+    const char *rest = read_decimal(text, '-', STEP_MAX, &first);
 
-    if (!end || *end != '-') {
-        return false;
-    }
-    end = decimal_digits(end + 1, STEP_MAX, &last);
-    if (!end || *end != '\0' || first > last) {
+    if (!rest || !read_decimal(rest, '\0', STEP_MAX, &last) || first > last) {
         return false;
     }
     request->first_step = (int64_t)first;
@@ -360,29 +329,26 @@ static bool parse_capture(const char *text, int iterations,
                           struct probes_request *request)
 {
     uint64_t iteration, step;
-    const char *end = decimal_digits(text, (uint64_t)iterations - 1, &iteration);
+    const char *rest = read_decimal(text, ':', (uint64_t)iterations - 1, &iteration);
+    const char *place = rest ? read_decimal(rest, ':', STEP_MAX, &step) : NULL;
 
-    if (!end || *end != ':') {
-        return false;
-    }
-    end = decimal_digits(end + 1, STEP_MAX, &step);
-    if (!end || *end != ':' || !place_allowed(end + 1)) {
+    if (!place || !place_allowed(place)) {
         return false;
     }
     request->capture = true;
     request->capture_iteration = (int)iteration;
     request->capture_step = (int64_t)step;
-    request->capture_place = end + 1;
+    request->capture_place = place;
     return true;
 }
 
 static bool parse_every(const char *text, struct probes_request *request)
 {
     uint64_t every = 0;
-    const char *end = text ? decimal_digits(text, STEP_MAX, &every) : "";
+    bool ok = !text || read_decimal(text, '\0', STEP_MAX, &every);
 
     request->every = (int64_t)every;
-    return end && *end == '\0';
+    return ok;
 }
 
 static bool read_probes(struct reading *reading)
@@ -422,17 +388,6 @@ static bool read_probes(struct reading *reading)
     return true;
 }
 
-static bool refuse_probes(struct reading *reading)
-{
-    for (int i = OPTION_PROBES; i <= OPTION_CAPTURE; i++) {
-        if (reading->values[i]) {
-            return refuse(reading, "option '%s' is for --run and --resume only",
-                          option_names[i]);
-        }
-    }
-    return true;
-}
-
 static bool check_resumable(struct reading *reading)
 {
     const struct workload *workload = reading->args->workload;
@@ -442,13 +397,14 @@ static bool check_resumable(struct reading *reading)
                   workload->name);
 }
 
-/* All but the last KEPT. */
-static bool refuse_options(struct reading *reading, int kept)
+/* Refuses the options from FIRST until END, which are for COMMANDS. */
+static bool refuse_options(struct reading *reading, enum option first, enum option end,
+                           const char *commands)
 {
-    for (int i = 0; i < OPTION_COUNT - kept; i++) {
+    for (enum option i = first; i < end; i++) {
         if (reading->values[i]) {
-            return refuse(reading, "option '%s' is for --run, --check and --resume only",
-                          option_names[i]);
+            return refuse(reading, "option '%s' is for %s only", option_names[i],
+                          commands);
         }
     }
     return true;
@@ -458,6 +414,7 @@ bool worker_args_parse(const struct registry *registry, const struct backend *ba
                        int argc, char *const *argv, struct args *ret_args,
                        char ret_message[ARGS_MESSAGE_SIZE])
 {
+    static const char compute_commands[] = "--run, --check and --resume";
     struct reading reading;
 
     *ret_args = (struct args){ 0 };
@@ -476,14 +433,16 @@ bool worker_args_parse(const struct registry *registry, const struct backend *ba
     case ARGS_RUN:
         return read_request(&reading) && read_probes(&reading);
     case ARGS_CHECK:
-        return refuse_probes(&reading) && read_request(&reading);
+        return refuse_options(&reading, OPTION_PROBES, OPTION_THREADS,
+                              "--run and --resume") &&
+               read_request(&reading);
     case ARGS_RESUME:
         return read_request(&reading) && check_resumable(&reading) &&
                read_probes(&reading);
     case ARGS_LOAD:
-        return refuse_options(&reading, OPTION_COUNT - OPTION_THREADS) &&
+        return refuse_options(&reading, 0, OPTION_THREADS, compute_commands) &&
                read_place(&reading);
     default:
-        return refuse_options(&reading, 0);
+        return refuse_options(&reading, 0, OPTION_COUNT, compute_commands);
     }
 }

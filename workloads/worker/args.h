@@ -20,8 +20,8 @@ enum args_command {
     ARGS_CHECK,
     ARGS_RESUME,
     ARGS_LOAD,
-    ARGS_CATALOGUE,
     ARGS_PROBE,
+    ARGS_CATALOGUE,
     ARGS_VERSION,
     ARGS_HELP
 };
