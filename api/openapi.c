@@ -35,7 +35,7 @@ static void choices_json(struct json_out *out, const struct parameter *p)
     }
 }
 
-/* What P may hold, beside its type. */
+/* What P may hold: bounds in addition to its type. */
 static void bounds_json(struct json_out *out, const struct parameter *p)
 {
     switch (p->type) {

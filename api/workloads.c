@@ -79,7 +79,7 @@ static void workload_json(struct json_out *out, const struct catalogue_workload 
 {
     char *json = catalogue_json(w, set);
 
-    /* And what a table needs besides. */
+    /* And what only a table needs. */
     json[strlen(json) - 1] = '\0';
     out_json(out, NULL, json);
     free(json);

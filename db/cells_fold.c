@@ -92,7 +92,7 @@ static enum err_code fold_times(struct tx *tx, struct cell *cell,
     return cells_times_add(tx, cell->id, run->median_ns, err);
 }
 
-/* The conditions of RUN: what its item asks for beside the case. */
+/* The conditions of RUN: what its item requests in addition to the case. */
 static enum err_code load_options(struct tx *tx, const struct run_record *run,
                                   char ret_options[RUN_OPTIONS_SIZE], struct err *err)
 {

@@ -1,4 +1,4 @@
-/* Checking a database, also beside a daemon that serves it: it only reads. */
+/* Checking a database, also while a daemon serves it: it only reads. */
 #ifndef DB_FSCK_H
 #define DB_FSCK_H
 

@@ -44,7 +44,7 @@ struct work_queue {
 };
 
 struct store {
-    pthread_mutex_t lock; /* of the queues, the counts beside them, and `stopping` */
+    pthread_mutex_t lock; /* of the queues, their counts, and `stopping` */
     pthread_cond_t write_queued, read_queued, sync_finished;
     struct work_queue writes, reads, completed;
     int reads_waiting;

@@ -14,7 +14,7 @@ PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs",
         "workloads/instruments"]
 DAEMON = PURE + ["daemon/process", "daemon/config", "db"]
 WORKER = ["workloads", "workloads/shared", "workloads/instruments", "daemon/base"]
-# Each room, and the rooms that it may include beside itself.
+# Each room, and the other rooms that it may include.
 ROOMS = {
     "daemon/base": [],
     "daemon/evidence": PURE,

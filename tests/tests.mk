@@ -7,7 +7,7 @@ UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c tests/unit/*/test_*.c))
 ifneq ($(findstring thread,$(SAN)),)
 UNIT_SRC   := $(filter-out tests/unit/worker/test_workloads.c,$(UNIT_SRC))
 endif
-# The longest first: what comes after it still runs beside the system tests.
+# The longest first: what comes after it still runs at the same time as the system tests.
 LONGEST    := $(filter %/test_workloads.c,$(UNIT_SRC))
 TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(LONGEST) $(filter-out $(LONGEST),$(UNIT_SRC)))
 SELFTEST   := $(B)/tests/reprod-worker-selftest
@@ -77,7 +77,7 @@ RUN_PYTEST = REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -rs -c tests/pyt
              -p no:cacheprovider $(PYTEST)
 # Half of the tests wait rather than work.
 BESIDE = $(shell expr $$(nproc) \* 3 / 2)
-# What the system tests use, beside what simulator.mk adds.
+# What the system tests use, in addition to what simulator.mk adds.
 SYSTEM_USES := $(SELFTEST) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML)
 build-tests: all $(TESTS) $(SYSTEM_USES)
 check: check-unit check-system

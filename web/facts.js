@@ -50,7 +50,7 @@ export function digestSwatch(fact) {
   return el("span", { class: "digest", title }, stripes, el("code", { text: fact.digest.slice(0, 8) }), note);
 }
 
-/** What the workload expects of these bits beside another variant's; null: nothing. */
+/** What the workload expects of these bits, compared with another variant's; null: nothing. */
 export function relationNote({ relation }) {
   if (!relation) return null;
   const { variant, expected, seen, case: where } = relation;

@@ -121,7 +121,7 @@ export function jobTitle(job) {
   return workloads.slice(0, 3).join(", ") + more + variants + circumstancesOf(request);
 }
 
-// What perturbs the runs of a job, beside its cases.
+// What perturbs the runs of a job; not part of its cases.
 function circumstancesOf(request) {
   const words = [];
   if (request.contention) words.push(counted(request.contention, "load process", "load processes"));

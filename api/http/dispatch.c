@@ -9,7 +9,7 @@
 
 enum { ROUTES_MAX = 64 };
 
-/* Whether PATTERN has the segments of TARGET; collects what stands for {…}. */
+/* Whether PATTERN has the segments of TARGET; collects the segments that fill {…}. */
 static bool pattern_matches(const struct route *route, const struct target *target,
                             const char *arguments[REQUEST_ARGUMENTS_MAX])
 {
@@ -173,7 +173,7 @@ static bool choose_format(struct request *r, const struct dispatch_match *m)
 
     if (suffix) {
         list_types(r->route, types, sizeof types);
-        reply_problem(r, PROBLEM_NOT_FOUND, "this cannot be had as %s; it can as %s",
+        reply_problem(r, PROBLEM_NOT_FOUND, "this is not available as %s, only as %s",
                       suffix, types);
         return false;
     }
@@ -184,7 +184,7 @@ static bool choose_format(struct request *r, const struct dispatch_match *m)
         return true;
     }
     list_types(r->route, types, sizeof types);
-    reply_problem(r, PROBLEM_NOT_ACCEPTABLE, "this can be had as %s", types);
+    reply_problem(r, PROBLEM_NOT_ACCEPTABLE, "this is available as %s", types);
     return false;
 }
 

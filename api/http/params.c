@@ -204,7 +204,7 @@ void params_check(struct request *r)
     }
 }
 
-/* Whether TEXT can be what P stands for in a path. */
+/* Whether TEXT is a possible value of P, a segment of a path. */
 static bool can_name(const struct parameter *p, const char *text)
 {
     switch (p->type) {

@@ -18,8 +18,8 @@ enum { BODY_DEPTH_MAX = 32, BODY_DETAIL_SIZE = 256 };
  * given twice. */
 void params_check(struct request *r);
 
-/* Checks what stands for {…} in R's path: false after having replied that there is no
- * such thing. */
+/* Checks the segments that fill {…} in R's path: false after having replied that there is
+ * no such thing. */
 bool params_check_path(struct request *r);
 
 /* Replies with r->problems if there are any. */

@@ -2,7 +2,7 @@
  *
  * reply_json, reply_text, reply_csv, reply_file, reply_shared, reply_stream and
  * reply_problem are the only ways a request ends; each fills r->reply and touches nothing
- * else, so handlers call them on the loop and on reader threads alike.  reply_send hands
+ * else, so handlers call them both on the loop and on reader threads.  reply_send hands
  * the result to the library (loop thread).
  *
  * A GET that succeeds carries a strong ETag, the hash of its body, and answers 304 to an

@@ -1,5 +1,5 @@
 /* The routes: what the interface offers.  The rows are in api/http/route_table.h, the one
- * place that a new route touches beside the file of its resource. */
+ * place that a new route touches in addition to the file of its resource. */
 #ifndef API_HTTP_ROUTES_H
 #define API_HTTP_ROUTES_H
 
@@ -42,11 +42,12 @@ struct parameter {
 
 struct route {
     const char *method;
-    const char *pattern; /* "/v1/jobs/{id}"; {…} stands for one segment */
+    const char *pattern; /* "/v1/jobs/{id}"; {…} is one segment */
     const char *help;
     const char *notes; /* what else is to be said; NULL: nothing */
     const struct parameter *parameters[ROUTE_PARAMETERS_MAX]; /* NULL behind the last */
-    enum format formats[ROUTE_FORMATS_MAX]; /* what it can be had as, the default first */
+    enum format
+        formats[ROUTE_FORMATS_MAX]; /* in which it is available, the default first */
     const char *columns;   /* of its table as text and CSV (api/render/tabulate.h) */
     const char *operation; /* the handler's name */
     void (*handle)(struct request *r);
@@ -55,13 +56,13 @@ struct route {
     const char *schema;   /* of the JSON it answers */
     const char *body;     /* of the JSON it takes */
     bool creates;         /* 201, or 200 for a key that was used before */
-    const char *refusals; /* statuses besides those that any route of its kind has */
+    const char *refusals; /* statuses in addition to those of any route of its kind */
 };
 
 extern const struct route routes[];
 extern const int route_count;
 
-/* Whether PARAMETER stands for a segment of ROUTE's path. */
+/* Whether PARAMETER is a segment of ROUTE's path. */
 bool route_has_segment(const struct route *route, const struct parameter *parameter);
 
 #endif

@@ -129,7 +129,8 @@ static void out_pressure(void *arg, bool high)
     }
 }
 
-static enum err_code obey(struct agent *agent, const json_t *command, struct err *err)
+static enum err_code execute_command(struct agent *agent, const json_t *command,
+                                     struct err *err)
 {
     const char *name = json_string_value(json_object_get(command, "command"));
 
@@ -157,7 +158,7 @@ static int in_line(void *arg, const char *text, size_t length)
     struct agent *agent = arg;
     struct err err;
     json_t *command = wire_parse(text, length, &err);
-    enum err_code rc = command ? obey(agent, command, &err) : err.code;
+    enum err_code rc = command ? execute_command(agent, command, &err) : err.code;
 
     json_decref(command);
     if (rc != ERR_OK) {

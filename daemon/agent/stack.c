@@ -19,17 +19,17 @@ enum { PROBE_LINES_MAX = 1000, PROBE_BYTES_MAX = 2 * 1024 * 1024 };
 char *stack_companion(const char *program)
 {
     char directory[PROC_PATH_SIZE];
-    char *beside, *installed;
+    char *adjacent, *installed;
 
     proc_directory(directory);
-    beside = xasprintf("%s/%s", directory, program);
+    adjacent = xasprintf("%s/%s", directory, program);
     installed = xasprintf("%s/../libexec/reprod/%s", directory, program);
-    if (access(beside, X_OK) != 0 && access(installed, X_OK) == 0) {
-        free(beside);
+    if (access(adjacent, X_OK) != 0 && access(installed, X_OK) == 0) {
+        free(adjacent);
         return installed;
     }
     free(installed);
-    return beside;
+    return adjacent;
 }
 
 int stack_init_defaults(struct stack ret_stacks[STACK_DEFAULTS_MAX])

@@ -63,7 +63,7 @@ bool stack_has_device(const struct stack *stack, const char *device);
 /* As in hello.  Caller frees with json_decref. */
 json_t *stack_json(const struct stack *stack);
 
-/* The path of a program that is installed with this executable: beside it, or in
+/* The path of a program that is installed with this executable: in its folder, or in
  * ../libexec/reprod.  Caller frees. */
 char *stack_companion(const char *program);
 

@@ -186,8 +186,8 @@ static void check_every(struct in_reader *reader, const json_t *value)
     }
 }
 
-/* Quotes and backslashes would make the text longer where it is stored; '?' stands for
- * them.  What begins with '-' is no value of an argument; '[-]' stands for that. */
+/* Quotes and backslashes would make the text longer where it is stored; '?' replaces
+ * them.  What begins with '-' is no value of an argument; '[-]' replaces it. */
 static void check_glob(struct in_reader *reader, const json_t *value)
 {
     const char *names = json_string_value(value);
@@ -284,7 +284,7 @@ static void add_problem(void *problems, const struct in_fault *fault)
                  fault->pointer, "%s", fault->reason);
 }
 
-/* An unknown member is told of the probes themselves. */
+/* An unknown member is a fault of the probes object itself. */
 static void add_probes_problem(void *problems, const struct in_fault *fault)
 {
     char pointer[32];

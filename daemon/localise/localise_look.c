@@ -281,7 +281,7 @@ static void feed(struct look_state *state, const char *run, const struct trace *
     copy_text(state->runs[state->run_count++], ID_SIZE, run);
 }
 
-/* The record that WHAT asks to be captured, or -1; a program may write others beside it.
+/* The record that WHAT asks to be captured, or -1; a program may write others too.
  */
 static int64_t find_captured(const struct trace *trace, const char *what)
 {
@@ -430,7 +430,7 @@ static void decide_no_records(const struct job_item *item,
     }
 }
 
-/* The end of the search without a root.  A bound is told only where every run was
+/* The end of the search without a root.  A bound is given only where every run was
  * compared to its end with every other. */
 static void decide_not_found(const struct job_item *item,
                              const struct divergence_result *r, int64_t digests,

@@ -44,7 +44,7 @@ static void check_environment(struct in_reader *reader, const json_t *environmen
     }
 }
 
-/* It agrees with what the event says beside it. */
+/* It agrees with the other members of the event. */
 static enum err_code compare_environment(const struct start_event *start, struct err *err)
 {
     const json_t *threads = json_object_get(start->environment, "threads");

@@ -61,7 +61,8 @@ void trace_compare(const struct trace *a, const struct trace *b,
 
 void trace_comparison_release(struct trace_comparison *comparison);
 
-/* One thing that is compared beside the order of the program: all places of a role. */
+/* One thing that is compared in addition to the order of the program: all places of a
+ * role. */
 struct trace_aspect {
     int64_t compared, different; /* records */
     int64_t first;               /* position of the first that differs; -1: none */

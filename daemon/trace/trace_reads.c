@@ -19,7 +19,7 @@ void trace_reads_release(struct trace_reads *reads)
     *reads = (struct trace_reads){ .trace = NULL };
 }
 
-/* What RECORD reads beside what it says; NULL: nothing. */
+/* What RECORD reads in addition to what it says; NULL: nothing. */
 static const struct digest *find_more(const struct trace_reads *reads,
                                       const struct trace_reads_place *place,
                                       const struct trace_record *record)

@@ -1,5 +1,5 @@
 /* What the records of a trace read: what they say (`in`) and, of places whose names say
- * so by convention (daemon/trace/trace.h), what they read beside that.  Pure.
+ * so by convention (daemon/trace/trace.h), what they read in addition to that.  Pure.
  *
  * An "output/…", what a whole iteration computed, reads everything before it in the
  * iteration.  An "optimizer/…", a state that goes on from step to step, reads itself as

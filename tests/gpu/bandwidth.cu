@@ -1,6 +1,6 @@
-/* How fast the worker's digest and exact sum read, beside a copy on the device.  Prints
- * one JSON object.  Usage: gpu-bandwidth [MIB], 4096 by default or a quarter of the
- * memory. */
+/* How fast the worker's digest and exact sum read, compared with a copy on the device.
+ * Prints one JSON object.  Usage: gpu-bandwidth [MIB], 4096 by default or a quarter of
+ * the memory. */
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

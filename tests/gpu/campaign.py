@@ -155,7 +155,7 @@ class Campaign:
         return self.out / (f"rehearsal-{name}" if self.options.rehearse else name)
 
     def save(self):
-        """Each file for itself: what cannot be had of one does not cost the others."""
+        """Each file for itself: where one cannot be read, the others are still saved."""
         self.out.mkdir(parents=True, exist_ok=True)
         self.try_to(self.save_summary)
         if self.alive():

@@ -94,7 +94,7 @@ def run_stages(session, records, options):
     with Stage(session, "bits of the CPU at the size of the survey"):
         stages.compare_large(session, records, session.until(0.85), threads)
     with Stage(session, "load, poison and jitter"):
-        circumstances.stir(session, records, session.until(0.89))
+        circumstances.perturb(session, records, session.until(0.89))
     with Stage(session, "compute-sanitizer"):
         run_sanitizer(session, algorithms.with_controls(records, many), options)
     with Stage(session, "algorithms of cuDNN's convolutions"):

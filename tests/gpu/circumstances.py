@@ -1,4 +1,4 @@
-"""Load beside a run, poisoned memory and moved allocations, all at once: what is fixed stays as
+"""Load next to a run, poisoned memory and moved allocations, all at once: what is fixed stays as
 it is.  One run of each variant at the size of its survey.
 """
 import judge
@@ -40,7 +40,7 @@ def said(run, name):
     return run.of_kind("start")[0]["circumstances"][name]
 
 
-def stir(session, records, until):
+def perturb(session, records, until):
     def measure(record):
         run = session.run(record, record["survey"]["size"], ITERATIONS, circumstances=ASKED)
         record["circumstances"] = judge_run(record, run)

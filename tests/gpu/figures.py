@@ -10,7 +10,7 @@ def moment(text):
 
 
 def completed(runs):
-    """In the order they were started.  Those with load beside them are no measure of time."""
+    """In the order they were started.  Those under load say nothing about times."""
     good = [run for run in runs if run["outcome"] == "completed" and not run["circumstances"]]
     return sorted(good, key=lambda run: run["started_at"])
 
@@ -36,7 +36,7 @@ def gap(runs):
 
 
 def beside_computing(runs):
-    """What a run takes beside its iterations: the process, CUDA, inputs, digests of them."""
+    """What a run takes in addition to its iterations: the process, CUDA, inputs, digests of them."""
     return spread([run["process"]["wall_milliseconds"]
                    - run["milliseconds"]["median"] * run["iterations"] for run in completed(runs)
                    if run["milliseconds"]["median"] is not None])

@@ -3,7 +3,7 @@
 
   tests/gpu/make_gpu_md.py > GPU.md                     from all of tests/gpu/results/
   tests/gpu/make_gpu_md.py results/X.json > GPU.md      from these
-  tests/gpu/make_gpu_md.py --campaign summary.json …    with what a campaign measured besides
+  tests/gpu/make_gpu_md.py --campaign summary.json …    with what a campaign measured too
 
 What is explained in plain words stands in tests/gpu/explanations.md, a section a workload, and
 is taken over as it is: a new report changes the figures and no sentence.
@@ -146,7 +146,7 @@ HOW = """## How it is tested
 fits; `tests/gpu/README.md` explains it. That a variant
 
 - **varies** is shown by several digests. If there is one, nothing is shown: larger sizes, other shapes
-  and load beside it are tried, and what was tried is written here;
+  and load on the GPU are tried, and what was tried is written here;
 - **is reproducible** is shown by one digest in all of them, while the control of its workload varies;
   further by its elements, all within the bound of a float64 reference, by the digests and sums of copies,
   by the inputs (and, where the algorithm promises it, the bits) of the CPU, and by the same digest under

@@ -45,7 +45,7 @@ PLAIN = {"health.json": "/healthz", "ready.json": "/readyz", "stacks.json": "/v1
 
 
 def views(product, environments, jobs):
-    """{name: text}; what cannot be had is said in its place."""
+    """{name: text}; where a text cannot be read, the reason is there instead."""
     try:
         tables = [table["id"] for table in product.get("/v1/profiles")["items"]]
     except Exception as error:

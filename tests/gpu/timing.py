@@ -86,7 +86,7 @@ def measure(session, records, until):
 
 
 def bandwidth(session, program, *arguments):
-    """Digest and exact sum beside a copy on the device."""
+    """Digest and exact sum, compared with a copy on the device."""
     answer = session.ask([program, *arguments])
     said = answer.json()
     if answer.exit_code != 0 or not all(name in said for name in ("digest", "exact_sum", "copy")):

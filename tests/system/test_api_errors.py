@@ -140,7 +140,7 @@ def test_unknown_things_are_404(service, method, path):
 def test_a_suffix_that_is_not_offered_is_no_id(service, path):
     problem = refused(service, "GET", path, 404, "not-found")
     assert problem["detail"] == \
-        "this cannot be had as .csv; it can as application/json, text/plain"
+        "this is not available as .csv, only as application/json, text/plain"
 
 
 def test_the_detail_says_where(service):

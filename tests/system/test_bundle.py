@@ -75,7 +75,7 @@ def install_glibc(root):
 
 
 class Elsewhere(Service):
-    """The service of a bundle in a root folder that has glibc besides, and nothing else."""
+    """The service of a bundle in a root folder that also has glibc, and nothing else."""
 
     def __init__(self, root, bundle):
         self.root, self.bundle = root, bundle

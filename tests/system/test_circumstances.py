@@ -1,5 +1,5 @@
-"""The circumstances of a run (workloads/PROTOCOL.md): load beside it, poisoned memory, moved
-allocations.  They show defects and stir races, never change what is computed, and leave
+"""The circumstances of a run (workloads/PROTOCOL.md): load on its device, poisoned memory, moved
+allocations.  They show defects and perturb races, never change what is computed, and leave
 nothing behind.
 """
 import contextlib
@@ -41,9 +41,9 @@ def test_start_says_the_circumstances():
 
 def test_environment_is_that_of_any_run():
     plain = completed("selftest_pass").events[0]
-    stirred = completed("selftest_pass", **EVERYTHING).events[0]
-    assert plain["environment"] == stirred["environment"]
-    assert plain["input_digest"] == stirred["input_digest"]
+    perturbed = completed("selftest_pass", **EVERYTHING).events[0]
+    assert plain["environment"] == perturbed["environment"]
+    assert plain["input_digest"] == perturbed["input_digest"]
 
 
 def test_controls_vary_and_ordered_stays_under_contention():
@@ -60,8 +60,8 @@ def test_controls_vary_and_ordered_stays_under_contention():
 @pytest.mark.parametrize("workload", ["checkpoint_resume", "ring_allreduce"])
 def test_workloads_of_several_processes(workload):
     plain = completed(workload, "ordered", iterations=1, binary=WORKER)
-    stirred = completed(workload, "ordered", iterations=1, binary=WORKER, **EVERYTHING)
-    assert digests(plain) == digests(stirred)
+    perturbed = completed(workload, "ordered", iterations=1, binary=WORKER, **EVERYTHING)
+    assert digests(plain) == digests(perturbed)
 
 
 @pytest.mark.parametrize("binary", [WORKER, SIMULATOR], ids=["cpu", "simulator"])
@@ -198,7 +198,7 @@ def test_a_job_under_circumstances(service):
     assert service.fsck()[0] == 0
 
 
-def test_a_control_vouches_for_what_was_stirred_alike(service):
+def test_a_control_vouches_for_runs_under_the_same_conditions(service):
     """Its reason says what is missing, the evidence what there is; a restart keeps both."""
     def measure(variant, **options):
         service.finish_job(service.post_job(workloads=["selftest_pass"], variants=[variant],

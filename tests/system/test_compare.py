@@ -1,4 +1,4 @@
-"""Two runs compared: where they part, what is the cause, and what is honestly not comparable."""
+"""Two runs compared: where they diverge, what is the cause, and what is honestly not comparable."""
 import pytest
 
 from test_api import matches

@@ -370,7 +370,7 @@ def write_examples(folder):
 
 
 def compare_words(service):
-    """A job with probes names the place where two runs of the example in Python part."""
+    """A job with probes names the place where two runs of the example in Python diverge."""
     runs = runs_of(service, workloads=["words_python"], variants=["random"], runs=4,
                    iterations=1, probes=True)
     other = next(run for run in runs if run["digest"] != runs[0]["digest"])

@@ -1,4 +1,4 @@
-"""Jobs that localise: the place where runs part, by one request."""
+"""Jobs that localise: one request finds the place where runs diverge."""
 import os
 
 import pytest

@@ -1,4 +1,4 @@
-"""Probes: the trace of a run says where it parted from another, changes no bit of what is
+"""Probes: the trace of a run says where it diverged from another, changes no bit of what is
 computed, and cures no race."""
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Variants that repeat, and whether their digest is what it must be beside another's."""
+"""Variants that repeat, and whether their digest compares as it must with another's."""
 import pytest
 
 from service import BUILD

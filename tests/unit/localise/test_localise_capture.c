@@ -98,7 +98,8 @@ static void test_captured_runs_agree(void **state)
     end(&l);
 }
 
-/* A program that writes records beside the one that is captured: they decide nothing. */
+/* A program that writes records in addition to the one that is captured: they decide
+ * nothing. */
 static void test_only_the_captured_record_counts(void **state)
 {
     struct fixture *f = *state;
@@ -138,8 +139,9 @@ static void finish_momentum(struct fixture *f, int n, int item, uint64_t earlier
     trace_release(&trace);
 }
 
-/* What a place reads beside what it says counts among captured runs as among those that
- * searched: of two whose momentum differed before, neither shows where it comes in. */
+/* What a place reads in addition to what it says counts among captured runs as among
+ * those that searched: of two whose momentum differed before, neither shows where it
+ * comes in. */
 static void test_captured_runs_read_what_was_before(void **state)
 {
     struct fixture *f = *state;

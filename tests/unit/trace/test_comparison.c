@@ -246,7 +246,8 @@ static void test_unfit(void **state)
     check(&p, COMPARISON_NOT_COMPARABLE, "both have no trace");
 }
 
-/* Runs that vary within themselves may vary alike, or not: their digests do not say. */
+/* Runs that vary within themselves may vary in the same way, or not: their digests do not
+ * say. */
 static void test_results(void **state)
 {
     struct pair p;

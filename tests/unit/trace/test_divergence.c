@@ -284,7 +284,7 @@ static void make_pair(struct trace pair[2])
     }
 }
 
-/* A pair of runs parts where the comparison of their traces says. */
+/* A pair of runs diverges where the comparison of their traces says. */
 static void test_two_runs_part_as_trace_compare_says(void **state)
 {
     int later = 0; /* the root is not the first difference */
