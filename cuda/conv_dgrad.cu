@@ -35,10 +35,12 @@ __global__ static void scatter_kernel(struct dgrad_gpu conv)
         const float *dy = conv.dy + pixel * out, *w = conv.packed + tap * out * in + c;
         float sum = 0;
 
-        if (row < 0 || column < 0)
+        if (row < 0 || column < 0) {
             continue;
-        for (int64_t k = 0; k < out; k++)
+        }
+        for (int64_t k = 0; k < out; k++) {
             sum += dy[k] * w[k * in];
+        }
         atomicAdd(&conv.dx[((image * conv.height + row) * conv.width + column) * in + c],
                   sum);
     }
@@ -93,8 +95,9 @@ __device__ static void run_add(const struct dgrad_shape *s, const float **dy,
         for (int64_t i = 0; i < RUN_PIXELS; i++) {
             float4 gradient;
 
-            if (!dy[i])
+            if (!dy[i]) {
                 continue;
+            }
             gradient = *(const float4 *)(dy[i] + k);
             sum[i] += gradient.x * w0;
             sum[i] += gradient.y * w1;
@@ -121,8 +124,9 @@ __global__ static void gather_kernel(struct dgrad_gpu conv, int64_t runs)
             run_origins(&conv, tap, image, row, column, dy);
             run_add(&conv.shape, dy, conv.packed + tap * out * in + c, sum);
         }
-        for (int64_t p = 0; p < RUN_PIXELS && column + p < conv.width; p++)
+        for (int64_t p = 0; p < RUN_PIXELS && column + p < conv.width; p++) {
             dx[p * in] = sum[p];
+        }
     }
 }
 
@@ -184,10 +188,11 @@ static void setup(struct run *run)
     conv_dgrad_tensors(run, conv);
     conv->height = s->height * s->stride;
     conv->width = s->width * s->stride;
-    if (run->variant->compute == compute_cudnn)
+    if (run->variant->compute == compute_cudnn) {
         cudnn_setup(run, conv);
-    else
+    } else {
         conv->packed = run_alloc_f32(run, DGRAD_TAPS * s->in_channels * s->out_channels);
+    }
     run->state = conv;
 }
 

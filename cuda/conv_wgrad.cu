@@ -57,7 +57,7 @@ __device__ static void image_add(const struct wgrad_gpu *conv, struct tile tile,
     int64_t end_row = clamp_to(s->height - down, 0, s->height);
     int64_t end_column = clamp_to(s->width - right, 0, s->width);
 
-    for (int64_t h = clamp_to(-down, 0, s->height); h < end_row; h++)
+    for (int64_t h = clamp_to(-down, 0, s->height); h < end_row; h++) {
         for (int64_t w = clamp_to(-right, 0, s->width); w < end_column; w++) {
             int64_t pixel = (image * s->height + h) * s->width + w;
             float dy = conv->dy[pixel * s->out_channels + tile.out_channel];
@@ -71,6 +71,7 @@ __device__ static void image_add(const struct wgrad_gpu *conv, struct tile tile,
             sum[2] += x.z * dy;
             sum[3] += x.w * dy;
         }
+    }
 }
 
 /* A thread sums a tile over one image; images meet in atomicAdd. */
@@ -83,8 +84,9 @@ __global__ static void atomic_kernel(struct wgrad_gpu conv)
         float sum[TILE_IN] = { 0, 0, 0, 0 };
 
         image_add(&conv, tile, i / tile_count(&conv), sum);
-        for (int64_t c = 0; c < TILE_IN; c++)
+        for (int64_t c = 0; c < TILE_IN; c++) {
             atomicAdd(&to[c * conv.shape.out_channels], sum[c]);
+        }
     }
 }
 
@@ -108,10 +110,12 @@ __global__ static void slot_kernel(struct wgrad_gpu conv)
         float sum[TILE_IN] = { 0, 0, 0, 0 };
 
         for (int64_t image = slot * images / CONV_SLOTS;
-             image < (slot + 1) * images / CONV_SLOTS; image++)
+             image < (slot + 1) * images / CONV_SLOTS; image++) {
             image_add(&conv, tile, image, sum);
-        for (int64_t c = 0; c < TILE_IN; c++)
+        }
+        for (int64_t c = 0; c < TILE_IN; c++) {
             to[c * conv.shape.out_channels] = sum[c];
+        }
     }
 }
 
@@ -172,10 +176,11 @@ static void setup(struct run *run)
     struct wgrad_gpu *conv = (struct wgrad_gpu *)run_host_alloc(sizeof *conv);
 
     conv_wgrad_tensors(run, conv);
-    if (run->variant->compute == compute_cudnn)
+    if (run->variant->compute == compute_cudnn) {
         cudnn_setup(run, conv);
-    else
+    } else {
         conv->partials = run_alloc_f32(run, CONV_SLOTS * conv->elements);
+    }
     run->state = conv;
 }
 

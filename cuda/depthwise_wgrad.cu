@@ -29,10 +29,12 @@ __device__ static float rows_sum(const struct depthwise_gpu *conv, int64_t eleme
         const float *dy = conv->dy + row * s->width * s->channels + c;
         const float *x = conv->x + ((row + down) * s->width + right) * s->channels + c;
 
-        if (h < 0 || h >= s->height)
+        if (h < 0 || h >= s->height) {
             continue;
-        for (int64_t w = first; w < last; w++)
+        }
+        for (int64_t w = first; w < last; w++) {
             sum += x[w * s->channels] * dy[w * s->channels];
+        }
     }
     return sum;
 }
@@ -127,10 +129,11 @@ static void setup(struct run *run)
     struct depthwise_gpu *conv = (struct depthwise_gpu *)run_host_alloc(sizeof *conv);
 
     depthwise_wgrad_tensors(run, conv);
-    if (run->variant->compute == compute_cudnn)
+    if (run->variant->compute == compute_cudnn) {
         cudnn_setup(run, conv);
-    else
+    } else {
         conv->partials = run_alloc_f32(run, DEPTHWISE_SLOTS * conv->elements);
+    }
     run->state = conv;
 }
 

@@ -34,11 +34,12 @@ __global__ static void scatter_kernel(struct sampler_gpu sampler)
         int64_t sample = i / s.channels;
         struct sampler_place place = sampler_place_of(&s, sampler.grid, sample);
 
-        for (int corner = 0; corner < SAMPLER_CORNERS; corner++)
+        for (int corner = 0; corner < SAMPLER_CORNERS; corner++) {
             atomicAdd(
                 &sampler.dx[sampler_corner_index(&s, sample / s.samples, &place, corner) +
                             i % s.channels],
                 sampler.dy[i] * sampler_corner_weight(&place, corner));
+        }
     }
 }
 
@@ -110,8 +111,9 @@ __global__ static void gather_kernel(struct sampler_gpu sampler)
         for (int corner = 0; corner < SAMPLER_CORNERS; corner++) {
             int64_t from = pixel - corner / 2 * s.width - corner % 2;
 
-            if (row < corner / 2 || column < corner % 2)
+            if (row < corner / 2 || column < corner % 2) {
                 continue;
+            }
             for (int32_t at = sampler.sort.starts[from];
                  at < sampler.sort.starts[from + 1]; at++) {
                 int64_t sample = sampler.sort.sorted[at];

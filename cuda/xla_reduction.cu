@@ -14,9 +14,11 @@ enum {
 /* The tree of a tile whose values are XLA_TILE_COLUMNS neighbours. */
 __device__ static float row_tile_sum(float *tile)
 {
-    for (int half = XLA_TILE_COLUMNS / 2; half >= 1; half /= 2)
-        for (int i = 0; i < half; i++)
+    for (int half = XLA_TILE_COLUMNS / 2; half >= 1; half /= 2) {
+        for (int i = 0; i < half; i++) {
             tile[i] += tile[i + half];
+        }
+    }
     return tile[0];
 }
 
@@ -35,15 +37,19 @@ __global__ static void row_tile_kernel(struct xla_reduction reduction, int64_t g
         const float *x = reduction.x + row * reduction.columns + first * XLA_TILE_COLUMNS;
         float sum = 0;
 
-        for (int64_t tile = 0; tile < GROUP && tile < count; tile++)
+        for (int64_t tile = 0; tile < GROUP && tile < count; tile++) {
             tiles[tile][lane] = x[tile * XLA_TILE_COLUMNS + lane];
+        }
         __syncthreads();
-        if (lane < count)
+        if (lane < count) {
             sum = row_tile_sum(tiles[lane]);
-        if (atomically && lane < count)
+        }
+        if (atomically && lane < count) {
             atomicAdd(&reduction.row_sums[row], sum);
-        if (!atomically && first + lane < reduction.padded_row_tiles)
+        }
+        if (!atomically && first + lane < reduction.padded_row_tiles) {
             reduction.row_parts[row * reduction.padded_row_tiles + first + lane] = sum;
+        }
         __syncthreads();
     }
 }
@@ -59,13 +65,16 @@ __global__ static void row_join_kernel(struct xla_reduction reduction)
         float *parts = reduction.row_parts + row * count;
         float sum;
 
-        for (int64_t half = count / 2; half >= WARP_LANES; half /= 2)
-            for (int64_t part = lane; part < half; part += WARP_LANES)
+        for (int64_t half = count / 2; half >= WARP_LANES; half /= 2) {
+            for (int64_t part = lane; part < half; part += WARP_LANES) {
                 parts[part] += parts[part + half];
+            }
+        }
         sum = lane < count ? parts[lane] : 0;
         sum = tree_sum_in_warp(sum, count < WARP_LANES ? (int)count : (int)WARP_LANES);
-        if (lane == 0)
+        if (lane == 0) {
             reduction.row_sums[row] = sum;
+        }
     }
 }
 
@@ -75,8 +84,9 @@ __device__ static float column_tile_sum(const struct xla_reduction *reduction,
     const float *x = reduction->x + tile * XLA_TILE_ROWS * reduction->columns + column;
     float sum = x[0];
 
-    for (int64_t row = 1; row < XLA_TILE_ROWS; row++)
+    for (int64_t row = 1; row < XLA_TILE_ROWS; row++) {
         sum += x[row * reduction->columns];
+    }
     return sum;
 }
 
@@ -88,8 +98,9 @@ __global__ static void column_atomic_kernel(struct xla_reduction reduction)
         float sum = 0;
 
         for (int64_t tile = begin;
-             tile < begin + STRETCH && tile < reduction.column_tiles; tile++)
+             tile < begin + STRETCH && tile < reduction.column_tiles; tile++) {
             sum += column_tile_sum(&reduction, column, tile);
+        }
         atomicAdd(&reduction.column_sums[column], sum);
     }
 }
@@ -114,8 +125,9 @@ __device__ static float column_tree(const struct xla_reduction *reduction, int64
             depth--;
             stack[depth - 1] += stack[depth];
         }
-        for (; bit && (reversed & bit); bit /= 2)
+        for (; bit && (reversed & bit); bit /= 2) {
             reversed -= bit;
+        }
         reversed += bit;
     }
     return stack[0];
@@ -129,13 +141,15 @@ __global__ static void column_tree_kernel(struct xla_reduction reduction, int64_
     int64_t column = (int64_t)blockIdx.x * SIDE + threadIdx.x, member = threadIdx.y;
     bool takes_part = column < reduction.columns && member < members;
 
-    if (takes_part)
+    if (takes_part) {
         parts[member][threadIdx.x] = column_tree(&reduction, column, member, members,
                                                  reduction.padded_column_tiles / members);
+    }
     tree_sum_in_block(&parts[0][threadIdx.x], members, SIDE,
                       takes_part ? member : members, SIDE);
-    if (takes_part && member == 0)
+    if (takes_part && member == 0) {
         reduction.column_sums[column] = parts[0][threadIdx.x];
+    }
 }
 
 static void rows_reduce(const struct xla_reduction *reduction, bool atomically)

@@ -24,9 +24,10 @@ __global__ static void atomic_kernel(struct scatter_gpu scatter)
         const int32_t *index = scatter.indices + i / elements * 2;
         int64_t row = index[0] + i % elements / s.width;
 
-        if (xla_window_fits(&s, index))
+        if (xla_window_fits(&s, index)) {
             atomicAdd(&scatter.sums[row * s.extent + index[1] + i % s.width],
                       scatter.updates[i]);
+        }
     }
 }
 
@@ -73,11 +74,13 @@ __global__ static void tile_kernel(struct scatter_gpu scatter)
         int64_t down = row - scatter.indices[2 * window];
         int64_t across = column - scatter.indices[2 * window + 1];
 
-        if (down >= 0 && down < s.height && across >= 0 && across < s.width)
+        if (down >= 0 && down < s.height && across >= 0 && across < s.width) {
             sum += scatter.updates[(window * s.height + down) * s.width + across];
+        }
     }
-    if (row < s.extent && column < s.extent)
+    if (row < s.extent && column < s.extent) {
         scatter.sums[row * s.extent + column] = sum;
+    }
 }
 
 static void compute_ordered(struct run *run)

@@ -10,7 +10,7 @@ CXX_HEADERS := $(wildcard $(addsuffix /*.h,cuda/kernels cuda/worker tests/simula
                  tests/fixtures/abi))
 HEADERS   := $(filter-out $(CXX_HEADERS),$(filter %.h,$(C_FILES)))
 
-lint: format-check check-layers check-docs check-headers tidy cppcheck
+lint: format-check check-layers check-dialect check-docs check-headers tidy cppcheck
 format-check:
 	@clang-format --dry-run --Werror $(C_FILES)
 format:

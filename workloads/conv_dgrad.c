@@ -19,11 +19,14 @@ static void weights_pack(const struct conv_dgrad *conv)
 {
     int64_t in = conv->shape.in_channels, out = conv->shape.out_channels;
 
-    for (int64_t tap = 0; tap < DGRAD_TAPS; tap++)
-        for (int64_t c = 0; c < in; c++)
-            for (int64_t k = 0; k < out; k++)
+    for (int64_t tap = 0; tap < DGRAD_TAPS; tap++) {
+        for (int64_t c = 0; c < in; c++) {
+            for (int64_t k = 0; k < out; k++) {
                 conv->packed[(tap * out + k) * in + c] =
                     conv->w[(tap * in + c) * out + k];
+            }
+        }
+    }
 }
 
 /* Adds to the tile at SUM what the upstream pixel DY passes on through one tap, channel
@@ -33,8 +36,9 @@ static void tile_add(const struct dgrad_shape *shape, const float *dy,
 {
     lanes total = *sum;
 
-    for (int64_t k = 0; k < shape->out_channels; k++)
+    for (int64_t k = 0; k < shape->out_channels; k++) {
         total += dy[k] * *(const lanes *)(weights + k * shape->in_channels);
+    }
     *sum = total;
 }
 
@@ -53,8 +57,9 @@ static void pixel_scatter(const struct conv_dgrad *conv, int64_t image, int64_t 
             ((image * s->height * s->stride + row) * s->width * s->stride + column) *
                 s->in_channels;
 
-        if (row < 0 || column < 0)
+        if (row < 0 || column < 0) {
             continue;
+        }
         for (int64_t c = 0; c < s->in_channels; c += TILE) {
             lanes part = { 0 };
 
@@ -79,16 +84,19 @@ static void compute_unordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t row = 0; row < rows; row++)
+        for (int64_t row = 0; row < rows; row++) {
             memset(conv->dx + row * row_elements, 0,
                    (size_t)row_elements * sizeof(float));
-            /* Neighbouring rows, which share pixels of dx, go in opposite directions: two
-             * threads meet somewhere, and nanoseconds decide where. */
+        }
+        /* Neighbouring rows, which share pixels of dx, go in opposite directions: two
+         * threads meet somewhere, and nanoseconds decide where. */
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t row = 0; row < rows; row++)
-            for (int64_t i = 0; i < s->width; i++)
+        for (int64_t row = 0; row < rows; row++) {
+            for (int64_t i = 0; i < s->width; i++) {
                 pixel_scatter(conv, row / s->height, row % s->height,
                               row % 2 ? s->width - 1 - i : i);
+            }
+        }
     }
 }
 
@@ -105,8 +113,9 @@ static void pixel_gather(const struct conv_dgrad *conv, int64_t image, int64_t r
             int64_t h = dgrad_origin(row, tap / DGRAD_SIDE, s->stride, s->height);
             int64_t w = dgrad_origin(column, tap % DGRAD_SIDE, s->stride, s->width);
 
-            if (h < 0 || w < 0)
+            if (h < 0 || w < 0) {
                 continue;
+            }
             tile_add(
                 s, conv->dy + ((image * s->height + h) * s->width + w) * s->out_channels,
                 conv->packed + tap * s->out_channels * s->in_channels + c, &sum);
@@ -123,10 +132,12 @@ static void compute_ordered(struct run *run)
 
     weights_pack(conv);
 #pragma omp parallel for num_threads(run->threads)
-    for (int64_t row = 0; row < s->images * height; row++)
-        for (int64_t column = 0; column < width; column++)
+    for (int64_t row = 0; row < s->images * height; row++) {
+        for (int64_t column = 0; column < width; column++) {
             pixel_gather(conv, row / height, row % height, column,
                          conv->dx + (row * width + column) * s->in_channels);
+        }
+    }
 }
 
 static void setup(struct run *run)
@@ -148,9 +159,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t elements = tensor_elements(output), pixels = s->height * s->width;
     double gamma = rounding_gamma(run->dtype, DGRAD_TAPS * s->out_channels);
 
-    for (int64_t i = 0; i < elements; i++)
+    for (int64_t i = 0; i < elements; i++) {
         ret_expected[i] = ret_bound[i] = 0;
-    for (int64_t pixel = 0; pixel < s->images * pixels; pixel++)
+    }
+    for (int64_t pixel = 0; pixel < s->images * pixels; pixel++) {
         for (int64_t tap = 0; tap < DGRAD_TAPS; tap++) {
             int64_t h = pixel % pixels / s->width, w = pixel % s->width;
             int64_t row = h * s->stride + tap / DGRAD_SIDE - 1;
@@ -159,9 +171,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
                 (pixel / pixels * output->shape[1] + row) * output->shape[2] + column;
 
             if (row < 0 || row >= output->shape[1] || column < 0 ||
-                column >= output->shape[2])
+                column >= output->shape[2]) {
                 continue;
-            for (int64_t c = 0; c < s->in_channels; c++)
+            }
+            for (int64_t c = 0; c < s->in_channels; c++) {
                 for (int64_t k = 0; k < s->out_channels; k++) {
                     double term =
                         (double)dy[pixel * s->out_channels + k] *
@@ -170,7 +183,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
                     ret_expected[to * s->in_channels + c] += term;
                     ret_bound[to * s->in_channels + c] += gamma * fabs(term);
                 }
+            }
         }
+    }
 }
 
 static const struct workload_variant variants[] = {

@@ -29,8 +29,9 @@ REPROD_HD int64_t dgrad_origin(int64_t to, int64_t tap, int64_t stride, int64_t 
 {
     int64_t from = to + 1 - tap;
 
-    if (from < 0 || from % stride != 0 || from / stride >= extent)
+    if (from < 0 || from % stride != 0 || from / stride >= extent) {
         return -1;
+    }
     return from / stride;
 }
 

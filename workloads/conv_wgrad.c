@@ -87,10 +87,12 @@ static void rows_add(const struct conv_wgrad *conv, int64_t image, int64_t begin
         };
         int64_t moved = down * shape->width + right;
 
-        for (int64_t c = 0; c < shape->in_channels; c += TILE_IN)
-            for (int64_t k = 0; k < shape->out_channels; k += TILE_OUT)
+        for (int64_t c = 0; c < shape->in_channels; c += TILE_IN) {
+            for (int64_t k = 0; k < shape->out_channels; k += TILE_OUT) {
                 tile_add(shape, &window, x + c, moved, dy + k,
                          dw + weight_index(shape, tap, c) + k);
+            }
+        }
     }
 }
 
@@ -145,15 +147,17 @@ static void compute_ordered(struct run *run)
 
             memset(partial, 0, bytes);
             for (int64_t image = slot * images / CONV_SLOTS;
-                 image < (slot + 1) * images / CONV_SLOTS; image++)
+                 image < (slot + 1) * images / CONV_SLOTS; image++) {
                 rows_add(conv, image, 0, conv->shape.height, partial);
+            }
         }
 #pragma omp for
         for (int64_t begin = 0; begin < conv->elements; begin += TREE_CHUNK) {
             int64_t end = begin + TREE_CHUNK;
 
-            if (end > conv->elements)
+            if (end > conv->elements) {
                 end = conv->elements;
+            }
             tree_sum(conv->partials, CONV_SLOTS, conv->elements, begin, end);
             memcpy(conv->dw + begin, conv->partials + begin,
                    (size_t)(end - begin) * sizeof(float));
@@ -180,18 +184,20 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t elements = tensor_elements(output);
     double gamma = rounding_gamma(run->dtype, s->images * s->height * s->width);
 
-    for (int64_t i = 0; i < elements; i++)
+    for (int64_t i = 0; i < elements; i++) {
         ret_expected[i] = ret_bound[i] = 0;
-    for (int64_t n = 0; n < s->images; n++)
-        for (int64_t h = 0; h < s->height; h++)
-            for (int64_t w = 0; w < s->width; w++)
+    }
+    for (int64_t n = 0; n < s->images; n++) {
+        for (int64_t h = 0; h < s->height; h++) {
+            for (int64_t w = 0; w < s->width; w++) {
                 for (int64_t tap = 0; tap < CONV_TAPS; tap++) {
                     int64_t row = h + tap / CONV_SIDE - 1,
                             column = w + tap % CONV_SIDE - 1;
 
-                    if (row < 0 || row >= s->height || column < 0 || column >= s->width)
+                    if (row < 0 || row >= s->height || column < 0 || column >= s->width) {
                         continue;
-                    for (int64_t c = 0; c < s->in_channels; c++)
+                    }
+                    for (int64_t c = 0; c < s->in_channels; c++) {
                         for (int64_t k = 0; k < s->out_channels; k++) {
                             int64_t to = weight_index(s, tap, c) + k;
                             double term =
@@ -203,7 +209,11 @@ static void reference(const struct run *run, const struct tensor *inputs,
                             ret_expected[to] += term;
                             ret_bound[to] += gamma * fabs(term);
                         }
+                    }
                 }
+            }
+        }
+    }
 }
 
 static const struct workload_variant variants[] = {

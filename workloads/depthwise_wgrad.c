@@ -21,8 +21,9 @@ static const float *tap_pixel(const struct depthwise_wgrad *conv, int64_t image,
 
     h += tap / DEPTHWISE_SIDE - 1;
     w += tap % DEPTHWISE_SIDE - 1;
-    if (h < 0 || h >= s->height || w < 0 || w >= s->width)
+    if (h < 0 || h >= s->height || w < 0 || w >= s->width) {
         return NULL;
+    }
     return conv->x + ((image * s->height + h) * s->width + w) * s->channels;
 }
 
@@ -54,9 +55,11 @@ static void compute_unordered(struct run *run)
 
     memset(conv->dw, 0, (size_t)conv->elements * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t row = 0; row < s->images * s->height; row++)
-        for (int64_t w = 0; w < s->width; w++)
+    for (int64_t row = 0; row < s->images * s->height; row++) {
+        for (int64_t w = 0; w < s->width; w++) {
             pixel_add_atomically(conv, row / s->height, row % s->height, w, row % 2);
+        }
+    }
 }
 
 static void pixel_add(const struct depthwise_wgrad *conv, int64_t image, int64_t h,
@@ -69,11 +72,13 @@ static void pixel_add(const struct depthwise_wgrad *conv, int64_t image, int64_t
         const float *x = tap_pixel(conv, image, h, w, tap);
         float *to = dw + tap * s->channels;
 
-        if (!x)
+        if (!x) {
             continue;
+        }
 #pragma omp simd
-        for (int64_t c = 0; c < s->channels; c++)
+        for (int64_t c = 0; c < s->channels; c++) {
             to[c] += x[c] * dy[c];
+        }
     }
 }
 
@@ -91,16 +96,19 @@ static void compute_ordered(struct run *run)
 
             memset(partial, 0, (size_t)conv->elements * sizeof(float));
             for (int64_t row = slot * rows / DEPTHWISE_SLOTS;
-                 row < (slot + 1) * rows / DEPTHWISE_SLOTS; row++)
-                for (int64_t w = 0; w < s->width; w++)
+                 row < (slot + 1) * rows / DEPTHWISE_SLOTS; row++) {
+                for (int64_t w = 0; w < s->width; w++) {
                     pixel_add(conv, row / s->height, row % s->height, w, partial);
+                }
+            }
         }
 #pragma omp for
         for (int64_t begin = 0; begin < conv->elements; begin += TREE_CHUNK) {
             int64_t end = begin + TREE_CHUNK;
 
-            if (end > conv->elements)
+            if (end > conv->elements) {
                 end = conv->elements;
+            }
             tree_sum(conv->partials, DEPTHWISE_SLOTS, conv->elements, begin, end);
             memcpy(conv->dw + begin, conv->partials + begin,
                    (size_t)(end - begin) * sizeof(float));
@@ -136,8 +144,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
             int64_t row = at % pixels / s->width + down, column = at % s->width + right;
             double term;
 
-            if (row < 0 || row >= s->height || column < 0 || column >= s->width)
+            if (row < 0 || row >= s->height || column < 0 || column >= s->width) {
                 continue;
+            }
             term =
                 (double)x[(at / pixels * pixels + row * s->width + column) * s->channels +
                           c] *

@@ -17,7 +17,7 @@ static void compute_unordered(struct run *run)
 
     memset(matmul->c, 0, (size_t)(s->rows * s->columns) * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < s->nonzeros / TASK; task++)
+    for (int64_t task = 0; task < s->nonzeros / TASK; task++) {
         for (int64_t i = task * TASK; i < (task + 1) * TASK; i++) {
             const float *b = matmul->b + matmul->inner[i] * s->columns;
             float *c = matmul->c + matmul->row[i] * s->columns;
@@ -28,6 +28,7 @@ static void compute_unordered(struct run *run)
                 c[j] += value * b[j];
             }
         }
+    }
 }
 
 /* A stable counting sort: compressed rows. */
@@ -36,13 +37,16 @@ static void rows_compress(const struct sparse_dense_matmul *matmul)
     const struct sparse_matmul_shape *s = &matmul->shape;
     int32_t *starts = matmul->starts;
 
-    memset(starts, 0, (size_t)(s->rows + 2) * sizeof(*starts));
-    for (int64_t i = 0; i < s->nonzeros; i++)
+    memset(starts, 0, (size_t)(s->rows + 2) * sizeof *starts);
+    for (int64_t i = 0; i < s->nonzeros; i++) {
         starts[matmul->row[i] + 2]++;
-    for (int64_t row = 0; row < s->rows; row++)
+    }
+    for (int64_t row = 0; row < s->rows; row++) {
         starts[row + 2] += starts[row + 1];
-    for (int64_t i = 0; i < s->nonzeros; i++)
+    }
+    for (int64_t i = 0; i < s->nonzeros; i++) {
         matmul->sorted[starts[matmul->row[i] + 1]++] = (int32_t)i;
+    }
 }
 
 static void row_multiply(const struct sparse_dense_matmul *matmul, int64_t row)
@@ -57,8 +61,9 @@ static void row_multiply(const struct sparse_dense_matmul *matmul, int64_t row)
         float value = matmul->values[i];
 
 #pragma omp simd
-        for (int64_t j = 0; j < columns; j++)
+        for (int64_t j = 0; j < columns; j++) {
             c[j] += value * b[j];
+        }
     }
 }
 
@@ -68,8 +73,9 @@ static void compute_ordered(struct run *run)
 
     rows_compress(matmul);
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, OWNED)
-    for (int64_t row = 0; row < matmul->shape.rows; row++)
+    for (int64_t row = 0; row < matmul->shape.rows; row++) {
         row_multiply(matmul, row);
+    }
 }
 
 static void setup(struct run *run)
@@ -90,11 +96,12 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct sparse_matmul_shape *s = run->size->params;
     const int32_t *rows = inputs[0].data, *inner = inputs[1].data;
     const float *values = inputs[2].data, *b = inputs[3].data;
-    int64_t *counts = run_host_alloc((size_t)s->rows * sizeof(*counts));
+    int64_t *counts = run_host_alloc((size_t)s->rows * sizeof *counts);
 
-    memset(counts, 0, (size_t)s->rows * sizeof(*counts));
-    for (int64_t i = 0; i < tensor_elements(output); i++)
+    memset(counts, 0, (size_t)s->rows * sizeof *counts);
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
         ret_expected[i] = ret_bound[i] = 0;
+    }
     for (int64_t i = 0; i < s->nonzeros; i++) {
         counts[rows[i]]++;
         for (int64_t j = 0; j < s->columns; j++) {
@@ -104,8 +111,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
             ret_bound[rows[i] * s->columns + j] += fabs(term);
         }
     }
-    for (int64_t i = 0; i < tensor_elements(output); i++)
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
         ret_bound[i] *= rounding_gamma(run->dtype, counts[i / s->columns]);
+    }
     free(counts);
 }
 

@@ -65,15 +65,17 @@ static void compute_unordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t row = 0; row < rows; row++)
+        for (int64_t row = 0; row < rows; row++) {
             memset(sampler->dx + row * row_elements, 0,
                    (size_t)row_elements * sizeof(float));
+        }
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t begin = 0; begin < samples; begin += TASK_SAMPLES)
+        for (int64_t begin = 0; begin < samples; begin += TASK_SAMPLES) {
             for (int64_t i = begin; i < begin + TASK_SAMPLES && i < samples; i++) {
                 sample_scatter(sampler, i);
                 sample_grid(sampler, i);
             }
+        }
     }
 }
 
@@ -85,15 +87,16 @@ static void image_sort(const struct spatial_sampler_bwd *sampler, int64_t image)
     int32_t *begins = sampler->begins + image * (pixels + 1);
     int32_t *order = sampler->order + image * s->samples;
 
-    memset(begins, 0, (size_t)(pixels + 1) * sizeof(*begins));
+    memset(begins, 0, (size_t)(pixels + 1) * sizeof *begins);
     for (int64_t i = 0; i < s->samples; i++) {
         struct sampler_place place =
             sampler_place_of(s, sampler->grid, image * s->samples + i);
 
         begins[place.row * s->width + place.column + 1]++;
     }
-    for (int64_t pixel = 0; pixel < pixels; pixel++)
+    for (int64_t pixel = 0; pixel < pixels; pixel++) {
         begins[pixel + 1] += begins[pixel];
+    }
     for (int64_t i = s->samples - 1; i >= 0; i--) {
         struct sampler_place place =
             sampler_place_of(s, sampler->grid, image * s->samples + i);
@@ -117,8 +120,9 @@ static void pixel_gather(const struct spatial_sampler_bwd *sampler, int64_t imag
         int64_t pixel = (row - corner / 2) * s->width + column - corner % 2;
         int64_t end;
 
-        if (row < corner / 2 || column < corner % 2)
+        if (row < corner / 2 || column < corner % 2) {
             continue;
+        }
         end = pixel + 1 < pixels ? begins[pixel + 1] : s->samples;
         for (int64_t i = begins[pixel]; i < end; i++) {
             int64_t sample = image * s->samples + sampler->order[image * s->samples + i];
@@ -127,8 +131,9 @@ static void pixel_gather(const struct spatial_sampler_bwd *sampler, int64_t imag
             const float *dy = sampler->dy + sample * s->channels;
 
 #pragma omp simd
-            for (int64_t c = 0; c < s->channels; c++)
+            for (int64_t c = 0; c < s->channels; c++) {
                 dx[c] += dy[c] * weight;
+            }
         }
     }
 }
@@ -141,15 +146,19 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t image = 0; image < s->images; image++)
+        for (int64_t image = 0; image < s->images; image++) {
             image_sort(sampler, image);
+        }
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t row = 0; row < s->images * s->height; row++)
-            for (int64_t column = 0; column < s->width; column++)
+        for (int64_t row = 0; row < s->images * s->height; row++) {
+            for (int64_t column = 0; column < s->width; column++) {
                 pixel_gather(sampler, row / s->height, row % s->height, column);
+            }
+        }
 #pragma omp for
-        for (int64_t sample = 0; sample < s->images * s->samples; sample++)
+        for (int64_t sample = 0; sample < s->images * s->samples; sample++) {
             sample_grid(sampler, sample);
+        }
     }
 }
 
@@ -189,8 +198,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
         rounding_gamma(run->dtype, image_wanted ? SAMPLER_CORNERS * s->samples + 5
                                                 : 2 * s->channels + 8);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++)
+    for (int64_t i = 0; i < tensor_elements(output); i++) {
         ret_expected[i] = ret_bound[i] = 0;
+    }
     for (int64_t sample = 0; sample < s->images * s->samples; sample++) {
         double across[2], down[2];
         int64_t column = axis_split(grid[2 * sample], s->width, across);

@@ -27,10 +27,12 @@ REPROD_HD struct sampler_place sampler_place_of(const struct sampler_shape *s,
     float y = (grid[2 * sample + 1] + 1) * ((float)(s->height - 1) / 2);
     struct sampler_place place = { (int64_t)y, (int64_t)x, 0, 0 };
 
-    if (place.row > s->height - 2)
+    if (place.row > s->height - 2) {
         place.row = s->height - 2;
-    if (place.column > s->width - 2)
+    }
+    if (place.column > s->width - 2) {
         place.column = s->width - 2;
+    }
     place.down = y - (float)place.row;
     place.right = x - (float)place.column;
     return place;

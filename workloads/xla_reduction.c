@@ -18,9 +18,11 @@ static float row_tile_sum(const struct xla_reduction *reduction, int64_t row,
     float lanes[XLA_TILE_COLUMNS];
 
     memcpy(lanes, x, sizeof(lanes));
-    for (int64_t half = XLA_TILE_COLUMNS / 2; half >= 1; half /= 2)
-        for (int64_t lane = 0; lane < half; lane++)
+    for (int64_t half = XLA_TILE_COLUMNS / 2; half >= 1; half /= 2) {
+        for (int64_t lane = 0; lane < half; lane++) {
             lanes[lane] += lanes[lane + half];
+        }
+    }
     return lanes[0];
 }
 
@@ -30,8 +32,9 @@ static float column_tile_sum(const struct xla_reduction *reduction, int64_t colu
     const float *x = reduction->x + tile * XLA_TILE_ROWS * reduction->columns + column;
     float sum = x[0];
 
-    for (int64_t row = 1; row < XLA_TILE_ROWS; row++)
+    for (int64_t row = 1; row < XLA_TILE_ROWS; row++) {
         sum += x[row * reduction->columns];
+    }
     return sum;
 }
 
@@ -69,11 +72,13 @@ static void compute_unordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t tile = 0; tile < reduction->row_tiles; tile++)
+        for (int64_t tile = 0; tile < reduction->row_tiles; tile++) {
             row_tiles_add_atomically(reduction, tile);
+        }
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t tile = 0; tile < reduction->column_tiles; tile++)
+        for (int64_t tile = 0; tile < reduction->column_tiles; tile++) {
             column_tiles_add_atomically(reduction, tile);
+        }
     }
 }
 
@@ -81,9 +86,10 @@ static void row_reduce(const struct xla_reduction *reduction, int64_t row)
 {
     float *parts = reduction->row_parts + row * reduction->padded_row_tiles;
 
-    for (int64_t tile = 0; tile < reduction->padded_row_tiles; tile++)
+    for (int64_t tile = 0; tile < reduction->padded_row_tiles; tile++) {
         parts[tile] =
             tile < reduction->row_tiles ? row_tile_sum(reduction, row, tile) : 0;
+    }
     tree_sum(parts, reduction->padded_row_tiles, 1, 0, 1);
     reduction->row_sums[row] = parts[0];
 }
@@ -94,13 +100,15 @@ static void column_tiles_store(const struct xla_reduction *reduction, int64_t ti
     const float *x = reduction->x + tile * XLA_TILE_ROWS * reduction->columns;
 
     memset(parts, 0, (size_t)reduction->columns * sizeof(float));
-    if (tile >= reduction->column_tiles)
+    if (tile >= reduction->column_tiles) {
         return;
+    }
     memcpy(parts, x, (size_t)reduction->columns * sizeof(float));
     for (int64_t row = 1; row < XLA_TILE_ROWS; row++) {
 #pragma omp simd
-        for (int64_t column = 0; column < reduction->columns; column++)
+        for (int64_t column = 0; column < reduction->columns; column++) {
             parts[column] += x[row * reduction->columns + column];
+        }
     }
 }
 
@@ -111,11 +119,13 @@ static void compute_ordered(struct run *run)
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for schedule(dynamic, 16) nowait
-        for (int64_t row = 0; row < reduction->rows; row++)
+        for (int64_t row = 0; row < reduction->rows; row++) {
             row_reduce(reduction, row);
+        }
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t tile = 0; tile < reduction->padded_column_tiles; tile++)
+        for (int64_t tile = 0; tile < reduction->padded_column_tiles; tile++) {
             column_tiles_store(reduction, tile);
+        }
 #pragma omp for
         for (int64_t column = 0; column < reduction->columns; column += COLUMN_CHUNK) {
             tree_sum(reduction->column_parts, reduction->padded_column_tiles,
@@ -146,15 +156,17 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t elements = tensor_elements(output);
     double gamma = rounding_gamma(run->dtype, rows ? shape->columns : shape->rows);
 
-    for (int64_t i = 0; i < elements; i++)
+    for (int64_t i = 0; i < elements; i++) {
         ret_expected[i] = ret_bound[i] = 0;
-    for (int64_t r = 0; r < shape->rows; r++)
+    }
+    for (int64_t r = 0; r < shape->rows; r++) {
         for (int64_t c = 0; c < shape->columns; c++) {
             double term = x[r * shape->columns + c];
 
             ret_expected[rows ? r : c] += term;
             ret_bound[rows ? r : c] += gamma * fabs(term);
         }
+    }
 }
 
 static const struct workload_variant variants[] = {

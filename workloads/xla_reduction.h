@@ -20,8 +20,9 @@ static inline int64_t xla_power_of_two_from(int64_t least)
 {
     int64_t power = 1;
 
-    while (power < least)
+    while (power < least) {
         power *= 2;
+    }
     return power;
 }
 

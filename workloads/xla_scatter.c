@@ -17,8 +17,9 @@ static void window_add_atomically(const struct xla_scatter *scatter, int64_t n)
     const int32_t *index = scatter->indices + 2 * n;
     const float *from = scatter->updates + n * s->height * s->width;
 
-    if (!xla_window_fits(s, index))
+    if (!xla_window_fits(s, index)) {
         return;
+    }
     for (int64_t i = 0; i < s->height; i++) {
         float *to = scatter->sums + (index[0] + i) * s->extent + index[1];
 
@@ -38,10 +39,12 @@ static void compute_unordered(struct run *run)
 
     memset(scatter->sums, 0, (size_t)(s->extent * s->extent) * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < s->windows / TASK_WINDOWS; task++)
-        for (int64_t i = 0; i < TASK_WINDOWS; i++)
+    for (int64_t task = 0; task < s->windows / TASK_WINDOWS; task++) {
+        for (int64_t i = 0; i < TASK_WINDOWS; i++) {
             window_add_atomically(scatter, task * TASK_WINDOWS +
                                                (task % 2 ? TASK_WINDOWS - 1 - i : i));
+        }
+    }
 }
 
 /* Adds the rows of window N that are among [BEGIN, END) of the sums. */
@@ -59,8 +62,9 @@ static void window_add_rows(const struct xla_scatter *scatter, int64_t n, int64_
         float *to = scatter->sums + row * s->extent + index[1];
 
 #pragma omp simd
-        for (int64_t j = 0; j < s->width; j++)
+        for (int64_t j = 0; j < s->width; j++) {
             to[j] += from[j];
+        }
     }
 }
 
@@ -73,8 +77,9 @@ static void compute_ordered(struct run *run)
     for (int64_t begin = 0; begin < s->extent; begin += BAND) {
         memset(scatter->sums + begin * s->extent, 0,
                (size_t)(BAND * s->extent) * sizeof(float));
-        for (int64_t n = 0; n < s->windows; n++)
+        for (int64_t n = 0; n < s->windows; n++) {
             window_add_rows(scatter, n, begin, begin + BAND);
+        }
     }
 }
 
@@ -94,12 +99,13 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const int32_t *indices = inputs[0].data;
     const float *updates = inputs[1].data;
     int64_t window = s->height * s->width, elements = tensor_elements(output);
-    int64_t *counts = run_host_alloc((size_t)elements * sizeof(*counts));
+    int64_t *counts = run_host_alloc((size_t)elements * sizeof *counts);
 
-    memset(counts, 0, (size_t)elements * sizeof(*counts));
-    for (int64_t i = 0; i < elements; i++)
+    memset(counts, 0, (size_t)elements * sizeof *counts);
+    for (int64_t i = 0; i < elements; i++) {
         ret_expected[i] = ret_bound[i] = 0;
-    for (int64_t n = 0; n < s->windows; n++)
+    }
+    for (int64_t n = 0; n < s->windows; n++) {
         for (int64_t i = 0; i < window && xla_window_fits(s, indices + 2 * n); i++) {
             int64_t row = indices[2 * n] + i / s->width;
             int64_t to = row * s->extent + indices[2 * n + 1] + i % s->width;
@@ -108,8 +114,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
             ret_bound[to] += fabs((double)updates[n * window + i]);
             counts[to]++;
         }
-    for (int64_t i = 0; i < elements; i++)
+    }
+    for (int64_t i = 0; i < elements; i++) {
         ret_bound[i] *= rounding_gamma(run->dtype, counts[i]);
+    }
     free(counts);
 }
 

@@ -67,8 +67,10 @@ struct in_shape {
                             ignored */
 };
 
+/* A field may well be a pointer: its own size is what is meant. */
 #define IN_AT(type, field)                                                               \
-    .offset = offsetof(type, field), .size = sizeof(((type *)NULL)->field)
+    .offset = offsetof(type, field),                                                     \
+    .size = sizeof(((type *)NULL)->field) /* NOLINT(bugprone-sizeof-expression) */
 #define IN_SHAPE(members, unknown)                                                       \
     {                                                                                    \
         (members), COUNT_OF(members), (unknown)                                          \
