@@ -130,7 +130,10 @@ struct tx_value tx_unless_empty(struct tx_value value)
     bool empty = value.kind == TX_TEXT ? *(const char *)value.data == '\0'
                                        : value.kind == TX_INT && value.number == 0;
 
-    return empty ? (struct tx_value){ .kind = TX_NULL } : value;
+    if (empty) {
+        value.kind = TX_NULL;
+    }
+    return value;
 }
 
 static int bind(sqlite3_stmt *statement, int at, const struct tx_value *value)

@@ -64,8 +64,7 @@ void tx_free(struct tx *tx);
  * constraint ERR_INVALID. */
 enum err_code tx_error(sqlite3 *db, int rc, struct err *err);
 
-/* NULL for 0 and for "", else VALUE. */
-#define or_null(value) tx_unless_empty(TX_VALUE(value))
+/* or_null(value): NULL for 0 and for "", else VALUE. */
 struct tx_value tx_unless_empty(struct tx_value value);
 struct tx_value tx_blob(const void *data, int64_t length);
 
@@ -118,10 +117,17 @@ enum err_code query_end(struct query *q, struct err *err);
 enum err_code query_close(struct query *q, enum err_code code, struct err *err);
 
 /* Arrays of struct tx_value and of struct tx_target, with one more that ends them. */
+#ifdef __cppcheck__ /* which cannot parse _Generic in an initialiser (tests/lint.mk) */
+#define TX_VALUES(...)  tx_checked(__VA_ARGS__)
+#define TX_TARGETS(...) tx_checked(__VA_ARGS__)
+#define or_null(value)  (value)
+#else
+#define or_null(value) tx_unless_empty(TX_VALUE(value))
 #define TX_VALUES(...)                                                                   \
     ((const struct tx_value[]){ TX_EACH(TX_VALUE, __VA_ARGS__), { .kind = TX_END } })
 #define TX_TARGETS(...)                                                                  \
     ((const struct tx_target[]){ TX_EACH(TX_TARGET, __VA_ARGS__), { .kind = TX_LAST } })
+#endif
 
 #define TX_VALUE(value)                                                                  \
     _Generic((value), bool : tx_int, int : tx_int, unsigned : tx_int, int64_t : tx_int,  \
@@ -136,7 +142,9 @@ enum err_code query_close(struct query *q, enum err_code code, struct err *err);
              bool * : TX_TO_BOOL, const char ** : TX_BORROW)
 
 /* Does not compile for a char pointer, whose array's size is not known. */
-#define TX_SIZE(target) (sizeof(target) * sizeof(char[1 - 2 * TX_IS_POINTER(target)]))
+#define TX_SIZE(target)                                                                  \
+    (sizeof(target) * /* NOLINT(bugprone-sizeof-expression) */                           \
+     sizeof(char[1 - 2 * TX_IS_POINTER(target)]))
 #define TX_IS_POINTER(target)                                                            \
     _Generic((target), char * : sizeof(target) == sizeof(char *), default : 0)
 

@@ -1,6 +1,6 @@
-/* The handlers of all routes (api/http/route_table.h).  Each is called on the loop thread
- * with a request whose path, format and parameters are checked, and replies or goes to
- * the store. */
+/* The handlers of all routes (api/http/route_table.def).  Each is called on the loop
+ * thread with a request whose path, format and parameters are checked, and replies or
+ * goes to the store. */
 #ifndef API_HTTP_HANDLERS_H
 #define API_HTTP_HANDLERS_H
 
@@ -10,7 +10,7 @@ struct request;
 
 #define PARAMETER(variable, ...)
 #define ROUTE(handler, ...) void handler(struct request *r);
-#include "api/http/route_table.h"
+#include "api/http/route_table.def"
 #undef PARAMETER
 #undef ROUTE
 

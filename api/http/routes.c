@@ -21,14 +21,14 @@ static const char *outcome_choice(int index)
 
 #define PARAMETER(variable, ...) static const struct parameter variable = { __VA_ARGS__ };
 #define ROUTE(handler, ...)
-#include "api/http/route_table.h"
+#include "api/http/route_table.def"
 #undef PARAMETER
 #undef ROUTE
 
 #define PARAMETER(variable, ...)
 #define ROUTE(handler, ...) { .handle = handler, .operation = #handler, __VA_ARGS__ },
 const struct route routes[] = {
-#include "api/http/route_table.h"
+#include "api/http/route_table.def"
 };
 #undef PARAMETER
 #undef ROUTE

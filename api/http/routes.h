@@ -1,5 +1,5 @@
-/* The routes: what the interface offers.  The rows are in api/http/route_table.h, the one
- * place that a new route touches in addition to the file of its resource. */
+/* The routes: what the interface offers.  The rows are in api/http/route_table.def, the
+ * one place that a new route touches in addition to the file of its resource. */
 #ifndef API_HTTP_ROUTES_H
 #define API_HTTP_ROUTES_H
 

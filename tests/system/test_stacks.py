@@ -99,7 +99,7 @@ def test_a_survey_measures_every_stack(stacked):
 @pytest.mark.parametrize("stacks, kind, pointer, words", [
     (["two", "tree"], "unknown-stack", "/stacks/1", "did you mean 'three'?"),
     (["broken"], "unknown-stack", "/stacks/0", "there is no stack"),
-    ("two", "invalid-request", "/stacks", "must be an array of names, or \"all\""),
+    ("two", "invalid-request", "/stacks", "must be an array of 1 to 1000 names, or \"all\""),
     ([], "invalid-request", "/stacks", "leave the member out"),
 ])
 def test_stacks_that_are_refused(stacked, stacks, kind, pointer, words):

@@ -210,7 +210,7 @@ def print_text(found):
         print("%-15s%s, step %d of iteration %d" % ("Other root", record["place"],
                                                     record["step"], record["iteration"]))
     if pair["structure"]:
-        print("%-15sparts at record %d: A has %s, B has %s; nothing behind that is compared" % (
+        print("%-15sdiverges at record %d: A has %s, B has %s; nothing after that is compared" % (
             "Structure", pair["structure"]["position"] + 1,
             *("%s, step %d of iteration %d" % (s[2], s[1], s[0]) if s else "no more records"
               for s in (pair["structure"]["a"], pair["structure"]["b"]))))
