@@ -124,11 +124,10 @@ def main():
                 if mark == "<" and re.fullmatch(pattern, name) and \
                         not any(path.startswith(folder + "/") for folder in folders):
                     bad.append(f"{path}: <{name}> belongs to {' and '.join(folders)}")
-    if "--circles" in sys.argv:
-        bad += ["a circle: " + ", ".join(circle) for circle in circles(graph)]
-        for folder, count in collections.Counter(map(room_of, paths)).items():
-            if count > FOLDER_MAX and folder not in LARGE_FOLDERS:
-                bad.append(f"{folder} holds {count} files; {FOLDER_MAX} is the most")
+    bad += ["a circle: " + ", ".join(circle) for circle in circles(graph)]
+    for folder, count in collections.Counter(map(room_of, paths)).items():
+        if count > FOLDER_MAX and folder not in LARGE_FOLDERS:
+            bad.append(f"{folder} holds {count} files; {FOLDER_MAX} is the most")
     print("\n".join(bad) or "  ok   layers")
     return 1 if bad else 0
 

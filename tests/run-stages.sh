@@ -39,7 +39,6 @@ everyday() {
 }
 deep() {
     stage 'gcc: long tests' build_and check-system PYTEST='-m long'
-    stage 'lint, with the analyzer' make --no-print-directory -j"$jobs" lint
     export REPROD_KILLS=10 # everyday killed the service more often; make soak: a thousand times
     # What another compiler and another OpenMP can change: bits, races, processes.
     stage 'clang: unit and system tests' build_and check CC=clang \
