@@ -2,7 +2,7 @@
 #
 #   make run       install what is missing, build, serve on 127.0.0.1:7357, fill the matrix
 #   make test      install what is missing, run the tests of everyday work: 8 minutes
-#   make test-deep the rest: clang, sanitizers, long tests, the analyzer
+#   make test-deep the rest: clang, sanitizers, long tests
 #   make           build everything into build/
 #   make check     unit and system tests of this flavour only
 #   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
