@@ -19,6 +19,7 @@ import argparse
 import datetime
 import http.client
 import pathlib
+import signal
 import sqlite3
 import sys
 import tempfile
@@ -96,6 +97,7 @@ def main():
     for path in (*(build / "reprod" for build in builds), selftest):
         if not path.exists():
             parser.error(f"there is no {path}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))  # and no daemon is left
     began, differences = time.monotonic(), Differences()
     with tempfile.TemporaryDirectory(prefix="answers-") as folder:
         folder = options.folder.resolve() if options.folder else pathlib.Path(folder)

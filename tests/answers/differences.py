@@ -12,17 +12,20 @@ DEFECT, SENTENCE, SCHEMA, PAGE = "defect", "sentence", "schema", "page"
 # Members and columns that hold sentences, in answers and in catalogues.
 SENTENCES = {"reason", "detail", "title", "message", "summary", "description", "cause", "models",
              "no_control", "weight_sum", "loss", "problem_texts", "problems"}
-# What a sentence may not lose or change: names in quotes, numbers, ids, paths, pointers.
-FACT = re.compile(r"(?<!\w)'[^'\n]*'|\"[^\"\n]*\"|[\w.:+%/*-]*[\d/_][\w.:+%/*-]*")
-
-
+# What a sentence may not lose or change: names in quotes, and numbers, ids, paths, pointers.
+QUOTED = re.compile(r"(?<!\w)'([^'\n]*)'|\"([^\"\n]*)\"")
+FACT = re.compile(r"[\w.:+%/*-]*[\d/_][\w.:+%/*-]*")
 # Words that are facts, too, in what is laid out for people.
 VERDICTS = re.compile(r"\b(reproducible|varies|inconclusive|unmeasured|failing|stale|unsupported|"
                       r"completed|crashed|timeout|lost|infra|invalid|cancelled)\b", re.I)
 
 
-def facts(text):
-    return collections.Counter(fact.strip(".:,") for fact in FACT.findall(text))
+def keeps_facts(old, new):
+    """Whether the sentence NEW has all facts of OLD; it may have more."""
+    facts = [collections.Counter(fact.strip(".:,") for fact in FACT.findall(text))
+             for text in (old, new)]
+    return not facts[0] - facts[1] and all((one or other) in new
+                                           for one, other in QUOTED.findall(old))
 
 
 def verdicts(text):
@@ -70,7 +73,7 @@ class Differences:
 
     def sentence(self, where, what, old, new):
         """Two texts that differ, where sentences may."""
-        self.add(SENTENCE if facts(old) == facts(new) else DEFECT, where, what, old, new)
+        self.add(SENTENCE if keeps_facts(old, new) else DEFECT, where, what, old, new)
 
     def document(self, where, old, new, free=False):
         """Two parsed documents; where FREE, the order of members and of lists of scalars says
@@ -101,7 +104,9 @@ class Differences:
             for i, (one, other) in enumerate(zip(old, new)):
                 self._value(where, f"{pointer}/{i}", one, other, is_sentence, free)
         elif old != new:
-            if is_sentence and isinstance(old, str):
+            if is_sentence and free:  # of a description, all of them are prose
+                self.add(SENTENCE, where, " … /".join(pointer.rsplit("/", 2)[1:]), old, new)
+            elif is_sentence and isinstance(old, str):
                 self.sentence(where, pointer, old, new)
             else:
                 self.add(DEFECT, where, pointer or "/", spelt(old), spelt(new))
@@ -143,8 +148,8 @@ class Differences:
             if one != other and verdicts(one) != verdicts(other):
                 self.add(DEFECT, where, "text: another verdict", one, other)
             elif one != other:
-                self.sentence(where, "text: " + " ".join(sorted(words(one) ^ words(other))[:8]),
-                              one, other)
+                changed = " ".join(sorted(words(one) ^ words(other))[:8])
+                self.sentence(where, f"text: {changed or 'numbers'}", one, other)
 
 
 def place_of(where):
@@ -157,7 +162,8 @@ def place_of(where):
 
 
 def words(line):
-    return set(re.findall(r"(?<!\w)[^\W\d_]+(?!\w)", line))
+    """Without numbers and ids."""
+    return set(re.sub(r"\w*\d\w*", "#", line).split())
 
 
 def list_members(value):

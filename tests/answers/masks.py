@@ -30,7 +30,7 @@ COLUMNS = {
 # Tables that are read otherwise than whole.
 TABLES = {
     # how long a run took decides in how many rows
-    "cell_time": "SELECT cell, sum(runs) AS runs FROM cell_time GROUP BY cell",
+    "cell_time": "SELECT cell, sum(runs) AS runs FROM cell_time GROUP BY cell ORDER BY cell",
     # which rules there are is compared with the schema
     "judged": "SELECT count(*) AS rows FROM judged",
 }
@@ -44,6 +44,7 @@ OUTPUTS = (
     (r'"pid":\d+', '"pid":N', "the process"),
     (r'"ms":[\d.]+', '"ms":N', "how long an iteration took"),
     (r'"(worker_build|build_id|build)":"[0-9a-f]+"', r'"\1":"B"', "the program's own build"),
+    (r"\bbuild [0-9a-f]{40}\b", "build B", "likewise"),
     (r'"path":"[^"]*/(reprod-worker[^"/]*)"', r'"path":"\1"', "where the program is"),
 )
 

@@ -62,16 +62,20 @@ def printed(build, text):
 
 def compare_lines(builds, folder, differences):
     """Command lines and configurations that are refused; what is printed without a service."""
-    (folder / "refused").mkdir()
-    lines = [("reprod", *line) for line in refused.COMMAND_LINES]
-    for number, content in enumerate(refused.CONFIGURATIONS):
-        path = folder / "refused" / f"{number}.json"
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
-        lines.append(("reprod", "serve", "--no-survey", "--listen", "127.0.0.1:0", "--data",
-                      folder / "refused" / "data", "--config", path))
-    for line in lines:
-        results = [run(build / line[0], *line[1:], cwd=folder / "refused") for build in builds]
-        compare_outputs(" ".join(map(str, line)), builds, results, differences)
+    homes = [folder / "refused-old", folder / "refused-new"]  # where var/ would be
+
+    def both(where, line, content=None):
+        for home in homes:
+            home.mkdir(exist_ok=True)
+            (home / "config.json").write_text(content or "{}")
+        results = [run(build / "reprod", *line, cwd=home) for build, home in zip(builds, homes)]
+        compare_outputs(where, builds, results, differences)
+    for line in refused.COMMAND_LINES:
+        both(" ".join(("reprod", *line)), line)
+    for content in refused.CONFIGURATIONS:
+        content = content if isinstance(content, str) else json.dumps(content)
+        both(f"configuration {{ … {content[-200:]}", (
+            "serve", "--no-survey", "--listen", "127.0.0.1:0", "--config", "config.json"), content)
 
 
 def golden_cases():

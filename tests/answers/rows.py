@@ -79,11 +79,12 @@ TIMED = ("SELECT number FROM case_key WHERE workload GLOB 'trace_*' OR workload 
          "('broken', 'good', 'liar', 'alone', 'fragile', 'cudnn_conv_pretend', 'pair', 'still', "
          "'sometimes', 'heals', 'late', 'places')")
 VIEWS = {
-    "run, timed": f"SELECT id, min_ns, median_ns, max_ns FROM run WHERE case_key IN ({TIMED})",
+    "run, timed": "SELECT id, min_ns, median_ns, max_ns FROM run "
+                  f"WHERE case_key IN ({TIMED}) ORDER BY id",
     "cell, timed": "SELECT id, min_ns, max_ns, median_ns_sum FROM cell "
-                   f"WHERE case_key IN ({TIMED})",
+                   f"WHERE case_key IN ({TIMED}) ORDER BY id",
     "cell_time, timed": "SELECT cell_time.* FROM cell_time JOIN cell ON cell.id = cell "
-                        f"WHERE case_key IN ({TIMED})",
+                        f"WHERE case_key IN ({TIMED}) ORDER BY cell, bucket",
 }
 
 
@@ -127,10 +128,16 @@ class Database:
     def tables(self):
         names = [row["name"] for row in self.db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        queries = {**{name: masks.TABLES.get(name, f'SELECT * FROM "{name}"') for name in names},
-                   **VIEWS}
+        queries = {**{name: masks.TABLES.get(name, self.whole(name)) for name in names}, **VIEWS}
         return {name: [self.row(name, row) for row in self.db.execute(sql)]
                 for name, sql in queries.items()}
+
+    def whole(self, table):
+        """All rows by their key: which index is read is no chance, but may be another."""
+        keys = [column["name"] for column in sorted(
+            self.db.execute(f'PRAGMA table_info("{table}")'), key=lambda column: column["pk"])
+            if column["pk"]]
+        return f'SELECT * FROM "{table}" ORDER BY {", ".join(keys) or "rowid"}'
 
     def row(self, table, row):
         return {name: self.value(table, name, row[name]) for name in row.keys()}
