@@ -32,8 +32,10 @@ static void test_values_out_of_bounds(void **state)
         refuse(text, PROBLEM_INVALID, "/runs", "from 1 to 100000");
     }
     refuse("{'iterations':1001}", PROBLEM_INVALID, "/iterations", "1000");
-    refuse("{'timeout_seconds':0}", PROBLEM_INVALID, "/timeout_seconds", "number");
-    refuse("{'timeout_seconds':'60'}", PROBLEM_INVALID, "/timeout_seconds", "number");
+    refuse("{'timeout_seconds':0}", PROBLEM_INVALID, "/timeout_seconds",
+           "must be a number from 0.001 to 86400");
+    refuse("{'timeout_seconds':'60'}", PROBLEM_INVALID, "/timeout_seconds",
+           "must be a number from 0.001 to 86400");
     refuse("{'priority':'urgent'}", PROBLEM_INVALID, "/priority", "interactive");
     refuse("{'stacks':'cudnn9'}", PROBLEM_INVALID, "/stacks", "\"all\"");
     refuse("{'stacks':7}", PROBLEM_INVALID, "/stacks", "array");
