@@ -27,7 +27,7 @@
 #   V=1                          show commands
 #
 # This file has the settings, how one file is compiled, and the programs for a CPU.  The
-# rest lies beside what it builds, and uses what is defined here:
+# rest lies in the folders of what it builds, and uses what is defined here:
 #
 #   cuda/cuda.mk                 the worker for GPUs
 #   tests/tests.mk               test programs, and how tests are run
@@ -131,7 +131,7 @@ $(DIGEST_LIB): $(patsubst %,$(B)/pic/%.o,$(filter-out %_parallel.c,$(INSTRUMENTS
 
 # -- One file --------------------------------------------------------------------------------
 
-# What a file is compiled with beside COMMON.  Of the patterns that match, the longest counts.
+# What a file is compiled with in addition to COMMON.  Of the patterns that match, the longest counts.
 $(B)/obj/%.o: FLAGS = $(SANFLAGS) $(PKG_CFLAGS)
 $(call obj,$(WORKER_BASE)): FLAGS = $(WSANFLAGS)
 $(B)/obj/workloads/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp

@@ -321,8 +321,8 @@ static void add(struct scheduler_progress *sum, const struct scheduler_progress 
     sum->runs_failed += p->runs_failed;
 }
 
-/* What the open jobs add up to; those that ended since leave the list.  Devices work
- * beside each other: it takes as long as the slowest job, if all are known. */
+/* What the open jobs add up to; those that ended since leave the list.  Devices work at
+ * the same time: it takes as long as the slowest job, if all are known. */
 static struct scheduler_progress add_open(struct survey_watch *w)
 {
     struct scheduler_progress sum = { .eta_ms = 0 };

@@ -17,9 +17,9 @@ struct tx;
 
 void case_keys_take(struct query *q, struct case_key *ret_key);
 
-/* The case's number; it is stored if it is new.  Whether it is a control, and why there
- * is none, is what the latest job says: if that changed, ret_declared is true and the
- * verdicts that depend on it are due for judging anew. */
+/* The case's number; it is stored if it is new.  The latest job says whether it is a
+ * control, and why there is none: if that changed, ret_declared is true and the verdicts
+ * that depend on it have to be judged again. */
 enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
                                 bool is_control, const char *no_control,
                                 int64_t *ret_number, bool *ret_declared, struct err *err);

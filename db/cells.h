@@ -57,7 +57,7 @@ enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, in
                                               const struct cell_change *change),
                                 void *arg, struct err *err);
 
-/* Computes every cell anew from the stored runs, in one read, and calls DIFFERS for each
+/* Recomputes every cell from the stored runs, in one read, and calls DIFFERS for each
  * that is not as stored (what: one line).  Returns how many were compared and differed.
  */
 enum err_code cells_recompute(struct tx *tx,

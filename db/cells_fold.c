@@ -196,7 +196,7 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
     return fold_conditions(tx, row, run, err);
 }
 
-/* A failure later than all before it starts the count of completed runs anew. */
+/* A failure later than all before it restarts the count of completed runs. */
 static enum err_code fold_failure(struct tx *tx, struct cell_row *row,
                                   const struct run_record *run, struct err *err)
 {

@@ -32,7 +32,7 @@ enum err_code cells_judge_siblings(struct tx *tx, int64_t case_key, int64_t now_
 /* Which VERDICT_RULES the stored verdicts follow. */
 enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err);
 
-/* Judges all cells anew, in a transaction of its own, if they were judged by other rules
+/* Judges all cells again, in a transaction of its own, if they were judged by other rules
  * than VERDICT_RULES: at the first start of a program that has others. */
 enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *err);
 

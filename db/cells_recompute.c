@@ -110,7 +110,7 @@ static enum err_code count_since_failure(struct recompute *r, struct err *err)
                         r->stored.cell.id, r->fresh.last_failed_run);
 }
 
-/* Every digest that the runs give, most frequent first, beside what is stored of it. */
+/* Every digest that the runs give, most frequent first, with what is stored of it. */
 static enum err_code compare_digests(struct recompute *r, struct err *err)
 {
     struct cell_row *f = &r->fresh;

@@ -13,7 +13,7 @@
 struct query;
 struct tx;
 
-/* A row of table cell with what judging and folding need beside it. */
+/* A row of table cell with what judging and folding need in addition. */
 struct cell_row {
     struct cell cell;
     int64_t case_key, environment;          /* numbers */
@@ -83,9 +83,9 @@ enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
 
 /* The histogram of the cell's times (daemon/evidence/times.h).
  *
- * Counts one more completed run, which computed under no circumstances (load beside it
- * would enter the cost of determinism); MEDIAN_NS 0: it has no time, and nothing is
- * counted. */
+ * Counts one more completed run, which computed under no circumstances (the time of a run
+ * under load would falsify the cost of determinism); MEDIAN_NS 0: it has no time, and
+ * nothing is counted. */
 enum err_code cells_times_add(struct tx *tx, int64_t cell, int64_t median_ns,
                               struct err *err);
 

@@ -146,7 +146,7 @@ static enum err_code check_rows(struct check *c, struct err *err)
                            &c->counts->cells_differing, err);
 }
 
-/* What this program computes anew can be compared with what it has stored itself. */
+/* What this program recomputes can be compared only with what it has stored itself. */
 static enum err_code check_up_to_date(struct check *c, struct err *err)
 {
     int64_t version = 0;
@@ -170,7 +170,7 @@ static enum err_code check_up_to_date(struct check *c, struct err *err)
                : err_set(
                      err, ERR_CONFLICT,
                      "its cells were judged by the rules of another reprod: start the "
-                     "service, which judges them anew, and check it then");
+                     "service, which judges them again, and check it then");
 }
 
 /* One transaction: all checks see the same instant. */

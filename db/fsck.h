@@ -10,9 +10,9 @@ struct fsck_counts {
     int64_t damaged;         /* lines of PRAGMA integrity_check */
     int64_t dangling;        /* rows that refer to a missing row, or cases to others than
                                 their siblings */
-    int64_t cells;           /* computed anew from the runs … */
+    int64_t cells;           /* recomputed from the runs … */
     int64_t cells_differing; /* … and not as stored */
-    int64_t jobs;            /* counted anew from their items … */
+    int64_t jobs;            /* counted again from their items … */
     int64_t jobs_differing;  /* … and not as stored */
     int64_t traces;          /* unpacked … */
     int64_t traces_damaged;  /* … and found wrong, or not what their runs say */

@@ -34,7 +34,7 @@ typedef void (*store_done)(void *arg, const struct err *result);
 struct store_options {
     int readers;              /* reader threads, >= 1 */
     int64_t read_deadline_ms; /* a read is interrupted after this; 0: never */
-    int64_t busy_timeout_ms;  /* waiting for another process's lock, fsck beside serve */
+    int64_t busy_timeout_ms;  /* waiting for the lock of another process, such as fsck */
 };
 
 /* Opens or creates the database PATH, migrates it, and starts the threads.  Refuses, with

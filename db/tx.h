@@ -1,6 +1,6 @@
 /* A transaction as db/ sees it: one connection with its prepared statements.
  *
- * SQL is written as string literals beside the code that uses it.  A statement is
+ * SQL is written as string literals next to the code that uses it.  A statement is
  * prepared once per connection, found again by the address of its literal, and reset
  * after use. Values are bound in order of the question marks and taken in order of the
  * columns:

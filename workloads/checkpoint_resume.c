@@ -1,12 +1,12 @@
 /* A training in one piece, and one that is saved half-way and resumed by another process.
  *
  * The training is that of checkpoint/halves.h.  `resumed` trains half the steps, saves
- * the state to a file (checkpoint/file.h) and starts the worker anew: a fresh process,
- * which gets the case, makes the same inputs from the seed, begins anew, takes from the
- * file what is there, trains the other half, and leaves the last state in the file.  Its
- * digest must be that of `ordered`, which trains in one piece.
+ * the state to a file (checkpoint/file.h) and starts the worker again: a fresh process,
+ * which gets the case, makes the same inputs from the seed, sets the initial state, takes
+ * from the file what is there, trains the other half, and leaves the last state in the
+ * file.  Its digest must be that of `ordered`, which trains in one piece.
  *
- * Each `no_...` variant leaves one part out of the file, which so begins anew.  It is as
+ * Each `no_...` variant leaves one part of the state out of the file.  It is as
  * repeatable as the others and right in its own way (the reference leaves out the same),
  * but it is another training: its digest must not be that of `ordered`.  Momentum is an
  * output too, since it shows differences that are too small to move a weight.  What must

@@ -4,7 +4,7 @@
  * The GPU kernel counts in floating point: each thread its own elements, then adds its
  * six counts to six float32 sums, atomically.  Up to 2^24 whole numbers add exactly, in
  * any order; beyond, sums are rounded, and the order shows.  So the tensor here has more
- * positive elements than that.  It is x, tiled, so as to stay in the cache. */
+ * positive elements than that.  It is x, tiled, so that it stays in the cache. */
 #include "workloads/debug_numeric_summary.h"
 
 #include <stdlib.h>

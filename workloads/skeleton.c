@@ -1,6 +1,6 @@
-/* A workload to copy: every field and every hook of workloads/workload.h, with when it is
- * called and whether it is required.  It is compiled, so it cannot rot, and not
- * registered, so no worker offers it.  README.md beside it walks through a first one.
+/* A workload to copy.  It has every field and every hook of workloads/workload.h, and
+ * says when it is called and whether it is required.  It is compiled, so it cannot rot,
+ * but not registered, so no worker offers it.  workloads/README.md explains a first one.
  *
  * The operation: scaled[i] = 2 * x[i]. */
 #include "workloads/workload.h"

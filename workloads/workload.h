@@ -92,9 +92,9 @@ struct workload_variant {
     const char *(*unsupported)(const struct run *run);
 };
 
-/* What a digest must be beside another variant's, in the same case and environment: that
- * of OTHER, or not.  Neither is a control.  It is shown whether that was seen; a verdict
- * tells only that a variant repeats. */
+/* Whether the digest of VARIANT must be that of OTHER, or must differ from it, in the
+ * same case and environment.  Neither is a control.  The matrix shows whether that was
+ * seen; a verdict tells only that a variant repeats. */
 struct workload_relation {
     const char *variant, *other;
     bool equal;
@@ -109,7 +109,7 @@ struct workload_size {
     const void *params;
 };
 
-/* An issue, pull request or page of the documents, shown beside the workload. */
+/* An issue, pull request or page of the documents, shown with the workload. */
 struct workload_reference {
     const char *id;     /* "tensorflow PR 31465" */
     const char *title;  /* in our words */
@@ -275,7 +275,7 @@ __attribute__((noreturn)) void run_unsupported(struct run *run, const char *form
 __attribute__((noreturn)) void run_infra(struct run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Starts this program anew, as a process that gets nothing but RUN's case and FILE (a
+/* Starts this program again, as a process that gets nothing but RUN's case and FILE (a
  * descriptor open for reading and writing; borrowed), and waits until the workload's
  * resume hook is done there.  Ends the run as `infra`, with that process's cause, when it
  * fails.  For compute. */

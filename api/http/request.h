@@ -81,7 +81,7 @@ struct request {
     struct target target;
     const char *method;                           /* of the library; HEAD is GET here */
     const struct route *route;                    /* NULL until one was found */
-    const char *arguments[REQUEST_ARGUMENTS_MAX]; /* what stands for {…} in the path */
+    const char *arguments[REQUEST_ARGUMENTS_MAX]; /* the segments for {…} in the path */
     enum format format;
     struct buf body;
     size_t discarded; /* bytes of a body that is too large */

@@ -203,7 +203,7 @@ static void fetched(void *arg, const struct err *result)
     s->reading = false;
     s->dirty |= result->code != ERR_OK || f->count == STREAM_READ_EVENTS;
     for (int i = 0; i < f->count; i++) {
-        /* The ring may have begun anew meanwhile, at a later event. */
+        /* The ring may have restarted meanwhile, at a later event. */
         if (f->events[i].id > s->last_id) {
             push(s, &f->events[i]);
         } else {

@@ -15,7 +15,7 @@ enum { PAGE_WIDTH = 100, NAME_WIDTH = 15, LINE_SIZE = 1024, ROOTS_SHOWN = 8 };
 enum { MAP_ROWS = 40, MAP_COLUMNS = 60, MAP_NAME_MAX = 36, MARGIN = 2 };
 
 /* NAME in a column of its own, "" in the lines that belong to the one before; TEXT is
- * wrapped beside it. */
+ * wrapped in the column to the right of it. */
 static void entry(struct buf *buf, const char *name, const char *text)
 {
     buf_pad(buf, name, NAME_WIDTH);

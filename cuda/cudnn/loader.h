@@ -9,8 +9,8 @@
 #include "cuda/library/library.h"
 #include "workloads/workload.h"
 
-/* The functions as one table of typed pointers, for cuDNN 8 and 9 alike: no type in the
- * prototype of a function of the list differs between the two. */
+/* The functions as one table of typed pointers, for cuDNN 8 as for cuDNN 9: no type in
+ * the prototype of a function of the list differs between the two. */
 #define CUDNN_DECLARE(function) LIBRARY_POINTER(function) function;
 struct cudnn_table {
     CUDNN_FUNCTIONS(CUDNN_DECLARE)

@@ -178,7 +178,7 @@ static const struct nvml_gpu *nvml_inventory_find(const struct nvml_inventory *i
     return NULL;
 }
 
-/* Without persistence mode the driver wakes each GPU anew, which takes seconds. */
+/* Without persistence mode the driver wakes each GPU every time, which takes seconds. */
 enum { INVENTORY_DEADLINE_MS = 8000, DRIVER_DEADLINE_MS = 4000 };
 enum { TELEMETRY_DEADLINE_MS = 4000 };
 

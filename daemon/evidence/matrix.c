@@ -87,8 +87,7 @@ static void add_base(struct matrix *m, const struct cell *cell)
     }
 }
 
-/* Keeps the digest of CELL if it is its only one, and something is expected of it or of
- * another beside it. */
+/* Keeps the digest of CELL if it is its only one, and a relation names its variant. */
 static void add_bits(struct matrix *m, const struct cell *cell)
 {
     struct matrix_bits *bits;

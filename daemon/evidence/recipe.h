@@ -34,7 +34,7 @@ enum { RECIPE_VARIABLES_MAX = 2 };
 
 /* A recipe of the tables in workloads/profiles, and the environment variables that bring
  * it about before a process starts.  Most recipes need a call in the program as well;
- * some need nothing else (EOD, UDA: no variable stands for them). */
+ * some set no variable (EOD, UDA: they are calls). */
 struct recipe_setting {
     const char *recipe;
     struct {

@@ -27,7 +27,7 @@ void relations_release(struct relations *relations);
 const struct relation *relations_find(const struct relations *relations,
                                       const char *workload, const char *variant);
 
-/* Whether something is expected of VARIANT, or of another beside it. */
+/* Whether something is expected of VARIANT, or of another compared with it. */
 bool relations_involve(const struct relations *relations, const char *workload,
                        const char *variant);
 

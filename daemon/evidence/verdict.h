@@ -26,8 +26,8 @@ enum {
     VERDICT_MIN_RUNS = 2,
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 256,
-    VERDICT_RULES = 2 /* grows with every change of a verdict or of a reason's words, so
-                         that stored cells are judged anew (db/cells_judge.h) */
+    VERDICT_RULES = 2 /* grows with every change of a verdict or of a reason's words:
+                         then stored cells are judged again (db/cells_judge.h) */
 };
 
 /* What the runs of one cell (case x environment) add up to. */
@@ -37,7 +37,7 @@ struct evidence {
     int64_t distinct_digests;    /* over all iterations of all completed runs */
     int64_t devices;             /* on which a run completed */
     int64_t disturbed;           /* completed runs under circumstances */
-    int64_t contended;           /* of these, with load beside them */
+    int64_t contended;           /* of these, under load */
     int64_t claimed; /* completed runs whose library promised to be deterministic */
     int64_t warned;  /* completed runs whose library said that it is not deterministic */
     int64_t completed_since_failure; /* completed runs started after the last failure */
@@ -50,8 +50,8 @@ struct evidence {
  * A control varied under the conditions (daemon/jobs/options.h) under which its runs
  * showed at least two digests on one device.  It vouches for the variants that completed
  * VERDICT_MIN_RUNS runs under these conditions.  Load, poison or probes that made only
- * the control vary prove nothing of runs without them, and a device that gives other bits
- * than the next is no race. */
+ * the control vary prove nothing of runs without them.  A device that gives other bits
+ * than another device is not a race. */
 struct control {
     bool is_control;        /* the judged variant is itself one */
     const char *no_control; /* why the workload has none; NULL when it has */

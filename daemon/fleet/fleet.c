@@ -84,9 +84,9 @@ static const char *find_other(const struct fleet_host *host, const json_t *hello
     return name;
 }
 
-/* Makes the fleet's catalogue anew, with HELLO of HOST beside the hosts that are online
- * and what contradicts neither of those that are not.  ERR_CONFLICT, with nothing
- * changed, says whom it contradicts.  What was borrowed from the catalogue is gone. */
+/* Replaces the fleet's catalogue: HELLO of HOST, the hosts that are online, and of those
+ * that are not what contradicts neither.  ERR_CONFLICT, with nothing changed, says whom
+ * HELLO contradicts.  What was borrowed from the catalogue is gone. */
 static enum err_code take_catalogue(struct fleet_host *host, const json_t *hello,
                                     struct err *err)
 {

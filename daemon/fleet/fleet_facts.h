@@ -83,7 +83,7 @@ bool fleet_recorded(const struct fleet *fleet);
 
 /* For fleet.c. */
 
-/* Builds the list of devices anew from every host's last hello. */
+/* Rebuilds the list of devices from every host's last hello. */
 void fleet_list_devices(struct fleet *fleet);
 
 #endif

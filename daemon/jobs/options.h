@@ -1,5 +1,5 @@
-/* What a job asks of its runs beside their case: the circumstances under which they
- * compute, and what they record (workloads/PROTOCOL.md).  Here is the one reader and the
+/* What a job requests of its runs, apart from their case: the circumstances under which
+ * they compute, and what they record (workloads/PROTOCOL.md).  Here is the one reader and
  * one writer of both spellings: the options of a job's item, named as the worker's
  * arguments are, and the circumstances that a run reports.  Both are stored as canonical
  * JSON text: compact, members in order, "" for none.  Pure. */
@@ -21,7 +21,7 @@ enum {
 
 /* Zero-initialised: none. */
 struct run_circumstances {
-    int64_t contention; /* load processes beside the run */
+    int64_t contention; /* load processes on the run's device */
     /* "" for none, "random" where each process is to draw its own, or the value. */
     char memory_poison[RUN_DRAWN_SIZE];     /* 8 hex digits */
     char allocation_jitter[RUN_DRAWN_SIZE]; /* a seed, decimal */

@@ -260,7 +260,7 @@ static const struct in_member members[] = {
     { "priority", IN_TEXT, TO(priority), .names = priorities },
     { "contention", IN_INT, TO(request.options.circumstances.contention), .least = 1,
       .most = JOB_CONTENTION_MAX,
-      .wanted = "must be an integer from 1 to 64, the load processes beside each run; "
+      .wanted = "must be an integer from 1 to 64, the load processes of each run; "
                 "leave it out for none" },
     CHECKED("memory_poison", check_poison),
     CHECKED("allocation_jitter", check_jitter),

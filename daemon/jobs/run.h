@@ -19,7 +19,7 @@ struct run_digest {
     int64_t first_iteration; /* the first of them */
 };
 
-/* What is stored before the agent is told to start a run. */
+/* What is stored before the agent gets the command to start a run. */
 struct run_intent {
     char id[ID_SIZE];
     char job[ID_SIZE];
@@ -64,7 +64,7 @@ struct run_record {
 
 enum { RUN_TELEMETRY_MAX = 4096 }; /* bytes of one sample */
 
-/* Whether load computed beside RUN. */
+/* Whether load processes computed on the device during RUN. */
 bool run_is_contended(const struct run_record *run);
 
 /* A tensor that a run captured: its place read or wrote it. */

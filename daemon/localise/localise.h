@@ -8,8 +8,8 @@
  *
  * What can go wrong: a look or a decision cannot be stored or read (tried again on the
  * next tick; the job is ended as failed when that does not help); the job is cancelled
- * meanwhile (forgotten); the service is killed (the next one adds the job again, and what
- * was seen is made anew from the stored traces).
+ * meanwhile (forgotten); the service is killed (the next one adds the job again, and
+ * looks at the stored traces again).
  *
  * Loop thread only. */
 #ifndef DAEMON_LOCALISE_LOCALISE_H

@@ -21,7 +21,7 @@ enum {
 
 /* STACK as a hello has it; probe and catalogue may be missing or null.  ERR_TOO_LARGE for
  * what is too long or too many, ERR_PROTOCOL for a name that is none; the text begins
- * with the member, "probe: devices[3]: id …".  What a workload says besides is not
+ * with the member, "probe: devices[3]: id …".  What else a workload says is not
  * checked (catalogue_add does). */
 enum err_code stack_limits_check(const json_t *stack, struct err *err);
 

@@ -206,7 +206,7 @@ def test_wheels_that_make_no_stack(worker, installation, wheel, major, tmp_path)
     assert "is for manylinux_2_27_s390x" in refuse(worker, into, foreign)
     with zipfile.ZipFile(apart / "plain.whl", "w") as out:
         out.writestr("readme", "x")
-    assert "is no Python wheel" in refuse(worker, into, apart / "plain.whl")
+    assert "not a Python wheel" in refuse(worker, into, apart / "plain.whl")
 
 
 def test_a_version_that_is_another(worker, installation, major, tmp_path):
@@ -237,7 +237,7 @@ def test_a_worker_that_fails(wheel, tmp_path, program, words):
     bad.write_text(program)
     bad.chmod(0o755)
     assert words in refuse(bad, tmp_path / "stacks", wheel)
-    assert "is no program" in refuse(tmp_path / "none", tmp_path / "stacks", wheel)
+    assert "not a program" in refuse(tmp_path / "none", tmp_path / "stacks", wheel)
 
 
 def test_the_configuration(worker, wheel, major, tmp_path):

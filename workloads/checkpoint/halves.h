@@ -4,9 +4,9 @@
  * variants mean.
  *
  * The training is softmax regression with dropout, by SGD with momentum, on a shuffled
- * data set, with its loss scaled as for half precision.  All that a step needs beside the
- * data is in struct training, whose parts are those that the PyTorch document lists; of
- * its generators, which are alike, one stands for all.
+ * data set, with its loss scaled as for half precision.  All that a step needs except the
+ * data is in struct training.  Its members are what the PyTorch document lists, with one
+ * generator for all of the document's.
  *
  * The scale is a power of two, by which nothing is rounded: so gradients are not scaled
  * in fact, and what half precision could not hold is told from their size.  In a step

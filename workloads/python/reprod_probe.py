@@ -66,7 +66,7 @@ _BLOCK = 8192
 NOTHING = "0" * 32  # what a place reads that reads nothing
 
 
-# The next two take integers and numpy's arrays of uint64 alike.
+# The next two take integers and also numpy's arrays of uint64.
 def _mix(x):
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & _M64
     x = (x ^ x >> 27) * 0x94D049BB133111EB & _M64

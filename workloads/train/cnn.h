@@ -57,7 +57,7 @@ struct cnn_inputs {
     const float *patterns; /* [classes][side * side] */
     const float *noises;   /* [examples][side * side] */
     const int32_t *labels; /* [examples] */
-    const int32_t *order;  /* [steps][batch]: the examples, shuffled anew in each epoch */
+    const int32_t *order;  /* [steps][batch]: the examples, shuffled in each epoch */
     const int32_t *drops;  /* [steps][batch][features] */
     const float *initial;  /* [variables] in [-1, 1), scaled by cnn_initial */
 };

@@ -9,7 +9,7 @@
  *   $HOME/.cache/reprod
  * The file appears complete or not at all, and is never replaced: of several processes
  * that choose at the same time the first one to store decides, and the others take its
- * choice.  To choose anew, remove the file. */
+ * choice.  To choose again, remove the file. */
 #ifndef WORKLOADS_TUNING_CHOICE_H
 #define WORKLOADS_TUNING_CHOICE_H
 

@@ -33,7 +33,7 @@ struct reading {
 /* Read on the device, as in a run. */
 struct reading reading_of_device(struct run *run, const struct tensor *tensor);
 
-/* Computed anew, on the host, of COPY: the tensor's elements in the host's memory. */
+/* Computed again, on the host, from COPY: the tensor's elements in the host's memory. */
 struct reading reading_of_copy(const struct tensor *tensor, const void *copy);
 
 /* Bit for bit; NaNs are equal where their bits are. */

@@ -1,9 +1,9 @@
-/* Load beside a run: other processes of this program that compute on the run's device,
- * with its cores and its memory, for as long as the run does.
+/* The load of a run: other processes of this program that compute on the run's device,
+ * with its cores and its memory, as long as the run does.
  *
- * They end with the run whatever becomes of it: they are in its process group, the kernel
- * kills them when it dies (PR_SET_PDEATHSIG), and they end where their standard input
- * does, a pipe that only the run holds. */
+ * They end with the run, however it ends: they are in its process group, the kernel kills
+ * them when it dies (PR_SET_PDEATHSIG), and they end when their standard input does, a
+ * pipe that only the run holds. */
 #ifndef WORKLOADS_WORKER_LOAD_H
 #define WORKLOADS_WORKER_LOAD_H
 

@@ -17,11 +17,11 @@ extern "C" {
  * yet. */
 void run_init(struct run *run, const struct args *args, const struct backend *backend);
 
-/* Opens the device, asks the variant whether it can do the case, starts the load beside
- * the run, and calls setup. */
+/* Opens the device, asks the variant whether it can do the case, starts the run's load,
+ * and calls setup. */
 void run_prepare(struct run *run);
 
-/* Ends the load beside the run and calls the workload's teardown, if it has one. */
+/* Ends the run's load and calls the workload's teardown, if it has one. */
 void run_finish(struct run *run);
 
 /* Poisons every output and the loss, warms the thread team and computes iteration INDEX.
