@@ -39,6 +39,7 @@ static enum err_code read_version(sqlite3 *db, int *ret_version, struct err *err
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &statement, NULL);
 
+    *ret_version = 0;
     if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
     }
