@@ -56,20 +56,15 @@ static enum err_code store_tensor(struct tx *tx, const char *run,
 static enum err_code may_store(struct tx *tx, const struct run_record *run, bool *ret_may,
                                struct err *err)
 {
-    struct query q;
-
     *ret_may = false;
-    query_begin(&q, tx,
-                "SELECT json_extract(nullif(i.options, ''), '$.capture') IS NOT NULL"
-                " AND (SELECT ifnull(sum(bytes), 0) FROM tensor_blob) < ?"
-                " AND j.state <> 'cancelled'"
-                " FROM run r JOIN job j ON j.number = r.job"
-                " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?",
-                CAPTURES_BYTES_MAX, run->id);
-    if (query_step(&q)) {
-        *ret_may = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return tx_fetch_int(
+        tx, ret_may, err,
+        "SELECT json_extract(nullif(i.options, ''), '$.capture') IS NOT NULL"
+        " AND (SELECT ifnull(sum(bytes), 0) FROM tensor_blob) < ?"
+        " AND j.state <> 'cancelled'"
+        " FROM run r JOIN job j ON j.number = r.job"
+        " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?",
+        CAPTURES_BYTES_MAX, run->id);
 }
 
 enum err_code captures_store(struct tx *tx, const struct run_record *run,

@@ -14,18 +14,15 @@ void case_keys_take(struct query *q, struct case_key *ret_key)
 static enum err_code insert(struct tx *tx, const struct case_key *key, bool is_control,
                             const char *no_control, int64_t *ret_number, struct err *err)
 {
-    if (tx_run(tx, err,
-               "INSERT INTO case_key (workload, version, variant, size, dtype, seed,"
-               " is_control, no_control, siblings) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-               " ?8, ifnull((SELECT min(siblings) FROM case_key WHERE workload = ?1"
-               " AND version = ?2 AND size = ?4 AND dtype = ?5 AND seed = ?6),"
-               " (SELECT ifnull(max(number), 0) + 1 FROM case_key)))",
-               key->workload, key->version, key->variant, key->size, key->dtype,
-               (int64_t)key->seed, is_control, no_control) != ERR_OK) {
-        return err->code;
-    }
-    *ret_number = sqlite3_last_insert_rowid(tx->db);
-    return ERR_OK;
+    return tx_fetch_int(
+        tx, ret_number, err,
+        "INSERT INTO case_key (workload, version, variant, size, dtype, seed,"
+        " is_control, no_control, siblings) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+        " ?8, ifnull((SELECT min(siblings) FROM case_key WHERE workload = ?1"
+        " AND version = ?2 AND size = ?4 AND dtype = ?5 AND seed = ?6),"
+        " (SELECT ifnull(max(number), 0) + 1 FROM case_key))) RETURNING number",
+        key->workload, key->version, key->variant, key->size, key->dtype,
+        (int64_t)key->seed, is_control, no_control);
 }
 
 static enum err_code update(struct tx *tx, int64_t number, bool is_control,
@@ -40,25 +37,17 @@ enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
                                 bool is_control, const char *no_control,
                                 int64_t *ret_number, bool *ret_declared, struct err *err)
 {
-    struct query q;
-    bool known = false;
-
+    *ret_number = 0;
     *ret_declared = false;
-    query_begin(&q, tx,
-                "SELECT number, is_control <> ?7 OR no_control <> ?8 FROM case_key"
-                " WHERE workload = ?1 AND version = ?2 AND variant = ?3 AND size = ?4"
-                " AND dtype = ?5 AND seed = ?6",
-                key->workload, key->version, key->variant, key->size, key->dtype,
-                (int64_t)key->seed, is_control, no_control);
-    if (query_step(&q)) {
-        known = true;
-        *ret_number = query_take_int(&q);
-        *ret_declared = query_take_int(&q);
-    }
-    if (query_end(&q, err) != ERR_OK) {
+    if (tx_fetch(tx, TX_TARGETS(ret_number, ret_declared), err,
+                 "SELECT number, is_control <> ?7 OR no_control <> ?8 FROM case_key"
+                 " WHERE workload = ?1 AND version = ?2 AND variant = ?3 AND size = ?4"
+                 " AND dtype = ?5 AND seed = ?6",
+                 key->workload, key->version, key->variant, key->size, key->dtype,
+                 (int64_t)key->seed, is_control, no_control) != ERR_OK) {
         return err->code;
     }
-    if (!known) {
+    if (!*ret_number) {
         return insert(tx, key, is_control, no_control, ret_number, err);
     }
     return *ret_declared ? update(tx, *ret_number, is_control, no_control, err) : ERR_OK;

@@ -16,11 +16,12 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
         *ret_id) {
         return *ret_id ? ERR_OK : err->code;
     }
-    if (tx_run(tx, err, "INSERT INTO cell (environment, case_key) VALUES (?, ?)",
-               environment, case_key) != ERR_OK) {
+    if (tx_fetch_int(
+            tx, ret_id, err,
+            "INSERT INTO cell (environment, case_key) VALUES (?, ?) RETURNING id",
+            environment, case_key) != ERR_OK) {
         return err->code;
     }
-    *ret_id = sqlite3_last_insert_rowid(tx->db);
     return tx_run(tx, err, "UPDATE environment SET cells = cells + 1 WHERE number = ?",
                   environment);
 }

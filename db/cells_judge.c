@@ -9,16 +9,11 @@
 static enum err_code load_control(struct tx *tx, int64_t cell,
                                   struct control *ret_control, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "SELECT sum(c.completed), max(c.distinct_digests > 1)"
-                " FROM cell_control x JOIN cell c ON c.id = x.control WHERE x.cell = ?",
-                cell);
-    if (query_step(&q)) {
-        query_take(&q, &ret_control->runs, &ret_control->differed);
-    }
-    return query_end(&q, err);
+    return tx_fetch(
+        tx, TX_TARGETS(&ret_control->runs, &ret_control->differed), err,
+        "SELECT sum(c.completed), max(c.distinct_digests > 1)"
+        " FROM cell_control x JOIN cell c ON c.id = x.control WHERE x.cell = ?",
+        cell);
 }
 
 /* The conditions under which a control varied: those under which CELL has enough runs, if

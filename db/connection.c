@@ -243,14 +243,9 @@ static enum err_code set_up_writer(struct tx *tx, struct err *err)
 
 static enum err_code quick_check(struct tx *tx, struct err *err)
 {
-    struct query q;
     char found[256] = "";
 
-    query_begin(&q, tx, "PRAGMA quick_check(1)");
-    if (query_step(&q)) {
-        query_take_text(&q, found, sizeof found);
-    }
-    if (query_end(&q, err) != ERR_OK) {
+    if (tx_fetch(tx, TX_TARGETS(found), err, "PRAGMA quick_check(1)") != ERR_OK) {
         return err->code;
     }
     return strcmp(found, "ok") == 0

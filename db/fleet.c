@@ -163,28 +163,28 @@ static enum err_code store_libraries(struct tx *tx, const char *json, int64_t *r
         *ret_number) {
         return *ret_number ? ERR_OK : err->code;
     }
-    if (tx_run(tx, err, "INSERT INTO library_list (json) VALUES (?)", json) != ERR_OK) {
-        return err_wrap(err, "libraries");
-    }
-    *ret_number = sqlite3_last_insert_rowid(tx->db);
-    return ERR_OK;
+    return tx_fetch_int(tx, ret_number, err,
+                        "INSERT INTO library_list (json) VALUES (?) RETURNING number",
+                        json) == ERR_OK
+               ? ERR_OK
+               : err_wrap(err, "libraries");
 }
 
 static enum err_code insert_environment(struct tx *tx, const struct run_record *run,
                                         const struct run_result *result,
                                         int64_t *ret_number, struct err *err)
 {
-    if (tx_run(
-            tx, err,
-            "INSERT INTO environment (id, title, json, first_seen_ms, last_seen_ms)"
-            " VALUES (?, ?, ?, ?, ?)",
-            run->environment, result->environment_title ? result->environment_title : "",
-            result->environment_json, run->started_ms ? run->started_ms : run->intent_ms,
-            run->finished_ms) != ERR_OK) {
-        return err_wrap(err, "environment");
-    }
-    *ret_number = sqlite3_last_insert_rowid(tx->db);
-    return ERR_OK;
+    const char *title = result->environment_title;
+
+    return tx_fetch_int(
+               tx, ret_number, err,
+               "INSERT INTO environment (id, title, json, first_seen_ms, last_seen_ms)"
+               " VALUES (?, ?, ?, ?, ?) RETURNING number",
+               run->environment, title ? title : "", result->environment_json,
+               run->started_ms ? run->started_ms : run->intent_ms,
+               run->finished_ms) == ERR_OK
+               ? ERR_OK
+               : err_wrap(err, "environment");
 }
 
 static enum err_code store_environment(struct tx *tx, const struct run_record *run,

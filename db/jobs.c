@@ -234,17 +234,15 @@ static enum err_code insert_job(struct tx *tx, const struct job *job, const char
     for (int i = 0; i < job->item_count; i++) {
         total += job->items[i].runs_wanted;
     }
-    if (tx_run(tx, err,
-               "INSERT INTO job (id, state, priority, survey, stop_when_varies,"
-               " iterations, timeout_ms, created_ms, runs_total, items_open, request,"
-               " idempotency_key) VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-               job->id, job_priority_name(job->priority), job->survey,
-               job->stop_when_varies, job->iterations, job->timeout_ms, job->created_ms,
-               total, job->item_count, job->request, key) != ERR_OK) {
-        return err->code;
-    }
-    *ret_number = sqlite3_last_insert_rowid(tx->db);
-    return ERR_OK;
+    return tx_fetch_int(
+        tx, ret_number, err,
+        "INSERT INTO job (id, state, priority, survey, stop_when_varies,"
+        " iterations, timeout_ms, created_ms, runs_total, items_open, request,"
+        " idempotency_key) VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " RETURNING number",
+        job->id, job_priority_name(job->priority), job->survey, job->stop_when_varies,
+        job->iterations, job->timeout_ms, job->created_ms, total, job->item_count,
+        job->request, key);
 }
 
 static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t now_ms,

@@ -18,23 +18,21 @@ struct item {
 static enum err_code item_load(struct tx *tx, int64_t job, int seq, struct item *ret_item,
                                struct err *err)
 {
-    struct query q;
+    struct item *i = ret_item;
 
-    query_begin(&q, tx,
-                "SELECT i.runs_wanted, i.runs_answered, i.runs_failed, i.runs_unanswered,"
-                " i.given_up_reason IS NOT NULL, j.stop_when_varies, NOT EXISTS"
-                " (SELECT 1 FROM localisation l WHERE l.job = j.number"
-                " AND l.ended_ms IS NULL)"
-                " FROM job_item i JOIN job j ON j.number = i.job"
-                " WHERE i.job = ? AND i.seq = ?",
-                job, seq);
-    if (query_step(&q)) {
-        query_take(&q, &ret_item->wanted, &ret_item->answered, &ret_item->failed,
-                   &ret_item->unanswered, &ret_item->given_up,
-                   &ret_item->stop_when_varies, &ret_item->ends_job);
-    }
-    ret_item->given_up_reason[0] = '\0';
-    return query_end(&q, err);
+    i->given_up_reason[0] = '\0';
+    return tx_fetch(
+        tx,
+        TX_TARGETS(&i->wanted, &i->answered, &i->failed, &i->unanswered, &i->given_up,
+                   &i->stop_when_varies, &i->ends_job),
+        err,
+        "SELECT i.runs_wanted, i.runs_answered, i.runs_failed, i.runs_unanswered,"
+        " i.given_up_reason IS NOT NULL, j.stop_when_varies, NOT EXISTS"
+        " (SELECT 1 FROM localisation l WHERE l.job = j.number"
+        " AND l.ended_ms IS NULL)"
+        " FROM job_item i JOIN job j ON j.number = i.job"
+        " WHERE i.job = ? AND i.seq = ?",
+        job, seq);
 }
 
 static bool item_is_open(const struct item *item)

@@ -23,20 +23,13 @@ static enum err_code find_item(struct tx *tx, const struct run_intent *intent,
                                int64_t *ret_job, bool *ret_open, bool *ret_queued,
                                struct err *err)
 {
-    struct query q;
-
     *ret_job = 0;
-    query_begin(&q, tx,
-                "SELECT j.number, j.state IN ('queued', 'running'), j.state = 'queued'"
-                " FROM job j JOIN job_item i ON i.job = j.number AND i.seq = ?"
-                " WHERE j.id = ?",
-                intent->item, intent->job);
-    if (query_step(&q)) {
-        *ret_job = query_take_int(&q);
-        *ret_open = query_take_int(&q);
-        *ret_queued = query_take_int(&q);
-    }
-    return query_end(&q, err);
+    return tx_fetch(
+        tx, TX_TARGETS(ret_job, ret_open, ret_queued), err,
+        "SELECT j.number, j.state IN ('queued', 'running'), j.state = 'queued'"
+        " FROM job j JOIN job_item i ON i.job = j.number AND i.seq = ?"
+        " WHERE j.id = ?",
+        intent->item, intent->job);
 }
 
 enum err_code runs_begin(struct tx *tx, const struct run_intent *intent, struct err *err)

@@ -159,16 +159,16 @@ static enum err_code store_digests(struct finishing *f, struct err *err)
 
 static enum err_code store_telemetry(struct finishing *f, struct err *err)
 {
-    struct query q;
+    const struct run_result *result = f->result;
 
-    if (!f->result->telemetry_start && !f->result->telemetry_end) {
+    if (!result->telemetry_start && !result->telemetry_end) {
         return ERR_OK;
     }
-    query_begin(&q, f->tx,
-                "INSERT INTO run_telemetry (run, at_start, at_end) VALUES (?, ?, ?)",
-                f->run.id, f->result->telemetry_start, f->result->telemetry_end);
-    return query_run(&q, err) == ERR_OK ? ERR_OK
-                                        : err_wrap(err, "telemetry of run %s", f->run.id);
+    return tx_run(f->tx, err,
+                  "INSERT INTO run_telemetry (run, at_start, at_end) VALUES (?, ?, ?)",
+                  f->run.id, result->telemetry_start, result->telemetry_end) == ERR_OK
+               ? ERR_OK
+               : err_wrap(err, "telemetry of run %s", f->run.id);
 }
 
 static enum err_code store_log(struct finishing *f, struct err *err)

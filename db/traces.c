@@ -21,13 +21,10 @@ static enum err_code find(struct tx *tx, const char *digest, const struct buf *p
 static enum err_code add(struct tx *tx, const char *digest, const struct buf *packed,
                          int64_t *ret_number, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO trace (digest, packed) VALUES (?, ?) RETURNING number",
-                digest, tx_blob(packed->data, (int64_t)packed->length));
-    *ret_number = query_step(&q) ? query_take_int(&q) : 0;
-    return query_run(&q, err);
+    return tx_fetch_int(
+        tx, ret_number, err,
+        "INSERT INTO trace (digest, packed) VALUES (?, ?) RETURNING number", digest,
+        tx_blob(packed->data, (int64_t)packed->length));
 }
 
 static enum err_code place(struct tx *tx, const struct trace *trace, int64_t *ret_number,
@@ -50,20 +47,19 @@ static enum err_code place(struct tx *tx, const struct trace *trace, int64_t *re
 enum err_code runs_store_trace(struct tx *tx, const char *id, const struct trace *trace,
                                struct err *err)
 {
-    struct query q;
     int64_t number;
 
     if (!trace) {
         return ERR_OK;
     }
-    if (place(tx, trace, &number, err) != ERR_OK) {
+    if (place(tx, trace, &number, err) != ERR_OK ||
+        tx_run(tx, err,
+               "INSERT INTO run_trace (run, trace, records, dropped)"
+               " VALUES (?, ?, ?, ?)",
+               id, number, trace->count, trace->dropped) != ERR_OK) {
         return err_wrap(err, "trace of run %s", id);
     }
-    query_begin(&q, tx,
-                "INSERT INTO run_trace (run, trace, records, dropped)"
-                " VALUES (?, ?, ?, ?)",
-                id, number, trace->count, trace->dropped);
-    return query_run(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "trace of run %s", id);
+    return ERR_OK;
 }
 
 /* Of a query whose next columns are length and bytes. */

@@ -268,14 +268,14 @@ enum err_code tx_run_with(struct tx *tx, struct err *err,
     return query_run(&q, err);
 }
 
-enum err_code tx_fetch_int_with(struct tx *tx, int64_t *ret_value, struct err *err,
-                                const struct tx_value *sql_values)
+enum err_code tx_fetch_with(struct tx *tx, const struct tx_target *targets,
+                            struct err *err, const struct tx_value *sql_values)
 {
     struct query q;
 
     query_begin_with(&q, tx, sql_values);
     if (query_step(&q)) {
-        *ret_value = query_take_int(&q);
+        query_take_all(&q, targets);
     }
-    return query_end(&q, err);
+    return query_run(&q, err);
 }

@@ -82,12 +82,15 @@ void query_bind_all(struct query *q, const struct tx_value *values);
 enum err_code tx_run_with(struct tx *tx, struct err *err,
                           const struct tx_value *sql_values);
 
-/* tx_fetch_int(tx, ret_value, err, sql, values...): takes one number, the first column of
- * the first row; without a row *ret_value stays as it is. */
-#define tx_fetch_int(tx, ret_value, err, ...)                                            \
-    tx_fetch_int_with(tx, ret_value, err, TX_VALUES(__VA_ARGS__))
-enum err_code tx_fetch_int_with(struct tx *tx, int64_t *ret_value, struct err *err,
-                                const struct tx_value *sql_values);
+/* tx_fetch(tx, TX_TARGETS(targets...), err, sql, values...): takes the first row, as
+ * query_take does, and runs the statement to its end; without a row the targets stay as
+ * they are.  tx_fetch_int(tx, target, err, sql, values...): for one column. */
+#define tx_fetch(tx, targets, err, ...)                                                  \
+    tx_fetch_with(tx, targets, err, TX_VALUES(__VA_ARGS__))
+#define tx_fetch_int(tx, target, err, ...)                                               \
+    tx_fetch(tx, TX_TARGETS(target), err, __VA_ARGS__)
+enum err_code tx_fetch_with(struct tx *tx, const struct tx_target *targets,
+                            struct err *err, const struct tx_value *sql_values);
 
 /* Whether there is a (next) row. */
 bool query_step(struct query *q);
