@@ -1,9 +1,7 @@
-#include "db/cells_fold.h"
-
+/* Adding a finished run to its cell: cells_place and cells_fold of db/cells_judge.h. */
 #include <string.h>
 
 #include "db/cells_judge.h"
-#include "db/cells_rows.h"
 #include "db/tx.h"
 
 enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,

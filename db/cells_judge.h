@@ -1,4 +1,8 @@
-/* Judging a cell and writing down what changed.  Private to db/. */
+/* Adding a finished run to its cell, judging a cell, and writing down what changed.
+ *
+ * Counts are sums, minima, maxima and sets, and what depends on order (runs since the
+ * last failure) goes by run id, so any order of arrival gives the same cell.  Private to
+ * db/. */
 #ifndef DB_CELLS_JUDGE_H
 #define DB_CELLS_JUDGE_H
 
@@ -6,9 +10,21 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
+#include "daemon/jobs/run.h"
 #include "db/cells_rows.h"
 
 struct tx;
+
+/* The cell of a case and an environment (numbers), made if there is none. */
+enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
+                          int64_t *ret_id, struct err *err);
+
+/* Adds RUN, stored already as finished in cell run->cell, with its DIGESTS (completed
+ * runs only; others pass 0), and judges the cell and, if it is a control, those that
+ * depend on it.  Changes go to the history and the outbox. */
+enum err_code cells_fold(struct tx *tx, const struct run_record *run,
+                         const struct run_digest *digests, int digest_count,
+                         enum verdict *ret_verdict, bool *ret_changed, struct err *err);
 
 /* What verdict_judge makes of ROW's evidence and of the control cells as stored. */
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,

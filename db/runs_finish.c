@@ -7,7 +7,7 @@
 #include "daemon/base/mem.h"
 #include "db/captures.h"
 #include "db/case_keys.h"
-#include "db/cells_fold.h"
+#include "db/cells_judge.h"
 #include "db/fleet.h"
 #include "db/jobs_progress.h"
 #include "db/runs.h"
