@@ -7,7 +7,7 @@
 
 #include "daemon/base/err.h"
 #include "daemon/base/json_out.h"
-#include "daemon/jobs/environment.h"
+#include "daemon/jobs/device.h"
 #include "daemon/jobs/run.h"
 #include "daemon/trace/comparison.h"
 

@@ -6,7 +6,6 @@
 
 #include "daemon/base/err.h"
 #include "daemon/jobs/device.h"
-#include "daemon/jobs/environment.h"
 
 struct run_record;
 struct run_result;

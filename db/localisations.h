@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
-#include "daemon/jobs/localisation.h"
+#include "daemon/jobs/job.h"
 
 struct tx;
 

@@ -11,7 +11,7 @@
 #include "daemon/evidence/relation.h"
 #include "daemon/evidence/solution.h"
 #include "daemon/jobs/cell.h"
-#include "daemon/jobs/environment.h"
+#include "daemon/jobs/device.h"
 
 /* What is known about one variant of one workload, over its cases. */
 struct matrix_variant {

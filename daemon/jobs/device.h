@@ -1,4 +1,4 @@
-/* Hosts and their devices. */
+/* Where cases are computed: hosts, their devices, environments. */
 #ifndef DAEMON_JOBS_DEVICE_H
 #define DAEMON_JOBS_DEVICE_H
 
@@ -34,6 +34,16 @@ struct device_stack {
     bool online;             /* its agent is connected */
     const json_t *catalogue; /* what the stack's worker computes, as --catalogue prints
                                 it; NULL: all there is for the backend */
+};
+
+/* Inside one, equal bits are expected. */
+struct environment {
+    char id[DIGEST_TEXT_SIZE];
+    char title[CASE_TITLE_SIZE];
+    const char *json;                    /* canonical; borrowed for the call */
+    int64_t first_seen_ms, last_seen_ms; /* of its runs */
+    int64_t cells;
+    int64_t number; /* of this file only */
 };
 
 #endif

@@ -10,7 +10,6 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/choices.h"
 #include "daemon/base/mem.h"
-#include "daemon/jobs/localisation.h"
 #include "daemon/jobs/request.h"
 
 /* Whether the Ith of LIST is a name, and listed here first: what is not was refused. */

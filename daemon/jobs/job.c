@@ -19,6 +19,12 @@ static const char *const priorities[] = {
     [JOB_BACKGROUND] = "background",
 };
 
+static const char *const localisation_states[] = {
+    [LOCALISATION_SEARCHING] = "searching", [LOCALISATION_CAPTURING] = "capturing",
+    [LOCALISATION_LOCALISED] = "localised", [LOCALISATION_NOT_FOUND] = "not_found",
+    [LOCALISATION_FAILED] = "failed",
+};
+
 const char *job_state_name(enum job_state state)
 {
     return states[state];
@@ -49,4 +55,17 @@ void job_release(struct job *job)
     job->localisation = NULL;
     job->items = NULL;
     job->item_count = 0;
+}
+
+const char *localisation_state_name(enum localisation_state state)
+{
+    return localisation_states[state];
+}
+
+void localisation_release(struct localisation *localisation)
+{
+    free(localisation->search);
+    free(localisation->difference);
+    localisation->search = NULL;
+    localisation->difference = NULL;
 }

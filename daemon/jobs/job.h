@@ -1,4 +1,5 @@
-/* Jobs and their items: what a person submitted, and how far it is. */
+/* Jobs and their items: what a person submitted, and how far it is; localisations, the
+ * jobs that look for the place where their runs diverge. */
 #ifndef DAEMON_JOBS_JOB_H
 #define DAEMON_JOBS_JOB_H
 
@@ -51,7 +52,7 @@ struct job {
     bool stop_when_varies; /* an item ends as soon as its cell varies */
     int localise_runs;  /* 0: it localises nothing; else it looks for the place where its
                            runs diverge, which takes at least so many, and has the
-                           items of daemon/jobs/localisation.h */
+                           items LOCALISATION_SEARCH and LOCALISATION_CAPTURE */
     int iterations;     /* of each run */
     int64_t timeout_ms; /* of each run of the items that have none of their own */
     int64_t created_ms;
@@ -69,5 +70,29 @@ struct job {
 
 /* Frees what JOB points to. */
 void job_release(struct job *job);
+
+enum localisation_state {
+    LOCALISATION_SEARCHING, /* item 0 makes traces */
+    LOCALISATION_CAPTURING, /* the place is known; item 1 captures it */
+    LOCALISATION_LOCALISED, /* the place is known, and what can be said of it */
+    LOCALISATION_NOT_FOUND, /* no pair of runs diverged at a place that explains it */
+    LOCALISATION_FAILED     /* the runs left nothing to look at */
+};
+const char *localisation_state_name(enum localisation_state state);
+
+enum { LOCALISATION_REASON_SIZE = 512 };
+
+/* The items of the job. */
+enum { LOCALISATION_SEARCH = 0, LOCALISATION_CAPTURE = 1, LOCALISATION_ITEMS = 2 };
+
+struct localisation {
+    enum localisation_state state;
+    int runs_min; /* at least so many before a place counts as the earliest */
+    char reason[LOCALISATION_REASON_SIZE]; /* of the state; "" while searching */
+    int64_t ended_ms;                      /* 0: not yet */
+    char *search, *difference; /* JSON objects, or NULL; freed by localisation_release */
+};
+
+void localisation_release(struct localisation *localisation);
 
 #endif
