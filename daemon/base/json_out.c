@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
 
 /* Bytes of the well-formed UTF-8 sequence at TEXT (Unicode 15, table 3-7); 0 if there is
  * none. */
@@ -223,9 +224,7 @@ void out_format(struct json_out *out, const char *key, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0) {
-        abort();
-    }
+    text = xvasprintf(format, args);
     va_end(args);
     out_text(out, key, text);
     free(text);

@@ -1,7 +1,6 @@
 #include "daemon/jobs/problem.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/base/mem.h"
@@ -18,52 +17,40 @@ const struct problem_type *problem_type(enum problem_kind kind)
     return &types[kind];
 }
 
-static struct problem *add(struct problems *problems, enum problem_kind kind,
-                           const char *format, va_list args)
-    __attribute__((format(printf, 3, 0)));
-static struct problem *add(struct problems *problems, enum problem_kind kind,
-                           const char *format, va_list args)
+/* The place is a POINTER or a PARAMETER; the other is NULL. */
+__attribute__((format(printf, 5, 0))) static void
+add(struct problems *problems, enum problem_kind kind, const char *pointer,
+    const char *parameter, const char *format, va_list args)
 {
-    struct problem *p = &problems->items[problems->count];
-
     if (problems->count == PROBLEMS_MAX) {
         problems->more++;
-        return NULL;
+        return;
     }
-    if (vasprintf(&p->detail, format, args) < 0) {
-        abort();
-    }
-    p->kind = kind;
-    problems->count++;
-    return p;
+    problems->items[problems->count++] =
+        (struct problem){ .kind = kind,
+                          .pointer = pointer ? xstrdup(pointer) : NULL,
+                          .parameter = parameter ? xstrdup(parameter) : NULL,
+                          .detail = xvasprintf(format, args) };
 }
 
 void problems_add(struct problems *problems, enum problem_kind kind, const char *pointer,
                   const char *format, ...)
 {
-    struct problem *p;
     va_list args;
 
     va_start(args, format);
-    p = add(problems, kind, format, args);
+    add(problems, kind, pointer, NULL, format, args);
     va_end(args);
-    if (p) {
-        p->pointer = xstrdup(pointer);
-    }
 }
 
 void problems_add_parameter(struct problems *problems, enum problem_kind kind,
                             const char *parameter, const char *format, ...)
 {
-    struct problem *p;
     va_list args;
 
     va_start(args, format);
-    p = add(problems, kind, format, args);
+    add(problems, kind, NULL, parameter, format, args);
     va_end(args);
-    if (p) {
-        p->parameter = xstrdup(parameter);
-    }
 }
 
 void problems_release(struct problems *problems)
