@@ -26,7 +26,6 @@ struct line {
 };
 
 struct table {
-    char id[ID_SIZE];
     struct job job;
     struct line *lines; /* by item, oldest first */
     int count;
@@ -74,7 +73,7 @@ static enum err_code read_lines(struct tx *tx, struct table *t, struct err *err)
     struct runs_filter filter = { .job = "" };
     int before = -1;
 
-    copy_text(filter.job, sizeof filter.job, t->id);
+    copy_text(filter.job, sizeof filter.job, t->job.id);
     while (t->count > before && t->count < LINES_MAX) {
         char last[ID_SIZE] = "";
 
@@ -190,7 +189,7 @@ static void render_json(struct request *r, const struct table *t)
     struct json_out out = JSON_OUT_INIT;
 
     out_open(&out, NULL, '{');
-    out_text(&out, "job", t->id);
+    out_text(&out, "job", t->job.id);
     out_text(&out, "state", job_state_name(t->job.state));
     out_bool(&out, "truncated", t->truncated);
     out_open(&out, "groups", '[');
@@ -264,7 +263,7 @@ static void render_text(struct request *r, const struct table *t)
 {
     struct buf buf = BUF_INIT;
 
-    buf_printf(&buf, "Job %s (%s)\n\n", t->id, job_state_name(t->job.state));
+    buf_printf(&buf, "Job %s (%s)\n\n", t->job.id, job_state_name(t->job.state));
     buf_puts(&buf, "  SUM OF WEIGHTS       | FINAL LOSS (time of one computation)\n");
     buf_puts(&buf, "  ==================== | ====================\n");
     for (const struct line *l = t->lines, *end; l < t->lines + t->count; l = end) {
@@ -319,7 +318,8 @@ static enum err_code read_table(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct table *t = r->state;
 
-    if (jobs_get(tx, t->id, &t->job, err) != ERR_OK || read_lines(tx, t, err) != ERR_OK) {
+    if (jobs_get(tx, r->arguments[0], &t->job, err) != ERR_OK ||
+        read_lines(tx, t, err) != ERR_OK) {
         return err->code;
     }
     if (r->format == FORMAT_TEXT) {
@@ -337,6 +337,5 @@ void digests_get(struct request *r)
     struct table *t = xcalloc(1, sizeof *t);
 
     request_keep(r, t, table_free);
-    copy_text(t->id, sizeof t->id, r->arguments[0]);
     request_read(r, read_table, NULL);
 }

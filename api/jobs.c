@@ -98,7 +98,6 @@ void jobs_get_list(struct request *r)
 
 /* One job, read or cancelled. */
 struct one {
-    char id[ID_SIZE];
     int64_t eta_ms;
     struct job job;
 };
@@ -111,13 +110,11 @@ static void one_free(void *state)
     free(one);
 }
 
-/* Keeps the job that the path names. */
 static struct one *keep_one(struct request *r)
 {
     struct one *one = xcalloc(1, sizeof *one);
 
     request_keep(r, one, one_free);
-    copy_text(one->id, sizeof one->id, r->arguments[0]);
     return one;
 }
 
@@ -127,7 +124,7 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     struct one *one = r->state;
     struct json_out out = JSON_OUT_INIT;
 
-    if (jobs_get(tx, one->id, &one->job, err) != ERR_OK) {
+    if (jobs_get(tx, r->arguments[0], &one->job, err) != ERR_OK) {
         return err->code;
     }
     job_json_with_items(&out, &one->job, one->eta_ms);
@@ -137,9 +134,7 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
 
 void jobs_get_one(struct request *r)
 {
-    struct one *one = keep_one(r);
-
-    one->eta_ms = eta_of(r, one->id);
+    keep_one(r)->eta_ms = eta_of(r, r->arguments[0]);
     request_read(r, read_one, NULL);
 }
 
@@ -148,10 +143,10 @@ static enum err_code cancel_one(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct one *one = r->state;
 
-    if (jobs_cancel(tx, one->id, clock_wall_ms(), err) != ERR_OK) {
+    if (jobs_cancel(tx, r->arguments[0], clock_wall_ms(), err) != ERR_OK) {
         return err->code;
     }
-    return jobs_get(tx, one->id, &one->job, err);
+    return jobs_get(tx, r->arguments[0], &one->job, err);
 }
 
 static void cancelled(struct request *r)
@@ -159,7 +154,7 @@ static void cancelled(struct request *r)
     struct one *one = r->state;
     struct json_out out = JSON_OUT_INIT;
 
-    r->api->hooks.job_cancelled(r->api->hooks.arg, one->id);
+    r->api->hooks.job_cancelled(r->api->hooks.arg, one->job.id);
     job_json(&out, NULL, &one->job, -1);
     reply_json(r, 200, &out);
 }

@@ -19,7 +19,6 @@ struct submission {
     struct job job;
     char key[KEY_SIZE];     /* Idempotency-Key; "" if none was given */
     char existing[ID_SIZE]; /* the job that the key made before; "" for a new one */
-    char original[ID_SIZE]; /* of a rerun: the job to repeat */
 };
 
 static void submission_free(void *state)
@@ -154,7 +153,7 @@ static enum err_code read_original(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct submission *s = r->state;
 
-    return jobs_get(tx, s->original, &s->job, err);
+    return jobs_get(tx, r->arguments[0], &s->job, err);
 }
 
 static void submit_again(struct request *r)
@@ -166,7 +165,7 @@ static void submit_again(struct request *r)
     s->job = (struct job){ .state = JOB_QUEUED };
     if (!request) {
         reply_problem(r, PROBLEM_INTERNAL, "the request of job %s cannot be read",
-                      s->original);
+                      r->arguments[0]);
         return;
     }
     submit(r, request);
@@ -175,18 +174,13 @@ static void submit_again(struct request *r)
 
 void jobs_rerun(struct request *r)
 {
-    struct submission *s;
-
     if (!keep_submission(r)) {
         return;
     }
-    s = r->state;
     if (r->body.length > 0) {
         reply_problem(r, PROBLEM_INVALID,
-                      "a rerun repeats the job's own request: send no "
-                      "body");
+                      "a rerun repeats the job's own request: send no body");
     } else {
-        copy_text(s->original, sizeof s->original, r->arguments[0]);
         request_read(r, read_original, submit_again);
     }
 }

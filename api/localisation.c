@@ -16,7 +16,6 @@
 enum { LABEL_WIDTH = 14, LINE_WIDTH = 92 };
 
 struct view {
-    char id[ID_SIZE];
     struct job job;
     struct localisation localisation;
 };
@@ -62,7 +61,7 @@ static void render(const struct view *view, struct json_out *out)
     const struct job_item *items = view->job.items;
 
     out_open(out, NULL, '{');
-    out_text(out, "job", view->id);
+    out_text(out, "job", view->job.id);
     out_text(out, "state", state_of(view));
     out_name(out, "reason", l->reason);
     place_json(out, l->search);
@@ -305,8 +304,8 @@ static enum err_code read_view(struct tx *tx, void *arg, struct err *err)
     struct json_out out = JSON_OUT_INIT;
     struct buf text = BUF_INIT;
 
-    if (localisations_get(tx, view->id, &view->localisation, err) != ERR_OK ||
-        jobs_get(tx, view->id, &view->job, err) != ERR_OK) {
+    if (localisations_get(tx, r->arguments[0], &view->localisation, err) != ERR_OK ||
+        jobs_get(tx, r->arguments[0], &view->job, err) != ERR_OK) {
         return err->code;
     }
     render(view, &out);
@@ -325,6 +324,5 @@ void localisation_get(struct request *r)
     struct view *view = xcalloc(1, sizeof *view);
 
     request_keep(r, view, view_free);
-    copy_text(view->id, sizeof view->id, r->arguments[0]);
     request_read(r, read_view, NULL);
 }
