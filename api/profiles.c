@@ -5,37 +5,14 @@
 #include "api/http/handlers.h"
 #include "api/http/page.h"
 #include "api/http/reply.h"
+#include "api/render/nouns_json.h"
 
-static void recipes_json(struct json_out *out, const struct profile_table *t)
+static void names_json(struct json_out *out, const char *key,
+                       const struct profile_label *labels, int count)
 {
-    out_open(out, "recipes", '[');
-    for (int i = 0; i < t->recipe_count; i++) {
-        out_open(out, NULL, '{');
-        out_text(out, "name", t->recipes[i].name);
-        out_text(out, "title", t->recipes[i].title);
-        out_close(out, '}');
-    }
-    out_close(out, ']');
-    out_open(out, "recipe_names", '[');
-    for (int i = 0; i < t->recipe_count; i++) {
-        out_text(out, NULL, t->recipes[i].name);
-    }
-    out_close(out, ']');
-}
-
-static void columns_json(struct json_out *out, const struct profile_table *t)
-{
-    out_open(out, "columns", '[');
-    for (int i = 0; i < t->column_count; i++) {
-        out_open(out, NULL, '{');
-        out_text(out, "id", t->columns[i].id);
-        out_text(out, "title", t->columns[i].title);
-        out_close(out, '}');
-    }
-    out_close(out, ']');
-    out_open(out, "column_ids", '[');
-    for (int i = 0; i < t->column_count; i++) {
-        out_text(out, NULL, t->columns[i].id);
+    out_open(out, key, '[');
+    for (int i = 0; i < count; i++) {
+        out_text(out, NULL, labels[i].name);
     }
     out_close(out, ']');
 }
@@ -44,7 +21,7 @@ static void cell_json(struct json_out *out, const struct profile_table *t, int c
                       const struct profile_cell *cell)
 {
     out_open(out, NULL, '{');
-    out_text(out, "column", t->columns[column].id);
+    out_text(out, "column", t->columns[column].name);
     out_open(out, "choices", '[');
     for (int i = 0; i < cell->choice_count; i++) {
         out_open(out, NULL, '{');
@@ -65,8 +42,10 @@ static void table_json(struct json_out *out, const struct profile_table *t)
     out_text(out, "id", t->id);
     out_text(out, "title", t->title);
     out_text(out, "source", t->source);
-    recipes_json(out, t);
-    columns_json(out, t);
+    labels_json(out, "recipes", "name", t->recipes, t->recipe_count);
+    names_json(out, "recipe_names", t->recipes, t->recipe_count);
+    labels_json(out, "columns", "id", t->columns, t->column_count);
+    names_json(out, "column_ids", t->columns, t->column_count);
     out_open(out, "rows", '[');
     for (int r = 0; r < t->row_count; r++) {
         out_open(out, NULL, '{');

@@ -10,25 +10,14 @@ struct connection *connection_add(struct connections *list, int fd, int64_t now_
     struct connection *c = xcalloc(1, sizeof *c);
 
     c->fd = fd;
-    c->next = list->first;
-    if (c->next) {
-        c->next->previous = c;
-    }
-    list->first = c;
+    LIST_INSERT_HEAD(&list->open, c, beside);
     connection_expect(list, c, now_ms, CONNECTION_RECEIVE_MS);
     return c;
 }
 
-void connection_remove(struct connections *list, struct connection *c)
+void connection_remove(struct connection *c)
 {
-    if (c->next) {
-        c->next->previous = c->previous;
-    }
-    if (c->previous) {
-        c->previous->next = c->next;
-    } else {
-        list->first = c->next;
-    }
+    LIST_REMOVE(c, beside);
     free(c);
 }
 
@@ -43,11 +32,14 @@ void connection_expect(struct connections *list, struct connection *c, int64_t n
 
 void connections_sweep(struct connections *list, int64_t now_ms)
 {
+    struct connection *c;
+
     if (!list->next_due_ms || now_ms < list->next_due_ms) {
         return;
     }
     list->next_due_ms = 0;
-    for (struct connection *c = list->first; c; c = c->next) {
+    LIST_FOREACH(c, &list->open, beside)
+    {
         if (c->deadline_ms && c->deadline_ms <= now_ms) {
             c->deadline_ms = 0;
             shutdown(c->fd, SHUT_RDWR);

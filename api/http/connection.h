@@ -8,23 +8,24 @@
 #define API_HTTP_CONNECTION_H
 
 #include <stdint.h>
+#include <sys/queue.h>
 
 enum { CONNECTION_RECEIVE_MS = 15000, CONNECTION_SEND_MS = 60000 };
 
 struct connection {
     int fd;              /* borrowed from the library */
     int64_t deadline_ms; /* monotonic; 0: none */
-    struct connection *previous, *next;
+    LIST_ENTRY(connection) beside;
 };
 
 struct connections {
-    struct connection *first;
+    LIST_HEAD(, connection) open;
     int64_t next_due_ms; /* no deadline is earlier; 0: there is none */
 };
 
 /* Adds a new connection, waiting for its first request. */
 struct connection *connection_add(struct connections *list, int fd, int64_t now_ms);
-void connection_remove(struct connections *list, struct connection *connection);
+void connection_remove(struct connection *connection);
 
 /* Sets the deadline AFTER_MS from now; 0: none. */
 void connection_expect(struct connections *list, struct connection *connection,

@@ -12,6 +12,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/hash.h"
 #include "daemon/base/log.h"
+#include "daemon/base/mem.h"
 
 void etag_of(const char *body, size_t length, char ret_etag[ETAG_SIZE])
 {
@@ -37,15 +38,20 @@ bool etag_listed(const char *list, const char *etag)
     return false;
 }
 
+static struct reply *begin(struct request *r, unsigned status, const char *content_type)
+{
+    r->reply.ready = true;
+    r->reply.status = status;
+    r->reply.content_type = content_type;
+    return &r->reply;
+}
+
 static void set_body(struct request *r, unsigned status, const char *content_type,
                      struct buf *buf)
 {
-    struct reply *reply = &r->reply;
+    struct reply *reply = begin(r, status, content_type);
 
     free(reply->body);
-    reply->ready = true;
-    reply->status = status;
-    reply->content_type = content_type;
     reply->body = buf_detach(buf, &reply->length);
     if (status == 200) {
         etag_of(reply->body, reply->length, reply->etag);
@@ -81,39 +87,32 @@ void reply_csv(struct request *r, struct buf *buf)
 void reply_file(struct request *r, const char *content_type, const char *body,
                 size_t length)
 {
-    r->reply.ready = true;
-    r->reply.status = 200;
-    r->reply.content_type = content_type;
-    r->reply.body = (char *)body;
-    r->reply.borrowed = true;
-    r->reply.length = length;
-    etag_of(body, length, r->reply.etag);
+    struct reply *reply = begin(r, 200, content_type);
+
+    reply->body = (char *)body;
+    reply->borrowed = true;
+    reply->length = length;
+    etag_of(body, length, reply->etag);
 }
 
 void reply_shared(struct request *r, struct cached *cached, const char *content_type)
 {
-    r->reply.ready = true;
-    r->reply.status = 200;
-    r->reply.content_type = content_type;
-    r->reply.shared = cached;
+    begin(r, 200, content_type)->shared = cached;
     memcpy(r->reply.etag, cached->etag, sizeof r->reply.etag);
 }
 
 void reply_stream(struct request *r, struct MHD_Response *response,
                   const char *content_type)
 {
-    r->reply.ready = true;
-    r->reply.status = 200;
-    r->reply.content_type = content_type;
-    r->reply.stream = response;
+    begin(r, 200, content_type)->stream = response;
 }
 
 void reply_nothing(struct request *r, unsigned status)
 {
-    r->reply.ready = true;
-    r->reply.status = status;
-    r->reply.borrowed = true;
-    r->reply.body = (char *)"";
+    struct reply *reply = begin(r, status, NULL);
+
+    reply->borrowed = true;
+    reply->body = (char *)"";
 }
 
 static void set_problem(struct request *r, enum problem_kind kind, const char *detail)
@@ -183,9 +182,7 @@ void reply_header(struct request *r, const char *name, const char *format, ...)
         return;
     }
     va_start(args, format);
-    if (vasprintf(&reply->headers[reply->header_count].value, format, args) < 0) {
-        abort();
-    }
+    reply->headers[reply->header_count].value = xvasprintf(format, args);
     va_end(args);
     reply->headers[reply->header_count++].name = name;
 }

@@ -216,7 +216,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection,
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
         *socket_context = connection_add(&api->connections, fd, clock_monotonic_ms());
     } else if (*socket_context) {
-        connection_remove(&api->connections, *socket_context);
+        connection_remove(*socket_context);
         *socket_context = NULL;
     }
 }

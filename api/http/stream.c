@@ -19,7 +19,7 @@ struct stream_client {
     struct buf pending; /* to be sent, from SENT on */
     size_t sent;
     bool suspended;
-    struct stream_client *previous, *next;
+    LIST_ENTRY(stream_client) beside;
 };
 
 void streams_init(struct streams *s, struct store *store, void (*kick)(void *arg),
@@ -92,14 +92,7 @@ static void client_free(void *arg)
     struct stream_client *c = arg;
     struct streams *s = c->streams;
 
-    if (c->next) {
-        c->next->previous = c->previous;
-    }
-    if (c->previous) {
-        c->previous->next = c->next;
-    } else {
-        s->first = c->next;
-    }
+    LIST_REMOVE(c, beside);
     s->count--;
     buf_release(&c->pending);
     free(c);
@@ -122,7 +115,7 @@ struct MHD_Response *stream_join(struct streams *s, struct MHD_Connection *conne
     struct stream_client *c = xcalloc(1, sizeof *c);
     struct MHD_Response *response;
 
-    if (!s->first) {
+    if (s->count == 0) {
         empty_ring(s, last_id);
     }
     c->streams = s;
@@ -130,11 +123,7 @@ struct MHD_Response *stream_join(struct streams *s, struct MHD_Connection *conne
     c->last_id = last_id;
     c->pending = *backlog;
     *backlog = (struct buf)BUF_INIT;
-    c->next = s->first;
-    if (c->next) {
-        c->next->previous = c;
-    }
-    s->first = c;
+    LIST_INSERT_HEAD(&s->clients, c, beside);
     s->count++;
     response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, client_read, c,
                                                  client_free);
@@ -148,7 +137,10 @@ struct MHD_Response *stream_join(struct streams *s, struct MHD_Connection *conne
 
 static void wake(struct streams *s)
 {
-    for (struct stream_client *c = s->first; c; c = c->next) {
+    struct stream_client *c;
+
+    LIST_FOREACH(c, &s->clients, beside)
+    {
         if (c->suspended) {
             c->suspended = false;
             MHD_resume_connection(c->connection);
@@ -232,7 +224,7 @@ static void start_fetch(struct streams *s, int64_t now_ms)
 
 void streams_changed(struct streams *s)
 {
-    if (s->first && !s->dirty) {
+    if (s->count > 0 && !s->dirty) {
         s->dirty = true;
         s->kick(s->kick_arg);
     }
@@ -242,8 +234,10 @@ void streams_changed(struct streams *s)
 static void beat(struct streams *s)
 {
     static const char heartbeat[] = ": still here\n\n";
+    struct stream_client *c;
 
-    for (struct stream_client *c = s->first; c; c = c->next) {
+    LIST_FOREACH(c, &s->clients, beside)
+    {
         if (c->sent == c->pending.length) {
             c->pending.length = 0;
             c->sent = 0;
@@ -257,7 +251,7 @@ int64_t streams_tick(struct streams *s, int64_t now_ms)
 {
     int64_t due;
 
-    if (!s->first) {
+    if (s->count == 0) {
         s->next_heartbeat_ms = 0;
         return 0;
     }

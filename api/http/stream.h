@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "daemon/base/buf.h"
 
@@ -38,7 +39,7 @@ struct streams {
     void (*kick)(void *arg); /* have streams_tick called soon */
     void *kick_arg;
     bool ending;
-    struct stream_client *first;
+    LIST_HEAD(, stream_client) clients;
     int count;
     bool reading;              /* a read of new events is under way */
     bool dirty;                /* there may be new events */

@@ -66,7 +66,7 @@ static void cell_json(const struct matrix *m, int row, int column, struct json_o
     int agrees = matrix_agrees(m, row, column);
 
     out_open(out, NULL, '{');
-    out_text(out, "column", m->table->columns[column].id);
+    out_text(out, "column", m->table->columns[column].name);
     out_name(out, "code", s->code);
     out_text(out, "state", solution_state_name(s->state));
     out_name(out, "reason", s->reason);
@@ -155,14 +155,7 @@ void matrix_json(const struct matrix *m, struct json_out *out)
     out_text(out, "title", t->title);
     out_time(out, "as_of", m->as_of_ms);
     environment_json(m, out);
-    out_open(out, "columns", '[');
-    for (int c = 0; c < t->column_count; c++) {
-        out_open(out, NULL, '{');
-        out_text(out, "id", t->columns[c].id);
-        out_text(out, "title", t->columns[c].title);
-        out_close(out, '}');
-    }
-    out_close(out, ']');
+    labels_json(out, "columns", "id", t->columns, t->column_count);
     out_open(out, "rows", '[');
     for (int r = 0; r < t->row_count; r++) {
         out_open(out, NULL, '{');
@@ -202,7 +195,7 @@ void matrix_csv(const struct matrix *m, struct buf *buf)
                                           t->id,
                                           t->rows[r].workload,
                                           t->rows[r].title,
-                                          t->columns[c].id,
+                                          t->columns[c].name,
                                           t->columns[c].title,
                                           solution_state_name(s->state),
                                           s->code,

@@ -206,3 +206,16 @@ void cost_json(struct json_out *out, const struct cost *cost, const char *agains
     out_real(out, "high", cost->high);
     out_close(out, '}');
 }
+
+void labels_json(struct json_out *out, const char *key, const char *name,
+                 const struct profile_label *labels, int count)
+{
+    out_open(out, key, '[');
+    for (int i = 0; i < count; i++) {
+        out_open(out, NULL, '{');
+        out_text(out, name, labels[i].name);
+        out_text(out, "title", labels[i].title);
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+}

@@ -1,10 +1,11 @@
-/* The nouns as JSON (daemon/jobs): a case, a job, a run, a cost. */
+/* The nouns as JSON: a case, a job, a run (daemon/jobs), a cost, recipes and columns. */
 #ifndef API_RENDER_NOUNS_JSON_H
 #define API_RENDER_NOUNS_JSON_H
 
 #include <stdint.h>
 
 #include "daemon/base/json_out.h"
+#include "daemon/evidence/profile.h"
 #include "daemon/evidence/times.h"
 #include "daemon/jobs/job.h"
 #include "daemon/jobs/run.h"
@@ -27,5 +28,9 @@ void sum_json(struct json_out *out, const char *name, const char *bits);
 
 /* Key "cost": how many times as long as variant AGAINST; null where it is not known. */
 void cost_json(struct json_out *out, const struct cost *cost, const char *against);
+
+/* Recipes or columns with their titles; NAME is the member that names each. */
+void labels_json(struct json_out *out, const char *key, const char *name,
+                 const struct profile_label *labels, int count);
 
 #endif

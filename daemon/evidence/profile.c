@@ -76,7 +76,7 @@ static enum err_code check_rows(const struct parser *p, const json_t *json,
     enum err_code code;
 
     for (int i = 0; i < count; i++) {
-        of_cells[i] = (struct in_member){ .key = p->table->columns[i].id,
+        of_cells[i] = (struct in_member){ .key = p->table->columns[i].name,
                                           .kind = IN_OBJECT,
                                           .flags = IN_OPTIONAL,
                                           .shape = &cell_shape };
@@ -105,7 +105,7 @@ static enum err_code check_distinct(const struct parser *p, const json_t *list,
 
 static enum err_code parse_recipes(struct parser *p, const json_t *array)
 {
-    struct profile_recipe *recipes = xcalloc(json_array_size(array), sizeof *recipes);
+    struct profile_label *recipes = xcalloc(json_array_size(array), sizeof *recipes);
     size_t i;
     json_t *item;
 
@@ -114,7 +114,7 @@ static enum err_code parse_recipes(struct parser *p, const json_t *array)
     json_array_foreach((json_t *)array, i, item)
     {
         recipes[i] =
-            (struct profile_recipe){ in_text(item, "name"), in_text(item, "title") };
+            (struct profile_label){ in_text(item, "name"), in_text(item, "title") };
         if (strcmp(recipes[i].name, "none") == 0) {
             return err_set(p->err, ERR_INVALID,
                            "%s: /recipes/%zu/name: 'none' is the framework as it comes",
@@ -160,7 +160,7 @@ static enum err_code check_recipe_names(struct parser *p, size_t column,
 
 static enum err_code parse_columns(struct parser *p, const json_t *array)
 {
-    struct profile_column *columns = xcalloc(json_array_size(array), sizeof *columns);
+    struct profile_label *columns = xcalloc(json_array_size(array), sizeof *columns);
     size_t i;
     json_t *item;
 
@@ -173,7 +173,7 @@ static enum err_code parse_columns(struct parser *p, const json_t *array)
         const json_t *extra = json_object_get(item, "extra_recipes");
 
         columns[i] =
-            (struct profile_column){ in_text(item, "id"), in_text(item, "title") };
+            (struct profile_label){ in_text(item, "id"), in_text(item, "title") };
         if (json_array_size(all) + json_array_size(extra) >= PROFILE_RECIPES_MAX) {
             return err_set(p->err, ERR_INVALID,
                            "%s: /columns/%zu: has more than %d recipes", p->file, i,
@@ -210,7 +210,7 @@ static enum err_code parse_choices(struct parser *p, const json_t *variants, siz
                                    int column, struct profile_cell *cell)
 {
     const json_t *json = json_array_get(p->columns, (size_t)column);
-    const char *id = p->table->columns[column].id;
+    const char *id = p->table->columns[column].name;
     enum err_code code = parse_choice(p, variants, "none", row, id, cell);
     size_t i;
     json_t *recipe;
@@ -270,7 +270,7 @@ static enum err_code parse_cell(struct parser *p, const json_t *object, size_t r
     if (parse_choices(p, variants, row, column, cell) != ERR_OK) {
         return p->err->code;
     }
-    return check_offered(p, variants, row, p->table->columns[column].id, cell);
+    return check_offered(p, variants, row, p->table->columns[column].name, cell);
 }
 
 static int footnote_number(const char *note, const char **notes, int *count)
@@ -320,7 +320,7 @@ static enum err_code parse_rows(struct parser *p, const json_t *array)
         rows[i] = (struct profile_row){ in_text(item, "workload"), in_text(item, "title"),
                                         cells };
         for (int c = 0; c < columns; c++) {
-            const json_t *cell = json_object_get(by_column, p->table->columns[c].id);
+            const json_t *cell = json_object_get(by_column, p->table->columns[c].name);
 
             if (parse_cell(p, cell, i, c, &cells[c]) != ERR_OK) {
                 return p->err->code;

@@ -13,7 +13,8 @@
 
 enum { PROFILE_RECIPES_MAX = 8 };
 
-struct profile_recipe {
+/* Of a recipe or of a column. */
+struct profile_label {
     const char *name;  /* "TCD" */
     const char *title; /* "set TF_CUDNN_DETERMINISTIC to 1 or true" */
 };
@@ -34,10 +35,6 @@ struct profile_cell {
     int footnote;           /* its number, from 1, equal notes being one; 0: none */
 };
 
-struct profile_column {
-    const char *id, *title;
-};
-
 struct profile_row {
     const char *workload, *title;
     const struct profile_cell *cells; /* one a column */
@@ -46,9 +43,9 @@ struct profile_row {
 struct profile_table {
     const char *file; /* the name it was parsed with */
     const char *id, *title, *source;
-    const struct profile_recipe *recipes;
+    const struct profile_label *recipes;
     int recipe_count;
-    const struct profile_column *columns;
+    const struct profile_label *columns; /* named by their ids */
     int column_count;
     const struct profile_row *rows;
     int row_count;

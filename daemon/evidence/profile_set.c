@@ -111,7 +111,7 @@ static enum err_code unknown_variant(const struct profile_table *table, int row,
     const char *workload = table->rows[row].workload;
     const struct catalogue_workload *w = catalogue_find(catalogue, workload, NULL);
     const char **names = xcalloc((size_t)w->variant_count + 1, sizeof *names);
-    char *id = in_pointer(table->columns[column].id);
+    char *id = in_pointer(table->columns[column].name);
     char *recipe = in_pointer(choice->recipe);
     char hint[NEAREST_HINT_SIZE];
 

@@ -86,7 +86,7 @@ static void check_cell(const struct profile_table *table, const struct profile_r
     solution = solution_derive(cell->choices, known, cell->choice_count);
     if (!cell->documented || strcmp(solution.code, cell->documented) != 0) {
         fail_msg("%s, %s, %s: documented %s, derived %s", table->id, row->workload,
-                 table->columns[column].id, cell->documented ? cell->documented : "-",
+                 table->columns[column].name, cell->documented ? cell->documented : "-",
                  solution.code);
     }
 }
@@ -125,8 +125,9 @@ static void test_the_expected_tables_and_columns(void **state)
         assert_string_equal(table->id, expected[i].id);
         assert_int_equal(table->column_count, expected[i].columns);
         assert_int_equal(table->row_count, expected[i].rows);
-        assert_string_equal(table->columns[0].id, expected[i].first);
-        assert_string_equal(table->columns[table->column_count - 1].id, expected[i].last);
+        assert_string_equal(table->columns[0].name, expected[i].first);
+        assert_string_equal(table->columns[table->column_count - 1].name,
+                            expected[i].last);
     }
 }
 
