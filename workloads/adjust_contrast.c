@@ -195,7 +195,6 @@ static const struct workload_reference references[] = {
 static const struct workload adjust_contrast = {
     .name = "adjust_contrast",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.image.adjust_contrast",
     .summary = "pixels drawn away from the mean of their channel",
     WORKLOAD_VARIANTS(variants),

@@ -54,7 +54,6 @@ static const struct workload_reference references[] = {
 static const struct workload algorithm_cache = {
     .name = "algorithm_cache",
     .version = 1,
-    .backend = "cpu",
     .title = "Engine builds with a timing cache",
     .summary = "four dense layers, with tactics timed in every build or stored once",
     WORKLOAD_VARIANTS(variants),

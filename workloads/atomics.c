@@ -279,7 +279,6 @@ static const struct workload_reference references[] = {
 static const struct workload atomics = {
     .name = "atomics",
     .version = 1,
-    .backend = "cpu",
     .title = "CUDA atomic functions",
     .summary = "values that meet in shared cells through one atomic function",
     WORKLOAD_VARIANTS(variants),

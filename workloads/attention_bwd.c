@@ -393,7 +393,6 @@ static const struct workload_reference references[] = {
 static const struct workload attention_bwd = {
     .name = "attention_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "Scaled dot-product attention backprop",
     .summary = "gradients of softmax attention: queries, keys and values",
     WORKLOAD_VARIANTS(variants),

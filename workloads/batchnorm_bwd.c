@@ -107,7 +107,6 @@ static const struct workload_reference references[] = {
 static const struct workload batchnorm_bwd = {
     .name = "batchnorm_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.nn.fused_batch_norm backprop",
     .summary = "gradients of batch normalization in training",
     WORKLOAD_VARIANTS(variants),

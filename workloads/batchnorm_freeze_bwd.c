@@ -84,7 +84,6 @@ static const struct workload_reference references[] = {
 static const struct workload batchnorm_freeze_bwd = {
     .name = "batchnorm_freeze_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.nn.fused_batch_norm backprop with is_training=False",
     .summary = "gradients of batch normalization with frozen statistics",
     WORKLOAD_VARIANTS(variants),

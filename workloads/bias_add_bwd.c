@@ -193,7 +193,6 @@ static const struct workload_reference references[] = {
 static const struct workload bias_add_bwd = {
     .name = "bias_add_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.nn.bias_add backprop",
     .summary = "bias gradient: the upstream gradient summed over images and pixels",
     WORKLOAD_VARIANTS(variants),

@@ -128,7 +128,6 @@ static const struct workload_reference references[] = {
 static const struct workload bincount = {
     .name = "bincount",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.math.bincount",
     .summary = "histogram with weights",
     WORKLOAD_VARIANTS(variants),

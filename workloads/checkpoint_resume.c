@@ -211,7 +211,6 @@ static const struct workload_reference references[] = {
 static const struct workload checkpoint_resume = {
     .name = "checkpoint_resume",
     .version = 4,
-    .backend = "cpu",
     .title = "Reproducible Checkpointing",
     .summary =
         "a training in one piece, and one that a fresh process resumed from a checkpoint",

@@ -365,7 +365,6 @@ static const struct workload_reference references[] = {
 static const struct workload conv_autotune = {
     .name = "conv_autotune",
     .version = 1,
-    .backend = "cpu",
     .title = "TF auto-tuning of cuDNN convolution algorithms",
     .summary = "four 3x3 convolutions, each by one of 18 deterministic algorithms",
     WORKLOAD_VARIANTS(variants),

@@ -231,7 +231,6 @@ static const struct workload_reference references[] = {
 static const struct workload conv_dgrad = {
     .name = "conv_dgrad",
     .version = 1,
-    .backend = "cpu",
     .title = "cuDNN convolution backprop to data gradients",
     .summary = "input gradient of a 3x3 convolution; also as transposed convolution",
     WORKLOAD_VARIANTS(variants),

@@ -262,7 +262,6 @@ static const struct workload_reference references[] = {
 static const struct workload conv_wgrad = {
     .name = "conv_wgrad",
     .version = 1,
-    .backend = "cpu",
     .title = "cuDNN convolution backprop to weight gradients",
     .summary = "weight gradient of a 3x3 convolution, summed over images and pixels",
     WORKLOAD_VARIANTS(variants),

@@ -183,7 +183,6 @@ static const struct workload_reference references[] = {
 static const struct workload cpu_reduction = {
     .name = "cpu_reduction",
     .version = 1,
-    .backend = "cpu",
     .title = "Reductions on a CPU with several threads",
     .summary = "weight gradient where each thread adds its share of the examples",
     WORKLOAD_VARIANTS(variants),

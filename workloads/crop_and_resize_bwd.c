@@ -198,7 +198,6 @@ static const struct workload_reference references[] = {
 static const struct workload crop_and_resize_bwd = {
     .name = "crop_and_resize_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.image.crop_and_resize backprop",
     .summary = "image gradient of bilinear crops that overlap",
     WORKLOAD_VARIANTS(variants),

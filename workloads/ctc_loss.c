@@ -353,7 +353,6 @@ static const struct workload_reference references[] = {
 static const struct workload ctc_loss = {
     .name = "ctc_loss",
     .version = 1,
-    .backend = "cpu",
     .title = "cuDNN CTC loss",
     .summary = "CTC losses and their gradient with respect to the logits",
     WORKLOAD_VARIANTS(variants),

@@ -169,7 +169,6 @@ static const struct workload_reference references[] = {
 static const struct workload cumsum = {
     .name = "cumsum",
     .version = 1,
-    .backend = "cpu",
     .title = "torch.cumsum of floating-point numbers",
     .summary = "running sums of a vector",
     WORKLOAD_VARIANTS(variants),

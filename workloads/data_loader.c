@@ -350,7 +350,6 @@ static const struct workload_reference references[] = {
 static const struct workload data_loader = {
     .name = "data_loader",
     .version = 1,
-    .backend = "cpu",
     .title = "Data-Loader Parallelism",
     .summary = "items decoded and augmented at random by several threads",
     WORKLOAD_VARIANTS(variants),

@@ -223,7 +223,6 @@ static const struct workload_reference references[] = {
 static const struct workload debug_numeric_summary = {
     .name = "debug_numeric_summary",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.raw_ops.DebugNumericSummaryV2",
     .summary = "how many elements are infinite, NaN, negative, zero and positive",
     WORKLOAD_VARIANTS(variants),

@@ -196,7 +196,6 @@ static const struct workload_reference references[] = {
 static const struct workload depthwise_wgrad = {
     .name = "depthwise_wgrad",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.nn.depthwise_conv2d backprop to filter",
     .summary = "filter gradient of a depthwise 3x3 convolution",
     WORKLOAD_VARIANTS(variants),

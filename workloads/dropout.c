@@ -212,7 +212,6 @@ static const struct workload_reference references[] = {
 static const struct workload dropout = {
     .name = "dropout",
     .version = 1,
-    .backend = "cpu",
     .title = "Dropout and its random numbers",
     .summary = "residual dropout over four steps: which elements are dropped",
     WORKLOAD_VARIANTS(variants),

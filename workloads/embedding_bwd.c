@@ -80,7 +80,6 @@ static const struct workload_reference references[] = {
 static const struct workload embedding_bwd = {
     .name = "embedding_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "Embedding backprop",
     .summary = "gradient of an embedding bag: few words are frequent, most are rare",
     WORKLOAD_VARIANTS(variants),

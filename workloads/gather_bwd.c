@@ -116,7 +116,6 @@ static const struct workload_reference references[] = {
 static const struct workload gather_bwd = {
     .name = "gather_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.gather backprop and dense IndexedSlices",
     .summary = "gradient of gather: rows added up by index, every index many times",
     WORKLOAD_VARIANTS(variants),

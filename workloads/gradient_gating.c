@@ -307,7 +307,6 @@ static const struct workload_reference references[] = {
 static const struct workload gradient_gating = {
     .name = "gradient_gating",
     .version = 1,
-    .backend = "cpu",
     .title = "Gradient Gating",
     .summary = "gradients applied while their neighbours are computed",
     WORKLOAD_VARIANTS(variants),

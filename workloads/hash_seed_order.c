@@ -180,7 +180,6 @@ static const struct workload_reference references[] = {
 static const struct workload hash_seed_order = {
     .name = "hash_seed_order",
     .version = 1,
-    .backend = "cpu",
     .title = "Order of a hash table (PYTHONHASHSEED)",
     .summary = "values added in the order of the slots of a hash table",
     WORKLOAD_VARIANTS(variants),

@@ -46,7 +46,6 @@ static const struct workload_reference references[] = {
 static const struct workload inference_autotune = {
     .name = "inference_autotune",
     .version = 1,
-    .backend = "cpu",
     .title = "Inference with timing-based auto-tuning",
     .summary = "four dense layers, each by one of twelve deterministic tactics",
     WORKLOAD_VARIANTS(variants),

@@ -245,7 +245,6 @@ static const struct workload_reference references[] = {
 static const struct workload layernorm_bwd = {
     .name = "layernorm_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "Layer normalization backprop",
     .summary = "gradients of layer normalization: input, gain and offset",
     WORKLOAD_VARIANTS(variants),

@@ -177,7 +177,6 @@ static const struct workload_reference references[] = {
 static const struct workload matmul_batched = {
     .name = "matmul_batched",
     .version = 1,
-    .backend = "cpu",
     .title = "Batched matrix product split over thread-blocks",
     .summary = "products of matrices whose inner dimension several thread-blocks share",
     WORKLOAD_VARIANTS(variants),

@@ -213,7 +213,6 @@ static const struct workload_reference references[] = {
 static const struct workload matmul_reduce = {
     .name = "matmul_reduce",
     .version = 1,
-    .backend = "cpu",
     .title = "Reductions as matrix products",
     .summary = "row sums, and the gradient of a layer with its bias folded in",
     WORKLOAD_VARIANTS(variants),

@@ -235,7 +235,6 @@ static const struct workload_reference references[] = {
 static const struct workload maxpool_bwd = {
     .name = "maxpool_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "cuDNN max-pooling backprop",
     .summary = "input gradient of 3x3 max-pooling with overlapping windows",
     WORKLOAD_VARIANTS(variants),

@@ -140,7 +140,6 @@ static const struct workload_reference references[] = {
 static const struct workload onednn_conv_wgrad = {
     .name = "onednn_conv_wgrad",
     .version = 1,
-    .backend = "cpu",
     .title = "oneDNN convolution backprop to weight gradients",
     .summary = "weight gradient of a 3x3 convolution, by oneDNN",
     WORKLOAD_VARIANTS(variants),

@@ -90,7 +90,6 @@ static const struct workload_reference references[] = {
 static const struct workload onednn_matmul = {
     .name = "onednn_matmul",
     .version = 1,
-    .backend = "cpu",
     .title = "oneDNN matrix product",
     .summary = "product of two matrices with a long inner dimension, by oneDNN",
     WORKLOAD_VARIANTS(variants),

@@ -131,7 +131,6 @@ static const struct workload_reference references[] = {
 static const struct workload onednn_pool_bwd = {
     .name = "onednn_pool_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "oneDNN max-pooling backprop",
     .summary = "input gradient of 3x3 max-pooling with overlapping windows, by oneDNN",
     WORKLOAD_VARIANTS(variants),

@@ -215,7 +215,6 @@ static const struct workload_reference references[] = {
 static const struct workload reduce_sum = {
     .name = "reduce_sum",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.math.reduce_sum",
     .summary = "sum of a matrix along its last axis",
     WORKLOAD_VARIANTS(variants),

@@ -212,7 +212,6 @@ static const struct workload_reference references[] = {
 static const struct workload resize_bilinear_bwd = {
     .name = "resize_bilinear_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.image.resize_bilinear backprop",
     .summary = "image gradient of bilinear enlarging",
     WORKLOAD_VARIANTS(variants),

@@ -154,7 +154,6 @@ static const struct workload_reference references[] = {
 static const struct workload resize_nearest_bwd = {
     .name = "resize_nearest_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.image.resize with nearest-neighbor backprop",
     .summary = "image gradient of nearest-neighbour enlarging",
     WORKLOAD_VARIANTS(variants),

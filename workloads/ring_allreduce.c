@@ -395,7 +395,6 @@ static const struct workload_reference references[] = {
 static const struct workload ring_allreduce = {
     .name = "ring_allreduce",
     .version = 1,
-    .backend = "cpu",
     .title = "Multi-GPU using Horovod: ring all-reduce with tensor fusion",
     .summary = "gradients of four ranks, each a process, summed round a ring",
     WORKLOAD_VARIANTS(variants),

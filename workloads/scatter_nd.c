@@ -203,7 +203,6 @@ static const struct workload_reference references[] = {
 static const struct workload scatter_nd = {
     .name = "scatter_nd",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.scatter_nd and tf.tensor_scatter_nd_*",
     .summary = "rows added to, and assigned to, entries that several rows name",
     WORKLOAD_VARIANTS(variants),

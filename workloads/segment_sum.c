@@ -164,7 +164,6 @@ static const struct workload_reference references[] = {
 static const struct workload segment_sum = {
     .name = "segment_sum",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.math.segment_sum and tf.math.unsorted_segment_*",
     .summary = "rows added up by segment, many rows to a segment",
     WORKLOAD_VARIANTS(variants),

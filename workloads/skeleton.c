@@ -121,7 +121,6 @@ static const struct workload_reference references[] = {
 __attribute__((unused)) static const struct workload skeleton = {
     .name = "skeleton", /* for ever: results refer to it */
     .version = 1,       /* one more whenever the bits of a variant change */
-    .backend = "cpu",
     .title = "Skeleton",
     .summary = "a vector times two",
     WORKLOAD_VARIANTS(variants),

@@ -199,7 +199,6 @@ static const struct workload_reference references[] = {
 static const struct workload softmax_xent = {
     .name = "softmax_xent",
     .version = 1,
-    .backend = "cpu",
     .title = "Fused softmax/cross-entropy ops backprop",
     .summary = "softmax cross-entropy with dense labels: losses and gradient",
     WORKLOAD_VARIANTS(variants),

@@ -175,7 +175,6 @@ static const struct workload_reference references[] = {
 static const struct workload softmax_xent_sparse = {
     .name = "softmax_xent_sparse",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.nn.sparse_softmax_cross_entropy_with_logits",
     .summary = "softmax cross-entropy with integer labels: losses and gradient",
     WORKLOAD_VARIANTS(variants),

@@ -152,7 +152,6 @@ static const struct workload_reference references[] = {
 static const struct workload sparse_dense_matmul = {
     .name = "sparse_dense_matmul",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.sparse.sparse_dense_matmul",
     .summary = "a sparse matrix, as unsorted coordinates, times a dense one",
     WORKLOAD_VARIANTS(variants),

@@ -113,7 +113,6 @@ static const struct workload_reference references[] = {
 static const struct workload sparse_segment_sum = {
     .name = "sparse_segment_sum",
     .version = 1,
-    .backend = "cpu",
     .title = "tf.sparse.segment_sum",
     .summary = "rows picked by indices, added up by sorted segment",
     WORKLOAD_VARIANTS(variants),

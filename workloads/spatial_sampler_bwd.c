@@ -266,7 +266,6 @@ static const struct workload_reference references[] = {
 static const struct workload spatial_sampler_bwd = {
     .name = "spatial_sampler_bwd",
     .version = 1,
-    .backend = "cpu",
     .title = "cudnnSpatialTfSamplerBackward",
     .summary = "gradients of bilinear sampling with respect to image and grid",
     WORKLOAD_VARIANTS(variants),

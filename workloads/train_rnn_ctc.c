@@ -508,7 +508,6 @@ static const struct workload_reference references[] = {
 static const struct workload train_rnn_ctc = {
     .name = "train_rnn_ctc",
     .version = 2,
-    .backend = "cpu",
     .title = "Training of a small recurrent network with CTC loss",
     .summary = "tanh network, CTC loss, SGD with momentum",
     WORKLOAD_VARIANTS(variants),

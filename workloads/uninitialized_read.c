@@ -123,7 +123,6 @@ static const struct workload_reference references[] = {
 static const struct workload uninitialized_read = {
     .name = "uninitialized_read",
     .version = 1,
-    .backend = "cpu",
     .title = "Read of memory that nobody wrote",
     .summary = "a histogram whose last bins are not cleared",
     WORKLOAD_VARIANTS(variants),

@@ -146,7 +146,6 @@ static const struct workload_reference references[] = {
 static const struct workload while_loop = {
     .name = "while_loop",
     .version = 1,
-    .backend = "cpu",
     .title = "While Loop Parallelism",
     .summary = "a loop whose body adds a product to a variable",
     WORKLOAD_VARIANTS(variants),

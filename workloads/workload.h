@@ -119,7 +119,7 @@ struct workload_reference {
 struct workload {
     const char *name;    /* [a-z][a-z0-9_]*, for ever */
     int version;         /* >= 1; changed numerics bump it */
-    const char *backend; /* "cpu" or "cuda" */
+    const char *backend; /* "cpu" (NULL says that too) or "cuda" */
     const char *title;   /* the documents' name of the row */
     const char *summary; /* one line: the operation and its shapes in words */
 

@@ -203,7 +203,6 @@ static const struct workload_reference references[] = {
 static const struct workload xla_reduction = {
     .name = "xla_reduction",
     .version = 1,
-    .backend = "cpu",
     .title = "XLA reductions on GPU",
     .summary = "sums of a matrix along its rows and along its columns, in two stages",
     WORKLOAD_VARIANTS(variants),

@@ -158,7 +158,6 @@ static const struct workload_reference references[] = {
 static const struct workload xla_scatter = {
     .name = "xla_scatter",
     .version = 1,
-    .backend = "cpu",
     .title = "XLA Scatter on GPU",
     .summary = "windows added to a matrix where indices say, with overlap",
     WORKLOAD_VARIANTS(variants),

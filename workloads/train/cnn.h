@@ -106,7 +106,6 @@ void cnn_reference(const struct run *run, const struct tensor *inputs,
 
 /* What all workloads of the CPU say that train this network. */
 #define CNN_TRAINING                                                                     \
-    .backend = "cpu",                                                                    \
     .summary = "convolutions, pooling, dropout, cross-entropy, SGD with momentum",       \
     .variants = cnn_variants, .variant_count = CNN_VARIANTS,                             \
     .weight_sum = "sum of all variables after the last step",                            \

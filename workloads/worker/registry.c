@@ -286,13 +286,18 @@ static bool is_complete(const struct workload *w)
            w->reference;
 }
 
+static const char *backend_of(const struct workload *w)
+{
+    return w->backend ? w->backend : "cpu";
+}
+
 static const struct workload *find_definition(const struct workload *w,
                                               const struct workload *const *begin,
                                               const struct workload *const *end)
 {
     for (; begin < end; begin++) {
         if (*begin && strcmp(text((*begin)->name), text(w->name)) == 0 &&
-            is_equal((*begin)->backend, "cpu")) {
+            is_equal(backend_of(*begin), "cpu")) {
             return *begin;
         }
     }
@@ -360,16 +365,19 @@ static int take(struct registry *registry, const struct workload *w,
                 const struct workload *const *begin, const struct workload *const *end,
                 FILE *defects)
 {
-    const struct workload *definition = is_equal(w->backend, "cuda")
-                                            ? find_definition(w, begin, end)
-                                        : w->dtype_count == 0 ? w
-                                                              : NULL;
+    const struct workload *definition = NULL;
 
+    if (is_equal(w->backend, "cuda")) {
+        definition = find_definition(w, begin, end);
+    } else if (!w->backend || w->dtype_count == 0) {
+        definition = w; /* lacks only what has a default */
+    }
     if (definition) {
         struct workload *copy = &registry->completed[registry->completed_count++];
 
         *copy = *w;
         inherit(copy, definition);
+        copy->backend = backend_of(w);
         if (copy->dtype_count == 0) {
             copy->dtypes[copy->dtype_count++] = DTYPE_FLOAT32;
         }

@@ -122,6 +122,44 @@ static void test_a_workload_without_dtypes_has_float32(void **state)
     registry_release(&registry);
 }
 
+static void other_setup(struct run *run)
+{
+    (void)run;
+}
+
+/* As a .cu file declares it: variants and setup, the rest from the CPU. */
+static void sample_init_cuda(struct sample *s, const char *name)
+{
+    sample_init(s, name);
+    s->workload = (struct workload){ .name = name,
+                                     .version = 3,
+                                     .backend = "cuda",
+                                     .variants = s->variants,
+                                     .variant_count = 2,
+                                     .setup = other_setup };
+}
+
+static void test_a_workload_without_backend_is_for_the_cpu(void **state)
+{
+    struct sample cpu, again, cuda;
+    struct registry registry;
+    char text[4096] = "";
+    const struct workload *list[] = { &cpu.workload, &cuda.workload, &again.workload };
+
+    (void)state;
+    sample_init(&cpu, "alpha");
+    cpu.workload.backend = NULL;
+    sample_init_cuda(&cuda, "alpha");
+    assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
+    assert_string_equal(registry_find(&registry, "alpha", "cpu")->backend, "cpu");
+    assert_ptr_equal(registry_find(&registry, "alpha", "cuda")->title,
+                     cpu.workload.title);
+    registry_release(&registry);
+    sample_init(&again, "alpha");
+    assert_int_equal(defects_of(list, 3, text), 1);
+    assert_string_equal(text, "workload 'alpha': registered twice for backend 'cpu'\n");
+}
+
 static void test_sorts_skips_padding_and_finds(void **state)
 {
     struct sample a, b, c;
@@ -173,23 +211,6 @@ static void test_relations_are_between_two_variants_that_repeat(void **state)
         assert_true(defects_of(list, 1, text) > 0);
         assert_non_null(strstr(text, cases[i].defect));
     }
-}
-
-static void other_setup(struct run *run)
-{
-    (void)run;
-}
-
-/* As a .cu file declares it: variants and setup, the rest from the CPU. */
-static void sample_init_cuda(struct sample *s, const char *name)
-{
-    sample_init(s, name);
-    s->workload = (struct workload){ .name = name,
-                                     .version = 3,
-                                     .backend = "cuda",
-                                     .variants = s->variants,
-                                     .variant_count = 2,
-                                     .setup = other_setup };
 }
 
 static void test_cuda_has_from_cpu_what_it_leaves_empty(void **state)
@@ -416,7 +437,6 @@ static void test_required_parts(void **state)
     (void)state;
     BREAK(s.workload.version = 0, "version is 0");
     BREAK(s.workload.backend = "gpu", "backend is 'gpu'");
-    BREAK(s.workload.backend = NULL, "backend is '(null)'");
     BREAK(s.workload.title = NULL, "has no title");
     BREAK(s.workload.summary = "", "has no summary");
     BREAK(s.workload.weight_sum = NULL, "weight_sum");
@@ -527,6 +547,7 @@ int main(void)
         cmocka_unit_test(test_accepts_a_sound_workload),
         cmocka_unit_test(test_relations_are_between_two_variants_that_repeat),
         cmocka_unit_test(test_a_workload_without_dtypes_has_float32),
+        cmocka_unit_test(test_a_workload_without_backend_is_for_the_cpu),
         cmocka_unit_test(test_sorts_skips_padding_and_finds),
         cmocka_unit_test(test_cuda_has_from_cpu_what_it_leaves_empty),
         cmocka_unit_test(test_cuda_variants_say_what_their_namesakes_say),
