@@ -136,15 +136,11 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const float *dy = inputs[0].data;
     int64_t channels = output->shape[0], rows = tensor_elements(&inputs[0]) / channels;
-    double gamma = rounding_gamma(run->dtype, rows);
+    struct exact_sums exact = sums_begin(run, rows, output, ret_expected, ret_bound);
 
-    for (int64_t c = 0; c < channels; c++) {
-        ret_expected[c] = ret_bound[c] = 0;
-    }
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t c = 0; c < channels; c++) {
-            ret_expected[c] += dy[row * channels + c];
-            ret_bound[c] += gamma * fabs((double)dy[row * channels + c]);
+            sums_add(&exact, c, dy[row * channels + c]);
         }
     }
 }

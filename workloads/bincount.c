@@ -1,7 +1,6 @@
 /* Weighted histogram: sums[b] = sum over i with bins[i] == b of weights[i]. */
 #include "workloads/bincount.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/shared/rounding.h"
@@ -77,22 +76,12 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const int32_t *bins = inputs[0].data;
     const float *weights = inputs[1].data;
-    int64_t elements = tensor_elements(output);
-    int64_t *counts = run_host_alloc((size_t)elements * sizeof *counts);
+    struct exact_sums exact = sums_begin_counted(run, output, ret_expected, ret_bound);
 
-    for (int64_t b = 0; b < elements; b++) {
-        ret_expected[b] = ret_bound[b] = 0;
-        counts[b] = 0;
-    }
     for (int64_t i = 0; i < tensor_elements(&inputs[0]); i++) {
-        ret_expected[bins[i]] += weights[i];
-        ret_bound[bins[i]] += fabs((double)weights[i]);
-        counts[bins[i]]++;
+        sums_add(&exact, bins[i], weights[i]);
     }
-    for (int64_t b = 0; b < elements; b++) {
-        ret_bound[b] *= rounding_gamma(run->dtype, counts[b]);
-    }
-    free(counts);
+    sums_finish(&exact, 0);
 }
 
 static const struct workload_variant variants[] = {

@@ -278,13 +278,13 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const struct autotune_shape *s = run->size->params;
     const float *x = inputs[0].data, *weights = inputs[1].data;
-    double gamma = rounding_gamma(run->dtype, AUTOTUNE_TAPS * s->in_channels);
+    struct exact_sums exact =
+        sums_begin(run, AUTOTUNE_TAPS * s->in_channels, output, ret_expected, ret_bound);
 
     for (int64_t i = 0; i < tensor_elements(output); i++) {
         int64_t pixel = i / s->out_channels, k = i % s->out_channels;
         int64_t h = pixel / s->width % s->height, w = pixel % s->width;
 
-        ret_expected[i] = ret_bound[i] = 0;
         for (int64_t tap = 0; tap < AUTOTUNE_TAPS; tap++) {
             int64_t down = tap / AUTOTUNE_SIDE - 1, right = tap % AUTOTUNE_SIDE - 1;
             const float *from = x + (pixel + down * s->width + right) * s->in_channels;
@@ -294,11 +294,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
                 continue;
             }
             for (int64_t c = 0; c < s->in_channels; c++) {
-                double term = (double)from[c] *
-                              weights[(tap * s->in_channels + c) * s->out_channels + k];
-
-                ret_expected[i] += term;
-                ret_bound[i] += gamma * fabs(term);
+                sums_add(&exact, i,
+                         (double)from[c] *
+                             weights[(tap * s->in_channels + c) * s->out_channels + k]);
             }
         }
     }

@@ -156,12 +156,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const struct dgrad_shape *s = run->size->params;
     const float *dy = inputs[0].data, *weights = inputs[1].data;
-    int64_t elements = tensor_elements(output), pixels = s->height * s->width;
-    double gamma = rounding_gamma(run->dtype, DGRAD_TAPS * s->out_channels);
+    int64_t pixels = s->height * s->width;
+    struct exact_sums exact =
+        sums_begin(run, DGRAD_TAPS * s->out_channels, output, ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < elements; i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t pixel = 0; pixel < s->images * pixels; pixel++) {
         for (int64_t tap = 0; tap < DGRAD_TAPS; tap++) {
             int64_t h = pixel % pixels / s->width, w = pixel % s->width;
@@ -176,12 +174,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
             }
             for (int64_t c = 0; c < s->in_channels; c++) {
                 for (int64_t k = 0; k < s->out_channels; k++) {
-                    double term =
+                    sums_add(
+                        &exact, to * s->in_channels + c,
                         (double)dy[pixel * s->out_channels + k] *
-                        weights[(tap * s->in_channels + c) * s->out_channels + k];
-
-                    ret_expected[to * s->in_channels + c] += term;
-                    ret_bound[to * s->in_channels + c] += gamma * fabs(term);
+                            weights[(tap * s->in_channels + c) * s->out_channels + k]);
                 }
             }
         }

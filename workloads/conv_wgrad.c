@@ -175,39 +175,33 @@ static void setup(struct run *run)
     run->state = conv;
 }
 
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
+void conv_wgrad_reference(const struct run *run, const struct tensor *inputs,
+                          const struct tensor *output, double *ret_expected,
+                          double *ret_bound)
 {
     const struct conv_shape *s = run->size->params;
     const float *x = inputs[0].data, *dy = inputs[1].data;
-    int64_t elements = tensor_elements(output);
-    double gamma = rounding_gamma(run->dtype, s->images * s->height * s->width);
+    struct exact_sums exact = sums_begin(run, s->images * s->height * s->width, output,
+                                         ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < elements; i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t n = 0; n < s->images; n++) {
         for (int64_t h = 0; h < s->height; h++) {
             for (int64_t w = 0; w < s->width; w++) {
+                const float *upstream = dy + pixel_index(s, n, h, w) * s->out_channels;
+
                 for (int64_t tap = 0; tap < CONV_TAPS; tap++) {
                     int64_t row = h + tap / CONV_SIDE - 1,
                             column = w + tap % CONV_SIDE - 1;
+                    const float *from;
 
                     if (row < 0 || row >= s->height || column < 0 || column >= s->width) {
                         continue;
                     }
+                    from = x + pixel_index(s, n, row, column) * s->in_channels;
                     for (int64_t c = 0; c < s->in_channels; c++) {
                         for (int64_t k = 0; k < s->out_channels; k++) {
-                            int64_t to = weight_index(s, tap, c) + k;
-                            double term =
-                                (double)
-                                    x[pixel_index(s, n, row, column) * s->in_channels +
-                                      c] *
-                                dy[pixel_index(s, n, h, w) * s->out_channels + k];
-
-                            ret_expected[to] += term;
-                            ret_bound[to] += gamma * fabs(term);
+                            sums_add(&exact, weight_index(s, tap, c) + k,
+                                     (double)from[c] * upstream[k]);
                         }
                     }
                 }
@@ -269,6 +263,6 @@ static const struct workload conv_wgrad = {
     .weight_sum = "sum of dw",
     WORKLOAD_REFERENCES(references),
     .setup = setup,
-    .reference = reference,
+    .reference = conv_wgrad_reference,
 };
 WORKLOAD_REGISTER(conv_wgrad);

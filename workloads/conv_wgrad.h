@@ -40,4 +40,17 @@ static inline void conv_wgrad_tensors(struct run *run, struct conv_wgrad *conv)
     conv->dw = run_output_f32(run, "dw", 4, dw_shape);
 }
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the operation must give, whoever computes it: a `reference` hook. */
+void conv_wgrad_reference(const struct run *run, const struct tensor *inputs,
+                          const struct tensor *output, double *ret_expected,
+                          double *ret_bound);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

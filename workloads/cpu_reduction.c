@@ -130,16 +130,14 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const struct layer_shape *s = run->size->params;
     const float *x = inputs[0].data, *dy = inputs[1].data;
-    double gamma = rounding_gamma(run->dtype, s->examples);
+    struct exact_sums exact =
+        sums_begin(run, s->examples, output, ret_expected, ret_bound);
 
     for (int64_t w = 0; w < tensor_elements(output); w++) {
-        ret_expected[w] = ret_bound[w] = 0;
         for (int64_t n = 0; n < s->examples; n++) {
-            double term = (double)x[n * s->inputs + w / s->outputs] *
-                          dy[n * s->outputs + w % s->outputs];
-
-            ret_expected[w] += term;
-            ret_bound[w] += gamma * fabs(term);
+            sums_add(&exact, w,
+                     (double)x[n * s->inputs + w / s->outputs] *
+                         dy[n * s->outputs + w % s->outputs]);
         }
     }
 }

@@ -131,14 +131,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct crop_shape *s = run->size->params;
     const float *boxes = inputs[0].data, *dy = inputs[2].data;
     const int32_t *images = inputs[1].data;
-    int64_t elements = tensor_elements(output), pixels[CROP_CORNERS];
-    int64_t *counts = run_host_alloc((size_t)elements * sizeof *counts);
+    int64_t pixels[CROP_CORNERS];
     float weights[CROP_CORNERS];
+    struct exact_sums exact = sums_begin_counted(run, output, ret_expected, ret_bound);
 
-    memset(counts, 0, (size_t)elements * sizeof *counts);
-    for (int64_t i = 0; i < elements; i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t i = 0; i < s->boxes * s->crop * s->crop; i++) {
         int64_t box = i / (s->crop * s->crop), at = i % (s->crop * s->crop);
 
@@ -147,18 +143,13 @@ static void reference(const struct run *run, const struct tensor *inputs,
         for (int64_t j = 0; j < CROP_CORNERS * s->channels; j++) {
             int64_t to = images[box] * crop_image_elements(s) + pixels[j / s->channels] +
                          j % s->channels;
-            double term =
-                (double)weights[j / s->channels] * dy[i * s->channels + j % s->channels];
 
-            ret_expected[to] += term;
-            ret_bound[to] += fabs(term);
-            counts[to]++;
+            sums_add(&exact, to,
+                     (double)weights[j / s->channels] *
+                         dy[i * s->channels + j % s->channels]);
         }
     }
-    for (int64_t i = 0; i < elements; i++) {
-        ret_bound[i] *= rounding_gamma(run->dtype, counts[i] + 3);
-    }
-    free(counts);
+    sums_finish(&exact, 3);
 }
 
 static const struct workload_variant variants[] = {

@@ -132,14 +132,14 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct depthwise_shape *s = run->size->params;
     const float *x = inputs[0].data, *dy = inputs[1].data;
     int64_t pixels = s->height * s->width;
-    double gamma = rounding_gamma(run->dtype, s->images * pixels);
+    struct exact_sums exact =
+        sums_begin(run, s->images * pixels, output, ret_expected, ret_bound);
 
     for (int64_t i = 0; i < tensor_elements(output); i++) {
         int64_t down = i / s->channels / DEPTHWISE_SIDE - 1,
                 right = i / s->channels % DEPTHWISE_SIDE - 1;
         int64_t c = i % s->channels;
 
-        ret_expected[i] = ret_bound[i] = 0;
         for (int64_t at = 0; at < s->images * pixels; at++) {
             int64_t row = at % pixels / s->width + down, column = at % s->width + right;
             double term;
@@ -151,8 +151,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                 (double)x[(at / pixels * pixels + row * s->width + column) * s->channels +
                           c] *
                 dy[at * s->channels + c];
-            ret_expected[i] += term;
-            ret_bound[i] += gamma * fabs(term);
+            sums_add(&exact, i, term);
         }
     }
 }

@@ -44,7 +44,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                                .index = inputs[0].data,
                                .values = inputs[1].data };
 
-    scatter_reference(run->dtype, &scatter, ret_expected, ret_bound);
+    scatter_reference(run, &scatter, output, ret_expected, ret_bound);
 }
 
 static const struct workload_variant variants[] = {

@@ -5,7 +5,6 @@
  * here, not an injected one: nothing varies within a process, or with threads. */
 #include "workloads/hash_seed_order.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -52,7 +51,7 @@ static void table_walk(const struct hash_seed_order *hash)
     }
 }
 
-static void sums_add(const struct hash_seed_order *hash)
+static void rows_add(const struct hash_seed_order *hash)
 {
     int64_t width = hash->shape->width;
 
@@ -73,7 +72,7 @@ static void compute_process_seed(struct run *run)
 
     table_fill(hash, hash->seed);
     table_walk(hash);
-    sums_add(hash);
+    rows_add(hash);
 }
 
 static void compute_fixed_seed(struct run *run)
@@ -82,7 +81,7 @@ static void compute_fixed_seed(struct run *run)
 
     table_fill(hash, HASH_FIXED_SEED);
     table_walk(hash);
-    sums_add(hash);
+    rows_add(hash);
 }
 
 static int key_compare(const void *a, const void *b, void *keys)
@@ -104,7 +103,7 @@ static void compute_sorted(struct run *run)
     table_walk(hash);
     qsort_r(hash->order, (size_t)hash->shape->keys, sizeof *hash->order, key_compare,
             (void *)(uintptr_t)hash->keys);
-    sums_add(hash);
+    rows_add(hash);
 }
 
 static void setup(struct run *run)
@@ -133,15 +132,11 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const struct table_shape *shape = run->size->params;
     const float *values = inputs[1].data;
-    double gamma = rounding_gamma(run->dtype, shape->keys);
+    struct exact_sums exact =
+        sums_begin(run, shape->keys, output, ret_expected, ret_bound);
 
-    (void)output;
-    for (int64_t c = 0; c < shape->width; c++) {
-        ret_expected[c] = ret_bound[c] = 0;
-    }
     for (int64_t i = 0; i < shape->keys * shape->width; i++) {
-        ret_expected[i % shape->width] += values[i];
-        ret_bound[i % shape->width] += gamma * fabs((double)values[i]);
+        sums_add(&exact, i % shape->width, values[i]);
     }
 }
 

@@ -194,7 +194,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const float *dy = inputs[1].data;
     int64_t rows = inputs[0].shape[0], channels = inputs[0].shape[1];
-    double gamma = rounding_gamma(run->dtype, rows + 3);
+    struct exact_sums exact = sums_begin(run, rows + 3, output, ret_expected, ret_bound);
     bool gain = strcmp(output->name, "dgain") == 0;
 
     if (output->rank == 2) {
@@ -204,13 +204,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
         return;
     }
     for (int64_t c = 0; c < channels; c++) {
-        ret_expected[c] = ret_bound[c] = 0;
         for (int64_t row = 0; row < rows; row++) {
-            double term =
-                dy[row * channels + c] * (gain ? reference_xhat(inputs, row, c) : 1);
-
-            ret_expected[c] += term;
-            ret_bound[c] += gamma * fabs(term);
+            sums_add(&exact, c,
+                     dy[row * channels + c] *
+                         (gain ? reference_xhat(inputs, row, c) : 1));
         }
     }
 }

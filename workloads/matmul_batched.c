@@ -121,20 +121,18 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const struct matmul_shape *s = run->size->params;
     const float *a = inputs[0].data, *b = inputs[1].data;
-    double gamma = tf32_is_permitted(run) ? tf32_gamma(s->inner)
-                                          : rounding_gamma(run->dtype, s->inner);
+    struct exact_sums exact = sums_begin(run, s->inner, output, ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++) {
-        ret_expected[i] = ret_bound[i] = 0;
+    if (tf32_is_permitted(run)) {
+        exact.gamma = tf32_gamma(s->inner);
     }
     for (int64_t row = 0; row < s->batch * s->rows; row++) {
         for (int64_t k = 0; k < s->inner; k++) {
             for (int64_t j = 0; j < s->columns; j++) {
                 const float *from = b + (row / s->rows * s->inner + k) * s->columns;
-                double term = (double)a[row * s->inner + k] * from[j];
 
-                ret_expected[row * s->columns + j] += term;
-                ret_bound[row * s->columns + j] += gamma * fabs(term);
+                sums_add(&exact, row * s->columns + j,
+                         (double)a[row * s->inner + k] * from[j]);
             }
         }
     }

@@ -165,17 +165,14 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const float *a = inputs[0].data, *x1 = inputs[1].data, *dy = inputs[2].data;
     bool sums = output->rank == 1;
     int64_t terms = sums ? s->columns : s->examples;
-    double gamma = rounding_gamma(run->dtype, terms);
+    struct exact_sums exact = sums_begin(run, terms, output, ret_expected, ret_bound);
 
     for (int64_t i = 0; i < tensor_elements(output); i++) {
-        ret_expected[i] = ret_bound[i] = 0;
         for (int64_t t = 0; t < terms; t++) {
-            double term = sums ? a[i * s->columns + t]
-                               : (double)x1[t * s->inputs + i / s->outputs] *
-                                     dy[t * s->outputs + i % s->outputs];
-
-            ret_expected[i] += term;
-            ret_bound[i] += gamma * fabs(term);
+            sums_add(&exact, i,
+                     sums ? a[i * s->columns + t]
+                          : (double)x1[t * s->inputs + i / s->outputs] *
+                                dy[t * s->outputs + i % s->outputs]);
         }
     }
 }

@@ -167,22 +167,19 @@ static void setup(struct run *run)
     run->state = pool;
 }
 
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
+void maxpool_bwd_reference(const struct run *run, const struct tensor *inputs,
+                           const struct tensor *output, double *ret_expected,
+                           double *ret_bound)
 {
     const struct pool_shape *s = run->size->params;
     const float *x = inputs[0].data, *dy = inputs[1].data;
-    int64_t pixels = s->height * s->width, elements = tensor_elements(output);
-    double gamma = rounding_gamma(run->dtype, POOL_WINDOW);
+    int64_t pixels = s->height * s->width;
+    struct exact_sums exact =
+        sums_begin(run, POOL_WINDOW, output, ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < elements; i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t window = 0; window < s->images * pixels; window++) {
         for (int64_t c = 0; c < s->channels; c++) {
             int64_t image = window / pixels, pixel = window % pixels, winner = -1;
-            double term = dy[window * s->channels + c];
 
             for (int64_t tap = 0; tap < POOL_WINDOW; tap++) {
                 int64_t at = pool_tap_pixel(s, pixel / s->width, pixel % s->width, tap);
@@ -192,8 +189,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                     winner = from;
                 }
             }
-            ret_expected[winner] += term;
-            ret_bound[winner] += gamma * fabs(term);
+            sums_add(&exact, winner, dy[window * s->channels + c]);
         }
     }
 }
@@ -242,6 +238,6 @@ static const struct workload maxpool_bwd = {
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = setup,
-    .reference = reference,
+    .reference = maxpool_bwd_reference,
 };
 WORKLOAD_REGISTER(maxpool_bwd);

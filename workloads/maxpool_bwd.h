@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "workloads/instruments/hd.h"
+#include "workloads/workload.h"
 
 enum {
     POOL_TAPS = 3,
@@ -27,5 +28,18 @@ REPROD_HD int64_t pool_tap_pixel(const struct pool_shape *shape, int64_t row,
     }
     return row * shape->width + column;
 }
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the operation must give, whoever computes it: a `reference` hook. */
+void maxpool_bwd_reference(const struct run *run, const struct tensor *inputs,
+                           const struct tensor *output, double *ret_expected,
+                           double *ret_bound);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,18 +1,10 @@
 /* Gradient of a 3x3 convolution (stride 1, padding 1) with respect to its weights, by
  * oneDNN: dw[kh,kw,c,k] = sum over n,h,w of x[n, h+kh-1, w+kw-1, c] * dy[n,h,w,k]. */
-#include "workloads/workload.h"
-
+#include "workloads/conv_wgrad.h"
 #include "workloads/onednn/step.h"
-#include "workloads/shared/rounding.h"
-
-enum { TAPS = 3 };
-
-struct conv_shape {
-    int64_t images, height, width, in_channels, out_channels;
-};
 
 /* The library writes dw in a layout of its own; frameworks reorder it, and so do we. */
-struct conv_wgrad {
+struct library_gradient {
     struct onednn_step gradient, reorder;
 };
 
@@ -35,11 +27,11 @@ static void choose_gradient(struct run *run, struct onednn_step *step,
 static void setup(struct run *run)
 {
     const struct conv_shape *s = run->size->params;
-    struct conv_wgrad *conv = run_host_alloc(sizeof *conv);
+    struct library_gradient *conv = run_host_alloc(sizeof *conv);
     int64_t x_shape[] = { s->images, s->height, s->width, s->in_channels };
     int64_t dy_shape[] = { s->images, s->height, s->width, s->out_channels };
-    int64_t dw_shape[] = { TAPS, TAPS, s->in_channels, s->out_channels };
-    int64_t weights[] = { s->out_channels, s->in_channels, TAPS, TAPS };
+    int64_t dw_shape[] = { CONV_SIDE, CONV_SIDE, s->in_channels, s->out_channels };
+    int64_t weights[] = { s->out_channels, s->in_channels, CONV_SIDE, CONV_SIDE };
     struct onednn_layout x = onednn_layout(
         run, 4, (int64_t[]){ s->images, s->in_channels, s->height, s->width },
         ONEDNN_ORDER_NHWC);
@@ -65,60 +57,16 @@ static void setup(struct run *run)
 
 static void compute(struct run *run)
 {
-    const struct conv_wgrad *conv = run->state;
+    const struct library_gradient *conv = run->state;
 
     onednn_step_execute(run, &conv->gradient);
     onednn_step_execute(run, &conv->reorder);
 }
 
-/* Adds the products of the channels of a pixel of x with those of a pixel of dy. */
-static void tap_add(const struct conv_shape *s, const float *x, const float *dy,
-                    double gamma, double *expected, double *bound)
-{
-    for (int64_t c = 0; c < s->in_channels; c++) {
-        for (int64_t k = 0; k < s->out_channels; k++) {
-            double term = (double)x[c] * dy[k];
-
-            expected[c * s->out_channels + k] += term;
-            bound[c * s->out_channels + k] += gamma * fabs(term);
-        }
-    }
-}
-
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
-{
-    const struct conv_shape *s = run->size->params;
-    const float *x = inputs[0].data, *dy = inputs[1].data;
-    int64_t pixels = s->height * s->width, plane = s->in_channels * s->out_channels;
-    double gamma = rounding_gamma(run->dtype, s->images * pixels);
-
-    for (int64_t i = 0; i < tensor_elements(output); i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
-    for (int64_t pixel = 0; pixel < s->images * pixels; pixel++) {
-        for (int64_t tap = 0; tap < TAPS * TAPS; tap++) {
-            int64_t row = pixel / s->width % s->height + tap / TAPS - 1;
-            int64_t column = pixel % s->width + tap % TAPS - 1;
-            int64_t from = pixel / pixels * pixels + row * s->width + column;
-
-            if (row >= 0 && row < s->height && column >= 0 && column < s->width) {
-                tap_add(s, x + from * s->in_channels, dy + pixel * s->out_channels, gamma,
-                        ret_expected + tap * plane, ret_bound + tap * plane);
-            }
-        }
-    }
-}
-
 static const struct workload_variant variants[] = {
-    { .name = "library",
+    { ONEDNN_LIBRARY,
       .summary = "oneDNN's direct convolution as it comes, dw reordered to plain",
-      .models = ONEDNN_MODELS,
-      .algorithm = "what oneDNN chooses",
-      .claim = "deterministic",
-      .compute = compute,
-      .unsupported = onednn_unsupported },
+      .compute = compute },
 };
 
 static const struct workload_size sizes[] = {
@@ -148,6 +96,6 @@ static const struct workload onednn_conv_wgrad = {
     .weight_sum = "sum of dw",
     WORKLOAD_REFERENCES(references),
     .setup = setup,
-    .reference = reference,
+    .reference = conv_wgrad_reference,
 };
 WORKLOAD_REGISTER(onednn_conv_wgrad);

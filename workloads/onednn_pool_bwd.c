@@ -1,18 +1,10 @@
 /* Gradient of 3x3 max-pooling (stride 1, padding 1) with respect to its input, by oneDNN.
  * Its forward pass, in setup, notes in a workspace which position of each window won: the
  * first in row-major order when several are equal. */
-#include "workloads/workload.h"
-
+#include "workloads/maxpool_bwd.h"
 #include "workloads/onednn/step.h"
-#include "workloads/shared/rounding.h"
 
-enum { TAPS = 3, WINDOW = TAPS * TAPS };
-
-struct pool_shape {
-    int64_t images, height, width, channels;
-};
-
-static const int64_t strides[] = { 1, 1 }, kernel[] = { TAPS, TAPS },
+static const int64_t strides[] = { 1, 1 }, kernel[] = { POOL_TAPS, POOL_TAPS },
                      padding[] = { 1, 1 };
 
 static void compute_winners(struct run *run, struct onednn_step *forward,
@@ -71,45 +63,8 @@ static void compute(struct run *run)
     onednn_step_execute(run, run->state);
 }
 
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
-{
-    const struct pool_shape *s = run->size->params;
-    const float *x = inputs[0].data, *dy = inputs[1].data;
-    int64_t pixels = s->height * s->width, elements = tensor_elements(output);
-    double gamma = rounding_gamma(run->dtype, WINDOW);
-
-    for (int64_t i = 0; i < elements; i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
-    for (int64_t window = 0; window < elements; window++) {
-        int64_t at = window / s->channels, winner = -1;
-
-        for (int64_t tap = 0; tap < WINDOW; tap++) {
-            int64_t row = at / s->width % s->height + tap / TAPS - 1;
-            int64_t column = at % s->width + tap % TAPS - 1;
-            int64_t pixel = at / pixels * pixels + row * s->width + column;
-            int64_t from = pixel * s->channels + window % s->channels;
-
-            if (row >= 0 && row < s->height && column >= 0 && column < s->width &&
-                (winner < 0 || x[from] > x[winner])) {
-                winner = from;
-            }
-        }
-        ret_expected[winner] += dy[window];
-        ret_bound[winner] += gamma * fabs((double)dy[window]);
-    }
-}
-
 static const struct workload_variant variants[] = {
-    { .name = "library",
-      .summary = "oneDNN's max-pooling as it comes",
-      .models = ONEDNN_MODELS,
-      .algorithm = "what oneDNN chooses",
-      .claim = "deterministic",
-      .compute = compute,
-      .unsupported = onednn_unsupported },
+    { ONEDNN_LIBRARY, .summary = "oneDNN's max-pooling as it comes", .compute = compute },
 };
 
 static const struct workload_size sizes[] = {
@@ -139,6 +94,6 @@ static const struct workload onednn_pool_bwd = {
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = setup,
-    .reference = reference,
+    .reference = maxpool_bwd_reference,
 };
 WORKLOAD_REGISTER(onednn_pool_bwd);

@@ -161,13 +161,11 @@ static void reference(const struct run *run, const struct tensor *inputs,
 {
     const float *x = inputs[0].data;
     int64_t rows = output->shape[0], columns = inputs[0].shape[1];
-    double gamma = rounding_gamma(run->dtype, columns);
+    struct exact_sums exact = sums_begin(run, columns, output, ret_expected, ret_bound);
 
     for (int64_t row = 0; row < rows; row++) {
-        ret_expected[row] = ret_bound[row] = 0;
         for (int64_t c = 0; c < columns; c++) {
-            ret_expected[row] += x[row * columns + c];
-            ret_bound[row] += gamma * fabs((double)x[row * columns + c]);
+            sums_add(&exact, row, x[row * columns + c]);
         }
     }
 }

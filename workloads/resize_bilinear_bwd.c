@@ -154,11 +154,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct bilinear_shape *s = run->size->params;
     const float *dy = inputs[0].data;
     int64_t rows = s->height * s->scale, columns = s->width * s->scale;
-    double gamma = rounding_gamma(run->dtype, 4 * 4 * s->scale * s->scale);
+    struct exact_sums exact =
+        sums_begin(run, 4 * 4 * s->scale * s->scale, output, ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t at = 0; at < s->images * rows * columns; at++) {
         int64_t h[2], w[2];
         double down = between(at / columns % rows, s->scale, s->height, h);
@@ -171,10 +169,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                 (corner / 2 ? down : 1 - down) * (corner % 2 ? right : 1 - right);
 
             for (int64_t c = 0; c < s->channels; c++) {
-                double term = dy[at * s->channels + c] * weight;
-
-                ret_expected[to * s->channels + c] += term;
-                ret_bound[to * s->channels + c] += gamma * fabs(term);
+                sums_add(&exact, to * s->channels + c, dy[at * s->channels + c] * weight);
             }
         }
     }

@@ -101,20 +101,15 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct nearest_shape *s = run->size->params;
     const float *dy = inputs[0].data;
     int64_t rows = s->height * s->scale, columns = s->width * s->scale;
-    double gamma = rounding_gamma(run->dtype, s->scale * s->scale);
+    struct exact_sums exact =
+        sums_begin(run, s->scale * s->scale, output, ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t at = 0; at < s->images * rows * columns; at++) {
         int64_t h = at / columns % rows / s->scale, w = at % columns / s->scale;
         int64_t to = (at / columns / rows * s->height + h) * s->width + w;
 
         for (int64_t c = 0; c < s->channels; c++) {
-            double term = dy[at * s->channels + c];
-
-            ret_expected[to * s->channels + c] += term;
-            ret_bound[to * s->channels + c] += gamma * fabs(term);
+            sums_add(&exact, to * s->channels + c, dy[at * s->channels + c]);
         }
     }
 }

@@ -158,7 +158,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                                .values = inputs[1].data };
 
     if (output == &run->outputs[0]) {
-        scatter_reference(run->dtype, &scatter, ret_expected, ret_bound);
+        scatter_reference(run, &scatter, output, ret_expected, ret_bound);
     } else {
         reference_updated(run, inputs, ret_expected, ret_bound);
     }

@@ -2,7 +2,6 @@
  * a[i,k] * b[k,j].  The nonzeros come as coordinates, sorted by neither. */
 #include "workloads/sparse_dense_matmul.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/shared/rounding.h"
@@ -96,25 +95,15 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct sparse_matmul_shape *s = run->size->params;
     const int32_t *rows = inputs[0].data, *inner = inputs[1].data;
     const float *values = inputs[2].data, *b = inputs[3].data;
-    int64_t *counts = run_host_alloc((size_t)s->rows * sizeof *counts);
+    struct exact_sums exact = sums_begin_counted(run, output, ret_expected, ret_bound);
 
-    memset(counts, 0, (size_t)s->rows * sizeof *counts);
-    for (int64_t i = 0; i < tensor_elements(output); i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t i = 0; i < s->nonzeros; i++) {
-        counts[rows[i]]++;
         for (int64_t j = 0; j < s->columns; j++) {
-            double term = (double)values[i] * b[inner[i] * s->columns + j];
-
-            ret_expected[rows[i] * s->columns + j] += term;
-            ret_bound[rows[i] * s->columns + j] += fabs(term);
+            sums_add(&exact, rows[i] * s->columns + j,
+                     (double)values[i] * b[inner[i] * s->columns + j]);
         }
     }
-    for (int64_t i = 0; i < tensor_elements(output); i++) {
-        ret_bound[i] *= rounding_gamma(run->dtype, counts[i / s->columns]);
-    }
-    free(counts);
+    sums_finish(&exact, 0);
 }
 
 static const struct workload_variant variants[] = {

@@ -194,13 +194,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct sampler_shape *s = run->size->params;
     const float *x = inputs[0].data, *grid = inputs[1].data, *dy = inputs[2].data;
     bool image_wanted = output->rank == 4;
-    double gamma =
-        rounding_gamma(run->dtype, image_wanted ? SAMPLER_CORNERS * s->samples + 5
-                                                : 2 * s->channels + 8);
+    struct exact_sums exact = sums_begin(
+        run, image_wanted ? SAMPLER_CORNERS * s->samples + 5 : 2 * s->channels + 8,
+        output, ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t sample = 0; sample < s->images * s->samples; sample++) {
         double across[2], down[2];
         int64_t column = axis_split(grid[2 * sample], s->width, across);
@@ -215,20 +212,16 @@ static void reference(const struct run *run, const struct tensor *inputs,
             for (int64_t c = 0; c < s->channels; c++) {
                 double g = dy[sample * s->channels + c];
                 double pull = g * x[at + c];
-                double terms[] = { pull * down[corner / 2] * (double)(s->width - 1) / 2,
-                                   pull * across[corner % 2] * (double)(s->height - 1) /
-                                       2 };
+                double along = pull * down[corner / 2] * (double)(s->width - 1) / 2;
+                double athwart = pull * across[corner % 2] * (double)(s->height - 1) / 2;
 
                 if (image_wanted) {
                     g *= down[corner / 2] * across[corner % 2];
-                    ret_expected[at + c] += g;
-                    ret_bound[at + c] += gamma * fabs(g);
+                    sums_add(&exact, at + c, g);
                     continue;
                 }
-                ret_expected[2 * sample] += corner % 2 ? terms[0] : -terms[0];
-                ret_expected[2 * sample + 1] += corner / 2 ? terms[1] : -terms[1];
-                ret_bound[2 * sample] += gamma * fabs(terms[0]);
-                ret_bound[2 * sample + 1] += gamma * fabs(terms[1]);
+                sums_add(&exact, 2 * sample, corner % 2 ? along : -along);
+                sums_add(&exact, 2 * sample + 1, corner / 2 ? athwart : -athwart);
             }
         }
     }

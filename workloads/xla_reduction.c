@@ -153,18 +153,12 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct xla_reduction_shape *shape = run->size->params;
     const float *x = inputs[0].data;
     bool rows = output == &run->outputs[0];
-    int64_t elements = tensor_elements(output);
-    double gamma = rounding_gamma(run->dtype, rows ? shape->columns : shape->rows);
+    struct exact_sums exact = sums_begin(run, rows ? shape->columns : shape->rows, output,
+                                         ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < elements; i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t r = 0; r < shape->rows; r++) {
         for (int64_t c = 0; c < shape->columns; c++) {
-            double term = x[r * shape->columns + c];
-
-            ret_expected[rows ? r : c] += term;
-            ret_bound[rows ? r : c] += gamma * fabs(term);
+            sums_add(&exact, rows ? r : c, x[r * shape->columns + c]);
         }
     }
 }

@@ -3,7 +3,6 @@
  * that would reach over an edge is left out as a whole, as XLA's semantics demand. */
 #include "workloads/xla_scatter.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/shared/rounding.h"
@@ -98,27 +97,18 @@ static void reference(const struct run *run, const struct tensor *inputs,
     const struct xla_scatter_shape *s = run->size->params;
     const int32_t *indices = inputs[0].data;
     const float *updates = inputs[1].data;
-    int64_t window = s->height * s->width, elements = tensor_elements(output);
-    int64_t *counts = run_host_alloc((size_t)elements * sizeof *counts);
+    int64_t window = s->height * s->width;
+    struct exact_sums exact = sums_begin_counted(run, output, ret_expected, ret_bound);
 
-    memset(counts, 0, (size_t)elements * sizeof *counts);
-    for (int64_t i = 0; i < elements; i++) {
-        ret_expected[i] = ret_bound[i] = 0;
-    }
     for (int64_t n = 0; n < s->windows; n++) {
         for (int64_t i = 0; i < window && xla_window_fits(s, indices + 2 * n); i++) {
             int64_t row = indices[2 * n] + i / s->width;
             int64_t to = row * s->extent + indices[2 * n + 1] + i % s->width;
 
-            ret_expected[to] += updates[n * window + i];
-            ret_bound[to] += fabs((double)updates[n * window + i]);
-            counts[to]++;
+            sums_add(&exact, to, updates[n * window + i]);
         }
     }
-    for (int64_t i = 0; i < elements; i++) {
-        ret_bound[i] *= rounding_gamma(run->dtype, counts[i]);
-    }
-    free(counts);
+    sums_finish(&exact, 0);
 }
 
 static const struct workload_variant variants[] = {

@@ -22,14 +22,19 @@ const struct onednn *onednn_load(void);
 
 enum { ONEDNN_ARGUMENTS_MAX = 4 };
 
-/* What stands in no_control and .models of every workload that calls oneDNN. */
+/* What stands in no_control of every workload that calls oneDNN, and in its variant
+ * beside summary and compute. */
 #define ONEDNN_NO_CONTROL                                                                \
     "oneDNN has no variant that adds in no fixed order on a CPU: it promises equal "     \
     "bits "                                                                              \
     "for equal hardware, software and number of threads, and each number of threads is " \
     "an environment of its own"
-#define ONEDNN_MODELS                                                                    \
-    "the CPU path of TensorFlow and PyTorch, which call oneDNN (once MKL-DNN)"
+#define ONEDNN_LIBRARY                                                                   \
+    .name = "library",                                                                   \
+    .models =                                                                            \
+        "the CPU path of TensorFlow and PyTorch, which call oneDNN (once MKL-DNN)",      \
+    .algorithm = "what oneDNN chooses", .claim = "deterministic",                        \
+    .unsupported = onednn_unsupported
 
 struct onednn_step {
     void *choice; /* the library's choice of an implementation: dnnl_primitive_desc_t */

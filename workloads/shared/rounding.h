@@ -11,6 +11,8 @@
 #include "workloads/workload.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Half the distance from 1 to the next larger number of DTYPE; 0 for integers. */
 static inline double rounding_unit(enum dtype dtype)
@@ -36,6 +38,64 @@ static inline double rounding_gamma(enum dtype dtype, int64_t n)
     double nu = (double)(n + 1) * rounding_unit(dtype);
 
     return nu < 1 ? nu / (1 - nu) : INFINITY;
+}
+
+/* An output each element of which is a sum: the sums in float64, and how far rounding may
+ * lead from them. */
+struct exact_sums {
+    double *sums, *bounds; /* what `reference` returns */
+    enum dtype dtype;
+    double gamma;    /* of a sum; 1 until its terms are counted */
+    int64_t *counts; /* terms of each sum so far; NULL where all have the same number */
+    int64_t elements;
+};
+
+/* Sums without any term yet, each of which gets TERMS. */
+static inline struct exact_sums sums_begin(const struct run *run, int64_t terms,
+                                           const struct tensor *output,
+                                           double *ret_expected, double *ret_bound)
+{
+    struct exact_sums exact = { ret_expected, ret_bound,
+                                run->dtype,   rounding_gamma(run->dtype, terms),
+                                NULL,         tensor_elements(output) };
+
+    for (int64_t i = 0; i < exact.elements; i++) {
+        ret_expected[i] = ret_bound[i] = 0;
+    }
+    return exact;
+}
+
+static inline void sums_add(const struct exact_sums *exact, int64_t at, double term)
+{
+    exact->sums[at] += term;
+    exact->bounds[at] += exact->gamma * fabs(term);
+    if (exact->counts) {
+        exact->counts[at]++;
+    }
+}
+
+/* The same where the inputs say how many terms a sum gets; sums_finish ends it. */
+static inline struct exact_sums sums_begin_counted(const struct run *run,
+                                                   const struct tensor *output,
+                                                   double *ret_expected,
+                                                   double *ret_bound)
+{
+    struct exact_sums exact = sums_begin(run, 0, output, ret_expected, ret_bound);
+    size_t bytes = (size_t)exact.elements * sizeof *exact.counts;
+
+    exact.gamma = 1;
+    exact.counts = (int64_t *)run_host_alloc(bytes);
+    memset(exact.counts, 0, bytes);
+    return exact;
+}
+
+/* Each term has been rounded ROUNDINGS times before it was added. */
+static inline void sums_finish(struct exact_sums *exact, int64_t roundings)
+{
+    for (int64_t i = 0; i < exact->elements; i++) {
+        exact->bounds[i] *= rounding_gamma(exact->dtype, exact->counts[i] + roundings);
+    }
+    free(exact->counts);
 }
 
 #endif

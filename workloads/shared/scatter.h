@@ -183,31 +183,20 @@ static inline void scatter_compute_ordered(struct run *run)
 }
 
 /* For `reference` hooks: the sums in float64, and how far rounding may lead from them. */
-static inline void scatter_reference(enum dtype dtype, const struct scatter *scatter,
-                                     double *ret_sums, double *ret_bound)
+static inline void scatter_reference(const struct run *run, const struct scatter *scatter,
+                                     const struct tensor *output, double *ret_sums,
+                                     double *ret_bound)
 {
-    int64_t elements = scatter->destinations * scatter->width;
-    int64_t *counts = run_host_alloc((size_t)scatter->destinations * sizeof *counts);
+    struct exact_sums exact = sums_begin_counted(run, output, ret_sums, ret_bound);
 
-    memset(counts, 0, (size_t)scatter->destinations * sizeof *counts);
-    for (int64_t i = 0; i < elements; i++) {
-        ret_sums[i] = ret_bound[i] = 0;
-    }
     for (int64_t row = 0; row < scatter->rows; row++) {
         int64_t to = scatter->index[row];
 
         for (int64_t c = 0; c < scatter->width && to >= 0; c++) {
-            double term = scatter_row(scatter, row)[c];
-
-            ret_sums[to * scatter->width + c] += term;
-            ret_bound[to * scatter->width + c] += fabs(term);
+            sums_add(&exact, to * scatter->width + c, scatter_row(scatter, row)[c]);
         }
-        counts[to < 0 ? 0 : to] += to >= 0;
     }
-    for (int64_t i = 0; i < elements; i++) {
-        ret_bound[i] *= rounding_gamma(dtype, counts[i / scatter->width]);
-    }
-    free(counts);
+    sums_finish(&exact, 0);
 }
 
 #endif
