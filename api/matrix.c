@@ -254,7 +254,7 @@ static void share(struct request *r)
                  format_content_type(r->format));
 }
 
-/* Everything that decides the body, but for the store's contents and the time. */
+/* Everything that decides the body, except the store's contents and the time. */
 static char *cache_key(const struct request *r, const struct view *view)
 {
     const struct choice *c = &view->choice;

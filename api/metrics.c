@@ -94,7 +94,7 @@ static void single(struct buf *buf, const char *name, const char *type, const ch
 static void render_evidence(const struct figures *f, struct buf *buf)
 {
     head(buf, "reprod_runs_total", "counter",
-         "Finished runs by outcome, of those that told their environment.");
+         "Finished runs that reported their environment, by outcome.");
     for (int i = 0; i < OUTCOME_COUNT; i++) {
         buf_printf(buf, "reprod_runs_total{outcome=\"%s\"} %" PRId64 "\n",
                    outcome_name((enum outcome)i), f->runs[i]);
@@ -119,7 +119,7 @@ static void render(const struct figures *f, const char *version, struct buf *buf
                f->jobs[JOB_QUEUED]);
     buf_printf(buf, "reprod_jobs_open{state=\"running\"} %" PRId64 "\n",
                f->jobs[JOB_RUNNING]);
-    single(buf, "reprod_runs_waiting", "gauge", "Runs that open jobs still want.",
+    single(buf, "reprod_runs_waiting", "gauge", "Runs that open jobs still need.",
            f->runs_waiting);
     single(buf, "reprod_devices", "gauge", "Devices known.", f->devices);
     single(buf, "reprod_devices_online", "gauge", "Devices whose agent is connected.",

@@ -33,7 +33,7 @@ static enum err_code copy_pages(struct tx *from, const char *to, struct err *err
         code = tx_error(db, rc, err);
     }
     if (sqlite3_close(db) != SQLITE_OK && code == ERR_OK) {
-        code = err_set(err, ERR_INTERNAL, "backup: the copy does not close");
+        code = err_set(err, ERR_INTERNAL, "backup: the copy cannot be closed");
     }
     return code;
 }

@@ -24,7 +24,7 @@ enum err_code captures_each(struct tx *tx, const char *id,
                                           const struct captured_tensor *tensor),
                             void *arg, struct err *err);
 
-/* Drops what the runs of job NUMBER captured, but for the runs KEEP ("": none), and the
+/* Drops what the runs of job NUMBER captured, except the runs KEEP ("": none), and the
  * contents that no run has any more.  Private to db/. */
 enum err_code captures_drop(struct tx *tx, int64_t job, const char *const keep[2],
                             struct err *err);

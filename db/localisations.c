@@ -50,7 +50,7 @@ enum err_code localisations_get(struct tx *tx, const char *job,
         localisation_release(l);
         return err->code;
     }
-    return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "job %s is no localisation", job);
+    return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "job %s does not localise", job);
 }
 
 enum err_code localisations_each_run(struct tx *tx, const char *job, int item,
@@ -97,7 +97,7 @@ static enum err_code find_open(struct tx *tx, const char *job, int64_t *ret_numb
     }
     return *ret_number
                ? ERR_OK
-               : err_set(err, ERR_CONFLICT, "job %s is no open localisation", job);
+               : err_set(err, ERR_CONFLICT, "job %s is not an open localisation", job);
 }
 
 enum err_code localisations_capture(struct tx *tx,

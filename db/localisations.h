@@ -14,7 +14,7 @@ struct tx;
 enum err_code localisations_insert(struct tx *tx, int64_t number, int runs_min,
                                    struct err *err);
 
-/* ERR_NOT_FOUND: there is no such job, or it is no localisation. */
+/* ERR_NOT_FOUND: there is no such job, or it does not localise. */
 enum err_code localisations_get(struct tx *tx, const char *job,
                                 struct localisation *ret_localisation, struct err *err);
 

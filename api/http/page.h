@@ -1,8 +1,7 @@
 /* A page of a list: {…, "items":[…], "next":cursor or null}, newest first.
  *
- * A handler's state begins with a struct page.  Of the rows, which the store gives in
- * order, one more than the page holds is read, so that it is known whether there is a
- * next one. */
+ * A handler's state begins with a struct page.  The store gives the rows in order.  One
+ * row more than the page holds is read: it shows whether there is a next page. */
 #ifndef API_HTTP_PAGE_H
 #define API_HTTP_PAGE_H
 
@@ -20,10 +19,10 @@ enum { CURSOR_KEY_SIZE = 64, CURSOR_SIZE = 128 };
 struct page {
     char kind;                  /* of the list's cursors */
     int limit;                  /* rows that it holds */
-    int offered;                /* rows so far, those that it had no room for included */
+    int offered;                /* rows so far, also those that found no room */
     char last[CURSOR_KEY_SIZE]; /* key of the last row that it holds */
     struct json_out out;
-    void (*release)(void *state); /* what the state owns besides `out`; NULL: nothing */
+    void (*release)(void *state); /* what else than `out` it owns; NULL: nothing */
 };
 
 /* Returns the zeroed state of R's handler, SIZE bytes that begin with a struct page,

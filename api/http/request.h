@@ -7,8 +7,8 @@
  * Failure modes: a request that could be read in two ways is refused before its body; a
  * client that leaves completes the request at any time except while it is suspended.
  *
- * All of it belongs to the loop thread, but for a request in the store: there it is the
- * working thread's alone. */
+ * All of it belongs to the loop thread, except a request that is in the store: that one
+ * belongs to the working thread alone. */
 #ifndef API_HTTP_REQUEST_H
 #define API_HTTP_REQUEST_H
 

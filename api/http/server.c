@@ -62,8 +62,8 @@ static enum err_code parse_address(const struct api_options *options,
     *ret_address = a;
     return loopback ? ERR_OK
                     : err_set(err, ERR_UNSUPPORTED,
-                              "%s is not a loopback address; any other needs TLS and "
-                              "tokens",
+                              "%s is not a loopback address; other addresses need TLS "
+                              "and tokens, which this version does not have",
                               options->address);
 }
 

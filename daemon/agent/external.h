@@ -40,14 +40,14 @@ enum err_code external_run_init(struct external_run *ret_run, const struct stack
                                 struct err *err);
 void external_run_release(struct external_run *run);
 
-/* Of a start event: worker_build becomes the digest of the command (what the program said
- * of itself moves to program_build), backend and model are filled in where it says
- * nothing, env.REPROD_THREADS where its threads are not as many as it was given, and
- * variables that its variant or seed decides are taken out: they belong to the case.  Any
- * other event is left as it is. */
+/* Changes a start event, and no other.  worker_build becomes the digest of the command,
+ * and what the program said there moves to program_build.  backend and model are added if
+ * they are missing, and env.REPROD_THREADS if its threads are not as many as it was
+ * given.  Variables that its variant or seed decides are removed: they belong to the
+ * case. */
 void external_run_amend(const struct external_run *run, json_t *event);
 
-/* Whether command and files still are what was executed; ERR says what is not. */
+/* Whether command and files still are what was executed; ERR says what changed. */
 bool external_run_unchanged(const struct external_run *run, struct err *err);
 
 #endif

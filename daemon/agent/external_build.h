@@ -16,15 +16,15 @@ struct external_build {
 
 /* Finds the program of a complete WORKLOAD as a shell would, and digests: command,
  * variables, sizes and variants as configured; the program, every argument that is the
- * path of a file, and `files`.  Paths are relative to `directory`, which does not count
+ * path of a file, and `files`.  Paths are relative to `directory`, which is not digested
  * itself.
  *
  * The line of a file has its name as configured (where it lies may differ from host to
- * host), its size, and the digest of its contents.  For a large file (of more than 16
- * MiB, or beyond 32 MiB together) the time of modification stands for the contents: the
- * agent reads them before and after every run, and its other devices wait meanwhile.  A
- * folder of `files` stands for every file in it and below, in the order of their names,
- * but for names that begin with a dot, __pycache__, and links to folders.
+ * host), its size, and the digest of its contents.  A large file (of more than 16 MiB, or
+ * beyond 32 MiB together) has its time of modification instead of its contents: the agent
+ * reads them before and after every run, and its other devices wait meanwhile.  A folder
+ * of `files` means every file in it and below, in the order of their names, except names
+ * that begin with a dot, __pycache__, and links to folders.
  *
  * ERR_NOT_FOUND or ERR_IO says what is missing here, cannot be read, or is a pipe or a
  * device; ERR_TOO_LARGE: more than 4096 files. */

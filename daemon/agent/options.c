@@ -11,18 +11,18 @@
 
 const char agent_usage[] =
     "usage: reprod agent [OPTION ...]\n"
-    "Runs workers on this host for a daemon, which talks to it over standard input and\n"
-    "output (workloads/PROTOCOL.md).\n"
+    "Runs workers on this host for a service, which starts it and speaks to it over\n"
+    "standard input and output (workloads/PROTOCOL.md).\n"
     "  --stack NAME=WORKER  a stack (repeatable; default: cpu and, where it was built,\n"
     "                       cuda, with the workers that come with this executable)\n"
     "  --library-path PATH  LD_LIBRARY_PATH of the workers of the stack before it\n"
     "  --stack-json JSON    {\"name\":..., \"worker\":..., \"library_path\":..., "
     "\"env\":{...},\n"
-    "                       \"threads\":...}; all but the name may be missing\n"
+    "                       \"threads\":...}; only the name is required\n"
     "  --workload-json JSON an external workload, as in a configuration's \"workloads\"\n"
     "                       (repeatable)\n"
     "  --config FILE        stacks and workloads of that configuration\n"
-    "  --threads N          of a CPU run (default: the CPUs this process may use, 2..8)\n"
+    "  --threads N          of a CPU run; default: one for each CPU it may use, 2..8\n"
     "  --grace-ms N         between SIGTERM and SIGKILL (default 2000)\n"
     "  --probe-ms N         deadline of a probe (default 10000)\n";
 

@@ -92,7 +92,7 @@ static void check_env(struct in_reader *r, const json_t *env)
     json_object_foreach((json_t *)env, name, value)
     {
         if (name[0] == '\0' || strchr(name, '=')) {
-            in_refuse(r, name, "is no name of a variable");
+            in_refuse(r, name, "is not the name of a variable");
         }
     }
     if (!recipe_read(look_up, (void *)env, &recipes, &refusal)) {
@@ -198,7 +198,7 @@ static enum err_code add_workload(json_t *list, json_t *workload, const char *wh
         return err->code;
     }
     if (external_find(list, in_text(workload, "name"), in_text(workload, "backend"))) {
-        return err_set(err, ERR_INVALID, "%s/name: '%s' is there already", where,
+        return err_set(err, ERR_INVALID, "%s/name: '%s' is listed twice", where,
                        in_text(workload, "name"));
     }
     json_array_append(list, workload);

@@ -125,10 +125,9 @@ static bool is_cublas_workspace(const char *text)
 static void check_variable(struct in_reader *r, const char *name, const char *text)
 {
     if (!is_variable(name)) {
-        in_refuse(r, name, "is no name of a variable");
+        in_refuse(r, name, "is not the name of a variable");
     } else if (is_of_the_agent(name)) {
-        in_refuse(r, name,
-                  "is not for the configuration: the agent sets it, or leaves it");
+        in_refuse(r, name, "cannot be configured: only the agent decides about it");
     } else if (text && strcmp(name, "PYTHONHASHSEED") == 0 && !is_hash_seed(text)) {
         in_refuse(r, name,
                   "must be random or a number up to 4294967295: Python does not start "

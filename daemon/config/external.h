@@ -44,7 +44,7 @@ json_t *external_variant(const json_t *workload, const char *name);
 json_t *external_variant_variables(const json_t *variant);
 
 /* Whether the variant or the seed of a run of WORKLOAD decides variable NAME: then it
- * belongs to the case and is no fact of the environment. */
+ * belongs to the case, not to the environment. */
 bool external_varies_variable(const json_t *workload, const char *name);
 
 #endif

@@ -13,8 +13,8 @@ struct catalogue_variant {
     const char *name, *summary, *models, *algorithm;
     const char *claim; /* NULL: the library promises nothing */
     bool control;
-    const char *equals, *differs; /* the other variant whose digest its own must be, or
-                                     must not be; NULL: none, as one of them is */
+    const char *equals, *differs; /* the variant whose digest must be equal to its own, or
+                                     must differ; NULL: none.  At most one is given */
 };
 
 struct catalogue_size {
@@ -36,9 +36,9 @@ struct catalogue_workload {
     const char *weight_sum;
     const char *loss;       /* NULL: none */
     const char *no_control; /* NULL: a variant is the control */
-    bool surveyed;          /* part of what a job runs that names no workloads; external
-                               ones are if their configuration says so */
-    int timeout_seconds;    /* where a job names none; 0: the job's default */
+    bool surveyed;          /* a job that names no workloads runs it: all but external
+                               ones whose configuration does not say "survey" */
+    int timeout_seconds;    /* if a job names none; 0: the job's default */
     const json_t *json;     /* as the worker printed it; borrowed from the catalogue */
 };
 

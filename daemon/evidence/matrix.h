@@ -26,12 +26,12 @@ struct matrix_variant {
     struct cost cost;                  /* of that cell; not known of controls */
     char cost_against[CASE_NAME_SIZE]; /* the control's variant */
     const struct relation *relation;   /* what is expected of its digest; NULL: nothing */
-    enum relation_seen seen; /* of it: over all cases in which both variants have one
-                                digest each, what departs in one of them */
-    const struct case_key *seen_in; /* one of them; NULL: there is none */
+    enum relation_seen seen; /* over all cases in which both variants have one digest
+                                each: a departure, if one of them shows it */
+    const struct case_key *seen_in; /* such a case; NULL: there is none */
 };
 
-/* The times of a control's case: what costs are told against. */
+/* The times of a control's case, with which others are compared. */
 struct matrix_base {
     struct case_key key;
     struct quartiles times;

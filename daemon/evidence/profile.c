@@ -95,7 +95,7 @@ static enum err_code check_distinct(const struct parser *p, const json_t *list,
 
         for (size_t j = 0; j < i; j++) {
             if (strcmp(in_text(json_array_get(list, j), key), text) == 0) {
-                return err_set(p->err, ERR_INVALID, "%s: /%s/%zu/%s: '%s' stands twice",
+                return err_set(p->err, ERR_INVALID, "%s: /%s/%zu/%s: '%s' is there twice",
                                p->file, name, i, key, text);
             }
         }
@@ -117,7 +117,7 @@ static enum err_code parse_recipes(struct parser *p, const json_t *array)
             (struct profile_label){ in_text(item, "name"), in_text(item, "title") };
         if (strcmp(recipes[i].name, "none") == 0) {
             return err_set(p->err, ERR_INVALID,
-                           "%s: /recipes/%zu/name: 'none' is the framework as it comes",
+                           "%s: /recipes/%zu/name: 'none' is reserved: no recipe",
                            p->file, i);
         }
     }
@@ -150,7 +150,7 @@ static enum err_code check_recipe_names(struct parser *p, size_t column,
         for (size_t j = 0; j < i; j++) {
             if (json_equal(json_array_get(names, j), name)) {
                 return err_set(p->err, ERR_INVALID,
-                               "%s: /columns/%zu/%s/%zu: '%s' stands twice", p->file,
+                               "%s: /columns/%zu/%s/%zu: '%s' is there twice", p->file,
                                column, field, i, json_string_value(name));
             }
         }

@@ -1,6 +1,6 @@
-/* What a workload expects of a variant's digest: that it is another variant's, or that it
- * is not.  A variant that leaves something out repeats as well as any; whether leaving it
- * out matters is told by this.  Pure. */
+/* What a workload expects of a variant's digest: that it equals another variant's, or
+ * that it differs.  A variant that leaves something out repeats as well as any other; a
+ * relation tells whether leaving it out matters.  Pure. */
 #ifndef DAEMON_EVIDENCE_RELATION_H
 #define DAEMON_EVIDENCE_RELATION_H
 

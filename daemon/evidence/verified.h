@@ -34,8 +34,8 @@ enum err_code verified_set_add(struct verified_set *set, const char *name,
 enum err_code verified_set_load(const json_t *files, struct verified_set **ret_set,
                                 struct err *err);
 
-/* The newest report that judged VARIANT of WORKLOAD; false where none did: one in which
- * it could not run, or was left out, judged nothing. */
+/* The newest report that judged VARIANT of WORKLOAD; false if none did.  A report does
+ * not judge a variant that could not run or was left out. */
 bool verified_find(const struct verified_set *set, const char *workload,
                    const char *variant, struct verified *ret_verified);
 

@@ -50,11 +50,11 @@ struct job {
     enum job_priority priority;
     bool survey;
     bool stop_when_varies; /* an item ends as soon as its cell varies */
-    int localise_runs;  /* 0: it localises nothing; else it looks for the place where its
-                           runs diverge, which takes at least so many, and has the
-                           items LOCALISATION_SEARCH and LOCALISATION_CAPTURE */
-    int iterations;     /* of each run */
-    int64_t timeout_ms; /* of each run of the items that have none of their own */
+    int localise_runs;     /* 0: it does not localise; else it compares at least this many
+                              runs to find the place where they diverge, and has the items
+                              LOCALISATION_SEARCH and LOCALISATION_CAPTURE */
+    int iterations;        /* of each run */
+    int64_t timeout_ms;    /* of each run of the items that have none of their own */
     int64_t created_ms;
     int64_t finished_ms; /* 0: not yet */
     int runs_total;      /* sum of runs_wanted, less what given-up items will not run */

@@ -36,7 +36,7 @@ struct run_options {
     char capture[RUN_CAPTURE_SIZE]; /* what run_capture_write writes; "": nothing */
 };
 
-/* False: TEXT is no such text, and RET_OPTIONS (RET_CIRCUMSTANCES) has what of it is. */
+/* False: TEXT is malformed; RET_OPTIONS (RET_CIRCUMSTANCES) has the members that fit. */
 bool run_options_read(const char *text, struct run_options *ret_options);
 bool run_circumstances_read(const char *text,
                             struct run_circumstances *ret_circumstances);
@@ -54,7 +54,7 @@ struct json_t *run_options_arguments(const struct run_options *options);
 void run_options_words(const struct run_options *options, struct buf *buf);
 
 /* The moment and place whose tensors are captured: "ITERATION:STEP:PLACE".  Reading
- * returns the place, in TEXT, or NULL where TEXT is none. */
+ * returns the place, in TEXT, or NULL if TEXT is malformed. */
 void run_capture_write(int32_t iteration, int64_t step, const char *place,
                        char ret_text[RUN_CAPTURE_SIZE]);
 const char *run_capture_read(const char *text, int32_t *ret_iteration, int64_t *ret_step);

@@ -20,11 +20,11 @@ enum outcome {
 /* "completed", …: the stable name in schema, API and pages. */
 const char *outcome_name(enum outcome outcome);
 
-/* Returns 0, or -1 if NAME is no outcome. */
+/* Returns 0, or -1 if NAME is not an outcome. */
 int outcome_parse(const char *name, enum outcome *ret_outcome);
 
 /* Whether it speaks against the workload or device: timeout, crashed, out_of_memory,
- * invalid.  Lost, infra and cancelled speak against nobody and are not counted. */
+ * invalid.  Lost, infra and cancelled speak against neither and are not counted. */
 bool outcome_is_failure(enum outcome outcome);
 
 /* Whether the job got an answer from it: completed, unsupported or a failure.  The others

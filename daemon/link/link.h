@@ -2,14 +2,14 @@
  * ssh or srun), checks every line it says, and tells the owner.
  *
  * The happy path: link_open starts the process; its hello comes; link_run sends commands;
- * events come; link_close ends its standard input, upon which it kills what runs there
+ * events come; link_close ends its standard input, and the agent kills what runs there
  * and exits.
  *
  * What can go wrong: it cannot be started (link_open fails), says no hello in time,
  * speaks another version or breaks the protocol in any way, does not read, exits, or
- * loses its connection.  Each of these ends in one `closed` event with the cause; the
- * agent is ended behind it, and the owner calls link_close.  What the workers of a dead
- * local agent left behind is killed here (daemon/process/descendants.h).
+ * loses its connection.  Each of these ends in one `closed` event with the cause; then
+ * the agent is ended, and the owner calls link_close.  What the workers of a dead local
+ * agent left behind is killed here (daemon/process/descendants.h).
  *
  * Loop thread only.  Events come from the loop, never from within a function below. */
 #ifndef DAEMON_LINK_LINK_H

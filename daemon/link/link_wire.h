@@ -45,7 +45,7 @@ json_t *link_command_cancel(const char *run);
  * through. */
 enum err_code link_hello_check(const json_t *hello, struct err *err);
 
-/* The runs that an agent was told to do and has not told the end of. */
+/* The runs that an agent was told to start and has not yet reported as ended. */
 struct link_runs {
     struct link_runs_entry *entries;
     int count, capacity;

@@ -1,6 +1,6 @@
 /* Processes that outlive the process that started them.  This process becomes the parent
  * of whatever its children leave behind (a child subreaper, prctl(2)), so that a worker
- * cannot escape by fork and setsid: what nobody knows is killed and reaped.
+ * cannot escape by fork and setsid: unknown processes are killed and reaped.
  *
  * State is one per process, as children are.  Loop thread only. */
 #ifndef DAEMON_PROCESS_DESCENDANTS_H

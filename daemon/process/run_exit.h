@@ -20,7 +20,7 @@ enum exit_reason {
 
 const char *exit_reason_name(enum exit_reason reason);
 
-/* Returns 0, or -1 if NAME is no reason. */
+/* Returns 0, or -1 if NAME is not a reason. */
 int exit_reason_parse(const char *name, enum exit_reason *ret_reason);
 
 /* "KILL" for SIGKILL; "?" for a signal that has no name, such as a real-time one. */

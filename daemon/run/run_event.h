@@ -76,8 +76,8 @@ enum err_code tensor_event_read(const json_t *event, struct tensor_event *ret_te
 enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
                              struct err *err);
 
-/* Calls ON_RECORD (ARG, record) for each record, in order, up to the first malformed one,
- * of which ERR_PROTOCOL speaks. */
+/* Calls ON_RECORD (ARG, record) for each record, in order, up to the first malformed one:
+ * ERR_PROTOCOL, with what is wrong with it. */
 typedef void probe_record_cb(void *arg, const struct probe_record *record);
 enum err_code probes_event_read(const json_t *event, probe_record_cb *on_record,
                                 void *arg, struct err *err);
@@ -88,8 +88,8 @@ char *run_environment_canonical(const json_t *environment);
 /* For people: "cpu · AMD EPYC 9B14 · 2 threads · worker 3f2a91c0".  Caller frees. */
 char *run_environment_title(const json_t *environment);
 
-/* Telemetry is what the sensors of a run's device said, for people: it is no part of the
- * environment, and no verdict depends on it.  As it is stored; NULL where there is none.
+/* Telemetry is what the sensors of a run's device said, for people: it does not belong to
+ * the environment, and no verdict depends on it.  As it is stored; NULL if there is none.
  * Caller frees. */
 char *run_telemetry_text(const json_t *telemetry);
 

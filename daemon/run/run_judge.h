@@ -48,17 +48,17 @@ struct run_judge {
     int digest_count;
 };
 
-/* What was asked for: the case, the device and how many iterations.  Copied. */
+/* What was requested: the case, the device and how many iterations.  Copied. */
 void run_judge_init(struct run_judge *judge, const struct case_key *key,
                     const char *device, int64_t iterations);
 
-/* The options that were asked for, before the first event; none unless said.  Copied. */
+/* The requested options; call before the first event.  Without a call: none.  Copied. */
 void run_judge_options(struct run_judge *judge, const struct run_options *options);
 
 /* One event, in the order in which the worker wrote it. */
 void run_judge_event(struct run_judge *judge, const json_t *event);
 
-/* A line that was no event; CAUSE says why ("line 3: not JSON"). */
+/* A line that was not an event; CAUSE says why ("line 3: not JSON"). */
 void run_judge_garbage(struct run_judge *judge, const char *cause);
 
 /* The process ended.  Fills outcome, cause and results of ret_run (id, times and what the

@@ -52,8 +52,8 @@ struct trace_comparison {
 };
 
 /* Where two outputs differ, the inputs are all that the records read (trace_reads.h).  So
- * a record that reads nothing is no root if anything before it differs, and neither is an
- * "output/…" nor an "optimizer/…" that differed before.
+ * a record that reads nothing is not a root if anything before it differs.  Nor is an
+ * "output/…" then, nor an "optimizer/…" that differed before.
  *
  * A and B are borrowed for the call.  ret_comparison: caller releases. */
 void trace_compare(const struct trace *a, const struct trace *b,

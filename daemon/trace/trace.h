@@ -3,8 +3,8 @@
  *
  * It is bounded: records beyond the bound are dropped and counted, never an error.
  *
- * By convention (workloads/PROTOCOL.md) a place is named by what it stands for: "data/…"
- * is what a step is fed with, "rng/…" the state of a generator, "variable/NAME/before" a
+ * By convention (workloads/PROTOCOL.md) a place is named after its contents: "data/…" is
+ * what a step is fed with, "rng/…" the state of a generator, "variable/NAME/before" a
  * variable before its update, "optimizer/NAME" a state that goes on from step to step,
  * and "output/NAME" what a whole iteration computed from all its inputs. */
 #ifndef DAEMON_TRACE_TRACE_H

@@ -2,10 +2,10 @@
  * so by convention (daemon/trace/trace.h), what they read in addition to that.  Pure.
  *
  * An "output/…", what a whole iteration computed, reads everything before it in the
- * iteration.  An "optimizer/…", a state that goes on from step to step, reads itself as
- * it was.  A record that says it reads nothing reads everything before it, unless nothing
- * in the computation writes it: data and generators go on from what they were, and the
- * first record of a variable is where it comes from.
+ * iteration.  An "optimizer/…", a state that goes on from step to step, reads its own
+ * state of the step before.  A record that says it reads nothing is taken to read
+ * everything before it, unless nothing in the computation writes it: data and generators
+ * go on from their own state, and a variable begins with its first record.
  *
  * Take two traces with the same places up to a position.  If the records there read the
  * same but wrote something else, the difference begins there. */

@@ -217,7 +217,7 @@ def read_report(path, rehearsal):
     except (OSError, ValueError) as error:
         raise Refused(f"{path}: {error}") from error
     if not isinstance(said, dict) or said.get("v") != 1 or "rehearsal" not in said:
-        raise Refused(f"{path}: is no report of this repository")
+        raise Refused(f"{path}: not a report of this repository")
     if said["rehearsal"] and not rehearsal:
         raise Refused(f"{path}: is a rehearsal, which shows nothing about a GPU")
     return said

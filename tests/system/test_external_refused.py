@@ -34,7 +34,7 @@ def variant(**members):
     (variant(arguments="x"), "/variants/1/arguments", "array"),
     (variant(enviroment={}), "/variants/1/enviroment", "did you mean 'environment'?"),
     (variant(environment={"A": 1}), "/variants/1/environment/A", "must be a text, or null"),
-    (variant(environment={"A=B": "1"}), "/variants/1/environment/A=B", "is no name"),
+    (variant(environment={"A=B": "1"}), "/variants/1/environment/A=B", "is not the name"),
     (variant(environment={"REPROD_SEED": "1"}), "/variants/1/environment/REPROD_SEED", "agent sets"),
     (changed(environment={"REPROD_PROBES": None}), "/environment/REPROD_PROBES", "agent sets"),
     (variant(environment={"TF_DETERMINISTIC_OPS": "yes"}),
@@ -67,7 +67,7 @@ def test_a_wrong_configuration(tmp_path, workload, pointer, words):
 
 @pytest.mark.parametrize("config, pointer, words", [
     ({"workloads": {}}, ": /workloads: ", "array"),
-    ({"workloads": [GOOD_WORKLOAD] * 2}, ": /workloads/1/name: ", "'own' is there already"),
+    ({"workloads": [GOOD_WORKLOAD] * 2}, ": /workloads/1/name: ", "'own' is listed twice"),
     ({"stacks": [{"name": "external"}]}, ": /stacks/0/name: ", "external workloads"),
     ({"workloads": [changed(name="conv_wgrad")]}, ": /workloads/0/name: ",
      "'conv_wgrad' is a workload of reprod"),

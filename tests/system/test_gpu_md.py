@@ -128,7 +128,7 @@ def test_a_rehearsal_is_refused_or_says_so_everywhere(tmp_path):
     assert len(headings) > 20 and all("REHEARSAL on a simulator" in line for line in headings)
     (tmp_path / "report.json").write_text("[]")
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "is no report of this repository" in done.stderr
+    assert done.returncode == 1 and "not a report of this repository" in done.stderr
 
 
 def test_what_a_code_says_of_variants():

@@ -42,7 +42,7 @@ def refused(folder, *options, config=None):
      "/stacks/0/wrker: a stack has no member 'wrker'; did you mean 'worker'?"),
     ({"stacks": [{"name": "a", "threads": 0}]}, "/stacks/0/threads"),
     ({"stacks": [{"name": "a", "env": {"X": 1}}]}, "/stacks/0/env/X: must be a text"),
-    ({"stacks": [{"name": "a", "env": {"A=B": "1"}}]}, "/stacks/0/env/A=B: is no name"),
+    ({"stacks": [{"name": "a", "env": {"A=B": "1"}}]}, "/stacks/0/env/A=B: is not the name"),
     ({"stacks": [{"name": "a"}, {"name": "b", "env": {"TF_DETERMINISTIC_OPS": "yes"}}]},
      "config.json: /stacks/1/env/TF_DETERMINISTIC_OPS: 'yes' is neither 1 nor true"),
     ({"stacks": [{"name": "a", "env": {"TF_CUDNN_DETERMINISTIC": "1",

@@ -261,7 +261,7 @@ def test_the_configuration(worker, wheel, major, tmp_path):
 @pytest.mark.parametrize("name", ["../up", "a/b", ".hidden", "", "x" * 64, "a b"])
 def test_names(worker, wheel, tmp_path, name):
     done = install(worker, tmp_path / "stacks", wheel, f"--name={name or ' '}")
-    assert done.returncode == 2 and "is no name" in done.stderr
+    assert done.returncode == 2 and "is not a name" in done.stderr
 
 
 def has_pip():

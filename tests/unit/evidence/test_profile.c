@@ -99,7 +99,7 @@ static void test_refused_with_pointer(void **state)
         { "'title':'W'", "'title':'W','cell':{}", "/rows/0/cell: there is no member" },
         { "'source':'S'", "'source':'S','colour':1",
           "t.json: /colour: there is no member" },
-        { "'id':'c2'", "'id':'c1'", "/columns/1/id: 'c1' stands twice" },
+        { "'id':'c2'", "'id':'c1'", "/columns/1/id: 'c1' is there twice" },
         { "'recipes':[{'name':'TDO','title':'do'}]", "'recipes':{}",
           "/recipes: must be an array that is not empty" },
         { "'recipes':['TDO']", "'recipes':'TDO'",
@@ -107,7 +107,7 @@ static void test_refused_with_pointer(void **state)
         { "'title':'W',", "", "/rows/0" },
         { "{'name':'TDO'", "{'name':3", "/recipes/0" },
         { "'source':'S'", "'source':'S','source':'S'", "line 1" },
-        { "['TDO']", "['TDO','TDO']", "/columns/0/recipes/1: 'TDO' stands twice" },
+        { "['TDO']", "['TDO','TDO']", "/columns/0/recipes/1: 'TDO' is there twice" },
         { "['TDO']", "['TDO'],'extra_recipes':'FE'", "/columns/0/extra_recipes: must" },
         { "'name':'TDO'", "'name':'none'", "/recipes/0/name: 'none' is" },
     };
