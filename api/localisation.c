@@ -8,6 +8,7 @@
 #include "api/http/handlers.h"
 #include "api/http/reply.h"
 #include "api/render/nouns_json.h"
+#include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 #include "db/jobs.h"
@@ -44,9 +45,9 @@ static void place_json(struct json_out *out, const char *search)
     const json_t *root = json_object_get(found, "root");
 
     if (json_is_object(root)) {
-        out_text(out, "place", json_string_value(json_object_get(root, "place")));
-        out_int(out, "step", json_integer_value(json_object_get(root, "step")));
-        out_int(out, "iteration", json_integer_value(json_object_get(root, "iteration")));
+        out_text(out, "place", in_text(root, "place"));
+        out_int(out, "step", in_int(root, "step"));
+        out_int(out, "iteration", in_int(root, "iteration"));
     } else {
         out_null(out, "place");
         out_null(out, "step");
@@ -81,18 +82,6 @@ static void render(const struct view *view, struct json_out *out)
     out_close(out, '}');
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-static int64_t int_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
 static void label(struct buf *buf, const char *name)
 {
     buf_puts(buf, "  ");
@@ -103,25 +92,27 @@ static void heading(const json_t *l, struct buf *buf)
 {
     const json_t *reason = json_object_get(l, "reason");
 
-    buf_printf(buf, "Localisation of job %s: %s\n\n", text_of(l, "job"),
-               text_of(l, "state"));
+    buf_printf(buf, "Localisation of job %s: %s\n\n", in_text_or_empty(l, "job"),
+               in_text_or_empty(l, "state"));
     label(buf, "Case");
-    buf_printf(buf, "%s %s (%s, %s, seed %s) on %s, stack %s\n", text_of(l, "workload"),
-               text_of(l, "variant"), text_of(l, "size"), text_of(l, "dtype"),
-               text_of(l, "seed"), text_of(l, "device"), text_of(l, "stack"));
+    buf_printf(buf, "%s %s (%s, %s, seed %s) on %s, stack %s\n",
+               in_text_or_empty(l, "workload"), in_text_or_empty(l, "variant"),
+               in_text_or_empty(l, "size"), in_text_or_empty(l, "dtype"),
+               in_text_or_empty(l, "seed"), in_text_or_empty(l, "device"),
+               in_text_or_empty(l, "stack"));
     if (json_is_string(json_object_get(l, "place"))) {
         label(buf, "Place");
-        buf_printf(buf, "%s\n", text_of(l, "place"));
+        buf_printf(buf, "%s\n", in_text_or_empty(l, "place"));
         label(buf, "Step");
-        buf_printf(buf, "%" PRId64 " of iteration %" PRId64 "\n", int_of(l, "step"),
-                   int_of(l, "iteration"));
+        buf_printf(buf, "%" PRId64 " of iteration %" PRId64 "\n", in_int(l, "step"),
+                   in_int(l, "iteration"));
     }
     label(buf, "Runs");
     buf_printf(buf,
                "%" PRId64 " searched (at least %" PRId64 ", at most %" PRId64
                "), %" PRId64 " captured, %" PRId64 " failed\n",
-               int_of(l, "runs_searched"), int_of(l, "runs_min"), int_of(l, "runs_max"),
-               int_of(l, "runs_captured"), int_of(l, "runs_failed"));
+               in_int(l, "runs_searched"), in_int(l, "runs_min"), in_int(l, "runs_max"),
+               in_int(l, "runs_captured"), in_int(l, "runs_failed"));
     if (json_is_string(reason)) {
         label(buf, "Finding");
         text_wrap(buf, json_string_value(reason), LINE_WIDTH, LABEL_WIDTH);
@@ -131,8 +122,8 @@ static void heading(const json_t *l, struct buf *buf)
 static void place_line(const json_t *place, struct buf *buf)
 {
     buf_printf(buf, "%s at step %" PRId64 " of iteration %" PRId64 "\n",
-               text_of(place, "place"), int_of(place, "step"),
-               int_of(place, "iteration"));
+               in_text_or_empty(place, "place"), in_int(place, "step"),
+               in_int(place, "iteration"));
 }
 
 static void structure_lines(const json_t *structure, struct buf *buf)
@@ -142,7 +133,7 @@ static void structure_lines(const json_t *structure, struct buf *buf)
     label(buf, "Structure");
     buf_printf(
         buf, "diverges at record %" PRId64 "; %" PRId64 " runs diverge from the first\n",
-        int_of(structure, "position"), int_of(structure, "runs_apart"));
+        in_int(structure, "position"), in_int(structure, "runs_apart"));
     for (int i = 0; i < 2; i++) {
         const json_t *side = json_object_get(structure, sides[i]);
 
@@ -162,7 +153,7 @@ static void search_lines(const json_t *search, struct buf *buf)
     const json_t *root = json_object_get(search, "root");
     const json_t *structure = json_object_get(search, "structure");
 
-    if (json_is_object(first) && int_of(first, "position") != int_of(root, "position")) {
+    if (json_is_object(first) && in_int(first, "position") != in_int(root, "position")) {
         label(buf, "Before it");
         place_line(first, buf);
         label(buf, "");
@@ -210,16 +201,17 @@ static void signature_lines(const json_t *s, struct buf *buf)
     char elements[TEXT_NUMBER_SIZE];
 
     label(buf, "  differ");
-    buf_printf(buf, "%s of %s elements", text_number(int_of(s, "differ"), differ),
-               text_number(int_of(s, "elements"), elements));
-    if (int_of(s, "differ")) {
-        buf_printf(buf, ", index %" PRId64 " to %" PRId64, int_of(s, "first"),
-                   int_of(s, "last"));
+    buf_printf(buf, "%s of %s elements", text_number(in_int(s, "differ"), differ),
+               text_number(in_int(s, "elements"), elements));
+    if (in_int(s, "differ")) {
+        buf_printf(buf, ", index %" PRId64 " to %" PRId64, in_int(s, "first"),
+                   in_int(s, "last"));
     }
     buf_putc(buf, '\n');
     label(buf, "  distance");
     if (json_is_string(json_object_get(s, "max_ulp"))) {
-        buf_printf(buf, "at most %s units in the last place, ", text_of(s, "max_ulp"));
+        buf_printf(buf, "at most %s units in the last place, ",
+                   in_text_or_empty(s, "max_ulp"));
     }
     buf_printf(buf, "at most %.9g\n",
                json_number_value(json_object_get(s, "max_absolute")));
@@ -229,15 +221,15 @@ static void signature_lines(const json_t *s, struct buf *buf)
         buf_printf(buf,
                    "%" PRId64 ": the indices leave %" PRId64 " remainder%s, from %" PRId64
                    "\n",
-                   int_of(period, "period"), int_of(period, "residues"),
-                   int_of(period, "residues") == 1 ? "" : "s", int_of(period, "phase"));
+                   in_int(period, "period"), in_int(period, "residues"),
+                   in_int(period, "residues") == 1 ? "" : "s", in_int(period, "phase"));
     }
     label(buf, "  special");
     buf_printf(buf,
                "NaN %" PRId64 " and %" PRId64 ", infinite %" PRId64 " and %" PRId64
                ", signs of zero %" PRId64 "\n",
                pair_of(s, "nan", 0), pair_of(s, "nan", 1), pair_of(s, "infinite", 0),
-               pair_of(s, "infinite", 1), int_of(s, "zero_signs"));
+               pair_of(s, "infinite", 1), in_int(s, "zero_signs"));
 }
 
 static void tensor_lines(const json_t *tensor, struct buf *buf)
@@ -246,17 +238,17 @@ static void tensor_lines(const json_t *tensor, struct buf *buf)
     json_t *extent;
     size_t i;
 
-    buf_printf(buf, "\n  Output %" PRId64 "%s%s: %s[", int_of(tensor, "index"),
-               *text_of(tensor, "name") ? " " : "", text_of(tensor, "name"),
-               text_of(tensor, "dtype"));
+    buf_printf(buf, "\n  Output %" PRId64 "%s%s: %s[", in_int(tensor, "index"),
+               *in_text_or_empty(tensor, "name") ? " " : "",
+               in_text_or_empty(tensor, "name"), in_text_or_empty(tensor, "dtype"));
     json_array_foreach(json_object_get(tensor, "shape"), i, extent)
     {
         buf_printf(buf, "%s%" PRId64, i ? "," : "", (int64_t)json_integer_value(extent));
     }
     buf_puts(buf, "]");
-    if (int_of(tensor, "captured_bytes") < int_of(tensor, "bytes_total")) {
+    if (in_int(tensor, "captured_bytes") < in_int(tensor, "bytes_total")) {
         buf_printf(buf, ", the first %" PRId64 " of %" PRId64 " bytes",
-                   int_of(tensor, "captured_bytes"), int_of(tensor, "bytes_total"));
+                   in_int(tensor, "captured_bytes"), in_int(tensor, "bytes_total"));
     }
     buf_putc(buf, '\n');
     if (json_is_object(signature)) {
@@ -273,7 +265,7 @@ static void difference_lines(const json_t *difference, struct buf *buf)
     size_t i;
 
     buf_printf(buf, "\nRuns %s and %s read the same there and wrote:\n",
-               text_of(difference, "a"), text_of(difference, "b"));
+               in_text_or_empty(difference, "a"), in_text_or_empty(difference, "b"));
     json_array_foreach(json_object_get(difference, "tensors"), i, tensor)
     {
         tensor_lines(tensor, buf);

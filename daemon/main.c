@@ -5,9 +5,8 @@
 
 #include "daemon/agent/agent.h"
 #include "daemon/base/array.h"
-#include "daemon/maintenance.h"
+#include "daemon/commands.h"
 #include "daemon/process/exit_code.h"
-#include "daemon/serve.h"
 
 struct command {
     const char *name;

@@ -1,12 +1,11 @@
-#include "daemon/maintenance.h"
+/* Commands on the database: `reprod backup` and `reprod fsck`. */
+#include "daemon/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/base/mem.h"
-#include "daemon/config/config.h"
-#include "daemon/options.h"
 #include "daemon/process/exit_code.h"
 #include "db/backup.h"
 #include "db/fsck.h"

@@ -1,4 +1,5 @@
-#include "daemon/options.h"
+/* The options that the commands share. */
+#include "daemon/commands.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-#include "daemon/serve.h"
+/* The service: `reprod serve`, from its start to its end (daemon/service.h). */
+#include "daemon/commands.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/maintenance.h"
-#include "daemon/options.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/service.h"
 #include "daemon/survey.h"

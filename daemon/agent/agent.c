@@ -18,8 +18,6 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "daemon/agent/external.h"
-#include "daemon/agent/options.h"
 #include "daemon/agent/runs.h"
 #include "daemon/agent/supervise.h"
 #include "daemon/base/log.h"

@@ -1,4 +1,5 @@
-#include "daemon/agent/options.h"
+/* The command line of the agent (daemon/agent/agent.h). */
+#include "daemon/agent/agent.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -12,7 +12,7 @@
 #include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "daemon/process/descendants.h"
+#include "daemon/process/proc.h"
 #include "daemon/process/spawn.h"
 #include "daemon/process/stream.h"
 #include "daemon/process/wire.h"

@@ -8,7 +8,7 @@
  * What can go wrong: the deadline, supervised_kill or a flood start the kill ladder (TERM
  * to the group, grace, KILL, grace, then it is reported as stuck, and only the pidfd
  * stays open, to reap it if it ever dies).  Descendants that escaped may keep a pipe
- * open: they are killed as orphans (daemon/process/descendants.h), and the pipe is closed
+ * open: they are killed as orphans (daemon/process/proc.h), and the pipe is closed
  * after a short while in any case. */
 #ifndef DAEMON_AGENT_SUPERVISE_H
 #define DAEMON_AGENT_SUPERVISE_H

@@ -9,7 +9,7 @@
  * speaks another version or breaks the protocol in any way, does not read, exits, or
  * loses its connection.  Each of these ends in one `closed` event with the cause; then
  * the agent is ended, and the owner calls link_close.  What the workers of a dead local
- * agent left behind is killed here (daemon/process/descendants.h).
+ * agent left behind is killed here (daemon/process/proc.h).
  *
  * Loop thread only.  Events come from the loop, never from within a function below. */
 #ifndef DAEMON_LINK_LINK_H

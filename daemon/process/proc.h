@@ -1,7 +1,9 @@
-/* What /proc tells about processes.  Linux only. */
+/* What /proc tells about processes, and the processes that outlive the one that started
+ * them.  Linux only. */
 #ifndef DAEMON_PROCESS_PROC_H
 #define DAEMON_PROCESS_PROC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,15 +19,29 @@ struct proc_stat {
 /* Returns 0, or -1 if there is no such process. */
 int proc_stat(pid_t pid, struct proc_stat *ret_stat);
 
-/* Writes up to MAX children of this process, running or zombie, to ret_pids; returns how
- * many it wrote.  A list taken while children come and go may miss some: take it again
- * at the next SIGCHLD. */
-int proc_children(pid_t *ret_pids, int max);
-
 /* "" where the kernel does not tell. */
 void proc_boot_id(char ret_id[PROC_BOOT_ID_SIZE]);
 
 /* The directory this executable lies in; "." if that is unknown. */
 void proc_directory(char ret_path[PROC_PATH_SIZE]);
+
+/* Descendants: this process becomes the parent of whatever its children leave behind (a
+ * child subreaper, prctl(2)), so that a worker cannot escape by fork and setsid: unknown
+ * processes are killed and reaped.  State is one per process, as children are.  Loop
+ * thread only. */
+
+/* Makes this process the subreaper.  Children it has already are left alone for ever
+ * (they are of whoever executed this program).  Calling it again changes nothing. */
+void descendants_init(void);
+
+/* PID is a child that somebody here waits for; with it, its session is spared. */
+void descendants_know(pid_t pid);
+void descendants_forget(pid_t pid);
+
+/* Kills and reaps every child that is not known and is in no known session; ONLY_WORKERS:
+ * only those that carry a run's environment (REPROD_RESULT_FD).  Returns how many were
+ * still there; their end raises SIGCHLD, and then what they in turn left behind is found
+ * by the next call. */
+int descendants_sweep(bool only_workers);
 
 #endif
