@@ -160,16 +160,26 @@ static void show_unseen_hosts(struct view *view)
     }
 }
 
+/* All devices, or the one that the path names. */
 static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct view *view = r->state;
 
-    list_open(&view->out);
+    view->only = r->arguments[0];
+    if (!view->only) {
+        list_open(&view->out);
+    }
     if (devices_each(tx, show_device, view, err) != ERR_OK) {
         return err->code;
     }
-    list_reply(r, &view->out);
+    if (!view->only) {
+        list_reply(r, &view->out);
+    } else if (view->shown == 0) {
+        return err_set(err, ERR_NOT_FOUND, "there is no device '%.64s'", view->only);
+    } else {
+        reply_json(r, 200, &view->out);
+    }
     return ERR_OK;
 }
 
@@ -179,26 +189,9 @@ void devices_get(struct request *r)
     request_read(r, read_devices, NULL);
 }
 
-static enum err_code read_device(struct tx *tx, void *arg, struct err *err)
-{
-    struct request *r = arg;
-    struct view *view = r->state;
-
-    view->only = r->arguments[0];
-    if (devices_each(tx, show_device, view, err) != ERR_OK) {
-        return err->code;
-    }
-    if (view->shown == 0) {
-        return err_set(err, ERR_NOT_FOUND, "there is no device '%.64s'", view->only);
-    }
-    reply_json(r, 200, &view->out);
-    return ERR_OK;
-}
-
 void devices_get_one(struct request *r)
 {
-    keep_view(r);
-    request_read(r, read_device, NULL);
+    devices_get(r);
 }
 
 static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)

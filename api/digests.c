@@ -169,17 +169,13 @@ static const struct line *group_end(const struct table *t, const struct line *fi
 
 static void line_json(struct json_out *out, const struct line *line)
 {
-    struct sums s = sums_of(line);
-
     out_open(out, NULL, '{');
     out_text(out, "run", line->run);
     out_text(out, "outcome", line->finished ? outcome_name(line->outcome) : NULL);
     out_name(out, "digest", line->digest);
     out_int(out, "distinct_digests", line->distinct_digests);
-    out_name(out, "weight_sum", s.weight_sum);
-    out_name(out, "weight_sum_bits", line->weight_sum_bits);
-    out_name(out, "loss", s.loss);
-    out_name(out, "loss_bits", line->loss_bits);
+    sum_json(out, "weight_sum", line->weight_sum_bits);
+    sum_json(out, "loss", line->loss_bits);
     out_ms_if(out, "milliseconds", line->median_ns, line->median_ns);
     out_close(out, '}');
 }

@@ -46,8 +46,7 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
                                 page, err) != ERR_OK) {
         return err->code;
     }
-    page_close(r, page);
-    reply_json(r, 200, &page->out);
+    page_reply(r, page);
     return ERR_OK;
 }
 

@@ -68,8 +68,7 @@ static enum err_code write_page(struct tx *tx, void *arg, struct err *err)
             job_json(out, NULL, &list->jobs[i], list->eta_ms[i]);
         }
     }
-    page_close(r, &list->page);
-    reply_json(r, 200, out);
+    page_reply(r, &list->page);
     return ERR_OK;
 }
 

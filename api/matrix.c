@@ -9,7 +9,6 @@
 #include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/render/matrix.h"
-#include "daemon/base/choices.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/nearest.h"
@@ -112,16 +111,11 @@ static void match_environment(void *arg, const struct environment *e)
     json_decref(facts);
 }
 
-static void add_name(void *arg, const char *name)
-{
-    choices_add(arg, name);
-}
-
 static enum err_code refuse_device(struct tx *tx, const char *device,
                                    struct problems *problems, struct err *err)
 {
     struct choices known = { .count = 0 };
-    enum err_code code = names_each(tx, NAME_DEVICE, "", add_name, &known, err);
+    enum err_code code = names_list(tx, NAME_DEVICE, "", &known, err);
 
     if (code == ERR_OK) {
         char hint[NEAREST_HINT_SIZE];

@@ -8,7 +8,6 @@
 #include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/render/nouns_json.h"
-#include "daemon/base/choices.h"
 #include "daemon/base/mem.h"
 #include "daemon/evidence/catalogue.h"
 #include "db/cells.h"
@@ -55,11 +54,6 @@ static void names_release(struct names *names)
     }
 }
 
-static void add_name(void *arg, const char *name)
-{
-    choices_add(arg, name);
-}
-
 static enum err_code read_kind(struct tx *tx, const struct runs_filter *filter,
                                enum name_kind kind, struct names *names, struct err *err)
 {
@@ -71,7 +65,7 @@ static enum err_code read_kind(struct tx *tx, const struct runs_filter *filter,
         return err->code;
     }
     names->unknown[kind] = !has;
-    return has ? ERR_OK : names_each(tx, kind, of, add_name, &names->known[kind], err);
+    return has ? ERR_OK : names_list(tx, kind, of, &names->known[kind], err);
 }
 
 static enum err_code check_job(struct tx *tx, const char *job, struct problems *problems,
@@ -230,11 +224,10 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
                   err) != ERR_OK) {
         return err->code;
     }
-    page_close(r, page);
     if (page->offered == 0) {
         return names_read(tx, &list->filter, &r->problems, &list->names, err);
     }
-    reply_json(r, 200, &page->out);
+    page_reply(r, page);
     return ERR_OK;
 }
 
@@ -244,7 +237,7 @@ static void answer_empty(struct request *r)
 
     names_check(r, &list->filter, &list->names);
     if (!params_refused(r)) {
-        reply_json(r, 200, &list->page.out);
+        page_reply(r, &list->page);
     }
 }
 

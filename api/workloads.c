@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/http/handlers.h"
+#include "api/http/page.h"
 #include "api/http/reply.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/nearest.h"
@@ -98,14 +99,13 @@ static void workload_json(struct json_out *out, const struct catalogue_workload 
     out_close(out, '}');
 }
 
-/* The workloads called NAME, or all for NULL.  Returns how many. */
+/* Into open "items": the workloads called NAME, or all for NULL.  Returns how many. */
 static int list_json(struct json_out *out, const struct request *r,
                      const struct catalogue *catalogue, const char *name)
 {
     const struct verified_set *set = r->api->hooks.verified(r->api->hooks.arg);
     int found = 0;
 
-    out_open(out, "items", '[');
     for (int i = 0; i < catalogue_count(catalogue); i++) {
         const struct catalogue_workload *w = catalogue_at(catalogue, i);
 
@@ -114,7 +114,6 @@ static int list_json(struct json_out *out, const struct request *r,
             found++;
         }
     }
-    out_close(out, ']');
     return found;
 }
 
@@ -137,11 +136,9 @@ void workloads_get_list(struct request *r)
     if (!catalogue) {
         return;
     }
-    out_open(&out, NULL, '{');
+    list_open(&out);
     list_json(&out, r, catalogue, NULL);
-    out_null(&out, "next");
-    out_close(&out, '}');
-    reply_json(r, 200, &out);
+    list_reply(r, &out);
 }
 
 static void reply_unknown(struct request *r, const struct catalogue *catalogue)
@@ -251,11 +248,13 @@ void workloads_get_one(struct request *r)
     }
     out_open(&out, NULL, '{');
     out_text(&out, "workload", r->arguments[0]);
+    out_open(&out, "items", '[');
     if (list_json(&out, r, catalogue, r->arguments[0]) == 0) {
         buf_release(&out.buf);
         reply_unknown(r, catalogue);
         return;
     }
+    out_close(&out, ']');
     out_close(&out, '}');
     reply_json(r, 200, &out);
 }

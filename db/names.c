@@ -29,15 +29,14 @@ enum err_code names_has(struct tx *tx, enum name_kind kind, const char *of,
     return query_end(&q, err);
 }
 
-enum err_code names_each(struct tx *tx, enum name_kind kind, const char *of,
-                         void (*visit)(void *arg, const char *name), void *arg,
-                         struct err *err)
+enum err_code names_list(struct tx *tx, enum name_kind kind, const char *of,
+                         struct choices *ret_choices, struct err *err)
 {
     struct query q;
 
     query_begin(&q, tx, each[kind], or_null(of));
     while (query_step(&q)) {
-        visit(arg, query_borrow_text(&q));
+        choices_add(ret_choices, query_borrow_text(&q));
     }
     return query_end(&q, err);
 }

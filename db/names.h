@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "daemon/base/choices.h"
 #include "daemon/base/err.h"
 
 struct tx;
@@ -17,10 +18,8 @@ enum name_kind { NAME_WORKLOAD, NAME_VARIANT, NAME_DEVICE, NAME_JOB };
 enum err_code names_has(struct tx *tx, enum name_kind kind, const char *of,
                         const char *name, bool *ret_has, struct err *err);
 
-/* Visits each once; NAME is borrowed for the call.  Not for NAME_JOB: jobs are too many.
- */
-enum err_code names_each(struct tx *tx, enum name_kind kind, const char *of,
-                         void (*visit)(void *arg, const char *name), void *arg,
-                         struct err *err);
+/* Adds each to RET_CHOICES.  Not for NAME_JOB: jobs are too many. */
+enum err_code names_list(struct tx *tx, enum name_kind kind, const char *of,
+                         struct choices *ret_choices, struct err *err);
 
 #endif

@@ -188,13 +188,14 @@ void list_reply(struct request *r, struct json_out *out)
     reply_json(r, 200, out);
 }
 
-void page_close(struct request *r, struct page *page)
+void page_reply(struct request *r, struct page *page)
 {
     bool more = page->offered > page->limit;
 
     out_close(&page->out, ']');
     page_end(r, &page->out, page->kind, more ? page->last : NULL);
     out_close(&page->out, '}');
+    reply_json(r, 200, &page->out);
 }
 
 /* Appends TEXT with everything but unreserved characters percent-encoded. */

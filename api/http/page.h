@@ -45,9 +45,9 @@ void list_open(struct json_out *out);
 /* Ends a list that is always whole, and replies with it. */
 void list_reply(struct request *r, struct json_out *out);
 
-/* Ends page->out, where the list's object and its "items" are open, and sets the Link
- * header. */
-void page_close(struct request *r, struct page *page);
+/* Ends page->out, where the list's object and its "items" are open, and replies with it
+ * and the Link header. */
+void page_reply(struct request *r, struct page *page);
 
 /* Writes the member "next" of a list and the Link header: KEY is where the next page
  * begins, NULL if there is none. */

@@ -10,6 +10,7 @@
 #include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/id.h"
+#include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/nearest.h"
 #include "daemon/jobs/case.h"
@@ -50,12 +51,6 @@ static bool read_range(const char *text, int64_t *ret_first, int64_t *ret_last)
         *ret_last = read_number(end + 1, &end);
     }
     return *end == '\0' && *ret_first >= 0 && *ret_last >= *ret_first;
-}
-
-static bool is_digest(const char *text)
-{
-    return strlen(text) == DIGEST_TEXT_SIZE - 1 &&
-           strspn(text, "0123456789abcdef") == DIGEST_TEXT_SIZE - 1;
 }
 
 static void __attribute__((format(printf, 3, 4)))
@@ -108,7 +103,7 @@ static void check_value(struct request *r, const struct parameter *p, const char
         }
         break;
     case PARAM_DIGEST:
-        if (!is_digest(text)) {
+        if (!in_is_hex(text, DIGEST_TEXT_SIZE - 1)) {
             refuse(r, p,
                    "the id of an environment is %d hexadecimal digits; see "
                    "/v1/environments",

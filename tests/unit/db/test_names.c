@@ -9,26 +9,25 @@ struct look {
     enum name_kind kind;
     const char *of, *name;
     bool has;
-    int visited; /* of names_each */
+    int listed; /* by names_list */
 };
-
-static void count_name(void *arg, const char *name)
-{
-    struct look *look = arg;
-
-    assert_true(name[0] != '\0');
-    look->visited++;
-}
 
 static enum err_code look_up(struct tx *tx, void *arg, struct err *err)
 {
     struct look *look = arg;
+    struct choices choices = { .count = 0 };
 
     if (names_has(tx, look->kind, look->of, look->name, &look->has, err) != ERR_OK ||
         look->kind == NAME_JOB) {
         return err->code;
     }
-    return names_each(tx, look->kind, look->of, count_name, look, err);
+    names_list(tx, look->kind, look->of, &choices, err);
+    for (int i = 0; i < choices.count; i++) {
+        assert_true(choices.names[i][0] != '\0');
+    }
+    look->listed = choices.count;
+    choices_release(&choices);
+    return err->code;
 }
 
 static enum err_code see_device(struct tx *tx, void *arg, struct err *err)
@@ -49,13 +48,13 @@ static enum err_code see_device(struct tx *tx, void *arg, struct err *err)
 }
 
 static void expect(struct fixture *f, enum name_kind kind, const char *of,
-                   const char *name, bool has, int visited)
+                   const char *name, bool has, int listed)
 {
     struct look look = { .kind = kind, .of = of, .name = name };
 
     fixture_read(f, look_up, &look);
     assert_int_equal(look.has, has);
-    assert_int_equal(look.visited, visited);
+    assert_int_equal(look.listed, listed);
 }
 
 static void test_names_of_cases_that_were_asked_for(void **state)
