@@ -8,7 +8,7 @@
 #   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
 #   make check-pytorch the probes and the example with PyTorch; downloads 3 GB, once
 #   make soak      kill the service a thousand times during its jobs
-#   make bench     how fast it is, beside peers on this machine: a table and build/bench/*.json
+#   make bench     how fast it is, next to peers on this machine: a table and build/bench/*.json
 #   make fuzz      libFuzzer on everything that reads bytes from outside (SECONDS_EACH=60)
 #   make gpu-check everything that only a GPU can show; exit status 77 where there is none
 #   make detection every control twenty times, every other variant in 200 processes, and the
@@ -77,7 +77,7 @@ PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 # on purpose) stays out of it; daemon, agent and unit tests of their code are in.
 SANFLAGS  := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 WSANFLAGS := $(if $(findstring thread,$(SAN)),,$(SANFLAGS))
-# Libraries that came along (make bundle) are found beside the program, before those of
+# Libraries that came along (make bundle) are found next to the program, before those of
 # LD_LIBRARY_PATH and by libraries too: so DT_RPATH, which DT_RUNPATH is not.  The worker has
 # a folder of its own, since what it loads under test must not find the daemon's.
 # The loader replaces $ORIGIN; `$$` is make's `$`, and the quotes keep it from the shell.

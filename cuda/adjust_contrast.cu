@@ -1,5 +1,5 @@
 /* tf.image.adjust_contrast; workloads/adjust_contrast.c defines the operation.  `ordered`
- * adds in the order of the CPU's, so it has its bits. */
+ * adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/tree.h"
 #include "workloads/adjust_contrast.h"

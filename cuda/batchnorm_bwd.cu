@@ -1,5 +1,5 @@
 /* Gradients of batch normalization in training; workloads/batchnorm_bwd.c defines the
- * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
+ * operation.  `ordered` adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/cudnn/gradients.h"
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernels/batchnorm.h"

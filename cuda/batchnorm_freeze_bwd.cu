@@ -1,6 +1,6 @@
 /* Gradients of batch normalization with frozen statistics;
- * workloads/batchnorm_freeze_bwd.c defines the operation.  `ordered` adds in the order of
- * the CPU's, so it has its bits. */
+ * workloads/batchnorm_freeze_bwd.c defines the operation.  `ordered` adds in the CPU's
+ * order, so it has the CPU's bits. */
 #include "cuda/kernels/batchnorm.h"
 
 __global__ static void dx_kernel(struct norm norm)

@@ -1,5 +1,5 @@
 /* Bias gradient; workloads/bias_add_bwd.c defines the operation.  `ordered` and `patched`
- * add in the order of the CPU's, so they have its bits. */
+ * add in the CPU's order, so they have the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/tree.h"
 #include "workloads/bias_add_bwd.h"

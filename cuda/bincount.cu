@@ -1,5 +1,5 @@
 /* Weighted histogram; workloads/bincount.c defines the operation.  `ordered` adds in the
- * order of the CPU's, so it has its bits. */
+ * CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/sort.h"
 #include "cuda/kernels/tree.h"

@@ -1,7 +1,7 @@
 /* A training in one piece, and one that is saved half-way and resumed by another process,
  * on the GPU; workloads/checkpoint_resume.c defines the operation.  The state goes to the
  * device and back for each half, as for any checkpoint.  Each sum has one thread, which
- * adds in the order of the CPU's, so all but the control have its bits. */
+ * adds in the CPU's order, so all but the control have the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/train/parts.h"
 #include "workloads/checkpoint/halves.h"

@@ -1,5 +1,5 @@
 /* Input gradient of a 3x3 convolution; workloads/conv_dgrad.c defines the operation.
- * `ordered` adds in the order of the CPU's, so it has its bits.  The variants of cuDNN
+ * `ordered` adds in the CPU's order, so it has the CPU's bits.  The variants of cuDNN
  * read dy and w as (image, channel, row, column), which setup makes once; every iteration
  * brings dx back into the workload's order. */
 #include "cuda/cudnn/convolution.h"

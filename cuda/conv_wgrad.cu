@@ -1,5 +1,5 @@
 /* Weight gradient of a 3x3 convolution; workloads/conv_wgrad.c defines the operation.
- * `ordered` adds in the order of the CPU's, so it has its bits.  The variants of cuDNN
+ * `ordered` adds in the CPU's order, so it has the CPU's bits.  The variants of cuDNN
  * read x and dy as (image, channel, row, column), which setup makes once; every iteration
  * brings dw back into the workload's order. */
 #include "cuda/cudnn/convolution.h"

@@ -1,6 +1,6 @@
 /* Gradient of crop_and_resize; workloads/crop_and_resize_bwd.c defines the operation.
  * `ordered` sorts the terms by pixel where the CPU gives each image row an owner; a pixel
- * adds them in the order of the CPU's, so it has its bits. */
+ * adds them in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/sort.h"
 #include "workloads/crop_and_resize_bwd.h"

@@ -1,6 +1,6 @@
 /* CTC loss; workloads/ctc_loss.h has the definition and its words.  `ordered` computes
- * and adds in the order of the CPU's, but CUDA's expf and logf are not those of the C
- * library, so its bits are its own on a GPU.
+ * and adds in the CPU's order, but CUDA's expf and logf are not those of the C library,
+ * so its bits are its own on a GPU.
  *
  * cuDNN's gradient knows no upstream gradient and ends where an example ends: the
  * variants of cuDNN multiply it and write the zeros behind the end. */

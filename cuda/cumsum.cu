@@ -1,5 +1,5 @@
 /* Running sums; workloads/cumsum.c defines the operation, and says which algorithm
- * `unordered` is.  `ordered` adds in the order of the CPU's, so it has its bits.
+ * `unordered` is.  `ordered` adds in the CPU's order, so it has the CPU's bits.
  *
  * A warp takes one task, a lane one of its blocks: the warp reads and writes a tile of
  * neighbouring elements of each block through shared memory, where a lane goes through

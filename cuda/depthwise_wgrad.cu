@@ -1,5 +1,5 @@
 /* Filter gradient of a depthwise 3x3 convolution; workloads/depthwise_wgrad.c defines the
- * operation.  `ordered` adds in the order of the CPU's, so it has its bits.  For cuDNN it
+ * operation.  `ordered` adds in the CPU's order, so it has the CPU's bits.  For cuDNN it
  * is a convolution with a group for each channel; setup brings x and dy into cuDNN's
  * order once, and every iteration dw out of it. */
 #include "cuda/cudnn/convolution.h"

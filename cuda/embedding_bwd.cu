@@ -1,5 +1,5 @@
 /* Gradient of an embedding bag; workloads/embedding_bwd.c defines the operation.
- * `ordered` adds in the order of the CPU's, so it has its bits. */
+ * `ordered` adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/scatter.h"
 #include "workloads/embedding_bwd.h"

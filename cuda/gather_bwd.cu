@@ -1,5 +1,5 @@
 /* Gradient of gather; workloads/gather_bwd.c defines the operation.  `ordered` and
- * `one_hot` add in the order of the CPU's, so they have its bits. */
+ * `one_hot` add in the CPU's order, so they have the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/scatter.h"
 #include "workloads/gather_bwd.h"

@@ -1,6 +1,6 @@
 /* Gradients applied while others are being computed; workloads/gradient_gating.c defines
  * the operation.  A block is a task; blocks that run at one time race.  `ordered` adds in
- * the order of the CPU's, so it has its bits. */
+ * the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "workloads/gradient_gating.h"
 

@@ -1,5 +1,5 @@
 /* Batched matrix product split along its inner dimension; workloads/matmul_batched.c
- * defines the operation.  `ordered` adds in the order of the CPU's, so it has its bits.
+ * defines the operation.  `ordered` adds in the CPU's order, so it has the CPU's bits.
  * The order of cuBLAS is its own. */
 #include "cuda/cublas/multiply.h"
 #include "cuda/kernels/kernel.h"

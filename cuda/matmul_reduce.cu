@@ -1,5 +1,5 @@
 /* Reductions as matrix products; workloads/matmul_reduce.c defines the operation.
- * `matmul` adds in the order of the CPU's, so it has its bits. */
+ * `matmul` adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "workloads/matmul_reduce.h"
 

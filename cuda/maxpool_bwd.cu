@@ -1,5 +1,5 @@
 /* Gradient of max-pooling; workloads/maxpool_bwd.c defines the operation.  `ordered` adds
- * in the order of the CPU's, so it has its bits.  Which of several equal maxima wins in
+ * in the CPU's order, so it has the CPU's bits.  Which of several equal maxima wins in
  * cuDNN is not documented; inputs of the workload hold next to none. */
 #include "cuda/cudnn/gradients.h"
 #include "cuda/cudnn/usable.h"

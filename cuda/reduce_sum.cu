@@ -1,5 +1,5 @@
 /* Sums along the last axis; workloads/reduce_sum.c defines the operation.  `ordered` and
- * `matmul` add in the order of the CPU's, so they have its bits. */
+ * `matmul` add in the CPU's order, so they have the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/tree.h"
 #include "workloads/reduce_sum.h"

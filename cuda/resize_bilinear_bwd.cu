@@ -1,5 +1,5 @@
 /* Gradient of bilinear resizing; workloads/resize_bilinear_bwd.c defines the operation.
- * `ordered` adds in the order of the CPU's, so it has its bits. */
+ * `ordered` adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "workloads/resize_bilinear_bwd.h"
 

@@ -1,5 +1,5 @@
 /* Gradient of nearest-neighbour resizing; workloads/resize_nearest_bwd.c defines the
- * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
+ * operation.  `ordered` adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "workloads/resize_nearest_bwd.h"
 

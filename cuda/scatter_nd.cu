@@ -1,7 +1,6 @@
 /* Rows scattered to indices with duplicates; workloads/scatter_nd.c defines the
- * operation. `ordered` and `serial` add and assign in the order of the CPU's, so they
- * have its bits.
- */
+ * operation. `ordered` and `serial` add and assign in the CPU's order, so they have the
+ * CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/scatter.h"
 #include "workloads/scatter_nd.h"

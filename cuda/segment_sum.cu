@@ -1,5 +1,5 @@
-/* Sums of the rows of a segment; workloads/segment_sum.c defines the operation.
- * `ordered` adds in the order of the CPU's, so it has its bits. */
+/* Sums of the rows of a segment; workloads/segment_sum.c defines the operation. `ordered`
+ * adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/scatter.h"
 #include "workloads/segment_sum.h"

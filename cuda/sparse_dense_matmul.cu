@@ -1,5 +1,5 @@
 /* A sparse matrix times a dense one; workloads/sparse_dense_matmul.c defines the
- * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
+ * operation.  `ordered` adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/sort.h"
 #include "workloads/sparse_dense_matmul.h"

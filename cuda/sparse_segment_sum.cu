@@ -1,5 +1,5 @@
 /* Sums of picked rows by sorted segment; workloads/sparse_segment_sum.c defines the
- * operation.  `ordered` adds in the order of the CPU's, so it has its bits. */
+ * operation.  `ordered` adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/scatter.h"
 #include "cuda/kernels/tree.h"

@@ -1,5 +1,5 @@
 /* Gradients of bilinear sampling; workloads/spatial_sampler_bwd.c defines the operation.
- * `ordered` adds in the order of the CPU's, so it has its bits.  cuDNN reads x and dy as
+ * `ordered` adds in the CPU's order, so it has the CPU's bits.  cuDNN reads x and dy as
  * (image, channel, …), which setup makes once; every iteration brings dx back. */
 #include "cuda/cudnn/gradients.h"
 #include "cuda/cudnn/usable.h"

@@ -1,5 +1,5 @@
 /* A small training from end to end, on the GPU; workloads/train_cnn.c defines the
- * operation. `ordered` adds in the order of the CPU's, so it has its bits. */
+ * operation. `ordered` adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/train/cnn.h"
 
 static const struct workload train_cnn_cuda = {

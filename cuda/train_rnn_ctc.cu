@@ -1,6 +1,6 @@
 /* Training of a recurrent network with CTC loss; workloads/train_rnn_ctc.c defines the
  * operation.  A block takes a sequence through the whole of it in shared memory.  Each
- * sum has one thread, which adds in the order of the CPU's, and `ordered` joins the
+ * sum has one thread, which adds in the CPU's order, and `ordered` joins the
  * sequences by the CPU's tree, so it has its bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/train/parts.h"

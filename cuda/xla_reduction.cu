@@ -1,5 +1,5 @@
 /* Row and column sums in two stages; workloads/xla_reduction.c defines the operation.
- * `ordered` adds in the order of the CPU's, so it has its bits. */
+ * `ordered` adds in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/tree.h"
 #include "workloads/xla_reduction.h"

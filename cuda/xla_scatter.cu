@@ -1,6 +1,6 @@
 /* XLA's scatter of windows; workloads/xla_scatter.c defines the operation.  `ordered`
  * gives tiles of the sums an owner where the CPU gives them to bands of 8 rows; an
- * element adds its windows in the order of the CPU's, so it has its bits. */
+ * element adds its windows in the CPU's order, so it has the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/sort.h"
 #include "workloads/xla_scatter.h"

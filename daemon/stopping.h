@@ -1,6 +1,6 @@
 /* How the service stops, stage by stage: nothing more is started; runs in flight may
  * finish, for a while; what does not is cancelled; the agents end; the store and the
- * replies drain. Pure but for what it calls: it is asked to advance, with the time. */
+ * replies drain. Pure except for what it calls: its owner gives the time. */
 #ifndef DAEMON_STOPPING_H
 #define DAEMON_STOPPING_H
 

@@ -3,7 +3,7 @@
  *
  * The racing variant is the single-pass scan of Merrill and Garland (Single-pass Parallel
  * Prefix Scan with Decoupled Look-back, 2016) with the aggregates computed beforehand, so
- * that nobody ever waits: a task looks back over the aggregates of the blocks before it
+ * that no task ever waits: each looks back over the aggregates of the blocks before it
  * until it meets one whose running sum is already known.  How far that is depends on how
  * far the other threads are, and so does the grouping of the additions. */
 #include "workloads/cumsum.h"

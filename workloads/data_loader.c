@@ -2,9 +2,9 @@
  *
  * An item is decoded (in blocks of 8x8 coefficients, by a separable transform, as JPEG
  * does), cropped, mirrored or not, and made brighter or darker.  Each of these stages
- * draws its parameter when it is reached.  Where the threads share one pseudorandom
- * number generator, which item gets which numbers depends on who comes first.  The
- * sequence of numbers is the same in every run: only who gets them is not. */
+ * draws its parameter when it is reached.  If the threads share one pseudorandom number
+ * generator, the order in which they come decides which item gets which numbers.  The
+ * sequence of numbers is the same in every run; who gets them is not. */
 #include "workloads/data_loader.h"
 
 #include <math.h>

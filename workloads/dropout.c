@@ -143,8 +143,8 @@ static void setup(struct run *run)
     run->state = dropout;
 }
 
-/* Which elements a mask keeps is no part of the definition: an element is the residual,
- * or the residual and x / DROPOUT_KEEP.  Expected is the middle, and the bound reaches
+/* The definition does not say which elements a mask keeps: an element is the residual, or
+ * the residual and x / DROPOUT_KEEP.  Expected is the middle, and the bound reaches
  * both. */
 static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,

@@ -1,8 +1,8 @@
 /* Sums over the entries of a hash table in the order of its slots:
  * sums[c] = sum over keys of values[key,c].  The order of the slots depends on the seed
- * of the hash function, which a process draws when it starts unless it is told one: as in
- * Python, and there the seed protects from crafted collisions.  The draw is the subject
- * here, not an injected one: nothing varies within a process, or with threads. */
+ * of the hash function.  A process draws one when it starts, unless it is given one, as
+ * Python does to protect from crafted collisions.  That draw is the subject here, not an
+ * injected one: nothing varies within a process, or with threads. */
 #include "workloads/hash_seed_order.h"
 
 #include <string.h>

@@ -21,7 +21,7 @@ struct skeleton {
 
 /* OPTIONAL, one for each variant.  Called once, before setup, when run->size and
  * run->dtype are known.  Returns why this variant cannot compute the case, as one line
- * for people, or NULL when it can.  The run then ends `unsupported`, which is no failure.
+ * for people, or NULL when it can.  The run then ends `unsupported`, not as a failure.
  * Leave the field out when the variant can always do it. */
 static const char *unsupported(const struct run *run)
 {

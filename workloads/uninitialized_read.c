@@ -63,7 +63,7 @@ static void setup(struct run *run)
     run->state = histogram;
 }
 
-/* Exact, but for the bins that a variant does not clear: there anything may come out. */
+/* Exact, except the bins that a variant does not clear: these may have any value. */
 static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)

@@ -2,7 +2,7 @@
  *
  * Iteration i computes inputs[i] * weights, a row vector, and adds it to the variable:
  * tf.while_loop with a stateful body.  tf.while_loop runs up to parallel_iterations, 10
- * by default, at once as far as data flow allows, and the variable is no data flow. */
+ * by default, at once as far as data flow allows, and the variable is not in it. */
 #include "workloads/while_loop.h"
 
 #include <string.h>

@@ -301,7 +301,7 @@ bool run_probing(const struct run *run, int64_t step);
 /* Records that PLACE (PROTOCOL.md has the names by convention; at most 128 bytes) read IN
  * and wrote OUT: one digest of each list, whose order counts.  Nothing happens when the
  * step or the place is not wanted.  For compute, after run_probing: by the initial
- * thread, outside parallel regions.  Its time is no part of the iteration's. */
+ * thread, outside parallel regions.  Its time does not count in the iteration's. */
 void run_probe(struct run *run, int64_t step, const char *place,
                const struct probe_value *in, int in_count, const struct probe_value *out,
                int out_count);

@@ -15,8 +15,8 @@ struct dispatch_match {
     char allow[64];            /* the methods this path has; "" if the path is unknown */
 };
 
-/* Finds the route for METHOD and TARGET; pure, but for cutting a suffix off TARGET's last
- * segment. */
+/* Finds the route for METHOD and TARGET; pure, except that it cuts a suffix off the last
+ * segment of TARGET. */
 void dispatch_find(const char *method, struct target *target,
                    struct dispatch_match *ret_match);
 

@@ -209,7 +209,7 @@ void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm)
              conv->claim ? conv->claim : "nothing");
 }
 
-/* What is claimed of an algorithm is no claim of those that take its place in another
+/* The claim of an algorithm does not hold for those that take its place in another
  * process. */
 void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv)
 {

@@ -1,6 +1,6 @@
 /* What the gradients of batch normalization with and without training share: the twin of
  * workloads/shared/batchnorm.h, which defines the operation.  The ordered sums are added
- * in the order of the CPU's, so they have its bits. */
+ * in the CPU's order, so they have the CPU's bits. */
 #ifndef CUDA_KERNELS_BATCHNORM_H
 #define CUDA_KERNELS_BATCHNORM_H
 

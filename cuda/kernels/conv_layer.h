@@ -5,7 +5,7 @@
  * Tensors are in cuDNN's order, so that an iteration is one call of cuDNN and nothing
  * else.  float16 is data of 16 bits whose products are summed in float32, by Tensor Cores
  * where there are some.  Its inputs are all uniform: exponents as wide as FILL_WIDE's
- * would overflow the result.  TF32 is no dtype: data stay float32, and only how an
+ * would overflow the result.  TF32 is not a dtype: data stay float32, and only how an
  * algorithm computes changes; those variants end in "_tf32". */
 #ifndef CUDA_KERNELS_CONV_LAYER_H
 #define CUDA_KERNELS_CONV_LAYER_H

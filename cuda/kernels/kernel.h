@@ -6,7 +6,7 @@
  * alone, never on the size of the grid or the number of multiprocessors; a thread that
  * meets others uses __syncthreads, not time.  Products and sums are not contracted
  * (-fmad=false), and no fast-math flag is set, so a kernel that adds in the order of the
- * CPU's workload has its bits. */
+ * CPU's workload has the same bits. */
 #ifndef CUDA_KERNELS_KERNEL_H
 #define CUDA_KERNELS_KERNEL_H
 

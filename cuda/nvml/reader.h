@@ -1,5 +1,5 @@
 /* Reading one handle: each answer becomes a fact, or stays unknown.  What a GPU does not
- * support, or a driver does not have, is unknown and no more; a GPU that is lost is told.
+ * support, or a driver does not have, is only unknown; a GPU that is lost is reported.
  */
 #ifndef CUDA_NVML_READER_H
 #define CUDA_NVML_READER_H

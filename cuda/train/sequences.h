@@ -5,7 +5,7 @@
 
 #include "workloads/train/rnn.h"
 
-/* All memory is the device's, but for host_losses. */
+/* All memory is the device's, except host_losses. */
 struct rnn {
     struct rnn_shape shape;
     const float *patterns, *noises, *initial;

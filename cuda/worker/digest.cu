@@ -115,7 +115,7 @@ void digest_device_prepare(void)
     CUDA_TRY(cudaMalloc((void **)&device_total, 2 * sizeof *device_total));
 }
 
-/* Enough to fill the device, and few enough that making keys is no part of the cost. */
+/* Enough to fill the device, and few enough that making keys costs nothing. */
 static unsigned grid_for(int64_t bytes)
 {
     enum { THREAD_BLOCKS_A_MULTIPROCESSOR = 8 };

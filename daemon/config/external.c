@@ -127,7 +127,7 @@ static void check_variable(struct in_reader *r, const char *name, const char *te
     if (!is_variable(name)) {
         in_refuse(r, name, "is not the name of a variable");
     } else if (is_of_the_agent(name)) {
-        in_refuse(r, name, "cannot be configured: only the agent decides about it");
+        in_refuse(r, name, "cannot be configured: the agent sets it or leaves it unset");
     } else if (text && strcmp(name, "PYTHONHASHSEED") == 0 && !is_hash_seed(text)) {
         in_refuse(r, name,
                   "must be random or a number up to 4294967295: Python does not start "

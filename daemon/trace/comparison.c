@@ -121,7 +121,7 @@ static int compare_digests(const void *a, const void *b)
                           : (x->lo > y->lo) - (x->lo < y->lo);
 }
 
-/* Whether X and Y, COUNT each, are the same but for their order.  Sorts both. */
+/* Whether X and Y, COUNT each, are the same except for their order.  Sorts both. */
 static bool same_set(struct digest *x, struct digest *y, int64_t n)
 {
     qsort(x, (size_t)n, sizeof *x, compare_digests);

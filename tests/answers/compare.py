@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Shows whether two builds behave alike: whether a change of the code changed nothing else.
+"""Shows whether two builds behave in the same way: a change of the code changed nothing else.
 
     tests/answers/compare.py OLD_BUILD NEW_BUILD [--texts] [--folder FOLDER] [--selftest FILE]
 
-One: the old build records a folder of data with jobs of every kind; both serve copies of it and
+First, the old build records a folder of data with jobs of every kind.  Both serve copies of it and
 are asked everything that their description names, right and wrong, in every format.
-Two: both run the same jobs with workers that always say the same; what is stored is compared, and
-what the programs print, find and refuse; the old build's data is carried on by the new one.
+Second, both run the same jobs with workers that always say the same.  What is stored is compared,
+and what the programs print, find and refuse.  The new build goes on with the old build's data.
 
 Both use the old build's workers, so that environments and catalogues are equal.  Everything that
-differs is a defect, but for what masks.py lists: that must differ.  Three kinds are told apart.
+differs is a defect, except what masks.py lists: that must differ.  Three kinds are distinguished.
 A sentence that says the same facts (numbers, names in quotes, ids, paths) in other words does not
 count, nor does a file of the page: --texts prints them.  A schema that differs does count.
 

@@ -1,7 +1,7 @@
 """A worker that says always the same whenever the same jobs run anew: what differs between runs
 follows from how many there were, which it counts in the folder STATE.
 
-Its workloads are told apart by what they show: a verdict, a place where runs part, an event that
+Its workloads are told apart by what they show: a verdict, a place where runs diverge, an event that
 breaks the protocol."""
 import base64
 import json

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""make bench: how fast reprod is, beside peers on the same machine.
+"""make bench: how fast reprod is, compared with peers on the same machine.
 
     tests/bench/bench.py [--quick] [--json FILE] [BENCHMARK …]
 
-Prints a table, and writes it as JSON (build/bench/DATE.json).  Figures are of this machine and
-of what else it did meanwhile: ratios of what ran in turns are what can be compared.  --quick
+Prints a table, and writes it as JSON (build/bench/DATE.json).  Figures depend on this machine and
+on what else it did meanwhile: only ratios of things that ran in turns can be compared.  --quick
 takes seconds, shows that everything runs, and says nothing about speed.  Nothing here fails
 because something is slow.
 """

@@ -5,8 +5,8 @@
   tests/gpu/make_gpu_md.py results/X.json > GPU.md      from these
   tests/gpu/make_gpu_md.py --campaign summary.json …    with what a campaign measured too
 
-What is explained in plain words stands in tests/gpu/explanations.md, a section a workload, and
-is taken over as it is: a new report changes the figures and no sentence.
+The explanations are in tests/gpu/explanations.md, a section for each workload.  They are copied as
+they are: a new report changes figures, never sentences.
 """
 import argparse
 import difflib

@@ -195,7 +195,7 @@ enum { HALF = HALVES_STEPS / 2 };
 struct checkpoint {
     uint64_t parts; /* bit p: the training's part p is there, and zero where it is not */
     struct training training;
-    double loss; /* of the last step; told, not resumed from */
+    double loss; /* of the last step; only reported */
 };
 
 enum training_part halves_omitted(const struct run *run)

@@ -8,8 +8,8 @@
  * data is in struct training.  Its members are what the PyTorch document lists, with one
  * generator for all of the document's.
  *
- * The scale is a power of two, by which nothing is rounded: so gradients are not scaled
- * in fact, and what half precision could not hold is told from their size.  In a step
+ * The scale is a power of two, by which nothing is rounded.  So gradients are not scaled
+ * in fact, and their size shows what half precision could not hold.  In a step
  * with such a gradient weights and momentum stay, and the scale shrinks.  It begins so
  * large that this happens in the first step and in no other. */
 #ifndef WORKLOADS_CHECKPOINT_HALVES_H

@@ -20,7 +20,7 @@ enum { EXACT_SUM_LIMBS = 68 };
 
 struct exact_sum {
     /* The sum of limbs[i] * 2^(32 i - 1074), the smallest subnormal being 2^-1074.  Limbs
-     * are in [0, 2^32) but for the last, which carries the sign. */
+     * are in [0, 2^32) except the last, which carries the sign. */
     int64_t limbs[EXACT_SUM_LIMBS];
     bool nan, positive_infinity, negative_infinity; /* seen among the values */
     bool negative_zero, other;                      /* seen: -0, anything else */

@@ -63,7 +63,7 @@ struct deviation check_compare(enum dtype dtype, const void *data, int64_t eleme
         double got = element(dtype, data, i);
         double ratio = error_ratio(got, expected[i], bound[i]);
 
-        /* The negation lets a ratio that is no number fail. */
+        /* The negation lets a ratio that is not a number fail. */
         worst.failed += !(ratio <= 1);
         if (!(ratio <= worst.ratio)) {
             worst.ratio = ratio;

@@ -9,8 +9,8 @@
 #include "workloads/worker/backend.h"
 
 /* The descriptor of the run protocol: the number in REPROD_RESULT_FD, or 3, closed on
- * exec from here on (but for 0 to 2). -1, after one line to LOG, when it is no number or
- * not open for writing.  Must be called before anything opens a file, which could be
+ * exec from here on (except 0 to 2). -1, after one line to LOG, when it is not a number
+ * or not open for writing.  Must be called before anything opens a file, which could be
  * given the same number. */
 int result_fd(FILE *log);
 

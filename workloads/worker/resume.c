@@ -45,7 +45,7 @@ int resume_run(const struct args *args, const struct backend *backend)
     return STATUS_OK;
 }
 
-/* The circumstances of this process, but for the load, which is there already. */
+/* The circumstances of this process, except the load, which is there already. */
 static const char **add_circumstances(const char **words, char texts[2][NUMBER_SIZE])
 {
     const struct circumstances *now = circumstances_now();
