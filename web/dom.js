@@ -17,7 +17,7 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
-/** The shape that goes with a kind of cell; decoration, its meaning stands beside it. */
+/** The shape that goes with a kind of cell; decoration, its meaning is written next to it. */
 export function icon(kind) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", "icon");
@@ -66,7 +66,7 @@ export function fillSelect(select, items, value, none) {
 }
 
 /** A button that copies what TEXT() returns at that moment.  LABEL names it to people who
- *  do not see what stands beside it. */
+ *  do not see what is next to it. */
 export function copyButton(caption, label, text) {
   const button = el("button", { type: "button", class: "copy", "aria-label": label, text: caption });
   let timer = 0;

@@ -7,7 +7,7 @@
 const POLL_MS = 5000;
 const CHECK_MS = 30000; // a stream that died without a word is found out after this long
 
-/** ON.event(kind, data), ON.state(state), ON.refresh(): read everything anew; returns a
+/** ON.event(kind, data), ON.state(state), ON.refresh(): read everything again; returns a
  *  promise of whether the server answered.  Starts at once unless the page is hidden. */
 export function openStream(path, kinds, on) {
   let source = null;

@@ -14,7 +14,7 @@ extern "C" {
  * False with one line in ret_reason (SIZE bytes), which names the file. */
 bool elf_check(const char *path, char *ret_reason, size_t size);
 
-/* The file's GNU build-id in hex, cut to SIZE; "" when it has none or is not an ELF file. */
+/* The file's GNU build-id in hex, cut to SIZE; "" if it has none or PATH is not ELF. */
 void elf_build_id(const char *path, char *ret_id, size_t size);
 
 #ifdef __cplusplus

@@ -46,7 +46,7 @@ def parse(text):
 
 
 class Differences:
-    """All that were found, those that are alike together."""
+    """All that were found, those of one kind together."""
 
     def __init__(self):
         self.found = {}  # (kind, what) → [where, old, new, {place: how many}]

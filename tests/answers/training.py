@@ -1,5 +1,5 @@
 """A training to be localised.  Its control gives other bits in every process, but the same ones
-whenever the same jobs run anew: it counts its processes in a file."""
+whenever the same jobs run again: it counts its processes in a file."""
 import array
 import os
 import pathlib

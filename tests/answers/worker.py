@@ -1,4 +1,4 @@
-"""A worker that says always the same whenever the same jobs run anew: what differs between runs
+"""A worker that says always the same whenever the same jobs run again: what differs between runs
 follows from how many there were, which it counts in the folder STATE.
 
 Its workloads are told apart by what they show: a verdict, a place where runs diverge, an event that

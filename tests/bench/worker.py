@@ -55,7 +55,7 @@ PROBED = ["train_cnn/unordered", "train_cnn/ordered", "train_rnn_ctc/unordered",
 
 
 def probes(quick):
-    """Recording every step, beside the same run without: with one thread, where nobody spins."""
+    """Recording every step, compared with the same run without: one thread, so none spins."""
     for case in PROBED[1:2] if quick else PROBED:
         workload, variant = case.split("/")
         arguments = ["--workload", workload, "--variant", variant, "--threads", "1",

@@ -29,7 +29,7 @@ STIRRED = {"contention": 1, "memory_poison": True, "allocation_jitter": True}
 @dataclasses.dataclass
 class Step:
     name: str
-    weight: float  # its share of the time, beside those of the steps that are still to come
+    weight: float  # its share of the time, relative to those of the steps that are still to come
     function: typing.Callable
 
 
@@ -119,7 +119,7 @@ def undecided(matrix):
 
 
 def larger(campaign, until):
-    """What the first pass could not decide: at the largest size, with a load process beside."""
+    """What the first pass could not decide: at the largest size, with a load process too."""
     if campaign.options.rehearse:
         raise Skipped("a rehearsal has one size")
     serve(campaign, until)

@@ -1,7 +1,7 @@
 """The controls vary, seen from outside: in a few fresh processes each.
 
 A control that does not vary makes a whole workload inconclusive, so it is also tried where
-its race is weakest: beside busy processes, and with all its threads on one processor.
+its race is weakest: next to busy processes, and with all its threads on one processor.
 A choice by time may fall on the same algorithms in one process of five, as with clang, which makes
 one of them faster: so there are many processes to vary in, of which most controls need the first.
 `make detection` wants it of five, as in a survey, twenty times, and tries every variant that must

@@ -136,7 +136,7 @@ def test_a_library_path_of_more(worker, wheel, tmp_path):
     done = install(worker, tmp_path / "stacks", wheel, "--library-path", compat)
     assert json.loads(done.stdout)["library_path"].endswith(f"/lib:{compat}")
     done = install(worker, tmp_path / "stacks", wheel, "--library-path", "compat")
-    assert done.returncode == 2 and "no absolute path" in done.stderr
+    assert done.returncode == 2 and "not the absolute path" in done.stderr
 
 
 def test_two_wheels_make_one_stack(worker, wheel, tmp_path):

@@ -1,4 +1,4 @@
-/* Cells follow from the set of stored runs: in any order, and when computed anew. */
+/* Cells follow from the set of stored runs: in any order, and when recomputed. */
 #include "tests/unit/db/cells_fixture.h"
 
 #include "daemon/base/buf.h"

@@ -1,4 +1,4 @@
-/* How the process exited, beside what it said, decides the outcome. */
+/* How the process exited decides the outcome together with what it said. */
 #include "tests/unit/run/run_judge_fixture.h"
 
 #include <signal.h>
