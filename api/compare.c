@@ -67,7 +67,7 @@ static char *fact_text(const json_t *value)
 static void add_fact(struct compare *c, const char *name, const json_t *a,
                      const json_t *b)
 {
-    c->facts = xrealloc(c->facts, (size_t)(c->fact_count + 1) * sizeof *c->facts);
+    c->facts = xgrow(c->facts, c->fact_count, sizeof *c->facts);
     c->facts[c->fact_count++] =
         (struct compare_fact){ xstrdup(name), fact_text(a), fact_text(b) };
 }

@@ -46,7 +46,7 @@ static void take_run(void *arg, const struct run_record *run)
     struct table *t = arg;
     struct line *line;
 
-    t->lines = xrealloc(t->lines, (size_t)(t->count + 1) * sizeof *t->lines);
+    t->lines = xgrow(t->lines, t->count, sizeof *t->lines);
     line = &t->lines[t->count++];
     *line = (struct line){ .item = run->item,
                            .finished = run->finished,

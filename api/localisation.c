@@ -43,16 +43,11 @@ static void place_json(struct json_out *out, const char *search)
 {
     json_t *found = search ? json_loads(search, 0, NULL) : NULL;
     const json_t *root = json_object_get(found, "root");
+    bool is_found = json_is_object(root);
 
-    if (json_is_object(root)) {
-        out_text(out, "place", in_text(root, "place"));
-        out_int(out, "step", in_int(root, "step"));
-        out_int(out, "iteration", in_int(root, "iteration"));
-    } else {
-        out_null(out, "place");
-        out_null(out, "step");
-        out_null(out, "iteration");
-    }
+    out_text(out, "place", in_text(root, "place"));
+    out_int_if(out, "step", is_found, in_int(root, "step"));
+    out_int_if(out, "iteration", is_found, in_int(root, "iteration"));
     json_decref(found);
 }
 

@@ -261,7 +261,7 @@ void survey_watch_job(struct survey_watch *w, const char *job)
 {
     struct watched *watched;
 
-    w->jobs = xrealloc(w->jobs, (size_t)(w->job_count + 1) * sizeof *w->jobs);
+    w->jobs = xgrow(w->jobs, w->job_count, sizeof *w->jobs);
     watched = &w->jobs[w->job_count++];
     *watched = (struct watched){ .last = { .eta_ms = -1 } };
     copy_text(watched->id, sizeof watched->id, job);

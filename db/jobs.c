@@ -68,7 +68,6 @@ static enum err_code load_items(struct tx *tx, int64_t number, struct job *job,
                                 struct err *err)
 {
     struct query q;
-    int capacity = 0;
 
     query_begin(&q, tx,
                 "SELECT i.seq, " CASE_KEY_COLUMNS
@@ -80,10 +79,7 @@ static enum err_code load_items(struct tx *tx, int64_t number, struct job *job,
                 " WHERE i.job = ? ORDER BY i.seq",
                 number);
     while (query_step(&q)) {
-        if (job->item_count == capacity) {
-            capacity = capacity ? capacity * 2 : 16;
-            job->items = xrealloc(job->items, (size_t)capacity * sizeof *job->items);
-        }
+        job->items = xgrow(job->items, job->item_count, sizeof *job->items);
         take_item(&q, &job->items[job->item_count++]);
     }
     return query_end(&q, err);

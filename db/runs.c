@@ -92,7 +92,7 @@ static enum err_code find_open(struct tx *tx, char (**ret_ids)[ID_SIZE], int *re
     *ret_count = 0;
     query_begin(&q, tx, "SELECT id FROM run WHERE outcome IS NULL ORDER BY id");
     while (query_step(&q)) {
-        *ret_ids = xrealloc(*ret_ids, (size_t)(*ret_count + 1) * sizeof **ret_ids);
+        *ret_ids = xgrow(*ret_ids, *ret_count, sizeof **ret_ids);
         query_take_text(&q, (*ret_ids)[*ret_count], ID_SIZE);
         ++*ret_count;
     }

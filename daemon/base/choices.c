@@ -20,8 +20,7 @@ void choices_add(struct choices *choices, const char *name)
     if (choices_hold(choices, name)) {
         return;
     }
-    choices->names =
-        xrealloc(choices->names, (size_t)(choices->count + 1) * sizeof *choices->names);
+    choices->names = xgrow(choices->names, choices->count, sizeof *choices->names);
     choices->names[choices->count++] = xstrdup(name);
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/base/mem.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,13 @@ void *xcalloc(size_t count, size_t size)
 void *xrealloc(void *old, size_t size)
 {
     return must(realloc(old, size ? size : 1));
+}
+
+void *xgrow(void *list, int64_t count, size_t size)
+{
+    bool is_full = (count & (count - 1)) == 0;
+
+    return is_full ? xrealloc(list, (size_t)(count ? 2 * count : 1) * size) : list;
 }
 
 char *xstrdup(const char *text)

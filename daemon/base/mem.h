@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* All return fresh memory that the caller frees with free(); none returns NULL. */
 void *xmalloc(size_t size);
@@ -15,6 +16,11 @@ char *xstrdup(const char *text);
 char *xstrndup(const char *text, size_t length);
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *xvasprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
+/* LIST of COUNT elements of SIZE bytes, with room for one more; NULL is an empty one.  It
+ * is doubled whenever COUNT is a power of two, so every element that is added calls this.
+ */
+void *xgrow(void *list, int64_t count, size_t size);
 
 /* Copies TEXT into the array DEST of SIZE bytes, cut where necessary, always terminated.
  */

@@ -58,8 +58,7 @@ static struct matrix_variant *begin_variant(struct matrix *m, const struct cell 
 {
     struct matrix_variant *v;
 
-    m->variants =
-        xrealloc(m->variants, (size_t)(m->variant_count + 1) * sizeof *m->variants);
+    m->variants = xgrow(m->variants, m->variant_count, sizeof *m->variants);
     v = &m->variants[m->variant_count++];
     *v = (struct matrix_variant){ .known = VARIANT_KNOWLEDGE_INIT, .key = cell->key };
     return v;
@@ -82,7 +81,7 @@ static void carry(struct matrix_variant *v, const struct cell *cell)
 static void add_base(struct matrix *m, const struct cell *cell)
 {
     if (cell->is_control && cell->times.runs >= TIMES_COST_RUNS) {
-        m->bases = xrealloc(m->bases, (size_t)(m->base_count + 1) * sizeof *m->bases);
+        m->bases = xgrow(m->bases, m->base_count, sizeof *m->bases);
         m->bases[m->base_count++] = (struct matrix_base){ cell->key, cell->times };
     }
 }
@@ -96,7 +95,7 @@ static void add_bits(struct matrix *m, const struct cell *cell)
         !relations_involve(&m->relations, cell->key.workload, cell->key.variant)) {
         return;
     }
-    m->bits = xrealloc(m->bits, (size_t)(m->bits_count + 1) * sizeof *m->bits);
+    m->bits = xgrow(m->bits, m->bits_count, sizeof *m->bits);
     bits = &m->bits[m->bits_count++];
     bits->key = cell->key;
     copy_text(bits->digest, sizeof bits->digest, cell->digest);

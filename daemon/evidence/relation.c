@@ -16,8 +16,7 @@ static void add(struct relations *relations, const char *workload,
     if (!other || relations_find(relations, workload, v->name)) {
         return; /* the twin on another backend said so */
     }
-    relations->list = xrealloc(relations->list,
-                               (size_t)(relations->count + 1) * sizeof *relations->list);
+    relations->list = xgrow(relations->list, relations->count, sizeof *relations->list);
     r = &relations->list[relations->count++];
     *r = (struct relation){ .equal = v->equals != NULL };
     copy_text(r->workload, sizeof r->workload, workload);

@@ -141,8 +141,7 @@ static void add_devices(struct seen *seen, const json_t *stack)
         if (!id || !backend) {
             continue;
         }
-        seen->devices =
-            xrealloc(seen->devices, (size_t)(seen->count + 1) * sizeof *seen->devices);
+        seen->devices = xgrow(seen->devices, seen->count, sizeof *seen->devices);
         d = &seen->devices[seen->count++];
         *d = (struct device){ .last_seen_ms = seen->host.last_seen_ms };
         copy_text(d->id, sizeof d->id, id);

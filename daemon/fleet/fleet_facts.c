@@ -25,8 +25,7 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
             known = true;
         }
     }
-    fleet->devices = xrealloc(fleet->devices,
-                              (size_t)(fleet->device_count + 1) * sizeof *fleet->devices);
+    fleet->devices = xgrow(fleet->devices, fleet->device_count, sizeof *fleet->devices);
     fleet->devices[fleet->device_count++] = (struct device_stack){
         .id = id,
         .backend = in_text_or_empty(json_object_get(stack, "probe"), "backend"),

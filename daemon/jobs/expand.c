@@ -134,7 +134,6 @@ struct expansion {
     const struct device_stack *devices;
     int device_count;
     struct job *job;
-    int capacity;   /* of the job's items */
     int64_t wanted; /* items, counted also beyond the limit */
 };
 
@@ -200,10 +199,7 @@ static struct job_item *add_item(struct expansion *x)
     if (job->item_count == JOB_ITEMS_MAX) {
         return NULL;
     }
-    if (job->item_count == x->capacity) {
-        x->capacity = x->capacity ? 2 * x->capacity : 64;
-        job->items = xrealloc(job->items, (size_t)x->capacity * sizeof *job->items);
-    }
+    job->items = xgrow(job->items, job->item_count, sizeof *job->items);
     job->items[job->item_count] = (struct job_item){ .seq = job->item_count };
     return &job->items[job->item_count++];
 }

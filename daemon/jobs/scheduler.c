@@ -66,7 +66,7 @@ void scheduler_add(struct scheduler *s, const struct job *job)
     open->waits = xcalloc((size_t)job->item_count, sizeof *open->waits);
     open->localises = open->asks = job->localise_runs > 0;
     memset(open->waits, open->localises, (size_t)job->item_count * sizeof *open->waits);
-    s->jobs = xrealloc(s->jobs, (size_t)(s->count + 1) * sizeof(struct open_job *));
+    s->jobs = xgrow(s->jobs, s->count, sizeof(struct open_job *));
     s->jobs[s->count++] = open;
 }
 

@@ -42,7 +42,7 @@ static enum err_code add_job(const struct fleet_part *fleet, const char *device,
                               fleet->device_count, &job, problems);
     json_decref(request);
     if (code == ERR_OK) {
-        jobs->jobs = xrealloc(jobs->jobs, (size_t)(jobs->count + 1) * sizeof *jobs->jobs);
+        jobs->jobs = xgrow(jobs->jobs, jobs->count, sizeof *jobs->jobs);
         jobs->jobs[jobs->count++] = job;
     }
     return code;

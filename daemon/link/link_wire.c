@@ -104,11 +104,7 @@ void link_runs_add(struct link_runs *runs, const char *id)
 {
     struct link_runs_entry *entry;
 
-    if (runs->count == runs->capacity) {
-        runs->capacity = runs->capacity ? runs->capacity * 2 : 8;
-        runs->entries =
-            xrealloc(runs->entries, sizeof *runs->entries * (size_t)runs->capacity);
-    }
+    runs->entries = xgrow(runs->entries, runs->count, sizeof *runs->entries);
     entry = &runs->entries[runs->count++];
     copy_text(entry->id, sizeof entry->id, id);
     entry->started = false;

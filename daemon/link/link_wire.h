@@ -48,7 +48,7 @@ enum err_code link_hello_check(const json_t *hello, struct err *err);
 /* The runs that an agent was told to start and has not yet reported as ended. */
 struct link_runs {
     struct link_runs_entry *entries;
-    int count, capacity;
+    int count;
 };
 
 void link_runs_add(struct link_runs *runs, const char *id);

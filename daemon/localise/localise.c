@@ -292,7 +292,7 @@ void localiser_add(struct localiser *l, const char *job)
     search->localiser = l;
     search->due = true;
     copy_text(search->job, sizeof search->job, job);
-    l->searches = xrealloc(l->searches, (size_t)(l->count + 1) * sizeof(struct search *));
+    l->searches = xgrow(l->searches, l->count, sizeof(struct search *));
     l->searches[l->count++] = search;
 }
 

@@ -98,7 +98,7 @@ static void take_tensor(void *arg, const struct captured_tensor *tensor)
     struct captured *c = arg;
     struct captured_tensor *copy;
 
-    c->tensors = xrealloc(c->tensors, (size_t)(c->count + 1) * sizeof *c->tensors);
+    c->tensors = xgrow(c->tensors, c->count, sizeof *c->tensors);
     copy = &c->tensors[c->count++];
     *copy = *tensor;
     copy->shape = xstrdup(tensor->shape);
@@ -144,13 +144,8 @@ static void signature_json(struct json_out *out, const struct difference *d,
 {
     out_int(out, "elements", d->elements);
     out_int(out, "differ", d->differ);
-    if (d->differ) {
-        out_int(out, "first", d->first);
-        out_int(out, "last", d->last);
-    } else {
-        out_null(out, "first");
-        out_null(out, "last");
-    }
+    out_int_if(out, "first", d->differ, d->first);
+    out_int_if(out, "last", d->differ, d->last);
     if (is_float) {
         out_format(out, "max_ulp", "%" PRIu64, d->max_ulp);
     } else {
@@ -162,14 +157,11 @@ static void signature_json(struct json_out *out, const struct difference *d,
         out_int(out, NULL, d->bits[i]);
     }
     out_close(out, ']');
-    if (d->period) {
-        out_open(out, "period", '{');
+    if (out_object(out, "period", d->period)) {
         out_int(out, "period", d->period);
         out_int(out, "residues", d->residues);
         out_int(out, "phase", d->phase);
         out_close(out, '}');
-    } else {
-        out_null(out, "period");
     }
     pair_json(out, "nan", d->nan);
     pair_json(out, "infinite", d->infinite);
@@ -190,14 +182,11 @@ static void tensor_json(struct json_out *out, const struct captured_tensor *a,
     out_json(out, "shape", a->shape);
     out_int(out, "bytes_total", a->total);
     out_int(out, "captured_bytes", a->bytes);
-    if (b) {
+    if (out_object(out, "signature", b)) {
         difference_compute(dtype, a->bytes / (int64_t)(bytes ? bytes : 1), a->data,
                            b->data, &d);
-        out_open(out, "signature", '{');
         signature_json(out, &d, difference_dtype_is_float(dtype));
         out_close(out, '}');
-    } else {
-        out_null(out, "signature");
     }
     out_close(out, '}');
 }
@@ -276,8 +265,7 @@ static void feed(struct look_state *state, const char *run, const struct trace *
         state->divergence = divergence_new();
     }
     divergence_add(state->divergence, trace);
-    state->runs =
-        xrealloc(state->runs, (size_t)(state->run_count + 1) * sizeof *state->runs);
+    state->runs = xgrow(state->runs, state->run_count, sizeof *state->runs);
     copy_text(state->runs[state->run_count++], ID_SIZE, run);
 }
 
@@ -306,8 +294,8 @@ static void add_capture(struct look_state *state, const char *run,
     int64_t at = find_captured(trace, what);
     struct look_capture *capture;
 
-    state->captures = xrealloc(state->captures, (size_t)(state->capture_count + 1) *
-                                                    sizeof *state->captures);
+    state->captures =
+        xgrow(state->captures, state->capture_count, sizeof *state->captures);
     capture = &state->captures[state->capture_count++];
     *capture = (struct look_capture){ .there = at >= 0 };
     copy_text(capture->run, sizeof capture->run, run);

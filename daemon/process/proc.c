@@ -124,7 +124,7 @@ enum { CHILDREN_MAX = 4096, ENVIRONMENT_MAX = 65536 };
 
 struct pids {
     pid_t *pids;
-    int count, capacity;
+    int count;
 };
 
 static struct {
@@ -145,10 +145,7 @@ static int find(const struct pids *set, pid_t pid)
 
 static void add(struct pids *set, pid_t pid)
 {
-    if (set->count == set->capacity) {
-        set->capacity = set->capacity ? set->capacity * 2 : 16;
-        set->pids = xrealloc(set->pids, sizeof *set->pids * (size_t)set->capacity);
-    }
+    set->pids = xgrow(set->pids, set->count, sizeof *set->pids);
     set->pids[set->count++] = pid;
 }
 

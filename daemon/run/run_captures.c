@@ -125,7 +125,7 @@ static enum err_code begin(struct run_captures *t, const struct tensor_event *e,
         strlen(e->dtype) >= sizeof tensor->dtype) {
         return err_set(err, ERR_PROTOCOL, "more than may be captured");
     }
-    t->items = xrealloc(t->items, (size_t)(t->count + 1) * sizeof *t->items);
+    t->items = xgrow(t->items, t->count, sizeof *t->items);
     tensor = &t->items[t->count++];
     *tensor = (struct captured_tensor){ .is_out = e->is_out,
                                         .index = (int)e->index,

@@ -205,11 +205,7 @@ static void take_iteration(struct run_judge *judge, const json_t *event)
                 (long long)iteration.index, (long long)judge->seen);
         return;
     }
-    if (judge->seen == judge->capacity) {
-        judge->capacity = judge->capacity ? judge->capacity * 2 : 16;
-        judge->iterations = xrealloc(judge->iterations,
-                                     sizeof *judge->iterations * (size_t)judge->capacity);
-    }
+    judge->iterations = xgrow(judge->iterations, judge->seen, sizeof *judge->iterations);
     slot = &judge->iterations[judge->seen];
     copy_text(slot->digest, sizeof slot->digest, iteration.digest);
     slot->index = judge->seen++;

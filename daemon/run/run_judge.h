@@ -39,7 +39,7 @@ struct run_judge {
     char end_cause[RUN_JUDGE_CAUSE_SIZE];
     struct run_record run; /* the results so far */
     struct run_judge_iteration *iterations;
-    int64_t seen, capacity;
+    int64_t seen;
     struct trace trace;
     struct run_captures tensors; /* captured */
     char *environment, *environment_title, *libraries, *log;

@@ -248,7 +248,7 @@ void runner_device_online(struct runner *r, const char *device, struct link *lin
         slot = xcalloc(1, sizeof *slot);
         slot->runner = r;
         copy_text(slot->device, sizeof slot->device, device);
-        r->slots = xrealloc(r->slots, (size_t)(r->count + 1) * sizeof(struct slot *));
+        r->slots = xgrow(r->slots, r->count, sizeof(struct slot *));
         r->slots[r->count++] = slot;
     }
     slot->link = link;

@@ -28,14 +28,14 @@ struct segment {
     int parent;   /* NONE for the first */
     int64_t from; /* position of its first record */
     struct position *positions;
-    int64_t count, capacity;
+    int64_t count;
 };
 
 struct divergence {
     struct segment segments[DIVERGENCE_STRUCTURES_MAX];
     int segment_count;
     struct value *values;
-    int32_t value_count, value_capacity;
+    int32_t value_count;
     struct trace names; /* only places: those that were met */
     int64_t traces, records, truncated, unplaced, roots, apart;
     int64_t first_length; /* records of the first trace */
@@ -117,10 +117,7 @@ static struct position *segment_at(const struct segment *s, int64_t at)
 
 static void append(struct segment *s, const struct position *position)
 {
-    if (!s->positions || s->count == s->capacity) {
-        s->capacity = s->capacity ? 2 * s->capacity : 64;
-        s->positions = xrealloc(s->positions, (size_t)s->capacity * sizeof *s->positions);
-    }
+    s->positions = xgrow(s->positions, s->count, sizeof *s->positions);
     s->positions[s->count++] = *position;
 }
 
@@ -205,10 +202,7 @@ static bool add_value(struct divergence *d, struct value *head, const struct val
     if (d->value_count == DIVERGENCE_VALUES_MAX) {
         return false;
     }
-    if (!d->values || d->value_count == d->value_capacity) {
-        d->value_capacity = d->value_capacity ? 2 * d->value_capacity : 64;
-        d->values = xrealloc(d->values, (size_t)d->value_capacity * sizeof *d->values);
-    }
+    d->values = xgrow(d->values, d->value_count, sizeof *d->values);
     d->values[d->value_count] = *value;
     d->values[d->value_count].next = head->next;
     head->next = d->value_count++;

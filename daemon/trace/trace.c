@@ -61,11 +61,7 @@ int trace_add_place(struct trace *trace, const char *place)
     if (2 * (trace->place_count + 1) > trace->slot_count) {
         grow_slots(trace);
     }
-    if (trace->place_count == trace->place_capacity) {
-        trace->place_capacity = trace->place_capacity ? trace->place_capacity * 2 : 32;
-        trace->places = xrealloc(trace->places,
-                                 (size_t)trace->place_capacity * sizeof *trace->places);
-    }
+    trace->places = xgrow(trace->places, trace->place_count, sizeof *trace->places);
     trace->places[trace->place_count] = xstrdup(place);
     *slot_of(trace, place) = trace->place_count + 1;
     return trace->place_count++;

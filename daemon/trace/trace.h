@@ -53,7 +53,7 @@ struct trace {
     struct trace_record *records;
     int64_t count, dropped;
     int place_count;
-    int place_capacity, slot_count; /* from here on private */
+    int slot_count; /* from here on private */
     int64_t capacity;
     int32_t *slots; /* hash table of the names: index + 1, 0 is empty */
 };
