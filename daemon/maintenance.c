@@ -40,11 +40,35 @@ static int fail(int code, const struct err *err)
     return code;
 }
 
+/* Calls COMMAND with what the command line says. */
+static int run(int argc, char **argv,
+               int (*command)(const struct config *config, const char *argument,
+                              struct err *err))
+{
+    struct config config;
+    struct err err;
+    const char *argument;
+    int code;
+
+    config_init(&config);
+    code = options_read(argc, argv, &config, &argument, &err) == ERR_OK
+               ? command(&config, argument, &err)
+               : fail(EXIT_CODE_USAGE, &err);
+    config_release(&config);
+    return code;
+}
+
 static int backup(const struct config *config, const char *to, struct err *err)
 {
-    char *from = database_path(config->data);
-    enum err_code code = backup_database(from, to, err);
+    char *from;
+    enum err_code code;
 
+    if (!to) {
+        err_set(err, ERR_INVALID, "backup needs the name of the new file");
+        return fail(EXIT_CODE_USAGE, err);
+    }
+    from = database_path(config->data);
+    code = backup_database(from, to, err);
     free(from);
     if (code != ERR_OK) {
         return fail(exit_code_of_store(code), err);
@@ -55,22 +79,7 @@ static int backup(const struct config *config, const char *to, struct err *err)
 
 int backup_main(int argc, char **argv)
 {
-    struct config config;
-    struct err err;
-    const char *to;
-    int code;
-
-    config_init(&config);
-    if (options_read(argc, argv, &config, &to, &err) != ERR_OK) {
-        code = fail(EXIT_CODE_USAGE, &err);
-    } else if (!to) {
-        err_set(&err, ERR_INVALID, "backup needs the name of the new file");
-        code = fail(EXIT_CODE_USAGE, &err);
-    } else {
-        code = backup(&config, to, &err);
-    }
-    config_release(&config);
-    return code;
+    return run(argc, argv, backup);
 }
 
 static void print_fault(void *arg, const char *line)
@@ -79,12 +88,18 @@ static void print_fault(void *arg, const char *line)
     printf("%s\n", line);
 }
 
-static int fsck(const struct config *config, struct err *err)
+static int fsck(const struct config *config, const char *argument, struct err *err)
 {
-    char *path = database_path(config->data);
     struct fsck_counts c = { 0 };
-    enum err_code code = fsck_database(path, print_fault, NULL, &c, err);
+    char *path;
+    enum err_code code;
 
+    if (argument) {
+        err_set(err, ERR_INVALID, "unexpected argument '%s'", argument);
+        return fail(EXIT_CODE_USAGE, err);
+    }
+    path = database_path(config->data);
+    code = fsck_database(path, print_fault, NULL, &c, err);
     free(path);
     if (code != ERR_OK) {
         return fail(exit_code_of_store(code), err);
@@ -102,20 +117,5 @@ static int fsck(const struct config *config, struct err *err)
 
 int fsck_main(int argc, char **argv)
 {
-    struct config config;
-    struct err err;
-    const char *argument;
-    int code;
-
-    config_init(&config);
-    if (options_read(argc, argv, &config, &argument, &err) != ERR_OK) {
-        code = fail(EXIT_CODE_USAGE, &err);
-    } else if (argument) {
-        err_set(&err, ERR_INVALID, "unexpected argument '%s'", argument);
-        code = fail(EXIT_CODE_USAGE, &err);
-    } else {
-        code = fsck(&config, &err);
-    }
-    config_release(&config);
-    return code;
+    return run(argc, argv, fsck);
 }

@@ -1,5 +1,5 @@
 /* The server: listens, hands requests from the library to their routes, and ends them
- * (api/api.h). */
+ * (api/api.h, api/http/request.h). */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -97,6 +97,33 @@ static enum err_code open_listener(const struct api_options *options, int *ret_f
                                                        : address.v6.sin6_port);
     *ret_fd = fd;
     return ERR_OK;
+}
+
+const char *request_header(const struct request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+const char *request_parameter(const struct request *r, const char *name)
+{
+    return target_parameter(&r->target, name);
+}
+
+void request_keep(struct request *r, void *state, void (*free_state)(void *state))
+{
+    if (r->state) {
+        (r->state_free ? r->state_free : free)(r->state);
+    }
+    r->state = state;
+    r->state_free = free_state;
+}
+
+void api_kick(struct api *api)
+{
+    api->kicked = true;
+    if (!api->pumping) {
+        api->hooks.kick(api->hooks.arg);
+    }
 }
 
 static void *on_target(void *arg, const char *target, struct MHD_Connection *connection)

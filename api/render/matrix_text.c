@@ -12,43 +12,25 @@
 enum { FACTS = 10, FACT_SIZE = 160 };
 enum { COLUMN_MIN = 6, COLUMN_TITLE = 12, COLUMN_GAP = 2, PAGE_WIDTH = 100 };
 
-/* What a cell without a code shows; a code stands only where it was measured. */
+/* What a cell without a code shows, in the order of the legend; a code stands only where
+ * it was measured. */
+static const struct {
+    enum solution_state state;
+    const char *sign, *meaning;
+} signs[] = {
+    { SOLUTION_UNMEASURED, "·", "not measured here" },
+    { SOLUTION_INCONCLUSIVE, "?", "measured, but the proof is not complete" },
+    { SOLUTION_STALE, "~", "measured too long ago" },
+    { SOLUTION_FAILING, "!", "runs crash, time out or break the protocol" },
+    { SOLUTION_UNSUPPORTED, "–", "cannot be computed here" },
+};
+
 static const char *sign_of(enum solution_state state)
 {
-    switch (state) {
-    case SOLUTION_UNMEASURED:
-        return "·";
-    case SOLUTION_INCONCLUSIVE:
-        return "?";
-    case SOLUTION_STALE:
-        return "~";
-    case SOLUTION_FAILING:
-        return "!";
-    case SOLUTION_UNSUPPORTED:
-        return "–";
-    case SOLUTION_ABSENT:
-    case SOLUTION_MEASURED:
-        break;
-    }
-    return "";
-}
-
-static const char *meaning_of(enum solution_state state)
-{
-    switch (state) {
-    case SOLUTION_UNMEASURED:
-        return "not measured here";
-    case SOLUTION_INCONCLUSIVE:
-        return "measured, but the proof is not complete";
-    case SOLUTION_STALE:
-        return "measured too long ago";
-    case SOLUTION_FAILING:
-        return "runs crash, time out or break the protocol";
-    case SOLUTION_UNSUPPORTED:
-        return "cannot be computed here";
-    case SOLUTION_ABSENT:
-    case SOLUTION_MEASURED:
-        break;
+    for (int i = 0; i < COUNT_OF(signs); i++) {
+        if (signs[i].state == state) {
+            return signs[i].sign;
+        }
     }
     return "";
 }
@@ -280,10 +262,6 @@ static bool code_in_use(const struct matrix *m, const char *name)
 
 static void explain_signs(const struct matrix *m, const struct tally *t, struct buf *buf)
 {
-    static const enum solution_state states[] = { SOLUTION_UNMEASURED,
-                                                  SOLUTION_INCONCLUSIVE, SOLUTION_STALE,
-                                                  SOLUTION_FAILING,
-                                                  SOLUTION_UNSUPPORTED };
     struct legend legend = legend_of(m, buf);
 
     for (int i = 0; i < m->table->recipe_count; i++) {
@@ -300,9 +278,9 @@ static void explain_signs(const struct matrix *m, const struct tally *t, struct 
     if (code_in_use(m, "DET")) {
         explain(&legend, "DET", "reproducible without any recipe");
     }
-    for (int i = 0; i < COUNT_OF(states); i++) {
-        if (t->states[states[i]] > 0) {
-            explain(&legend, sign_of(states[i]), meaning_of(states[i]));
+    for (int i = 0; i < COUNT_OF(signs); i++) {
+        if (t->states[signs[i].state] > 0) {
+            explain(&legend, signs[i].sign, signs[i].meaning);
         }
     }
     if (t->states[SOLUTION_ABSENT] > 0) {
@@ -408,9 +386,7 @@ static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
 static void add_fact(struct buf *buf, int fact, const char *text, int width)
 {
     if (is_figure(fact)) {
-        for (int pad = width - text_width(text); pad > 0; pad--) {
-            buf_putc(buf, ' ');
-        }
+        buf_pad(buf, "", width - text_width(text));
         buf_puts(buf, text);
     } else {
         buf_pad(buf, text, width);

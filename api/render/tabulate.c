@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 
 enum { COLUMNS_MAX = 24, COLUMN_SIZE = 64, WIDTH_MAX = 72 };
 
@@ -97,16 +98,6 @@ static char *text_of(const json_t *value)
     return buf_detach(&buf, NULL);
 }
 
-static int width_of(const char *text)
-{
-    int n = 0;
-
-    for (; *text; text++) {
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    }
-    return n;
-}
-
 static void csv_table(json_t *items, const struct column *columns, int count,
                       struct buf *buf)
 {
@@ -130,7 +121,7 @@ static void csv_table(json_t *items, const struct column *columns, int count,
 static void add_cell(struct buf *buf, const char *text, const struct column *c, bool last)
 {
     if (c->numeric) {
-        buf_pad(buf, "", c->width - width_of(text));
+        buf_pad(buf, "", c->width - text_width(text));
         buf_puts(buf, text);
     } else {
         buf_pad(buf, text, last ? 0 : c->width);
@@ -140,7 +131,7 @@ static void add_cell(struct buf *buf, const char *text, const struct column *c, 
 
 static void measure(struct column *c, const json_t *value, const char *text)
 {
-    int width = width_of(text);
+    int width = text_width(text);
 
     c->width = width > c->width ? width : c->width;
     c->width = c->width > WIDTH_MAX ? WIDTH_MAX : c->width;
@@ -153,7 +144,7 @@ static void text_table(json_t *items, struct column *columns, int count, struct 
     char **texts = xcalloc(rows * (size_t)count + 1, sizeof *texts);
 
     for (int c = 0; c < count; c++) {
-        columns[c].width = width_of(columns[c].title);
+        columns[c].width = text_width(columns[c].title);
         for (size_t i = 0; i < rows; i++) {
             json_t *value = value_at(json_array_get(items, i), columns[c].path);
             char *text = text_of(value);
@@ -220,7 +211,7 @@ struct lines {
 static void measure_line(void *arg, const char *path, const json_t *value)
 {
     struct lines *lines = arg;
-    int width = width_of(path);
+    int width = text_width(path);
 
     (void)value;
     lines->width = width > lines->width ? width : lines->width;
