@@ -10,7 +10,7 @@
 #include "daemon/base/mem.h"
 #include "db/fleet.h"
 
-/* What the loop knows of a device and a reader thread does not, once a stack. */
+/* What only the loop knows of a device, once for each stack. */
 struct presence {
     char id[CASE_TITLE_SIZE], host[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
     bool is_default, online;
@@ -99,7 +99,7 @@ static void show_device(void *arg, const struct device *device)
     out_close(out, '}');
 }
 
-/* Takes the host out of those of the fleet (new reference); NULL: it has none such. */
+/* Takes the host out of those of the fleet (new reference); NULL: it is not there. */
 static json_t *take_configured(struct view *view, const char *name)
 {
     size_t i;

@@ -14,15 +14,15 @@
 #include "db/names.h"
 #include "db/runs.h"
 
-/* What a list of runs is filtered by, where the list is empty: a name that nothing known
- * has is refused, with the nearest that something has. */
+/* If a list of runs is empty, the names in its filter are checked: one that does not
+ * exist is refused, with the nearest that does. */
 
 enum { NAMES = 3 }; /* workload, variant, device */
 
 /* Zero-initialised is empty. */
 struct names {
-    bool unknown[NAMES];         /* the filter has one that the database has not */
-    struct choices known[NAMES]; /* then: those that it has */
+    bool unknown[NAMES];         /* the filter has one that the database lacks */
+    struct choices known[NAMES]; /* then: those of the database */
 };
 
 static const struct {

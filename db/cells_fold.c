@@ -230,8 +230,8 @@ static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
     return outcome_is_failure(run->outcome) ? fold_failure(tx, row, run, err) : ERR_OK;
 }
 
-/* Of a control that has differed, only that it varied under further conditions can change
- * what depends on it. */
+/* If a control has differed before, what depends on it can only change because it varied
+ * under further conditions. */
 static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
                                       const struct run_record *run,
                                       int64_t digests_before, int64_t varied_before,

@@ -287,7 +287,7 @@ static bool ended_unclean(const char *path)
     return unclean && stat(path, &st) == 0 && st.st_size <= CONNECTION_CHECK_BYTES;
 }
 
-/* Which of two runs was later is told by their ids, whatever the clock did since. */
+/* The ids of two runs tell which was later, whatever the clock did since. */
 static enum err_code follow_ids(struct tx *tx, struct err *err)
 {
     struct query q;

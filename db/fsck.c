@@ -66,7 +66,7 @@ static enum err_code check_references(struct check *c, struct err *err)
     return query_end(&q, err);
 }
 
-/* A verdict may rest on a control of other cases if this is wrong. */
+/* A verdict may depend on a control of other cases if this is wrong. */
 static enum err_code check_siblings(struct check *c, struct err *err)
 {
     struct query q;

@@ -1,4 +1,4 @@
-/* The names that runs can be asked for by, as far as the database has them: also those
+/* The names by which runs can be filtered, as far as the database has them: also those
  * that no worker knows any more. */
 #ifndef DB_NAMES_H
 #define DB_NAMES_H

@@ -81,7 +81,7 @@ enum err_code runs_each_digest(struct tx *tx, const char *id,
                                void (*visit)(void *arg, const struct run_digest *digest),
                                void *arg, struct err *err);
 
-/* How run ID was asked for: its options and how many iterations; none and 0 for unknown
+/* How run ID was requested: its options and how many iterations; none and 0 for unknown
  * runs. */
 enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_options,
                          int64_t *ret_iterations, struct err *err);

@@ -55,7 +55,7 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
                     : ERR_OK;
 }
 
-/* The digests are what the verdict rests on, so they may not contradict the run. */
+/* The verdict depends on the digests, so they must not contradict the run. */
 static enum err_code check_digests(const struct finishing *f, struct err *err)
 {
     const struct run_result *result = f->result;

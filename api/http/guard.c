@@ -81,7 +81,7 @@ static const char *framing_problem(const struct framing *f)
     return f->origins > 1 ? "Origin is given more than once" : NULL;
 }
 
-/* As a client is judged by whom it names: Host, and the target when that names a host. */
+/* A client is judged by the hosts that it names: Host, and that of the target, if any. */
 static bool admits_names(struct request *r, const struct framing *f)
 {
     const char *named[] = { f->host, r->target.authority };

@@ -13,7 +13,7 @@ enum {
     RESULT_FD = 3,
     ID_MAX = 64,
     ARGUMENTS_MAX = 32,
-    EXTRA_LINES = 300000, /* more than iterations: a line for each record of a trace */
+    EXTRA_LINES = 300000, /* in addition to iterations: one for each record of a trace */
     ITERATIONS_MAX = 1000000,
     TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000
 };

@@ -88,7 +88,7 @@ static const struct in_member of_workload[] = {
 };
 static const struct in_shape workload_shape = IN_SHAPE(of_workload, NULL);
 
-/* Whether what V must equal or differ from is another variant of W, if it is anything. */
+/* Whether V names no variant to equal or differ from, or another variant of W. */
 static bool relates(const struct catalogue_workload *w, const struct catalogue_variant *v)
 {
     const char *other = v->equals ? v->equals : v->differs;
@@ -169,7 +169,7 @@ static void insert(struct catalogue *c, const struct catalogue_workload *w)
     c->workloads[at] = *w;
 }
 
-/* W is known already, and not so. */
+/* W is known already, with other contents. */
 static enum err_code refuse_other(const struct catalogue_workload *w, struct err *err)
 {
     bool external = json_is_true(json_object_get(w->json, "external"));
@@ -197,7 +197,7 @@ static bool controls_agree(const struct catalogue_workload *a,
     return true;
 }
 
-/* A case has no backend: what makes one reproducible would make it so on the other. */
+/* A case has no backend, so its controls must be the same on all of them. */
 static enum err_code check_controls(const struct catalogue *c,
                                     const struct catalogue_workload *w, struct err *err)
 {

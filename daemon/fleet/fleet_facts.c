@@ -179,7 +179,7 @@ json_t *fleet_hosts(const struct fleet *fleet)
     return list;
 }
 
-/* Takes out of STACK the workloads that no survey measures.  Whether it had but those. */
+/* Removes from STACK the workloads that no survey measures; true if it had no others. */
 static bool forget_unsurveyed(json_t *stack)
 {
     json_t *catalogue = json_object_get(stack, "catalogue");

@@ -12,7 +12,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/jobs/request.h"
 
-/* Whether the Ith of LIST is a name, and listed here first: what is not was refused. */
+/* Whether the Ith of LIST is a name that is not listed before it; others were refused. */
 static bool is_new_name(const json_t *list, size_t i)
 {
     const char *name = json_string_value(json_array_get(list, i));

@@ -50,7 +50,7 @@ enum {
     JOB_CONTENTION_MAX = 64
 };
 
-/* What is asked for.  JSON and texts are borrowed from the request. */
+/* What is requested.  JSON and texts are borrowed from the request. */
 struct job_request {
     /* Arrays of names; NULL: not given. */
     const json_t *workloads, *variants, *sizes, *dtypes, *devices, *stacks;

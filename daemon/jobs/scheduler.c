@@ -14,7 +14,7 @@ struct open_job {
     bool *in_flight; /* one an item */
     bool *waits;     /* likewise: not before it is released */
     bool localises;
-    bool asks; /* whether to go on is being found out */
+    bool asks; /* waits for the decision whether it goes on */
     int count;
     int first_open;  /* items before it are done */
     uint64_t served; /* serial of the last service; 0: never */

@@ -107,7 +107,7 @@ static enum err_code add_devices(const struct fleet_part *fleet, struct survey_j
     return code;
 }
 
-/* Of a survey's request nothing can be wrong but its size, too large or nothing. */
+/* Only the size of a survey's request can be wrong: too large, or nothing. */
 enum err_code survey_jobs_make(const struct catalogue *catalogue,
                                const struct device_stack *devices, int device_count,
                                struct survey_jobs *ret_jobs,

@@ -79,8 +79,8 @@ static enum err_code open_pipes(int pipes[PIPES][2], struct err *err)
     return ERR_OK;
 }
 
-/* Its environment is that of this process, and REPROD_PARENT: the pid of this process, so
- * that an agent whose parent that is can follow it into death. */
+/* Its environment is that of this process, with REPROD_PARENT: the pid of this process.
+ * An agent that is a child of this process dies with it. */
 static enum err_code process_start(char *const *argv, struct process *ret_process,
                                    struct err *err)
 {
@@ -321,8 +321,8 @@ static void deadline_cb(uv_timer_t *timer)
     }
 }
 
-/* Its exit and the ends of its pipes tell that it is gone; the last brings the cause to
- * light, but no other process that holds a pipe can keep it back for long. */
+/* The agent is gone when it has exited and its pipes have ended; the last of these shows
+ * the cause.  Another process that holds a pipe can delay this only for a while. */
 static void settle(struct link *link)
 {
     if (link->exited && link->out_ended && link->err_ended) {

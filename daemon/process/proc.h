@@ -31,7 +31,7 @@ void proc_directory(char ret_path[PROC_PATH_SIZE]);
  * thread only. */
 
 /* Makes this process the subreaper.  Children it has already are left alone for ever
- * (they are of whoever executed this program).  Calling it again changes nothing. */
+ * (a program executed before this one started them).  A second call changes nothing. */
 void descendants_init(void);
 
 /* PID is a child that somebody here waits for; with it, its session is spared. */

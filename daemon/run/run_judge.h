@@ -28,7 +28,7 @@ struct run_judge_iteration {
 
 /* Private, but for the caller's storage. */
 struct run_judge {
-    struct case_key key; /* what was asked for */
+    struct case_key key; /* what was requested */
     char device[CASE_TITLE_SIZE];
     struct run_options options;
     int64_t asked;

@@ -26,13 +26,13 @@ enum {
     PROBES_CAPTURED_MAX = 16 * 1024 * 1024
 };
 
-/* What is asked for. */
+/* What is requested. */
 struct probes_request {
     int64_t every; /* each N-th step is recorded: 0, N, 2 N …; 0: none is */
     int64_t first_step, last_step;
     const char *names; /* pattern of fnmatch(3) for places; NULL: all.  Borrowed */
 
-    bool capture; /* also what one place read and wrote, the first time it comes by */
+    bool capture; /* also what one place read and wrote, the first time it is reached */
     int capture_iteration;
     int64_t capture_step;
     const char *capture_place; /* borrowed */
