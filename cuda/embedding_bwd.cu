@@ -4,31 +4,13 @@
 #include "cuda/kernels/scatter.h"
 #include "workloads/embedding_bwd.h"
 
-#include <stdlib.h>
-
 static void setup(struct run *run)
 {
-    const struct embedding_shape *shape =
-        (const struct embedding_shape *)run->size->params;
-    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof *scatter);
-    int64_t ids_shape[] = { shape->bags, shape->length };
-    int64_t dy_shape[] = { shape->bags, shape->width };
-    int64_t table_shape[] = { shape->entries, shape->width };
-    int32_t *ids =
-        (int32_t *)run_host_alloc((size_t)(shape->bags * shape->length) * sizeof *ids);
+    struct scatter_gpu *scatter = (struct scatter_gpu *)run_host_alloc(sizeof *scatter);
 
-    embedding_ids_fill(run, shape, ids);
-    scatter->rows = shape->bags * shape->length;
-    scatter->width = shape->width;
-    scatter->destinations = shape->entries;
-    scatter->share = shape->length;
-    scatter->picked = NULL;
-    scatter->index = run_values_i32(run, "ids", 2, ids_shape, ids);
-    scatter->values = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
-    scatter->sums = run_output_f32(run, "dtable", 2, table_shape);
+    embedding_bwd_tensors(run, scatter);
     scatter_init(run, scatter);
     run->state = scatter;
-    free(ids);
 }
 
 static const struct workload_variant variants[] = {

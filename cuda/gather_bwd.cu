@@ -31,19 +31,9 @@ static void compute_one_hot(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct gather_shape *shape = (const struct gather_shape *)run->size->params;
-    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof *scatter);
-    int64_t dy_shape[] = { shape->rows, shape->width };
-    int64_t params_shape[] = { shape->entries, shape->width };
+    struct scatter_gpu *scatter = (struct scatter_gpu *)run_host_alloc(sizeof *scatter);
 
-    scatter->rows = shape->rows;
-    scatter->width = shape->width;
-    scatter->destinations = shape->entries;
-    scatter->share = 1;
-    scatter->picked = NULL;
-    scatter->index = run_input_i32(run, "indices", 1, dy_shape, shape->entries);
-    scatter->values = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
-    scatter->sums = run_output_f32(run, "dparams", 2, params_shape);
+    gather_bwd_tensors(run, scatter);
     scatter_init(run, scatter);
     run->state = scatter;
 }

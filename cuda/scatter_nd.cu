@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct scatter_nd {
-    struct scatter scatter; /* its sums are `added` */
+    struct scatter_gpu scatter; /* its sums are `added` */
     const float *params;
     float *updated;
 };
@@ -105,22 +105,12 @@ static void compute_serial(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct scatter_nd_shape *shape =
-        (const struct scatter_nd_shape *)run->size->params;
     struct scatter_nd *nd = (struct scatter_nd *)run_host_alloc(sizeof *nd);
-    struct scatter *scatter = &nd->scatter;
-    int64_t updates[] = { shape->rows, shape->width };
-    int64_t params[] = { shape->entries, shape->width };
+    const int64_t *params;
 
-    scatter->rows = shape->rows;
-    scatter->width = shape->width;
-    scatter->destinations = shape->entries;
-    scatter->share = 1;
-    scatter->picked = NULL;
-    scatter->index = run_input_i32(run, "indices", 1, updates, shape->entries);
-    scatter->values = run_input_f32(run, "updates", 2, updates, FILL_WIDE);
-    scatter->sums = run_output_f32(run, "added", 2, params);
-    scatter_init(run, scatter);
+    scatter_nd_tensors(run, &nd->scatter);
+    scatter_init(run, &nd->scatter);
+    params = run->outputs[0].shape;
     nd->params = run_input_f32(run, "params", 2, params, FILL_UNIFORM);
     nd->updated = run_output_f32(run, "updated", 2, params);
     run->state = nd;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct segment_sum {
-    struct scatter scatter;
+    struct scatter_gpu scatter;
     double *wide_sums; /* [segments][width] */
 };
 
@@ -80,7 +80,7 @@ static void setup(struct run *run)
 {
     const struct segment_shape *shape = (const struct segment_shape *)run->size->params;
     struct segment_sum *segment = (struct segment_sum *)run_host_alloc(sizeof *segment);
-    struct scatter *scatter = &segment->scatter;
+    struct scatter_gpu *scatter = &segment->scatter;
     int64_t sums_shape[] = { shape->segments, shape->width };
 
     scatter->rows = shape->rows;

@@ -5,8 +5,6 @@
 #include "cuda/kernels/tree.h"
 #include "workloads/sparse_segment_sum.h"
 
-#include <stdlib.h>
-
 /* One block a segment: threadIdx.x is the column, threadIdx.y the lane. */
 __global__ static void segment_kernel(struct scatter scatter)
 {
@@ -34,29 +32,6 @@ static void compute_ordered(struct run *run)
            dim3((unsigned)scatter->width, SPARSE_LANES), 0, 0, *scatter);
 }
 
-static void setup(struct run *run)
-{
-    const struct sparse_segment_shape *shape =
-        (const struct sparse_segment_shape *)run->size->params;
-    struct scatter *scatter = (struct scatter *)run_host_alloc(sizeof *scatter);
-    int64_t data[] = { shape->rows, shape->width };
-    int64_t sums[] = { shape->segments, shape->width };
-    const int64_t *indices = &shape->indices;
-    int32_t *ids = (int32_t *)run_host_alloc((size_t)shape->indices * sizeof *ids);
-
-    sparse_segment_ids_fill(run, shape, ids);
-    scatter->rows = shape->indices;
-    scatter->width = shape->width;
-    scatter->destinations = shape->segments;
-    scatter->share = 1;
-    scatter->index = run_values_i32(run, "segment_ids", 1, indices, ids);
-    scatter->picked = run_input_i32(run, "indices", 1, indices, shape->rows);
-    scatter->values = run_input_f32(run, "data", 2, data, FILL_WIDE);
-    scatter->sums = run_output_f32(run, "sums", 2, sums);
-    run->state = scatter;
-    free(ids);
-}
-
 static const struct workload_variant variants[] = {
     { .name = "unordered",
       .summary = "every picked row is added to its segment with atomicAdd",
@@ -69,4 +44,4 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-CUDA_TWIN(sparse_segment_sum, 1, variants, setup);
+CUDA_TWIN(sparse_segment_sum, 1, variants, NULL);

@@ -4,47 +4,23 @@
  * about as frequent as 1 / (v + 1). */
 #include "workloads/embedding_bwd.h"
 
-#include <stdlib.h>
-
 #include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
 
 static void setup(struct run *run)
 {
-    const struct embedding_shape *shape = run->size->params;
     struct scatter *scatter = run_host_alloc(sizeof *scatter);
-    int64_t ids_shape[] = { shape->bags, shape->length };
-    int64_t dy_shape[] = { shape->bags, shape->width };
-    int64_t table_shape[] = { shape->entries, shape->width };
-    int32_t *ids = run_host_alloc((size_t)(shape->bags * shape->length) * sizeof *ids);
 
-    embedding_ids_fill(run, shape, ids);
-    *scatter = (struct scatter){
-        .rows = shape->bags * shape->length,
-        .width = shape->width,
-        .destinations = shape->entries,
-        .share = shape->length,
-    };
-    scatter->index = run_values_i32(run, "ids", 2, ids_shape, ids);
-    scatter->values = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
-    scatter->sums = run_output_f32(run, "dtable", 2, table_shape);
+    embedding_bwd_tensors(run, scatter);
     scatter_init(run, scatter);
     run->state = scatter;
-    free(ids);
 }
 
 static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    struct scatter scatter = { .rows = tensor_elements(&inputs[0]),
-                               .width = inputs[1].shape[1],
-                               .destinations = output->shape[0],
-                               .share = inputs[0].shape[1],
-                               .index = inputs[0].data,
-                               .values = inputs[1].data };
-
-    scatter_reference(run, &scatter, output, ret_expected, ret_bound);
+    scatter_reference(run, &inputs[0], NULL, &inputs[1], output, ret_expected, ret_bound);
 }
 
 static const struct workload_variant variants[] = {

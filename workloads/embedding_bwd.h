@@ -2,8 +2,10 @@
 #ifndef WORKLOADS_EMBEDDING_BWD_H
 #define WORKLOADS_EMBEDDING_BWD_H
 
+#include <stdlib.h>
+
 #include "workloads/instruments/philox.h"
-#include "workloads/workload.h"
+#include "workloads/shared/scatter_rows.h"
 
 enum {
     EMBEDDING_PADDING = -1,
@@ -48,6 +50,29 @@ static inline void embedding_ids_fill(const struct run *run,
                          : EMBEDDING_PADDING;
         }
     }
+}
+
+/* Makes the inputs and outputs. */
+static inline void embedding_bwd_tensors(struct run *run, struct scatter *scatter)
+{
+    const struct embedding_shape *shape =
+        (const struct embedding_shape *)run->size->params;
+    int64_t ids_shape[] = { shape->bags, shape->length };
+    int64_t dy_shape[] = { shape->bags, shape->width };
+    int64_t table_shape[] = { shape->entries, shape->width };
+    int32_t *ids =
+        (int32_t *)run_host_alloc((size_t)(shape->bags * shape->length) * sizeof *ids);
+
+    embedding_ids_fill(run, shape, ids);
+    scatter->rows = shape->bags * shape->length;
+    scatter->width = shape->width;
+    scatter->destinations = shape->entries;
+    scatter->share = shape->length;
+    scatter->picked = NULL;
+    scatter->index = run_values_i32(run, "ids", 2, ids_shape, ids);
+    scatter->values = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
+    scatter->sums = run_output_f32(run, "dtable", 2, table_shape);
+    free(ids);
 }
 
 #endif

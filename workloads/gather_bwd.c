@@ -43,20 +43,9 @@ static void compute_one_hot(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct gather_shape *shape = run->size->params;
     struct scatter *scatter = run_host_alloc(sizeof *scatter);
-    int64_t dy_shape[] = { shape->rows, shape->width };
-    int64_t params_shape[] = { shape->entries, shape->width };
 
-    *scatter = (struct scatter){
-        .rows = shape->rows,
-        .width = shape->width,
-        .destinations = shape->entries,
-        .share = 1,
-    };
-    scatter->index = run_input_i32(run, "indices", 1, dy_shape, shape->entries);
-    scatter->values = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
-    scatter->sums = run_output_f32(run, "dparams", 2, params_shape);
+    gather_bwd_tensors(run, scatter);
     scatter_init(run, scatter);
     run->state = scatter;
 }
@@ -65,14 +54,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    struct scatter scatter = { .rows = inputs[1].shape[0],
-                               .width = inputs[1].shape[1],
-                               .destinations = output->shape[0],
-                               .share = 1,
-                               .index = inputs[0].data,
-                               .values = inputs[1].data };
-
-    scatter_reference(run, &scatter, output, ret_expected, ret_bound);
+    scatter_reference(run, &inputs[0], NULL, &inputs[1], output, ret_expected, ret_bound);
 }
 
 static const struct workload_variant variants[] = {

@@ -102,21 +102,12 @@ static void compute_serial(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct scatter_nd_shape *shape = run->size->params;
     struct scatter_nd *nd = run_host_alloc(sizeof *nd);
-    int64_t updates[] = { shape->rows, shape->width };
-    int64_t params[] = { shape->entries, shape->width };
+    const int64_t *params;
 
-    nd->scatter = (struct scatter){
-        .rows = shape->rows,
-        .width = shape->width,
-        .destinations = shape->entries,
-        .share = 1,
-    };
-    nd->scatter.index = run_input_i32(run, "indices", 1, updates, shape->entries);
-    nd->scatter.values = run_input_f32(run, "updates", 2, updates, FILL_WIDE);
-    nd->scatter.sums = run_output_f32(run, "added", 2, params);
+    scatter_nd_tensors(run, &nd->scatter);
     scatter_init(run, &nd->scatter);
+    params = run->outputs[0].shape;
     nd->params = run_input_f32(run, "params", 2, params, FILL_UNIFORM);
     nd->updated = run_output_f32(run, "updated", 2, params);
     run->state = nd;
@@ -150,15 +141,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    struct scatter scatter = { .rows = inputs[1].shape[0],
-                               .width = inputs[1].shape[1],
-                               .destinations = output->shape[0],
-                               .share = 1,
-                               .index = inputs[0].data,
-                               .values = inputs[1].data };
-
     if (output == &run->outputs[0]) {
-        scatter_reference(run, &scatter, output, ret_expected, ret_bound);
+        scatter_reference(run, &inputs[0], NULL, &inputs[1], output, ret_expected,
+                          ret_bound);
     } else {
         reference_updated(run, inputs, ret_expected, ret_bound);
     }

@@ -108,15 +108,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    const struct segment_shape *shape = run->size->params;
-    struct scatter scatter = { .rows = shape->rows,
-                               .width = shape->width,
-                               .destinations = shape->segments,
-                               .share = 1,
-                               .index = inputs[0].data,
-                               .values = inputs[1].data };
-
-    scatter_reference(run, &scatter, output, ret_expected, ret_bound);
+    scatter_reference(run, &inputs[0], NULL, &inputs[1], output, ret_expected, ret_bound);
 }
 
 static const struct workload_variant variants[] = {

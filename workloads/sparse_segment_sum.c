@@ -69,15 +69,8 @@ static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *output, double *ret_expected,
                       double *ret_bound)
 {
-    struct scatter scatter = { .rows = tensor_elements(&inputs[0]),
-                               .width = output->shape[1],
-                               .destinations = output->shape[0],
-                               .share = 1,
-                               .index = inputs[0].data,
-                               .picked = inputs[1].data,
-                               .values = inputs[2].data };
-
-    scatter_reference(run, &scatter, output, ret_expected, ret_bound);
+    scatter_reference(run, &inputs[0], &inputs[1], &inputs[2], output, ret_expected,
+                      ret_bound);
 }
 
 static const struct workload_variant variants[] = {

@@ -7,21 +7,16 @@
 
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/sort.h"
+#include "workloads/shared/scatter_rows.h"
 
 enum { SCATTER_AHEAD = 16 /* rows that an owner reads before it adds them */ };
 
-struct scatter {
-    int64_t rows, width, destinations;
-    int64_t share;         /* so many neighbouring rows have the same values; 1: none */
-    const int32_t *picked; /* [rows]: which row of the values each is; NULL: by share */
-    const int32_t *index;  /* [rows]: destination of each row; negative: left out */
-    const float *values;   /* [rows / share][width], or what `picked` picks from */
-    float *sums;           /* [destinations][width] */
+struct scatter_gpu : scatter {
     struct row_sort sort;
 };
 
-/* Takes the scratch memory; everything above `sort` is filled in. */
-static inline void scatter_init(struct run *run, struct scatter *scatter)
+/* Takes the scratch memory; everything of struct scatter is filled in. */
+static inline void scatter_init(struct run *run, struct scatter_gpu *scatter)
 {
     scatter->sort.rows = scatter->rows;
     scatter->sort.destinations = scatter->destinations;
@@ -59,7 +54,7 @@ static inline void scatter_add_atomically(const struct scatter *scatter)
     LAUNCH_ITEMS(scatter_atomic_kernel, scatter->rows * scatter->width, *scatter);
 }
 
-__global__ static void scatter_ordered_kernel(struct scatter scatter)
+__global__ static void scatter_ordered_kernel(struct scatter_gpu scatter)
 {
     KERNEL_FOR(i, scatter.destinations * scatter.width)
     {
@@ -84,14 +79,14 @@ __global__ static void scatter_ordered_kernel(struct scatter scatter)
     }
 }
 
-static inline void scatter_add_in_order(struct scatter *scatter)
+static inline void scatter_add_in_order(struct scatter_gpu *scatter)
 {
     sort_rows(&scatter->sort, scatter->index);
     LAUNCH_ITEMS(scatter_ordered_kernel, scatter->destinations * scatter->width,
                  *scatter);
 }
 
-/* The two ways as variants of a workload whose state is a struct scatter. */
+/* The two ways as variants of a workload whose state is a struct scatter_gpu. */
 static inline void scatter_compute_unordered(struct run *run)
 {
     scatter_add_atomically((const struct scatter *)run->state);
@@ -99,7 +94,7 @@ static inline void scatter_compute_unordered(struct run *run)
 
 static inline void scatter_compute_ordered(struct run *run)
 {
-    scatter_add_in_order((struct scatter *)run->state);
+    scatter_add_in_order((struct scatter_gpu *)run->state);
 }
 
 #endif

@@ -7,9 +7,8 @@
 #ifndef WORKLOADS_SHARED_SCATTER_H
 #define WORKLOADS_SHARED_SCATTER_H
 
-#include "workloads/workload.h"
+#include "workloads/shared/scatter_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/shared/rounding.h"
@@ -18,18 +17,6 @@ enum {
     SCATTER_SLOTS = 16,     /* fixed parts of the rows, sorted independently */
     SCATTER_TASK_ROWS = 64, /* rows that a task adds atomically */
     SCATTER_OWNED = 16      /* destinations that a task owns */
-};
-
-struct scatter {
-    int64_t rows, width, destinations;
-    int64_t share;         /* so many neighbouring rows have the same values; 1: none */
-    const int32_t *picked; /* [rows]: which row of the values each is; NULL: by share */
-    const int32_t *index;  /* [rows]: destination of each row; negative: left out */
-    const float *values;   /* [rows / share][width], or what `picked` picks from */
-    float *sums;           /* [destinations][width] */
-    int32_t *starts; /* [SCATTER_SLOTS + 1][destinations]: where in `sorted` a slot's
-                        rows of a destination begin; the last: where they all end */
-    int32_t *sorted; /* rows by destination, in order of rows; scratch */
 };
 
 /* Takes the scratch memory; everything above it in the struct is filled in. */
@@ -182,18 +169,28 @@ static inline void scatter_compute_ordered(struct run *run)
     }
 }
 
-/* For `reference` hooks: the sums in float64, and how far rounding may lead from them. */
-static inline void scatter_reference(const struct run *run, const struct scatter *scatter,
+/* For `reference` hooks: the sums in float64, and how far rounding may lead from them.
+ * INDEX has the destinations; a row's values are those that PICKED picks, or, where it is
+ * NULL, shared by as many neighbours as there are rows for each of VALUES. */
+static inline void scatter_reference(const struct run *run, const struct tensor *index,
+                                     const struct tensor *picked,
+                                     const struct tensor *values,
                                      const struct tensor *output, double *ret_sums,
                                      double *ret_bound)
 {
     struct exact_sums exact = sums_begin_counted(run, output, ret_sums, ret_bound);
+    struct scatter scatter = { .rows = tensor_elements(index),
+                               .width = output->shape[1] };
 
-    for (int64_t row = 0; row < scatter->rows; row++) {
-        int64_t to = scatter->index[row];
+    scatter.share = picked ? 1 : scatter.rows / values->shape[0];
+    scatter.picked = picked ? picked->data : NULL;
+    scatter.index = index->data;
+    scatter.values = values->data;
+    for (int64_t row = 0; row < scatter.rows; row++) {
+        int64_t to = scatter.index[row];
 
-        for (int64_t c = 0; c < scatter->width && to >= 0; c++) {
-            sums_add(&exact, to * scatter->width + c, scatter_row(scatter, row)[c]);
+        for (int64_t c = 0; c < scatter.width && to >= 0; c++) {
+            sums_add(&exact, to * scatter.width + c, scatter_row(&scatter, row)[c]);
         }
     }
     sums_finish(&exact, 0);
