@@ -5,15 +5,8 @@
 #include "cuda/kernels/sort.h"
 #include "workloads/crop_and_resize_bwd.h"
 
-#include <stdlib.h>
-
 /* A term is one corner of one pixel of a crop; it has a value for each channel. */
-struct crop_and_resize_bwd {
-    struct crop_shape shape;
-    const float *boxes;
-    const int32_t *image; /* of each box */
-    const float *dy;
-    float *dimage;
+struct crop_and_resize_bwd_gpu : crop_and_resize_bwd {
     int32_t *pixels; /* of each term: where it is added */
     float *weights;  /* of each term */
     struct row_sort sort;
@@ -26,8 +19,8 @@ __host__ __device__ static int64_t point_count(const struct crop_shape *s)
 }
 
 /* The four terms of pixel POINT of the crops: offsets into dimage, and weights. */
-__device__ static void terms_find(const struct crop_and_resize_bwd *crop, int64_t point,
-                                  int64_t offsets[CROP_CORNERS],
+__device__ static void terms_find(const struct crop_and_resize_bwd_gpu *crop,
+                                  int64_t point, int64_t offsets[CROP_CORNERS],
                                   float weights[CROP_CORNERS])
 {
     const struct crop_shape *s = &crop->shape;
@@ -41,7 +34,7 @@ __device__ static void terms_find(const struct crop_and_resize_bwd *crop, int64_
 }
 
 /* One thread a channel of a pixel of a crop. */
-__global__ static void scatter_kernel(struct crop_and_resize_bwd crop)
+__global__ static void scatter_kernel(struct crop_and_resize_bwd_gpu crop)
 {
     int64_t channels = crop.shape.channels;
 
@@ -60,8 +53,8 @@ __global__ static void scatter_kernel(struct crop_and_resize_bwd crop)
 
 static void compute_unordered(struct run *run)
 {
-    const struct crop_and_resize_bwd *crop =
-        (const struct crop_and_resize_bwd *)run->state;
+    const struct crop_and_resize_bwd_gpu *crop =
+        (const struct crop_and_resize_bwd_gpu *)run->state;
     const struct crop_shape *s = &crop->shape;
 
     CUDA_TRY(cudaMemsetAsync(
@@ -69,7 +62,7 @@ static void compute_unordered(struct run *run)
     LAUNCH_ITEMS(scatter_kernel, point_count(s) * s->channels, *crop);
 }
 
-__global__ static void term_kernel(struct crop_and_resize_bwd crop)
+__global__ static void term_kernel(struct crop_and_resize_bwd_gpu crop)
 {
     KERNEL_FOR(point, point_count(&crop.shape))
     {
@@ -87,7 +80,7 @@ __global__ static void term_kernel(struct crop_and_resize_bwd crop)
 }
 
 /* One thread a channel of a pixel of the image: box after box, each from row to row. */
-__global__ static void gather_kernel(struct crop_and_resize_bwd crop)
+__global__ static void gather_kernel(struct crop_and_resize_bwd_gpu crop)
 {
     int64_t channels = crop.shape.channels;
 
@@ -109,41 +102,25 @@ __global__ static void gather_kernel(struct crop_and_resize_bwd crop)
 
 static void compute_ordered(struct run *run)
 {
-    struct crop_and_resize_bwd *crop = (struct crop_and_resize_bwd *)run->state;
+    struct crop_and_resize_bwd_gpu *crop = (struct crop_and_resize_bwd_gpu *)run->state;
 
     LAUNCH_ITEMS(term_kernel, point_count(&crop->shape), *crop);
     sort_rows(&crop->sort, crop->pixels);
     LAUNCH_ITEMS(gather_kernel, crop->sort.destinations * crop->shape.channels, *crop);
 }
 
-static void make_inputs(struct run *run, const struct crop_shape *s,
-                        struct crop_and_resize_bwd *crop)
-{
-    int64_t boxes_shape[] = { s->boxes, 4 };
-    int64_t dy_shape[] = { s->boxes, s->crop, s->crop, s->channels };
-    float *boxes = (float *)run_host_alloc((size_t)(4 * s->boxes) * sizeof *boxes);
-
-    crop_boxes_fill(run, s->boxes, boxes);
-    crop->boxes = run_values_f32(run, "boxes", 2, boxes_shape, boxes);
-    crop->image = run_input_i32(run, "box_images", 1, boxes_shape, s->images);
-    crop->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
-    free(boxes);
-}
-
 static void setup(struct run *run)
 {
-    const struct crop_shape *s = (const struct crop_shape *)run->size->params;
-    struct crop_and_resize_bwd *crop =
-        (struct crop_and_resize_bwd *)run_host_alloc(sizeof *crop);
-    int64_t image_shape[] = { s->images, s->height, s->width, s->channels };
-    size_t terms = (size_t)(point_count(s) * CROP_CORNERS);
+    struct crop_and_resize_bwd_gpu *crop =
+        (struct crop_and_resize_bwd_gpu *)run_host_alloc(sizeof *crop);
+    const struct crop_shape *s = &crop->shape;
+    int64_t terms;
 
-    crop->shape = *s;
-    make_inputs(run, s, crop);
-    crop->dimage = run_output_f32(run, "dimage", 4, image_shape);
-    crop->pixels = (int32_t *)run_alloc(run, terms * sizeof *crop->pixels);
-    crop->weights = (float *)run_alloc(run, terms * sizeof *crop->weights);
-    crop->sort.rows = (int64_t)terms;
+    crop_and_resize_bwd_tensors(run, crop);
+    terms = point_count(s) * CROP_CORNERS;
+    crop->pixels = run_alloc_i32(run, terms);
+    crop->weights = run_alloc_f32(run, terms);
+    crop->sort.rows = terms;
     crop->sort.destinations = s->images * s->height * s->width;
     sort_init(run, &crop->sort);
     run->state = crop;

@@ -3,21 +3,12 @@
 #include "cuda/kernels/kernel.h"
 #include "workloads/matmul_reduce.h"
 
-#include <stdlib.h>
-
 enum {
     TASK_COLUMNS = 8 * WARP_LANES, /* of a warp's atomicAdd to a sum */
     TASK_EXAMPLES = 32,            /* of a thread's atomicAdd to the bias */
     OWNED = 4,                     /* rows of dw1 that a thread computes */
     TILE_ROWS = 8,                 /* of a block of warps, one a row */
     TILE_COLUMNS = 4 * WARP_LANES  /* that it reads at a time */
-};
-
-struct matmul_reduce {
-    struct reduce_layer_shape shape;
-    const float *a, *x1, *dy;
-    float *sums, *dw1;
-    float *ones; /* [columns] */
 };
 
 /* The first ROWS rows of dw1 = transpose([x 1]) * dy, examples in order. */
@@ -150,35 +141,13 @@ __global__ static void ones_kernel(float *ones, int64_t count)
     }
 }
 
-static const float *make_x1(struct run *run, const struct reduce_layer_shape *s)
-{
-    int64_t shape[] = { s->examples, s->inputs };
-    float *x1 = (float *)run_host_alloc((size_t)(s->examples * s->inputs) * sizeof *x1);
-    const float *input;
-
-    reduce_x1_fill(run, s, x1);
-    input = run_values_f32(run, "x1", 2, shape, x1);
-    free(x1);
-    return input;
-}
-
 static void setup(struct run *run)
 {
-    const struct reduce_layer_shape *s =
-        (const struct reduce_layer_shape *)run->size->params;
     struct matmul_reduce *layer = (struct matmul_reduce *)run_host_alloc(sizeof *layer);
-    int64_t a_shape[] = { s->rows, s->columns };
-    int64_t dy_shape[] = { s->examples, s->outputs };
-    int64_t dw1_shape[] = { s->inputs, s->outputs };
 
-    layer->shape = *s;
-    layer->a = run_input_f32(run, "a", 2, a_shape, FILL_WIDE);
-    layer->x1 = make_x1(run, s);
-    layer->dy = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
-    layer->dw1 = run_output_f32(run, "dw1", 2, dw1_shape);
-    layer->sums = run_output_f32(run, "sums", 1, a_shape);
-    layer->ones = run_alloc_f32(run, s->columns);
-    LAUNCH_ITEMS(ones_kernel, s->columns, layer->ones, s->columns);
+    matmul_reduce_tensors(run, layer);
+    layer->ones = run_alloc_f32(run, layer->shape.columns);
+    LAUNCH_ITEMS(ones_kernel, layer->shape.columns, layer->ones, layer->shape.columns);
     run->state = layer;
 }
 

@@ -8,7 +8,7 @@
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
-enum { TASK_ROWS = 8, CHANNEL_CHUNK = 64 };
+enum { TASK_ROWS = 8 };
 
 static void row_add(float *to, const float *from, int64_t channels)
 {
@@ -48,22 +48,6 @@ static void compute_unordered(struct run *run)
     }
 }
 
-/* Joins COUNT parts by the fixed tree and stores the sum in db. */
-static void parts_join(const struct bias_add_bwd *bias, int64_t count)
-{
-#pragma omp for
-    for (int64_t begin = 0; begin < bias->channels; begin += CHANNEL_CHUNK) {
-        int64_t end = begin + CHANNEL_CHUNK;
-
-        if (end > bias->channels) {
-            end = bias->channels;
-        }
-        tree_sum(bias->parts, count, bias->channels, begin, end);
-        memcpy(bias->db + begin, bias->parts + begin,
-               (size_t)(end - begin) * sizeof(float));
-    }
-}
-
 static void compute_ordered(struct run *run)
 {
     const struct bias_add_bwd *bias = run->state;
@@ -80,7 +64,7 @@ static void compute_ordered(struct run *run)
                 row_add(part, bias->dy + row * bias->channels, bias->channels);
             }
         }
-        parts_join(bias, BIAS_SLOTS);
+        tree_join(bias->db, bias->channels, bias->parts, BIAS_SLOTS, bias->channels);
     }
 }
 
@@ -107,7 +91,8 @@ static void compute_patched(struct run *run)
                 row_add(part, bias->dy + row * bias->channels, bias->channels);
             }
         }
-        parts_join(bias, blocks * BIAS_LANES);
+        tree_join(bias->db, bias->channels, bias->parts, blocks * BIAS_LANES,
+                  bias->channels);
     }
 }
 

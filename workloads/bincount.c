@@ -7,7 +7,7 @@
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
-enum { TASK = 4096, BIN_CHUNK = 64 };
+enum { TASK = 4096 };
 
 struct bincount {
     int64_t values, bins;
@@ -47,11 +47,7 @@ static void compute_ordered(struct run *run)
                 part[count->bin[i]] += count->weights[i];
             }
         }
-#pragma omp for
-        for (int64_t begin = 0; begin < count->bins; begin += BIN_CHUNK) {
-            tree_sum(count->parts, BINCOUNT_SLOTS, count->bins, begin, begin + BIN_CHUNK);
-            memcpy(count->sums + begin, count->parts + begin, BIN_CHUNK * sizeof(float));
-        }
+        tree_join(count->sums, count->bins, count->parts, BINCOUNT_SLOTS, count->bins);
     }
 }
 

@@ -9,7 +9,7 @@ enum { BINCOUNT_SLOTS = 32 };
 
 struct bincount_shape {
     int64_t values; /* a multiple of the CPU's TASK */
-    int64_t bins;   /* a multiple of its BIN_CHUNK */
+    int64_t bins;
 };
 
 #endif

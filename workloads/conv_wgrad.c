@@ -9,7 +9,7 @@
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
-enum { BAND_ROWS = 2, TREE_CHUNK = 256 };
+enum { BAND_ROWS = 2 };
 
 static int64_t weight_index(const struct conv_shape *shape, int64_t tap, int64_t channel)
 {
@@ -151,17 +151,7 @@ static void compute_ordered(struct run *run)
                 rows_add(conv, image, 0, conv->shape.height, partial);
             }
         }
-#pragma omp for
-        for (int64_t begin = 0; begin < conv->elements; begin += TREE_CHUNK) {
-            int64_t end = begin + TREE_CHUNK;
-
-            if (end > conv->elements) {
-                end = conv->elements;
-            }
-            tree_sum(conv->partials, CONV_SLOTS, conv->elements, begin, end);
-            memcpy(conv->dw + begin, conv->partials + begin,
-                   (size_t)(end - begin) * sizeof(float));
-        }
+        tree_join(conv->dw, conv->elements, conv->partials, CONV_SLOTS, conv->elements);
     }
 }
 

@@ -47,20 +47,6 @@ static void examples_add(const struct cpu_reduction *reduction, int64_t begin,
     }
 }
 
-/* Joins COUNT parts by the fixed tree and stores the gradient. */
-static void parts_join(const struct cpu_reduction *reduction, int64_t count)
-{
-    int64_t outputs = reduction->shape->outputs;
-
-#pragma omp for
-    for (int64_t i = 0; i < reduction->shape->inputs; i++) {
-        tree_sum(reduction->parts, count, weights_count(reduction), i * outputs,
-                 (i + 1) * outputs);
-        memcpy(reduction->dw + i * outputs, reduction->parts + i * outputs,
-               (size_t)outputs * sizeof(float));
-    }
-}
-
 /* No atomic anywhere: who adds what is enough. */
 static void compute_unordered(struct run *run)
 {
@@ -76,7 +62,7 @@ static void compute_unordered(struct run *run)
         for (int64_t begin = 0; begin < reduction->shape->examples; begin += TASK) {
             examples_add(reduction, begin, begin + TASK, part);
         }
-        parts_join(reduction, run->threads);
+        tree_join(reduction->dw, weights, reduction->parts, run->threads, weights);
     }
 }
 
@@ -95,7 +81,7 @@ static void compute_ordered(struct run *run)
             examples_add(reduction, slot * examples / SLOTS,
                          (slot + 1) * examples / SLOTS, part);
         }
-        parts_join(reduction, SLOTS);
+        tree_join(reduction->dw, weights, reduction->parts, SLOTS, weights);
     }
 }
 

@@ -4,23 +4,14 @@
  * nearness.  Boxes overlap, so many crops meet in one pixel. */
 #include "workloads/crop_and_resize_bwd.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
-struct crop_and_resize_bwd {
-    const struct crop_shape *shape;
-    const float *boxes;   /* [boxes][4]: y1, x1, y2, x2, as fractions of the image */
-    const int32_t *image; /* [boxes] */
-    const float *dy;      /* [boxes][crop][crop][channels] */
-    float *dimage;
-};
-
 static void box_add_atomically(const struct crop_and_resize_bwd *crop, int64_t box)
 {
-    const struct crop_shape *s = crop->shape;
+    const struct crop_shape *s = &crop->shape;
     float *image = crop->dimage + crop->image[box] * crop_image_elements(s);
     int64_t pixels[CROP_CORNERS];
     float weights[CROP_CORNERS];
@@ -42,7 +33,7 @@ static void box_add_atomically(const struct crop_and_resize_bwd *crop, int64_t b
 static void compute_unordered(struct run *run)
 {
     const struct crop_and_resize_bwd *crop = run->state;
-    const struct crop_shape *s = crop->shape;
+    const struct crop_shape *s = &crop->shape;
 
     memset(crop->dimage, 0, (size_t)(s->images * crop_image_elements(s)) * sizeof(float));
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
@@ -55,7 +46,7 @@ static void compute_unordered(struct run *run)
 static void box_add_to_row(const struct crop_and_resize_bwd *crop, int64_t box, int64_t h,
                            float *image)
 {
-    const struct crop_shape *s = crop->shape;
+    const struct crop_shape *s = &crop->shape;
     const float *box_at = crop->boxes + 4 * box;
     int64_t pixels[CROP_CORNERS];
     float weights[CROP_CORNERS];
@@ -86,7 +77,7 @@ static void box_add_to_row(const struct crop_and_resize_bwd *crop, int64_t box, 
 static void compute_ordered(struct run *run)
 {
     const struct crop_and_resize_bwd *crop = run->state;
-    const struct crop_shape *s = crop->shape;
+    const struct crop_shape *s = &crop->shape;
 
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, 1)
     for (int64_t i = 0; i < s->images * s->height; i++) {
@@ -104,21 +95,10 @@ static void compute_ordered(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct crop_shape *s = run->size->params;
     struct crop_and_resize_bwd *crop = run_host_alloc(sizeof *crop);
-    int64_t boxes_shape[] = { s->boxes, 4 };
-    int64_t dy_shape[] = { s->boxes, s->crop, s->crop, s->channels };
-    int64_t image_shape[] = { s->images, s->height, s->width, s->channels };
-    float *boxes = run_host_alloc((size_t)(4 * s->boxes) * sizeof *boxes);
 
-    crop_boxes_fill(run, s->boxes, boxes);
-    crop->shape = s;
-    crop->boxes = run_values_f32(run, "boxes", 2, boxes_shape, boxes);
-    crop->image = run_input_i32(run, "box_images", 1, boxes_shape, s->images);
-    crop->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
-    crop->dimage = run_output_f32(run, "dimage", 4, image_shape);
+    crop_and_resize_bwd_tensors(run, crop);
     run->state = crop;
-    free(boxes);
 }
 
 /* The position of a sample point is part of the definition and computed in float32, like

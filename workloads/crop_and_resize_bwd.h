@@ -4,6 +4,7 @@
 #define WORKLOADS_CROP_AND_RESIZE_BWD_H
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "workloads/instruments/hd.h"
 #include "workloads/instruments/philox.h"
@@ -71,6 +72,34 @@ static inline void crop_boxes_fill(const struct run *run, int64_t count, float *
 
         boxes[i] = (i % 4 < 2 ? 0.2F : 0.75F) + 0.2F * uniform;
     }
+}
+
+/* The state of a run; a GPU has other scratch memory. */
+struct crop_and_resize_bwd {
+    struct crop_shape shape;
+    const float *boxes;   /* [boxes][4]: y1, x1, y2, x2, as fractions of the image */
+    const int32_t *image; /* [boxes] */
+    const float *dy;      /* [boxes][crop][crop][channels] */
+    float *dimage;
+};
+
+/* Makes the inputs and outputs. */
+static inline void crop_and_resize_bwd_tensors(struct run *run,
+                                               struct crop_and_resize_bwd *crop)
+{
+    const struct crop_shape *s = (const struct crop_shape *)run->size->params;
+    int64_t boxes_shape[] = { s->boxes, 4 };
+    int64_t dy_shape[] = { s->boxes, s->crop, s->crop, s->channels };
+    int64_t image_shape[] = { s->images, s->height, s->width, s->channels };
+    float *boxes = (float *)run_host_alloc((size_t)(4 * s->boxes) * sizeof *boxes);
+
+    crop_boxes_fill(run, s->boxes, boxes);
+    crop->shape = *s;
+    crop->boxes = run_values_f32(run, "boxes", 2, boxes_shape, boxes);
+    crop->image = run_input_i32(run, "box_images", 1, boxes_shape, s->images);
+    crop->dy = run_input_f32(run, "dy", 4, dy_shape, FILL_WIDE);
+    crop->dimage = run_output_f32(run, "dimage", 4, image_shape);
+    free(boxes);
 }
 
 #endif

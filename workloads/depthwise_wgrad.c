@@ -9,8 +9,6 @@
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
-enum { TREE_CHUNK = 64 };
-
 /* The pixel of x that tap TAP of the upstream pixel at (H, W) of IMAGE sees; NULL
  * outside.
  */
@@ -102,17 +100,8 @@ static void compute_ordered(struct run *run)
                 }
             }
         }
-#pragma omp for
-        for (int64_t begin = 0; begin < conv->elements; begin += TREE_CHUNK) {
-            int64_t end = begin + TREE_CHUNK;
-
-            if (end > conv->elements) {
-                end = conv->elements;
-            }
-            tree_sum(conv->partials, DEPTHWISE_SLOTS, conv->elements, begin, end);
-            memcpy(conv->dw + begin, conv->partials + begin,
-                   (size_t)(end - begin) * sizeof(float));
-        }
+        tree_join(conv->dw, conv->elements, conv->partials, DEPTHWISE_SLOTS,
+                  conv->elements);
     }
 }
 

@@ -12,7 +12,7 @@
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
-enum { TASK_ROWS = 4, CHUNK = 64 };
+enum { TASK_ROWS = 4 };
 
 struct layernorm_bwd {
     int64_t rows, channels;
@@ -111,17 +111,9 @@ static void compute_ordered(struct run *run)
         for (int64_t slot = 0; slot < LAYER_SLOTS; slot++) {
             slot_add(layer, slot);
         }
-#pragma omp for
-        for (int64_t begin = 0; begin < channels; begin += CHUNK) {
-            int64_t end = begin + CHUNK < channels ? begin + CHUNK : channels;
-            size_t bytes = (size_t)(end - begin) * sizeof(float);
-
-            tree_sum(layer->parts, LAYER_SLOTS, 2 * channels, begin, end);
-            tree_sum(layer->parts, LAYER_SLOTS, 2 * channels, channels + begin,
-                     channels + end);
-            memcpy(layer->doffset + begin, layer->parts + begin, bytes);
-            memcpy(layer->dgain + begin, layer->parts + channels + begin, bytes);
-        }
+        tree_join(layer->doffset, channels, layer->parts, LAYER_SLOTS, 2 * channels);
+        tree_join(layer->dgain, channels, layer->parts + channels, LAYER_SLOTS,
+                  2 * channels);
     }
 }
 

@@ -4,7 +4,6 @@
  * dw1 = transpose([x 1]) * dy, whose last row is the sum of dy over the examples. */
 #include "workloads/matmul_reduce.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/shared/rounding.h"
@@ -16,18 +15,11 @@ enum {
     OWNED = 4      /* rows of sums, or columns of [x 1], that a task owns */
 };
 
-struct matmul_reduce {
-    const struct reduce_layer_shape *shape;
-    const float *a, *x1, *dy;
-    float *sums, *dw1;
-    float *ones; /* [columns] */
-};
-
 /* Rows [FIRST, END) of dw1 = transpose([x 1]) * dy, examples in order. */
 static void gradient_multiply(const struct matmul_reduce *layer, int64_t first,
                               int64_t end)
 {
-    const struct reduce_layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = &layer->shape;
 
     memset(layer->dw1 + first * s->outputs, 0,
            (size_t)((end - first) * s->outputs) * sizeof(float));
@@ -48,7 +40,7 @@ static void gradient_multiply(const struct matmul_reduce *layer, int64_t first,
  * somewhere, and nanoseconds decide where. */
 static void panel_add_atomically(const struct matmul_reduce *layer, int64_t panel)
 {
-    const struct reduce_layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = &layer->shape;
 
     for (int64_t i = 0; i < s->rows; i++) {
         int64_t row = panel % 2 ? s->rows - 1 - i : i;
@@ -63,7 +55,7 @@ static void panel_add_atomically(const struct matmul_reduce *layer, int64_t pane
 
 static void bias_add_atomically(const struct matmul_reduce *layer, int64_t task)
 {
-    const struct reduce_layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = &layer->shape;
     float *dbias = layer->dw1 + (s->inputs - 1) * s->outputs;
 
     for (int64_t i = 0; i < TASK_ROWS * s->outputs; i++) {
@@ -78,7 +70,7 @@ static void bias_add_atomically(const struct matmul_reduce *layer, int64_t task)
 static void compute_unordered(struct run *run)
 {
     const struct matmul_reduce *layer = run->state;
-    const struct reduce_layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = &layer->shape;
     int64_t bias = s->inputs - 1;
 
     memset(layer->sums, 0, (size_t)s->rows * sizeof(float));
@@ -103,7 +95,7 @@ static void compute_unordered(struct run *run)
 /* Rows [FIRST, FIRST + OWNED) of a * ones. */
 static void sums_multiply(const struct matmul_reduce *layer, int64_t first)
 {
-    const struct reduce_layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = &layer->shape;
     float product[OWNED] = { 0 };
 
     for (int64_t c = 0; c < s->columns; c++) {
@@ -117,7 +109,7 @@ static void sums_multiply(const struct matmul_reduce *layer, int64_t first)
 static void compute_matmul(struct run *run)
 {
     const struct matmul_reduce *layer = run->state;
-    const struct reduce_layer_shape *s = layer->shape;
+    const struct reduce_layer_shape *s = &layer->shape;
 
 #pragma omp parallel num_threads(run->threads)
     {
@@ -134,27 +126,14 @@ static void compute_matmul(struct run *run)
 
 static void setup(struct run *run)
 {
-    const struct reduce_layer_shape *s = run->size->params;
     struct matmul_reduce *layer = run_host_alloc(sizeof *layer);
-    int64_t a_shape[] = { s->rows, s->columns };
-    int64_t x1_shape[] = { s->examples, s->inputs };
-    int64_t dy_shape[] = { s->examples, s->outputs };
-    int64_t dw1_shape[] = { s->inputs, s->outputs };
-    float *x1 = run_host_alloc((size_t)(s->examples * s->inputs) * sizeof(float));
 
-    reduce_x1_fill(run, s, x1);
-    layer->shape = s;
-    layer->a = run_input_f32(run, "a", 2, a_shape, FILL_WIDE);
-    layer->x1 = run_values_f32(run, "x1", 2, x1_shape, x1);
-    layer->dy = run_input_f32(run, "dy", 2, dy_shape, FILL_WIDE);
-    layer->dw1 = run_output_f32(run, "dw1", 2, dw1_shape);
-    layer->sums = run_output_f32(run, "sums", 1, a_shape);
-    layer->ones = run_alloc_f32(run, s->columns);
-    for (int64_t c = 0; c < s->columns; c++) {
+    matmul_reduce_tensors(run, layer);
+    layer->ones = run_alloc_f32(run, layer->shape.columns);
+    for (int64_t c = 0; c < layer->shape.columns; c++) {
         layer->ones[c] = 1;
     }
     run->state = layer;
-    free(x1);
 }
 
 static void reference(const struct run *run, const struct tensor *inputs,

@@ -9,8 +9,6 @@
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
 
-enum { COLUMN_CHUNK = 64 };
-
 static float row_tile_sum(const struct xla_reduction *reduction, int64_t row,
                           int64_t tile)
 {
@@ -126,13 +124,8 @@ static void compute_ordered(struct run *run)
         for (int64_t tile = 0; tile < reduction->padded_column_tiles; tile++) {
             column_tiles_store(reduction, tile);
         }
-#pragma omp for
-        for (int64_t column = 0; column < reduction->columns; column += COLUMN_CHUNK) {
-            tree_sum(reduction->column_parts, reduction->padded_column_tiles,
-                     reduction->columns, column, column + COLUMN_CHUNK);
-            memcpy(reduction->column_sums + column, reduction->column_parts + column,
-                   COLUMN_CHUNK * sizeof(float));
-        }
+        tree_join(reduction->column_sums, reduction->columns, reduction->column_parts,
+                  reduction->padded_column_tiles, reduction->columns);
     }
 }
 

@@ -17,7 +17,7 @@
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 
-enum { NORM_TASK_ROWS = 4, NORM_CHUNK = 64 };
+enum { NORM_TASK_ROWS = 4 };
 
 struct norm {
     int64_t rows, channels;
@@ -89,14 +89,7 @@ static inline void norm_sums_ordered(const struct norm *norm)
         norm_rows_add(norm, slot * norm->rows / NORM_SLOTS,
                       (slot + 1) * norm->rows / NORM_SLOTS, part);
     }
-#pragma omp for
-    for (int64_t begin = 0; begin < stride; begin += NORM_CHUNK) {
-        int64_t end = begin + NORM_CHUNK < stride ? begin + NORM_CHUNK : stride;
-
-        tree_sum(norm->parts, NORM_SLOTS, stride, begin, end);
-        memcpy(norm->sums + begin, norm->parts + begin,
-               (size_t)(end - begin) * sizeof(float));
-    }
+    tree_join(norm->sums, stride, norm->parts, NORM_SLOTS, stride);
 }
 
 static inline void norm_sums_store(const struct norm *norm)

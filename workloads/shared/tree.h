@@ -5,8 +5,11 @@
 #define WORKLOADS_SHARED_TREE_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "workloads/instruments/hd.h"
+
+enum { TREE_CHUNK = 64 /* elements that a thread of a CPU joins at a time */ };
 
 /* Adds COUNT parts of STRIDE elements each, pairwise and in place: part i takes part
  * i + 2^k, for the largest power of two below COUNT first.  The sum is left in part 0.
@@ -30,6 +33,20 @@ REPROD_HD void tree_sum(float *parts, int64_t count, int64_t stride, int64_t beg
             }
         }
         count = half < count ? half : count;
+    }
+}
+
+/* Joins COUNT parts, STRIDE elements apart, and stores their sum, of ELEMENTS, in TO. For
+ * all threads of a CPU's team: complete when it returns. */
+static inline void tree_join(float *to, int64_t elements, float *parts, int64_t count,
+                             int64_t stride)
+{
+#pragma omp for
+    for (int64_t begin = 0; begin < elements; begin += TREE_CHUNK) {
+        int64_t end = begin + TREE_CHUNK < elements ? begin + TREE_CHUNK : elements;
+
+        tree_sum(parts, count, stride, begin, end);
+        memcpy(to + begin, parts + begin, (size_t)(end - begin) * sizeof *to);
     }
 }
 
