@@ -11,10 +11,10 @@ __global__ static void dx_kernel(struct norm norm)
     KERNEL_FOR(i, norm.rows * norm.channels)
     {
         int64_t c = i % norm.channels;
+        float xhat = channel_xhat<NORM_OF_CHANNEL>(&norm, i / norm.channels, c);
 
         norm.dx[i] = norm.scale[c] * norm.inv_std[c] *
-                     (norm.dy[i] -
-                      (norm.doffset[c] + norm_xhat(&norm, i) * norm.dscale[c]) / rows);
+                     (norm.dy[i] - (norm.doffset[c] + xhat * norm.dscale[c]) / rows);
     }
 }
 
@@ -22,7 +22,7 @@ static void compute_ordered(struct run *run)
 {
     const struct norm *norm = (const struct norm *)run->state;
 
-    norm_sums_ordered(norm);
+    channel_sums_ordered<NORM_OF_CHANNEL>(norm);
     LAUNCH_ITEMS(dx_kernel, norm->rows * norm->channels, *norm);
 }
 
@@ -30,7 +30,7 @@ static void compute_unordered(struct run *run)
 {
     const struct norm *norm = (const struct norm *)run->state;
 
-    norm_sums_unordered(norm);
+    channel_sums_unordered<NORM_OF_CHANNEL>(norm);
     LAUNCH_ITEMS(dx_kernel, norm->rows * norm->channels, *norm);
 }
 

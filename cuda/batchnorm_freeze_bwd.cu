@@ -17,7 +17,7 @@ static void compute_unordered(struct run *run)
 {
     const struct norm *norm = (const struct norm *)run->state;
 
-    norm_sums_unordered(norm);
+    channel_sums_unordered<NORM_OF_CHANNEL>(norm);
     LAUNCH_ITEMS(dx_kernel, norm->rows * norm->channels, *norm);
 }
 
@@ -25,7 +25,7 @@ static void compute_ordered(struct run *run)
 {
     const struct norm *norm = (const struct norm *)run->state;
 
-    norm_sums_ordered(norm);
+    channel_sums_ordered<NORM_OF_CHANNEL>(norm);
     LAUNCH_ITEMS(dx_kernel, norm->rows * norm->channels, *norm);
 }
 
