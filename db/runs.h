@@ -37,13 +37,12 @@ enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
  * digests, log, trace, environment, cell, the cells that depend on it as their control,
  * cell history, item, job and outbox events, all in this transaction.
  *
- * Where it counts: in the cell of its case and the environment it said.  A run that never
- * said one, because it died before `start`, is in no cell and counts for its job only,
- * except that an answer (a failure or `unsupported`) counts in the environment that the
- * same device last reported with the same stack (an external one: for the same workload),
- * if there is one: so a workload that always crashes at its start is `failing`, not
- * merely unmeasured.  Where it was counted is stored with the run and does not change
- * later.
+ * It counts in the cell of its case and the environment that it reported.  A run that
+ * died before `start` reported none.  If it is an answer (a failure or `unsupported`), it
+ * counts in the environment that the same device last reported with the same stack (an
+ * external one: for the same workload), if there is one.  So a workload that always
+ * crashes at its start is `failing`, not merely unmeasured.  Otherwise it counts for its
+ * job only.  Where it counts is stored with the run and does not change later.
  *
  * ERR_INVALID, with nothing changed: a completed run without proof of work (the tables'
  * CHECKs), or whose digests do not add up to its iterations.  ERR_NOT_FOUND. */

@@ -6,12 +6,12 @@
  * workload` at its bottom and registers it with WORKLOAD_REGISTER; nothing else is
  * touched. workloads/skeleton.c is a commented template, workloads/README.md a tutorial.
  *
- * The CPU's workload defines the operation.  What the CUDA one of that name leaves empty
- * (title, summary, sizes, dtypes, weight_sum, loss, references, relations, the hooks
- * setup with teardown, and reference; of a variant, by its name, summary and models) the
- * registry takes from it, so both have one definition and one float64 reference.  Setup
- * makes the same inputs on both, in the same order: where the state is the same too, one
- * hook serves both.
+ * The CPU's workload defines the operation.  The registry takes from it what the CUDA one
+ * of that name leaves empty: title, summary, sizes, dtypes, weight_sum, loss, references,
+ * relations, the hooks setup with teardown, and reference; of a variant with the same
+ * name, summary and models.  So both have one definition and one float64 reference.
+ * Setup makes the same inputs on both, in the same order: if the state is the same too,
+ * one hook serves both.
  *
  * Everything here runs in the worker: one fresh process that computes one case on one
  * device and exits.  So hooks may end the process (run_unsupported, run_infra), memory

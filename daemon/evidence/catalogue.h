@@ -48,8 +48,8 @@ struct catalogue *catalogue_new(void);
 void catalogue_free(struct catalogue *catalogue); /* NULL is fine */
 
 /* Adds what one worker printed: an array of workload objects.  A workload that is there
- * already, equal in every field, is fine; the same name and backend with anything
- * different is ERR_CONFLICT (workers of different builds in one fleet), and so are other
+ * already, equal in every field, is fine.  The same name and backend with anything
+ * different is ERR_CONFLICT (workers of different builds in one fleet).  So are other
  * controls of one version on another backend: cases are the same there.  ERR_PROTOCOL
  * names the JSON pointer of what is malformed.  The workloads before it were added. */
 enum err_code catalogue_add(struct catalogue *catalogue, const json_t *workloads,

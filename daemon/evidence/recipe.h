@@ -20,7 +20,7 @@ struct recipe_refusal {
     char reason[200];
 };
 
-/* Refuses, and returns false, where the variables would not do what they seem to ask for:
+/* Refuses, and returns false, if the variables would not do what they seem to request:
  *   a value other than 1 or true of a variable of struct recipes, which frameworks read
  *   as off or not at all;
  *   TCD or TDO together with TF_CUDNN_USE_AUTOTUNE, or the name the documents also give

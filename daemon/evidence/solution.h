@@ -53,13 +53,13 @@ struct solution {
 };
 
 /* CHOICES are those of the profile; KNOWN[i] belongs to CHOICES[i] and is ignored where
- * the recipe raises.  The first of these rules that applies decides: a choice is failing,
- * unmeasured, inconclusive or stale: no code, but the reason; no variant can be computed
- * here: no code; every choice is reproducible: DET; "none" raises, cannot be computed
- * here, or did not vary: no code, since nothing was there to be solved; recipes are
- * reproducible: these, in the profile's order, joined by " or "; a recipe's variant
- * cannot be computed here: no code, since it was not seen to fail; every recipe raises:
- * NS!; otherwise: NS. */
+ * the recipe raises.  The first rule that applies decides.  A choice is failing,
+ * unmeasured, inconclusive or stale: no code, but the reason.  No variant can be computed
+ * here: no code.  Every choice is reproducible: DET.  "none" raises, cannot be computed
+ * here, or did not vary: no code, since there was nothing to solve.  Recipes are
+ * reproducible: these, in the profile's order, joined by " or ".  A recipe's variant
+ * cannot be computed here: no code, since it was not seen to fail.  Every recipe raises:
+ * NS!.  Otherwise: NS. */
 struct solution solution_derive(const struct profile_choice *choices,
                                 const struct variant_knowledge *known, int count);
 

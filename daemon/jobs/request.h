@@ -12,19 +12,17 @@
  *
  *   {"every":10, "names":"conv*", "steps":[100,199]}
  *
- * Every member may be left out; options then mean none.  Workloads, variants and devices
- * left out mean all (all that are online, for devices; of external workloads those whose
- * configuration says "survey"); sizes and dtypes mean each workload's default; the seed
- * is 1; stacks left out mean, for each workload, the first of a device that has it, "all"
- * (instead of a list) every one; the timeout is that of its slowest workload, at least
- * 60 s.
- * "survey":true changes the defaults: stop_when_varies true, priority background, stacks
- * "all".  A variant, size or dtype that only some of the workloads have applies to those,
- * and a workload that a stack's worker lacks is left out there.
+ * Every member may be left out.  Defaults: no options; all workloads (external ones if
+ * their configuration says "survey"), all variants, all devices that are online; each
+ * workload's first size and dtype; seed 1; for each workload, the first stack of a device
+ * that has it; the timeout of the slowest workload, at least 60 s.  "stacks":"all" means
+ * every stack.  "survey":true changes the defaults: stop_when_varies true, priority
+ * background, stacks "all".  A variant, size or dtype that only some of the workloads
+ * have applies to those, and a workload that a stack's worker lacks is left out there.
  *
- * "localise":true asks for the place where runs of one case diverge (db/localisations.h):
- * the request must come to exactly one item, which is run with probes at least `runs`
- * times and at most `runs_max` times; iterations default to 1. */
+ * "localise":true looks for the place where runs of one case diverge
+ * (db/localisations.h).  The request must expand to exactly one item, which is run with
+ * probes at least `runs` times and at most `runs_max` times; iterations default to 1. */
 #ifndef DAEMON_JOBS_REQUEST_H
 #define DAEMON_JOBS_REQUEST_H
 

@@ -3,9 +3,9 @@
  *
  * Order: priority first, then the job that was served least recently, so that jobs of one
  * priority share a device run by run.  Within a job the items of one workload, size,
- * dtype, seed and device form a group; groups are finished one after another, and within
- * a group the variants alternate, so that a workload's control and its ordered variants
- * are compared under the same conditions and its cells settle together.
+ * dtype, seed and device form a group; groups are finished one after another.  Within a
+ * group the variants alternate.  So a workload's control and its ordered variants are
+ * compared under the same conditions, and its cells settle together.
  *
  * The items of a job that localises wait.  Its runs are looked at first; then
  * scheduler_release lets one item be picked once.  Until then no job of lower priority

@@ -3,12 +3,12 @@
  *
  * A stored choice belongs to one environment (processor class, vector instructions,
  * worker build) and one case without its seed, because time does not depend on values. It
- * does not belong to a number of threads: trials are run by one thread.  It is a small
- * text file in the first of these folders, which is made if need be: $REPROD_CACHE_DIR
- *   $XDG_CACHE_HOME/reprod
- *   $HOME/.cache/reprod
- * The file appears complete or not at all, and is never replaced: of several processes
- * that choose at the same time the first one to store decides, and the others take its
+ * does not depend on the number of threads: trials are run by one thread.  It is a small
+ * text file in the first of these folders that is an absolute path; it is made if needed:
+ *   $REPROD_CACHE_DIR   $XDG_CACHE_HOME/reprod   $HOME/.cache/reprod
+ *
+ * The file appears complete or not at all, and is never replaced.  If several processes
+ * choose at the same time, the first one to store decides, and the others take its
  * choice.  To choose again, remove the file. */
 #ifndef WORKLOADS_TUNING_CHOICE_H
 #define WORKLOADS_TUNING_CHOICE_H

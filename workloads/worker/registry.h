@@ -4,8 +4,8 @@
  * A workload that breaks the contract of workloads/workload.h is a defect of the build,
  * found when the worker starts, before it does anything.
  *
- * What a workload of backend "cuda" leaves empty it has from the "cpu" workload of its
- * name (workload.h says what); version, and which variants there are, are its own. */
+ * A workload of backend "cuda" takes what it leaves empty from the "cpu" workload of its
+ * name (workload.h says what).  Its version and its set of variants are its own. */
 #ifndef WORKLOADS_WORKER_REGISTRY_H
 #define WORKLOADS_WORKER_REGISTRY_H
 

@@ -10,10 +10,10 @@
  * its own index or before it.  Returns 0 or an error of errno. */
 int self_spawn(const char *const *words, const int *fds, int count, pid_t *ret_pid);
 
-/* What such a process does first: dies with the process that started it, since nobody
- * waits for what it would compute then; has NAME, at most 15 characters, in lists of
- * processes; and ends a run that ends early with STATUS_UNCHECKED, after one line with
- * the cause to standard output. */
+/* To be called first in such a process.  From then on it dies with the process that
+ * started it, and has NAME, at most 15 characters, in lists of processes.  A run that
+ * ends early ends it with STATUS_UNCHECKED, after one line with the cause to standard
+ * output. */
 void self_begin(const char *name);
 
 #endif
