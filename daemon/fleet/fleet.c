@@ -103,7 +103,7 @@ static enum err_code take_catalogue(struct fleet_host *host, const json_t *hello
         const char *other = find_other(host, hello);
 
         catalogue_free(whole);
-        return other ? err_wrap(err, "beside host %s", other) : err->code;
+        return other ? err_wrap(err, "contradicts host %s", other) : err->code;
     }
     for (int i = 0; i < fleet->host_count; i++) {
         if (&fleet->hosts[i] != host && !fleet->hosts[i].online) {

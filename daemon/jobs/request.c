@@ -187,7 +187,7 @@ static void check_every(struct in_reader *reader, const json_t *value)
 }
 
 /* Quotes and backslashes would make the text longer where it is stored; '?' replaces
- * them.  What begins with '-' is no value of an argument; '[-]' replaces it. */
+ * them.  What begins with '-' cannot be a value of an argument; '[-]' can. */
 static void check_glob(struct in_reader *reader, const json_t *value)
 {
     const char *names = json_string_value(value);

@@ -10,7 +10,7 @@ static void run(const uint8_t *data, size_t size)
     struct catalogue *catalogue = catalogue_new();
     struct err err;
 
-    /* What was taken once is no contradiction of itself, and adds nothing. */
+    /* What was taken once does not contradict itself, and adds nothing. */
     if (workloads && catalogue_add(catalogue, workloads, &err) == ERR_OK) {
         int count = catalogue_count(catalogue);
 

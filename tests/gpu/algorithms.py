@@ -32,7 +32,7 @@ def shapes(entry):
 
 
 def further_cases(session, records, sizes):
-    """[(record, dtype, size)] beside the first dtype at the first size, that first for all."""
+    """[(record, dtype, size)] without each record's first pair; the second ones of all come first."""
     found = []
     for number in range(1, 16):
         for record in records:

@@ -1,4 +1,4 @@
-"""What a campaign leaves behind: at most eight files, each within a bound, written anew after
+"""What a campaign leaves behind: at most eight files, each within a bound, rewritten after
 every step, so that whatever ends it early takes only the step under way.
 """
 import gzip
@@ -104,7 +104,7 @@ def job_row(job):
 
 def figure_lines(figures):
     titles = {"probe_ms": "asking the worker what is there (process, driver, libraries)",
-              "beside_computing_ms": "a run beside its iterations (process, CUDA, inputs, digests)",
+              "beside_computing_ms": "a run without its iterations (process, CUDA, inputs, digests)",
               "turnaround_ms": "from the start of a run to that of the next",
               "gap_ms": "from the end of a run to the start of the next"}
     return [f"{title}: {reports.range_of(figures[name], ' ms')}, {figures[name]['count']} times"

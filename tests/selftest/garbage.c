@@ -1,4 +1,4 @@
-/* A workload that tests the rest: writes a line that is no event. */
+/* A workload that tests the rest: writes a line that is not an event. */
 #include "tests/selftest/selftest.h"
 
 static void compute(struct run *run)

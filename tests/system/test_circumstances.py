@@ -91,7 +91,7 @@ def test_poison_shows_what_plain_runs_hide(variant):
 
 
 def loaded(binary=WORKER, workload="conv_wgrad"):
-    """A run past its first iteration, with two load processes beside it."""
+    """A run past its first iteration, with two load processes."""
     started = Run(workload, "ordered", 1000, binary=binary, options=["--contention", "2"])
     started.until("iteration")
     pids = children_of(started.process.pid)

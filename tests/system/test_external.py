@@ -379,7 +379,7 @@ def compare_words(service):
 
 
 def test_the_examples(start_service, tmp_path):
-    """Each configured as PROTOCOL.md says, beside the configuration."""
+    """Each configured as PROTOCOL.md says, in the folder of the configuration."""
     pair = [{"name": "unordered", "control": True}, {"name": "ordered"}]
     (tmp_path / "service0").mkdir()
     write_examples(tmp_path / "service0")

@@ -44,7 +44,7 @@ def test_a_host_that_contradicts_another_waits_for_it_to_leave(start_service, tm
     [out] = [h for h in shown().values() if not h["online"]]
     [inside] = [h for h in shown().values() if h["online"]]
     assert inside["cause"] is None
-    assert out["cause"].startswith(f"beside host {inside['name']}: stack external: two "
+    assert out["cause"].startswith(f"contradicts host {inside['name']}: stack external: two "
                                    "configurations describe workload own on cpu differently")
     assert out["cause"] in service.get("/v1/hosts.txt")
     title = service.get("/v1/workloads/own")["items"][0]["title"]

@@ -70,7 +70,7 @@ def test_golden_digests_of_larger_sizes():
 
 @pytest.mark.skipif(not CAMPAIGN, reason="make detection builds once more")
 def test_golden_digests_without_optimization():
-    """The worker built anew with -O0, in a build folder that is kept."""
+    """The worker built with -O0, in a build folder that is kept."""
     build = REPO / "build" / "o0"
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}

@@ -231,7 +231,7 @@ def case_of(of_runs, **changes):
 
 @pytest.mark.parametrize("case, failures", [
     (case_of(STEADY), []),
-    (case_of([]), []),  # not run: said beside the report, and no part of `passed`
+    (case_of([]), []),  # not run: said next to the report, and does not count for `passed`
     (case_of(VARYING), ["varied: 3 digests in 2 runs of 2 iterations"]),
     (case_of(STEADY, check={"outcome": "failed", "cause": "y: far off"}), ["check: y: far off"]),
     (case_of([recorded(), recorded(exit_code=None, signal=6)]),

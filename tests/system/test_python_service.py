@@ -179,7 +179,7 @@ def test_what_cannot_be_compared_says_why(tmp_path):
 
 
 def test_a_copied_file_is_all_it_takes(tmp_path):
-    """reprod_probe.py beside the program, no library, nothing else of reprod."""
+    """reprod_probe.py next to the program, no library, nothing else of reprod."""
     shutil.copy(PYTHON / "reprod_probe.py", tmp_path)
     (tmp_path / "program.py").write_text(WORDS.read_text())
     alone = trace(tmp_path / "alone", tmp_path / "program.py", PYTHONHASHSEED="7",

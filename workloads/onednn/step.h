@@ -22,8 +22,8 @@ const struct onednn *onednn_load(void);
 
 enum { ONEDNN_ARGUMENTS_MAX = 4 };
 
-/* What stands in no_control of every workload that calls oneDNN, and in its variant
- * beside summary and compute. */
+/* What every workload that calls oneDNN has in no_control, and in its variant apart from
+ * summary and compute. */
 #define ONEDNN_NO_CONTROL                                                                \
     "oneDNN has no variant that adds in no fixed order on a CPU: it promises equal "     \
     "bits "                                                                              \

@@ -178,7 +178,7 @@ static void test_fsck_sees_damage(void **state)
     buf_release(&lines);
 }
 
-/* An upgrade is no damage, and nothing differs because of it. */
+/* An upgrade is not damage, and nothing differs because of it. */
 static void test_fsck_waits_for_an_upgrade(void **state)
 {
     static char older_rules[] =

@@ -76,7 +76,7 @@ static void test_what_was_asked_for_otherwise_is_no_variation(void **state)
     assert_reason(f, "memory-poison 11111111, as 2 of these runs");
 }
 
-/* A defective device is no race. */
+/* A defective device is not a race. */
 static void test_devices_that_disagree_are_no_variation(void **state)
 {
     struct fixture *f = *state;

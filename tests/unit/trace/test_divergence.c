@@ -234,7 +234,7 @@ static void test_names_are_bounded(void **state)
     divergence_free(d);
 }
 
-/* What reads more than it says is no root where that may differ. */
+/* What reads more than it says is not a root where that may differ. */
 static void test_names_say_what_is_read(void **state)
 {
     static const struct {

@@ -133,7 +133,7 @@ static void test_a_regular_trace_is_small(void **state)
     (void)state;
     make_regular(&t, 1000, 60);
     length = check_round_trip(&t);
-    print_message("1000 steps of 60 places: %zu bytes, %zu beside the digests\n", length,
+    print_message("1000 steps of 60 places: %zu bytes, %zu without the digests\n", length,
                   length - 60000 * 16);
     assert_true(length < 60000 * 16 + 2000);
     trace_release(&t);
