@@ -43,7 +43,8 @@ __device__ static void elements_count(const struct summary *summary, int64_t i,
     }
 }
 
-__global__ static void float_kernel(struct summary summary, int64_t threads)
+template <class SUM>
+__global__ static void count_kernel(struct summary summary, SUM *sums, int64_t threads)
 {
     KERNEL_FOR(i, threads)
     {
@@ -51,35 +52,35 @@ __global__ static void float_kernel(struct summary summary, int64_t threads)
 
         elements_count(&summary, i, counts);
         for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
-            atomicAdd(&summary.counts[kind], (float)counts[kind]);
+            atomicAdd(&sums[kind], (SUM)counts[kind]);
         }
     }
+}
+
+template <class SUM> static void count(const struct summary *summary, SUM *sums)
+{
+    CUDA_TRY(cudaMemsetAsync(sums, 0, SUMMARY_KINDS * sizeof *sums));
+    LAUNCH_ITEMS(count_kernel<SUM>, thread_count(summary), *summary, sums,
+                 thread_count(summary));
+}
+
+template <class SUM>
+__global__ static void round_kernel(struct summary summary, const SUM *sums)
+{
+    summary.counts[threadIdx.x] = (float)sums[threadIdx.x];
 }
 
 static void compute_unordered(struct run *run)
 {
     const struct summary *summary = (const struct summary *)run->state;
 
-    CUDA_TRY(cudaMemsetAsync(summary->counts, 0, SUMMARY_KINDS * sizeof(float)));
-    LAUNCH_ITEMS(float_kernel, thread_count(summary), *summary, thread_count(summary));
+    count(summary, summary->counts);
 }
 
-__global__ static void whole_kernel(struct summary summary, int64_t threads)
+template <class SUM> static void count_exactly(const struct summary *summary, SUM *sums)
 {
-    KERNEL_FOR(i, threads)
-    {
-        int32_t counts[SUMMARY_KINDS];
-
-        elements_count(&summary, i, counts);
-        for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
-            atomicAdd(&summary.whole[kind], (unsigned long long)counts[kind]);
-        }
-    }
-}
-
-__global__ static void whole_round_kernel(struct summary summary)
-{
-    summary.counts[threadIdx.x] = (float)(int64_t)summary.whole[threadIdx.x];
+    count(summary, sums);
+    LAUNCH(round_kernel<SUM>, 1, SUMMARY_KINDS, 0, 0, *summary, sums);
 }
 
 /* Whole numbers add exactly, in any order. */
@@ -87,27 +88,7 @@ static void compute_ordered(struct run *run)
 {
     const struct summary *summary = (const struct summary *)run->state;
 
-    CUDA_TRY(cudaMemsetAsync(summary->whole, 0, SUMMARY_KINDS * sizeof *summary->whole));
-    LAUNCH_ITEMS(whole_kernel, thread_count(summary), *summary, thread_count(summary));
-    LAUNCH(whole_round_kernel, 1, SUMMARY_KINDS, 0, 0, *summary);
-}
-
-__global__ static void wide_kernel(struct summary summary, int64_t threads)
-{
-    KERNEL_FOR(i, threads)
-    {
-        int32_t counts[SUMMARY_KINDS];
-
-        elements_count(&summary, i, counts);
-        for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
-            atomicAdd(&summary.wide[kind], (double)counts[kind]);
-        }
-    }
-}
-
-__global__ static void wide_round_kernel(struct summary summary)
-{
-    summary.counts[threadIdx.x] = (float)summary.wide[threadIdx.x];
+    count_exactly(summary, summary->whole);
 }
 
 /* So they do in float64, up to 2^53. */
@@ -115,9 +96,7 @@ static void compute_float64(struct run *run)
 {
     const struct summary *summary = (const struct summary *)run->state;
 
-    CUDA_TRY(cudaMemsetAsync(summary->wide, 0, SUMMARY_KINDS * sizeof *summary->wide));
-    LAUNCH_ITEMS(wide_kernel, thread_count(summary), *summary, thread_count(summary));
-    LAUNCH(wide_round_kernel, 1, SUMMARY_KINDS, 0, 0, *summary);
+    count_exactly(summary, summary->wide);
 }
 
 /* Made on the host, by all its processors: values do not depend on how many there are. */

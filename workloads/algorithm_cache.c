@@ -35,15 +35,6 @@ static const struct workload_variant variants[] = {
       .compute = network_compute },
 };
 
-static const struct workload_size sizes[] = {
-    { "small", "x[512,64] four layers of w[64,64] y[512,64]",
-      &(const struct network_shape){ 512, 64 } },
-    { "medium", "x[4096,128] four layers of w[128,128] y[4096,128]",
-      &(const struct network_shape){ 4096, 128 } },
-    { "large", "x[65536,128] four layers of w[128,128] y[65536,128]",
-      &(const struct network_shape){ 65536, 128 } },
-};
-
 static const struct workload_reference references[] = {
     { "TensorRT documentation, Algorithm Selection and Reproducible Builds",
       "a timing cache pins the tactics", NULL },
@@ -57,7 +48,7 @@ static const struct workload algorithm_cache = {
     .title = "Engine builds with a timing cache",
     .summary = "four dense layers, with tactics timed in every build or stored once",
     WORKLOAD_VARIANTS(variants),
-    WORKLOAD_SIZES(sizes),
+    WORKLOAD_SIZES(network_sizes),
     .weight_sum = "sum of y",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

@@ -64,11 +64,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
         if (output->rank == 4) {
             reference_dx(run, inputs, c, ret_expected, ret_bound);
         } else {
-            struct norm_sums sums = norm_reference_sums(run, inputs, c);
-            bool offset = strcmp(output->name, "doffset") == 0;
-
-            ret_expected[c] = offset ? sums.doffset : sums.dscale;
-            ret_bound[c] = offset ? sums.doffset_bound : sums.dscale_bound;
+            norm_reference_channel(run, inputs, output, c, ret_expected, ret_bound);
         }
     }
 }
@@ -88,15 +84,6 @@ static const struct workload_variant variants[] = {
       .compute = compute_unordered },
 };
 
-static const struct workload_size sizes[] = {
-    { "small", "x[12,14,14,256] dy[12,14,14,256]",
-      &(const struct norm_shape){ 12, 14, 14, 256 } },
-    { "medium", "x[64,28,28,256] dy[64,28,28,256]",
-      &(const struct norm_shape){ 64, 28, 28, 256 } },
-    { "large", "x[128,56,56,256] dy[128,56,56,256]",
-      &(const struct norm_shape){ 128, 56, 56, 256 } },
-};
-
 static const struct workload_reference references[] = {
     { "GTC S9911 slides 32-33",
       "fused_batch_norm varied every ten steps, until a driver was updated", NULL },
@@ -110,7 +97,7 @@ static const struct workload batchnorm_bwd = {
     .title = "tf.nn.fused_batch_norm backprop",
     .summary = "gradients of batch normalization in training",
     WORKLOAD_VARIANTS(variants),
-    WORKLOAD_SIZES(sizes),
+    WORKLOAD_SIZES(norm_sizes),
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = norm_setup,

@@ -41,11 +41,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
         ret_bound[i] = gamma * fabs(ret_expected[i]);
     }
     for (int64_t c = 0; output->rank == 1 && c < channels; c++) {
-        struct norm_sums sums = norm_reference_sums(run, inputs, c);
-        bool offset = strcmp(output->name, "doffset") == 0;
-
-        ret_expected[c] = offset ? sums.doffset : sums.dscale;
-        ret_bound[c] = offset ? sums.doffset_bound : sums.dscale_bound;
+        norm_reference_channel(run, inputs, output, c, ret_expected, ret_bound);
     }
 }
 
@@ -66,15 +62,6 @@ static const struct workload_variant variants[] = {
       .compute = compute_ordered },
 };
 
-static const struct workload_size sizes[] = {
-    { "small", "x[12,14,14,256] dy[12,14,14,256]",
-      &(const struct norm_shape){ 12, 14, 14, 256 } },
-    { "medium", "x[64,28,28,256] dy[64,28,28,256]",
-      &(const struct norm_shape){ 64, 28, 28, 256 } },
-    { "large", "x[128,56,56,256] dy[128,56,56,256]",
-      &(const struct norm_shape){ 128, 56, 56, 256 } },
-};
-
 static const struct workload_reference references[] = {
     { "tensorflow issue 10857",
       "fine-tuning: gradients through batch normalization with is_training=False", NULL },
@@ -87,7 +74,7 @@ static const struct workload batchnorm_freeze_bwd = {
     .title = "tf.nn.fused_batch_norm backprop with is_training=False",
     .summary = "gradients of batch normalization with frozen statistics",
     WORKLOAD_VARIANTS(variants),
-    WORKLOAD_SIZES(sizes),
+    WORKLOAD_SIZES(norm_sizes),
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = norm_setup,

@@ -27,15 +27,6 @@ static const struct workload_variant variants[] = {
       .compute = network_compute },
 };
 
-static const struct workload_size sizes[] = {
-    { "small", "x[512,64] four layers of w[64,64] y[512,64]",
-      &(const struct network_shape){ 512, 64 } },
-    { "medium", "x[4096,128] four layers of w[128,128] y[4096,128]",
-      &(const struct network_shape){ 4096, 128 } },
-    { "large", "x[65536,128] four layers of w[128,128] y[65536,128]",
-      &(const struct network_shape){ 65536, 128 } },
-};
-
 static const struct workload_reference references[] = {
     { "GTC S9911 slide 47",
       "inference: some 500 deterministic kernels, chosen by time on the target", NULL },
@@ -49,7 +40,7 @@ static const struct workload inference_autotune = {
     .title = "Inference with timing-based auto-tuning",
     .summary = "four dense layers, each by one of twelve deterministic tactics",
     WORKLOAD_VARIANTS(variants),
-    WORKLOAD_SIZES(sizes),
+    WORKLOAD_SIZES(network_sizes),
     .weight_sum = "sum of y",
     WORKLOAD_REFERENCES(references),
     .setup = setup,

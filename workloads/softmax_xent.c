@@ -113,12 +113,6 @@ static void setup(struct run *run)
     for (int64_t b = 0; b < size->examples; b++) {
         xent_labels_fill(run, b, size->classes, labels + b * size->classes);
     }
-    xent->softmax = (struct softmax){
-        .examples = size->examples,
-        .classes = size->classes,
-        .logits = run_input_f32(run, "logits", 2, shape, FILL_UNIFORM),
-        .probabilities = run_alloc(run, bytes),
-    };
     softmax_init(run, &xent->softmax);
     xent->labels = run_values_f32(run, "labels", 2, shape, labels);
     xent->dlogits = run_output_f32(run, "dlogits", 2, shape);

@@ -95,12 +95,6 @@ static void setup(struct run *run)
     struct softmax_xent_sparse *xent = run_host_alloc(sizeof *xent);
     int64_t shape[] = { size->examples, size->classes };
 
-    xent->softmax = (struct softmax){
-        .examples = size->examples,
-        .classes = size->classes,
-        .logits = run_input_f32(run, "logits", 2, shape, FILL_UNIFORM),
-        .probabilities = run_alloc_f32(run, shape[0] * shape[1]),
-    };
     softmax_init(run, &xent->softmax);
     xent->labels = run_input_i32(run, "labels", 1, shape, shape[1]);
     xent->upstream = run_input_f32(run, "upstream", 1, shape, FILL_WIDE);

@@ -219,4 +219,26 @@ static inline struct norm_sums norm_reference_sums(const struct run *run,
     return sums;
 }
 
+/* For `reference` hooks: channel C of doffset or dscale, whichever OUTPUT is. */
+static inline void norm_reference_channel(const struct run *run,
+                                          const struct tensor *inputs,
+                                          const struct tensor *output, int64_t c,
+                                          double *ret_expected, double *ret_bound)
+{
+    struct norm_sums sums = norm_reference_sums(run, inputs, c);
+    bool offset = strcmp(output->name, "doffset") == 0;
+
+    ret_expected[c] = offset ? sums.doffset : sums.dscale;
+    ret_bound[c] = offset ? sums.doffset_bound : sums.dscale_bound;
+}
+
+static const struct workload_size norm_sizes[] = {
+    { "small", "x[12,14,14,256] dy[12,14,14,256]",
+      &(const struct norm_shape){ 12, 14, 14, 256 } },
+    { "medium", "x[64,28,28,256] dy[64,28,28,256]",
+      &(const struct norm_shape){ 64, 28, 28, 256 } },
+    { "large", "x[128,56,56,256] dy[128,56,56,256]",
+      &(const struct norm_shape){ 128, 56, 56, 256 } },
+};
+
 #endif

@@ -24,15 +24,20 @@ struct softmax {
     float *parts; /* [examples][panels]: one scalar a panel, for the fixed trees */
 };
 
-/* Takes the scratch memory; logits, probabilities and extents are filled in. */
+/* Makes the logits and takes the scratch memory. */
 static inline void softmax_init(struct run *run, struct softmax *softmax)
 {
-    size_t bytes = (size_t)softmax->examples * sizeof(float);
+    const struct xent_shape *size = run->size->params;
+    int64_t shape[] = { size->examples, size->classes };
 
-    softmax->panels = softmax->classes / SOFTMAX_PANEL;
-    softmax->maxima = run_alloc(run, bytes);
-    softmax->sums = run_alloc(run, bytes);
-    softmax->parts = run_alloc(run, bytes * (size_t)softmax->panels);
+    softmax->examples = size->examples;
+    softmax->classes = size->classes;
+    softmax->panels = size->classes / SOFTMAX_PANEL;
+    softmax->logits = run_input_f32(run, "logits", 2, shape, FILL_UNIFORM);
+    softmax->probabilities = run_alloc_f32(run, size->examples * size->classes);
+    softmax->maxima = run_alloc_f32(run, size->examples);
+    softmax->sums = run_alloc_f32(run, size->examples);
+    softmax->parts = run_alloc_f32(run, size->examples * softmax->panels);
 }
 
 /* The largest logit of each example: exact, so in any order.  For all threads of a team,

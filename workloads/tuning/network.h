@@ -220,4 +220,13 @@ static inline void network_reference(const struct run *run, const struct tensor 
     }
 }
 
+static const struct workload_size network_sizes[] = {
+    { "small", "x[512,64] four layers of w[64,64] y[512,64]",
+      &(const struct network_shape){ 512, 64 } },
+    { "medium", "x[4096,128] four layers of w[128,128] y[4096,128]",
+      &(const struct network_shape){ 4096, 128 } },
+    { "large", "x[65536,128] four layers of w[128,128] y[65536,128]",
+      &(const struct network_shape){ 65536, 128 } },
+};
+
 #endif
