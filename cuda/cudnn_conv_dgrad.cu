@@ -50,19 +50,8 @@ static const struct workload_variant variants[] = {
                     false),
 };
 
-static const struct workload cudnn_conv_dgrad_cuda = {
-    .name = "cudnn_conv_dgrad",
-    .version = 1,
-    .backend = "cuda",
-    .title = "Every algorithm of cuDNN's convolution backprop to data gradients",
-    .summary =
-        "the data gradient of a 3x3 convolution by each algorithm that cuDNN names",
-    WORKLOAD_VARIANTS(variants),
-    WORKLOAD_SIZES(layer_sizes),
-    .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT16 },
-    .dtype_count = 2,
-    .weight_sum = "sum of dx",
-    .setup = layer_setup<CUDNN_BACKWARD_DATA>,
-    .reference = layer_reference<CUDNN_BACKWARD_DATA>,
-};
-WORKLOAD_REGISTER(cudnn_conv_dgrad_cuda);
+LAYER_WORKLOAD(
+    cudnn_conv_dgrad, CUDNN_BACKWARD_DATA,
+    "Every algorithm of cuDNN's convolution backprop to data gradients",
+    "the data gradient of a 3x3 convolution by each algorithm that cuDNN names",
+    "sum of dx");

@@ -55,18 +55,5 @@ static const struct workload_variant variants[] = {
                     false),
 };
 
-static const struct workload cudnn_conv_fwd_cuda = {
-    .name = "cudnn_conv_fwd",
-    .version = 1,
-    .backend = "cuda",
-    .title = "Every algorithm of cuDNN's convolution",
-    .summary = "a 3x3 convolution by each algorithm that cuDNN names",
-    WORKLOAD_VARIANTS(variants),
-    WORKLOAD_SIZES(layer_sizes),
-    .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT16 },
-    .dtype_count = 2,
-    .weight_sum = "sum of y",
-    .setup = layer_setup<CUDNN_FORWARD>,
-    .reference = layer_reference<CUDNN_FORWARD>,
-};
-WORKLOAD_REGISTER(cudnn_conv_fwd_cuda);
+LAYER_WORKLOAD(cudnn_conv_fwd, CUDNN_FORWARD, "Every algorithm of cuDNN's convolution",
+               "a 3x3 convolution by each algorithm that cuDNN names", "sum of y");

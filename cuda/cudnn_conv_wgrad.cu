@@ -52,19 +52,8 @@ static const struct workload_variant variants[] = {
                     "deterministic", false),
 };
 
-static const struct workload cudnn_conv_wgrad_cuda = {
-    .name = "cudnn_conv_wgrad",
-    .version = 1,
-    .backend = "cuda",
-    .title = "Every algorithm of cuDNN's convolution backprop to weight gradients",
-    .summary =
-        "the weight gradient of a 3x3 convolution by each algorithm that cuDNN names",
-    WORKLOAD_VARIANTS(variants),
-    WORKLOAD_SIZES(layer_sizes),
-    .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT16 },
-    .dtype_count = 2,
-    .weight_sum = "sum of dw",
-    .setup = layer_setup<CUDNN_BACKWARD_FILTER>,
-    .reference = layer_reference<CUDNN_BACKWARD_FILTER>,
-};
-WORKLOAD_REGISTER(cudnn_conv_wgrad_cuda);
+LAYER_WORKLOAD(
+    cudnn_conv_wgrad, CUDNN_BACKWARD_FILTER,
+    "Every algorithm of cuDNN's convolution backprop to weight gradients",
+    "the weight gradient of a 3x3 convolution by each algorithm that cuDNN names",
+    "sum of dw");

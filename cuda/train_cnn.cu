@@ -1,13 +1,6 @@
 /* A small training from end to end, on the GPU; workloads/train_cnn.c defines the
  * operation. `ordered` adds in the CPU's order, so it has the CPU's bits. */
+#include "cuda/kernels/kernel.h"
 #include "cuda/train/cnn.h"
 
-static const struct workload train_cnn_cuda = {
-    .name = "train_cnn",
-    .version = 2,
-    .backend = "cuda",
-    .variants = cnn_cuda_variants,
-    .variant_count = CNN_VARIANTS,
-    .setup = cnn_cuda_setup,
-};
-WORKLOAD_REGISTER(train_cnn_cuda);
+CUDA_TWIN(train_cnn, 2, cnn_cuda_variants, cnn_cuda_setup);

@@ -214,4 +214,22 @@ static const struct workload_size layer_sizes[] = {
         .compute = layer_compute_cudnn, .unsupported = layer_tf32_unsupported            \
     }
 
+/* Registers the workload NAME: PASS by each of `variants`. */
+#define LAYER_WORKLOAD(name_, pass, title_, summary_, weight_sum_)                       \
+    static const struct workload name_##_cuda = {                                        \
+        .name = #name_,                                                                  \
+        .version = 1,                                                                    \
+        .backend = "cuda",                                                               \
+        .title = (title_),                                                               \
+        .summary = (summary_),                                                           \
+        WORKLOAD_VARIANTS(variants),                                                     \
+        WORKLOAD_SIZES(layer_sizes),                                                     \
+        .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT16 },                                      \
+        .dtype_count = 2,                                                                \
+        .weight_sum = (weight_sum_),                                                     \
+        .setup = layer_setup<pass>,                                                      \
+        .reference = layer_reference<pass>,                                              \
+    };                                                                                   \
+    WORKLOAD_REGISTER(name_##_cuda)
+
 #endif
