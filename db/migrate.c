@@ -54,26 +54,17 @@ static enum err_code apply_one(sqlite3 *db, const struct migration *migration, i
                                struct err *err)
 {
     char version[64];
-    enum err_code code;
 
     snprintf(version, sizeof version, "PRAGMA user_version = %d", number);
-    code = execute(db, "BEGIN IMMEDIATE", err);
-    if (code == ERR_OK) {
-        code = execute(db, migration->sql, err);
+    if (execute(db, "BEGIN IMMEDIATE", err) == ERR_OK &&
+        execute(db, migration->sql, err) == ERR_OK &&
+        execute(db, version, err) == ERR_OK && execute(db, "COMMIT", err) == ERR_OK) {
+        return ERR_OK;
     }
-    if (code == ERR_OK) {
-        code = execute(db, version, err);
+    if (!sqlite3_get_autocommit(db)) {
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     }
-    if (code == ERR_OK) {
-        code = execute(db, "COMMIT", err);
-    }
-    if (code != ERR_OK) {
-        if (!sqlite3_get_autocommit(db)) {
-            sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-        }
-        err_wrap(err, "%s", migration->name);
-    }
-    return code;
+    return err_wrap(err, "%s", migration->name);
 }
 
 static enum err_code check_foreign_keys(sqlite3 *db, struct err *err)

@@ -301,31 +301,6 @@ void param_text(struct request *r, const char *name, char *ret_text, size_t size
     copy_text(ret_text, size, text ? text : "");
 }
 
-/* How deep DATA nests, strings left out; exact for JSON that is well-formed. */
-static int depth_of(const char *data, size_t length)
-{
-    int depth = 0;
-    int deepest = 0;
-    bool in_string = false;
-
-    for (size_t i = 0; i < length; i++) {
-        char c = data[i];
-
-        if (in_string) {
-            i += c == '\\';
-            in_string = c != '"';
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            depth++;
-            deepest = depth > deepest ? depth : deepest;
-        } else if (c == '}' || c == ']') {
-            depth--;
-        }
-    }
-    return deepest;
-}
-
 json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_SIZE])
 {
     json_error_t error;
@@ -335,7 +310,7 @@ json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_
         snprintf(ret_detail, BODY_DETAIL_SIZE, "the body is empty");
         return NULL;
     }
-    if (depth_of(data, length) > BODY_DEPTH_MAX) {
+    if (in_depth(data, length) > BODY_DEPTH_MAX) {
         snprintf(ret_detail, BODY_DETAIL_SIZE, "nested deeper than %d", BODY_DEPTH_MAX);
         return NULL;
     }

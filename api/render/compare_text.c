@@ -410,6 +410,18 @@ static void case_text(const struct case_key *key, char *ret_text, size_t size)
              key->version, key->variant, key->size, key->dtype, key->seed);
 }
 
+static void texts(struct buf *buf, const char *name, const char *a, const char *b)
+{
+    if (!*a || !*b) {
+        entry(buf, name, *a || *b ? "only one run said it" : "neither run said it");
+    } else if (strcmp(a, b) == 0) {
+        entry_format(buf, name, "equal: %s", a);
+    } else {
+        entry_format(buf, name, "A  %s", a);
+        entry_format(buf, "", "B  %s", b);
+    }
+}
+
 static void runs(const struct compare *c, struct buf *buf)
 {
     char a[LINE_SIZE];
@@ -419,12 +431,7 @@ static void runs(const struct compare *c, struct buf *buf)
     run_line("B", &c->b.run, buf);
     case_text(&c->a.run.key, a, sizeof a);
     case_text(&c->b.run.key, b, sizeof b);
-    if (strcmp(a, b) == 0) {
-        entry_format(buf, "Case", "equal: %s", a);
-    } else {
-        entry_format(buf, "Case", "A  %s", a);
-        entry_format(buf, "", "B  %s", b);
-    }
+    texts(buf, "Case", a, b);
     buf_putc(buf, '\n');
 }
 
@@ -443,18 +450,6 @@ static void aspect(const struct compare *c, const char *name,
         entry_format(buf, name, "different: %s of %s, first %s%s",
                      text_number(a->different, n[0]), text_number(a->compared, n[1]),
                      place, a->reordered ? "; the same ones in another order" : "");
-    }
-}
-
-static void texts(struct buf *buf, const char *name, const char *a, const char *b)
-{
-    if (!*a || !*b) {
-        entry(buf, name, *a || *b ? "only one run said it" : "neither run said it");
-    } else if (strcmp(a, b) == 0) {
-        entry_format(buf, name, "equal: %s", a);
-    } else {
-        entry_format(buf, name, "A  %s", a);
-        entry_format(buf, "", "B  %s", b);
     }
 }
 

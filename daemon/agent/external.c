@@ -364,13 +364,8 @@ enum err_code external_run_init(struct external_run *ret_run, const struct stack
 void external_run_release(struct external_run *run)
 {
     external_build_release(&run->build);
-    for (char **arg = run->args; arg && *arg; arg++) {
-        free(*arg);
-    }
-    free(run->args);
-    if (run->env) {
-        stack_environment_free(run->env);
-    }
+    free_texts(run->args);
+    free_texts(run->env);
     *run = (struct external_run){ 0 };
 }
 

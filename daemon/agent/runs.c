@@ -297,9 +297,7 @@ static enum err_code start(struct runs *runs, struct request *request, struct er
     enum err_code rc = supervisor_start(runs->supervisor, &supervise, &events, run,
                                         &run->supervised, err);
 
-    if (environment) {
-        stack_environment_free(environment);
-    }
+    free_texts(environment);
     if (rc != ERR_OK) {
         free(run);
         return rc;
@@ -342,10 +340,7 @@ enum err_code runs_command(struct runs *runs, const json_t *command, struct err 
         runs->send(runs->arg, json_pack("{s:s,s:s,s:o}", "event", "refused", "run",
                                         request.id, "cause", cause));
     }
-    for (int i = 0; i < request.arg_count; i++) {
-        free(request.args[i]);
-    }
-    free(request.args);
+    free_texts(request.args);
     external_run_release(&request.external);
     return ERR_OK;
 }

@@ -144,14 +144,6 @@ char **stack_environment(const struct stack *stack)
     return e.list;
 }
 
-void stack_environment_free(char **environment)
-{
-    for (char **entry = environment; *entry; entry++) {
-        free(*entry);
-    }
-    free(environment);
-}
-
 bool stack_has_device(const struct stack *stack, const char *device)
 {
     const json_t *devices = json_object_get(stack->probe, "devices");
@@ -342,7 +334,7 @@ static void ask(struct probe *probe, struct question *question, int64_t timeout_
         blame(question, xstrdup(err.message));
         settle(probe);
     }
-    stack_environment_free(environment);
+    free_texts(environment);
 }
 
 void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t timeout_ms,

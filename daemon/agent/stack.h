@@ -46,10 +46,9 @@ void stack_release(struct stack *stack);
 
 /* The whole environment of its workers: fixed values, what the stack sets instead of them
  * or in addition, and nothing inherited that changes what is computed.  OMP_WAIT_POLICY
- * is not among the fixed values of external workloads.  NULL-terminated; caller frees
- * with stack_environment_free. */
+ * is not among the fixed values of external workloads.  Caller frees with
+ * free_texts. */
 char **stack_environment(const struct stack *stack);
-void stack_environment_free(char **environment);
 
 /* Asks its worker what it is, `--probe` and `--catalogue` at once, with a deadline (a
  * driver can hang) and bounded output.  Calls DONE(arg) once, later: STACK, borrowed

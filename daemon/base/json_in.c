@@ -459,6 +459,30 @@ char *in_pointer(const char *key)
     return buf_detach(&r.pointer, NULL);
 }
 
+int in_depth(const char *text, size_t length)
+{
+    int depth = 0;
+    int deepest = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+
+        if (in_string) {
+            i += c == '\\';
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            depth++;
+            deepest = depth > deepest ? depth : deepest;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return deepest;
+}
+
 const char *in_text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));

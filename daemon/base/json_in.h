@@ -116,6 +116,10 @@ char *in_pointer(const char *key);
 /* Whether TEXT is as IN_HEX has it. */
 bool in_is_hex(const char *text, size_t digits);
 
+/* How deep TEXT nests, strings left out; exact for JSON that is well-formed.  jansson
+ * recurses, so depth is bounded before it sees the text. */
+int in_depth(const char *text, size_t length);
+
 /* The member KEY of OBJECT; NULL, 0 or "" where there is none of that kind. */
 const char *in_text(const json_t *object, const char *key);
 int64_t in_int(const json_t *object, const char *key);

@@ -9,34 +9,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-
-/* Bytes of the well-formed UTF-8 sequence at TEXT (Unicode 15, table 3-7); 0 if there is
- * none. */
-static size_t utf8_length(const unsigned char *text, size_t left)
-{
-    unsigned char low = 0x80;
-    unsigned char high = 0xbf;
-    size_t length;
-
-    if (text[0] < 0x80) {
-        return 1;
-    }
-    if (text[0] < 0xc2 || text[0] > 0xf4) {
-        return 0;
-    }
-    length = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    low = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : low;
-    high = text[0] == 0xed ? 0x9f : text[0] == 0xf4 ? 0x8f : high;
-    if (length > left || text[1] < low || text[1] > high) {
-        return 0;
-    }
-    for (size_t i = 2; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    return length;
-}
+#include "daemon/base/text.h"
 
 static void add_control(struct buf *buf, unsigned char c)
 {
@@ -73,7 +46,7 @@ static void add_string(struct buf *buf, const char *value, size_t length)
             buf_putc(buf, value[i]);
         } else if (text[i] < 0x20 || text[i] == 0x7f) {
             add_control(buf, text[i]);
-        } else if ((n = utf8_length(text + i, length - i)) > 0) {
+        } else if ((n = text_sequence(value + i, length - i)) > 0) {
             buf_add(buf, value + i, n);
         } else {
             buf_puts(buf, "\xef\xbf\xbd");

@@ -68,6 +68,14 @@ char *xasprintf(const char *format, ...)
     return text;
 }
 
+void free_texts(char **texts)
+{
+    for (char **text = texts; text && *text; text++) {
+        free(*text);
+    }
+    free(texts);
+}
+
 void copy_text(char *dest, size_t size, const char *text)
 {
     size_t length = strnlen(text, size - 1);

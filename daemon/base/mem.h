@@ -22,6 +22,9 @@ char *xvasprintf(const char *format, va_list args) __attribute__((format(printf,
  */
 void *xgrow(void *list, int64_t count, size_t size);
 
+/* Frees a list of texts that ends with NULL, and the texts; NULL is fine. */
+void free_texts(char **texts);
+
 /* Copies TEXT into the array DEST of SIZE bytes, cut where necessary, always terminated.
  */
 void copy_text(char *dest, size_t size, const char *text);

@@ -15,6 +15,33 @@ static int columns_of(const char *text, size_t length)
     return n;
 }
 
+size_t text_sequence(const char *bytes, size_t left)
+{
+    const unsigned char *text = (const unsigned char *)bytes;
+    unsigned char low = 0x80;
+    unsigned char high = 0xbf;
+    size_t length;
+
+    if (text[0] < 0x80) {
+        return 1;
+    }
+    if (text[0] < 0xc2 || text[0] > 0xf4) {
+        return 0;
+    }
+    length = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+    low = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : low;
+    high = text[0] == 0xed ? 0x9f : text[0] == 0xf4 ? 0x8f : high;
+    if (length > left || text[1] < low || text[1] > high) {
+        return 0;
+    }
+    for (size_t i = 2; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    return length;
+}
+
 int text_width(const char *text)
 {
     return columns_of(text, strlen(text));

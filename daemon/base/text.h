@@ -1,4 +1,4 @@
-/* Text for people: widths in columns, wrapping, numbers, sums.  Pure. */
+/* Text for people: characters, widths in columns, wrapping, numbers, sums.  Pure. */
 #ifndef DAEMON_BASE_TEXT_H
 #define DAEMON_BASE_TEXT_H
 
@@ -9,6 +9,10 @@
 #include "daemon/base/buf.h"
 
 enum { TEXT_NUMBER_SIZE = 32, DECIMAL_SIZE = 48 };
+
+/* Bytes, of at most LEFT, of the well-formed UTF-8 sequence at BYTES (Unicode 15, table
+ * 3-7); 0 if there is none. */
+size_t text_sequence(const char *bytes, size_t left);
 
 /* Columns that TEXT takes, a code point each. */
 int text_width(const char *text);

@@ -520,10 +520,7 @@ void fleet_free(struct fleet *fleet)
         return;
     }
     for (int i = 0; i < fleet->host_count; i++) {
-        for (char **word = fleet->hosts[i].argv; *word; word++) {
-            free(*word);
-        }
-        free(fleet->hosts[i].argv);
+        free_texts(fleet->hosts[i].argv);
         free(fleet->hosts[i].name);
         json_decref(fleet->hosts[i].hello);
         json_decref(fleet->hosts[i].refused);

@@ -3,6 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "daemon/base/json_in.h"
+#include "daemon/base/text.h"
+
 void wire_lines_init(struct wire_lines *lines, size_t max)
 {
     *lines = (struct wire_lines){ BUF_INIT, max, 0 };
@@ -60,40 +63,12 @@ void wire_lines_release(struct wire_lines *lines)
     buf_release(&lines->partial);
 }
 
-/* jansson recurses, so depth is bounded before it sees the text. */
-static bool is_too_deep(const char *text, size_t length)
-{
-    bool in_string = false;
-    int depth = 0;
-
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-
-        if (in_string) {
-            if (c == '\\') {
-                i++;
-            } else if (c == '"') {
-                in_string = false;
-            }
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > WIRE_DEPTH_MAX) {
-                return true;
-            }
-        } else if (c == '}' || c == ']') {
-            depth--;
-        }
-    }
-    return false;
-}
-
 json_t *wire_parse(const char *text, size_t length, struct err *err)
 {
     json_error_t error;
     json_t *json;
 
-    if (is_too_deep(text, length)) {
+    if (in_depth(text, length) > WIRE_DEPTH_MAX) {
         err_set(err, ERR_PROTOCOL, "nested more than %d deep", WIRE_DEPTH_MAX);
         return NULL;
     }
@@ -115,32 +90,10 @@ json_t *wire_parse(const char *text, size_t length, struct err *err)
     return json;
 }
 
-/* Length of the well-formed UTF-8 sequence at TEXT (table 3-7 of the Unicode standard),
- * 0 if there is none. */
-static size_t sequence_length(const unsigned char *text, size_t length)
+/* Of the well-formed UTF-8 sequence at TEXT; 0 if there is none, or a NUL. */
+static size_t sequence_length(const char *text, size_t length)
 {
-    unsigned char first = text[0];
-    unsigned char low = 0x80, high = 0xbf;
-    size_t need;
-
-    if (first < 0x80) {
-        return first ? 1 : 0;
-    }
-    if (first < 0xc2 || first > 0xf4) {
-        return 0;
-    }
-    need = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : low;
-    high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : high;
-    if (length < need || text[1] < low || text[1] > high) {
-        return 0;
-    }
-    for (size_t i = 2; i < need; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    return need;
+    return *text ? text_sequence(text, length) : 0;
 }
 
 json_t *wire_string(const char *text, size_t length)
@@ -149,7 +102,7 @@ json_t *wire_string(const char *text, size_t length)
     json_t *json;
 
     for (size_t i = 0; i < length;) {
-        size_t step = sequence_length((const unsigned char *)text + i, length - i);
+        size_t step = sequence_length(text + i, length - i);
 
         if (step) {
             buf_add(&clean, text + i, step);
@@ -168,7 +121,7 @@ void wire_clean(char *text)
     size_t length = strlen(text);
 
     for (size_t i = 0; i < length;) {
-        size_t step = sequence_length((const unsigned char *)text + i, length - i);
+        size_t step = sequence_length(text + i, length - i);
 
         if (!step) {
             text[i] = '?';
