@@ -32,14 +32,11 @@ void connection_expect(struct connections *list, struct connection *c, int64_t n
 
 void connections_sweep(struct connections *list, int64_t now_ms)
 {
-    struct connection *c;
-
     if (!list->next_due_ms || now_ms < list->next_due_ms) {
         return;
     }
     list->next_due_ms = 0;
-    LIST_FOREACH(c, &list->open, beside)
-    {
+    for (struct connection *c = LIST_FIRST(&list->open); c; c = LIST_NEXT(c, beside)) {
         if (c->deadline_ms && c->deadline_ms <= now_ms) {
             c->deadline_ms = 0;
             shutdown(c->fd, SHUT_RDWR);

@@ -19,7 +19,7 @@ struct connection {
 };
 
 struct connections {
-    LIST_HEAD(, connection) open;
+    LIST_HEAD(connection_list, connection) open;
     int64_t next_due_ms; /* no deadline is earlier; 0: there is none */
 };
 

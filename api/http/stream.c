@@ -137,10 +137,7 @@ struct MHD_Response *stream_join(struct streams *s, struct MHD_Connection *conne
 
 static void wake(struct streams *s)
 {
-    struct stream_client *c;
-
-    LIST_FOREACH(c, &s->clients, beside)
-    {
+    for (struct stream_client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, beside)) {
         if (c->suspended) {
             c->suspended = false;
             MHD_resume_connection(c->connection);
@@ -234,10 +231,8 @@ void streams_changed(struct streams *s)
 static void beat(struct streams *s)
 {
     static const char heartbeat[] = ": still here\n\n";
-    struct stream_client *c;
 
-    LIST_FOREACH(c, &s->clients, beside)
-    {
+    for (struct stream_client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, beside)) {
         if (c->sent == c->pending.length) {
             c->pending.length = 0;
             c->sent = 0;

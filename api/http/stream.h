@@ -39,7 +39,7 @@ struct streams {
     void (*kick)(void *arg); /* have streams_tick called soon */
     void *kick_arg;
     bool ending;
-    LIST_HEAD(, stream_client) clients;
+    LIST_HEAD(stream_clients, stream_client) clients;
     int count;
     bool reading;              /* a read of new events is under way */
     bool dirty;                /* there may be new events */
