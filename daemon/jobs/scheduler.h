@@ -59,7 +59,7 @@ void scheduler_put_back(struct scheduler *scheduler, const char *job, int item);
 void scheduler_release(struct scheduler *scheduler, const char *job, int item,
                        const struct run_options *options);
 
-/* ITEM, which has no run in flight, is to have no more. */
+/* ITEM is to have no more runs; one that is in flight still finishes. */
 void scheduler_give_up(struct scheduler *scheduler, const char *job, int item);
 
 /* Forgets the job; its run in flight may still finish. */

@@ -2,6 +2,7 @@
 #include "tests/unit/db/cells_fixture.h"
 
 #include "daemon/base/buf.h"
+#include "db/cells_rows.h"
 #include "db/connection.h"
 #include "db/tx.h"
 
@@ -158,12 +159,14 @@ static enum err_code damage(struct tx *tx, void *arg, struct err *err)
     return rc == SQLITE_OK ? ERR_OK : tx_error(tx->db, rc, err);
 }
 
+/* Of every count of a cell. */
+#define MISCOUNT(column, member, what)                                                   \
+    "UPDATE cell SET " #column " = " #column " + 1 WHERE id = 2",
+
 static void test_recomputing_sees_what_is_wrong(void **state)
 {
     static const char *const damages[] = {
-        "UPDATE cell SET completed = completed + 1 WHERE id = 1",
-        "UPDATE cell SET iterations = iterations + 1 WHERE id = 1",
-        "UPDATE cell SET min_ns = 1 WHERE id = 1",
+        CELL_INTEGERS(MISCOUNT) "UPDATE cell SET min_ns = 1 WHERE id = 1",
         "UPDATE cell SET disturbed = 1 WHERE id = 1",
         "UPDATE cell SET contended = 1 WHERE id = 1",
         "UPDATE cell SET claimed = 7 WHERE id = 1",

@@ -118,6 +118,27 @@ static void test_no_code_without_proof(void **state)
     }
 }
 
+/* Of several obstacles the gravest is told, wherever it stands. */
+static void test_the_gravest_obstacle_is_told(void **state)
+{
+    static const enum verdict gravest_first[] = { VERDICT_FAILING, VERDICT_UNMEASURED,
+                                                  VERDICT_INCONCLUSIVE, VERDICT_STALE };
+    static const enum solution_state states[] = { SOLUTION_FAILING, SOLUTION_UNMEASURED,
+                                                  SOLUTION_INCONCLUSIVE, SOLUTION_STALE };
+
+    (void)state;
+    for (int grave = 0; grave < 4; grave++) {
+        for (int other = grave; other < 4; other++) {
+            enum verdict g = gravest_first[grave];
+            enum verdict o = gravest_first[other];
+
+            assert_int_equal(derive3(VERDICT_VARIES, g, o).state, states[grave]);
+            assert_int_equal(derive3(VERDICT_VARIES, o, g).state, states[grave]);
+            assert_int_equal(derive3(o, VERDICT_VARIES, g).state, states[grave]);
+        }
+    }
+}
+
 static void test_all_unsupported(void **state)
 {
     struct solution s =
@@ -140,6 +161,67 @@ static void test_evidence_of_a_shared_variant_counts_once(void **state)
     (void)state;
     assert_int_equal(s.runs, 10);
     assert_true(s.difference_bound == verdict_difference_bound(5));
+}
+
+/* The bound of a code is that of the recipe with the fewest runs, which may be any. */
+static void test_the_weakest_recipe_bounds_the_code(void **state)
+{
+    (void)state;
+    for (int weak = 1; weak < 3; weak++) {
+        struct variant_knowledge k[] = { known(VERDICT_VARIES),
+                                         known(VERDICT_REPRODUCIBLE),
+                                         known(VERDICT_REPRODUCIBLE) };
+
+        k[weak].weakest_runs = 3;
+        assert_true(solution_derive(tcd_tdp, k, 3).difference_bound ==
+                    verdict_difference_bound(3));
+    }
+}
+
+/* Joins a case of verdict BY to knowledge of verdict OF: which of the two it has then. */
+static enum verdict joined(enum verdict of, enum verdict by)
+{
+    struct variant_knowledge k = known(of);
+    struct evidence e = { .iterations = 10 };
+
+    e.runs[OUTCOME_COMPLETED] = 2;
+    variant_knowledge_join(&k, by, "by", &e);
+    return k.verdict;
+}
+
+static void test_join_has_an_order(void **state)
+{
+    static const enum verdict strongest_first[] = {
+        VERDICT_VARIES, VERDICT_FAILING,      VERDICT_REPRODUCIBLE,
+        VERDICT_STALE,  VERDICT_INCONCLUSIVE, VERDICT_UNSUPPORTED,
+    };
+
+    (void)state;
+    for (int strong = 0; strong < 6; strong++) {
+        for (int weak = strong; weak < 6; weak++) {
+            enum verdict s = strongest_first[strong];
+            enum verdict w = strongest_first[weak];
+
+            assert_int_equal(joined(s, w), s);
+            assert_int_equal(joined(w, s), s);
+        }
+    }
+}
+
+static void test_join_is_as_weak_as_its_weakest_case(void **state)
+{
+    struct variant_knowledge k = known(VERDICT_REPRODUCIBLE);
+    struct evidence e = { .iterations = 20, .devices = 1 };
+
+    (void)state;
+    e.runs[OUTCOME_COMPLETED] = 2;
+    variant_knowledge_join(&k, VERDICT_REPRODUCIBLE, "weak", &e);
+    e.runs[OUTCOME_COMPLETED] = 9;
+    variant_knowledge_join(&k, VERDICT_REPRODUCIBLE, "strong", &e);
+    assert_int_equal(k.weakest_runs, 2);
+    assert_string_equal(k.reason, "weak");
+    assert_int_equal(k.cases, 3);
+    assert_int_equal(k.iterations, 90);
 }
 
 static void test_join_keeps_the_worst_and_the_weakest(void **state)
@@ -170,8 +252,12 @@ int main(void)
         cmocka_unit_test(test_no_code_where_nothing_was_to_be_solved),
         cmocka_unit_test(test_raises),
         cmocka_unit_test(test_no_code_without_proof),
+        cmocka_unit_test(test_the_gravest_obstacle_is_told),
         cmocka_unit_test(test_all_unsupported),
         cmocka_unit_test(test_evidence_of_a_shared_variant_counts_once),
+        cmocka_unit_test(test_the_weakest_recipe_bounds_the_code),
+        cmocka_unit_test(test_join_has_an_order),
+        cmocka_unit_test(test_join_is_as_weak_as_its_weakest_case),
         cmocka_unit_test(test_join_keeps_the_worst_and_the_weakest),
     };
 

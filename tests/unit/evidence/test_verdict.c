@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +229,26 @@ static void test_bound_is_the_exact_binomial_one(void **state)
     }
 }
 
+/* What is stored as a reason says the bound of these runs and of no others. */
+static void test_reasons_quote_the_bound(void **state)
+{
+    (void)state;
+    for (int64_t runs = VERDICT_MIN_RUNS; runs < 100; runs++) {
+        struct evidence e = completed(runs, 1);
+        struct judgement j = verdict_judge(&e, &control_varied);
+        char part[64];
+
+        snprintf(part, sizeof part, "in %d runs / %d iterations on 1 device;", (int)runs,
+                 (int)runs * 10);
+        assert_non_null(strstr(j.reason, part));
+        snprintf(part, sizeof part, "per-run difference probability < %.2g %% (95 %%)",
+                 100 * verdict_difference_bound(runs));
+        if (!strstr(j.reason, part)) {
+            fail_msg("\"%s\" lacks \"%s\"", j.reason, part);
+        }
+    }
+}
+
 static void test_names_round_trip(void **state)
 {
     (void)state;
@@ -260,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_random_counts_never_earn_green_falsely),
         cmocka_unit_test(test_stale_hides_green_only),
         cmocka_unit_test(test_bound_is_the_exact_binomial_one),
+        cmocka_unit_test(test_reasons_quote_the_bound),
         cmocka_unit_test(test_names_round_trip),
     };
 

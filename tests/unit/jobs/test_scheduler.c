@@ -199,6 +199,74 @@ static void test_eta_counts_higher_priority_work(void **state)
     scheduler_free(s);
 }
 
+/* Jobs of equal priority share the device: what they have to do is not in the way of one
+ * that is served in turn. */
+static void test_eta_leaves_out_equals(void **state)
+{
+    struct job_item a[] = { item(0, "a", "x", "d", 11) };
+    struct job_item b[] = { item(0, "a", "x", "d", 5) };
+    struct job one = make_job("A", JOB_INTERACTIVE, a, 1);
+    struct job equal = make_job("B", JOB_INTERACTIVE, b, 1);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_progress progress;
+
+    (void)state;
+    scheduler_add(s, &one);
+    serve(s, "d");
+    scheduler_add(s, &equal);
+    assert_true(scheduler_progress(s, "A", &progress));
+    assert_int_equal(progress.eta_ms, 100);
+    scheduler_free(s);
+}
+
+/* Items of one case and device form a group; any difference makes another. */
+static void test_groups_are_of_one_case_and_device(void **state)
+{
+    struct scheduler *s = scheduler_new();
+
+    (void)state;
+    for (int d = 0; d < 7; d++) {
+        struct job_item items[] = { item(0, "a", "u", "d", 2),
+                                    item(1, "a", "o", "d", 1) };
+        struct job job = make_job("J", JOB_INTERACTIVE, items, 2);
+        struct case_key *key = &items[1].key;
+        bool apart = d > 0;
+
+        key->workload[0] = d == 1 ? 'b' : 'a';
+        key->version += d == 2;
+        key->size[0] = d == 3 ? 'L' : '\0';
+        key->dtype[0] = d == 4 ? 'h' : '\0';
+        key->seed += d == 5;
+        items[1].stack[0] = d == 6 ? 's' : '\0';
+        scheduler_add(s, &job);
+        assert_string_equal(serve(s, "d"), "J/u");
+        assert_string_equal(serve(s, "d"), apart ? "J/u" : "J/o");
+        assert_string_equal(serve(s, "d"), apart ? "J/o" : "J/u");
+        assert_int_equal(scheduler_open_jobs(s), 0);
+    }
+    scheduler_free(s);
+}
+
+/* What is picked is borrowed until its run is finished. */
+static void test_a_job_stays_while_a_run_of_it_is_in_flight(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 5), item(1, "a", "o", "e", 1) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 2);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+
+    (void)state;
+    scheduler_add(s, &job);
+    assert_true(scheduler_next(s, "d", &pick));
+    scheduler_give_up(s, "J", 0);
+    assert_string_equal(serve(s, "e"), "J/o");
+    assert_int_equal(scheduler_open_jobs(s), 1);
+    assert_string_equal(pick.item->key.variant, "u");
+    scheduler_finished(s, "J", 0, OUTCOME_COMPLETED, 10, false);
+    assert_int_equal(scheduler_open_jobs(s), 0);
+    scheduler_free(s);
+}
+
 static void test_restart_counts_are_kept(void **state)
 {
     struct job_item items[] = { item(0, "a", "u", "d", 3) };
@@ -297,6 +365,9 @@ int main(void)
         cmocka_unit_test(test_lost_runs_are_run_again),
         cmocka_unit_test(test_given_up_ends_the_item),
         cmocka_unit_test(test_eta_counts_higher_priority_work),
+        cmocka_unit_test(test_eta_leaves_out_equals),
+        cmocka_unit_test(test_groups_are_of_one_case_and_device),
+        cmocka_unit_test(test_a_job_stays_while_a_run_of_it_is_in_flight),
         cmocka_unit_test(test_restart_counts_are_kept),
         cmocka_unit_test(test_cancel_forgets),
         cmocka_unit_test(test_items_that_wait),

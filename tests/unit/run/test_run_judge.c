@@ -53,6 +53,38 @@ static void test_completed(void **state)
     run_judge_release(&judge);
 }
 
+/* In whatever order the times came, the median of an even number is the mean of the
+ * middle two. */
+static void test_the_median_of_an_even_number(void **state)
+{
+    static const double ms[] = { 40, 10, 21, 30 };
+    json_t *events[6];
+    json_t *good[EVENTS];
+    struct run_judge judge;
+    struct run_result result;
+    struct run_record run;
+    struct case_key key = { "conv_wgrad", 1, "ordered", "small", "float32", 7 };
+
+    (void)state;
+    run_judge_init(&judge, &key, "cpu:host-a", 4);
+    good_events(good);
+    json_object_set_new(good[0], "iterations", json_integer(4));
+    json_object_set_new(good[4], "iterations", json_integer(4));
+    events[0] = good[0];
+    for (int i = 0; i < 4; i++) {
+        events[1 + i] = i < 3 ? good[1 + i] : json_deep_copy(good[3]);
+        json_object_set_new(events[1 + i], "i", json_integer(i));
+        json_object_set_new(events[1 + i], "ms", json_real(ms[i]));
+    }
+    events[5] = good[4];
+    run = judge_finish(&judge, events, 6, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_int_equal(run.min_ns, 10000000);
+    assert_int_equal(run.median_ns, 25500000);
+    assert_int_equal(run.max_ns, 40000000);
+    run_judge_release(&judge);
+}
+
 static void test_a_title_names_the_libraries(void **state)
 {
     json_t *environment = parse_json(
@@ -232,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_completed),
+        cmocka_unit_test(test_the_median_of_an_even_number),
         cmocka_unit_test(test_a_title_names_the_libraries),
         cmocka_unit_test(test_digests_are_counted),
         cmocka_unit_test(test_the_last_libraries_count),
