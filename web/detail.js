@@ -73,7 +73,7 @@ function evidence(cell, kind) {
     const counts = [counted(proof.runs, "run"), counted(proof.iterations, "iteration"), counted(proof.devices, "device")];
     line("Evidence", counts.join(", "));
     const differ = bound(proof.difference_probability_upper_bound);
-    if (kind === "solved") line("Two runs differ", `${differ} (95 % confidence)`);
+    if (kind === "solved") line("A run differs", `${differ} (95 % confidence)`);
   } else if (kind !== "absent") line("Evidence", "none");
   return list;
 }

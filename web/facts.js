@@ -4,7 +4,7 @@ import { el, icon, setAttribute, setChildren, setText } from "./dom.js";
 import { bound, count, digestColours, hasCode, milliseconds, ownPath, verdictKind } from "./format.js";
 
 const COLUMNS = ["Workload", "Variant", "Verdict", "Bits"].concat(
-  ["Runs", "Iterations", "Devices", "Two runs differ", "Mean", "Cost"], // figures
+  ["Runs", "Iterations", "Devices", "A run differs", "Mean", "Cost"], // figures
 );
 
 /** A table in PARENT; returns update(variants).  Roles are written out because the rows

@@ -446,7 +446,7 @@ void matrix_facts_text(const struct matrix *m, struct buf *buf)
     }
     buf_puts(buf,
              "\n\"Differ\" is the upper bound (95 %) of the probability that "
-             "two runs differ.\n"
+             "a run differs from the first.\n"
              "\"Cost\" is the median time as a multiple of the control's, with the "
              "quartiles of both set\nagainst each other the worst way round.\n");
 }

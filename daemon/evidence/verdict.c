@@ -8,6 +8,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "daemon/jobs/options.h"
 
 enum { CONTENTION_TEXT_SIZE = 64, CONDITIONS_TEXT_SIZE = 48, VOUCHED_TEXT_SIZE = 128 };
@@ -160,6 +161,7 @@ static struct judgement judge_one_digest(const struct evidence *e,
     int64_t runs = e->runs[OUTCOME_COMPLETED];
     char text[CONTENTION_TEXT_SIZE];
     char vouched[VOUCHED_TEXT_SIZE];
+    char bound[TEXT_NUMBER_SIZE];
 
     if (c->is_control) {
         return judgement(VERDICT_INCONCLUSIVE,
@@ -181,14 +183,14 @@ static struct judgement judge_one_digest(const struct evidence *e,
                          "non-deterministic: not seen to vary is not enough",
                          runs, plural(runs), e->iterations, plural(e->iterations));
     }
-    return judgement(
-        VERDICT_REPRODUCIBLE,
-        "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
-        " device%s%s; per-run difference probability < %.2g %% (95 %%)%s%s%.100s",
-        runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
-        plural(e->devices), contention_text(e, text),
-        100 * verdict_difference_bound(runs), vouched_text(c, vouched),
-        c->no_control ? "; no control: " : "", c->no_control ? c->no_control : "");
+    return judgement(VERDICT_REPRODUCIBLE,
+                     "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
+                     " device%s%s; per-run difference probability %s (95 %%)%s%s%.100s",
+                     runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
+                     plural(e->devices), contention_text(e, text),
+                     text_bound(verdict_difference_bound(runs), bound),
+                     vouched_text(c, vouched), c->no_control ? "; no control: " : "",
+                     c->no_control ? c->no_control : "");
 }
 
 struct judgement verdict_judge(const struct evidence *e, const struct control *c)
@@ -233,5 +235,5 @@ enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms, int64_t
 
 double verdict_difference_bound(int64_t runs)
 {
-    return runs < 1 ? 1.0 : -expm1(log(0.05) / (double)runs);
+    return runs < 2 ? 1.0 : -expm1(log(0.05) / (double)(runs - 1));
 }

@@ -26,7 +26,7 @@ enum {
     VERDICT_MIN_RUNS = 2,
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 256,
-    VERDICT_RULES = 2 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 3 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -81,9 +81,19 @@ struct judgement verdict_judge(const struct evidence *evidence,
 enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms, int64_t now_ms,
                         int64_t stale_after_ms);
 
-/* Upper 95 % confidence bound of the probability that two runs differ after RUNS runs
- * with one digest: 1 - 0.05^(1/n), the exact (Clopper-Pearson) bound for 0 of n, about
- * 3/n. 1 for RUNS < 1. */
+/* Upper 95 % confidence bound of the probability that a run differs from the first, after
+ * RUNS runs with one digest: 1 - 0.05^(1/(n - 1)), about 3/(n - 1).  1 for RUNS < 2.
+ *
+ * The model: runs are independent, and each gives digest d with a probability q(d) that
+ * stays the same.  The first run only names a digest; the n - 1 others are compared with
+ * it.  So n equal runs are 0 differences in n - 1 comparisons, and the bound is the exact
+ * (Clopper-Pearson) one for these: it holds that q(first) >= 0.05^(1/(n - 1)).  Over all
+ * digests, equal runs with a bound that does not hold have the probability
+ * sum q(d) q(d)^(n - 1) over d with q(d)^(n - 1) < 0.05, which is less than 0.05.  The
+ * exponent 1/n would not do: of two digests with q = 1/2, five runs are equal in 6.25 %
+ * of all cases, and 1 - 0.05^(1/5) = 45 % is less than 1/2.
+ *
+ * Iterations are no runs: they share a process, its allocations and its choices. */
 double verdict_difference_bound(int64_t runs);
 
 #endif

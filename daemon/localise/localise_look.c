@@ -9,6 +9,7 @@
 #include "daemon/base/json_out.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "daemon/evidence/verdict.h"
 #include "daemon/trace/difference.h"
 #include "daemon/trace/trace_reads.h"
@@ -426,6 +427,7 @@ static void decide_not_found(const struct job_item *item,
 {
     char *reason = look->reason;
     size_t size = sizeof look->reason;
+    char bound[TEXT_NUMBER_SIZE];
 
     conclude(look, LOCALISATION_NOT_FOUND);
     if (r->first.position >= 0) {
@@ -448,11 +450,14 @@ static void decide_not_found(const struct job_item *item,
                  "%" PRId64 " went another way, %" PRId64
                  " could not be followed, %" PRId64 " have truncated traces",
                  r->traces, r->runs_apart, r->unplaced, r->truncated);
+    } else if (r->traces < 2) {
+        snprintf(reason, size, "%" PRId64 " run%s: no pair was compared", r->traces,
+                 plural(r->traces));
     } else {
         snprintf(reason, size,
                  "no pair parted in %" PRId64
-                 " run%s; per-run difference probability < %.2g %% (95 %%)",
-                 r->traces, plural(r->traces), 100 * verdict_difference_bound(r->traces));
+                 " runs; per-run difference probability %s (95 %%)",
+                 r->traces, text_bound(verdict_difference_bound(r->traces), bound));
     }
     if (item->given_up) {
         size_t length = strlen(reason);

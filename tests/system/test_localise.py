@@ -83,10 +83,10 @@ def test_an_honest_negative(service):
     job, found = localise(service, "selftest_pass", "ordered", runs_max=8)
     assert found["state"] == "not_found"
     assert found["reason"] == ("no pair parted in 8 runs; per-run difference probability "
-                               "< 31 % (95 %)")
+                               "< 35 % (95 %)")
     assert found["place"] is None and found["difference"] is None
     assert found["runs_searched"] == 8 and found["runs_captured"] == 0
-    assert 0.31 < found["search"]["difference_probability_upper_bound"] < 0.32
+    assert 0.34 < found["search"]["difference_probability_upper_bound"] < 0.35
     assert "no pair parted in 8 runs" in service.get(f"/v1/jobs/{job}/localisation.txt")
 
 

@@ -51,7 +51,7 @@ static void test_an_honest_negative(void **state)
     assert_int_equal(l.look.state, LOCALISATION_NOT_FOUND);
     assert_string_equal(l.look.reason,
                         "no pair parted in 6 runs; per-run difference "
-                        "probability < 39 % (95 %)");
+                        "probability < 46 % (95 %)");
     fixture_write(f, conclude, &l.look);
     s = stored(f);
     assert_int_equal(s.job.state, JOB_FINISHED);

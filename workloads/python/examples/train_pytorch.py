@@ -429,8 +429,9 @@ def collect(arguments):
 
 
 def difference_bound(runs):
-    """Of the probability that a process gives another result, where none of RUNS did (95 %)."""
-    return 1 - 0.05 ** (1 / runs)
+    """Of the probability that a process gives another result than the first, where none of RUNS
+    did (95 %): they are RUNS - 1 comparisons with the first."""
+    return 1 - 0.05 ** (1 / (runs - 1)) if runs > 1 else 1
 
 
 def judge(runs, control_varied, is_control):
