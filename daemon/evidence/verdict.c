@@ -113,10 +113,18 @@ static const char *conditions_text(const char *conditions,
 }
 
 /* What the control lacks to vouch for the judged variant. */
-static struct judgement judge_unvouched(const struct control *c)
+static struct judgement judge_unvouched(const struct evidence *e, const struct control *c)
 {
+    int64_t runs = e->runs[OUTCOME_COMPLETED];
     char text[CONDITIONS_TEXT_SIZE];
 
+    if (c->no_control) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "1 digest in %" PRId64 " run%s / %" PRId64
+                         " iteration%s, but no control that could have varied: %.140s",
+                         runs, plural(runs), e->iterations, plural(e->iterations),
+                         c->no_control);
+    }
     if (c->runs == 0) {
         return judgement(VERDICT_INCONCLUSIVE,
                          "the control was not measured for this case here");
@@ -146,7 +154,7 @@ static const char *vouched_text(const struct control *c, char ret_text[VOUCHED_T
     char text[CONDITIONS_TEXT_SIZE];
 
     ret_text[0] = '\0';
-    if (!c->no_control && c->conditions[0]) {
+    if (c->conditions[0]) {
         snprintf(ret_text, VOUCHED_TEXT_SIZE,
                  "; the control varied %s, as %" PRId64 " of these runs were asked for",
                  conditions_text(c->conditions, text), c->own_runs);
@@ -173,8 +181,8 @@ static struct judgement judge_one_digest(const struct evidence *e,
         return judgement(VERDICT_INCONCLUSIVE, "1 completed run, at least %d are needed",
                          VERDICT_MIN_RUNS);
     }
-    if (!c->no_control && (!c->varied || c->own_runs < VERDICT_MIN_RUNS)) {
-        return judge_unvouched(c);
+    if (c->no_control || !c->varied || c->own_runs < VERDICT_MIN_RUNS) {
+        return judge_unvouched(e, c);
     }
     if (e->warned > 0) {
         return judgement(VERDICT_INCONCLUSIVE,
@@ -185,12 +193,11 @@ static struct judgement judge_one_digest(const struct evidence *e,
     }
     return judgement(VERDICT_REPRODUCIBLE,
                      "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
-                     " device%s%s; per-run difference probability %s (95 %%)%s%s%.100s",
+                     " device%s%s; per-run difference probability %s (95 %%)%s",
                      runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
                      plural(e->devices), contention_text(e, text),
                      text_bound(verdict_difference_bound(runs), bound),
-                     vouched_text(c, vouched), c->no_control ? "; no control: " : "",
-                     c->no_control ? c->no_control : "");
+                     vouched_text(c, vouched));
 }
 
 struct judgement verdict_judge(const struct evidence *e, const struct control *c)

@@ -26,7 +26,7 @@ enum {
     VERDICT_MIN_RUNS = 2,
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 256,
-    VERDICT_RULES = 3 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 4 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -54,7 +54,9 @@ struct evidence {
  * than another device is not a race. */
 struct control {
     bool is_control;        /* the judged variant is itself one */
-    const char *no_control; /* why the workload has none; NULL when it has */
+    const char *no_control; /* why the workload has none; NULL when it has.  Then nothing
+                               shows that a difference could have been seen: one digest is
+                               inconclusive, however often it came */
     int64_t runs;           /* completed runs of the controls together */
     bool differed;          /* one of them has at least two digests, for any reason */
     bool varied;            /* as above */

@@ -108,7 +108,9 @@ def conclude_variant(record, control_varied, control_missing):
         record["outcome"], record["causes"] = "not_run", missing(record)
     elif not control_varied and control_missing:
         record["outcome"], record["causes"] = "not_run", ["the runs of its control are missing"]
-    elif not control_varied and not record["no_control"]:
+    elif record["no_control"]:
+        record["outcome"], record["causes"] = "inconclusive", [f"no control: {record['no_control']}"]
+    elif not control_varied:
         record["outcome"], record["causes"] = "inconclusive", ["no control was seen to vary"]
     elif unfulfilled(record):
         record["outcome"], record["causes"] = "inconclusive", [unfulfilled(record)]

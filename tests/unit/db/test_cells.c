@@ -39,14 +39,19 @@ static void test_a_control_elsewhere_does_not_count(void **state)
     assert_non_null(strstr(fixture_cell(f, "ordered").reason, "was not measured"));
 }
 
-static void test_no_control_is_needed_where_there_is_none(void **state)
+static void test_without_a_control_nothing_is_green(void **state)
 {
     struct fixture *f = *state;
 
     insert_job(f);
     assert_int_equal(store(f, completed(1, FREE)), VERDICT_INCONCLUSIVE);
-    assert_int_equal(store(f, completed(2, FREE)), VERDICT_REPRODUCIBLE);
-    assert_non_null(strstr(fixture_cell(f, "free").reason, "nothing can vary"));
+    store(f, varying(2)); /* of its siblings */
+    assert_int_equal(store(f, completed(3, FREE)), VERDICT_INCONCLUSIVE);
+    assert_non_null(strstr(
+        fixture_cell(f, "free").reason,
+        "1 digest in 2 runs / 20 iterations, but no control that could have varied: "
+        "nothing can vary"));
+    fixture_check_cells(f);
 }
 
 static void test_green_turns_red(void **state)
@@ -70,18 +75,19 @@ static void test_green_turns_red(void **state)
 static void test_a_failure_heals_by_runs_started_after_it(void **state)
 {
     struct fixture *f = *state;
-    struct fixture_run crash = completed(50, FREE);
+    struct fixture_run crash = completed(50, ORDERED);
 
     insert_job(f);
-    store(f, completed(60, FREE));
-    store(f, completed(10, FREE));
+    store(f, varying(1));
+    store(f, completed(60, ORDERED));
+    store(f, completed(10, ORDERED));
     crash.outcome = OUTCOME_TIMEOUT;
     store(f, crash); /* arrives last, started between the two */
-    assert_int_equal(fixture_cell(f, "free").evidence.completed_since_failure, 1);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.completed_since_failure, 1);
     for (int i = 61; i < 61 + VERDICT_HEALING_RUNS - 2; i++) {
-        assert_int_equal(store(f, completed(i, FREE)), VERDICT_FAILING);
+        assert_int_equal(store(f, completed(i, ORDERED)), VERDICT_FAILING);
     }
-    assert_int_equal(store(f, completed(99, FREE)), VERDICT_REPRODUCIBLE);
+    assert_int_equal(store(f, completed(99, ORDERED)), VERDICT_REPRODUCIBLE);
     fixture_check_cells(f);
 }
 
@@ -129,6 +135,7 @@ static void test_an_external_crash_counts_where_its_workload_was_last(void **sta
     fixture_check_cells(f);
 }
 
+/* The latest job says what is a control and whether there is one. */
 static void test_a_changed_declaration_is_judged_anew(void **state)
 {
     struct fixture *f = *state;
@@ -136,9 +143,15 @@ static void test_a_changed_declaration_is_judged_anew(void **state)
     struct fixture_job j = fixture_job(2, &item, 1);
 
     insert_job(f);
-    store(f, completed(1, FREE));
-    assert_int_equal(store(f, completed(2, FREE)), VERDICT_REPRODUCIBLE);
-    fixture_write(f, fixture_insert_job, &j); /* now it does need a control */
+    store(f, varying(1));
+    store(f, completed(2, FREE));
+    assert_int_equal(store(f, completed(3, FREE)), VERDICT_INCONCLUSIVE);
+    fixture_write(f, fixture_insert_job, &j); /* now it has a control */
+    assert_int_equal(verdict_of(f, "free"), VERDICT_REPRODUCIBLE);
+    fixture_check_cells(f);
+    snprintf(item.no_control, sizeof item.no_control, "there is none after all");
+    j = fixture_job(3, &item, 1);
+    fixture_write(f, fixture_insert_job, &j);
     assert_int_equal(verdict_of(f, "free"), VERDICT_INCONCLUSIVE);
     fixture_check_cells(f);
 }
@@ -149,7 +162,7 @@ int main(void)
         STORE_TEST(test_green_waits_for_the_control),
         STORE_TEST(test_green_after_the_control),
         STORE_TEST(test_a_control_elsewhere_does_not_count),
-        STORE_TEST(test_no_control_is_needed_where_there_is_none),
+        STORE_TEST(test_without_a_control_nothing_is_green),
         STORE_TEST(test_green_turns_red),
         STORE_TEST(test_a_failure_heals_by_runs_started_after_it),
         STORE_TEST(test_a_crash_before_start_counts_where_the_device_was_last),

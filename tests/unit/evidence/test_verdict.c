@@ -166,15 +166,22 @@ static void test_unsupported(void **state)
     assert_int_equal(judge(e, &control_varied), VERDICT_INCONCLUSIVE);
 }
 
-static void test_no_control_says_why(void **state)
+static void test_nothing_is_green_without_a_control(void **state)
 {
     struct control none = { .no_control = "it only copies" };
-    struct evidence e = completed(5, 1);
+    struct evidence e = completed(500, 1);
     struct judgement j = verdict_judge(&e, &none);
 
     (void)state;
-    assert_int_equal(j.verdict, VERDICT_REPRODUCIBLE);
-    assert_non_null(strstr(j.reason, "it only copies"));
+    assert_int_equal(j.verdict, VERDICT_INCONCLUSIVE);
+    assert_string_equal(j.reason,
+                        "1 digest in 500 runs / 5000 iterations, but no control "
+                        "that could have varied: it only copies");
+    none.varied = none.differed = true;
+    none.conditions = "";
+    none.own_runs = 500;
+    assert_int_equal(judge(e, &none), VERDICT_INCONCLUSIVE);
+    assert_int_equal(judge(completed(5, 2), &none), VERDICT_VARIES);
 }
 
 /* No evidence whatever is green unless it has two completed runs, one digest, a control
@@ -186,7 +193,9 @@ static void test_random_counts_never_earn_green_falsely(void **state)
     for (int i = 0; i < 200000; i++) {
         struct evidence e = { .distinct_digests = random() % 3,
                               .iterations = random() % 30 };
-        struct control c = { .is_control = random() % 2, .runs = random() % 3 };
+        struct control c = { .is_control = random() % 2,
+                             .no_control = random() % 2 ? "because I say so" : NULL,
+                             .runs = random() % 3 };
         int64_t failed = 0;
 
         c.differed = c.runs > 0 && random() % 2;
@@ -201,7 +210,8 @@ static void test_random_counts_never_earn_green_falsely(void **state)
         if (verdict_judge(&e, &c).verdict == VERDICT_REPRODUCIBLE) {
             assert_true(e.runs[OUTCOME_COMPLETED] >= 2);
             assert_true(e.distinct_digests <= 1);
-            assert_true(c.varied && c.own_runs >= VERDICT_MIN_RUNS && !c.is_control);
+            assert_true(c.varied && c.own_runs >= VERDICT_MIN_RUNS && !c.is_control &&
+                        !c.no_control);
             assert_true(failed == 0 || e.completed_since_failure >= VERDICT_HEALING_RUNS);
             assert_int_equal(e.runs[OUTCOME_UNSUPPORTED], 0);
         }
@@ -343,7 +353,7 @@ int main(void)
         cmocka_unit_test(test_failures_are_never_green),
         cmocka_unit_test(test_infrastructure_speaks_against_nobody),
         cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_no_control_says_why),
+        cmocka_unit_test(test_nothing_is_green_without_a_control),
         cmocka_unit_test(test_random_counts_never_earn_green_falsely),
         cmocka_unit_test(test_stale_hides_green_only),
         cmocka_unit_test(test_bound_is_the_exact_binomial_one),
