@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <map>
+#include <set>
 
 struct CUstream_st {
-    int unused;
+    int device;
 };
 
 struct cudasim_event {
@@ -18,6 +20,19 @@ enum { ALIGNMENT = 256, FRESH = 0xCD };
 /* Small, so that a test can exhaust it. */
 static const size_t DEVICE_BYTES = (size_t)1 << 30;
 static size_t allocated;
+
+namespace
+{
+struct allocation {
+    size_t bytes;
+    int device;
+};
+} // namespace
+
+/* For cudasim_memory_at and cudasim_stream_device: by address. */
+static std::map<const char *, allocation> &allocations =
+    *new std::map<const char *, allocation>();
+static std::set<const CUstream_st *> &streams = *new std::set<const CUstream_st *>();
 
 static cudaError_t failure = cudaSuccess;
 
@@ -147,6 +162,7 @@ cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
         return cudaErrorMemoryAllocation;
     }
     allocated += bytes;
+    allocations[(const char *)*ret_memory] = { bytes, current_device };
     memset(*ret_memory, FRESH, bytes);
     return cudaSuccess;
 }
@@ -154,6 +170,7 @@ cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
 /* What was freed stays counted: nothing here frees much. */
 cudaError_t cudaFree(void *memory)
 {
+    allocations.erase((const char *)memory);
     free(memory);
     return failure;
 }
@@ -187,7 +204,8 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t)
 
 cudaError_t cudaStreamCreate(cudaStream_t *ret_stream)
 {
-    *ret_stream = new CUstream_st();
+    *ret_stream = new CUstream_st{ current_device };
+    streams.insert(*ret_stream);
     return failure;
 }
 
@@ -214,4 +232,25 @@ cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
     *ret_milliseconds = (float)(stop->time.tv_sec - start->time.tv_sec) * 1e3f +
                         (float)(stop->time.tv_nsec - start->time.tv_nsec) * 1e-6f;
     return failure;
+}
+
+size_t cudasim_memory_at(const void *memory, int *ret_device)
+{
+    auto after = allocations.upper_bound((const char *)memory);
+    *ret_device = -1;
+    if (after == allocations.begin()) {
+        return 0;
+    }
+    const auto &[begin, allocation] = *std::prev(after);
+    size_t offset = (size_t)((const char *)memory - begin);
+    if (offset >= allocation.bytes) {
+        return 0;
+    }
+    *ret_device = allocation.device;
+    return allocation.bytes - offset;
+}
+
+int cudasim_stream_device(cudaStream_t stream)
+{
+    return !stream ? current_device : streams.count(stream) ? stream->device : -1;
 }

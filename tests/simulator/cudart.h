@@ -106,6 +106,15 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
                                  cudaEvent_t stop);
 
+/* For imitations of libraries (tests/fixtures), which are loaded at run time.
+ * cudasim_memory_at: bytes of device memory from MEMORY to the end of its allocation, and
+ * the device it is of; 0 where MEMORY is of none.  cudasim_stream_device: the device of a
+ * stream, of the default stream the current one; -1: no stream. */
+extern "C" __attribute__((visibility("default"))) size_t
+cudasim_memory_at(const void *memory, int *ret_device);
+extern "C" __attribute__((visibility("default"))) int
+cudasim_stream_device(cudaStream_t stream);
+
 namespace cudasim
 {
 /* Called by every launch: false where the device has failed. */

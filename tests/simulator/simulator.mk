@@ -24,7 +24,7 @@ $(B)/sim/%.o: % $(SIM_HEADER).gch
 # The object of a file for the simulator: $(call sim,FILE...)
 sim = $(patsubst %,$(B)/sim/%.o,$(1))
 SIM_LINK  = $(Q)mkdir -p $(@D); echo "  LD   $@"; $(CXX) $(CFLAGS) $(WSANFLAGS) -pie -fopenmp \
-            -Wl,--build-id $(OBJECTS)
+            -Wl,--build-id,--export-dynamic-symbol='cudasim_*' $(OBJECTS)
 SIM_MAIN := $(call obj,workloads/worker/main.c)
 $(B)/tests/reprod-worker-cudasim: $(SIM_MAIN) $(CUDA_LIB) $(call sim,$(CUDA_SRC) $(SIM_SRC)) \
         $(B)/link.flags
@@ -38,6 +38,24 @@ $(B)/tests/cudasim-bandwidth: $(CUDA_LIB) \
 $(B)/tests/test_cudasim: $(CUDA_LIB) \
         $(call sim,tests/simulator/test_cudasim.cpp $(CUDA_WORKER_SRC) $(SIM_SRC)) $(B)/link.flags
 	$(SIM_LINK) -lcmocka -lm
+
+# What stands for libraries there, each in a folder of its own.  Never sanitized: a library is
+# not.
+imitation      = $(patsubst %,$(B)/pic/%.o,$(wildcard tests/fixtures/imitation/$(1)))
+IMITATIONS    := $(addprefix $(B)/tests/imitations/,cudnn/libcudnn.so.9 \
+                   cublas/libcublas.so.13 nccl/libnccl.so.2)
+# Memory and streams of the simulator, for tests that call an imitation themselves.
+SIM_MEMORY    := $(B)/tests/imitations/libmemory.so
+build-tests: $(IMITATIONS) $(SIM_MEMORY)
+check-system detection: $(IMITATIONS) $(SIM_MEMORY)
+$(SIM_MEMORY): tests/simulator/cudart.cpp tests/simulator/cudart.h $(B)/cc.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CXX) $(SIM_FLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
+$(B)/tests/imitations/cudnn/libcudnn.so.9: $(call imitation,cudnn_*.c)
+$(B)/tests/imitations/cublas/libcublas.so.13: $(call imitation,cublas.c)
+$(B)/tests/imitations/nccl/libnccl.so.2: $(call imitation,nccl.c)
+$(IMITATIONS):
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) -shared -Wl,--build-id,-soname,$(@F) -o $@ \
+	    $(OBJECTS) -lm
 endif
 # Kernels read the same bytes as words of several sizes, which a GPU's compiler allows.
 SIM_FLAGS := -std=c++20 $(CXX_COMMON) -DREPROD_CUDASIM -ffp-contract=off -fno-strict-aliasing \

@@ -31,12 +31,3 @@ def build(folder, major, says=None, without=(), refused_rank=-1):
         compile_library(folder / f"libcudnn_{part}.so.{major}", [empty])
     empty.unlink()
     return folder
-
-
-def imitate(folder):
-    """A cuDNN 9 that convolves host memory, for the simulator; returns its folder."""
-    folder = pathlib.Path(folder)
-    compile_library(folder / "libcudnn.so.9",
-                    [SOURCES / "imitation.c", SOURCES / "fake_cudnn_rest.c"], "-O2",
-                    "-DFAKE_MAJOR=9")
-    return folder

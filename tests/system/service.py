@@ -9,6 +9,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("REPROD_BUILD", ROOT / "build"))
+SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
+IMITATIONS = BUILD / "tests" / "imitations"  # of cudnn, cublas and nccl, each in a folder of its own
 SELFTEST_WORKER = BUILD / "tests" / "reprod-worker-selftest"
 LIMIT = 300  # seconds after which a test gives up; nothing takes so long
 

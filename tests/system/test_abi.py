@@ -92,6 +92,18 @@ def test_ours_equal_theirs(compiler, library):
     assert compile_check(compiler, library) == ""
 
 
+def test_the_statuses_of_the_imitation_are_those_of_cudnn():
+    """cuDNN 9's: what the simulator's stand-in ends a wrong call with (tests/fixtures/imitation)."""
+    text = (ROOT / "tests/fixtures/imitation/cudnn.h").read_text()
+    statuses = dict(re.findall(r"X\((CUDNN_STATUS_\w+), (\d+)\)", text))
+    lines = [f"static_assert((int){name} == {number}, \"{name}\");"
+             for name, number in statuses.items()]
+    done = subprocess.run([COMPILERS[0], "-fsyntax-only", "-w", "-isystem",
+                           str(folder_of("cudnn.h")), "-x", "c++", "-"], text=True,
+                          input="\n".join(["#include <cudnn.h>", *lines]), capture_output=True)
+    assert len(statuses) > 10 and done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("library, right, wrong, complaint", [
     ("cudnn", "CUDNN_POOLING_MAX = 0", "CUDNN_POOLING_MAX = 1", "value of CUDNN_POOLING_MAX"),
     ("cudnn", "size_t memory;", "int memory;", "AlgoPerf_t.memory"),

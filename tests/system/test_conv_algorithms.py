@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fake_cudnn import imitate
+from service import IMITATIONS
 from test_cudasim import CPU, SIMULATOR, catalogue, digests, run, start
 
 pytestmark = pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
@@ -18,14 +18,9 @@ FMA, DEFAULT, TENSOR = "3", "0", "1"
 FLOAT, HALF = "0", "2"
 
 
-@pytest.fixture(scope="module")
-def cudnn(tmp_path_factory):
-    return imitate(tmp_path_factory.mktemp("cudnn"))
-
-
-def with_cudnn(folder, **more):
-    return {"REPROD_CUDASIM_LIBRARIES": 1, "LD_LIBRARY_PATH": folder, "REPROD_CUDASIM_MAJOR": 8,
-            **more}
+def with_cudnn(**more):
+    return {"REPROD_CUDASIM_LIBRARIES": 1, "LD_LIBRARY_PATH": IMITATIONS / "cudnn",
+            "REPROD_CUDASIM_MAJOR": 8, **more}
 
 
 def variants(workload):
@@ -74,26 +69,26 @@ def test_they_are_no_workloads_of_the_cpu():
     ("float32", "", FMA, FLOAT), ("float32", "_tf32", DEFAULT, FLOAT),
     # On a CPU half precision is computed in software.
     pytest.param("float16", "", TENSOR, HALF, marks=pytest.mark.long)])
-def test_what_is_asked_of_cudnn(cudnn, workload, dtype, suffix, math, data):
+def test_what_is_asked_of_cudnn(workload, dtype, suffix, math, data):
     for variant in variants(workload):
         if not variant.startswith("algo_") or variant.endswith("_tf32") != bool(suffix):
             continue
-        said, log = check(workload, variant, dtype, with_cudnn(cudnn))
+        said, log = check(workload, variant, dtype, with_cudnn())
         if (workload, number(variant)) in ABSENT:
             assert said["outcome"] == "unsupported" and not log
             assert said["cause"].startswith("cuDNN 9.1.1: CUDNN_CONVOLUTION_")
-            assert said["cause"].endswith(": IMITATED_NOT_SUPPORTED")
+            assert ": CUDNN_STATUS_NOT_SUPPORTED: cudnnGetConvolution" in said["cause"]
             continue
         assert said["ok"], said
         assert log == [f"{PASSES[workload][0]} algorithm={number(variant)} math={math} "
                        f"dtype={data} accumulator={FLOAT} workspace=4096"]
 
 
-def test_a_run_reports_what_computed(cudnn):
+def test_a_run_reports_what_computed():
     for variant, math, options in (("algo_1", "CUDNN_FMA_MATH", ()),
                                    ("algo_1_tf32", "CUDNN_DEFAULT_MATH (TF32 permitted)", ()),
                                    ("algo_1", "CUDNN_TENSOR_OP_MATH", ("--dtype", "float16"))):
-        events = run(SIMULATOR, "cudnn_conv_wgrad", variant, 2, env=with_cudnn(cudnn),
+        events = run(SIMULATOR, "cudnn_conv_wgrad", variant, 2, env=with_cudnn(),
                      options=options)
         assert events[0]["algorithm"] == (f"CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, {math}, NCHW, "
                                           "workspace of 4096 bytes, claimed deterministic")
@@ -102,9 +97,10 @@ def test_a_run_reports_what_computed(cudnn):
         assert events[-1]["outcome"] == "completed" and len(set(digests(events))) == 1
 
 
-def test_a_lie_is_seen(cudnn):
+def test_a_lie_is_seen():
     """The imitation's races vary; where it lies, so does what it claims to be deterministic."""
-    honest, lying = with_cudnn(cudnn), with_cudnn(cudnn, FAKE_CUDNN_LIES=1)
+    honest, lying = with_cudnn(), with_cudnn(
+        REPROD_IMITATION="CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT:varies")
     for variant, env, claim, different in (("algo_0", honest, "non-deterministic", 2),
                                            ("algo_2_fft", honest, "deterministic", 1),
                                            ("algo_2_fft", lying, "deterministic", 2)):
@@ -118,8 +114,8 @@ def test_a_lie_is_seen(cudnn):
     (("--dtype", "float16"), {},
      "TF32 is how float32 is computed with; another dtype has the variant without _tf32"),
 ])
-def test_where_there_is_no_tf32(cudnn, options, env, cause):
-    end = run(SIMULATOR, "cudnn_conv_fwd", "algo_4_fft_tf32", env=with_cudnn(cudnn, **env),
+def test_where_there_is_no_tf32(options, env, cause):
+    end = run(SIMULATOR, "cudnn_conv_fwd", "algo_4_fft_tf32", env=with_cudnn(**env),
               options=options)[-1]
     assert (end["outcome"], end["cause"]) == ("unsupported", cause)
 

@@ -4,11 +4,9 @@ import os
 
 import pytest
 
-from fake_cudnn import imitate
-from service import BUILD
+from service import BUILD, IMITATIONS, SIMULATOR
 
 CUDA = BUILD / "reprod-worker-cuda"
-SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
 CASE = {"workloads": ["bias_add_bwd"], "runs": 2, "iterations": 2}
 
 needs_no_gpu = pytest.mark.skipif(
@@ -79,14 +77,14 @@ def test_a_training_has_one_line_on_both_backends(simulated):
 
 
 @pytest.fixture
-def with_cudnn(start_service, tmp_path):
+def with_cudnn(start_service):
     """The simulator in a stack of its own, with an imitation of cuDNN that races where cuDNN says
     that it does."""
     if not SIMULATOR.exists():
         pytest.skip("this flavour has no simulator")
     return start_service(worker=None, config={"stacks": [
         {"name": "cpu"},
-        {"name": "sim", "worker": str(SIMULATOR), "library_path": str(imitate(tmp_path / "cudnn")),
+        {"name": "sim", "worker": str(SIMULATOR), "library_path": str(IMITATIONS / "cudnn"),
          "env": {"REPROD_CUDASIM_LIBRARIES": "1", "REPROD_CUDASIM_SEED": "3"}}]})
 
 

@@ -5,25 +5,13 @@ import re
 
 import pytest
 
-from fake_cudnn import ROOT, compile_library
+from service import IMITATIONS
 from test_cudasim import SIMULATOR, digests, run, start
 
 pytestmark = pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
 
 
-@pytest.fixture(scope="module")
-def cublas(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cublas")
-    compile_library(folder / "libcublas.so.13", [ROOT / "tests/fixtures/cublas/fake_cublas.c"],
-                    "-O2")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def nccl(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("nccl")
-    compile_library(folder / "libnccl.so.2", [ROOT / "tests/fixtures/nccl/fake_nccl.c"], "-O2")
-    return folder
+CUBLAS, NCCL_FOLDER = IMITATIONS / "cublas", IMITATIONS / "nccl"
 
 
 def with_library(folder, **more):
@@ -36,8 +24,8 @@ def check(workload, variant, env):
     return json.loads(ended.stdout), ended.stderr.decode().splitlines()
 
 
-def test_no_library_unless_a_test_asks(cublas):
-    end = run(SIMULATOR, "matmul_batched", "cublas", env={"LD_LIBRARY_PATH": cublas})[-1]
+def test_no_library_unless_a_test_asks():
+    end = run(SIMULATOR, "matmul_batched", "cublas", env={"LD_LIBRARY_PATH": CUBLAS})[-1]
     assert end["outcome"] == "unsupported" and "no library" in end["cause"]
 
 
@@ -49,8 +37,8 @@ def test_no_library_unless_a_test_asks(cublas):
     ("cublas_config_16_8", "cublasSgemm", 4, False, ":16:8", 0),
     ("cublas_atomics", "cublasSgemmStridedBatched", 1, False, "none", 1),
 ])
-def test_products_of_cublas(cublas, variant, function, streams, workspace, config, atomics):
-    said, log = check("matmul_batched", variant, with_library(cublas))
+def test_products_of_cublas(variant, function, streams, workspace, config, atomics):
+    said, log = check("matmul_batched", variant, with_library(CUBLAS))
     assert said["ok"], said
     calls = [dict(re.findall(r"(\w+)=(\S+)", line)) for line in log if line.startswith(f"{function} ")]
     assert len(calls) == 2 * (8 if streams > 1 else 1)  # in setup and in the iteration
@@ -62,10 +50,10 @@ def test_products_of_cublas(cublas, variant, function, streams, workspace, confi
     assert {call["math"] for call in calls} == {"0"}  # CUBLAS_DEFAULT_MATH: no TF32
 
 
-def test_what_is_asked_of_cublas_is_reported(cublas):
+def test_what_is_asked_of_cublas_is_reported():
     """And the variable of one handle is no fact of the environment."""
     start_event, *_, end = run(SIMULATOR, "matmul_batched", "cublas_config_4096_8", 2,
-                               env=with_library(cublas))
+                               env=with_library(CUBLAS))
     assert end["outcome"] == "completed"
     assert start_event["claim"] == "deterministic"
     assert start_event["algorithm"] == (
@@ -74,17 +62,17 @@ def test_what_is_asked_of_cublas_is_reported(cublas):
     assert not [name for name in start_event["environment"] if name.startswith("env.")]
 
 
-def test_the_variable_of_the_environment_stays(cublas):
-    env = with_library(cublas, CUBLAS_WORKSPACE_CONFIG=":16:8")
+def test_the_variable_of_the_environment_stays():
+    env = with_library(CUBLAS, CUBLAS_WORKSPACE_CONFIG=":16:8")
     for variant, config in ("cublas_streams", ":16:8"), ("cublas_config_4096_8", ":4096:8"):
         start_event = run(SIMULATOR, "matmul_batched", variant, env=env)[0]
         assert start_event["environment"]["env.CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
         assert f"own workspace {config}, " in start_event["algorithm"]
 
 
-def test_tf32_of_cublas(cublas):
+def test_tf32_of_cublas():
     """It is asked for, reported and bounded; a device without it does not pass for one."""
-    env = with_library(cublas, REPROD_CUDASIM_MAJOR=8)
+    env = with_library(CUBLAS, REPROD_CUDASIM_MAJOR=8)
     said, log = check("matmul_batched", "cublas_tf32", env)
     exact, _ = check("matmul_batched", "cublas", env)
     calls = [line for line in log if line.startswith("cublasSgemmStridedBatched ")]
@@ -95,25 +83,27 @@ def test_tf32_of_cublas(cublas):
     assert reduced["worst"]["bound"] > 4 * full["worst"]["bound"]
     assert reduced["digest"] != full["digest"]
     end = run(SIMULATOR, "matmul_batched", "cublas_tf32",
-              env=with_library(cublas, REPROD_CUDASIM_MAJOR=7))[-1]
+              env=with_library(CUBLAS, REPROD_CUDASIM_MAJOR=7))[-1]
     assert (end["outcome"], end["cause"]) == (
         "unsupported", "TF32 needs compute capability 8.0, and this device has 7.0")
 
 
-@pytest.mark.parametrize("variable, outcome, cause", [
-    ("FAKE_CUBLAS_NO_HANDLE", "infra", "cuBLAS 13.2.2: cublasCreate_v2: FAKE_FAILED"),
-    ("FAKE_CUBLAS_REFUSES", "unsupported", "cuBLAS 13.2.2: cublasSgemm_v2: FAKE_NOT_SUPPORTED"),
+@pytest.mark.parametrize("told, outcome", [
+    ("cublasCreate_v2:NOT_INITIALIZED", "infra"), ("cublasSetStream_v2:ALLOC_FAILED", "infra"),
+    ("cublasSgemm_v2:EXECUTION_FAILED", "infra"), ("cublasSgemm_v2:NOT_SUPPORTED", "unsupported"),
 ])
-def test_what_cublas_refuses(cublas, variable, outcome, cause):
+def test_what_cublas_refuses(told, outcome):
+    function, status = told.split(":")
     start_event, *_, end = run(SIMULATOR, "matmul_batched", "cublas_config_16_8",
-                               env=with_library(cublas, **{variable: "1"}))
-    assert (end["outcome"], end["cause"]) == (outcome, cause)
+                               env=with_library(CUBLAS, REPROD_IMITATION=told))
+    assert (end["outcome"], end["cause"]) == (
+        outcome, f"cuBLAS 13.2.2: {function}: CUBLAS_STATUS_{status}")
     assert not [name for name in start_event["environment"] if name.startswith("env.")]
 
 
-def test_one_order_of_additions(cublas):
+def test_one_order_of_additions():
     """The imitation has one, so all ways of calling it give the same bits."""
-    seen = {digests(run(SIMULATOR, "matmul_batched", variant, env=with_library(cublas)))[0]
+    seen = {digests(run(SIMULATOR, "matmul_batched", variant, env=with_library(CUBLAS)))[0]
             for variant in ("cublas", "cublas_workspaces", "cublas_atomics")}
     assert len(seen) == 1
 
@@ -128,8 +118,8 @@ def gpus(count, **more):
 
 
 @pytest.mark.parametrize("variant, algorithm, ranks, calls", NCCL)
-def test_sums_of_nccl(nccl, variant, algorithm, ranks, calls):
-    said, log = check("ring_allreduce", variant, with_library(nccl, **gpus(5)))
+def test_sums_of_nccl(variant, algorithm, ranks, calls):
+    said, log = check("ring_allreduce", variant, with_library(NCCL_FOLDER, **gpus(5)))
     assert said["ok"], said
     reduced = [line for line in log if line.startswith("ncclAllReduce ")]
     assert len(reduced) == calls
@@ -140,16 +130,16 @@ def test_sums_of_nccl(nccl, variant, algorithm, ranks, calls):
     assert sum(line.startswith("ncclCommDestroy") for line in log) == ranks
 
 
-def test_the_ring_of_nccl_has_the_bits_of_ours(nccl):
+def test_the_ring_of_nccl_has_the_bits_of_ours():
     """Where each tensor goes round by itself, and the imitation's ring begins where ours does."""
-    env = with_library(nccl, **gpus(4))
+    env = with_library(NCCL_FOLDER, **gpus(4))
     ours, theirs = (digests(run(SIMULATOR, "ring_allreduce", variant, 2, env=env))
                     for variant in ("ordered", "nccl_ring"))
     assert ours == theirs and len(set(ours)) == 1
 
 
-def test_fusion_by_arrival_moves_what_a_ring_begins_with(nccl):
-    env = with_library(nccl, **gpus(4))
+def test_fusion_by_arrival_moves_what_a_ring_begins_with():
+    env = with_library(NCCL_FOLDER, **gpus(4))
     assert len(set(digests(run(SIMULATOR, "ring_allreduce", "nccl_ring_fused", 2, env=env)))) == 2
     assert len(set(digests(run(SIMULATOR, "ring_allreduce", "nccl_tree_fused", 2, env=env)))) == 1
 
@@ -159,14 +149,14 @@ def test_fusion_by_arrival_moves_what_a_ring_begins_with(nccl):
     ("nccl_tree_fused", 3, "4 ranks, and this process sees 3 GPUs"),
     ("nccl_ring_two_ranks", 1, "2 ranks, and this process sees 1 GPU"),
 ])
-def test_too_few_gpus_are_unsupported(nccl, variant, seen, cause):
-    end = run(SIMULATOR, "ring_allreduce", variant, env=with_library(nccl, **gpus(seen)))[-1]
+def test_too_few_gpus_are_unsupported(variant, seen, cause):
+    end = run(SIMULATOR, "ring_allreduce", variant, env=with_library(NCCL_FOLDER, **gpus(seen)))[-1]
     assert (end["outcome"], end["cause"]) == ("unsupported",
                                               f"NCCL takes one GPU for each rank: {cause}")
 
 
-def test_what_is_asked_of_nccl_is_reported(nccl):
-    env = with_library(nccl, NCCL_ALGO="Tree", **gpus(4))
+def test_what_is_asked_of_nccl_is_reported():
+    env = with_library(NCCL_FOLDER, NCCL_ALGO="Tree", **gpus(4))
     start_event = run(SIMULATOR, "ring_allreduce", "nccl_ring", env=env)[0]
     assert start_event["algorithm"] == (
         "ncclAllReduce, NCCL_ALGO=Ring, 4 GPUs of one process, each tensor by itself")
@@ -174,14 +164,16 @@ def test_what_is_asked_of_nccl_is_reported(nccl):
     assert start_event["environment"]["env.NCCL_ALGO"] == "Tree"
 
 
-def test_a_failure_of_nccl_is_infra(nccl):
+def test_a_failure_of_nccl_is_infra():
     end = run(SIMULATOR, "ring_allreduce", "nccl_tree",
-              env=with_library(nccl, FAKE_NCCL_FAILS="1", **gpus(4)))[-1]
-    assert (end["outcome"], end["cause"]) == ("infra", "NCCL 2.28.9: ncclCommInitAll: FAKE_FAILED")
+              env=with_library(NCCL_FOLDER, REPROD_IMITATION="ncclCommInitAll:ncclSystemError",
+                               **gpus(4)))[-1]
+    assert (end["outcome"], end["cause"]) == (
+        "infra", "NCCL 2.28.9: ncclCommInitAll: ncclSystemError")
 
 
-def test_the_other_ranks_are_on_the_devices_behind_this_one(nccl):
-    env = with_library(nccl, **gpus(4))
+def test_the_other_ranks_are_on_the_devices_behind_this_one():
+    env = with_library(NCCL_FOLDER, **gpus(4))
     ended = start(SIMULATOR, "--check", "--workload", "ring_allreduce", "--variant",
                   "nccl_ring_fused", "--device", "sim:2", env=env)
     assert json.loads(ended.stdout)["ok"]
