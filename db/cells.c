@@ -37,7 +37,8 @@ static void take_past(struct query *q, struct cell *ret_cell)
     query_take(q, &ret_cell->is_control, ret_cell->environment, &ret_cell->changed_ms);
     ret_cell->verdict = cell_rows_take_verdict(q);
     query_take(q, ret_cell->reason, &ret_cell->evidence.runs[OUTCOME_COMPLETED],
-               &ret_cell->evidence.iterations, &ret_cell->evidence.distinct_digests);
+               &ret_cell->evidence.iterations, &ret_cell->evidence.distinct_digests,
+               &ret_cell->evidence.varied);
 }
 
 static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t as_of_ms,
@@ -49,7 +50,8 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
     query_begin(&q, tx,
                 "SELECT c.id, " CASE_KEY_COLUMNS
                 ", k.is_control, e.id, h.at_ms,"
-                " h.verdict, h.reason, h.runs, h.iterations, h.distinct_digests"
+                " h.verdict, h.reason, h.runs, h.iterations, h.distinct_digests,"
+                " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied)"
                 " FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
                 " CROSS JOIN cell_history h ON h.cell = c.id AND h.at_ms ="

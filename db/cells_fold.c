@@ -150,6 +150,7 @@ static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
         fold_device(tx, row, run, options, &varied, err) != ERR_OK) {
         return err->code;
     }
+    row->cell.evidence.varied |= varied;
     return tx_run(
         tx, err,
         "INSERT INTO cell_alike (cell, options, runs, varied) VALUES (?, ?, 1, ?)"

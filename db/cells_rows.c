@@ -26,7 +26,7 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row)
     query_take(q, &cell->is_control, ret_row->no_control, cell->environment,
                &ret_row->case_key, &ret_row->environment);
     cell->verdict = cell_rows_take_verdict(q);
-    query_take(q, cell->reason, &cell->changed_ms);
+    query_take(q, cell->reason, &cell->evidence.varied, &cell->changed_ms);
     CELL_INTEGERS(TAKE_INTEGER)
     CELL_TEXTS(TAKE_TEXT)
 }

@@ -64,6 +64,7 @@ struct cell_row {
     "c.id, " CASE_KEY_COLUMNS                                                            \
     ", k.is_control, k.no_control, e.id, c.case_key, c.environment, c.verdict, "         \
     "c.reason,"                                                                          \
+    " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"             \
     " c.changed_ms" CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
 
 /* The next column, a verdict; the tables' CHECKs keep other names out. */

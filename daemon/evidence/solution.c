@@ -44,6 +44,7 @@ void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
         k->weakest_runs = evidence->runs[OUTCOME_COMPLETED];
     }
     k->cases++;
+    k->varied |= evidence->varied;
     k->runs += evidence->runs[OUTCOME_COMPLETED];
     k->iterations += evidence->iterations;
     if (evidence->devices > k->devices) {
@@ -144,6 +145,7 @@ static void name_code(const struct profile_choice *choices,
     bool any_measured = false;
     bool all_raise = count > 1;
     const struct profile_choice *unsupported = NULL; /* the first recipe that is */
+    const struct profile_choice *unlike = NULL;      /* the first that varied so only */
     double weakest = 0;
 
     for (int i = 0; i < count; i++) {
@@ -155,6 +157,10 @@ static void name_code(const struct profile_choice *choices,
         all_raise &= i == 0 || raises;
         if (i > 0 && !raises && !unsupported && known[i].verdict == VERDICT_UNSUPPORTED) {
             unsupported = &choices[i];
+        }
+        if (!raises && !unlike && known[i].verdict == VERDICT_VARIES &&
+            !known[i].varied) {
+            unlike = &choices[i];
         }
         if (good) {
             double bound = verdict_difference_bound(known[i].weakest_runs);
@@ -178,6 +184,9 @@ static void name_code(const struct profile_choice *choices,
     } else if (!s->code[0] && unsupported) {
         doubt(s, SOLUTION_UNSUPPORTED, "%s: %.220s", unsupported->recipe,
               known[unsupported - choices].reason);
+    } else if (!s->code[0] && unlike) {
+        doubt(s, SOLUTION_INCONCLUSIVE, "%s: %.220s", unlike->variant,
+              known[unlike - choices].reason);
     } else if (!s->code[0]) {
         snprintf(s->code, sizeof s->code, "%s", all_raise ? "NS!" : "NS");
     }

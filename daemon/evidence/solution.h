@@ -3,6 +3,7 @@
 #ifndef DAEMON_EVIDENCE_SOLUTION_H
 #define DAEMON_EVIDENCE_SOLUTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/evidence/profile.h"
@@ -31,11 +32,12 @@ struct variant_knowledge {
     int64_t devices;          /* the largest of these cases */
     int cases;
     int64_t weakest_runs; /* the smallest of their numbers of completed runs */
+    bool varied;          /* in one of them at least, as in struct evidence */
 };
 
 #define VARIANT_KNOWLEDGE_INIT                                                           \
     {                                                                                    \
-        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0                        \
+        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0, false                 \
     }
 
 /* Joins the verdict of one more case.  Precedence: varies, failing, reproducible, stale,
@@ -58,8 +60,9 @@ struct solution {
  * here: no code.  Every choice is reproducible: DET.  "none" raises, cannot be computed
  * here, or did not vary: no code, since there was nothing to solve.  Recipes are
  * reproducible: these, in the profile's order, joined by " or ".  A recipe's variant
- * cannot be computed here: no code, since it was not seen to fail.  Every recipe raises:
- * NS!.  Otherwise: NS. */
+ * cannot be computed here: no code, since it was not seen to fail.  A choice differed
+ * only between devices or conditions, each of which agreed with itself: no code, since it
+ * was not seen to vary.  Every recipe raises: NS!.  Otherwise: NS. */
 struct solution solution_derive(const struct profile_choice *choices,
                                 const struct variant_knowledge *known, int count);
 

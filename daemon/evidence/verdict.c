@@ -209,9 +209,12 @@ struct judgement verdict_judge(const struct evidence *e, const struct control *c
     if (e->distinct_digests > 1) {
         return judgement(VERDICT_VARIES,
                          "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64
-                         " iteration%s%s",
+                         " iteration%s%s%s",
                          e->distinct_digests, runs, plural(runs), e->iterations,
-                         plural(e->iterations), contention_text(e, text));
+                         plural(e->iterations), contention_text(e, text),
+                         e->varied ? ""
+                                   : "; each device agreed with itself under the same "
+                                     "conditions");
     }
     if (failed > 0 && e->completed_since_failure < VERDICT_HEALING_RUNS) {
         return judge_failing(e);

@@ -26,7 +26,7 @@ enum {
     VERDICT_MIN_RUNS = 2,
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 256,
-    VERDICT_RULES = 4 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 5 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -35,11 +35,13 @@ struct evidence {
     int64_t runs[OUTCOME_COUNT]; /* how many ended in each outcome */
     int64_t iterations;          /* of completed runs */
     int64_t distinct_digests;    /* over all iterations of all completed runs */
-    int64_t devices;             /* on which a run completed */
-    int64_t disturbed;           /* completed runs under circumstances */
-    int64_t contended;           /* of these, under load */
-    int64_t claimed; /* completed runs whose library promised to be deterministic */
-    int64_t warned;  /* completed runs whose library said that it is not deterministic */
+    bool varied;     /* some of them on one device under the same conditions: what differs
+                        only     between devices or conditions is no race */
+    int64_t devices; /* on which a run completed */
+    int64_t disturbed; /* completed runs under circumstances */
+    int64_t contended; /* of these, under load */
+    int64_t claimed;   /* completed runs whose library promised to be deterministic */
+    int64_t warned; /* completed runs whose library said that it is not deterministic */
     int64_t completed_since_failure; /* completed runs started after the last failure */
     int64_t last_completed_ms;       /* wall clock; 0: never */
 };

@@ -14,6 +14,7 @@ static struct variant_knowledge known(enum verdict verdict)
     struct evidence e = { .iterations = 50, .devices = 1 };
 
     e.runs[OUTCOME_COMPLETED] = 5;
+    e.varied = verdict == VERDICT_VARIES;
     if (verdict != VERDICT_UNMEASURED) {
         variant_knowledge_join(&k, verdict, "because", &e);
     }
@@ -89,6 +90,49 @@ static void test_raises(void **state)
     (void)state;
     assert_string_equal(solution_derive(choices, varies, 2).code, "NS!");
     assert_int_equal(solution_derive(choices, unmeasured, 2).state, SOLUTION_UNMEASURED);
+}
+
+/* Two hosts that differ while each agrees with itself are no race: nothing was seen that
+ * a recipe could not solve. */
+static void test_no_solution_needs_variation_of_its_own(void **state)
+{
+    const struct profile_choice raises[] = { { "none", "unordered" }, { "TDO", NULL } };
+
+    (void)state;
+    for (int unlike = 0; unlike < 3; unlike++) {
+        struct variant_knowledge k[] = { known(VERDICT_VARIES), known(VERDICT_VARIES),
+                                         known(VERDICT_VARIES) };
+
+        assert_string_equal(solution_derive(tcd_tdp, k, 3).code, "NS");
+        k[unlike].varied = false;
+        assert_no_code(solution_derive(tcd_tdp, k, 3), SOLUTION_INCONCLUSIVE,
+                       unlike == 0   ? "unordered: because"
+                       : unlike == 1 ? "a: because"
+                                     : "b: because");
+        k[0].varied = false;
+        assert_no_code(solution_derive(raises, k, 2), SOLUTION_INCONCLUSIVE,
+                       "unordered: because");
+        k[1] = known(VERDICT_REPRODUCIBLE);
+        k[2].varied = false; /* what does not help is no matter where another does */
+        assert_string_equal(solution_derive(tcd_tdp, k, 3).code, "TCD");
+    }
+}
+
+/* One case that varied is enough, whichever it is. */
+static void test_join_remembers_that_a_case_varied(void **state)
+{
+    (void)state;
+    for (int alike = 0; alike < 2; alike++) {
+        struct variant_knowledge k = VARIANT_KNOWLEDGE_INIT;
+
+        for (int i = 0; i < 3; i++) {
+            struct evidence e = { .iterations = 50, .varied = alike && i == 1 };
+
+            e.runs[OUTCOME_COMPLETED] = 5;
+            variant_knowledge_join(&k, VERDICT_VARIES, "because", &e);
+        }
+        assert_int_equal(k.varied, alike);
+    }
 }
 
 /* Whatever is not settled leaves no code, whichever choice it is. */
@@ -251,6 +295,8 @@ int main(void)
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_no_code_where_nothing_was_to_be_solved),
         cmocka_unit_test(test_raises),
+        cmocka_unit_test(test_no_solution_needs_variation_of_its_own),
+        cmocka_unit_test(test_join_remembers_that_a_case_varied),
         cmocka_unit_test(test_no_code_without_proof),
         cmocka_unit_test(test_the_gravest_obstacle_is_told),
         cmocka_unit_test(test_all_unsupported),

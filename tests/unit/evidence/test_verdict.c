@@ -119,6 +119,12 @@ static void test_two_digests_vary_whatever_else(void **state)
     struct evidence e = completed(5, 2);
 
     (void)state;
+    assert_string_equal(verdict_judge(&e, &control_flat).reason,
+                        "2 digests in 5 runs / 50 iterations; each device agreed with "
+                        "itself under the same conditions");
+    e.varied = true;
+    assert_string_equal(verdict_judge(&e, &control_flat).reason,
+                        "2 digests in 5 runs / 50 iterations");
     assert_int_equal(judge(e, &control_flat), VERDICT_VARIES);
     e.runs[OUTCOME_CRASHED] = 3;
     e.completed_since_failure = 0;
