@@ -395,10 +395,14 @@ def test_what_cublas_refuses():
         for name, value, status in wrong:
             if name in given and not (single and status == FAULT):
                 assert cublas(function, *({**given, name: value}).values()) == status, (name, value)
+        for changed, status in (({"rows": 0, "lda": 0}, invalid), ({"columns": 1, "a": moved(a, 2)}, FAULT),
+                                ({"columns": 1, "inner": 1, "a": moved(a, 2)}, FAULT)):
+            assert cublas(function, *({**given, **changed}).values()) == status, changed
 
 
 def test_what_a_handle_of_cublas_refuses():
     made, room = c_void_p(), memory(512)
+    assert cublas("cublasCreate_v2", None) == "INVALID_VALUE"
     assert cublas("cublasCreate_v2", byref(made)) == OK
     for function, good, wrong, status in (
             ("cublasSetStream_v2", [stream()], [host(c_int(0))], FAULT),
