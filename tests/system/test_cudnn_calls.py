@@ -3,10 +3,11 @@ that computes in host memory (tests/fixtures/imitation).  Results are those of t
 float64 reference, and vary where the library says that they may.  Convolutions by each algorithm
 are in test_conv_algorithms.py; what cuDNN's kernels do, only a GPU shows."""
 import json
+import re
 
 import pytest
 
-from service import IMITATIONS
+from service import IMITATIONS, ROOT
 from test_cudasim import SIMULATOR, catalogue, digests, run, start
 
 pytestmark = pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
@@ -82,3 +83,66 @@ def test_each_way_to_compute_has_its_own_bits():
                            ("depthwise_wgrad", ["algo_0", "algo_1", "algo_3"])):
         assert len({digests(run(SIMULATOR, workload, name, env=env))[0] for name in some}) \
             == len(some)
+
+
+DESCRIBED = {f"cudnn{each}" for each in (
+    "Create", "CreateTensorDescriptor", "SetTensor4dDescriptor", "CreateFilterDescriptor",
+    "SetFilter4dDescriptor", "CreateConvolutionDescriptor", "SetConvolution2dDescriptor",
+    "SetConvolutionMathType", "SetConvolutionGroupCount", "GetConvolution2dForwardOutputDim")}
+
+
+def pass_functions(name):
+    return {f"cudnnGetConvolution{name}Algorithm_v7", f"cudnnGetConvolution{name}WorkspaceSize",
+            f"cudnnConvolution{name}"}
+
+
+CALLED = {  # the functions that a variant calls
+    ("depthwise_wgrad", "algo_1"): DESCRIBED | pass_functions("BackwardFilter"),
+    ("conv_dgrad", "algo_1"): pass_functions("BackwardData"),
+    ("cudnn_conv_fwd", "algo_2_gemm"): pass_functions("Forward"),
+    ("maxpool_bwd", "cudnn_max"): {"cudnnCreatePoolingDescriptor", "cudnnSetPooling2dDescriptor",
+                                   "cudnnPoolingForward", "cudnnPoolingBackward"},
+    ("batchnorm_bwd", "cudnn_spatial"): {"cudnnDeriveBNTensorDescriptor",
+                                         "cudnnBatchNormalizationBackward"},
+    ("spatial_sampler_bwd", "cudnn"): {"cudnnCreateSpatialTransformerDescriptor",
+                                       "cudnnSetSpatialTransformerNdDescriptor",
+                                       "cudnnSpatialTfSamplerBackward"},
+    ("ctc_loss", "cudnn_deterministic"): {"cudnnCreateCTCLossDescriptor", "cudnnSetTensorNdDescriptor",
+                                          "cudnnSetCTCLossDescriptorEx", "cudnnGetCTCLossWorkspaceSize",
+                                          "cudnnCTCLoss"},
+    ("ctc_loss", "cudnn_v8_deterministic"): {"cudnnSetCTCLossDescriptor_v9",
+                                             "cudnnGetCTCLossWorkspaceSize_v8", "cudnnCTCLoss_v8"},
+}
+SEARCHES = {("conv_autotune", "autotune"): {"cudnnFindConvolutionForwardAlgorithmEx"},
+            ("conv_dgrad", "autotune"): {"cudnnFindConvolutionBackwardDataAlgorithmEx"},
+            ("conv_wgrad", "autotune"): {"cudnnFindConvolutionBackwardFilterAlgorithmEx"}}
+# Not called by a workload here, or not to compute.
+UNCALLED = {"cudnnGetProperty", "cudnnGetErrorString", "cudnnGetTensorSizeInBytes",
+            "cudnnGetPooling2dForwardOutputDim", "cudnnSetCTCLossDescriptor_v8"}
+
+
+def test_every_function_is_told_to_fail():
+    listed = re.findall(r"^    X\((\w+)\)", (ROOT / "cuda/cudnn/functions.h").read_text(), re.M)
+    told = set().union(*CALLED.values(), *SEARCHES.values())
+    assert set(listed) == told | UNCALLED | {"cudnnGetLastErrorString"}
+
+
+@pytest.mark.parametrize("call, functions", [
+    *CALLED.items(), *(pytest.param(*each, marks=pytest.mark.long) for each in SEARCHES.items())],
+    ids=lambda each: "-".join(each) if isinstance(each, tuple) else "")
+def test_a_call_that_fails_ends_the_run(call, functions):
+    """Whichever it is: no status is left unread."""
+    kinds = [("EXECUTION_FAILED", "infra"), ("NOT_SUPPORTED", "unsupported"), ("ALLOC_FAILED", "infra")]
+    for i, function in enumerate(sorted(functions)):
+        status, outcome = kinds[i % len(kinds)]
+        end = run(SIMULATOR, *call, env=with_cudnn(REPROD_IMITATION=f"{function}:{status}"))[-1]
+        assert end["outcome"] == outcome, (function, end)
+        assert f": CUDNN_STATUS_{status}: {function}: it was told to" in end["cause"]
+
+
+@pytest.mark.parametrize("number, outcome", [(3999, "unsupported"), (2999, "infra"), (6001, "infra")])
+def test_a_status_of_a_later_version(number, outcome):
+    told = {"REPROD_IMITATION": f"cudnnSpatialTfSamplerBackward:{number} version:9.99.0"}
+    end = run(SIMULATOR, "spatial_sampler_bwd", "cudnn", env=with_cudnn(**told))[-1]
+    assert end["outcome"] == outcome
+    assert end["cause"].startswith("cuDNN 9.99.0: cudnnSpatialTfSamplerBackward: CUDNN_UNKNOWN_STATUS: ")

@@ -15,9 +15,12 @@ TOLD = {
     "deterministic_varies": "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1:varies CUDNN_BATCHNORM_SPATIAL:varies "
                             "CUDNN_CTC_LOSS_ALGO_DETERMINISTIC:varies "
                             "CUDNN_POOLING_MAX_DETERMINISTIC:varies "
-                            "CUDNN_CONVOLUTION_BWD_DATA_ALGO_1:varies",
-    "race_is_steady": "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0:steady cudnnSpatialTfSamplerBackward:steady "
-                      "CUDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC:steady CUDNN_POOLING_MAX:steady",
+                            "CUDNN_CONVOLUTION_BWD_DATA_ALGO_1:varies "
+                            "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM:varies",
+    "race_is_steady": "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0:steady "
+                      "CUDNN_CONVOLUTION_BWD_DATA_ALGO_0:steady cudnnSpatialTfSamplerBackward:steady "
+                      "CUDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC:steady CUDNN_POOLING_MAX:steady "
+                      "cudnnFindConvolutionForwardAlgorithmEx:steady",
     "loaded": "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1:loaded",
     "other_numbers": "sums:reversed",
     "rebuilt": "version:9.1.0 sums:reversed",
@@ -46,9 +49,9 @@ def service(tmp_path_factory):
     assert shared.stop() == 0, shared.log.read_text()[-3000:]
 
 
-def measure(service, stack, workload, variants, **more):
+def measure(service, stack, workload, variants, runs=2, **more):
     """The cells of a job, by variant."""
-    job = service.post_job(workloads=[workload], variants=variants, stacks=[stack], runs=2,
+    job = service.post_job(workloads=[workload], variants=variants, stacks=[stack], runs=runs,
                            iterations=2, **more)
     assert service.finish_job(job)["state"] == "finished"
     runs = service.items(f"/v1/runs?job={job}")
@@ -77,6 +80,8 @@ CTC = ("ctc_loss", {"unordered": "varies", "ordered": "reproducible",
                     "cudnn_v8_non_deterministic": "varies", "cudnn_v8_deterministic": "reproducible"})
 POOLING = ("maxpool_bwd", {"unordered": "varies", "ordered": "reproducible", "cudnn_max": "varies",
                            "cudnn_max_deterministic": "reproducible"})
+WGRAD = ("conv_wgrad", {"unordered": "varies", "ordered": "reproducible", "algo_0": "varies",
+                        "algo_1": "reproducible", "algo_3": "varies"})
 DGRAD = ("conv_dgrad", {"unordered": "varies", "ordered": "reproducible", "algo_0": "varies",
                         "algo_1": "reproducible"})
 
@@ -88,7 +93,8 @@ DGRAD = ("conv_dgrad", {"unordered": "varies", "ordered": "reproducible", "algo_
     pytest.param(*CTC, {"cudnn_deterministic", "cudnn_v8_deterministic"},
                  {"cudnn_non_deterministic", "cudnn_v8_non_deterministic"}, marks=LONG),
     pytest.param(*POOLING, {"cudnn_max_deterministic"}, {"cudnn_max"}, marks=LONG),
-    pytest.param(*DGRAD, {"algo_1"}, set(), marks=LONG),
+    pytest.param(*DGRAD, {"algo_1"}, {"algo_0"}, marks=LONG),
+    pytest.param(*WGRAD, {"algo_1"}, {"algo_0"}, marks=LONG),
 ])
 def test_only_the_cells_of_what_misbehaves_change(service, workload, honest, lie, steady):
     cells = measure(service, "honest", workload, list(honest))
@@ -105,6 +111,19 @@ def test_only_the_cells_of_what_misbehaves_change(service, workload, honest, lie
             "1 digest in 2 runs / 4 iterations, of an algorithm that its library calls "
             "non-deterministic: not seen to vary is not enough")
     assert not findings(service, cells)
+
+
+@LONG
+@pytest.mark.parametrize("stack, autotune, fixed, found", [
+    ("honest", "varies", "reproducible", set()),
+    ("deterministic_varies", "varies", "varies", {"fixed"}),
+    ("race_is_steady", "inconclusive", "inconclusive", set()),
+])
+def test_a_search(service, stack, autotune, fixed, found):
+    """A search that finds the same everywhere is no control."""
+    cells = measure(service, stack, "conv_autotune", ["autotune", "fixed"], runs=4)
+    assert verdicts(cells) == {"autotune": autotune, "fixed": fixed}
+    assert findings(service, cells) == found
 
 
 def test_a_control_of_the_library_that_is_steady_vouches_for_nothing(service):
