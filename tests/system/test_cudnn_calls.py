@@ -49,8 +49,8 @@ def test_is_right_and_varies_where_it_may(workload, variant, tmp_path):
     assert said["ok"], said
     events = run(SIMULATOR, workload, variant, 2, env=with_cudnn(**env))
     assert events[-1]["outcome"] == "completed" and events[0]["environment"]["cudnn"] == "9.1.1"
-    assert len(set(digests(events))) == 1 + ((workload, variant) in VARIES)
-    if variant != "autotune":
+    if variant != "autotune":  # it may find one that varies, and has no claim
+        assert len(set(digests(events))) == 1 + ((workload, variant) in VARIES)
         assert (events[0].get("claim") == "non-deterministic") == ((workload, variant) in VARIES)
 
 
