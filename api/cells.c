@@ -97,6 +97,7 @@ static void cell_json(const struct request *r, const struct cell *cell,
     out_int(out, "id", cell->id);
     case_json(out, &cell->key);
     out_bool(out, "is_control", cell->is_control);
+    subject_json(out, cell->subject, cell->subject_name);
     out_text(out, "environment", cell->environment);
     out_text(out, "verdict", verdict_name(verdict_now(r, cell)));
     out_text(out, "verdict_when_measured", verdict_name(cell->verdict));

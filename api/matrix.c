@@ -20,9 +20,10 @@ enum { TABLES_MAX = 32, ENVIRONMENTS_MAX = 1000 };
 
 /* Which matrix is wanted: the query's environment, device and time. */
 struct choice {
-    char environment[DIGEST_TEXT_SIZE]; /* "": the device's, else the subject's */
+    char environment[DIGEST_TEXT_SIZE]; /* "": the device's, else the default */
     char device[CASE_TITLE_SIZE];       /* "": any */
-    struct matrix_subject subject;
+    enum subject only;                  /* SUBJECT_COUNT: rows of all subjects */
+    struct matrix_default standard;
     int64_t as_of_ms; /* 0: now */
 };
 
@@ -54,14 +55,19 @@ static const struct profile_table *choose_table(struct request *r,
 /* The other parameters; what is wrong is added to r->problems. */
 static void read_choice(struct request *r, int64_t now_ms, struct choice *ret_choice)
 {
+    const char *only = param_value(r, "subject");
     const struct device_stack *devices;
     int count;
 
-    *ret_choice = (struct choice){ .as_of_ms = param_time(r, "as_of") };
+    *ret_choice =
+        (struct choice){ .as_of_ms = param_time(r, "as_of"), .only = SUBJECT_COUNT };
+    if (only) {
+        subject_parse(only, &ret_choice->only);
+    }
     param_text(r, "device", ret_choice->device, sizeof ret_choice->device);
     param_text(r, "environment", ret_choice->environment, sizeof ret_choice->environment);
     count = r->api->hooks.devices(r->api->hooks.arg, &devices);
-    matrix_subject_find(devices, count, ret_choice->device, &ret_choice->subject);
+    matrix_default_find(devices, count, ret_choice->device, &ret_choice->standard);
     if (request_parameter(r, "environment") && ret_choice->device[0]) {
         problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "device",
                                "give either 'environment' or 'device', not both");
@@ -162,7 +168,7 @@ static enum err_code choose_environment(struct tx *tx, const struct choice *choi
 {
     copy_text(ret_id, DIGEST_TEXT_SIZE, choice->environment);
     if (!ret_id[0] &&
-        matrix_subject_environment(tx, &choice->subject, ret_id, err) != ERR_OK) {
+        matrix_default_environment(tx, &choice->standard, ret_id, err) != ERR_OK) {
         return err->code;
     }
     return !ret_id[0] && choice->device[0]
@@ -253,9 +259,9 @@ static char *cache_key(const struct request *r, const struct view *view)
 {
     const struct choice *c = &view->choice;
 
-    return xasprintf("%d|%s|%s|%s|%s|%s|%lld", (int)r->format, view->table->id,
-                     c->environment, c->device, c->subject.device, c->subject.stack,
-                     (long long)c->as_of_ms);
+    return xasprintf("%d|%s|%d|%s|%s|%s|%s|%lld", (int)r->format, view->table->id,
+                     (int)c->only, c->environment, c->device, c->standard.device,
+                     c->standard.stack, (long long)c->as_of_ms);
 }
 
 void matrix_get(struct request *r)
@@ -284,6 +290,7 @@ void matrix_get(struct request *r)
                     r->api->hooks.catalogue(r->api->hooks.arg),
                     as_of_ms ? as_of_ms : view->now_ms, as_of_ms != 0,
                     r->api->options.stale_after_ms);
+        view->matrix.only = view->choice.only;
         request_read(r, read_matrix, share);
     }
 }

@@ -51,6 +51,8 @@ static void table_json(struct json_out *out, const struct profile_table *t)
         out_open(out, NULL, '{');
         out_text(out, "workload", t->rows[r].workload);
         out_text(out, "title", t->rows[r].title);
+        subject_json(out, t->rows[r].subject, t->rows[r].subject_name);
+        out_bool(out, "is_source", t->rows[r].is_source);
         out_open(out, "cells", '[');
         for (int c = 0; c < t->column_count; c++) {
             if (!t->rows[r].cells[c].absent) {

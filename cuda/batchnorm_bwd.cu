@@ -90,6 +90,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_BATCHNORM_SPATIAL, NHWC, no workspace",
       .claim = "deterministic",
       .compute = compute_spatial,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
     { .name = "cudnn_persistent",
       .summary = "cuDNN's CUDNN_BATCHNORM_SPATIAL_PERSISTENT itself",
@@ -97,6 +98,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_BATCHNORM_SPATIAL_PERSISTENT, NHWC, no workspace",
       .claim = "deterministic",
       .compute = compute_persistent,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
 };
 

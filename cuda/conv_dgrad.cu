@@ -211,6 +211,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_CONVOLUTION_BWD_DATA_ALGO_0",
       .claim = "non-deterministic",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
     { .name = "algo_1",
       .summary = "cuDNN's CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 itself",
@@ -218,6 +219,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_CONVOLUTION_BWD_DATA_ALGO_1",
       .claim = "deterministic",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
     { .name = "autotune",
       .summary = "the algorithm of cuDNN that was the fastest in this process",
@@ -225,6 +227,7 @@ static const struct workload_variant variants[] = {
                 "cudnnFindConvolutionBackwardDataAlgorithmEx",
       .algorithm = "the fastest that cuDNN finds",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
 };
 

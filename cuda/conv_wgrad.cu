@@ -199,6 +199,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0",
       .claim = "non-deterministic",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
     { .name = "algo_1",
       .summary = "cuDNN's CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 itself",
@@ -206,6 +207,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1",
       .claim = "deterministic",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
     { .name = "algo_3",
       .summary = "cuDNN's CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3 itself",
@@ -213,6 +215,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3",
       .claim = "non-deterministic",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
     { .name = "autotune",
       .summary = "the algorithm of cuDNN that was the fastest in this process",
@@ -220,6 +223,7 @@ static const struct workload_variant variants[] = {
                 "cudnnFindConvolutionBackwardFilterAlgorithmEx",
       .algorithm = "the fastest that cuDNN finds",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
 };
 

@@ -152,6 +152,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0",
       .claim = "non-deterministic",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
     { .name = "algo_1",
       .summary = "cuDNN's grouped convolution, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1",
@@ -159,6 +160,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1",
       .claim = "deterministic",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
     { .name = "algo_3",
       .summary = "cuDNN's grouped convolution, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3",
@@ -166,6 +168,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3",
       .claim = "non-deterministic",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
 };
 

@@ -189,6 +189,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_POOLING_MAX, NHWC, no workspace",
       .claim = "non-deterministic",
       .compute = compute_cudnn_max,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
     { .name = "cudnn_max_deterministic",
       .summary = "cuDNN's CUDNN_POOLING_MAX_DETERMINISTIC itself",
@@ -196,6 +197,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "CUDNN_POOLING_MAX_DETERMINISTIC, NHWC, no workspace",
       .claim = "deterministic",
       .compute = compute_cudnn_deterministic,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
 };
 

@@ -204,6 +204,7 @@ static const struct workload_variant variants[] = {
       .algorithm = "cudnnSpatialTfSamplerBackward, NCHW, no workspace",
       .claim = "non-deterministic",
       .compute = compute_cudnn,
+      .library = "cuDNN",
       .unsupported = cudnn_unsupported },
 };
 

@@ -125,11 +125,11 @@ static bool workloads_fit(struct service *s)
 static void show_first_stack(struct service *s)
 {
     const struct device_stack *devices;
-    struct matrix_subject subject;
+    struct matrix_default standard;
     int count = fleet_devices(s->fleet, &devices);
 
-    matrix_subject_find(devices, count, "", &subject);
-    survey_watch_subject(s->watch, &subject);
+    matrix_default_find(devices, count, "", &standard);
+    survey_watch_default(s->watch, &standard);
 }
 
 static void host_said_hello(void *arg)

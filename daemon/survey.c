@@ -211,7 +211,7 @@ struct survey_watch {
     int64_t stale_after_ms;
     const char *address;
     int port;
-    struct matrix_subject subject;
+    struct matrix_default standard;
     struct watched *jobs; /* the open ones of the surveys that are shown */
     int job_count;
     struct scheduler_progress ended; /* the sum of those that ended */
@@ -252,9 +252,9 @@ void survey_watch_open(struct survey_watch *w, const struct fleet *fleet,
     w->port = port;
 }
 
-void survey_watch_subject(struct survey_watch *w, const struct matrix_subject *subject)
+void survey_watch_default(struct survey_watch *w, const struct matrix_default *standard)
 {
-    w->subject = *subject;
+    w->standard = *standard;
 }
 
 void survey_watch_job(struct survey_watch *w, const char *job)
@@ -271,7 +271,7 @@ static enum err_code read_matrix(struct tx *tx, void *arg, struct err *err)
 {
     struct survey_watch *w = arg;
     char id[DIGEST_TEXT_SIZE];
-    enum err_code code = matrix_subject_environment(tx, &w->subject, id, err);
+    enum err_code code = matrix_default_environment(tx, &w->standard, id, err);
 
     if (code == ERR_OK) {
         code = matrix_read(tx, id, &w->matrix, err);

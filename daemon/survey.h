@@ -39,8 +39,8 @@ void survey_watch_open(struct survey_watch *watch, const struct fleet *fleet,
                        const char *address, int port);
 
 /* Whose matrix is printed; until told, that of whatever ran last. */
-void survey_watch_subject(struct survey_watch *watch,
-                          const struct matrix_subject *subject);
+void survey_watch_default(struct survey_watch *watch,
+                          const struct matrix_default *standard);
 
 /* JOB is a survey, or one of its jobs, that is open: shows it from now on. */
 void survey_watch_job(struct survey_watch *watch, const char *job);

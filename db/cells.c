@@ -34,7 +34,9 @@ static void take_past(struct query *q, struct cell *ret_cell)
 {
     *ret_cell = (struct cell){ .id = query_take_int(q) };
     case_keys_take(q, &ret_cell->key);
-    query_take(q, &ret_cell->is_control, ret_cell->environment, &ret_cell->changed_ms);
+    query_take(q, &ret_cell->is_control);
+    subject_parse(query_borrow_text(q), &ret_cell->subject);
+    query_take(q, ret_cell->subject_name, ret_cell->environment, &ret_cell->changed_ms);
     ret_cell->verdict = cell_rows_take_verdict(q);
     query_take(q, ret_cell->reason, &ret_cell->evidence.runs[OUTCOME_COMPLETED],
                &ret_cell->evidence.iterations, &ret_cell->evidence.distinct_digests,
@@ -49,7 +51,7 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
 
     query_begin(&q, tx,
                 "SELECT c.id, " CASE_KEY_COLUMNS
-                ", k.is_control, e.id, h.at_ms,"
+                ", k.is_control, c.subject, c.subject_name, e.id, h.at_ms,"
                 " h.verdict, h.reason, h.runs, h.iterations, h.distinct_digests,"
                 " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied)"
                 " FROM environment e CROSS JOIN case_key k"
@@ -94,6 +96,7 @@ enum err_code cells_get_control(struct tx *tx, int64_t id, struct cell *ret_cont
 
     if (tx_fetch_int(tx, &control, err,
                      "SELECT c.id FROM cell_control x JOIN cell c ON c.id = x.control"
+                     " JOIN cell o ON o.id = x.cell AND o.subject = c.subject"
                      " JOIN case_key k ON k.number = c.case_key"
                      " WHERE x.cell = ? AND c.completed - c.disturbed >= ?"
                      " ORDER BY k.variant LIMIT 1",

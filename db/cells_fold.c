@@ -5,7 +5,7 @@
 #include "db/tx.h"
 
 enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
-                          int64_t *ret_id, struct err *err)
+                          int64_t job, int item, int64_t *ret_id, struct err *err)
 {
     *ret_id = 0;
     if (tx_fetch_int(tx, ret_id, err,
@@ -16,8 +16,10 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
     }
     if (tx_fetch_int(
             tx, ret_id, err,
-            "INSERT INTO cell (environment, case_key) VALUES (?, ?) RETURNING id",
-            environment, case_key) != ERR_OK) {
+            "INSERT INTO cell (environment, case_key, subject, subject_name)"
+            " SELECT ?, ?, subject, subject_name FROM job_item WHERE job = ? AND seq = ?"
+            " RETURNING id",
+            environment, case_key, job, item) != ERR_OK) {
         return err->code;
     }
     return tx_run(tx, err, "UPDATE environment SET cells = cells + 1 WHERE number = ?",

@@ -15,9 +15,10 @@
 
 struct tx;
 
-/* The cell of a case and an environment (numbers), made if there is none. */
+/* The cell of a case and an environment (numbers), made if there is none, with the
+ * subject of that item of a job. */
 enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
-                          int64_t *ret_id, struct err *err);
+                          int64_t job, int item, int64_t *ret_id, struct err *err);
 
 /* Adds RUN, stored already as finished in cell run->cell, with its DIGESTS (completed
  * runs only; others pass 0), and judges the cell and, if it is a control, those that

@@ -208,6 +208,22 @@ static enum err_code compare_conditions(struct recompute *r, struct err *err)
     return query_end(&q, err);
 }
 
+/* All runs of a cell are of its subject: what a model earned is no library's. */
+static enum err_code compare_subjects(struct recompute *r, struct err *err)
+{
+    int64_t others = 0;
+
+    if (tx_fetch_int(r->tx, &others, err,
+                     "SELECT count(*) FROM run r JOIN job_item i ON i.job = r.job"
+                     " AND i.seq = r.item JOIN cell c ON c.id = r.cell WHERE r.cell = ?"
+                     " AND (i.subject <> c.subject OR i.subject_name <> c.subject_name)",
+                     r->stored.cell.id) != ERR_OK) {
+        return err->code;
+    }
+    report(r, "runs of another subject", 0, others);
+    return ERR_OK;
+}
+
 static enum err_code compare_times(struct recompute *r, struct err *err)
 {
     int64_t stored[TIMES_BUCKETS];
@@ -253,7 +269,7 @@ static enum err_code recompute_one(struct recompute *r, struct err *err)
     if (count_outcomes(r, err) != ERR_OK || sum_runs(r, err) != ERR_OK ||
         count_since_failure(r, err) != ERR_OK || compare_digests(r, err) != ERR_OK ||
         count_rows(r, err) != ERR_OK || compare_conditions(r, err) != ERR_OK ||
-        compare_times(r, err) != ERR_OK ||
+        compare_times(r, err) != ERR_OK || compare_subjects(r, err) != ERR_OK ||
         cell_rows_judge(r->tx, &r->fresh, &judgement, err) != ERR_OK) {
         return err->code;
     }

@@ -23,8 +23,10 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row)
 
     cell->id = query_take_int(q);
     case_keys_take(q, &cell->key);
-    query_take(q, &cell->is_control, ret_row->no_control, cell->environment,
-               &ret_row->case_key, &ret_row->environment);
+    query_take(q, &cell->is_control, ret_row->no_control);
+    subject_parse(query_borrow_text(q), &cell->subject);
+    query_take(q, cell->subject_name, cell->environment, &ret_row->case_key,
+               &ret_row->environment);
     cell->verdict = cell_rows_take_verdict(q);
     query_take(q, cell->reason, &cell->evidence.varied, &cell->changed_ms);
     CELL_INTEGERS(TAKE_INTEGER)

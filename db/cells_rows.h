@@ -62,7 +62,8 @@ struct cell_row {
 /* The columns that cell_rows_take reads, of cell c, case_key k and environment e. */
 #define CELL_ROW_COLUMNS                                                                 \
     "c.id, " CASE_KEY_COLUMNS                                                            \
-    ", k.is_control, k.no_control, e.id, c.case_key, c.environment, c.verdict, "         \
+    ", k.is_control, k.no_control, c.subject, c.subject_name, e.id, c.case_key, "        \
+    "c.environment, c.verdict, "                                                         \
     "c.reason,"                                                                          \
     " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"             \
     " c.changed_ms" CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)

@@ -57,6 +57,8 @@ static void take_item(struct query *q, struct job_item *ret_item)
     case_keys_take(q, &ret_item->key);
     query_take(q, &ret_item->is_control, ret_item->no_control, ret_item->device,
                ret_item->stack);
+    subject_parse(query_borrow_text(q), &ret_item->subject);
+    query_take(q, ret_item->subject_name);
     run_options_read(query_borrow_text(q), &ret_item->options);
     query_take(q, &ret_item->timeout_ms, &ret_item->runs_wanted, &ret_item->runs_answered,
                &ret_item->runs_failed, &ret_item->runs_unanswered);
@@ -72,7 +74,8 @@ static enum err_code load_items(struct tx *tx, int64_t number, struct job *job,
     query_begin(&q, tx,
                 "SELECT i.seq, " CASE_KEY_COLUMNS
                 ", k.is_control, k.no_control, i.device,"
-                " i.stack, i.options, i.timeout_ms, i.runs_wanted, i.runs_answered, "
+                " i.stack, i.subject, i.subject_name, i.options, i.timeout_ms, "
+                "i.runs_wanted, i.runs_answered, "
                 "i.runs_failed,"
                 " i.runs_unanswered, i.given_up_reason, i.milliseconds"
                 " FROM job_item i JOIN case_key k ON k.number = i.case_key"
@@ -255,10 +258,11 @@ static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t no
     }
     run_options_write(&item->options, options);
     return tx_run(tx, err,
-                  "INSERT INTO job_item (job, seq, case_key, device, stack, options,"
-                  " timeout_ms, runs_wanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                  job, seq, key, item->device, item->stack, options, item->timeout_ms,
-                  item->runs_wanted);
+                  "INSERT INTO job_item (job, seq, case_key, device, stack, subject,"
+                  " subject_name, options, timeout_ms, runs_wanted)"
+                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                  job, seq, key, item->device, item->stack, subject_word(item->subject),
+                  item->subject_name, options, item->timeout_ms, item->runs_wanted);
 }
 
 enum err_code jobs_insert(struct tx *tx, const struct job *job,

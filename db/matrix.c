@@ -11,8 +11,8 @@ static bool is_cpu(const struct device_stack *device)
     return strcmp(device->backend, "cpu") == 0;
 }
 
-void matrix_subject_find(const struct device_stack *devices, int count,
-                         const char *device, struct matrix_subject *ret_subject)
+void matrix_default_find(const struct device_stack *devices, int count,
+                         const char *device, struct matrix_default *ret_default)
 {
     const struct device_stack *found = NULL;
 
@@ -24,15 +24,15 @@ void matrix_subject_find(const struct device_stack *devices, int count,
             found = d;
         }
     }
-    copy_text(ret_subject->device, sizeof ret_subject->device, found ? found->id : "");
-    copy_text(ret_subject->stack, sizeof ret_subject->stack, found ? found->stack : "");
+    copy_text(ret_default->device, sizeof ret_default->device, found ? found->id : "");
+    copy_text(ret_default->stack, sizeof ret_default->stack, found ? found->stack : "");
 }
 
-enum err_code matrix_subject_environment(struct tx *tx,
-                                         const struct matrix_subject *subject,
+enum err_code matrix_default_environment(struct tx *tx,
+                                         const struct matrix_default *standard,
                                          char ret_id[DIGEST_TEXT_SIZE], struct err *err)
 {
-    return environments_of_stack(tx, subject->device, subject->stack, ret_id, err);
+    return environments_of_stack(tx, standard->device, standard->stack, ret_id, err);
 }
 
 static void add_cell(void *arg, const struct cell *cell)

@@ -9,18 +9,18 @@
 /* Whose matrix is shown where nobody chose an environment: a device with its first stack,
  * "" for whatever ran last.  Not always the latter: while a survey goes from stack to
  * stack, the page would change under its reader. */
-struct matrix_subject {
+struct matrix_default {
     char device[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
 };
 
 /* DEVICE, or for "" the first GPU, or else the first device, with its first stack. */
-void matrix_subject_find(const struct device_stack *devices, int count,
-                         const char *device, struct matrix_subject *ret_subject);
+void matrix_default_find(const struct device_stack *devices, int count,
+                         const char *device, struct matrix_default *ret_default);
 
-/* On a reader: the id of the environment that SUBJECT last reported, or "" for that of
+/* On a reader: the id of the environment that STANDARD last reported, or "" for that of
  * whatever ran last. */
-enum err_code matrix_subject_environment(struct tx *tx,
-                                         const struct matrix_subject *subject,
+enum err_code matrix_default_environment(struct tx *tx,
+                                         const struct matrix_default *standard,
                                          char ret_id[DIGEST_TEXT_SIZE], struct err *err);
 
 /* On a reader: fills MATRIX (of matrix_init) with the cells of ENVIRONMENT, "" for that

@@ -226,7 +226,9 @@ static enum err_code find_place(struct finishing *f, struct err *err)
         return err->code;
     }
     f->run.cell = 0;
-    return counted ? cells_place(f->tx, f->case_key, counted, &f->run.cell, err) : ERR_OK;
+    return counted ? cells_place(f->tx, f->case_key, counted, f->job, f->run.item,
+                                 &f->run.cell, err)
+                   : ERR_OK;
 }
 
 static enum err_code count_answer(struct finishing *f, struct run_effect *effect,

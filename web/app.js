@@ -2,12 +2,12 @@
 // part is told when either changes.
 
 import { ApiError, coalesce, getJson, getList, withQuery } from "./api.js";
-import { copyButton, fillSelect, setAttribute, setNotice, setText } from "./dom.js";
+import { copyButton, el, fillSelect, setAttribute, setNotice, setText } from "./dom.js";
 import { createDetail, createLegend } from "./detail.js";
 import { createFacts } from "./facts.js";
 import { clock, curl, recipesOf } from "./format.js";
 import { createJobs } from "./jobs.js";
-import { createMatrix, matrixSummary } from "./matrix.js";
+import { createMatrix, matrixHeadline, matrixSummary } from "./matrix.js";
 import { openStream } from "./stream.js";
 import { createSubmit } from "./submit.js";
 
@@ -38,7 +38,11 @@ function choose(changes, replace) {
 }
 
 const matrixPath = (suffix = "") =>
-  withQuery(`/v1/matrix${suffix}`, { table: chosen("table"), environment: chosen("environment") });
+  withQuery(`/v1/matrix${suffix}`, {
+    table: chosen("table"),
+    subject: chosen("subject"),
+    environment: chosen("environment"),
+  });
 
 function pin(key) {
   choose({ cell: key }, true);
@@ -85,7 +89,8 @@ function showDetail() {
 
 function showMatrix(first) {
   table.update(matrix);
-  setText(byId("matrix-summary"), matrixSummary(matrix));
+  setText(byId("matrix-headline"), matrixHeadline(matrix));
+  byId("matrix-summary").replaceChildren(...matrixSummary(matrix).map((text) => el("li", { text })));
   showFacts(matrix.variants ?? []);
   showSelects();
   showDetail();
@@ -95,6 +100,7 @@ function showMatrix(first) {
 }
 
 function showSelects() {
+  byId("subject-select").value = chosen("subject");
   const current = matrix?.environment;
   const known = [...(environments ?? [])];
   if (current && !known.some((each) => each.id === current.id)) known.unshift(current);
@@ -198,7 +204,7 @@ function showConnection(state) {
 
 // --- start ----------------------------------------------------------------------------------
 
-for (const name of ["table", "environment"])
+for (const name of ["table", "subject", "environment"])
   byId(`${name}-select`).addEventListener("change", (event) => {
     choose({ [name]: event.target.value, cell: "" });
     loadMatrix(true);

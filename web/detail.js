@@ -2,13 +2,20 @@
 
 import { commandLine, el, icon } from "./dom.js";
 import { agreement } from "./matrix.js";
-import { bound, cellKind, CODES, counted, curl, hasCode, KINDS, ownPath } from "./format.js";
+import { bound, cellKind, CODES, counted, curl, hasCode, KINDS, ownPath, subjectTitle } from "./format.js";
 import { digestSwatch, relationNote, verdictBadge } from "./facts.js";
 import { referenceList } from "./references.js";
 
 const HINT =
   "A code is shown only where this machine measured it. Point at a cell, focus it with Tab and " +
   "the arrow keys, or tap it for the evidence.";
+
+// What was measured, in a sentence.
+const MEASURED = {
+  model: () => "Measured: reprod's own code, which models the source and its cure.",
+  library: (row) => `Measured: ${subjectTitle(row)} itself.`,
+  framework: (row) => `Measured: ${subjectTitle(row)} itself.`,
+};
 
 /** A panel in NODE; returns show(spot, pinned, variants, recipes), with spot null for
  *  nothing.  ON_CLOSE(): its close button was pressed. */
@@ -38,10 +45,11 @@ function content(spot, pinned, facts, recipes, onClose) {
   return [
     el("div", { class: "detail-head" }, el("h3", { text: row.title }), pinned ? close : null),
     el("p", { class: "muted" }, el("code", { text: row.workload }), ` · ${column.title}`),
+    el("p", { text: MEASURED[row.subject]?.(row) ?? "" }),
     el("p", { class: `badge big ${kind}` }, icon(kind), hasCode(kind) ? `${word}: ${KINDS[kind]}` : KINDS[kind]),
     ...[caution, cell.reason, explanation(cell, kind, recipes), cell.note].filter(Boolean).map((line) => el("p", { text: line })),
-    evidence(cell, kind),
-    facts.length ? variantList(facts, cell.choices ?? []) : null,
+    evidence(row, cell, kind),
+    facts.length ? variantList(facts, row, cell.choices ?? []) : null,
     pinned ? referenceList(row.workload) : null,
     path ? el("p", {}, el("a", { href: path, "data-hold": "link", text: "All evidence (JSON)" })) : null,
     path ? el("div", { class: "command" }, ...held(commandLine("curl command for this cell", curl(path)))) : null,
@@ -62,11 +70,11 @@ function explanation(cell, kind, recipes) {
   return known.map((name) => `${name}: ${recipes[name]}.`).join(" ");
 }
 
-function evidence(cell, kind) {
+function evidence(row, cell, kind) {
   const list = el("dl");
   const line = (term, text) => list.append(el("dt", { text: term }), el("dd", { text }));
   if (cell.documented) line("Documents say", cell.documented);
-  const mark = agreement(cell, kind);
+  const mark = agreement(row, cell, kind);
   if (mark) line("Agreement", mark);
   const proof = cell.evidence;
   if (proof?.runs > 0) {
@@ -79,12 +87,14 @@ function evidence(cell, kind) {
 }
 
 /** The variants of the workload, those that this column's recipes give with their names. */
-function variantList(facts, choices) {
+function variantList(facts, row, choices) {
   const items = facts.map((fact) => {
     const [badge, why] = verdictBadge(fact);
-    const names = choices.filter((choice) => choice.variant === fact.variant).map((choice) => choice.recipe);
+    const chosen = choices.filter((choice) => fact.subject === row.subject && choice.variant === fact.variant);
+    const names = chosen.map((choice) => choice.recipe);
     const by = names.length ? el("span", { class: "muted", text: ` (${names.join(", ")})` }) : null;
-    const name = el("span", {}, el("code", { text: fact.variant }), by ?? "");
+    const whose = el("span", { class: "muted", text: ` ${subjectTitle(fact)}` });
+    const name = el("span", {}, el("code", { text: fact.variant }), whose, by ?? "");
     return el("li", {}, name, badge, why, digestSwatch(fact), relationNote(fact));
   });
   return el("ul", { class: "variants", "aria-label": "Variants of this workload" }, ...items);

@@ -1,9 +1,9 @@
 // The measured facts: one line a workload x variant, with the bits as stripes.
 
 import { el, icon, setAttribute, setChildren, setText } from "./dom.js";
-import { bound, count, digestColours, hasCode, milliseconds, ownPath, verdictKind } from "./format.js";
+import { bound, count, digestColours, hasCode, milliseconds, ownPath, subjectTitle, verdictKind } from "./format.js";
 
-const COLUMNS = ["Workload", "Variant", "Verdict", "Bits"].concat(
+const COLUMNS = ["Workload", "Variant", "Measured", "Verdict", "Bits"].concat(
   ["Runs", "Iterations", "Devices", "A run differs", "Mean", "Cost"], // figures
 );
 
@@ -82,11 +82,12 @@ function costTitle({ cost }) {
 
 function fill(tr, fact) {
   if (tr.children.length === 0) tr.append(...COLUMNS.map((name, index) => cellOf(name, index)));
-  const [workload, variant, verdict, bits, ...figures] = tr.children;
+  const [workload, variant, subject, verdict, bits, ...figures] = tr.children;
   setText(workload, fact.workload);
   const path = ownPath(fact.href);
   const label = `Evidence of ${fact.workload}, ${fact.variant}`;
   variant.replaceChildren(path ? el("a", { href: path, text: fact.variant, "aria-label": label }) : fact.variant);
+  setText(subject, subjectTitle(fact));
   verdict.replaceChildren(...verdictBadge(fact).filter(Boolean));
   bits.replaceChildren(...[digestSwatch(fact), relationNote(fact)].filter(Boolean));
   const words = [
@@ -104,5 +105,5 @@ function fill(tr, fact) {
 
 function cellOf(name, index) {
   if (index === 0) return el("th", { scope: "row", role: "rowheader" });
-  return el("td", { role: "cell", "data-name": name, class: index > 3 ? "figure" : null });
+  return el("td", { role: "cell", "data-name": name, class: index > 4 ? "figure" : null });
 }

@@ -6,6 +6,7 @@ const NUMBER = new Intl.NumberFormat("en");
 export const KINDS = {
   solved: "solution found",
   unsolved: "no solution",
+  declared: "documented only",
   inconclusive: "inconclusive",
   unmeasured: "unmeasured",
   stale: "stale",
@@ -25,6 +26,7 @@ export const CODES = {
  *  runs behind it; whatever this page does not know is unmeasured. */
 export function cellKind(cell) {
   if (!cell) return { kind: "absent", word: "", caution: "" };
+  if (cell.state === "declared") return { kind: "declared", word: `(${cell.code ?? ""})`, caution: "" };
   if (cell.state !== "measured") {
     const known = Object.hasOwn(KINDS, cell.state) && !hasCode(cell.state);
     if (known) return { kind: cell.state, word: cell.state === "absent" ? "" : cell.state, caution: "" };
@@ -33,6 +35,11 @@ export function cellKind(cell) {
   if (typeof cell.code !== "string" || cell.code === "" || !(cell.evidence?.runs > 0))
     return { kind: "inconclusive", word: "inconclusive", caution: "The answer has no code with runs behind it." };
   return { kind: cell.code.startsWith("NS") ? "unsolved" : "solved", word: cell.code, caution: "" };
+}
+
+/** Whose computation a row, cell or fact is of, in words. */
+export function subjectTitle({ subject, subject_name, subject_title }) {
+  return subject_title ?? (subject === "model" ? "our models" : subject_name) ?? "unknown";
 }
 
 /** Whether cells of this kind show a code. */

@@ -3,11 +3,11 @@
 // content changed are touched, so that nothing moves while a survey runs.
 
 import { el, icon, setAttribute, setText } from "./dom.js";
-import { cellKind, count, hasCode, KINDS } from "./format.js";
+import { cellKind, count, hasCode, KINDS, subjectTitle } from "./format.js";
 
 const CAPTION = "Solution codes by source of non-determinism and framework version";
 
-/** A table in PARENT.  ON.preview(spot | null): a cell is pointed at or focused;
+/** A table in PARENT.  A source has a row for each subject: what computed.  ON.preview(spot | null): a cell is pointed at or focused;
  *  ON.pin(spot, wanted): a cell was chosen, or chosen again.  A spot is {key, row, column,
  *  cell}, the last three as the API has them. */
 export function createMatrix(parent, on) {
@@ -17,12 +17,12 @@ export function createMatrix(parent, on) {
   let active = null; // key of the one cell that Tab reaches
 
   const update = (matrix) => {
-    const next = JSON.stringify([matrix.columns, matrix.rows.map((row) => [row.workload, row.title])]);
+    const next = JSON.stringify([matrix.columns, matrix.rows.map((row) => [keyOf(row), row.title, row.subject_title])]);
     const fresh = next === shape;
     if (!fresh) build(matrix);
     shape = next;
     for (const row of matrix.rows)
-      for (const cell of row.cells) fill(spots.get(keyOf(row.workload, cell.column)), row, cell, fresh);
+      for (const cell of row.cells) fill(spots.get(keyOf(row, cell.column)), row, cell, fresh);
     for (const spot of spots.values()) if (spot.text === null) fill(spot, spot.row, null, false);
   };
 
@@ -45,10 +45,16 @@ export function createMatrix(parent, on) {
   const rowOf = (row) =>
     el(
       "tr",
-      {},
-      el("th", { scope: "row" }, el("span", { class: "title", text: row.title }), el("code", { text: row.workload })),
+      { class: row.is_source ? "source" : "beside" },
+      el(
+        "th",
+        { scope: "row" },
+        el("span", { class: row.is_source ? "title" : "hidden", text: row.title }),
+        row.is_source ? el("code", { text: row.workload }) : "",
+        el("span", { class: `subject ${row.subject}`, text: subjectTitle(row) }),
+      ),
       ...columns.map((column) => {
-        const key = keyOf(row.workload, column.id);
+        const key = keyOf(row, column.id);
         const button = el("button", { type: "button", class: "cell", tabindex: "-1", "data-key": key });
         setAttribute(button, "aria-controls", "detail");
         setAttribute(button, "aria-pressed", "false");
@@ -97,7 +103,7 @@ export function createMatrix(parent, on) {
   return {
     /** Shows MATRIX, as the API has it. */
     update,
-    /** The spot of "workload/column", or undefined. */
+    /** The spot of "workload/subject/column", or undefined. */
     spot: (key) => spots.get(key),
     /** Marks KEY (or nothing, null) as chosen. */
     mark(key) {
@@ -106,21 +112,27 @@ export function createMatrix(parent, on) {
   };
 }
 
-function keyOf(workload, column) {
-  return `${workload}/${column}`;
+function keyOf(row, column = "") {
+  return `${row.workload}/${row.subject}/${column}`;
 }
 
-/** One sentence about the whole table. */
+/** What was measured and by whom, in one sentence. */
+export function matrixHeadline(matrix) {
+  const text = matrix.headline ?? "";
+  return text ? `${text[0].toUpperCase()}${text.slice(1)}.` : "";
+}
+
+/** The codes of each subject: never one number for several. */
 export function matrixSummary(matrix) {
-  const cells = matrix.rows.flatMap((row) => row.cells).filter((cell) => cell.state !== "absent");
-  const coded = cells.filter((cell) => hasCode(cellKind(cell).kind));
-  if (coded.length === 0) return `None of ${count(cells.length)} cells measured yet.`;
-  const agree = coded.filter((cell) => cell.agrees === true).length;
-  const differ = coded.filter((cell) => cell.agrees === false).length;
-  const agreeing = differ === 0
-    ? "none departs from the documents"
-    : `${count(agree)} as documented, ${count(differ)} not`;
-  return `${count(coded.length)} of ${count(cells.length)} cells have a code from measurements: ${agreeing}.`;
+  return (matrix.counts ?? []).map((each) => {
+    const whose = [subjectTitle(each), each.version].filter(Boolean).join(" ");
+    if (!(each.measured > 0)) return `${whose}: none of ${count(each.cells)} codes measured.`;
+    const differ = each.not_as_documented > 0 ? `, ${count(each.not_as_documented)} not` : "";
+    return (
+      `${whose}: ${count(each.measured)} of ${count(each.cells)} codes measured, from ${count(each.variants)} ` +
+      `variants; ${count(each.as_documented)} as documented${differ}.`
+    );
+  });
 }
 
 function headOf(columns) {
@@ -137,10 +149,10 @@ function fill(spot, row, cell, announce) {
   const { kind, word } = cellKind(cell);
   const { button } = spot;
   const before = button.className;
-  button.className = `cell ${kind}`;
+  button.className = `cell ${kind} of-${row.subject}`;
   if (announce && before !== button.className) flash(button);
   spot.text = text;
-  const mark = agreement(cell, kind);
+  const mark = agreement(row, cell, kind);
   if (button.dataset.kind !== kind)
     button.replaceChildren(icon(kind), el("span", { class: "word" }), el("span", { class: "mark" }));
   button.dataset.kind = kind;
@@ -152,14 +164,14 @@ function fill(spot, row, cell, announce) {
 
 function label(spot, kind, word, mark) {
   const meaning = kind === word || word === "" ? KINDS[kind] : `${word}, ${KINDS[kind]}`;
-  return `${spot.row.title}, ${spot.column.title}: ${meaning}${mark ? `, ${mark.slice(2)}` : ""}`;
+  return `${spot.row.title}, ${subjectTitle(spot.row)}, ${spot.column.title}: ${meaning}${mark ? `, ${mark.slice(2)}` : ""}`;
 }
 
-/** What stands under a code: whether the documents say the same. */
-export function agreement(cell, kind) {
+/** What stands under a code: whether the documents say the same of the source. */
+export function agreement(row, cell, kind) {
   if (!hasCode(kind)) return "";
-  if (cell.agrees === true) return "= as documented";
-  if (cell.agrees === false) return "≠ documented";
+  if (cell.agrees === true) return row.is_source ? "= as documented" : "= documents";
+  if (cell.agrees === false) return row.is_source ? "≠ documented" : "≠ documents";
   return "";
 }
 

@@ -104,6 +104,7 @@ static const struct workload_variant variants[] = {
       .claim = NULL,    /* or "deterministic", "non-deterministic": a library's word */
       .control = false, /* true: see above */
       .compute = compute_ordered,
+      .library = NULL, /* "cuDNN": the library that compute calls */
       .unsupported = unsupported },
 };
 

@@ -87,6 +87,8 @@ struct workload_variant {
      * `iterations` times on poisoned outputs.  The OpenMP team of run->threads threads is
      * warm.  Must keep no state between iterations unless that is its subject. */
     void (*compute)(struct run *run);
+    const char *library; /* whose code computes: the library under test ("cuDNN"); NULL:
+                            reprod's own, a model of what it stands for */
     /* NULL, or: why this variant cannot do RUN's size or dtype (the run ends
      * `unsupported` with that reason); NULL when it can.  Called before setup. */
     const char *(*unsupported)(const struct run *run);
@@ -274,6 +276,11 @@ __attribute__((noreturn)) void run_unsupported(struct run *run, const char *form
     __attribute__((format(printf, 2, 3)));
 __attribute__((noreturn)) void run_infra(struct run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Notes that LIBRARY ("cuDNN") was asked to compute.  Its loader calls it where it hands
+ * out the functions.  A run that asked another library than its variant names is a
+ * defect, and so is one that never asked the one it names. */
+void run_library_called(const char *library);
 
 /* Starts this program again, as a process that gets nothing but RUN's case and FILE (a
  * descriptor open for reading and writing; borrowed), and waits until the workload's

@@ -5,6 +5,7 @@
 
 #include "api/http/handlers.h"
 #include "daemon/base/array.h"
+#include "daemon/evidence/subject.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/outcome.h"
 #include "daemon/trace/trace.h"
@@ -12,6 +13,11 @@
 static const char *view_choice(int index)
 {
     return index == 0 ? "documents" : NULL;
+}
+
+static const char *subject_choice(int index)
+{
+    return subject_words[index];
 }
 
 static const char *outcome_choice(int index)

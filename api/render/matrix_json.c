@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "api/render/nouns_json.h"
+#include "daemon/evidence/matrix_count.h"
 
 static void href(struct json_out *out, const struct matrix_variant *v)
 {
@@ -15,7 +16,7 @@ static void href(struct json_out *out, const struct matrix_variant *v)
 }
 
 /* What each recipe was seen to do: the reasons behind the code. */
-static void choices_json(const struct matrix *m, const char *workload,
+static void choices_json(const struct matrix *m, const struct profile_row *row,
                          const struct profile_cell *cell, struct json_out *out)
 {
     static const struct variant_knowledge unknown = VARIANT_KNOWLEDGE_INIT;
@@ -23,8 +24,7 @@ static void choices_json(const struct matrix *m, const char *workload,
     out_open(out, "choices", '[');
     for (int i = 0; i < cell->choice_count; i++) {
         const struct profile_choice *choice = &cell->choices[i];
-        const struct matrix_variant *v =
-            choice->variant ? matrix_find(m, workload, choice->variant) : NULL;
+        const struct matrix_variant *v = matrix_chosen(m, row, choice);
         const struct variant_knowledge *known = v ? &v->known : &unknown;
 
         out_open(out, NULL, '{');
@@ -41,15 +41,13 @@ static void choices_json(const struct matrix *m, const char *workload,
 
 /* The cell to look at first: that of the first recipe, else of no action at all. */
 static const struct matrix_variant *main_variant(const struct matrix *m,
-                                                 const char *workload,
+                                                 const struct profile_row *row,
                                                  const struct profile_cell *cell)
 {
     const struct matrix_variant *found = NULL;
 
     for (int i = cell->choice_count - 1; i >= 0; i--) {
-        const struct matrix_variant *v =
-            cell->choices[i].variant ? matrix_find(m, workload, cell->choices[i].variant)
-                                     : NULL;
+        const struct matrix_variant *v = matrix_chosen(m, row, &cell->choices[i]);
 
         if (v && (i > 0 || !found)) {
             found = v;
@@ -74,13 +72,14 @@ static void cell_json(const struct matrix *m, int row, int column, struct json_o
     out_bool_if(out, "agrees", agrees >= 0, agrees);
     out_text(out, "note", cell->note);
     out_open(out, "evidence", '{');
+    out_int(out, "variants", s->variants);
     out_int(out, "runs", s->runs);
     out_int(out, "iterations", s->iterations);
     out_int(out, "devices", s->devices);
     out_real(out, "difference_probability_upper_bound", s->difference_bound);
     out_close(out, '}');
-    href(out, main_variant(m, r->workload, cell));
-    choices_json(m, r->workload, cell, out);
+    href(out, main_variant(m, r, cell));
+    choices_json(m, r, cell, out);
     out_close(out, '}');
 }
 
@@ -111,6 +110,7 @@ static void variant_json(const struct matrix_variant *v, struct json_out *out)
     out_int(out, "version", v->key.version);
     out_text(out, "variant", v->key.variant);
     out_bool(out, "is_control", v->is_control);
+    subject_json(out, v->subject, v->subject_name);
     out_text(out, "verdict", verdict_name(k->verdict));
     out_text(out, "reason", k->reason);
     out_int(out, "cases", k->cases);
@@ -145,28 +145,70 @@ static void environment_json(const struct matrix *m, struct json_out *out)
     out_close(out, '}');
 }
 
+static void counts_json(const struct matrix *m, struct json_out *out)
+{
+    struct matrix_tally tallies[MATRIX_TALLIES_MAX];
+    int count = matrix_count(m, tallies);
+
+    out_open(out, "counts", '[');
+    for (int i = 0; i < count; i++) {
+        const struct matrix_tally *t = &tallies[i];
+
+        out_open(out, NULL, '{');
+        subject_json(out, t->subject, t->name);
+        out_text(out, "version", t->name ? subject_version(t->name, m->facts) : NULL);
+        out_int(out, "cells", t->cells);
+        for (int s = 0; s < SOLUTION_ABSENT; s++) {
+            out_int(out, solution_state_name((enum solution_state)s), t->states[s]);
+        }
+        out_int(out, "as_documented", t->agree);
+        out_int(out, "not_as_documented", t->differ);
+        out_int(out, "variants", t->facts);
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+}
+
+static void row_json(const struct matrix *m, int row, struct json_out *out)
+{
+    const struct profile_row *r = &m->table->rows[row];
+    char measured[SUBJECT_TEXT_SIZE];
+
+    matrix_row_subject(m, row, measured);
+    out_open(out, NULL, '{');
+    out_text(out, "workload", r->workload);
+    out_text(out, "title", r->title);
+    subject_json(out, r->subject, r->subject_name);
+    out_text(out, "subject_title", measured);
+    out_bool(out, "is_source", r->is_source);
+    out_open(out, "cells", '[');
+    for (int c = 0; c < m->table->column_count; c++) {
+        cell_json(m, row, c, out);
+    }
+    out_close(out, ']');
+    out_close(out, '}');
+}
+
 void matrix_json(const struct matrix *m, struct json_out *out)
 {
+    char headline[MATRIX_HEADLINE_SIZE];
     const struct profile_table *t = m->table;
 
     out_open(out, NULL, '{');
     out_text(out, "view", "documents");
     out_text(out, "table", t->id);
     out_text(out, "title", t->title);
+    matrix_headline(m, headline);
+    out_text(out, "headline", headline);
+    counts_json(m, out);
     out_time(out, "as_of", m->as_of_ms);
     environment_json(m, out);
     labels_json(out, "columns", "id", t->columns, t->column_count);
     out_open(out, "rows", '[');
     for (int r = 0; r < t->row_count; r++) {
-        out_open(out, NULL, '{');
-        out_text(out, "workload", t->rows[r].workload);
-        out_text(out, "title", t->rows[r].title);
-        out_open(out, "cells", '[');
-        for (int c = 0; c < t->column_count; c++) {
-            cell_json(m, r, c, out);
+        if (matrix_shows_row(m, r)) {
+            row_json(m, r, out);
         }
-        out_close(out, ']');
-        out_close(out, '}');
     }
     out_close(out, ']');
     out_open(out, "variants", '[');
@@ -183,11 +225,15 @@ void matrix_csv(const struct matrix *m, struct buf *buf)
     const char *environment = m->has_environment ? m->environment.id : "";
 
     buf_puts(buf,
-             "environment,table,workload,title,column,column_title,state,code,"
+             "environment,table,workload,title,subject,subject_title,column,"
+             "column_title,state,code,"
              "documented,agrees,reason,runs,iterations,devices,"
              "difference_probability_upper_bound\r\n");
     for (int r = 0; r < t->row_count; r++) {
-        for (int c = 0; c < t->column_count; c++) {
+        char subject[SUBJECT_TEXT_SIZE];
+
+        matrix_row_subject(m, r, subject);
+        for (int c = 0; matrix_shows_row(m, r) && c < t->column_count; c++) {
             const struct profile_cell *cell = &t->rows[r].cells[c];
             const struct solution *s = matrix_solution(m, r, c);
             int agrees = matrix_agrees(m, r, c);
@@ -195,6 +241,8 @@ void matrix_csv(const struct matrix *m, struct buf *buf)
                                           t->id,
                                           t->rows[r].workload,
                                           t->rows[r].title,
+                                          subject_word(t->rows[r].subject),
+                                          subject,
                                           t->columns[c].name,
                                           t->columns[c].title,
                                           solution_state_name(s->state),

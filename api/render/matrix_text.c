@@ -8,8 +8,9 @@
 #include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/text.h"
+#include "daemon/evidence/matrix_count.h"
 
-enum { FACTS = 10, FACT_SIZE = 160 };
+enum { FACTS = 11, FACT_SIZE = 160 };
 enum { COLUMN_MIN = 6, COLUMN_TITLE = 12, COLUMN_GAP = 2, PAGE_WIDTH = 100 };
 
 /* What a cell without a code shows, in the order of the legend; a code stands only where
@@ -55,34 +56,13 @@ static void cell_text(const struct matrix *m, int row, int column, char *ret_tex
                       size_t size)
 {
     const struct solution *s = matrix_solution(m, row, column);
+    bool declared = s->state == SOLUTION_DECLARED;
     char mark[MARK_SIZE];
 
-    snprintf(ret_text, size, "%s%s%s",
-             s->state == SOLUTION_MEASURED ? s->code : sign_of(s->state),
+    snprintf(ret_text, size, "%s%s%s%s%s", declared ? "(" : "",
+             s->code[0] ? s->code : sign_of(s->state), declared ? ")" : "",
              footnote_mark(m->table->rows[row].cells[column].footnote, mark),
              matrix_agrees(m, row, column) == 0 ? " ≠" : "");
-}
-
-/* How many cells are in each state, and how many agree with the documents or do not. */
-struct tally {
-    int states[SOLUTION_ABSENT + 1];
-    int agree, differ;
-};
-
-static struct tally count_cells(const struct matrix *m)
-{
-    struct tally t = { .agree = 0 };
-
-    for (int r = 0; r < m->table->row_count; r++) {
-        for (int c = 0; c < m->table->column_count; c++) {
-            int agrees = matrix_agrees(m, r, c);
-
-            t.states[matrix_solution(m, r, c)->state]++;
-            t.agree += agrees == 1;
-            t.differ += agrees == 0;
-        }
-    }
-    return t;
 }
 
 static void fact(struct buf *buf, const char *name, const char *text)
@@ -93,14 +73,13 @@ static void fact(struct buf *buf, const char *name, const char *text)
     text_wrap(buf, text, PAGE_WIDTH, NAME_WIDTH);
 }
 
-static void evidence_fact(const struct matrix *m, const struct tally *t, struct buf *buf)
+static void evidence_fact(const struct matrix *m, struct buf *buf)
 {
     char line[256];
     char runs[TEXT_NUMBER_SIZE];
     char iterations[TEXT_NUMBER_SIZE];
     int64_t run_sum = 0;
     int64_t iteration_sum = 0;
-    int cells = m->table->row_count * m->table->column_count - t->states[SOLUTION_ABSENT];
 
     for (int i = 0; i < m->variant_count; i++) {
         run_sum += m->variants[i].known.runs;
@@ -109,13 +88,48 @@ static void evidence_fact(const struct matrix *m, const struct tally *t, struct 
     snprintf(line, sizeof line, "%d variants, %s runs, %s iterations", m->variant_count,
              text_number(run_sum, runs), text_number(iteration_sum, iterations));
     fact(buf, "Evidence", line);
-    snprintf(line, sizeof line, "%d of %d measured; %d as documented, %d different",
-             t->states[SOLUTION_MEASURED], cells, t->agree, t->differ);
-    fact(buf, "Codes", line);
 }
 
-static void header(const struct matrix *m, const struct tally *t, struct buf *buf)
+/* "cuDNN 9.12.0: 21 of 24 codes measured, from 8 variants; …". */
+static void tally_text(const struct matrix *m, const struct matrix_tally *t,
+                       char *ret_line, size_t size)
 {
+    char whose[SUBJECT_TEXT_SIZE];
+    char declared[48] = "";
+
+    subject_text(t->subject, t->name, m->facts, whose);
+    if (t->states[SOLUTION_DECLARED] > 0) {
+        snprintf(declared, sizeof declared, "; %d only declared",
+                 t->states[SOLUTION_DECLARED]);
+    }
+    if (t->states[SOLUTION_MEASURED] == 0) {
+        snprintf(ret_line, size, "%s: none of %d codes measured%s", whose, t->cells,
+                 declared);
+        return;
+    }
+    snprintf(ret_line, size,
+             "%s: %d of %d codes measured, from %d variants; %d as documented, "
+             "%d different%s",
+             whose, t->states[SOLUTION_MEASURED], t->cells, t->facts, t->agree, t->differ,
+             declared);
+}
+
+static void codes_facts(const struct matrix *m, struct buf *buf)
+{
+    struct matrix_tally tallies[MATRIX_TALLIES_MAX];
+    int count = matrix_count(m, tallies);
+
+    for (int i = 0; i < count; i++) {
+        char line[SUBJECT_TEXT_SIZE + 160];
+
+        tally_text(m, &tallies[i], line, sizeof line);
+        fact(buf, i == 0 ? "Codes" : "", line);
+    }
+}
+
+static void header(const struct matrix *m, struct buf *buf)
+{
+    char headline[MATRIX_HEADLINE_SIZE];
     char when[CLOCK_RFC3339_SIZE];
 
     clock_rfc3339(m->as_of_ms, when);
@@ -130,7 +144,10 @@ static void header(const struct matrix *m, const struct tally *t, struct buf *bu
         fact(buf, "Environment", "none: nothing has been run here yet");
     }
     fact(buf, "As of", when);
-    evidence_fact(m, t, buf);
+    matrix_headline(m, headline);
+    fact(buf, "Measured", headline);
+    codes_facts(m, buf);
+    evidence_fact(m, buf);
     buf_putc(buf, '\n');
 }
 
@@ -151,13 +168,19 @@ static int column_width(const struct matrix *m, int column)
     return width;
 }
 
-static int title_width(const struct profile_table *t)
+enum { INDENT = 2 };
+
+/* Of the first column: whose computation the codes on its right are of. */
+static int subject_width(const struct matrix *m)
 {
     int width = text_width("SOURCE");
 
-    for (int r = 0; r < t->row_count; r++) {
-        int w = text_width(t->rows[r].title);
+    for (int r = 0; r < m->table->row_count; r++) {
+        char subject[SUBJECT_TEXT_SIZE];
+        int w;
 
+        matrix_row_subject(m, r, subject);
+        w = INDENT + text_width(subject);
         width = w > width ? w : width;
     }
     return width + COLUMN_GAP;
@@ -201,20 +224,65 @@ static void titles(const struct matrix *m, int first, struct buf *buf)
     buf_putc(buf, '\n');
 }
 
+/* The one reason why nothing of a library or framework was measured; NULL: something
+ * was, or there are several. */
+static const char *why_nothing(const struct matrix *m, int row)
+{
+    bool is_model = m->table->rows[row].subject == SUBJECT_MODEL;
+    const char *reason = NULL;
+
+    for (int c = 0; !is_model && c < m->table->column_count; c++) {
+        const struct solution *s = matrix_solution(m, row, c);
+
+        if (s->state == SOLUTION_ABSENT) {
+            continue;
+        }
+        if (s->state != SOLUTION_UNMEASURED || (reason && strcmp(reason, s->reason))) {
+            return NULL;
+        }
+        reason = s->reason;
+    }
+    return reason;
+}
+
+static void row_codes(const struct matrix *m, int row, struct buf *buf)
+{
+    const char *reason = why_nothing(m, row);
+
+    if (reason) {
+        buf_printf(buf, "%s  %s", sign_of(SOLUTION_UNMEASURED), reason);
+    }
+    for (int c = 0; !reason && c < m->table->column_count; c++) {
+        char text[SOLUTION_CODE_SIZE + MARK_SIZE + 8];
+
+        cell_text(m, row, c, text, sizeof text);
+        buf_pad(buf, text, column_width(m, c) + COLUMN_GAP);
+    }
+    end_line(buf);
+}
+
+/* A line for each source, and below it one for each subject: what computed. */
 static void rows(const struct matrix *m, struct buf *buf)
 {
-    int first = title_width(m->table);
+    int first = subject_width(m);
+    int last = -1; /* the source that the lines are below */
 
     titles(m, first, buf);
     for (int r = 0; r < m->table->row_count; r++) {
-        buf_pad(buf, m->table->rows[r].title, first);
-        for (int c = 0; c < m->table->column_count; c++) {
-            char text[SOLUTION_CODE_SIZE + MARK_SIZE + 8];
+        const struct profile_row *row = &m->table->rows[r];
+        char subject[SUBJECT_TEXT_SIZE];
 
-            cell_text(m, r, c, text, sizeof text);
-            buf_pad(buf, text, column_width(m, c) + COLUMN_GAP);
+        if (!matrix_shows_row(m, r)) {
+            continue;
         }
-        end_line(buf);
+        if (row->index != last) {
+            buf_printf(buf, "%s\n", row->title);
+            last = row->index;
+        }
+        matrix_row_subject(m, r, subject);
+        buf_pad(buf, "", INDENT);
+        buf_pad(buf, subject, first - INDENT);
+        row_codes(m, r, buf);
     }
     buf_putc(buf, '\n');
 }
@@ -249,7 +317,8 @@ static bool code_in_use(const struct matrix *m, const char *name)
     size_t length = strlen(name);
 
     for (int i = 0; i < cells; i++) {
-        const char *code = m->solutions[i].code;
+        const char *code =
+            matrix_shows_row(m, i / m->table->column_count) ? m->solutions[i].code : "";
 
         for (const char *at = strstr(code, name); at; at = strstr(at + 1, name)) {
             if ((at == code || at[-1] == ' ') && (!at[length] || at[length] == ' ')) {
@@ -260,10 +329,20 @@ static bool code_in_use(const struct matrix *m, const char *name)
     return false;
 }
 
-static void explain_signs(const struct matrix *m, const struct tally *t, struct buf *buf)
+static void explain_signs(const struct matrix *m, struct buf *buf)
 {
     struct legend legend = legend_of(m, buf);
+    struct matrix_tally tallies[MATRIX_TALLIES_MAX];
+    int count = matrix_count(m, tallies);
+    int cells[SOLUTION_ABSENT + 1] = { 0 };
+    int differ = 0;
 
+    for (int i = 0; i < count; i++) {
+        for (int state = 0; state <= SOLUTION_ABSENT; state++) {
+            cells[state] += tallies[i].states[state];
+        }
+        differ += tallies[i].differ;
+    }
     for (int i = 0; i < m->table->recipe_count; i++) {
         if (code_in_use(m, m->table->recipes[i].name)) {
             explain(&legend, m->table->recipes[i].name, m->table->recipes[i].title);
@@ -279,14 +358,17 @@ static void explain_signs(const struct matrix *m, const struct tally *t, struct 
         explain(&legend, "DET", "reproducible without any recipe");
     }
     for (int i = 0; i < COUNT_OF(signs); i++) {
-        if (t->states[signs[i].state] > 0) {
+        if (cells[signs[i].state] > 0) {
             explain(&legend, signs[i].sign, signs[i].meaning);
         }
     }
-    if (t->states[SOLUTION_ABSENT] > 0) {
+    if (cells[SOLUTION_DECLARED] > 0) {
+        explain(&legend, "( )", "what the documents say; nothing here could show it");
+    }
+    if (cells[SOLUTION_ABSENT] > 0) {
         explain(&legend, "", "(blank) the documents have no such cell");
     }
-    if (t->differ > 0) {
+    if (differ > 0) {
         explain(&legend, "≠", "not what the documents say; see below");
     }
 }
@@ -301,7 +383,7 @@ static void footnotes(const struct matrix *m, struct buf *buf)
             const struct profile_cell *cell = &m->table->rows[r].cells[c];
             char mark[MARK_SIZE];
 
-            if (cell->footnote > last) {
+            if (matrix_shows_row(m, r) && cell->footnote > last) {
                 last = cell->footnote;
                 explain(&legend, footnote_mark(last, mark), cell->note);
             }
@@ -319,20 +401,23 @@ static void remarks(const struct matrix *m, struct buf *buf)
         for (int c = 0; c < m->table->column_count; c++) {
             const struct profile_cell *cell = &m->table->rows[r].cells[c];
             const struct solution *s = matrix_solution(m, r, c);
-            char line[VERDICT_REASON_SIZE + 2 * CASE_TITLE_SIZE];
+            char subject[SUBJECT_TEXT_SIZE];
+            char line[VERDICT_REASON_SIZE + 3 * CASE_TITLE_SIZE];
 
-            if (s->state == SOLUTION_ABSENT || s->state == SOLUTION_UNMEASURED ||
+            if (!matrix_shows_row(m, r) || s->state == SOLUTION_ABSENT ||
+                s->state == SOLUTION_UNMEASURED || s->state == SOLUTION_DECLARED ||
                 (s->state == SOLUTION_MEASURED && matrix_agrees(m, r, c) != 0)) {
                 continue;
             }
+            matrix_row_subject(m, r, subject);
             if (s->state == SOLUTION_MEASURED) {
-                snprintf(line, sizeof line, "%s, %s: measured %s, documented %s",
-                         m->table->rows[r].workload, m->table->columns[c].title, s->code,
-                         cell->documented);
+                snprintf(line, sizeof line, "%s, %s, %s: measured %s, documented %s",
+                         m->table->rows[r].workload, subject, m->table->columns[c].title,
+                         s->code, cell->documented);
             } else {
-                snprintf(line, sizeof line, "%s, %s: %s: %s", m->table->rows[r].workload,
-                         m->table->columns[c].title, solution_state_name(s->state),
-                         s->reason);
+                snprintf(line, sizeof line, "%s, %s, %s: %s: %s",
+                         m->table->rows[r].workload, subject, m->table->columns[c].title,
+                         solution_state_name(s->state), s->reason);
             }
             buf_puts(buf, first ? "\n" : "");
             first = false;
@@ -342,15 +427,15 @@ static void remarks(const struct matrix *m, struct buf *buf)
     }
 }
 
-static const char *const fact_titles[FACTS] = { "WORKLOAD", "VARIANT",    "VERDICT",
-                                                "RUNS",     "ITERATIONS", "RESULTS",
-                                                "DEVICES",  "DIFFER",     "MEAN MS",
-                                                "COST" };
+static const char *const fact_titles[FACTS] = { "WORKLOAD", "VARIANT", "SUBJECT",
+                                                "VERDICT",  "RUNS",    "ITERATIONS",
+                                                "RESULTS",  "DEVICES", "DIFFER",
+                                                "MEAN MS",  "COST" };
 
 /* Figures are set to the right. */
 static bool is_figure(int fact)
 {
-    return fact >= 3;
+    return fact >= 4;
 }
 
 static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
@@ -361,25 +446,27 @@ static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
 
     snprintf(facts[0], FACT_SIZE, "%s", v->key.workload);
     snprintf(facts[1], FACT_SIZE, "%s", v->key.variant);
-    snprintf(facts[2], FACT_SIZE, "%s", verdict_name(k->verdict));
-    snprintf(facts[3], FACT_SIZE, "%s", text_number(k->runs, number));
-    snprintf(facts[4], FACT_SIZE, "%s", text_number(k->iterations, number));
-    snprintf(facts[5], FACT_SIZE, "%s",
+    snprintf(facts[2], FACT_SIZE, "%s",
+             v->subject == SUBJECT_MODEL ? subject_word(v->subject) : v->subject_name);
+    snprintf(facts[3], FACT_SIZE, "%s", verdict_name(k->verdict));
+    snprintf(facts[4], FACT_SIZE, "%s", text_number(k->runs, number));
+    snprintf(facts[5], FACT_SIZE, "%s", text_number(k->iterations, number));
+    snprintf(facts[6], FACT_SIZE, "%s",
              k->runs > 0 ? text_number(v->distinct_digests, number) : "-");
-    snprintf(facts[6], FACT_SIZE, "%s", text_number(k->devices, number));
-    snprintf(facts[7], FACT_SIZE, "%s",
+    snprintf(facts[7], FACT_SIZE, "%s", text_number(k->devices, number));
+    snprintf(facts[8], FACT_SIZE, "%s",
              same ? text_bound(verdict_difference_bound(k->weakest_runs), number) : "-");
     if (v->mean_ns > 0) {
-        snprintf(facts[8], FACT_SIZE, "%.*f", v->mean_ns < 1000000 ? 4 : 2,
+        snprintf(facts[9], FACT_SIZE, "%.*f", v->mean_ns < 1000000 ? 4 : 2,
                  (double)v->mean_ns / 1e6);
     } else {
-        snprintf(facts[8], FACT_SIZE, "-");
+        snprintf(facts[9], FACT_SIZE, "-");
     }
     if (v->cost.known) {
-        snprintf(facts[9], FACT_SIZE, "%.2f (%.2f-%.2f)", v->cost.median, v->cost.low,
+        snprintf(facts[10], FACT_SIZE, "%.2f (%.2f-%.2f)", v->cost.median, v->cost.low,
                  v->cost.high);
     } else {
-        snprintf(facts[9], FACT_SIZE, "-");
+        snprintf(facts[10], FACT_SIZE, "-");
     }
 }
 
@@ -447,17 +534,16 @@ void matrix_facts_text(const struct matrix *m, struct buf *buf)
     buf_puts(buf,
              "\n\"Differ\" is the upper bound (95 %) of the probability that "
              "a run differs from the first.\n"
-             "\"Cost\" is the median time as a multiple of the control's, with the "
-             "quartiles of both set\nagainst each other the worst way round.\n");
+             "\"Cost\" is the median time as a multiple of that of the same subject's "
+             "control, with the quartiles\nof both set against each other the worst way "
+             "round: a model's cost is not a library's.\n");
 }
 
 void matrix_text(const struct matrix *m, struct buf *buf)
 {
-    struct tally t = count_cells(m);
-
-    header(m, &t, buf);
+    header(m, buf);
     rows(m, buf);
-    explain_signs(m, &t, buf);
+    explain_signs(m, buf);
     footnotes(m, buf);
     remarks(m, buf);
     buf_putc(buf, '\n');

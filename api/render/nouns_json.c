@@ -61,6 +61,12 @@ void job_json(struct json_out *out, const char *key, const struct job *job,
     out_close(out, '}');
 }
 
+void subject_json(struct json_out *out, enum subject subject, const char *name)
+{
+    out_text(out, "subject", subject_word(subject));
+    out_name(out, "subject_name", name ? name : "");
+}
+
 static const char *item_state(const struct job_item *item)
 {
     if (item->runs_answered >= item->runs_wanted) {
@@ -81,6 +87,7 @@ static void item_json(struct json_out *out, const struct job *job,
     out_int(out, "seq", item->seq);
     case_json(out, &item->key);
     out_bool(out, "is_control", item->is_control);
+    subject_json(out, item->subject, item->subject_name);
     out_text(out, "device", item->device);
     out_text(out, "stack", item->stack);
     run_options_write(&item->options, options);

@@ -13,6 +13,10 @@
 /* The members that name a case: workload, version, variant, size, dtype, seed. */
 void case_json(struct json_out *out, const struct case_key *key);
 
+/* Whose computation it is: "subject", and "subject_name", null for a model (NAME "" or
+ * NULL). */
+void subject_json(struct json_out *out, enum subject subject, const char *name);
+
 /* The job's members, without its items.  ETA_MS: -1 if unknown. */
 void job_json(struct json_out *out, const char *key, const struct job *job,
               int64_t eta_ms);

@@ -37,6 +37,7 @@ const char *cublas_unsupported(const struct run *run)
 
 const struct cublas_table *cublas_api(void)
 {
+    run_library_called(library.title);
     return &api;
 }
 

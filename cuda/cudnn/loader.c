@@ -62,6 +62,7 @@ const char *cudnn_unsupported(const struct run *run)
 const struct cudnn_table *cudnn_api(void)
 {
     load();
+    run_library_called(library.title);
     return &api;
 }
 

@@ -206,12 +206,14 @@ static const struct workload_size layer_sizes[] = {
       .claim = promise,                                                                  \
       .control = is_control,                                                             \
       .compute = layer_compute_cudnn,                                                    \
+      .library = "cuDNN",                                                                \
       .unsupported = cudnn_unsupported },                                                \
     {                                                                                    \
         .name = variant "_tf32", .summary = "the same where float32 may become TF32",    \
         .models = "what frameworks permit cuDNN by default or by allow_tf32",            \
         .algorithm = real ", TF32 permitted", .claim = promise, .control = is_control,   \
-        .compute = layer_compute_cudnn, .unsupported = layer_tf32_unsupported            \
+        .compute = layer_compute_cudnn, .library = "cuDNN",                              \
+        .unsupported = layer_tf32_unsupported                                            \
     }
 
 /* Registers the workload NAME: PASS by each of `variants`. */

@@ -50,6 +50,7 @@ const char *nccl_unsupported(const struct run *run)
 
 const struct nccl_table *nccl_api(void)
 {
+    run_library_called(library.title);
     return &api;
 }
 

@@ -4,13 +4,15 @@
  *   {"name":"resnet", "version":1, "title":…, "summary":…, "backend":"cpu"|"cuda",
  *    "command":[program, argument, …], "directory":…, "files":[…], "environment":{…},
  *    "sizes":{"small":["--epochs","1"]}, "dtypes":["float32"], "threads":2,
+ *    "subject":"framework", "subject_name":"PyTorch",
  *    "variants":[{"name":"default", "summary":…, "control":true, "recipe":"TDO",
  *                 "environment":{…}, "arguments":[…]}],
  *    "no_control":null, "weight_sum":…, "loss":null, "timeout_seconds":600,
  *    "survey":false}
  *
- * Name, command and variants are required.  A value of `environment` is a text, or null:
- * not set, whatever else would set it.  The first size is the default. */
+ * Name, command, variants and subject (daemon/evidence/subject.h: whose computation it
+ * is) are required.  A value of `environment` is a text, or null: not set, whatever else
+ * would set it.  The first size is the default. */
 #ifndef DAEMON_CONFIG_EXTERNAL_H
 #define DAEMON_CONFIG_EXTERNAL_H
 

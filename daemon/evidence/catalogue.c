@@ -56,6 +56,8 @@ static const struct in_member of_variant[] = {
     TEXT(variant, "models", models),
     TEXT(variant, "algorithm", algorithm),
     TEXT_IF_ANY(variant, "claim", claim),
+    { "subject", IN_TEXT, .names = subject_words },
+    TEXT_IF_ANY(variant, "subject_name", subject_name),
     { "control", IN_BOOL, IN_AT(struct catalogue_variant, control) },
     { "equals", IN_TEXT, IN_AT(struct catalogue_variant, equals), .flags = IN_OPTIONAL },
     { "differs", IN_TEXT, IN_AT(struct catalogue_variant, differs),
@@ -97,6 +99,12 @@ static bool relates(const struct catalogue_workload *w, const struct catalogue_v
                       catalogue_variant(w, other));
 }
 
+/* A model is reprod's own; whatever else computes has a name. */
+static bool is_named(const struct catalogue_variant *v)
+{
+    return (v->subject == SUBJECT_MODEL) == !(v->subject_name && *v->subject_name);
+}
+
 /* OBJECT has the shape of a workload. */
 static void take_lists(const json_t *object, struct catalogue_workload *w)
 {
@@ -115,8 +123,10 @@ static void take_lists(const json_t *object, struct catalogue_workload *w)
     w->sizes = sizes = xcalloc((size_t)w->size_count, sizeof *sizes);
     w->dtypes = dtypes = xcalloc((size_t)w->dtype_count, sizeof *dtypes);
     for (int i = 0; i < w->variant_count; i++) {
-        in_read_wire(&variant_shape, json_array_get(variant_list, (size_t)i),
-                     &variants[i], &err);
+        const json_t *variant = json_array_get(variant_list, (size_t)i);
+
+        in_read_wire(&variant_shape, variant, &variants[i], &err);
+        subject_parse(in_text(variant, "subject"), &variants[i].subject);
     }
     for (int i = 0; i < w->size_count; i++) {
         in_read_wire(&size_shape, json_array_get(size_list, (size_t)i), &sizes[i], &err);
@@ -140,6 +150,12 @@ static enum err_code parse_workload(const json_t *object, size_t index,
     w->json = object;
     take_lists(object, w);
     for (int v = 0; v < w->variant_count; v++) {
+        if (!is_named(&w->variants[v])) {
+            return err_set(err, ERR_PROTOCOL,
+                           "catalogue: /%zu/variants/%d/subject_name: a library or "
+                           "framework has a name, and a model has none",
+                           index, v);
+        }
         if (!relates(w, &w->variants[v])) {
             return err_set(err, ERR_PROTOCOL,
                            "catalogue: /%zu/variants/%d must equal or differ from one "

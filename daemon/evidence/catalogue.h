@@ -8,10 +8,13 @@
 #include <stdbool.h>
 
 #include "daemon/base/err.h"
+#include "daemon/evidence/subject.h"
 
 struct catalogue_variant {
     const char *name, *summary, *models, *algorithm;
     const char *claim; /* NULL: the library promises nothing */
+    enum subject subject;
+    const char *subject_name; /* "cuDNN"; NULL for a model */
     bool control;
     const char *equals, *differs; /* the variant whose digest must be equal to its own, or
                                      must differ; NULL: none.  At most one is given */

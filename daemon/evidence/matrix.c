@@ -1,5 +1,6 @@
 #include "daemon/evidence/matrix.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ void matrix_init(struct matrix *matrix, const struct profile_table *table,
                                .as_of_ms = as_of_ms,
                                .historic = historic,
                                .stale_after_ms = stale_after_ms,
+                               .only = SUBJECT_COUNT,
                                .valid_until_ms = INT64_MAX };
     relations_init(&matrix->relations, catalogue);
 }
@@ -21,6 +23,7 @@ void matrix_release(struct matrix *matrix)
 {
     relations_release(&matrix->relations);
     free(matrix->environment_json);
+    json_decref(matrix->facts);
     free(matrix->variants);
     free(matrix->bases);
     free(matrix->bits);
@@ -72,6 +75,8 @@ static void carry(struct matrix_variant *v, const struct cell *cell)
     v->cell = cell->id;
     v->key = cell->key;
     v->is_control = cell->is_control;
+    v->subject = cell->subject;
+    copy_text(v->subject_name, sizeof v->subject_name, cell->subject_name);
     v->distinct_digests = cell->evidence.distinct_digests;
     v->mean_ns = timed > 0 ? cell->median_ns_sum / timed : 0;
     v->times = cell->times;
@@ -82,7 +87,8 @@ static void add_base(struct matrix *m, const struct cell *cell)
 {
     if (cell->is_control && cell->times.runs >= TIMES_COST_RUNS) {
         m->bases = xgrow(m->bases, m->base_count, sizeof *m->bases);
-        m->bases[m->base_count++] = (struct matrix_base){ cell->key, cell->times };
+        m->bases[m->base_count++] =
+            (struct matrix_base){ cell->key, cell->subject, cell->times };
     }
 }
 
@@ -150,11 +156,13 @@ static void drop_superseded(struct matrix *m)
     m->variant_count = kept;
 }
 
-/* As cells_get_control does: the first control by name that has enough runs. */
+/* As cells_get_control does: the first control by name that has enough runs and is of the
+ * same subject.  What determinism costs in our loops says nothing of a library. */
 static void tell_cost(const struct matrix *m, struct matrix_variant *v)
 {
     for (int i = 0; i < m->base_count && !v->is_control; i++) {
-        if (case_siblings(&v->key, &m->bases[i].key)) {
+        if (v->subject == m->bases[i].subject &&
+            case_siblings(&v->key, &m->bases[i].key)) {
             v->cost = times_cost(&v->times, &m->bases[i].times);
             copy_text(v->cost_against, sizeof v->cost_against, m->bases[i].key.variant);
             return;
@@ -201,10 +209,11 @@ static void tell_relation(const struct matrix *m, struct matrix_variant *v)
 }
 
 const struct matrix_variant *matrix_find(const struct matrix *m, const char *workload,
-                                         const char *variant)
+                                         const char *variant, enum subject subject)
 {
     for (int i = 0; i < m->variant_count; i++) {
-        if (strcmp(m->variants[i].key.workload, workload) == 0 &&
+        if (m->variants[i].subject == subject &&
+            strcmp(m->variants[i].key.workload, workload) == 0 &&
             strcmp(m->variants[i].key.variant, variant) == 0) {
             return &m->variants[i];
         }
@@ -212,23 +221,49 @@ const struct matrix_variant *matrix_find(const struct matrix *m, const char *wor
     return NULL;
 }
 
-static struct solution derive(const struct matrix *m, const char *workload,
+const struct matrix_variant *matrix_chosen(const struct matrix *m,
+                                           const struct profile_row *row,
+                                           const struct profile_choice *choice)
+{
+    return choice->variant ? matrix_find(m, row->workload, choice->variant, row->subject)
+                           : NULL;
+}
+
+/* Says why nothing of ROW's subject was measured: its library or framework is not here,
+ * or nothing that we can run stands for it. */
+static void tell_absence(const struct matrix *m, const struct profile_row *row,
+                         const struct profile_cell *cell, struct solution *s)
+{
+    if (row->subject == SUBJECT_MODEL || s->state == SOLUTION_MEASURED) {
+        return;
+    }
+    if (!subject_version(row->subject_name, m->facts)) {
+        *s = (struct solution){ .state = SOLUTION_UNMEASURED, .difference_bound = 1 };
+        snprintf(s->reason, sizeof s->reason, "no %s in this stack", row->subject_name);
+    } else if (cell->choice_count == 0) {
+        snprintf(s->reason, sizeof s->reason, "no workload has %s compute it",
+                 row->subject_name);
+    }
+}
+
+static struct solution derive(const struct matrix *m, const struct profile_row *row,
                               const struct profile_cell *cell)
 {
     static const struct variant_knowledge unknown = VARIANT_KNOWLEDGE_INIT;
     struct variant_knowledge known[PROFILE_RECIPES_MAX];
+    struct solution s;
 
     if (cell->absent) {
         return (struct solution){ .state = SOLUTION_ABSENT, .difference_bound = 1 };
     }
     for (int i = 0; i < cell->choice_count; i++) {
-        const char *variant = cell->choices[i].variant;
-        const struct matrix_variant *v =
-            variant ? matrix_find(m, workload, variant) : NULL;
+        const struct matrix_variant *v = matrix_chosen(m, row, &cell->choices[i]);
 
         known[i] = v ? v->known : unknown;
     }
-    return solution_derive(cell->choices, known, cell->choice_count);
+    s = solution_derive(cell->choices, known, cell->choice_count);
+    tell_absence(m, row, cell, &s);
+    return s;
 }
 
 void matrix_settle(struct matrix *m)
@@ -236,6 +271,7 @@ void matrix_settle(struct matrix *m)
     const struct profile_table *t = m->table;
     size_t cells = (size_t)t->row_count * (size_t)t->column_count;
 
+    m->facts = m->environment_json ? json_loads(m->environment_json, 0, NULL) : NULL;
     drop_superseded(m);
     for (int i = 0; i < m->variant_count; i++) {
         tell_cost(m, &m->variants[i]);
@@ -245,7 +281,7 @@ void matrix_settle(struct matrix *m)
     for (int row = 0; row < t->row_count; row++) {
         for (int column = 0; column < t->column_count; column++) {
             m->solutions[row * t->column_count + column] =
-                derive(m, t->rows[row].workload, &t->rows[row].cells[column]);
+                derive(m, &t->rows[row], &t->rows[row].cells[column]);
         }
     }
 }
@@ -264,4 +300,16 @@ int matrix_agrees(const struct matrix *m, int row, int column)
         return -1;
     }
     return strcmp(s->code, documented) == 0;
+}
+
+void matrix_row_subject(const struct matrix *m, int row, char ret_text[SUBJECT_TEXT_SIZE])
+{
+    const struct profile_row *r = &m->table->rows[row];
+
+    subject_text(r->subject, r->subject_name, m->facts, ret_text);
+}
+
+bool matrix_shows_row(const struct matrix *m, int row)
+{
+    return m->only == SUBJECT_COUNT || m->only == m->table->rows[row].subject;
 }

@@ -17,6 +17,8 @@
 struct matrix_variant {
     struct case_key key; /* of the cell whose verdict it carries */
     bool is_control;
+    enum subject subject;
+    char subject_name[SUBJECT_NAME_SIZE]; /* "" for a model */
     struct variant_knowledge known;
     int64_t cell;                      /* that cell */
     char digest[DIGEST_TEXT_SIZE];     /* of that cell */
@@ -31,9 +33,10 @@ struct matrix_variant {
     const struct case_key *seen_in; /* such a case; NULL: there is none */
 };
 
-/* The times of a control's case, with which others are compared. */
+/* The times of a control's case, with which others of its subject are compared. */
 struct matrix_base {
     struct case_key key;
+    enum subject subject;
     struct quartiles times;
 };
 
@@ -53,6 +56,8 @@ struct matrix {
     bool has_environment;
     struct environment environment;
     char *environment_json;          /* owned; NULL without an environment */
+    json_t *facts;                   /* the same, parsed by matrix_settle; owned */
+    enum subject only;               /* the rows that are shown; SUBJECT_COUNT: all */
     struct matrix_variant *variants; /* by workload, then variant */
     int variant_count;
     struct matrix_base *bases; /* in the order the cells came in */
@@ -77,9 +82,21 @@ void matrix_settle(struct matrix *matrix);
 
 const struct solution *matrix_solution(const struct matrix *matrix, int row, int column);
 
-/* NULL if no cell told of it. */
+/* NULL if no cell of that subject told of it. */
 const struct matrix_variant *matrix_find(const struct matrix *matrix,
-                                         const char *workload, const char *variant);
+                                         const char *workload, const char *variant,
+                                         enum subject subject);
+
+/* What is known of a choice of ROW; NULL if nothing, or if it raises. */
+const struct matrix_variant *matrix_chosen(const struct matrix *matrix,
+                                           const struct profile_row *row,
+                                           const struct profile_choice *choice);
+
+/* The row's subject for people: "cuDNN 9.12.0", "our models". */
+void matrix_row_subject(const struct matrix *matrix, int row,
+                        char ret_text[SUBJECT_TEXT_SIZE]);
+
+bool matrix_shows_row(const struct matrix *matrix, int row);
 
 /* Whether the code is the documented one: 1, 0, or -1 where one of the two is missing. */
 int matrix_agrees(const struct matrix *matrix, int row, int column);

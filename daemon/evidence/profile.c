@@ -1,5 +1,7 @@
 #include "daemon/evidence/profile.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +55,9 @@ static const struct in_member of_table[] = {
 static const struct in_shape table_shape = IN_SHAPE(of_table, NOT_A_MEMBER);
 
 static const struct in_member of_cell[] = {
-    { "variants", IN_OBJECT, .item = &a_text },
+    { "model", IN_OBJECT, .flags = IN_OPTIONAL, .item = &a_text },
+    { "library", IN_OBJECT, .flags = IN_OPTIONAL, .item = &a_text },
+    { "framework", IN_OBJECT, .flags = IN_OPTIONAL, .item = &a_text },
     { "documented", IN_TEXT, .flags = IN_OPTIONAL },
     { "note", IN_TEXT, .flags = IN_OPTIONAL },
 };
@@ -68,6 +72,9 @@ static enum err_code check_rows(const struct parser *p, const json_t *json,
     const struct in_shape cells_shape = { of_cells, count, "this table has no column" };
     const struct in_member of_row[] = { TEXT("workload"),
                                         TEXT("title"),
+                                        { "subject", IN_TEXT, .names = subject_words },
+                                        { "library", IN_TEXT, .flags = IN_OPTIONAL },
+                                        { "framework", IN_TEXT, .flags = IN_OPTIONAL },
                                         { "cells", IN_OBJECT, .shape = &cells_shape } };
     const struct in_shape row_shape = IN_SHAPE(of_row, NOT_A_MEMBER);
     const struct in_member a_row = { .kind = IN_OBJECT, .shape = &row_shape };
@@ -187,16 +194,41 @@ static enum err_code parse_columns(struct parser *p, const json_t *array)
     return check_distinct(p, array, "columns", "id");
 }
 
-static enum err_code parse_choice(struct parser *p, const json_t *variants,
-                                  const char *recipe, size_t row, const char *column,
+/* Where a parser is: a cell, and the subject whose variants it reads. */
+struct place {
+    size_t row;
+    int column;
+    enum subject subject;
+};
+
+__attribute__((format(printf, 4, 5))) static enum err_code refuse(struct parser *p,
+                                                                  const struct place *at,
+                                                                  const char *recipe,
+                                                                  const char *format, ...)
+{
+    char *column = in_pointer(p->table->columns[at->column].name);
+    char *token = recipe ? in_pointer(recipe) : xstrdup("");
+    char reason[128];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    err_set(p->err, ERR_INVALID, "%s: /rows/%zu/cells%s/%s%s: %s", p->file, at->row,
+            column, subject_word(at->subject), token, reason);
+    free(column);
+    free(token);
+    return p->err->code;
+}
+
+static enum err_code parse_choice(struct parser *p, const struct place *at,
+                                  const json_t *variants, const char *recipe,
                                   struct profile_cell *cell)
 {
     const char *variant = in_text(variants, recipe);
 
     if (!variant) {
-        return err_set(p->err, ERR_INVALID,
-                       "%s: /rows/%zu/cells/%s/variants: no variant for %s", p->file, row,
-                       column, recipe);
+        return refuse(p, at, NULL, "no variant for %.64s", recipe);
     }
     cell->choices[cell->choice_count++] = (struct profile_choice){
         .recipe = recipe,
@@ -206,32 +238,32 @@ static enum err_code parse_choice(struct parser *p, const json_t *variants,
 }
 
 /* "none", every recipe of the column, and those of the extra ones that are named. */
-static enum err_code parse_choices(struct parser *p, const json_t *variants, size_t row,
-                                   int column, struct profile_cell *cell)
+static enum err_code parse_choices(struct parser *p, const struct place *at,
+                                   const json_t *variants, struct profile_cell *cell)
 {
-    const json_t *json = json_array_get(p->columns, (size_t)column);
-    const char *id = p->table->columns[column].name;
-    enum err_code code = parse_choice(p, variants, "none", row, id, cell);
+    const json_t *json = json_array_get(p->columns, (size_t)at->column);
+    enum err_code code = parse_choice(p, at, variants, "none", cell);
     size_t i;
     json_t *recipe;
 
     json_array_foreach(json_object_get(json, "recipes"), i, recipe)
     {
         if (code == ERR_OK) {
-            code = parse_choice(p, variants, json_string_value(recipe), row, id, cell);
+            code = parse_choice(p, at, variants, json_string_value(recipe), cell);
         }
     }
     json_array_foreach(json_object_get(json, "extra_recipes"), i, recipe)
     {
         if (code == ERR_OK && json_object_get(variants, json_string_value(recipe))) {
-            code = parse_choice(p, variants, json_string_value(recipe), row, id, cell);
+            code = parse_choice(p, at, variants, json_string_value(recipe), cell);
         }
     }
     return code;
 }
 
-static enum err_code check_offered(struct parser *p, const json_t *variants, size_t row,
-                                   const char *column, const struct profile_cell *cell)
+static enum err_code check_offered(struct parser *p, const struct place *at,
+                                   const json_t *variants,
+                                   const struct profile_cell *cell)
 {
     const char *recipe;
     json_t *value;
@@ -244,22 +276,16 @@ static enum err_code check_offered(struct parser *p, const json_t *variants, siz
             offered |= strcmp(cell->choices[i].recipe, recipe) == 0;
         }
         if (!offered) {
-            char *token = in_pointer(recipe);
-
-            err_set(p->err, ERR_INVALID,
-                    "%s: /rows/%zu/cells/%s/variants%s: not a recipe of this column",
-                    p->file, row, column, token);
-            free(token);
-            return p->err->code;
+            return refuse(p, at, recipe, "not a recipe of this column");
         }
     }
     return ERR_OK;
 }
 
-static enum err_code parse_cell(struct parser *p, const json_t *object, size_t row,
-                                int column, struct profile_cell *cell)
+static enum err_code parse_cell(struct parser *p, const struct place *at,
+                                const json_t *object, struct profile_cell *cell)
 {
-    const json_t *variants = json_object_get(object, "variants");
+    const json_t *variants = json_object_get(object, subject_word(at->subject));
 
     if (!object) {
         cell->absent = true;
@@ -267,10 +293,10 @@ static enum err_code parse_cell(struct parser *p, const json_t *object, size_t r
     }
     cell->documented = in_text(object, "documented");
     cell->note = in_text(object, "note");
-    if (parse_choices(p, variants, row, column, cell) != ERR_OK) {
+    if (variants && parse_choices(p, at, variants, cell) != ERR_OK) {
         return p->err->code;
     }
-    return check_offered(p, variants, row, p->table->columns[column].name, cell);
+    return check_offered(p, at, variants, cell);
 }
 
 static int footnote_number(const char *note, const char **notes, int *count)
@@ -303,31 +329,80 @@ static void number_footnotes(struct profile_row *rows, int row_count, int column
     free(notes);
 }
 
+/* Whether a cell of ROW, as the file has it, gives variants of SUBJECT. */
+static bool gives(const json_t *row, enum subject subject)
+{
+    const char *column;
+    json_t *cell;
+
+    json_object_foreach(json_object_get(row, "cells"), column, cell)
+    {
+        if (json_object_get(cell, subject_word(subject))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum err_code parse_row(struct parser *p, const json_t *item, size_t index,
+                               enum subject subject, struct profile_row *row)
+{
+    const char *word = subject_word(subject);
+    struct profile_cell *cells = xcalloc((size_t)p->table->column_count, sizeof *cells);
+    struct place at = { .row = index, .subject = subject };
+
+    *row = (struct profile_row){
+        .workload = in_text(item, "workload"),
+        .title = in_text(item, "title"),
+        .subject = subject,
+        .subject_name = subject == SUBJECT_MODEL ? NULL : in_text(item, word),
+        .is_source = strcmp(in_text(item, "subject"), word) == 0,
+        .index = (int)index,
+        .cells = cells,
+    };
+    if (subject != SUBJECT_MODEL && !row->subject_name) {
+        return err_set(p->err, ERR_INVALID,
+                       "%s: /rows/%zu/%s: must name the %s that this row is about",
+                       p->file, index, word, word);
+    }
+    for (at.column = 0; at.column < p->table->column_count; at.column++) {
+        const json_t *cell = json_object_get(json_object_get(item, "cells"),
+                                             p->table->columns[at.column].name);
+
+        if (parse_cell(p, &at, cell, &cells[at.column]) != ERR_OK) {
+            return p->err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+/* One row for the subject that the source names, then one for each other that has
+ * variants: what is nearest to the source first. */
 static enum err_code parse_rows(struct parser *p, const json_t *array)
 {
-    struct profile_row *rows = xcalloc(json_array_size(array), sizeof *rows);
-    int columns = p->table->column_count;
+    struct profile_row *rows =
+        xcalloc(json_array_size(array) * SUBJECT_COUNT, sizeof *rows);
     size_t i;
     json_t *item;
 
     p->table->rows = rows;
-    p->table->row_count = (int)json_array_size(array);
     json_array_foreach((json_t *)array, i, item)
     {
-        struct profile_cell *cells = xcalloc((size_t)columns, sizeof *cells);
-        const json_t *by_column = json_object_get(item, "cells");
+        enum subject source = SUBJECT_MODEL;
 
-        rows[i] = (struct profile_row){ in_text(item, "workload"), in_text(item, "title"),
-                                        cells };
-        for (int c = 0; c < columns; c++) {
-            const json_t *cell = json_object_get(by_column, p->table->columns[c].name);
-
-            if (parse_cell(p, cell, i, c, &cells[c]) != ERR_OK) {
+        subject_parse(in_text(item, "subject"), &source);
+        if (parse_row(p, item, i, source, &rows[p->table->row_count++]) != ERR_OK) {
+            return p->err->code;
+        }
+        for (int s = SUBJECT_COUNT - 1; s >= 0; s--) {
+            if (s != (int)source && gives(item, (enum subject)s) &&
+                parse_row(p, item, i, (enum subject)s, &rows[p->table->row_count++]) !=
+                    ERR_OK) {
                 return p->err->code;
             }
         }
     }
-    number_footnotes(rows, p->table->row_count, columns);
+    number_footnotes(rows, p->table->row_count, p->table->column_count);
     return check_distinct(p, array, "rows", "workload");
 }
 

@@ -1,7 +1,7 @@
 /* Profiles: framework eras as data.  A table is one JSON file (those in
  * workloads/profiles/ are built in, the configuration may name more): columns (profiles),
- * recipes, and for each row which variant each recipe gives the workload.  Format:
- * workloads/profiles/README.md. */
+ * recipes, and for each row and subject which variant each recipe gives the workload.
+ * Format: workloads/profiles/README.md. */
 #ifndef DAEMON_EVIDENCE_PROFILE_H
 #define DAEMON_EVIDENCE_PROFILE_H
 
@@ -10,6 +10,7 @@
 
 #include "daemon/base/err.h"
 #include "daemon/evidence/catalogue.h"
+#include "daemon/evidence/subject.h"
 
 enum { PROFILE_RECIPES_MAX = 8 };
 
@@ -29,14 +30,20 @@ struct profile_choice {
 struct profile_cell {
     bool absent; /* the documents have no such cell */
     struct profile_choice choices[PROFILE_RECIPES_MAX]; /* the first is "none" */
-    int choice_count;
+    int choice_count;       /* 0: no variant of this subject stands for it */
     const char *documented; /* the documents' solution code; NULL: they give none */
     const char *note;       /* footnote; NULL: none */
     int footnote;           /* its number, from 1, equal notes being one; 0: none */
 };
 
+/* A row of the documents, for one subject.  The first of a workload's rows is that of the
+ * subject that its source names; the others say what else was measured of it. */
 struct profile_row {
     const char *workload, *title;
+    enum subject subject;
+    const char *subject_name;         /* "cuDNN"; NULL for a model */
+    bool is_source;                   /* the subject that the source names */
+    int index;                        /* of the row in the file */
     const struct profile_cell *cells; /* one a column */
 };
 
@@ -58,8 +65,9 @@ enum err_code profile_parse(const char *name, const char *text, size_t length,
 void profile_free(struct profile_table *table); /* NULL is fine */
 
 /* Every workload the table names is in the catalogue, and every variant exists there, for
- * some backend.  With MAY_LACK, workloads that the catalogue lacks are passed over.
- * ERR_INVALID names file, pointer and the nearest name. */
+ * some backend, with the subject under which it is named.  With MAY_LACK, workloads that
+ * the catalogue lacks are passed over, and so are subjects that no variant of a workload
+ * has. ERR_INVALID names file, pointer and the nearest name. */
 enum err_code profile_check(const struct profile_table *table,
                             const struct catalogue *catalogue, bool may_lack,
                             struct err *err);

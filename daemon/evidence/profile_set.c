@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/choices.h"
 #include "daemon/base/embed.h"
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
-#include "daemon/base/nearest.h"
 #include "daemon/evidence/profile.h"
 
 enum { TABLES_MAX = 32, FILE_BYTES_MAX = 4 << 20 };
@@ -90,17 +90,40 @@ enum err_code profile_set_load(const json_t *files, struct profile_set **ret_set
     return ERR_OK;
 }
 
-/* Whether WORKLOAD has VARIANT on some backend. */
-static bool variant_exists(const struct catalogue *catalogue, const char *workload,
-                           const char *variant)
+/* Calls VISIT for the variants of ROW's workload that are of its subject, on any backend,
+ * until it returns true. */
+static bool any_variant(const struct catalogue *catalogue, const struct profile_row *row,
+                        bool (*visit)(void *arg, const struct catalogue_variant *variant),
+                        void *arg)
 {
     for (int i = 0; i < catalogue_count(catalogue); i++) {
         const struct catalogue_workload *w = catalogue_at(catalogue, i);
 
-        if (strcmp(w->name, workload) == 0 && catalogue_variant(w, variant)) {
-            return true;
+        for (int v = 0; strcmp(w->name, row->workload) == 0 && v < w->variant_count;
+             v++) {
+            if (w->variants[v].subject == row->subject && visit(arg, &w->variants[v])) {
+                return true;
+            }
         }
     }
+    return false;
+}
+
+static bool is_named(void *arg, const struct catalogue_variant *variant)
+{
+    return strcmp(variant->name, arg) == 0;
+}
+
+static bool is_any(void *arg, const struct catalogue_variant *variant)
+{
+    (void)arg;
+    (void)variant;
+    return true;
+}
+
+static bool add_name(void *arg, const struct catalogue_variant *variant)
+{
+    choices_add(arg, variant->name);
     return false;
 }
 
@@ -108,20 +131,18 @@ static enum err_code unknown_variant(const struct profile_table *table, int row,
                                      int column, const struct profile_choice *choice,
                                      const struct catalogue *catalogue, struct err *err)
 {
-    const char *workload = table->rows[row].workload;
-    const struct catalogue_workload *w = catalogue_find(catalogue, workload, NULL);
-    const char **names = xcalloc((size_t)w->variant_count + 1, sizeof *names);
+    const struct profile_row *r = &table->rows[row];
+    struct choices known = { .count = 0 };
     char *id = in_pointer(table->columns[column].name);
     char *recipe = in_pointer(choice->recipe);
     char hint[NEAREST_HINT_SIZE];
 
-    for (int i = 0; i < w->variant_count; i++) {
-        names[i] = w->variants[i].name;
-    }
-    err_set(err, ERR_INVALID, "%s: /rows/%d/cells%s/variants%s: %s has no variant '%s'%s",
-            table->file, row, id, recipe, workload, choice->variant,
-            nearest_hint(choice->variant, names, w->variant_count, hint));
-    free(names);
+    any_variant(catalogue, r, add_name, &known);
+    err_set(err, ERR_INVALID,
+            "%s: /rows/%d/cells%s/%s%s: %s has no variant '%s' of that subject%s",
+            table->file, r->index, id, subject_word(r->subject), recipe, r->workload,
+            choice->variant, choices_hint(&known, choice->variant, hint));
+    choices_release(&known);
     free(id);
     free(recipe);
     return err->code;
@@ -130,13 +151,13 @@ static enum err_code unknown_variant(const struct profile_table *table, int row,
 static enum err_code check_cell(const struct profile_table *table, int row, int column,
                                 const struct catalogue *catalogue, struct err *err)
 {
-    const char *workload = table->rows[row].workload;
-    const struct profile_cell *cell = &table->rows[row].cells[column];
+    const struct profile_row *r = &table->rows[row];
+    const struct profile_cell *cell = &r->cells[column];
 
     for (int i = 0; i < cell->choice_count; i++) {
         const char *variant = cell->choices[i].variant;
 
-        if (variant && !variant_exists(catalogue, workload, variant)) {
+        if (variant && !any_variant(catalogue, r, is_named, (void *)variant)) {
             return unknown_variant(table, row, column, &cell->choices[i], catalogue, err);
         }
     }
@@ -155,7 +176,8 @@ static enum err_code unknown_workload(const struct profile_table *table, int row
         names[i] = catalogue_at(catalogue, i)->name;
     }
     err_set(err, ERR_INVALID, "%s: /rows/%d/workload: no worker has a workload '%s'%s",
-            table->file, row, workload, nearest_hint(workload, names, count, hint));
+            table->file, table->rows[row].index, workload,
+            nearest_hint(workload, names, count, hint));
     free(names);
     return err->code;
 }
@@ -169,6 +191,9 @@ enum err_code profile_check(const struct profile_table *table,
             if (!may_lack) {
                 return unknown_workload(table, r, catalogue, err);
             }
+            continue;
+        }
+        if (may_lack && !any_variant(catalogue, &table->rows[r], is_any, NULL)) {
             continue;
         }
         for (int c = 0; c < table->column_count; c++) {

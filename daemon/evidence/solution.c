@@ -10,9 +10,13 @@
 const char *solution_state_name(enum solution_state state)
 {
     static const char *const names[] = {
-        [SOLUTION_MEASURED] = "measured",     [SOLUTION_INCONCLUSIVE] = "inconclusive",
-        [SOLUTION_UNMEASURED] = "unmeasured", [SOLUTION_STALE] = "stale",
-        [SOLUTION_FAILING] = "failing",       [SOLUTION_UNSUPPORTED] = "unsupported",
+        [SOLUTION_MEASURED] = "measured",
+        [SOLUTION_DECLARED] = "declared",
+        [SOLUTION_INCONCLUSIVE] = "inconclusive",
+        [SOLUTION_UNMEASURED] = "unmeasured",
+        [SOLUTION_STALE] = "stale",
+        [SOLUTION_FAILING] = "failing",
+        [SOLUTION_UNSUPPORTED] = "unsupported",
         [SOLUTION_ABSENT] = "absent",
     };
 
@@ -108,6 +112,7 @@ static void sum_evidence(const struct profile_choice *choices,
         if (seen) {
             continue;
         }
+        s->variants++;
         s->runs += known[i].runs;
         s->iterations += known[i].iterations;
         if (known[i].devices > s->devices) {
@@ -187,8 +192,12 @@ static void name_code(const struct profile_choice *choices,
     } else if (!s->code[0] && unlike) {
         doubt(s, SOLUTION_INCONCLUSIVE, "%s: %.220s", unlike->variant,
               known[unlike - choices].reason);
+    } else if (!s->code[0] && all_raise) {
+        doubt(s, SOLUTION_DECLARED,
+              "the documents say that every recipe raises an error; none was seen to");
+        snprintf(s->code, sizeof s->code, "NS!");
     } else if (!s->code[0]) {
-        snprintf(s->code, sizeof s->code, "%s", all_raise ? "NS!" : "NS");
+        snprintf(s->code, sizeof s->code, "NS");
     }
 }
 
@@ -198,6 +207,10 @@ struct solution solution_derive(const struct profile_choice *choices,
     struct solution s = { .state = SOLUTION_MEASURED, .difference_bound = 1 };
     int obstacle = find_obstacle(choices, known, count, &s.state);
 
+    if (count == 0) {
+        s.state = SOLUTION_UNMEASURED;
+        return s;
+    }
     sum_evidence(choices, known, count, &s);
     if (obstacle >= 0) {
         snprintf(s.reason, sizeof s.reason, "%s: %.220s", choices[obstacle].variant,

@@ -13,7 +13,9 @@ enum { SOLUTION_CODE_SIZE = 128 };
 
 /* The state of a documents cell. */
 enum solution_state {
-    SOLUTION_MEASURED,     /* has a code */
+    SOLUTION_MEASURED, /* has a code */
+    SOLUTION_DECLARED, /* has a code that the documents give and no run can show: every
+                          recipe raises */
     SOLUTION_INCONCLUSIVE, /* measured, but the proof is not complete */
     SOLUTION_UNMEASURED,
     SOLUTION_STALE,
@@ -50,6 +52,7 @@ struct solution {
     enum solution_state state;
     char code[SOLUTION_CODE_SIZE]; /* "TCD or TDP", "NS", "NS!", "DET"; "" without code */
     char reason[VERDICT_REASON_SIZE];  /* why there is no code; "" with one */
+    int variants;                      /* how many different ones the code rests on */
     int64_t runs, iterations, devices; /* evidence behind it, summed over its variants */
     double difference_bound; /* of the weakest reproducible variant; 1 if there is none */
 };
@@ -62,7 +65,8 @@ struct solution {
  * reproducible: these, in the profile's order, joined by " or ".  A recipe's variant
  * cannot be computed here: no code, since it was not seen to fail.  A choice differed
  * only between devices or conditions, each of which agreed with itself: no code, since it
- * was not seen to vary.  Every recipe raises: NS!.  Otherwise: NS. */
+ * was not seen to vary.  Every recipe raises: NS!, but only declared: what we
+ * run cannot raise.  Otherwise: NS.  Without choices: unmeasured, with no reason. */
 struct solution solution_derive(const struct profile_choice *choices,
                                 const struct variant_knowledge *known, int count);
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/base/id.h"
+#include "daemon/evidence/subject.h"
 #include "daemon/evidence/times.h"
 #include "daemon/evidence/verdict.h"
 #include "daemon/jobs/case.h"
@@ -15,6 +16,8 @@ struct cell {
     int64_t id;
     struct case_key key;
     bool is_control;
+    enum subject subject;
+    char subject_name[SUBJECT_NAME_SIZE]; /* "" for a model */
     char environment[DIGEST_TEXT_SIZE];
     struct evidence evidence;
     enum verdict verdict; /* as stored: never VERDICT_STALE */

@@ -230,6 +230,9 @@ static void expand_variants(struct expansion *x, const struct catalogue_workload
         item->is_control = variant->control;
         copy_text(item->no_control, sizeof item->no_control,
                   w->no_control ? w->no_control : "");
+        item->subject = variant->subject;
+        copy_text(item->subject_name, sizeof item->subject_name,
+                  variant->subject_name ? variant->subject_name : "");
         copy_text(item->device, sizeof item->device, device->id);
         copy_text(item->stack, sizeof item->stack, device->stack);
         item->options = x->request->options;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/base/id.h"
+#include "daemon/evidence/subject.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/options.h"
 
@@ -30,6 +31,8 @@ struct job_item {
     struct case_key key;
     bool is_control;
     char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
+    enum subject subject;
+    char subject_name[SUBJECT_NAME_SIZE]; /* "" for a model */
     char device[CASE_TITLE_SIZE];
     char stack[CASE_NAME_SIZE];
     struct run_options options;

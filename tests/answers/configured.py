@@ -20,21 +20,21 @@ TABLE = {
     "recipes": [{"name": "TCD", "title": "set TF_CUDNN_DETERMINISTIC to 1"}],
     "columns": [{"id": "v1", "title": "version 1", "recipes": ["TCD"]},
                 {"id": "v2", "title": "version 2", "recipes": ["TCD"]}],
-    "rows": [*({"workload": workload, "title": workload, "cells": {"v1": {
-        "variants": {"none": "unordered", "TCD": variant}, "documented": documented}}}
+    "rows": [*({"workload": workload, "title": workload, "subject": "model", "cells": {"v1": {
+        "model": {"none": "unordered", "TCD": variant}, "documented": documented}}}
                for workload, variant, documented in (
                    ("pair", "ordered", "TCD"), ("still", "copied", "NS"),
                    ("sometimes", "ordered", "TCD"), ("heals", "ordered", "TCD"),
                    ("selftest_crash", "compute", "TCD"), ("selftest_unsupported", "setup", "NS"),
                    ("selftest_memory", "scratch", "TCD"))),
-             {"workload": "selftest_no_control", "title": "has none",
-              "cells": {"v1": {"variants": {"none": "ordered", "TCD": "ordered"}}}},
-             {"workload": "selftest_pass", "title": "can be made deterministic",
-              "cells": {"v1": {"variants": {"none": "unordered", "TCD": "ordered"},
+             {"workload": "selftest_no_control", "title": "has none", "subject": "model",
+              "cells": {"v1": {"model": {"none": "ordered", "TCD": "ordered"}}}},
+             {"workload": "selftest_pass", "title": "can be made deterministic", "subject": "model",
+              "cells": {"v1": {"model": {"none": "unordered", "TCD": "ordered"},
                                "documented": "TCD", "note": "as they say"},
-                        "v2": {"variants": {"none": "ordered", "TCD": "ordered"}}}},
-             {"workload": "selftest_stale_output", "title": "cannot",
-              "cells": {"v1": {"variants": {"none": "unordered", "TCD": "partial"},
+                        "v2": {"model": {"none": "ordered", "TCD": "ordered"}}}},
+             {"workload": "selftest_stale_output", "title": "cannot", "subject": "model",
+              "cells": {"v1": {"model": {"none": "unordered", "TCD": "partial"},
                                "documented": "TCD"}}}]}
 REPORT = {
     "v": 1, "rehearsal": False, "date": "2026-01-22T10:00:00.000Z", "gpu": "NVIDIA Pretend 9000",
@@ -67,21 +67,21 @@ def install(folder):
 def workloads(folder):
     """External ones: that work, that break the protocol, that this host lacks."""
     here = {"directory": str(folder / "commands")}
-    broken = {**here, "name": "broken", "command": ["python3", "-S", "broken.py"],
+    broken = {**here, "name": "broken", "command": ["python3", "-S", "broken.py"], "subject": "model",
               "timeout_seconds": 300,
               "variants": PAIR + [{"name": name} for name in BROKEN]}
     training = {**here, "name": "training", "title": "A training", "files": ["reprod_probe.py"],
-                "command": ["python3", "training.py", "."],
+                "command": ["python3", "training.py", "."], "subject": "model",
                 "sizes": {"small": [], "large": ["--epochs", "90"]}, "version": 2,
                 "variants": [{"name": "counted", "control": True},
                              {"name": "steady", "recipe": "TDO", "arguments": ["--ordered"],
                               "environment": {"GREETING": "hello", "LANG": None}}]}
-    words = {**here, "name": "words", "command": ["python3", "words.py"], "survey": True,
+    words = {**here, "name": "words", "command": ["python3", "words.py"], "subject": "model", "survey": True,
              "variants": [{"name": "random", "control": True,
                            "environment": {"PYTHONHASHSEED": "random"}}, {"name": "seeded"}]}
     return [broken, training, words,
             {**broken, "name": "endless", "variants": PAIR + [{"name": "hangs"}]},
-            {**words, "name": "no_program", "command": ["no-such-program"]},
+            {**words, "name": "no_program", "command": ["no-such-program"], "subject": "model"},
             {**words, "name": "no_folder", "directory": "/no/such/folder"},
             {**words, "name": "no_gpu", "backend": "cuda"}]
 

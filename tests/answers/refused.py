@@ -118,7 +118,7 @@ HELLOS = (
     _hello(_entry(workload="w" * 70)), _hello(_entry(title="t" * 40000)),
 )
 
-OWN = {"name": "own", "command": ["true"], "directory": "/",
+OWN = {"name": "own", "command": ["true"], "subject": "model", "directory": "/",
        "variants": [{"name": "a", "control": True}, {"name": "b"}]}
 
 
@@ -139,7 +139,8 @@ CONFIGURATIONS = (
     {"profiles": ["/no/such/file"]}, {"gpu_reports": ["/no/such/file"]}, {"workloads": {}},
     {"workloads": [OWN] * 2}, *({"workloads": [OWN, workload]} for workload in (
         3, {**OWN, "name": "Own"}, {**OWN, "comand": ["x"]}, {**OWN, "command": []},
-        {**OWN, "command": ["a", 1]}, {"name": "x", "variants": []}, {**OWN, "variants": []},
+        {**OWN, "command": ["a", 1]}, {**OWN, "subject": "libary"}, {**OWN, "subject": "library"},
+        {"name": "x", "variants": []}, {**OWN, "variants": []},
         {**OWN, "variants": [{"name": "a"}]}, {**OWN, "no_control": "none"},
         {**OWN, "variants": [{"name": "a", "control": True}] * 2}, _variant(recipe="TD0"),
         _variant(arguments="x"), _variant(enviroment={}), _variant(environment={"A": 1}),

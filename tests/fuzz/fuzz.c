@@ -44,7 +44,7 @@ int fuzz_file(const uint8_t *data, size_t size, char ret_path[FUZZ_PATH_SIZE])
 #define VARIANT(name, control)                                                           \
     "{\"name\":\"" name                                                                  \
     "\",\"summary\":\"s\",\"models\":\"m\",\"algorithm\":\"a\","                         \
-    "\"claim\":null,\"control\":" control "}"
+    "\"claim\":null,\"subject\":\"model\",\"control\":" control "}"
 #define WORKLOAD(name, backend, variants, no_control)                                    \
     "{\"workload\":\"" name "\",\"version\":2,\"backend\":\"" backend                    \
     "\","                                                                                \

@@ -10,7 +10,8 @@ def new_record(entry, variant):
     return {"workload": entry["workload"], "version": entry["version"],
             "variant": variant["name"], "control": variant["control"],
             "no_control": entry["no_control"], "algorithm": variant["algorithm"],
-            "claim": variant["claim"], "outcome": "not_run", "causes": [], "findings": [],
+            "claim": variant["claim"], "subject": variant["subject"],
+            "subject_name": variant["subject_name"], "outcome": "not_run", "causes": [], "findings": [],
             "notes": [],
             "check": None,      # judge.judge_check, at the small size
             "inputs": None,     # "equal", or the difference from the CPU's

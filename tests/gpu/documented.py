@@ -4,6 +4,7 @@ import json
 import machine
 
 PROFILES = ("documents-2020", "documents-2023", "pytorch")
+SUBJECTS = ("framework", "library", "model")
 
 
 def read_tables():
@@ -11,11 +12,12 @@ def read_tables():
     return [json.loads((folder / f"{name}.json").read_text()) for name in PROFILES]
 
 
-def expected_of(cell):
-    """{variant: whether it is reproducible}, as the cell's documented code has it."""
-    code, variants = cell.get("documented"), dict(cell["variants"])
+def expected_of(cell, subject):
+    """{variant: whether it is reproducible}, as the cell's documented code has it, of the variants that
+    stand for it in SUBJECT."""
+    code, variants = cell.get("documented"), dict(cell.get(subject, {}))
     plain = variants.pop("none", None)
-    if code is None or code.endswith("?"):
+    if code is None or code.endswith("?") or plain is None:
         return {}
     if code == "DET":
         return {plain: True}
@@ -27,7 +29,7 @@ def expected_of(cell):
 
 
 def rows(tables):
-    """{workload: {"titles", "codes": [(table, column, code)], "expected": {variant: set}}}"""
+    """{workload: {"titles", "codes": [(table, column, code)], "expected": {subject: {variant: set}}}}"""
     found = {}
     for table in tables:
         columns = {column["id"]: column["title"] for column in table["columns"]}
@@ -35,8 +37,9 @@ def rows(tables):
             one = found.setdefault(row["workload"], {"title": row["title"], "codes": [], "expected": {}})
             for column, cell in row["cells"].items():
                 one["codes"].append((table["table"], columns[column], cell.get("documented") or "–"))
-                for variant, good in expected_of(cell).items():
-                    one["expected"].setdefault(variant, set()).add(good)
+                for subject in SUBJECTS:
+                    for variant, good in expected_of(cell, subject).items():
+                        one["expected"].setdefault(subject, {}).setdefault(variant, set()).add(good)
     return found
 
 

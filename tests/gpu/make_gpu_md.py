@@ -75,18 +75,19 @@ def as_expected(goods, record):
 
 
 def variant_row(expected, record):
+    goods = expected.get(record["subject"], {}).get(record["variant"])
     survey, check, timing = record["survey"] or {}, record["check"] or {}, record["timing"] or {}
     worst = check.get("max_error_to_bound")
     return (record["variant"] + (" (control)" if record["control"] else ""),
-            expectation(expected.get(record["variant"])), record["outcome"].replace("_", " "),
-            observed(record), as_expected(expected.get(record["variant"]), record),
+            reports.subject_of(record), expectation(goods), record["outcome"].replace("_", " "),
+            observed(record), as_expected(goods, record),
             reports.dash(survey.get("size")),
             f"{worst:.3g}" if worst is not None else "–",
             reports.dash(reports.short(record["bits"])), reports.dash(reports.short(record["circumstances"])),
             reports.range_of(timing.get("ratio")), ", ".join(survey.get("algorithms") or [record["algorithm"]]))
 
 
-HEADER = ("variant", "documents", "outcome", "observed", "as documented", "size", "error ÷ bound",
+HEADER = ("variant", "subject", "documents", "outcome", "observed", "as documented", "size", "error ÷ bound",
           "bits of the CPU", "under load, poison, jitter", "time ÷ control", "algorithm")
 def notes_of(records):
     return [f"{record['variant']}: {text}" for record in records
@@ -101,8 +102,10 @@ def section(title, name, row, records, explanation):
         parts.append(plain_table(HEADER, [variant_row(expected, record) for record in records]))
         parts += ["\n".join(f"- {note}" for note in notes_of(records))]
     else:
-        parts.append("Observed: nothing yet. Expected: " + ", ".join(
-            f"`{variant}` {WORDS[expectation(goods)]}" for variant, goods in expected.items()) + ".")
+        parts.append("Observed: nothing yet. Expected: " + "; ".join(
+            f"of the {subject}: " + ", ".join(f"`{variant}` {WORDS[expectation(goods)]}"
+                                             for variant, goods in variants.items())
+            for subject, variants in expected.items()) + ".")
     parts.append("**Explanation.** " + (explanation or (NOBODY if records else UNSEEN)))
     return "\n\n".join(part for part in parts if part)
 

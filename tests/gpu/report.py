@@ -87,12 +87,17 @@ def dash(value):
     return "–" if value in (None, "", []) else value
 
 
+def subject_of(record):
+    """Whose computation it was: "model", or the library's name."""
+    return record["subject_name"] or record["subject"]
+
+
 def row_of(record):
     survey, check = record["survey"] or {}, record["check"] or {}
     seen = f"{len(survey['digests'])} in {survey['completed']} × {survey['iterations']}" if survey else None
     worst = check.get("max_error_to_bound")
     return (record["workload"], record["variant"] + (" (control)" if record["control"] else ""),
-            record["outcome"].replace("_", " "), dash(survey.get("size")), dash(seen),
+            subject_of(record), record["outcome"].replace("_", " "), dash(survey.get("size")), dash(seen),
             f"{worst:.3g}" if worst is not None else dash(check.get("outcome")),
             dash(short(record["inputs"])),
             dash(short(record["bits"])), dash(short(record["large_bits"])),
@@ -105,7 +110,7 @@ def short(bits):
     return bits if bits in (None, "equal", "not promised", "no promise", "no twin") else "DIFFERENT"
 
 
-VARIANTS = ("workload", "variant", "outcome", "size", "digests in runs × iterations",
+VARIANTS = ("workload", "variant", "subject", "outcome", "size", "digests in runs × iterations",
             "error ÷ bound", "inputs", "bits of the CPU", "at that size", "under load and poison", "claim", "sanitizer")
 
 

@@ -354,7 +354,9 @@ def test_matrix_of_an_environment_a_device_and_a_time(service, done):
 
 def test_matrix_csv(service, done):
     table = list(csv.DictReader(io.StringIO(service.get("/v1/matrix.csv"))))
-    assert len(table) == 45
+    assert len(table) == 95
+    assert {(line["subject"], line["subject_title"]) for line in table} == {
+        ("framework", "TensorFlow"), ("library", "cuDNN"), ("model", "our models")}
     assert {line["state"] for line in table} == {"unmeasured", "absent"}
 
 

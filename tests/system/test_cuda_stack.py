@@ -61,8 +61,10 @@ def test_a_cuda_device_from_request_to_matrix(simulated):
     facts = simulated.get(f"/v1/environments/{environment}")["facts"]
     assert facts["backend"] == "cuda" and facts["model"] == "simulator, no GPU"
     matrix = simulated.get(f"/v1/matrix?environment={environment}")
-    [row] = [row for row in matrix["rows"] if row["workload"] == "bias_add_bwd"]
-    assert row["cells"]
+    source, model = [row for row in matrix["rows"] if row["workload"] == "bias_add_bwd"]
+    assert (source["subject_name"], source["is_source"]) == ("TensorFlow", True)
+    assert {cell["state"] for cell in source["cells"]} == {"unmeasured", "absent"}
+    assert model["subject"] == "model" and "measured" in {cell["state"] for cell in model["cells"]}
 
 
 def test_a_training_has_one_line_on_both_backends(simulated):

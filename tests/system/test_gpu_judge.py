@@ -127,7 +127,8 @@ def variant(name, of_runs, **changes):
     """A record whose survey is that; everything else is in order."""
     entry = {"workload": "w", "version": 1, "no_control": None}
     record = conclude.new_record(entry, {"name": name, "control": name == "unordered",
-                                         "algorithm": "tree", "claim": None})
+                                         "algorithm": "tree", "claim": None,
+                                         "subject": "model", "subject_name": None})
     record.update(check={"outcome": "passed", "cause": None}, inputs="equal", bits="not promised")
     record["survey"] = {"size": "large", "iterations": 2, **judge.judge_runs(of_runs, 2)}
     record.update(changes)

@@ -19,7 +19,7 @@ SURVEY = {"size": "large", "iterations": 5, "runs": 5, "completed": 5, "failures
 
 def record(workload, variant, digests=1, outcome="passed", **changes):
     return {"workload": workload, "version": 1, "variant": variant, "control": variant == "unordered",
-            "no_control": None, "algorithm": "tree", "claim": None, "outcome": outcome, "causes": [],
+            "no_control": None, "algorithm": "tree", "claim": None, "subject": "model", "subject_name": None, "outcome": outcome, "causes": [],
             "findings": [], "notes": [], "check": {"outcome": "passed", "cause": None, "max_error_to_bound": 0.25},
             "inputs": "equal", "bits": "equal", "large_bits": None, "circumstances": "equal", "sanitizers": {},
             "timing": None, "survey": {**SURVEY, "digests": [f"{i:032x}" for i in range(digests)]}, **changes}
@@ -65,13 +65,13 @@ def test_a_report_row_by_row():
                        record("atomics", "add_int")))
     assert "NVIDIA Pretend 9000, driver 580.1, cudnn 9.9: 2026-11-22" in text and "No GPU" not in text
     part = section(text, "bias_add_bwd")
-    assert "| unordered (control) | varies | passed | 25 digests in 5 runs of 5 | yes | large |" in part
-    assert ("| ordered | reproducible | passed | 1 digest in 5 runs of 5: a run differs with less than 53 % "
+    assert "| unordered (control) | model | varies | passed | 25 digests in 5 runs of 5 | yes | large |" in part
+    assert ("| ordered | model | reproducible | passed | 1 digest in 5 runs of 5: a run differs with less than 53 % "
             "| yes | large | 0.25 | equal | equal |") in part
-    assert "| patched | reproducible | failed | 2 digests in 5 runs of 5 | NO |" in part
+    assert "| patched | model | reproducible | failed | 2 digests in 5 runs of 5 | NO |" in part
     assert "- patched: varied: 2 digests" in part and gpu_md.NOBODY in part
     assert "Observed: nothing yet" in section(text, "conv_wgrad")
-    assert "| add_int | – | passed |" in section(text, "atomics")
+    assert "| add_int | model | – | passed |" in section(text, "atomics")
 
 
 @pytest.mark.parametrize("digests, outcome, found", [
@@ -132,12 +132,16 @@ def test_a_rehearsal_is_refused_or_says_so_everywhere(tmp_path):
 
 
 def test_what_a_code_says_of_variants():
-    cell = {"variants": {"none": "unordered", "TCD": "unordered", "TDP": "patched"}, "documented": "TDP"}
-    assert documented.expected_of(cell) == {"unordered": False, "patched": True}
+    cell = {"model": {"none": "unordered", "TCD": "unordered", "TDP": "patched"}, "documented": "TDP"}
+    assert documented.expected_of(cell, "model") == {"unordered": False, "patched": True}
     for code, found in (("TCD or TDP", {"a": False, "b": True, "c": True}), ("NS", {"a": False, "b": False, "c": False}),
                         ("DET", {"a": True}), ("TDO ?", {}), (None, {})):
-        assert documented.expected_of({"variants": {"none": "a", "TCD": "b", "TDP": "c"}, "documented": code}) == found
-    assert documented.expected_of({"variants": {"none": "a", "UDA": "raises"}, "documented": "NS!"}) == {"a": False}
+        assert documented.expected_of({"model": {"none": "a", "TCD": "b", "TDP": "c"}, "documented": code},
+                                      "model") == found
+    assert documented.expected_of({"model": {"none": "a", "UDA": "raises"}, "documented": "NS!"}, "model") == {"a": False}
+    assert documented.expected_of({"library": {"none": "algo_0", "TCD": "algo_1"}, "documented": "TCD"}, "library") == {
+        "algo_0": False, "algo_1": True}
+    assert documented.expected_of({"model": {"none": "a", "TCD": "b"}, "documented": "TCD"}, "library") == {}
 
 
 def test_algorithms_of_cudnn_have_a_table_of_their_own():

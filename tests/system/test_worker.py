@@ -369,8 +369,10 @@ def test_catalogue():
         others = {v["name"] for v in entry["variants"]}
         for variant in entry["variants"]:
             relation = set(variant) - {"name", "summary", "models", "algorithm", "claim",
-                                       "control"}
-            assert len(variant) - len(relation) == 6
+                                       "subject", "subject_name", "control"}
+            assert len(variant) - len(relation) == 8
+            library = "oneDNN" if entry["workload"].startswith("onednn_") else None
+            assert variant["subject"] == ("library" if library else "model") and variant["subject_name"] == library
             assert relation in (set(), {"equals"}, {"differs"})
             assert all(variant[name] in others - {variant["name"]} for name in relation)
         assert "small" in [size["name"] for size in entry["sizes"]]

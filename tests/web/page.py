@@ -52,10 +52,10 @@ def cell(browser, workload, column):
     """class list, words and label of a cell."""
     return js(browser, """
         const cell = document.querySelector(`[data-key="${arguments[0]}"]`);
-        return {kinds: [...cell.classList].filter((name) => name !== 'cell' && name !== 'changed'),
+        return {kinds: [...cell.classList].filter((name) => !/^(cell|changed|of-.*)$/.test(name)),
                 word: cell.querySelector('.word').innerText, mark: cell.querySelector('.mark').innerText,
                 label: cell.getAttribute('aria-label'), shape: cell.querySelector('use').getAttribute('href'),
-                colour: getComputedStyle(cell).backgroundColor}""", f"{workload}/{column}")
+                colour: getComputedStyle(cell).backgroundColor}""", f"{workload}/model/{column}")
 
 
 def press(browser, *names):

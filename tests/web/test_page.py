@@ -8,7 +8,7 @@ import fixture_data
 from conftest import resize, set_scheme
 from page import all_of, cell, centre, console_errors, js, open_page, overflow, text, wait_for
 
-KINDS = {"solved", "unsolved", "inconclusive", "unmeasured", "stale", "failing", "unsupported", "absent"}
+KINDS = {"solved", "unsolved", "inconclusive", "unmeasured", "stale", "failing", "unsupported", "declared", "absent"}
 
 
 def test_table_is_filled(browser, site):
@@ -24,7 +24,7 @@ def test_table_is_filled(browser, site):
 def test_cells_say_what_the_api_says(browser, fixture):
     open_page(browser, fixture().url)
     assert cell(browser, "conv_wgrad", "tf-1.14")["word"] == "TCD or TDP"
-    assert cell(browser, "conv_wgrad", "tf-1.14")["mark"] == "= as documented"
+    assert cell(browser, "conv_wgrad", "tf-1.14")["mark"] == "= documents"
     assert cell(browser, "ctc_loss", "tf-2.2")["kinds"] == ["unsolved"]
     assert cell(browser, "softmax_xent", "tf-2.2")["word"] == "unmeasured"
     assert cell(browser, "conv_wgrad", "ngc-20.03")["kinds"] == ["absent"]
@@ -54,6 +54,23 @@ def test_bits_that_must_equal_or_differ(browser, fixture):
     assert not any(alarm or "must" in note for note, alarm in notes[len(relations):])
 
 
+def test_the_page_says_whose_computation_it_shows(browser, fixture):
+    """In a line, and at every row: what a model earned is nobody else's."""
+    open_page(browser, fixture().url)
+    assert text(browser, "#matrix-headline") == (
+        "15 codes of reprod's own models; neither TensorFlow nor cuDNN took part.")
+    assert "cuDNN: none of 16 codes measured." in text(browser, "#matrix-summary")
+    rows = all_of(browser, ".matrix tbody tr", """[each.className, each.querySelector('.subject').innerText,
+        [...each.querySelectorAll('.cell')].map((cell) => cell.dataset.kind)]""")
+    assert {kind for name, who, kinds in rows if who != "our models" for kind in kinds} == {"unmeasured", "absent"}
+    assert {who for name, who, _ in rows if name == "source"} == {"cuDNN", "TensorFlow"}
+    assert {who for name, who, _ in rows if name == "beside"} == {"our models"}
+    whose = all_of(browser, ".facts tbody td[data-name=Measured]", "each.innerText")
+    assert whose and set(whose) == {"our models"}
+    filled = js(browser, "return getComputedStyle(document.querySelector('.badge.solved')).backgroundColor")
+    assert cell(browser, "conv_wgrad", "tf-1.14")["colour"] != filled
+
+
 UNEARNED = [
     {"state": "stale"}, {"state": "failing"}, {"state": "unmeasured"}, {"state": "inconclusive"},
     {"state": "unsupported"}, {"state": "solved"}, {"state": "fabulous"}, {"state": None},
@@ -80,7 +97,7 @@ def test_only_a_measured_code_looks_solved(browser, fixture):
 @pytest.mark.parametrize("scenario", fixture_data.SCENARIOS)
 def test_narrow_screen_has_no_sideways_scroll(browser, fixture, scenario):
     resize(browser, 360, 740)
-    open_page(browser, fixture(scenario).url, "/?cell=conv_wgrad/tf-2.3")
+    open_page(browser, fixture(scenario).url, "/?cell=conv_wgrad/model/tf-2.3")
     assert overflow(browser) == 0
     box = js(browser, "const {left, right, top, bottom} = document.querySelector('#detail').getBoundingClientRect();"
              "return [left, right, top, bottom]")
@@ -115,7 +132,7 @@ return poor;"""
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast(browser, fixture, scheme):
     set_scheme(browser, scheme)
-    open_page(browser, fixture("troubled").url, "/?cell=conv_wgrad/tf-2.3")
+    open_page(browser, fixture("troubled").url, "/?cell=conv_wgrad/model/tf-2.3")
     assert js(browser, CONTRAST) == []
 
 
@@ -130,7 +147,7 @@ def poison(value, key=""):
         return [poison(each, key) for each in value]
     if key in ("href",):
         return "javascript:window.pwned=1"
-    if isinstance(value, str) and key not in ("id", "column", "state", "as_of", "table"):
+    if isinstance(value, str) and key not in ("id", "column", "state", "as_of", "table", "subject"):
         return value + HOSTILE
     return value
 

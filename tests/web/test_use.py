@@ -38,7 +38,7 @@ def test_pointer_shows_and_click_keeps(browser, fixture):
     open_page(browser, server.url)
     assert js(browser, "return document.getElementById('detail').hidden") is True
     height = js(browser, "return document.documentElement.scrollHeight")
-    at = centre(browser, "[data-key='conv_wgrad/tf-2.3']")
+    at = centre(browser, "[data-key='conv_wgrad/model/tf-2.3']")
     browser.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", **at})
     wait_for("the panel", lambda: "3 of 5 runs crashed" in text(browser, "#detail"))
     assert js(browser, "return document.documentElement.scrollHeight") == height
@@ -64,9 +64,9 @@ def test_pointer_shows_and_click_keeps(browser, fixture):
 def test_tap_opens_the_sheet(browser, fixture):
     resize(browser, 360, 740)
     open_page(browser, fixture("troubled").url)
-    js(browser, "document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", "[data-key='ctc_loss/tf-1.14']")
+    js(browser, "document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", "[data-key='ctc_loss/model/tf-1.14']")
     browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
-    at = centre(browser, "[data-key='ctc_loss/tf-1.14']")
+    at = centre(browser, "[data-key='ctc_loss/model/tf-1.14']")
     browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [at]})
     browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
@@ -77,10 +77,10 @@ def test_tap_opens_the_sheet(browser, fixture):
 def test_an_open_cell_shows_the_references(browser, fixture):
     server = fixture()
     open_page(browser, server.url)
-    js(browser, "document.querySelector(arguments[0]).click()", "[data-key='maxpool_bwd/tf-2.1']")
+    js(browser, "document.querySelector(arguments[0]).click()", "[data-key='maxpool_bwd/model/tf-2.1']")
     wait_for("the references", lambda: all_of(browser, "#detail .references li", "each.innerText") == [
         "tensorflow PR 25269 (TF 1.14) deterministic <max-pooling>", "GTC S9911 slides 41-42 root cause and solution"])
-    js(browser, "document.querySelector(arguments[0]).click()", "[data-key='conv_wgrad/tf-2.1']")
+    js(browser, "document.querySelector(arguments[0]).click()", "[data-key='conv_wgrad/model/tf-2.1']")
     wait_for("another cell", lambda: "weight gradients" in text(browser, "#detail"))
     assert js(browser, "return document.querySelector('#detail .references').checkVisibility()") is False
     assert server.requests["/v1/workloads/maxpool_bwd"] == 1

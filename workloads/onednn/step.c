@@ -125,6 +125,7 @@ const char *onednn_unsupported(const struct run *run)
 
 const struct onednn_api *onednn_api(void)
 {
+    run_library_called("oneDNN");
     return &onednn_load()->api;
 }
 

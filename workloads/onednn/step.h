@@ -33,7 +33,7 @@ enum { ONEDNN_ARGUMENTS_MAX = 4 };
     .name = "library",                                                                   \
     .models =                                                                            \
         "the CPU path of TensorFlow and PyTorch, which call oneDNN (once MKL-DNN)",      \
-    .algorithm = "what oneDNN chooses", .claim = "deterministic",                        \
+    .algorithm = "what oneDNN chooses", .claim = "deterministic", .library = "oneDNN",   \
     .unsupported = onednn_unsupported
 
 struct onednn_step {

@@ -48,6 +48,8 @@ static void emit_variants(struct emit *emit, const struct workload *w)
         emit_string(emit, "models", v->models);
         emit_string(emit, "algorithm", v->algorithm);
         emit_string(emit, "claim", v->claim);
+        emit_string(emit, "subject", v->library ? "library" : "model");
+        emit_string(emit, "subject_name", v->library);
         emit_bool(emit, "control", v->control);
         emit_relation(emit, w, v);
         emit_object_end(emit);

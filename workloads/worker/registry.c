@@ -89,6 +89,8 @@ static void check_variant(struct inspection *in, const struct workload *w, int i
     require(in, is_filled(v->models), "variant '%s' does not say what it models", name);
     require(in, is_filled(v->algorithm), "variant '%s' has no algorithm", name);
     require(in, v->compute != NULL, "variant '%s' has no compute hook", name);
+    require(in, !v->library || *v->library, "variant '%s' has a library without a name",
+            name);
     require(
         in, is_known_claim(v->claim),
         "variant '%s' claims '%s', not \"deterministic\", \"non-deterministic\" or NULL",

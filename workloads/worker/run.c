@@ -223,6 +223,27 @@ static void poison_results(struct run *run, int index)
     memcpy(&run->loss, &nan_bits, sizeof run->loss);
 }
 
+static const char *library_called; /* NULL: none */
+
+void run_library_called(const char *library)
+{
+    if (library_called && strcmp(library_called, library) != 0) {
+        library = "more than one library";
+    }
+    library_called = library;
+}
+
+/* Whose code computes is what the variant says. */
+static void check_library(const struct run *run)
+{
+    const char *named = run->variant->library ? run->variant->library : "no library";
+    const char *called = library_called ? library_called : "no library";
+
+    if (strcmp(named, called) != 0) {
+        run_defect(run, "the variant names %s, and %s computed", named, called);
+    }
+}
+
 double run_compute(struct run *run, int index)
 {
     double milliseconds;
@@ -233,6 +254,7 @@ double run_compute(struct run *run, int index)
     run->backend->timer_start(run);
     run->variant->compute(run);
     milliseconds = run->backend->timer_stop(run);
+    check_library(run);
     return run->probes ? probes_iteration_end(run, milliseconds) : milliseconds;
 }
 

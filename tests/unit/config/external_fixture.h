@@ -18,6 +18,7 @@ static char folder[] = "/tmp/reprod-external-XXXXXX";
 
 static const char configured[] =
     "{\"name\":\"own\",\"command\":[\"sh\",\"train.sh\",\"a word\"],\"version\":3,"
+    " \"subject\":\"framework\",\"subject_name\":\"PyTorch\","
     " \"files\":[\"model\"],\"environment\":{\"A\":\"1\",\"B\":\"1\",\"LANG\":null},"
     " \"sizes\":{\"small\":[\"-n\",\"1\"],\"large\":[\"-n\",\"9\"]},\"timeout_seconds\":"
     "7,"

@@ -21,9 +21,9 @@ static const struct device_stack devices[] = {
 static void expect(int first, int count, const char *wanted, const char *device,
                    const char *stack)
 {
-    struct matrix_subject subject;
+    struct matrix_default subject;
 
-    matrix_subject_find(devices + first, count, wanted, &subject);
+    matrix_default_find(devices + first, count, wanted, &subject);
     assert_string_equal(subject.device, device);
     assert_string_equal(subject.stack, stack);
 }

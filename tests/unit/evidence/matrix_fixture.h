@@ -73,10 +73,12 @@ static inline void add(struct matrix *m, const char *workload, const char *varia
     matrix_add(m, &c);
 }
 
+/* The row of our model of it. */
 static inline int row_of(const struct matrix *m, const char *workload)
 {
     for (int r = 0; r < m->table->row_count; r++) {
-        if (strcmp(m->table->rows[r].workload, workload) == 0) {
+        if (m->table->rows[r].subject == SUBJECT_MODEL &&
+            strcmp(m->table->rows[r].workload, workload) == 0) {
             return r;
         }
     }

@@ -7,8 +7,9 @@
 
 static json_t *variant_json(const char *name, const char *must)
 {
-    json_t *variant = json_pack("{s:s,s:s,s:s,s:s,s:b}", "name", name, "summary", "",
-                                "models", "", "algorithm", "", "control", 0);
+    json_t *variant =
+        json_pack("{s:s,s:s,s:s,s:s,s:s,s:b}", "name", name, "summary", "", "models", "",
+                  "algorithm", "", "subject", "model", "control", 0);
 
     if (must) {
         json_object_set_new(variant, must, json_string("ordered"));
@@ -58,7 +59,7 @@ static void expect_relation(const char *variant, const char *text,
         matrix_add(&m, cells);
     }
     matrix_settle(&m);
-    v = matrix_find(&m, "w", variant);
+    v = matrix_find(&m, "w", variant, SUBJECT_MODEL);
     assert_string_equal(v->relation->other, "ordered");
     matrix_facts_text(&m, &buf);
     assert_non_null(strstr(buf.data, text));
@@ -133,7 +134,8 @@ static void test_a_case_that_departs_is_told(void **state)
             matrix_add(&m, &cell);
         }
         matrix_settle(&m);
-        assert_int_equal(matrix_find(&m, "w", "resumed")->seen, RELATION_DIFFERENT);
+        assert_int_equal(matrix_find(&m, "w", "resumed", SUBJECT_MODEL)->seen,
+                         RELATION_DIFFERENT);
         matrix_release(&m);
     }
 }
@@ -208,8 +210,8 @@ static void test_only_the_newest_version_counts(void **state)
     add(&m, "ctc_loss", "unordered", VERDICT_VARIES, 4);
     matrix_settle(&m);
     assert_int_equal(m.variant_count, 2);
-    assert_int_equal(matrix_find(&m, "conv_wgrad", "ordered")->cell, 2);
-    assert_null(matrix_find(&m, "conv_wgrad", "unordered"));
+    assert_int_equal(matrix_find(&m, "conv_wgrad", "ordered", SUBJECT_MODEL)->cell, 2);
+    assert_null(matrix_find(&m, "conv_wgrad", "unordered", SUBJECT_MODEL));
     assert_int_equal(at(&m, "conv_wgrad", 0)->state, SOLUTION_UNMEASURED);
     assert_int_equal(at(&m, "ctc_loss", 0)->state, SOLUTION_MEASURED);
     matrix_release(&m);
@@ -258,12 +260,12 @@ static void test_costs_are_told_against_the_control(void **state)
     add_timed(&m, "racing", true, "small", 2, 10);
     add_timed(&m, "unordered", true, "small", 3, 1000);
     matrix_settle(&m);
-    v = matrix_find(&m, "conv_wgrad", "ordered");
+    v = matrix_find(&m, "conv_wgrad", "ordered", SUBJECT_MODEL);
     assert_true(v->cost.known);
     assert_true(v->cost.median == 1.5 && v->cost.low == 0.375 && v->cost.high == 6);
     assert_string_equal(v->cost_against, "unordered");
-    assert_false(matrix_find(&m, "conv_wgrad", "patched")->cost.known);
-    assert_false(matrix_find(&m, "conv_wgrad", "unordered")->cost.known);
+    assert_false(matrix_find(&m, "conv_wgrad", "patched", SUBJECT_MODEL)->cost.known);
+    assert_false(matrix_find(&m, "conv_wgrad", "unordered", SUBJECT_MODEL)->cost.known);
     matrix_json(&m, &out);
     assert_non_null(strstr(out.buf.data,
                            "\"cost\":{\"against\":\"unordered\",\"median\":"

@@ -14,8 +14,8 @@ static const char good[] =
     "{'table':'t','title':'T','source':'S','recipes':[{'name':'TDO','title':'do'}],"
     "'columns':[{'id':'c1','title':'C','recipes':['TDO']},"
     "           {'id':'c2','title':'D','recipes':['TDO']}],"
-    "'rows':[{'workload':'w','title':'W','cells':{'c1':{"
-    "  'variants':{'none':'unordered','TDO':'raises'},'documented':'NS!'}}}]}";
+    "'rows':[{'workload':'w','title':'W','subject':'model','cells':{'c1':{"
+    "  'model':{'none':'unordered','TDO':'raises'},'documented':'NS!'}}}]}";
 
 /* JSON with ' for ", and the first FROM replaced by TO. */
 static struct profile_table *parse(const char *from, const char *to, struct err *err)
@@ -61,9 +61,11 @@ static void test_extra_recipes(void **state)
         "{\"name\":\"TDO\",\"title\":\"do\"},{\"name\":\"FE\",\"title\":\"more\"}],"
         "\"columns\":[{\"id\":\"c\",\"title\":\"C\",\"recipes\":[\"TDO\"],"
         "\"extra_recipes\":[\"FE\"]}],\"rows\":["
-        "{\"workload\":\"v\",\"title\":\"V\",\"cells\":{\"c\":{\"variants\":"
+        "{\"workload\":\"v\",\"title\":\"V\",\"subject\":\"model\",\"cells\":{\"c\":{"
+        "\"model\":"
         "{\"none\":\"a\",\"TDO\":\"a\"}}}},"
-        "{\"workload\":\"w\",\"title\":\"W\",\"cells\":{\"c\":{\"variants\":"
+        "{\"workload\":\"w\",\"title\":\"W\",\"subject\":\"model\",\"cells\":{\"c\":{"
+        "\"model\":"
         "{\"none\":\"a\",\"FE\":\"b\",\"TDO\":\"a\"}}}}]}";
     struct err err;
     struct profile_table *t = NULL;
@@ -77,6 +79,29 @@ static void test_extra_recipes(void **state)
     profile_free(t);
 }
 
+/* A source has a row for each subject that something was said of: its own first. */
+static void test_a_row_for_each_subject(void **state)
+{
+    struct err err;
+    struct profile_table *t =
+        parse("'subject':'model'", "'subject':'library','library':'cuDNN'", &err);
+
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(t->row_count, 2);
+    assert_int_equal(t->rows[0].subject, SUBJECT_LIBRARY);
+    assert_string_equal(t->rows[0].subject_name, "cuDNN");
+    assert_true(t->rows[0].is_source);
+    assert_int_equal(t->rows[0].cells[0].choice_count, 0);
+    assert_string_equal(t->rows[0].cells[0].documented, "NS!");
+    assert_int_equal(t->rows[1].subject, SUBJECT_MODEL);
+    assert_null(t->rows[1].subject_name);
+    assert_false(t->rows[1].is_source);
+    assert_int_equal(t->rows[1].cells[0].choice_count, 2);
+    assert_int_equal(t->rows[1].index, 0);
+    profile_free(t);
+}
+
 static void test_refused_with_pointer(void **state)
 {
     static const struct {
@@ -86,17 +111,22 @@ static void test_refused_with_pointer(void **state)
         { "['TDO']", "['TCD']", "/columns/0/recipes/0" },
         { "['TDO']", "[]", "/columns/0" },
         { "['TDO']", "['TDO'],'extra_recipes':['FE']", "/columns/0/extra_recipes/0" },
-        { "{'none':'unordered',", "{", "/rows/0/cells/c1/variants: no variant for none" },
+        { "{'none':'unordered',", "{", "/rows/0/cells/c1/model: no variant for none" },
         { "'TDO':'raises'}", "'TDO':'raises','TCD':'x'}",
-          "/rows/0/cells/c1/variants/TCD: not" },
-        { "'TDO':'raises'}", "'TDO':'raises','a/~':'x'}",
-          "/variants/a~1~0: not a recipe" },
+          "/rows/0/cells/c1/model/TCD: not" },
+        { "'TDO':'raises'}", "'TDO':'raises','a/~':'x'}", "/model/a~1~0: not a recipe" },
         { "'cells':{'c1'", "'cells':{'c9'",
           "/rows/0/cells/c9: this table has no column 'c9'; did you mean 'c" },
         { "'documented'", "'documneted'",
           "/rows/0/cells/c1/documneted: there is no member 'documneted'; did you mean "
           "'documented'?" },
         { "'title':'W'", "'title':'W','cell':{}", "/rows/0/cell: there is no member" },
+        { "'subject':'model',", "", "/rows/0/subject: is missing" },
+        { "'subject':'model'", "'subject':'libary'", "/rows/0/subject: must be" },
+        { "'subject':'model'", "'subject':'library'",
+          "/rows/0/library: must name the library that this row is about" },
+        { "'model':{", "'framework':{",
+          "/rows/0/framework: must name the framework that this row is about" },
         { "'source':'S'", "'source':'S','colour':1",
           "t.json: /colour: there is no member" },
         { "'id':'c2'", "'id':'c1'", "/columns/1/id: 'c1' is there twice" },
@@ -127,12 +157,13 @@ static struct catalogue *catalogue_with(const char *variant)
     struct catalogue *c = catalogue_new();
     struct err err;
     json_t *list = json_pack(
-        "[{s:s,s:i,s:s,s:s,s:s,s:[{s:s,s:s,s:s,s:s,s:n,s:b}],s:[{s:s,s:s}],s:[s],s:s,s:n,"
+        "[{s:s,s:i,s:s,s:s,s:s,s:[{s:s,s:s,s:s,s:s,s:n,s:s,s:b}],s:[{s:s,s:s}],s:[s],s:s,"
+        "s:n,"
         "s:n}]",
         "workload", "w", "version", 1, "backend", "cpu", "title", "", "summary", "",
         "variants", "name", variant, "summary", "", "models", "", "algorithm", "",
-        "claim", "control", 1, "sizes", "name", "small", "description", "", "dtypes",
-        "float32", "weight_sum", "", "loss", "no_control");
+        "claim", "subject", "model", "control", 1, "sizes", "name", "small",
+        "description", "", "dtypes", "float32", "weight_sum", "", "loss", "no_control");
 
     assert_int_equal(catalogue_add(c, list, &err), ERR_OK);
     json_decref(list);
@@ -153,7 +184,7 @@ static void test_check_against_the_catalogue(void **state)
     assert_int_equal(profile_check(t, empty, false, &err), ERR_INVALID);
     assert_non_null(strstr(err.message, "t.json: /rows/0/workload: "));
     assert_int_equal(profile_check(t, wrong, true, &err), ERR_INVALID);
-    assert_non_null(strstr(err.message, "t.json: /rows/0/cells/c1/variants/none"));
+    assert_non_null(strstr(err.message, "t.json: /rows/0/cells/c1/model/none"));
     catalogue_free(right);
     catalogue_free(wrong);
     catalogue_free(empty);
@@ -170,7 +201,9 @@ static void test_built_in_tables(void **state)
     assert_int_equal(profile_set_load(NULL, &set, &err), ERR_OK);
     t = profile_set_find(set, "documents-2020");
     assert_non_null(t);
-    assert_int_equal(t->row_count, 9);
+    /* Nine sources: a row of the subject of each, one of our model of each, and one of
+       cuDNN below what TensorFlow chooses of it. */
+    assert_int_equal(t->row_count, 19);
     assert_int_equal(t->column_count, 5);
     assert_null(profile_set_find(set, "documents-1999"));
     profile_set_free(set);
@@ -284,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),
         cmocka_unit_test(test_extra_recipes),
+        cmocka_unit_test(test_a_row_for_each_subject),
         cmocka_unit_test(test_refused_with_pointer),
         cmocka_unit_test(test_check_against_the_catalogue),
         cmocka_unit_test(test_built_in_tables),

@@ -70,7 +70,7 @@ static void check_cell(const struct profile_table *table, const struct profile_r
     struct variant_knowledge known[PROFILE_RECIPES_MAX];
     struct solution solution;
 
-    if (cell->absent) {
+    if (cell->absent || row->subject != SUBJECT_MODEL) {
         return;
     }
     evidence.runs[OUTCOME_COMPLETED] = 5;
@@ -124,10 +124,31 @@ static void test_the_expected_tables_and_columns(void **state)
 
         assert_string_equal(table->id, expected[i].id);
         assert_int_equal(table->column_count, expected[i].columns);
-        assert_int_equal(table->row_count, expected[i].rows);
+        assert_int_equal(table->rows[table->row_count - 1].index + 1, expected[i].rows);
         assert_string_equal(table->columns[0].name, expected[i].first);
         assert_string_equal(table->columns[table->column_count - 1].name,
                             expected[i].last);
+    }
+}
+
+/* Whose row it is says its title: no title of a library is above a model alone. */
+static void test_titles_and_subjects(void **state)
+{
+    (void)state;
+    for (int t = 0; t < profile_set_count(set); t++) {
+        const struct profile_table *table = profile_set_at(set, t);
+
+        for (int r = 0; r < table->row_count; r++) {
+            const struct profile_row *row = &table->rows[r];
+            bool first = r == 0 || table->rows[r - 1].index != row->index;
+
+            assert_int_equal(row->is_source, first);
+            assert_true(!first || row->subject != SUBJECT_MODEL);
+            if (first && strncmp(row->title, "cuDNN", 5) == 0) {
+                assert_int_equal(row->subject, SUBJECT_LIBRARY);
+                assert_string_equal(row->subject_name, "cuDNN");
+            }
+        }
     }
 }
 
@@ -135,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_expected_tables_and_columns),
+        cmocka_unit_test(test_titles_and_subjects),
         cmocka_unit_test(test_controls_that_vary_give_the_documents_codes),
     };
 

@@ -100,7 +100,7 @@ static void test_a_workload_finds_its_stack(void **state)
     static const char entry[] =
         "[{'workload':'own','version':1,'backend':'cpu','title':'t','summary':'s',"
         " 'variants':[{'name':'plain','summary':'s','models':'m','algorithm':'a',"
-        "              'claim':null,'control':false}],"
+        "              'claim':null,'subject':'model','control':false}],"
         " 'sizes':[{'name':'small','description':'d'}],'dtypes':['float32'],"
         " 'weight_sum':'w','loss':null,'no_control':'n','external':true,"
         " 'timeout_seconds':600,'survey':false}]";

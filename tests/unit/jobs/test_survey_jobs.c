@@ -29,9 +29,9 @@ static int make_catalogue(void **state)
 
         snprintf(name, sizeof name, "v%d", i);
         json_array_append_new(variants,
-                              json_pack("{s:s,s:s,s:s,s:s,s:n,s:b}", "name", name,
+                              json_pack("{s:s,s:s,s:s,s:s,s:n,s:s,s:b}", "name", name,
                                         "summary", "s", "models", "m", "algorithm", "a",
-                                        "claim", "control", i == 0));
+                                        "claim", "subject", "model", "control", i == 0));
     }
     workloads = json_pack("[{s:s,s:i,s:s,s:s,s:s,s:o,s:[{s:s,s:s}],s:[s],s:s,s:n,s:n}]",
                           "workload", "w", "version", 1, "backend", "cuda", "title", "t",
