@@ -33,6 +33,9 @@ MISBEHAVIOUR = {
     ("selftest_telemetry", "no_object"): ({"invalid"}, "telemetry must be an object"),
     ("selftest_telemetry", "nested"): ({"invalid"}, "telemetry/gpu"),
     ("selftest_telemetry", "too_large"): ({"invalid"}, "4096"),
+    ("selftest_library", "unnamed"): ({"crashed"}, "SIGABRT"),
+    ("selftest_library", "uncalled"): ({"crashed"}, "SIGABRT"),
+    ("selftest_library", "another"): ({"crashed"}, "SIGABRT"),
     ("selftest_unsupported", "ordered"): ({"unsupported"}, ""),
     ("selftest_unsupported", "setup"): ({"unsupported"}, ""),
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/log.h"
 #include "db/migrate.h"
 #include "db/tx.h"
@@ -327,6 +328,56 @@ static void test_a_database_of_version_11_opens(void **state)
     check_old_database(*state, 11);
 }
 
+/* What was measured stays, under the subject that it always had: whose variant it was on
+ * that backend. */
+static void test_old_cells_get_their_subject(void **state)
+{
+    static const struct {
+        const char *backend, *workload, *variant, *stack;
+        enum subject subject;
+        const char *name;
+    } old[] = {
+        { "cpu", "conv_wgrad", "ordered", "cpu", SUBJECT_MODEL, "" },
+        { "cuda", "conv_wgrad", "ordered", "cudnn9", SUBJECT_MODEL, "" },
+        { "cuda", "conv_wgrad", "algo_1", "cudnn9", SUBJECT_LIBRARY, "cuDNN" },
+        { "cuda", "conv_autotune", "fixed", "cudnn9", SUBJECT_LIBRARY, "cuDNN" },
+        { "cpu", "conv_autotune", "fixed", "cpu", SUBJECT_MODEL, "" },
+        { "cuda", "algorithm_cache", "cached", "cudnn9", SUBJECT_MODEL, "" },
+        { "cuda", "ctc_loss", "cudnn_deterministic", "c", SUBJECT_LIBRARY, "cuDNN" },
+        { "cuda", "ring_allreduce", "fixed_root", "c", SUBJECT_MODEL, "" },
+        { "cuda", "cudnn_conv_fwd", "algo_0_tf32", "c", SUBJECT_LIBRARY, "cuDNN" },
+        { "cuda", "matmul_batched", "cublas", "c", SUBJECT_LIBRARY, "cuBLAS" },
+        { "cuda", "ring_allreduce", "nccl_tree", "c", SUBJECT_LIBRARY, "NCCL" },
+        { "cpu", "onednn_matmul", "library", "onednn", SUBJECT_LIBRARY, "oneDNN" },
+        { "cpu", "resnet", "default", "external", SUBJECT_FRAMEWORK, "resnet" },
+    };
+
+    for (int i = 0; i < COUNT_OF(old); i++) {
+        struct fixture *f = *state;
+        struct cell cell;
+        char sql[640];
+
+        snprintf(sql, sizeof sql, "cp tests/fixtures/v11.db %s", f->path);
+        assert_int_equal(system(sql), 0);
+        snprintf(sql, sizeof sql,
+                 "UPDATE case_key SET workload = '%s';"
+                 "UPDATE case_key SET variant = '%s' WHERE variant = 'ordered';"
+                 "INSERT INTO host VALUES ('a', 'b', 1, 1);"
+                 "INSERT INTO device VALUES ('cpu:a', 'a', '%s', 'm', '{}', 1, 1);"
+                 "UPDATE job_item SET stack = '%s'",
+                 old[i].workload, old[i].variant, old[i].backend, old[i].stack);
+        execute(f->path, sql);
+        fixture_open(f);
+        cell = fixture_cell(f, old[i].variant);
+        assert_int_equal(cell.subject, old[i].subject);
+        assert_string_equal(cell.subject_name, old[i].name);
+        assert_int_equal(cell.evidence.runs[OUTCOME_COMPLETED], 2);
+        fixture_check_cells(f);
+        fixture_close(f);
+        unlink(f->path);
+    }
+}
+
 static struct {
     bool in_memory;        /* what is sorted stays there, as of now … */
     bool sorted, had_room; /* … a migration has sorted all runs; it could use a file */
@@ -482,6 +533,7 @@ int main(void)
         FILE_TEST(test_a_database_of_version_1_opens),
         FILE_TEST(test_a_database_of_version_2_opens),
         FILE_TEST(test_a_database_of_version_11_opens),
+        FILE_TEST(test_old_cells_get_their_subject),
         FILE_TEST(test_migrations_sort_in_files),
         FILE_TEST(test_what_takes_long_is_announced),
         FILE_TEST(test_cells_of_other_rules_are_judged_anew),
