@@ -132,7 +132,8 @@ void matrix_add(struct matrix *m, const struct cell *cell)
     }
 }
 
-/* Of each workload only the newest version counts, whichever variant brought it. */
+/* Of each workload only the newest version counts, whichever variant brought it; of the
+ * subjects, those that are shown. */
 static void drop_superseded(struct matrix *m)
 {
     int kept = 0;
@@ -148,7 +149,8 @@ static void drop_superseded(struct matrix *m)
             end++;
         }
         for (; i < end; i++) {
-            if (m->variants[i].key.version == newest) {
+            if (m->variants[i].key.version == newest &&
+                (m->only == SUBJECT_COUNT || m->only == m->variants[i].subject)) {
                 m->variants[kept++] = m->variants[i];
             }
         }
@@ -229,17 +231,22 @@ const struct matrix_variant *matrix_chosen(const struct matrix *m,
                            : NULL;
 }
 
-/* Says why nothing of ROW's subject was measured: its library or framework is not here,
- * or nothing that we can run stands for it. */
+/* Takes back what no library that is known by its version earned, and says why nothing
+ * was measured where that is not the runs' doing.  What a framework's command declares is
+ * taken as declared. */
 static void tell_absence(const struct matrix *m, const struct profile_row *row,
                          const struct profile_cell *cell, struct solution *s)
 {
-    if (row->subject == SUBJECT_MODEL || s->state == SOLUTION_MEASURED) {
+    bool ran = s->runs > 0 && s->state != SOLUTION_UNMEASURED;
+
+    if (row->subject == SUBJECT_MODEL || (ran && row->subject == SUBJECT_FRAMEWORK)) {
         return;
     }
     if (!subject_version(row->subject_name, m->facts)) {
         *s = (struct solution){ .state = SOLUTION_UNMEASURED, .difference_bound = 1 };
-        snprintf(s->reason, sizeof s->reason, "no %s in this stack", row->subject_name);
+        snprintf(s->reason, sizeof s->reason,
+                 ran ? "its runs did not say which %s computed" : "no %s in this stack",
+                 row->subject_name);
     } else if (cell->choice_count == 0) {
         snprintf(s->reason, sizeof s->reason, "no workload has %s compute it",
                  row->subject_name);

@@ -55,9 +55,10 @@ struct matrix {
     int64_t valid_until_ms; /* when time alone changes it: the next cell becomes stale */
     bool has_environment;
     struct environment environment;
-    char *environment_json;          /* owned; NULL without an environment */
-    json_t *facts;                   /* the same, parsed by matrix_settle; owned */
-    enum subject only;               /* the rows that are shown; SUBJECT_COUNT: all */
+    char *environment_json; /* owned; NULL without an environment */
+    json_t *facts;          /* the same, parsed by matrix_settle; owned */
+    enum subject only; /* rows and variants that are shown; SUBJECT_COUNT: all.  Set it
+                          before matrix_settle */
     struct matrix_variant *variants; /* by workload, then variant */
     int variant_count;
     struct matrix_base *bases; /* in the order the cells came in */

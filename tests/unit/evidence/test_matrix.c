@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "api/render/matrix.h"
+#include "daemon/evidence/matrix_count.h"
 
 static json_t *variant_json(const char *name, const char *must)
 {
@@ -277,6 +278,102 @@ static void test_costs_are_told_against_the_control(void **state)
     matrix_release(&m);
 }
 
+static int library_row(const struct matrix *m, const char *workload)
+{
+    for (int r = 0; r < m->table->row_count; r++) {
+        if (m->table->rows[r].subject == SUBJECT_LIBRARY &&
+            strcmp(m->table->rows[r].workload, workload) == 0) {
+            return r;
+        }
+    }
+    fail_msg("no row of a library for %s", workload);
+    return -1;
+}
+
+static void add_of_cudnn(struct matrix *m, const char *variant, enum verdict verdict,
+                         int64_t id)
+{
+    struct cell c = cell_of("conv_wgrad", variant, verdict, id);
+
+    c.subject = SUBJECT_LIBRARY;
+    copy_text(c.subject_name, sizeof c.subject_name, "cuDNN");
+    c.times = (struct quartiles){ 5, 1000, 1000, 1000 };
+    matrix_add(m, &c);
+}
+
+/* A control of ours, and cuDNN's algorithms; in a stack with cuDNN if VERSION. */
+static struct matrix with_cudnn(const char *version, enum subject only)
+{
+    struct matrix m = begin(false, 0);
+    struct cell control = cell_of("conv_wgrad", "unordered", VERDICT_VARIES, 4);
+
+    m.environment_json = version ? xasprintf("{\"cudnn\":\"%s\"}", version) : NULL;
+    m.only = only;
+    add_of_cudnn(&m, "algo_1", VERDICT_REPRODUCIBLE, 2);
+    add_of_cudnn(&m, "autotune", VERDICT_VARIES, 1);
+    control.is_control = true;
+    control.times = (struct quartiles){ 5, 10, 10, 10 };
+    matrix_add(&m, &control);
+    matrix_settle(&m);
+    return m;
+}
+
+static void test_a_library_earns_its_own_row_only(void **state)
+{
+    struct matrix m = with_cudnn("9.12.0", SUBJECT_COUNT);
+    int row = library_row(&m, "conv_wgrad");
+    struct matrix_tally tallies[MATRIX_TALLIES_MAX];
+    char text[MATRIX_HEADLINE_SIZE];
+
+    (void)state;
+    assert_string_equal(matrix_solution(&m, row, 0)->code, "TCD or TDP");
+    assert_int_equal(matrix_solution(&m, row, 0)->variants, 2);
+    assert_int_equal(matrix_agrees(&m, row, 0), 1);
+    assert_int_equal(at(&m, "conv_wgrad", 0)->state, SOLUTION_UNMEASURED);
+    matrix_row_subject(&m, row, text);
+    assert_string_equal(text, "cuDNN 9.12.0");
+    assert_int_equal(matrix_count(&m, tallies), 3);
+    assert_int_equal(tallies[1].subject, SUBJECT_LIBRARY);
+    assert_int_equal(tallies[1].states[SOLUTION_MEASURED], 4);
+    assert_int_equal(tallies[1].agree, 4);
+    assert_int_equal(tallies[1].facts, 2);
+    assert_int_equal(tallies[2].states[SOLUTION_MEASURED], 0);
+    matrix_headline(&m, text);
+    assert_string_equal(text, "4 codes of cuDNN 9.12.0; TensorFlow took no part");
+    assert_false(matrix_find(&m, "conv_wgrad", "algo_1", SUBJECT_LIBRARY)->cost.known);
+    assert_null(matrix_find(&m, "conv_wgrad", "algo_1", SUBJECT_MODEL));
+    matrix_release(&m);
+}
+
+static void test_without_the_library_its_row_has_no_code(void **state)
+{
+    struct matrix m = with_cudnn(NULL, SUBJECT_COUNT);
+    const struct solution *s = matrix_solution(&m, library_row(&m, "conv_wgrad"), 0);
+
+    (void)state;
+    assert_int_equal(s->state, SOLUTION_UNMEASURED);
+    assert_string_equal(s->code, "");
+    assert_string_equal(s->reason, "its runs did not say which cuDNN computed");
+    assert_int_equal(s->runs, 0);
+    s = matrix_solution(&m, library_row(&m, "conv_dgrad"), 0);
+    assert_int_equal(s->state, SOLUTION_UNMEASURED);
+    assert_string_equal(s->reason, "no cuDNN in this stack");
+    matrix_release(&m);
+}
+
+static void test_one_subject_alone(void **state)
+{
+    struct matrix m = with_cudnn("9.12.0", SUBJECT_LIBRARY);
+    struct matrix_tally tallies[MATRIX_TALLIES_MAX];
+
+    (void)state;
+    assert_int_equal(m.variant_count, 2);
+    assert_int_equal(matrix_count(&m, tallies), 1);
+    assert_true(matrix_shows_row(&m, library_row(&m, "conv_wgrad")));
+    assert_false(matrix_shows_row(&m, row_of(&m, "conv_wgrad")));
+    matrix_release(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +387,9 @@ int main(void)
         cmocka_unit_test(test_only_the_newest_version_counts),
         cmocka_unit_test(test_a_variant_carries_its_worst_cell),
         cmocka_unit_test(test_costs_are_told_against_the_control),
+        cmocka_unit_test(test_a_library_earns_its_own_row_only),
+        cmocka_unit_test(test_without_the_library_its_row_has_no_code),
+        cmocka_unit_test(test_one_subject_alone),
     };
 
     return cmocka_run_group_tests(tests, load_profiles, free_profiles);
