@@ -168,7 +168,11 @@ static void variants_text(const struct catalogue_workload *w, struct buf *buf)
         const struct catalogue_variant *v = &w->variants[i];
 
         buf_pad(buf, "", NAME_COLUMN);
-        buf_printf(buf, "%s%s\n", v->name, v->control ? " (control)" : "");
+        buf_printf(buf, "%s", v->name);
+        if (v->control) {
+            buf_printf(buf, " (control: %s)", v->kind);
+        }
+        buf_puts(buf, "\n");
         paragraph(buf, TEXT_COLUMN, v->summary);
         paragraph(buf, TEXT_COLUMN, v->models);
     }

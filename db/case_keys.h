@@ -18,10 +18,15 @@ struct tx;
 void case_keys_take(struct query *q, struct case_key *ret_key);
 
 /* The case's number; it is stored if it is new.  The latest job says whether it is a
- * control, and why there is none: if that changed, ret_declared is true and the verdicts
- * that depend on it have to be judged again. */
+ * control, of which kind, and why there is none: if that changed, ret_declared is true
+ * and the verdicts that depend on it have to be judged again. */
+struct case_declaration {
+    bool is_control;
+    const char *kind;       /* of control_kinds (daemon/evidence/verdict.h) */
+    const char *no_control; /* "" when the workload has a control */
+};
 enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
-                                bool is_control, const char *no_control,
+                                const struct case_declaration *declaration,
                                 int64_t *ret_number, bool *ret_declared, struct err *err);
 
 #endif

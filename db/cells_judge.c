@@ -9,11 +9,11 @@
 static enum err_code load_control(struct tx *tx, int64_t cell,
                                   struct control *ret_control, struct err *err)
 {
-    return tx_fetch(
-        tx, TX_TARGETS(&ret_control->runs, &ret_control->differed), err,
-        "SELECT sum(c.completed), max(c.distinct_digests > 1)"
-        " FROM cell_control x JOIN cell c ON c.id = x.control WHERE x.cell = ?",
-        cell);
+    return tx_fetch(tx, TX_TARGETS(&ret_control->runs, &ret_control->differed), err,
+                    "SELECT sum(c.completed), max(c.distinct_digests > 1)"
+                    " FROM cell_control x JOIN cell c ON c.id = x.control"
+                    " WHERE x.cell = ? AND x.vouches",
+                    cell);
 }
 
 /* The conditions under which a control varied: those under which CELL has enough runs, if
@@ -29,7 +29,7 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
                 "SELECT a.options, ifnull(own.runs, 0) FROM cell_control x"
                 " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                 " LEFT JOIN cell_alike own ON own.cell = x.cell"
-                " AND own.options = a.options WHERE x.cell = ?"
+                " AND own.options = a.options WHERE x.cell = ? AND x.vouches"
                 " ORDER BY min(ifnull(own.runs, 0), ?) DESC, a.options LIMIT 1",
                 cell, VERDICT_MIN_RUNS);
     if (query_step(&q)) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/evidence/verdict.h"
 #include "db/captures.h"
 #include "db/case_keys.h"
 #include "db/cells_judge.h"
@@ -55,8 +56,8 @@ static void take_item(struct query *q, struct job_item *ret_item)
     *ret_item = (struct job_item){ 0 };
     ret_item->seq = (int)query_take_int(q);
     case_keys_take(q, &ret_item->key);
-    query_take(q, &ret_item->is_control, ret_item->no_control, ret_item->device,
-               ret_item->stack);
+    query_take(q, &ret_item->is_control, ret_item->kind, ret_item->no_control,
+               ret_item->device, ret_item->stack);
     subject_parse(query_borrow_text(q), &ret_item->subject);
     query_take(q, ret_item->subject_name);
     run_options_read(query_borrow_text(q), &ret_item->options);
@@ -73,7 +74,7 @@ static enum err_code load_items(struct tx *tx, int64_t number, struct job *job,
 
     query_begin(&q, tx,
                 "SELECT i.seq, " CASE_KEY_COLUMNS
-                ", k.is_control, k.no_control, i.device,"
+                ", k.is_control, k.kind, k.no_control, i.device,"
                 " i.stack, i.subject, i.subject_name, i.options, i.timeout_ms, "
                 "i.runs_wanted, i.runs_answered, "
                 "i.runs_failed,"
@@ -247,12 +248,16 @@ static enum err_code insert_job(struct tx *tx, const struct job *job, const char
 static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t now_ms,
                                  const struct job_item *item, struct err *err)
 {
+    const struct case_declaration declaration = {
+        .is_control = item->is_control,
+        .kind = item->kind[0] ? item->kind : control_kinds[0],
+        .no_control = item->no_control,
+    };
     char options[RUN_OPTIONS_SIZE];
     int64_t key;
     bool declared;
 
-    if (case_keys_declare(tx, &item->key, item->is_control, item->no_control, &key,
-                          &declared, err) != ERR_OK ||
+    if (case_keys_declare(tx, &item->key, &declaration, &key, &declared, err) != ERR_OK ||
         (declared && cells_judge_siblings(tx, key, now_ms, err) != ERR_OK)) {
         return err->code;
     }

@@ -25,6 +25,7 @@ static const struct workload_variant variants[] = {
       .models = "a TensorRT build without a timing cache",
       .algorithm = "the fastest tactic of each layer",
       .control = true,
+      .kind = "choice",
       .compute = network_compute },
     { .name = "cached",
       .summary = "the first build stores its tactics, later builds read them",

@@ -309,6 +309,7 @@ static const struct workload_variant variants[] = {
                 "kin, at the first step of a process",
       .algorithm = "the fastest of those that work",
       .control = true,
+      .kind = "choice",
       .compute = compute },
     { .name = "fixed",
       .summary = "the first of a fixed list of algorithms that works",

@@ -169,6 +169,7 @@ static const struct workload_variant variants[] = {
       .models = "dropout without a seed",
       .algorithm = "one state, seed of the process",
       .control = true,
+      .kind = "entropy",
       .compute = compute_unseeded },
     { .name = "shared",
       .summary = "seeded, but the threads take numbers from one state as they come",

@@ -147,6 +147,7 @@ static const struct workload_variant variants[] = {
                 "processes",
       .algorithm = "slots in order, seed of the process",
       .control = true,
+      .kind = "entropy",
       .compute = compute_process_seed },
     { .name = "fixed_seed",
       .summary = "the hash function's seed is always the same",

@@ -19,6 +19,7 @@ static const struct workload_variant variants[] = {
                 "are deterministic, the choice among them is not",
       .algorithm = "the fastest tactic of each layer",
       .control = true,
+      .kind = "choice",
       .compute = network_compute },
     { .name = "fixed",
       .summary = "the first tactic for every layer",

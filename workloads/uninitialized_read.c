@@ -88,6 +88,7 @@ static const struct workload_variant variants[] = {
       .models = "a kernel that reads memory nobody wrote",
       .algorithm = "atomic adds to memory not cleared",
       .control = true,
+      .kind = "poison",
       .compute = compute_uncleared },
     { .name = "cleared",
       .summary = "every bin is cleared first",

@@ -83,6 +83,12 @@ struct workload_variant {
     bool control;          /* accumulates in no fixed order, so it must be seen to vary
                               before any variant of this workload may be called
                               reproducible in the same environment */
+    /* Of a control, why it varies: "race" (NULL says that, too), "entropy" (a number that
+     * is drawn anew), "choice" (what was fastest) or "poison" (memory that nobody wrote).
+     * It vouches only for variants that are exposed to the same: a generator without a
+     * seed says nothing of a parallel sum.  Of another variant, what it is exposed to;
+     * NULL: what all controls of the workload are, or "race" if they differ. */
+    const char *kind;
     /* One iteration: reads the inputs, writes every element of every output.  Called
      * `iterations` times on poisoned outputs.  The OpenMP team of run->threads threads is
      * warm.  Must keep no state between iterations unless that is its subject. */

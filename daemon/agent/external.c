@@ -61,13 +61,14 @@ static json_t *variants_json(const json_t *workload)
 
         json_array_append_new(
             list,
-            json_pack("{s:O,s:O,s:o,s:s,s:n,s:O,s:O,s:O,s:O,s:o,s:O}", "name",
+            json_pack("{s:O,s:O,s:o,s:s,s:n,s:O,s:O,s:O,s:O,s:O,s:o,s:O}", "name",
                       json_object_get(variant, "name"), "summary",
                       json_object_get(variant, "summary"), "models",
                       models_text(variables), "algorithm", "as the command reports it",
                       "claim", "subject", json_object_get(workload, "subject"),
                       "subject_name", json_object_get(workload, "subject_name"),
-                      "control", json_object_get(variant, "control"), "recipe",
+                      "control", json_object_get(variant, "control"), "kind",
+                      json_object_get(variant, "kind"), "recipe",
                       json_object_get(variant, "recipe"), "environment", variables,
                       "arguments", json_object_get(variant, "arguments")));
     }

@@ -10,6 +10,7 @@
 #include "daemon/base/nearest.h"
 #include "daemon/evidence/recipe.h"
 #include "daemon/evidence/subject.h"
+#include "daemon/evidence/verdict.h"
 #include "daemon/jobs/case.h"
 
 enum {
@@ -258,6 +259,7 @@ static const struct in_member variant_members[] = {
     { "name", IN_TEXT, .wanted = NAME_WANTED, .check = check_name },
     { "summary", IN_TEXT, .flags = IN_NULLABLE, .least = 1, .fallback = "null" },
     { "control", IN_BOOL, .fallback = "false" },
+    { "kind", IN_TEXT, .flags = IN_NULLABLE, .names = control_kinds, .fallback = "null" },
     { "recipe", IN_TEXT, .flags = IN_NULLABLE, .check = check_recipe,
       .wanted = "must be the name of a recipe, or null", .fallback = "null" },
     { "environment", IN_OBJECT, .item = &a_value, .check = check_environment,

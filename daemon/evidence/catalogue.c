@@ -5,6 +5,7 @@
 
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
+#include "daemon/evidence/verdict.h"
 
 struct catalogue {
     struct catalogue_workload *workloads; /* sorted by name, then backend */
@@ -59,6 +60,8 @@ static const struct in_member of_variant[] = {
     { "subject", IN_TEXT, .names = subject_words },
     TEXT_IF_ANY(variant, "subject_name", subject_name),
     { "control", IN_BOOL, IN_AT(struct catalogue_variant, control) },
+    { "kind", IN_TEXT, IN_AT(struct catalogue_variant, kind), .names = control_kinds,
+      .flags = IN_OPTIONAL | IN_NULLABLE },
     { "equals", IN_TEXT, IN_AT(struct catalogue_variant, equals), .flags = IN_OPTIONAL },
     { "differs", IN_TEXT, IN_AT(struct catalogue_variant, differs),
       .flags = IN_OPTIONAL },
@@ -105,6 +108,28 @@ static bool is_named(const struct catalogue_variant *v)
     return (v->subject == SUBJECT_MODEL) == !(v->subject_name && *v->subject_name);
 }
 
+/* Gives those of COUNT variants a kind that name none. */
+static void complete_kinds(struct catalogue_variant *variants, int count)
+{
+    const char *common = NULL; /* of the controls */
+    bool differ = false;
+
+    for (int i = 0; i < count; i++) {
+        struct catalogue_variant *v = &variants[i];
+
+        if (v->control) {
+            v->kind = v->kind ? v->kind : control_kinds[0];
+            differ |= common && strcmp(common, v->kind) != 0;
+            common = v->kind;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        if (!variants[i].kind) {
+            variants[i].kind = common && !differ ? common : control_kinds[0];
+        }
+    }
+}
+
 /* OBJECT has the shape of a workload. */
 static void take_lists(const json_t *object, struct catalogue_workload *w)
 {
@@ -128,6 +153,7 @@ static void take_lists(const json_t *object, struct catalogue_workload *w)
         in_read_wire(&variant_shape, variant, &variants[i], &err);
         subject_parse(in_text(variant, "subject"), &variants[i].subject);
     }
+    complete_kinds(variants, w->variant_count);
     for (int i = 0; i < w->size_count; i++) {
         in_read_wire(&size_shape, json_array_get(size_list, (size_t)i), &sizes[i], &err);
     }
@@ -206,7 +232,8 @@ static bool controls_agree(const struct catalogue_workload *a,
     for (int i = 0; i < a->variant_count; i++) {
         const struct catalogue_variant *other = catalogue_variant(b, a->variants[i].name);
 
-        if (other && other->control != a->variants[i].control) {
+        if (other && (other->control != a->variants[i].control ||
+                      strcmp(other->kind, a->variants[i].kind) != 0)) {
             return false;
         }
     }

@@ -16,6 +16,10 @@ struct catalogue_variant {
     enum subject subject;
     const char *subject_name; /* "cuDNN"; NULL for a model */
     bool control;
+    const char *kind; /* of control_kinds (daemon/evidence/verdict.h): why the control
+                         varies, or what the variant is exposed to.  If it is not given:
+                         race for a control, else what all controls of the workload are,
+                         race if they differ */
     const char *equals, *differs; /* the variant whose digest must be equal to its own, or
                                      must differ; NULL: none.  At most one is given */
 };

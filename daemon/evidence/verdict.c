@@ -23,6 +23,8 @@ static const char *const names[VERDICT_COUNT] = {
     [VERDICT_STALE] = "stale",
 };
 
+const char *const control_kinds[] = { "race", "entropy", "choice", "poison", NULL };
+
 const char *verdict_name(enum verdict verdict)
 {
     return names[verdict];

@@ -26,7 +26,7 @@ enum {
     VERDICT_MIN_RUNS = 2,
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 256,
-    VERDICT_RULES = 5 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 6 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -46,8 +46,12 @@ struct evidence {
     int64_t last_completed_ms;       /* wall clock; 0: never */
 };
 
+/* Why a control varies, and what a variant is exposed to: race, entropy, choice, poison
+ * (workloads/workload.h).  Ends with NULL. */
+extern const char *const control_kinds[];
+
 /* The control of a cell: the siblings (daemon/jobs/case.h) in the same environment that
- * accumulate in no fixed order.
+ * accumulate in no fixed order, of the kind that the cell is exposed to.
  *
  * A control varied under the conditions (daemon/jobs/options.h) under which its runs
  * showed at least two digests on one device.  It vouches for the variants that completed

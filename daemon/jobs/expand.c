@@ -228,6 +228,7 @@ static void expand_variants(struct expansion *x, const struct catalogue_workload
         item->key = *key;
         copy_text(item->key.variant, sizeof item->key.variant, variant->name);
         item->is_control = variant->control;
+        copy_text(item->kind, sizeof item->kind, variant->kind);
         copy_text(item->no_control, sizeof item->no_control,
                   w->no_control ? w->no_control : "");
         item->subject = variant->subject;

@@ -30,6 +30,7 @@ struct job_item {
     int seq; /* 0 … within the job */
     struct case_key key;
     bool is_control;
+    char kind[CASE_NAME_SIZE];        /* as in struct catalogue_variant; "": race */
     char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
     enum subject subject;
     char subject_name[SUBJECT_NAME_SIZE]; /* "" for a model */

@@ -37,6 +37,7 @@ def variant(**members):
     (changed(no_control="none"), "/no_control", "but a variant is one"),
     (changed(variants=[{"name": "a", "control": True}] * 2), "/variants/1", "'a' is listed twice"),
     (variant(recipe="TD0"), "/variants/1/recipe", "there is no recipe 'TD0'; did you mean 'TD"),
+    (variant(kind="luck"), "/variants/1/kind", "race, entropy, choice or poison"),
     (variant(arguments="x"), "/variants/1/arguments", "array"),
     (variant(enviroment={}), "/variants/1/enviroment", "did you mean 'environment'?"),
     (variant(environment={"A": 1}), "/variants/1/environment/A", "must be a text, or null"),

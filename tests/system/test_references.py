@@ -61,5 +61,5 @@ def test_they_are_shown(start_service):
     assert {"id": "tensorflow PR 31465", "solved": "TF 2.1",
             "title": "deterministic bias_add gradient by TF_DETERMINISTIC_OPS"} in workload["references"]
     text = service.request("GET", "/v1/workloads/bias_add_bwd.txt")[2]
-    assert "\n  tensorflow PR 31465 (TF 2.1)\n" in text and "unordered (control)" in text
+    assert "\n  tensorflow PR 31465 (TF 2.1)\n" in text and "unordered (control: race)" in text
     assert service.request("GET", "/v1/workloads/bias_add.txt")[0] == 404

@@ -355,6 +355,15 @@ def catalogue_entry(name):
     return next(w for w in catalogue(SELFTEST) if w["workload"] == name)
 
 
+def test_what_is_no_race_says_what_it_is():
+    kinds = {(entry["workload"], v["name"]): v["kind"] for entry in catalogue(WORKER)
+             for v in entry["variants"] if v["control"]}
+    assert {key: kind for key, kind in kinds.items() if kind != "race"} == {
+        ("dropout", "unseeded"): "entropy", ("hash_seed_order", "process_seed"): "entropy",
+        ("uninitialized_read", "uncleared"): "poison", ("conv_autotune", "autotune"): "choice",
+        ("inference_autotune", "autotune"): "choice", ("algorithm_cache", "autotune"): "choice"}
+
+
 def test_catalogue():
     entries = catalogue(SELFTEST)
     names = [entry["workload"] for entry in entries]
@@ -369,8 +378,9 @@ def test_catalogue():
         others = {v["name"] for v in entry["variants"]}
         for variant in entry["variants"]:
             relation = set(variant) - {"name", "summary", "models", "algorithm", "claim",
-                                       "subject", "subject_name", "control"}
-            assert len(variant) - len(relation) == 8
+                                       "subject", "subject_name", "control", "kind"}
+            assert len(variant) - len(relation) == 8 + ("kind" in variant)
+            assert "kind" in variant or not variant["control"]
             library = "oneDNN" if entry["workload"].startswith("onednn_") else None
             assert variant["subject"] == ("library" if library else "model") and variant["subject_name"] == library
             assert relation in (set(), {"equals"}, {"differs"})

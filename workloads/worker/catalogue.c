@@ -51,6 +51,9 @@ static void emit_variants(struct emit *emit, const struct workload *w)
         emit_string(emit, "subject", v->library ? "library" : "model");
         emit_string(emit, "subject_name", v->library);
         emit_bool(emit, "control", v->control);
+        if (v->control || v->kind) {
+            emit_string(emit, "kind", v->kind ? v->kind : "race");
+        }
         emit_relation(emit, w, v);
         emit_object_end(emit);
     }

@@ -78,6 +78,25 @@ static bool is_known_claim(const char *claim)
            is_equal(claim, "non-deterministic");
 }
 
+static bool is_known_kind(const char *kind)
+{
+    return !kind || is_equal(kind, "race") || is_equal(kind, "entropy") ||
+           is_equal(kind, "choice") || is_equal(kind, "poison");
+}
+
+/* Whether a control of W is of what V, which names it, is exposed to. */
+static bool is_controlled(const struct workload *w, const struct workload_variant *v)
+{
+    for (int i = 0; v->kind && !v->control && i < w->variant_count; i++) {
+        const struct workload_variant *c = &w->variants[i];
+
+        if (c->control && is_equal(c->kind ? c->kind : "race", v->kind)) {
+            return true;
+        }
+    }
+    return !v->kind || v->control;
+}
+
 static void check_variant(struct inspection *in, const struct workload *w, int index)
 {
     const struct workload_variant *v = &w->variants[index];
@@ -95,6 +114,12 @@ static void check_variant(struct inspection *in, const struct workload *w, int i
         in, is_known_claim(v->claim),
         "variant '%s' claims '%s', not \"deterministic\", \"non-deterministic\" or NULL",
         name, printable(v->claim));
+    require(in, is_known_kind(v->kind),
+            "variant '%s' has kind '%s', not \"race\", \"entropy\", \"choice\", "
+            "\"poison\" or NULL",
+            name, printable(v->kind));
+    require(in, is_controlled(w, v), "variant '%s' is exposed to %s, as no control is",
+            name, printable(v->kind));
     for (int i = 0; i < index; i++) {
         require(in, !is_equal(v->name, w->variants[i].name),
                 "two variants are named '%s'", name);
@@ -325,6 +350,7 @@ static struct workload_variant *inherit_variants(const struct workload *w,
         if (known) {
             INHERIT(v, known, summary);
             INHERIT(v, known, models);
+            INHERIT(v, known, kind);
         }
     }
     return variants;

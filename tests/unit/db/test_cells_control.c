@@ -1,5 +1,6 @@
 /* The cardinal rule: only a control of the same workload, version, size, dtype, seed and
- * environment vouches for a case.  Each part of it alone makes a control another's. */
+ * environment vouches for a case, and only one of the kind that the case is exposed to.
+ * Each part of it alone makes a control another's. */
 #include "tests/unit/db/store_fixture.h"
 
 #include "daemon/base/buf.h"
@@ -16,13 +17,14 @@ enum difference {
     DTYPE,
     SEED,
     ALL_OF_THEM,
-    ENVIRONMENT, /* of the run, not of the case */
+    KIND,        /* of the control, not of the case */
+    ENVIRONMENT, /* of the run */
     DIFFERENCES
 };
 
-static const char *const named[DIFFERENCES] = { "none", "workload",   "version",
-                                                "size", "dtype",      "seed",
-                                                "all",  "environment" };
+static const char *const named[DIFFERENCES] = { "none", "workload", "version",
+                                                "size", "dtype",    "seed",
+                                                "all",  "kind",     "environment" };
 
 static void make_differ(struct case_key *key, enum difference d)
 {
@@ -44,6 +46,8 @@ static void insert_job(struct fixture *f, enum difference d)
     struct fixture_job j = fixture_job(1, items, ITEMS);
 
     make_differ(&items[CONTROL].key, d);
+    snprintf(items[CONTROL].kind, sizeof items[CONTROL].kind, "%s",
+             d == KIND ? "entropy" : "");
     fixture_write(f, fixture_insert_job, &j);
 }
 
@@ -118,6 +122,7 @@ static void test_a_new_control_is_one_of_its_case(void **state)
         insert_job(*state, NO_DIFFERENCE);
         make_differ(&item.key, (enum difference)d);
         item.is_control = true;
+        snprintf(item.kind, sizeof item.kind, "%s", d == KIND ? "choice" : "race");
         store(*state, 1, ORDERED, 1, 1);
         store(*state, 2, ORDERED, 1, 1);
         store(*state, 3, PATCHED, d == ENVIRONMENT ? 2 : 1, 3);
@@ -125,6 +130,59 @@ static void test_a_new_control_is_one_of_its_case(void **state)
         check_verdict(*state, (enum difference)d);
         start_anew(state);
     }
+}
+
+/* What is exposed to entropy is vouched for by entropy. */
+static void test_a_changed_kind_is_judged_anew(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item item = fixture_item("ordered", "cpu:a", 1);
+    struct fixture_job j = fixture_job(2, &item, 1);
+
+    insert_job(f, KIND);
+    vary(f, 1, KIND);
+    store(f, 2, ORDERED, 1, 1);
+    store(f, 3, ORDERED, 1, 1);
+    check_verdict(f, KIND);
+    snprintf(item.kind, sizeof item.kind, "entropy");
+    fixture_write(f, fixture_insert_job, &j);
+    check_verdict(f, NO_DIFFERENCE);
+    snprintf(item.kind, sizeof item.kind, "poison");
+    j = fixture_job(3, &item, 1);
+    fixture_write(f, fixture_insert_job, &j);
+    check_verdict(f, KIND);
+}
+
+/* Two controls: that of the own kind did not vary on one device, the other did. */
+static void test_another_kind_does_not_stand_in(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("unordered", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9),
+                                fixture_item("unseeded", "cpu:a", 9),
+                                fixture_item("unordered", "cpu:b", 9) };
+    struct fixture_job j = fixture_job(1, items, 4);
+    struct fixture_run elsewhere = { .n = 5,
+                                     .job = 1,
+                                     .item = 3,
+                                     .outcome = OUTCOME_COMPLETED,
+                                     .environment = 1,
+                                     .digest = 7 };
+
+    items[2].is_control = true;
+    snprintf(items[2].kind, sizeof items[2].kind, "entropy");
+    fixture_write(f, fixture_insert_job, &j);
+    store(f, 1, ORDERED, 1, 1);
+    store(f, 2, ORDERED, 1, 1);
+    store(f, 3, 2, 1, 3);
+    store(f, 4, CONTROL, 1, 1);
+    fixture_write(f, fixture_whole_run, &elsewhere);
+    assert_int_equal(fixture_cell(f, "unseeded").verdict, VERDICT_VARIES);
+    assert_int_equal(fixture_cell(f, "unordered").verdict, VERDICT_VARIES);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
+    assert_non_null(
+        strstr(fixture_cell(f, "ordered").reason, "differed only between devices"));
+    fixture_check_cells(f);
 }
 
 static void test_what_varies_is_no_control_by_that(void **state)
@@ -179,7 +237,7 @@ static void test_cost_is_taken_against_the_own_control(void **state)
         }
         cost.of = fixture_cell(*state, "ordered").id;
         fixture_read(*state, find_cost, &cost);
-        if (cost.code != (d == NO_DIFFERENCE ? ERR_OK : ERR_NOT_FOUND)) {
+        if (cost.code != (d == NO_DIFFERENCE || d == KIND ? ERR_OK : ERR_NOT_FOUND)) {
             fail_msg("cost against a control that differs in %s", named[d]);
         }
         start_anew(state);
@@ -240,6 +298,8 @@ int main(void)
         STORE_TEST(test_only_the_own_control_vouches),
         STORE_TEST(test_only_the_own_control_vouches_when_it_comes_last),
         STORE_TEST(test_a_new_control_is_one_of_its_case),
+        STORE_TEST(test_a_changed_kind_is_judged_anew),
+        STORE_TEST(test_another_kind_does_not_stand_in),
         STORE_TEST(test_what_varies_is_no_control_by_that),
         STORE_TEST(test_environments_are_not_mixed),
         STORE_TEST(test_cost_is_taken_against_the_own_control),

@@ -378,6 +378,39 @@ static void test_old_cells_get_their_subject(void **state)
     }
 }
 
+/* What was measured by a control that is no race vouches for nothing else. */
+static void test_known_controls_get_their_kinds(void **state)
+{
+    static const char cases[] =
+        "INSERT INTO case_key (workload, version, variant, size, dtype, seed, is_control,"
+        " no_control) VALUES ('dropout', 1, 'unseeded', 's', 'f', 1, 1, ''),"
+        " ('dropout', 1, 'shared', 's', 'f', 1, 1, ''),"
+        " ('dropout', 1, 'seeded', 's', 'f', 1, 0, ''),"
+        " ('uninitialized_read', 1, 'cleared', 's', 'f', 1, 0, ''),"
+        " ('conv_autotune', 1, 'fixed', 's', 'f', 1, 0, '')";
+    static const char *const counts[] = {
+        "SELECT count(*) FROM case_key WHERE kind = 'entropy' AND variant = 'unseeded'",
+        "SELECT count(*) FROM case_key WHERE kind = 'poison' AND variant = 'cleared'",
+        "SELECT count(*) FROM case_key WHERE kind = 'choice' AND variant = 'fixed'",
+        "SELECT count(*) FROM case_key WHERE kind <> 'race'",
+    };
+    static const int64_t expected[] = { 1, 1, 1, 3 };
+    struct fixture *f = *state;
+    char command[256];
+    sqlite3 *db;
+
+    snprintf(command, sizeof command, "cp tests/fixtures/v11.db %s", f->path);
+    assert_int_equal(system(command), 0);
+    execute(f->path, cases);
+    fixture_open(f);
+    fixture_close(f);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(ask(db, counts[i]), expected[i]);
+    }
+    sqlite3_close(db);
+}
+
 static struct {
     bool in_memory;        /* what is sorted stays there, as of now … */
     bool sorted, had_room; /* … a migration has sorted all runs; it could use a file */
@@ -536,6 +569,7 @@ int main(void)
         FILE_TEST(test_old_cells_get_their_subject),
         FILE_TEST(test_migrations_sort_in_files),
         FILE_TEST(test_what_takes_long_is_announced),
+        FILE_TEST(test_known_controls_get_their_kinds),
         FILE_TEST(test_cells_of_other_rules_are_judged_anew),
     };
 

@@ -286,6 +286,57 @@ static void test_a_variant_equals_or_differs_from_another(void **state)
     }
 }
 
+/* The kinds of two controls and of a variant that is none, where A and B are what the
+ * controls name, and OWN what the variant names ("null": nothing). */
+static void check_kinds(const char *a, const char *b, const char *own,
+                        const char *expected_a, const char *expected_b,
+                        const char *expected_own)
+{
+    const char *const named[] = { a, b, own };
+    struct catalogue *from = catalogue_with("x");
+    struct catalogue *c = catalogue_new();
+    json_t *list = json_pack("[o]", json_deep_copy(catalogue_at(from, 0)->json));
+    json_t *variants = json_array();
+    const struct catalogue_variant *v;
+    struct err err;
+
+    for (int i = 0; i < 3; i++) {
+        json_t *variant = json_deep_copy(
+            json_array_get(json_object_get(catalogue_at(from, 0)->json, "variants"), 0));
+
+        json_object_set_new(variant, "name", json_stringn(&"abc"[i], 1));
+        json_object_set_new(variant, "control", json_boolean(i < 2));
+        json_object_set_new(variant, "kind",
+                            strcmp(named[i], "null") == 0 ? json_null()
+                                                          : json_string(named[i]));
+        json_array_append_new(variants, variant);
+    }
+    json_object_set_new(json_array_get(list, 0), "variants", variants);
+    assert_int_equal(catalogue_add(c, list, &err), ERR_OK);
+    v = catalogue_at(c, 0)->variants;
+    assert_string_equal(v[0].kind, expected_a);
+    assert_string_equal(v[1].kind, expected_b);
+    assert_string_equal(v[2].kind, expected_own);
+    json_decref(list);
+    catalogue_free(from);
+    catalogue_free(c);
+}
+
+/* A variant is exposed to what all controls are; where they differ, to a race. */
+static void test_controls_have_kinds(void **state)
+{
+    struct err err;
+
+    (void)state;
+    check_kinds("null", "null", "null", "race", "race", "race");
+    check_kinds("entropy", "entropy", "null", "entropy", "entropy", "entropy");
+    check_kinds("entropy", "null", "null", "entropy", "race", "race");
+    check_kinds("entropy", "choice", "null", "entropy", "choice", "race");
+    check_kinds("entropy", "choice", "choice", "entropy", "choice", "choice");
+    assert_int_equal(add_related("{\"kind\":\"luck\"}", &err), ERR_PROTOCOL);
+    assert_non_null(strstr(err.message, "catalogue: /0/variants/0/kind"));
+}
+
 /* No cell of one backend is green for what another says of its controls. */
 static void test_both_backends_have_the_same_controls(void **state)
 {
@@ -300,6 +351,9 @@ static void test_both_backends_have_the_same_controls(void **state)
     json_object_set_new(variant, "control", json_false());
     assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
     json_object_set_new(variant, "control", json_true());
+    json_object_set_new(variant, "kind", json_string("choice"));
+    assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
+    json_object_set_new(variant, "kind", json_null());
     json_object_set_new(twin, "no_control", json_string("it cannot race"));
     assert_int_equal(catalogue_add(c, list, &err), ERR_CONFLICT);
     assert_non_null(strstr(err.message, "workload w has other controls"));
@@ -323,6 +377,7 @@ int main(void)
         cmocka_unit_test(test_built_in_tables),
         cmocka_unit_test(test_catalogue_conflict_and_nearest),
         cmocka_unit_test(test_a_variant_equals_or_differs_from_another),
+        cmocka_unit_test(test_controls_have_kinds),
         cmocka_unit_test(test_both_backends_have_the_same_controls),
     };
 

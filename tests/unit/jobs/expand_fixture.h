@@ -23,7 +23,7 @@ static const char catalogue_text[] =
     " 'dtypes':['float32','float64'],'weight_sum':'w','loss':null,'no_control':null},"
     " {'workload':'wgrad','version':3,'backend':'cuda','title':'t','summary':'s',"
     " 'variants':[{'name':'unordered','summary':'s','models':'m','algorithm':'a',"
-    "              'claim':null,'subject':'model','control':true}],"
+    "              'claim':null,'subject':'model','control':true,'kind':'choice'}],"
     " 'sizes':[{'name':'large','description':'d'}],"
     " 'dtypes':['float32'],'weight_sum':'w','loss':null,'no_control':null},"
     " {'workload':'ctc','version':1,'backend':'cpu','title':'t','summary':'s',"

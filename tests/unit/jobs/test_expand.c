@@ -21,6 +21,8 @@ static void test_defaults(void **state)
     assert_false(job.items[0].is_control);
     assert_string_equal(job.items[2].key.variant, "unordered");
     assert_true(job.items[2].is_control);
+    assert_string_equal(job.items[2].kind, "race");
+    assert_string_equal(job.items[4].kind, "choice");
     assert_string_equal(job.items[4].device, "GPU-1");
     assert_string_equal(job.items[4].stack, "cudnn9");
     assert_string_equal(job.items[4].key.size, "large");

@@ -317,6 +317,24 @@ static void test_cuda_has_the_relations_of_cpu(void **state)
     registry_release(&registry);
 }
 
+/* Else a control would be of one kind on a CPU and of another on a GPU. */
+static void test_cuda_has_the_kinds_of_cpu(void **state)
+{
+    struct sample cpu, cuda;
+    struct registry registry;
+    const struct workload *list[] = { &cpu.workload, &cuda.workload };
+
+    (void)state;
+    sample_init(&cpu, "alpha");
+    sample_init_cuda(&cuda, "alpha");
+    cpu.variants[0].kind = "choice";
+    assert_int_equal(registry_init(&registry, list, list + 2, stderr), 0);
+    assert_string_equal(registry_find(&registry, "alpha", "cuda")->variants[0].kind,
+                        "choice");
+    assert_null(registry_find(&registry, "alpha", "cuda")->variants[1].kind);
+    registry_release(&registry);
+}
+
 static void test_cuda_keeps_what_it_has(void **state)
 {
     struct sample cpu, cuda;
@@ -462,6 +480,9 @@ static void test_variants(void **state)
     BREAK(s.variants[1].algorithm = NULL, "has no algorithm");
     BREAK(s.variants[1].compute = NULL, "has no compute hook");
     BREAK(s.variants[1].claim = "maybe", "claims 'maybe'");
+    BREAK(s.variants[0].kind = "luck", "'unordered' has kind 'luck'");
+    BREAK(s.variants[1].kind = "entropy",
+          "'ordered' is exposed to entropy, as no control");
 }
 
 static void test_control(void **state)
@@ -473,6 +494,9 @@ static void test_control(void **state)
     (void)state;
     BREAK(s.variants[0].control = false, "no variant is a control");
     BREAK(s.workload.no_control = "because", "has a control, and no_control says");
+    sample_init(&s, "w");
+    s.variants[0].kind = s.variants[1].kind = "entropy";
+    assert_int_equal(defects_of(list, 1, text), 0);
     sample_init(&s, "w");
     s.variants[0].control = false;
     s.workload.no_control = "because";
@@ -553,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_cuda_variants_say_what_their_namesakes_say),
         cmocka_unit_test(test_cuda_has_the_setup_of_cpu),
         cmocka_unit_test(test_cuda_has_the_relations_of_cpu),
+        cmocka_unit_test(test_cuda_has_the_kinds_of_cpu),
         cmocka_unit_test(test_cuda_keeps_what_it_has),
         cmocka_unit_test(test_cuda_without_definition),
         cmocka_unit_test(test_cuda_of_an_unsound_definition),
