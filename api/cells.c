@@ -55,10 +55,25 @@ static void evidence_json(struct json_out *out, const struct cell *cell)
     out_close(out, '}');
 }
 
-static enum verdict verdict_now(const struct request *r, const struct cell *cell)
+/* As of now; MEASURED: and as it is stored. */
+static void verdict_json(const struct request *r, const struct cell *cell, bool measured,
+                         struct json_out *out)
 {
-    return verdict_at(cell->verdict, cell->evidence.last_completed_ms, clock_wall_ms(),
-                      r->api->options.stale_after_ms);
+    int64_t now_ms = clock_wall_ms();
+    int64_t stale_after_ms = r->api->options.stale_after_ms;
+    int64_t last_ms = cell->evidence.last_completed_ms;
+    enum verdict verdict =
+        verdict_at(cell->verdict, last_ms, cell->vouched_ms, now_ms, stale_after_ms);
+    char reason[VERDICT_REASON_SIZE];
+
+    if (verdict == VERDICT_STALE) {
+        verdict_stale_reason(cell->reason, last_ms, now_ms, stale_after_ms, reason);
+    }
+    out_text(out, "verdict", verdict_name(verdict));
+    if (measured) {
+        out_text(out, "verdict_when_measured", verdict_name(cell->verdict));
+    }
+    out_text(out, "reason", verdict == VERDICT_STALE ? reason : cell->reason);
 }
 
 /* Of iterations, the mean and the quartiles of the runs' medians. */
@@ -99,9 +114,7 @@ static void cell_json(const struct request *r, const struct cell *cell,
     out_bool(out, "is_control", cell->is_control);
     subject_json(out, cell->subject, cell->subject_name);
     out_text(out, "environment", cell->environment);
-    out_text(out, "verdict", verdict_name(verdict_now(r, cell)));
-    out_text(out, "verdict_when_measured", verdict_name(cell->verdict));
-    out_text(out, "reason", cell->reason);
+    verdict_json(r, cell, true, out);
     out_name(out, "last_cause", cause);
     out_time(out, "changed_at", cell->changed_ms);
     out_time(out, "first_run_at", cell->first_ms);
@@ -247,8 +260,7 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     out_int(out, "cell", cell.id);
     case_json(out, &cell.key);
     out_text(out, "environment", cell.environment);
-    out_text(out, "verdict", verdict_name(verdict_now(r, &cell)));
-    out_text(out, "reason", cell.reason);
+    verdict_json(r, &cell, false, out);
     out_open(out, "items", '[');
     if (cells_each_digest(tx, view->id, page_rows(page), show_digest, page, err) !=
         ERR_OK) {

@@ -50,8 +50,8 @@ static void take_cell(void *arg, const struct cell *cell)
         f->runs[i] += cell->evidence.runs[i];
     }
     f->iterations += cell->evidence.iterations;
-    f->cells[verdict_at(cell->verdict, cell->evidence.last_completed_ms, f->now_ms,
-                        f->stale_after_ms)]++;
+    f->cells[verdict_at(cell->verdict, cell->evidence.last_completed_ms, cell->vouched_ms,
+                        f->now_ms, f->stale_after_ms)]++;
 }
 
 static void take_job(void *arg, const struct job *job)

@@ -40,7 +40,7 @@ static void take_past(struct query *q, struct cell *ret_cell)
     ret_cell->verdict = cell_rows_take_verdict(q);
     query_take(q, ret_cell->reason, &ret_cell->evidence.runs[OUTCOME_COMPLETED],
                &ret_cell->evidence.iterations, &ret_cell->evidence.distinct_digests,
-               &ret_cell->evidence.varied);
+               &ret_cell->vouched_ms, &ret_cell->evidence.varied);
 }
 
 static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t as_of_ms,
@@ -53,6 +53,7 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
                 "SELECT c.id, " CASE_KEY_COLUMNS
                 ", k.is_control, c.subject, c.subject_name, e.id, h.at_ms,"
                 " h.verdict, h.reason, h.runs, h.iterations, h.distinct_digests,"
+                " h.vouched_ms,"
                 " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied)"
                 " FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"

@@ -117,24 +117,34 @@ static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct e
                         row->cell.id);
 }
 
-/* A device varied where its runs gave more than one digest: then it has none. */
+/* A device varied where its runs gave more than one digest: then it has none.  Its last
+ * digest is the smallest of those of its latest end; the latest end of any other digest
+ * is when it varied last (0015-varied.sql). */
 static enum err_code fold_device(struct tx *tx, struct cell_row *row,
                                  const struct run_record *run, const char *options,
-                                 bool *ret_varied, struct err *err)
+                                 int64_t *ret_varied_ms, struct err *err)
 {
     struct query q;
     bool new = false;
 
     query_begin(&q, tx,
-                "INSERT INTO cell_device (cell, device, options, runs, digest)"
-                " VALUES (?, ?, ?, 1, ?) ON CONFLICT (cell, device, options) DO UPDATE"
-                " SET runs = runs + 1, digest = iif(digest = excluded.digest, digest,"
-                " NULL) RETURNING runs, digest",
+                "INSERT INTO cell_device (cell, device, options, runs, digest, last_ms,"
+                " last_digest, varied_ms) VALUES (?, ?, ?, 1, ?, ?, ?, ?)"
+                " ON CONFLICT (cell, device, options) DO UPDATE SET runs = runs + 1,"
+                " digest = iif(digest = excluded.digest, digest, NULL),"
+                " varied_ms = max(varied_ms, excluded.varied_ms,"
+                " iif(last_digest = excluded.last_digest, 0,"
+                " min(last_ms, excluded.last_ms))),"
+                " last_digest = iif((excluded.last_ms, last_digest) > (last_ms,"
+                " excluded.last_digest), excluded.last_digest, last_digest),"
+                " last_ms = max(last_ms, excluded.last_ms)"
+                " RETURNING runs, varied_ms",
                 row->cell.id, run->device, options,
-                run->distinct_digests == 1 ? run->digest : NULL);
+                run->distinct_digests == 1 ? run->digest : NULL, run->finished_ms,
+                run->digest, run->distinct_digests == 1 ? 0 : run->finished_ms);
     if (query_step(&q)) {
         new = query_take_int(&q) == 1;
-        *ret_varied = query_next_is_null(&q);
+        *ret_varied_ms = query_take_int(&q);
     }
     if (query_run(&q, err) != ERR_OK) {
         return err->code;
@@ -146,28 +156,30 @@ static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
                                      const struct run_record *run, struct err *err)
 {
     char options[RUN_OPTIONS_SIZE];
-    bool varied = false;
+    int64_t varied_ms = 0;
 
     if (load_options(tx, run, options, err) != ERR_OK ||
-        fold_device(tx, row, run, options, &varied, err) != ERR_OK) {
+        fold_device(tx, row, run, options, &varied_ms, err) != ERR_OK) {
         return err->code;
     }
-    row->cell.evidence.varied |= varied;
-    return tx_run(
-        tx, err,
-        "INSERT INTO cell_alike (cell, options, runs, varied) VALUES (?, ?, 1, ?)"
-        " ON CONFLICT (cell, options) DO UPDATE SET runs = runs + 1,"
-        " varied = max(varied, excluded.varied)",
-        row->cell.id, options, varied);
+    row->cell.evidence.varied |= varied_ms > 0;
+    return tx_run(tx, err,
+                  "INSERT INTO cell_alike (cell, options, runs, varied, varied_ms)"
+                  " VALUES (?, ?, 1, ?, ?)"
+                  " ON CONFLICT (cell, options) DO UPDATE SET runs = runs + 1,"
+                  " varied = max(varied, excluded.varied),"
+                  " varied_ms = max(varied_ms, excluded.varied_ms)",
+                  row->cell.id, options, varied_ms > 0, varied_ms);
 }
 
-/* Under how many conditions CELL varied. */
+/* Grows when CELL varies under further conditions, or in a further hour. */
 static enum err_code count_varied(struct tx *tx, int64_t cell, int64_t *ret_count,
                                   struct err *err)
 {
     return tx_fetch_int(tx, ret_count, err,
-                        "SELECT count(*) FROM cell_alike WHERE cell = ? AND varied",
-                        cell);
+                        "SELECT ifnull(sum(1 + varied_ms / ?), 0) FROM cell_alike"
+                        " WHERE cell = ? AND varied",
+                        VERDICT_VOUCHED_STEP_MS, cell);
 }
 
 static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
@@ -234,7 +246,7 @@ static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
 }
 
 /* If a control has differed before, what depends on it can only change because it varied
- * under further conditions. */
+ * under further conditions, or lately. */
 static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
                                       const struct run_record *run,
                                       int64_t digests_before, int64_t varied_before,

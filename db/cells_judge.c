@@ -41,6 +41,19 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
     return query_end(&q, err);
 }
 
+/* When a control last varied under conditions under which CELL has enough runs. */
+static enum err_code load_varied(struct tx *tx, int64_t cell, struct control *ret_control,
+                                 struct err *err)
+{
+    return tx_fetch_int(tx, &ret_control->varied_ms, err,
+                        "SELECT ifnull(max(a.varied_ms), 0) FROM cell_control x"
+                        " JOIN cell_alike a ON a.cell = x.control AND a.varied"
+                        " JOIN cell_alike own ON own.cell = x.cell"
+                        " AND own.options = a.options AND own.runs >= ?2"
+                        " WHERE x.cell = ?1 AND x.vouches",
+                        cell, VERDICT_MIN_RUNS);
+}
+
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
                               struct judgement *ret_judgement, struct err *err)
 {
@@ -53,7 +66,8 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
     if (!control.is_control && !control.no_control &&
         (load_control(tx, row->cell.id, &control, err) != ERR_OK ||
          (control.differed &&
-          load_conditions(tx, row->cell.id, &control, conditions, err) != ERR_OK))) {
+          (load_conditions(tx, row->cell.id, &control, conditions, err) != ERR_OK ||
+           load_varied(tx, row->cell.id, &control, err) != ERR_OK)))) {
         return err->code;
     }
     *ret_judgement = verdict_judge(&row->cell.evidence, &control);
@@ -64,11 +78,12 @@ static enum err_code store_verdict(struct tx *tx, int64_t cell, bool changed,
                                    const struct judgement *judgement, int64_t now_ms,
                                    struct err *err)
 {
-    return tx_run(tx, err,
-                  "UPDATE cell SET verdict = ?, reason = ?, changed_ms = iif(?, ?,"
-                  " changed_ms) WHERE id = ?",
-                  verdict_name(judgement->verdict), judgement->reason, changed, now_ms,
-                  cell);
+    return tx_run(
+        tx, err,
+        "UPDATE cell SET verdict = ?, reason = ?, vouched_ms = ?, changed_ms = iif(?, ?,"
+        " changed_ms) WHERE id = ?",
+        verdict_name(judgement->verdict), judgement->reason, judgement->vouched_ms,
+        changed, now_ms, cell);
 }
 
 /* The time is moved on where two changes fall into one millisecond, so that the history
@@ -80,12 +95,13 @@ static enum err_code add_history(struct tx *tx, const struct cell *cell,
     return tx_run(
         tx, err,
         "INSERT INTO cell_history (cell, at_ms, run, verdict, reason, runs,"
-        " iterations, distinct_digests) VALUES (?1, max(?2, (SELECT"
+        " iterations, distinct_digests, vouched_ms) VALUES (?1, max(?2, (SELECT"
         " ifnull(max(at_ms) + 1, 0) FROM cell_history WHERE cell = ?1)), ?3, ?4,"
-        " ?5, ?6, ?7, ?8)",
+        " ?5, ?6, ?7, ?8, ?9)",
         cell->id, now_ms, or_null(run), verdict_name(judgement->verdict),
         judgement->reason, cell->evidence.runs[OUTCOME_COMPLETED],
-        cell->evidence.iterations, cell->evidence.distinct_digests);
+        cell->evidence.iterations, cell->evidence.distinct_digests,
+        judgement->vouched_ms);
 }
 
 static enum err_code add_event(struct tx *tx, const struct cell *cell,
@@ -122,7 +138,8 @@ static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64
         return err->code;
     }
     changed = judgement.verdict != row.cell.verdict;
-    if (!changed && strcmp(judgement.reason, row.cell.reason) == 0) {
+    if (!changed && strcmp(judgement.reason, row.cell.reason) == 0 &&
+        judgement.vouched_ms == row.cell.vouched_ms) {
         return ERR_OK;
     }
     if (store_verdict(tx, id, changed, &judgement, now_ms, err) != ERR_OK) {

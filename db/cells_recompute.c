@@ -167,12 +167,27 @@ static enum err_code count_rows(struct recompute *r, struct err *err)
 /* What runs under the same conditions add up to, by device and over all devices, each as
  * one text: what is in one and not in the other is seen. */
 #define CONDITIONS_TEXT                                                                  \
-    "ifnull(group_concat(runs || ' ' || ifnull(digest, 'varied') || ' ' || device ||"    \
-    " ' ' || options, '; '), '')"
+    "ifnull(group_concat(runs || ' ' || ifnull(digest, 'varied ' || varied_ms) || ' ' "  \
+    "|| device || ' ' || options, '; '), '')"
 #define CONDITIONS_ROWS                                                                  \
-    " SELECT cell, device, options, runs, digest FROM cell_device WHERE cell = ?1"       \
-    " UNION ALL SELECT cell, '', options, runs, iif(varied, NULL, '') FROM cell_alike"   \
-    " WHERE cell = ?1"
+    " SELECT cell, device, options, runs, digest, varied_ms FROM cell_device"            \
+    " WHERE cell = ?1 UNION ALL SELECT cell, '', options, runs, iif(varied, NULL, ''),"  \
+    " varied_ms FROM cell_alike WHERE cell = ?1"
+
+/* Of each device and its conditions, the latest end of a run with each of its digests;
+ * the second of these is when it last varied. */
+#define LATEST_ENDS                                                                      \
+    " shown (device, options, digest, ms) AS ("                                          \
+    " SELECT r.device, i.options, r.digest, r.finished_ms FROM run r"                    \
+    " JOIN job_item i ON i.job = r.job AND i.seq = r.item"                               \
+    " WHERE r.cell = ?1 AND r.outcome = 'completed'"                                     \
+    " UNION ALL SELECT r.device, i.options, d.digest, r.finished_ms FROM run r"          \
+    " JOIN job_item i ON i.job = r.job AND i.seq = r.item"                               \
+    " JOIN run_digest d ON d.run = r.id"                                                 \
+    " WHERE r.cell = ?1 AND r.outcome = 'completed'),"                                   \
+    " latest (device, options, ms, place) AS (SELECT device, options, max(ms),"          \
+    " row_number() OVER (PARTITION BY device, options ORDER BY max(ms) DESC)"            \
+    " FROM shown GROUP BY device, options, digest),"
 
 static enum err_code compare_conditions(struct recompute *r, struct err *err)
 {
@@ -180,17 +195,21 @@ static enum err_code compare_conditions(struct recompute *r, struct err *err)
 
     query_begin(
         &q, r->tx,
-        "WITH fresh_device (cell, device, options, runs, digest) AS MATERIALIZED ("
+        "WITH" LATEST_ENDS
+        " fresh_device (cell, device, options, runs, digest, varied_ms) AS MATERIALIZED ("
         " SELECT r.cell, r.device, i.options, count(*),"
         " iif(max(r.distinct_digests) = 1 AND min(r.digest) = max(r.digest),"
-        " min(r.digest), NULL) FROM run r JOIN job_item i ON i.job = r.job"
+        " min(r.digest), NULL), ifnull((SELECT ms FROM latest l"
+        " WHERE l.device = r.device AND l.options = i.options AND l.place = 2), 0)"
+        " FROM run r JOIN job_item i ON i.job = r.job"
         " AND i.seq = r.item WHERE r.cell = ?1 AND r.outcome = 'completed'"
         " GROUP BY r.device, i.options),"
-        " fresh (cell, device, options, runs, digest) AS ("
+        " fresh (cell, device, options, runs, digest, varied_ms) AS ("
         " SELECT * FROM fresh_device UNION ALL"
-        " SELECT cell, '', options, sum(runs), iif(max(digest IS NULL), NULL, '')"
+        " SELECT cell, '', options, sum(runs), iif(max(digest IS NULL), NULL, ''),"
+        " max(varied_ms)"
         " FROM fresh_device GROUP BY options),"
-        " stored (cell, device, options, runs, digest) AS (" CONDITIONS_ROWS
+        " stored (cell, device, options, runs, digest, varied_ms) AS (" CONDITIONS_ROWS
         ")"
         " SELECT (SELECT " CONDITIONS_TEXT
         " FROM (SELECT * FROM stored EXCEPT"
@@ -258,6 +277,7 @@ static void compare(struct recompute *r, const struct judgement *judgement)
     report_text(r, "verdict", verdict_name(stored->verdict),
                 verdict_name(judgement->verdict));
     report_text(r, "reason", stored->reason, judgement->reason);
+    report(r, "control last varied", stored->vouched_ms, judgement->vouched_ms);
 }
 
 static enum err_code recompute_one(struct recompute *r, struct err *err)

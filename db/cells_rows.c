@@ -28,7 +28,8 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row)
     query_take(q, cell->subject_name, cell->environment, &ret_row->case_key,
                &ret_row->environment);
     cell->verdict = cell_rows_take_verdict(q);
-    query_take(q, cell->reason, &cell->evidence.varied, &cell->changed_ms);
+    query_take(q, cell->reason, &cell->evidence.varied, &cell->vouched_ms,
+               &cell->changed_ms);
     CELL_INTEGERS(TAKE_INTEGER)
     CELL_TEXTS(TAKE_TEXT)
 }
@@ -68,11 +69,11 @@ enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
 
     query_begin(&q, tx,
                 "UPDATE cell SET " SET_COLUMNS
-                "verdict = ?, reason = ?, changed_ms = ? WHERE id = ?");
+                "verdict = ?, reason = ?, vouched_ms = ?, changed_ms = ? WHERE id = ?");
     CELL_INTEGERS(BIND_INTEGER)
     CELL_TEXTS(BIND_TEXT)
-    query_bind(&q, verdict_name(judgement->verdict), judgement->reason, changed_ms,
-               row->cell.id);
+    query_bind(&q, verdict_name(judgement->verdict), judgement->reason,
+               judgement->vouched_ms, changed_ms, row->cell.id);
     return query_run(&q, err);
 }
 

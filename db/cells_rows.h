@@ -66,7 +66,7 @@ struct cell_row {
     "c.environment, c.verdict, "                                                         \
     "c.reason,"                                                                          \
     " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"             \
-    " c.changed_ms" CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
+    " c.vouched_ms, c.changed_ms" CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
 
 /* The next column, a verdict; the tables' CHECKs keep other names out. */
 enum verdict cell_rows_take_verdict(struct query *q);

@@ -6,8 +6,7 @@
  *    "sizes":{"small":["--epochs","1"]}, "dtypes":["float32"], "threads":2,
  *    "subject":"framework", "subject_name":"PyTorch",
  *    "variants":[{"name":"default", "summary":…, "control":true, "kind":"race",
- *                 "recipe":"TDO",
- *                 "environment":{…}, "arguments":[…]}],
+ *                 "recipe":"TDO", "environment":{…}, "arguments":[…]}],
  *    "no_control":null, "weight_sum":…, "loss":null, "timeout_seconds":600,
  *    "survey":false}
  *

@@ -41,12 +41,13 @@ static int64_t last_evidence_ms(const struct matrix *m, const struct cell *cell)
 static enum verdict verdict_of(struct matrix *m, const struct cell *cell)
 {
     int64_t last_ms = last_evidence_ms(m, cell);
-    enum verdict verdict =
-        verdict_at(cell->verdict, last_ms, m->as_of_ms, m->stale_after_ms);
+    int64_t oldest_ms = cell->vouched_ms < last_ms ? cell->vouched_ms : last_ms;
+    enum verdict verdict = verdict_at(cell->verdict, last_ms, cell->vouched_ms,
+                                      m->as_of_ms, m->stale_after_ms);
 
     if (verdict == VERDICT_REPRODUCIBLE && m->stale_after_ms > 0 && !m->historic &&
-        last_ms + m->stale_after_ms < m->valid_until_ms) {
-        m->valid_until_ms = last_ms + m->stale_after_ms;
+        oldest_ms + m->stale_after_ms < m->valid_until_ms) {
+        m->valid_until_ms = oldest_ms + m->stale_after_ms;
     }
     return verdict;
 }
@@ -112,7 +113,13 @@ void matrix_add(struct matrix *m, const struct cell *cell)
     struct matrix_variant *v =
         m->variant_count > 0 ? &m->variants[m->variant_count - 1] : NULL;
     struct variant_knowledge before;
+    char stale[VERDICT_REASON_SIZE];
+    enum verdict verdict = verdict_of(m, cell);
 
+    if (verdict == VERDICT_STALE) {
+        verdict_stale_reason(cell->reason, last_evidence_ms(m, cell), m->as_of_ms,
+                             m->stale_after_ms, stale);
+    }
     add_base(m, cell);
     add_bits(m, cell);
     if (!v || !is_of(v, cell)) {
@@ -124,7 +131,9 @@ void matrix_add(struct matrix *m, const struct cell *cell)
         return;
     }
     before = v->known;
-    variant_knowledge_join(&v->known, verdict_of(m, cell), cell->reason, &cell->evidence);
+    variant_knowledge_join(&v->known, verdict,
+                           verdict == VERDICT_STALE ? stale : cell->reason,
+                           &cell->evidence);
     if (v->known.verdict != before.verdict ||
         (v->known.cases > before.cases &&
          (before.cases == 0 || v->known.weakest_runs < before.weakest_runs))) {

@@ -202,7 +202,7 @@ static struct judgement judge_one_digest(const struct evidence *e,
                      vouched_text(c, vouched));
 }
 
-struct judgement verdict_judge(const struct evidence *e, const struct control *c)
+static struct judgement judge(const struct evidence *e, const struct control *c)
 {
     int64_t runs = e->runs[OUTCOME_COMPLETED];
     int64_t failed = failures(e);
@@ -234,15 +234,41 @@ struct judgement verdict_judge(const struct evidence *e, const struct control *c
     return judge_one_digest(e, c);
 }
 
-enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms, int64_t now_ms,
-                        int64_t stale_after_ms)
+struct judgement verdict_judge(const struct evidence *e, const struct control *c)
+{
+    struct judgement j = judge(e, c);
+
+    if (j.verdict == VERDICT_REPRODUCIBLE) {
+        j.vouched_ms = c->varied_ms - c->varied_ms % VERDICT_VOUCHED_STEP_MS;
+    }
+    return j;
+}
+
+static bool is_too_old(int64_t at_ms, int64_t now_ms, int64_t stale_after_ms)
+{
+    return now_ms - at_ms > stale_after_ms || at_ms - now_ms > stale_after_ms;
+}
+
+enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms,
+                        int64_t vouched_ms, int64_t now_ms, int64_t stale_after_ms)
 {
     if (verdict == VERDICT_REPRODUCIBLE && stale_after_ms > 0 &&
-        (now_ms - last_completed_ms > stale_after_ms ||
-         last_completed_ms - now_ms > stale_after_ms)) {
+        (is_too_old(last_completed_ms, now_ms, stale_after_ms) ||
+         is_too_old(vouched_ms, now_ms, stale_after_ms))) {
         return VERDICT_STALE;
     }
     return verdict;
+}
+
+void verdict_stale_reason(const char *reason, int64_t last_completed_ms, int64_t now_ms,
+                          int64_t stale_after_ms, char ret_reason[VERDICT_REASON_SIZE])
+{
+    snprintf(ret_reason, VERDICT_REASON_SIZE,
+             "%s more than %" PRId64 " hours ago; then: %.180s",
+             is_too_old(last_completed_ms, now_ms, stale_after_ms)
+                 ? "the last run completed"
+                 : "the control last varied",
+             stale_after_ms / VERDICT_VOUCHED_STEP_MS, reason);
 }
 
 double verdict_difference_bound(int64_t runs)

@@ -26,7 +26,8 @@ enum {
     VERDICT_MIN_RUNS = 2,
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 256,
-    VERDICT_RULES = 6 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
+    VERDICT_RULES = 7 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -69,11 +70,16 @@ struct control {
     const char *conditions; /* if it varied: under which, as text ("": none); of several,
                                those of the judged variant, then the first by text */
     int64_t own_runs;       /* completed runs of the judged variant under them */
+    int64_t varied_ms; /* when one of them last varied under conditions under which the
+                          judged variant has enough runs: two runs of one device differed,
+                          and this is the end of the earlier one; 0: never */
 };
 
 struct judgement {
     enum verdict verdict;
     char reason[VERDICT_REASON_SIZE]; /* one sentence with the counts, for people */
+    int64_t vouched_ms; /* of `reproducible`: when the control last varied, in whole hours
+                           (VERDICT_VOUCHED_STEP_MS); else 0 */
 };
 
 const char *verdict_name(enum verdict verdict);
@@ -84,10 +90,15 @@ struct judgement verdict_judge(const struct evidence *evidence,
                                const struct control *control);
 
 /* VERDICT as it stands at NOW_MS: `reproducible` becomes `stale` when its last completed
- * run is more than STALE_AFTER_MS old (0: never), or lies as far in the future: the clock
- * was wrong then or is now, and its age is not known.  A red verdict is never hidden. */
-enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms, int64_t now_ms,
-                        int64_t stale_after_ms);
+ * run (LAST_COMPLETED_MS) or the last time that its control varied (VOUCHED_MS) is more
+ * than STALE_AFTER_MS old (0: never), or lies as far in the future: the clock was wrong
+ * then or is now, and its age is not known.  A red verdict is never hidden. */
+enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms,
+                        int64_t vouched_ms, int64_t now_ms, int64_t stale_after_ms);
+
+/* The reason of what verdict_at made stale: what is too old, then REASON, cut. */
+void verdict_stale_reason(const char *reason, int64_t last_completed_ms, int64_t now_ms,
+                          int64_t stale_after_ms, char ret_reason[VERDICT_REASON_SIZE]);
 
 /* Upper 95 % confidence bound of the probability that a run differs from the first, after
  * RUNS runs with one digest: 1 - 0.05^(1/(n - 1)), about 3/(n - 1).  1 for RUNS < 2.

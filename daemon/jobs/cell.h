@@ -22,6 +22,7 @@ struct cell {
     struct evidence evidence;
     enum verdict verdict; /* as stored: never VERDICT_STALE */
     char reason[VERDICT_REASON_SIZE];
+    int64_t vouched_ms;        /* as in struct judgement */
     int64_t changed_ms;        /* when the verdict became what it is */
     int64_t first_ms, last_ms; /* of its runs */
     /* Times, of completed runs that were not disturbed. */

@@ -100,6 +100,60 @@ static void test_devices_that_disagree_are_no_variation(void **state)
     fixture_check_cells(f);
 }
 
+static int64_t vouched_hours(struct fixture *f)
+{
+    fixture_check_cells(f);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    return fixture_cell(f, "ordered").vouched_ms / VERDICT_VOUCHED_STEP_MS;
+}
+
+/* Runs are numbered by the second of their end. */
+static struct fixture_run digest_at(int hour, int item, int value)
+{
+    return digest(hour * 3600 + 1, item, value);
+}
+
+/* It varies where two runs differ, and that is as old as the earlier one. */
+static void test_a_control_counts_from_when_it_last_varied(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, digest_at(1, UNORDERED, 1));
+    store(f, digest_at(2, ORDERED, 0));
+    store(f, digest_at(3, ORDERED, 0));
+    store(f, digest_at(4, UNORDERED, 2));
+    assert_int_equal(vouched_hours(f), 1);
+    store(f, digest_at(6, UNORDERED, 2)); /* the same again shows nothing */
+    assert_int_equal(vouched_hours(f), 1);
+    store(f, digest_at(5, UNORDERED, 3)); /* comes late, lies between */
+    assert_int_equal(vouched_hours(f), 5);
+    store(f, digest_at(9, UNORDERED, 7));
+    assert_int_equal(vouched_hours(f), 6);
+    store(f, digest_at(10, UNORDERED_B, 7)); /* another device says nothing of it */
+    assert_int_equal(vouched_hours(f), 6);
+    store(f, varying(12 * 3600));
+    assert_int_equal(vouched_hours(f), 12);
+}
+
+/* Under conditions that the variant did not run under, it may vary as it likes. */
+static void test_variation_under_other_conditions_is_not_lately(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, digest_at(1, UNORDERED, 1));
+    store(f, digest_at(2, UNORDERED, 2));
+    store(f, digest_at(3, ORDERED, 0));
+    store(f, digest_at(4, ORDERED, 0));
+    store(f, digest_at(5, ORDERED_LOADED, 0));
+    store(f, digest_at(6, UNORDERED_LOADED, 1));
+    store(f, digest_at(7, UNORDERED_LOADED, 2));
+    assert_int_equal(vouched_hours(f), 1);
+    store(f, digest_at(8, ORDERED_LOADED, 0));
+    assert_int_equal(vouched_hours(f), 6);
+}
+
 /* The rule once more, from the list of runs alone. */
 struct oracle {
     int runs[ITEMS];    /* completed */
@@ -180,6 +234,8 @@ int main(void)
         STORE_TEST(test_loaded_runs_alone_do_not_face_a_quiet_race),
         STORE_TEST(test_what_was_asked_for_otherwise_is_no_variation),
         STORE_TEST(test_devices_that_disagree_are_no_variation),
+        STORE_TEST(test_a_control_counts_from_when_it_last_varied),
+        STORE_TEST(test_variation_under_other_conditions_is_not_lately),
         cmocka_unit_test(test_green_is_earned_whatever_comes),
     };
 

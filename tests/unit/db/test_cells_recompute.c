@@ -21,8 +21,8 @@ static void print_cell(void *arg, const struct cell *c)
                (long)e->completed_since_failure, (long)e->last_completed_ms,
                verdict_name(c->verdict), c->reason, (long)c->first_ms, (long)c->last_ms,
                (long)c->min_ns, (long)c->max_ns, (long)c->median_ns_sum, c->digest);
-    buf_printf(out, "  %ld %ld %ld %ld\n", (long)e->disturbed, (long)e->contended,
-               (long)e->claimed, (long)e->warned);
+    buf_printf(out, "  %ld %d %ld %ld %ld %ld\n", (long)c->vouched_ms, e->varied,
+               (long)e->disturbed, (long)e->contended, (long)e->claimed, (long)e->warned);
     buf_printf(out, "  %ld: %ld %ld %ld\n", (long)c->times.runs, (long)c->times.lower_ns,
                (long)c->times.median_ns, (long)c->times.upper_ns);
 }
@@ -179,8 +179,11 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell_time SET bucket = 1000000 WHERE cell = 1",
         "DELETE FROM cell_time WHERE cell = 1",
         "DELETE FROM cell_digest WHERE cell = 1",
-        "INSERT INTO cell_device VALUES (1, 'cpu:x', '', 1, NULL)",
+        "INSERT INTO cell_device VALUES (1, 'cpu:x', '', 1, NULL, 1, '', 0)",
         "UPDATE cell_device SET runs = 3 WHERE cell = 1",
+        "UPDATE cell_device SET varied_ms = varied_ms + 1 WHERE cell = 2",
+        "UPDATE cell_alike SET varied_ms = varied_ms + 1 WHERE cell = 2",
+        "UPDATE cell SET vouched_ms = 3600000 WHERE id = 1",
         "UPDATE cell_device SET digest = NULL WHERE cell = 1",
         "UPDATE cell_device SET options = '{}' WHERE cell = 1",
         "UPDATE cell_alike SET runs = 3 WHERE cell = 1",

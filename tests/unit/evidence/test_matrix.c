@@ -184,6 +184,34 @@ static void test_stale_is_not_green_and_ends_the_cache(void **state)
     matrix_release(&m);
 }
 
+/* A control that varied long ago vouches for nothing now, however new the runs are. */
+static void test_an_old_control_makes_stale(void **state)
+{
+    struct matrix m = begin(false, 3 * (int64_t)DAY_MS);
+    struct cell cell = cell_of("conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 1);
+
+    (void)state;
+    cell.vouched_ms = now_ms - 2 * (int64_t)DAY_MS;
+    matrix_add(&m, &cell);
+    add(&m, "conv_wgrad", "unordered", VERDICT_VARIES, 2);
+    matrix_settle(&m);
+    assert_int_equal(at(&m, "conv_wgrad", 0)->state, SOLUTION_MEASURED);
+    assert_int_equal(m.valid_until_ms, now_ms + DAY_MS);
+    matrix_release(&m);
+    for (int historic = 0; historic < 2; historic++) {
+        m = begin(historic, 3 * (int64_t)DAY_MS);
+        cell.vouched_ms = now_ms - 4 * (int64_t)DAY_MS;
+        matrix_add(&m, &cell);
+        add(&m, "conv_wgrad", "unordered", VERDICT_VARIES, 2);
+        matrix_settle(&m);
+        assert_int_equal(at(&m, "conv_wgrad", 0)->state, SOLUTION_STALE);
+        assert_non_null(strstr(at(&m, "conv_wgrad", 0)->reason,
+                               "the control last varied more than 72 hours ago; then: "
+                               "because it is so"));
+        matrix_release(&m);
+    }
+}
+
 /* The history has no time of the last run: the last change counts. */
 static void test_history_is_never_too_fresh(void **state)
 {
@@ -383,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_a_case_that_departs_is_told),
         cmocka_unit_test(test_codes_come_from_cells),
         cmocka_unit_test(test_stale_is_not_green_and_ends_the_cache),
+        cmocka_unit_test(test_an_old_control_makes_stale),
         cmocka_unit_test(test_history_is_never_too_fresh),
         cmocka_unit_test(test_only_the_newest_version_counts),
         cmocka_unit_test(test_a_variant_carries_its_worst_cell),

@@ -227,13 +227,42 @@ static void test_random_counts_never_earn_green_falsely(void **state)
 static void test_stale_hides_green_only(void **state)
 {
     (void)state;
-    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 1000, 999), VERDICT_STALE);
-    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 999, 999), VERDICT_REPRODUCIBLE);
-    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 1000, 0), VERDICT_REPRODUCIBLE);
-    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 1000, 0, 999), VERDICT_STALE);
-    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 999, 0, 999), VERDICT_REPRODUCIBLE);
-    assert_int_equal(verdict_at(VERDICT_VARIES, 0, 1000, 1), VERDICT_VARIES);
-    assert_int_equal(verdict_at(VERDICT_FAILING, 0, 1000, 1), VERDICT_FAILING);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 0, 1000, 999), VERDICT_STALE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 0, 999, 999),
+                     VERDICT_REPRODUCIBLE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 0, 0, 1000, 0),
+                     VERDICT_REPRODUCIBLE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 1000, 1000, 0, 999), VERDICT_STALE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 999, 999, 0, 999),
+                     VERDICT_REPRODUCIBLE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 5000, 0, 5000, 999), VERDICT_STALE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 5000, 4001, 5000, 999),
+                     VERDICT_REPRODUCIBLE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 5000, 6000, 5000, 999),
+                     VERDICT_STALE);
+    assert_int_equal(verdict_at(VERDICT_REPRODUCIBLE, 5000, 0, 5000, 0),
+                     VERDICT_REPRODUCIBLE);
+    assert_int_equal(verdict_at(VERDICT_VARIES, 0, 0, 1000, 1), VERDICT_VARIES);
+    assert_int_equal(verdict_at(VERDICT_FAILING, 0, 0, 1000, 1), VERDICT_FAILING);
+}
+
+/* A control that varied two years ago vouches for nothing today. */
+static void test_a_stale_verdict_says_what_is_too_old(void **state)
+{
+    const int64_t hour_ms = VERDICT_VOUCHED_STEP_MS;
+    struct control c = control_varied;
+    struct evidence e = completed(5, 1);
+    char reason[VERDICT_REASON_SIZE];
+
+    (void)state;
+    c.varied_ms = 90 * hour_ms + 1234567;
+    assert_int_equal(verdict_judge(&e, &c).vouched_ms, 90 * hour_ms);
+    assert_int_equal(verdict_judge(&e, &control_flat).vouched_ms, 0);
+    verdict_stale_reason("so", 99 * hour_ms, 100 * hour_ms, 8 * hour_ms, reason);
+    assert_string_equal(reason,
+                        "the control last varied more than 8 hours ago; then: so");
+    verdict_stale_reason("so", 91 * hour_ms, 100 * hour_ms, 8 * hour_ms, reason);
+    assert_string_equal(reason, "the last run completed more than 8 hours ago; then: so");
 }
 
 static void test_bound_is_the_exact_binomial_one(void **state)
@@ -362,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_green_without_a_control),
         cmocka_unit_test(test_random_counts_never_earn_green_falsely),
         cmocka_unit_test(test_stale_hides_green_only),
+        cmocka_unit_test(test_a_stale_verdict_says_what_is_too_old),
         cmocka_unit_test(test_bound_is_the_exact_binomial_one),
         cmocka_unit_test(test_bound_holds_in_every_world),
         cmocka_unit_test(test_reasons_quote_the_bound),
