@@ -237,7 +237,8 @@ static const char *why_nothing(const struct matrix *m, int row)
         if (s->state == SOLUTION_ABSENT) {
             continue;
         }
-        if (s->state != SOLUTION_UNMEASURED || (reason && strcmp(reason, s->reason))) {
+        if (s->state != SOLUTION_UNMEASURED ||
+            (reason && strcmp(reason, s->reason) != 0)) {
             return NULL;
         }
         reason = s->reason;
