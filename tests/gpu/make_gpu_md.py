@@ -161,8 +161,11 @@ fits; `tests/gpu/README.md` explains it. That a variant
   by the inputs (and, where the algorithm promises it, the bits) of the CPU, and by the same digest under
   load, with poisoned memory and moved allocations.
 
-One digest in five runs still allows that a run differs with a probability of up to 53 % (95 % sure); the
-service goes on with runs of every cell, and says the bound.
+One digest in five runs still allows that a run differs with a probability of up to 53 % (95 % sure).
+More runs lower that bound, and every cell of the service says its own.
+
+Each variant has a subject: `model` is our own kernel, which stands for the source or its cure; a
+library's name says that the library itself computed. A row of cuDNN is earned by cuDNN's variants only.
 
 This page is written by `tests/gpu/make_gpu_md.py` from committed reports. Its explanations are those of
 `tests/gpu/explanations.md`, which a new report leaves as they are."""
