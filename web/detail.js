@@ -10,12 +10,17 @@ const HINT =
   "A code is shown only where this machine measured it. Point at a cell, focus it with Tab and " +
   "the arrow keys, or tap it for the evidence.";
 
-// What was measured, in a sentence.
-const MEASURED = {
-  model: () => "Measured: reprod's own code, which models the source and its cure.",
-  library: (row) => `Measured: ${subjectTitle(row)} itself.`,
-  framework: (row) => `Measured: ${subjectTitle(row)} itself.`,
+// Whose runs count in a row, in a sentence.
+const COUNTS = {
+  model: () => "reprod's own code, which models the source and its cure.",
+  library: (row) => `${subjectTitle(row)} itself.`,
+  framework: (row) => `${subjectTitle(row)} itself.`,
 };
+
+function whose(row, cell) {
+  const text = COUNTS[row.subject]?.(row);
+  return text ? `${cell.evidence?.runs > 0 ? "Measured" : "Not measured"}: ${text}` : "";
+}
 
 /** A panel in NODE; returns show(spot, pinned, variants, recipes), with spot null for
  *  nothing.  ON_CLOSE(): its close button was pressed. */
@@ -24,7 +29,7 @@ export function createDetail(node, onClose) {
   return (spot, pinned, variants, recipes) => {
     node.hidden = !spot;
     const facts = spot ? variants.filter((fact) => fact.workload === spot.row.workload) : [];
-    const next = spot ? JSON.stringify([spot.row.title, spot.column, spot.cell, pinned, facts, recipes]) : "";
+    const next = spot ? JSON.stringify([spot.key, spot.row.title, spot.column, spot.cell, pinned, facts, recipes]) : "";
     if (next === text) return;
     text = next;
     const focused = document.activeElement?.dataset.hold;
@@ -45,7 +50,7 @@ function content(spot, pinned, facts, recipes, onClose) {
   return [
     el("div", { class: "detail-head" }, el("h3", { text: row.title }), pinned ? close : null),
     el("p", { class: "muted" }, el("code", { text: row.workload }), ` · ${column.title}`),
-    el("p", { text: MEASURED[row.subject]?.(row) ?? "" }),
+    el("p", { text: whose(row, cell) }),
     el("p", { class: `badge big ${kind}` }, icon(kind), hasCode(kind) ? `${word}: ${KINDS[kind]}` : KINDS[kind]),
     ...[caution, cell.reason, explanation(cell, kind, recipes), cell.note].filter(Boolean).map((line) => el("p", { text: line })),
     evidence(row, cell, kind),

@@ -228,10 +228,12 @@ static void add_configuration(struct builder *b)
         json_object_del(variant, "summary");
         json_object_del(variant, "control");
     }
-    configured =
-        json_pack("{s:O,s:O,s:O,s:o}", "command", json_object_get(b->workload, "command"),
-                  "environment", json_object_get(b->workload, "environment"), "sizes",
-                  json_object_get(b->workload, "sizes"), "variants", variants);
+    configured = json_pack(
+        "{s:O,s:O,s:O,s:O,s:O,s:o}", "command", json_object_get(b->workload, "command"),
+        "environment", json_object_get(b->workload, "environment"), "sizes",
+        json_object_get(b->workload, "sizes"), "subject",
+        json_object_get(b->workload, "subject"), "subject_name",
+        json_object_get(b->workload, "subject_name"), "variants", variants);
     text = json_dumps(configured, JSON_COMPACT | JSON_SORT_KEYS);
     buf_printf(&b->text, "%s\n", text);
     free(text);

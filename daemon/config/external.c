@@ -24,6 +24,8 @@ enum {
 
 static const char *const stacks[] = { "external", "external-cuda" };
 static const char *const backends[] = { "cpu", "cuda", NULL };
+/* Models are reprod's own code. */
+static const char *const subjects[] = { "library", "framework", NULL };
 
 /* Caller frees with json_decref. */
 static json_t *recipe_object(const char *recipe)
@@ -277,9 +279,9 @@ static const struct in_member workload_members[] = {
       .check = check_command },
     { "variants", IN_ARRAY, .least = 1, .most = CHOICES_MAX, .item = &a_variant,
       .check = check_unique },
-    { "subject", IN_TEXT, .names = subject_words },
-    { "subject_name", IN_TEXT, .flags = IN_NULLABLE, .least = 1,
-      .most = SUBJECT_NAME_SIZE - 1, .fallback = "null" },
+    { "subject", IN_TEXT, .names = subjects,
+      .wanted = "must be library or framework: whose computation the command runs" },
+    { "subject_name", IN_TEXT, .least = 1, .most = SUBJECT_NAME_SIZE - 1 },
     { "version", IN_INT, .least = 1, .most = VERSION_MAX, .fallback = "1" },
     { "title", IN_TEXT, .flags = IN_NULLABLE, .least = 1, .fallback = "null" },
     { "summary", IN_TEXT, .least = 1, .fallback = "\"a command of the configuration\"" },
@@ -379,22 +381,6 @@ static enum err_code complete_variants(json_t *workload, const char *where,
     return ERR_OK;
 }
 
-/* Whose computation it is. */
-static enum err_code check_subject(const json_t *workload, const char *where,
-                                   struct err *err)
-{
-    bool named = in_text(workload, "subject_name") != NULL;
-    bool is_model = strcmp(in_text(workload, "subject"), "model") == 0;
-
-    if (named == is_model) {
-        return err_set(err, ERR_INVALID, "%s/subject_name: %s", where,
-                       is_model ? "a model has no name: it is the command's own code"
-                                : "must name the library or framework that computes: "
-                                  "\"PyTorch\"");
-    }
-    return ERR_OK;
-}
-
 static enum err_code complete_directory(json_t *workload, const char *where,
                                         const char *folder, struct err *err)
 {
@@ -417,7 +403,6 @@ enum err_code external_complete(json_t *workload, const char *where, const char 
                                 struct err *err)
 {
     if (in_complete(&workload_shape, workload, where, err) != ERR_OK ||
-        check_subject(workload, where, err) != ERR_OK ||
         complete_variants(workload, where, err) != ERR_OK ||
         complete_directory(workload, where, folder, err) != ERR_OK) {
         return err->code;

@@ -236,28 +236,38 @@ const struct matrix_variant *matrix_chosen(const struct matrix *m,
                                            const struct profile_row *row,
                                            const struct profile_choice *choice)
 {
-    return choice->variant ? matrix_find(m, row->workload, choice->variant, row->subject)
-                           : NULL;
+    const struct matrix_variant *v =
+        choice->variant ? matrix_find(m, row->workload, choice->variant, row->subject)
+                        : NULL;
+
+    return v && (!row->subject_name || strcmp(v->subject_name, row->subject_name) == 0)
+               ? v
+               : NULL;
 }
 
-/* Takes back what no library that is known by its version earned, and says why nothing
- * was measured where that is not the runs' doing.  What a framework's command declares is
- * taken as declared. */
+/* Says why nothing of ROW was measured where that is not the runs' doing, and takes back
+ * what no library that is known by its version earned.  What the command of a framework
+ * declares is taken as declared. */
 static void tell_absence(const struct matrix *m, const struct profile_row *row,
                          const struct profile_cell *cell, struct solution *s)
 {
-    bool ran = s->runs > 0 && s->state != SOLUTION_UNMEASURED;
+    bool nothing = s->runs == 0 &&
+                   (s->state == SOLUTION_UNMEASURED || s->state == SOLUTION_UNSUPPORTED);
 
-    if (row->subject == SUBJECT_MODEL || (ran && row->subject == SUBJECT_FRAMEWORK)) {
+    if (row->subject == SUBJECT_MODEL) {
         return;
     }
-    if (!subject_version(row->subject_name, m->facts)) {
+    if (subject_version(row->subject_name, m->facts)) {
+        if (cell->choice_count == 0) {
+            snprintf(s->reason, sizeof s->reason, "no workload has %s compute it",
+                     row->subject_name);
+        }
+    } else if (nothing) {
         *s = (struct solution){ .state = SOLUTION_UNMEASURED, .difference_bound = 1 };
-        snprintf(s->reason, sizeof s->reason,
-                 ran ? "its runs did not say which %s computed" : "no %s in this stack",
-                 row->subject_name);
-    } else if (cell->choice_count == 0) {
-        snprintf(s->reason, sizeof s->reason, "no workload has %s compute it",
+        snprintf(s->reason, sizeof s->reason, "no %s in this stack", row->subject_name);
+    } else if (row->subject == SUBJECT_LIBRARY && s->state == SOLUTION_MEASURED) {
+        *s = (struct solution){ .state = SOLUTION_UNMEASURED, .difference_bound = 1 };
+        snprintf(s->reason, sizeof s->reason, "its runs did not say which %s computed",
                  row->subject_name);
     }
 }

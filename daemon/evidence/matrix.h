@@ -88,7 +88,8 @@ const struct matrix_variant *matrix_find(const struct matrix *matrix,
                                          const char *workload, const char *variant,
                                          enum subject subject);
 
-/* What is known of a choice of ROW; NULL if nothing, or if it raises. */
+/* What is known of a choice of ROW, of what it names; NULL if nothing, or if it raises.
+ */
 const struct matrix_variant *matrix_chosen(const struct matrix *matrix,
                                            const struct profile_row *row,
                                            const struct profile_choice *choice);

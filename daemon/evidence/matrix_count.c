@@ -122,28 +122,49 @@ static void tell_codes(const struct matrix *m, const struct matrix_tally *tallie
     }
 }
 
-/* "neither TensorFlow nor cuDNN took part". */
-static void tell_absent(const struct matrix_tally *tallies, int count,
-                        char text[MATRIX_HEADLINE_SIZE])
+/* Whether runs of it completed, whatever they showed. */
+static bool took_part(const struct matrix *m, const struct matrix_tally *t)
+{
+    for (int i = 0; i < m->variant_count; i++) {
+        const struct matrix_variant *v = &m->variants[i];
+
+        if (v->subject == t->subject && v->known.runs > 0 &&
+            strcmp(v->subject_name, t->name ? t->name : "") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "neither TensorFlow nor cuDNN took part", "no code of cuDNN yet". */
+static void tell_absent(const struct matrix *m, const struct matrix_tally *tallies,
+                        int count, char text[MATRIX_HEADLINE_SIZE])
 {
     int absent = 0;
     int told = 0;
 
     for (int i = 0; i < count; i++) {
-        absent +=
-            tallies[i].subject != SUBJECT_MODEL && !tallies[i].states[SOLUTION_MEASURED];
-    }
-    if (absent == 0) {
-        return;
-    }
-    append(text, absent > 1 ? "; neither " : "; ");
-    for (int i = 0; i < count; i++) {
-        if (tallies[i].subject != SUBJECT_MODEL &&
-            !tallies[i].states[SOLUTION_MEASURED]) {
-            append(text, "%s%s", told++ ? " nor " : "", tallies[i].name);
+        const struct matrix_tally *t = &tallies[i];
+
+        if (t->subject == SUBJECT_MODEL || t->states[SOLUTION_MEASURED] > 0) {
+            continue;
+        }
+        if (took_part(m, t)) {
+            append(text, "; no code of %s yet", t->name);
+        } else {
+            absent++;
         }
     }
-    append(text, absent > 1 ? " took part" : " took no part");
+    append(text, absent == 0 ? "" : absent > 1 ? "; neither " : "; ");
+    for (int i = 0; i < count && absent > 0; i++) {
+        const struct matrix_tally *t = &tallies[i];
+
+        if (t->subject != SUBJECT_MODEL && !t->states[SOLUTION_MEASURED] &&
+            !took_part(m, t)) {
+            append(text, "%s%s", told++ ? " nor " : "", t->name);
+        }
+    }
+    append(text, absent == 0 ? "" : absent > 1 ? " took part" : " took no part");
 }
 
 void matrix_headline(const struct matrix *m, char ret_text[MATRIX_HEADLINE_SIZE])
@@ -160,5 +181,5 @@ void matrix_headline(const struct matrix *m, char ret_text[MATRIX_HEADLINE_SIZE]
     if (model) {
         append(ret_text, ", on %.100s", model);
     }
-    tell_absent(tallies, count, ret_text);
+    tell_absent(m, tallies, count, ret_text);
 }

@@ -15,13 +15,13 @@ struct matrix_tally {
     int facts;         /* different variants that the measured codes rest on */
 };
 
-enum { MATRIX_TALLIES_MAX = 8 };
+enum { MATRIX_TALLIES_MAX = PROFILE_NAMES_MAX + 1 };
 
 /* Returns how many: frameworks, then libraries, then models. */
 int matrix_count(const struct matrix *matrix,
                  struct matrix_tally ret_tallies[MATRIX_TALLIES_MAX]);
 
-enum { MATRIX_HEADLINE_SIZE = 512 };
+enum { MATRIX_HEADLINE_SIZE = 2048 };
 
 /* One sentence: whose computations the codes are of, and who took no part. */
 void matrix_headline(const struct matrix *matrix, char ret_text[MATRIX_HEADLINE_SIZE]);

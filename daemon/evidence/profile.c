@@ -63,6 +63,19 @@ static const struct in_member of_cell[] = {
 };
 static const struct in_shape cell_shape = IN_SHAPE(of_cell, NOT_A_MEMBER);
 
+static void check_name(struct in_reader *r, const json_t *value)
+{
+    for (const char *c = json_string_value(value); *c; c++) {
+        if ((unsigned char)*c < ' ') {
+            in_refuse(r, NULL, "has a control character");
+            return;
+        }
+    }
+}
+
+#define SUBJECT_NAME                                                                     \
+    .flags = IN_OPTIONAL, .least = 1, .most = SUBJECT_NAME_SIZE - 1, .check = check_name
+
 /* The rows of JSON: their cells are those of the table's columns. */
 static enum err_code check_rows(const struct parser *p, const json_t *json,
                                 const char *where)
@@ -73,8 +86,8 @@ static enum err_code check_rows(const struct parser *p, const json_t *json,
     const struct in_member of_row[] = { TEXT("workload"),
                                         TEXT("title"),
                                         { "subject", IN_TEXT, .names = subject_words },
-                                        { "library", IN_TEXT, .flags = IN_OPTIONAL },
-                                        { "framework", IN_TEXT, .flags = IN_OPTIONAL },
+                                        { "library", IN_TEXT, SUBJECT_NAME },
+                                        { "framework", IN_TEXT, SUBJECT_NAME },
                                         { "cells", IN_OBJECT, .shape = &cells_shape } };
     const struct in_shape row_shape = IN_SHAPE(of_row, NOT_A_MEMBER);
     const struct in_member a_row = { .kind = IN_OBJECT, .shape = &row_shape };
@@ -376,6 +389,30 @@ static enum err_code parse_row(struct parser *p, const json_t *item, size_t inde
     return ERR_OK;
 }
 
+/* Counting by subject has room for so many. */
+static enum err_code check_names(const struct parser *p)
+{
+    const struct profile_table *t = p->table;
+    int count = 0;
+
+    for (int r = 0; r < t->row_count; r++) {
+        bool known = t->rows[r].subject == SUBJECT_MODEL;
+
+        for (int i = 0; i < r && !known; i++) {
+            known = t->rows[i].subject == t->rows[r].subject &&
+                    strcmp(t->rows[i].subject_name, t->rows[r].subject_name) == 0;
+        }
+        count += !known;
+        if (count > PROFILE_NAMES_MAX) {
+            return err_set(p->err, ERR_INVALID,
+                           "%s: /rows/%d/%s: more than %d libraries and frameworks",
+                           p->file, t->rows[r].index, subject_word(t->rows[r].subject),
+                           PROFILE_NAMES_MAX);
+        }
+    }
+    return ERR_OK;
+}
+
 /* One row for the subject that the source names, then one for each other that has
  * variants: what is nearest to the source first. */
 static enum err_code parse_rows(struct parser *p, const json_t *array)
@@ -401,6 +438,9 @@ static enum err_code parse_rows(struct parser *p, const json_t *array)
                 return p->err->code;
             }
         }
+    }
+    if (check_names(p) != ERR_OK) {
+        return p->err->code;
     }
     number_footnotes(rows, p->table->row_count, p->table->column_count);
     return check_distinct(p, array, "rows", "workload");

@@ -12,7 +12,10 @@
 #include "daemon/evidence/catalogue.h"
 #include "daemon/evidence/subject.h"
 
-enum { PROFILE_RECIPES_MAX = 8 };
+enum {
+    PROFILE_RECIPES_MAX = 8,
+    PROFILE_NAMES_MAX = 12 /* different libraries and frameworks of one table */
+};
 
 /* Of a recipe or of a column. */
 struct profile_label {

@@ -90,6 +90,14 @@ enum err_code profile_set_load(const json_t *files, struct profile_set **ret_set
     return ERR_OK;
 }
 
+static bool is_of_row(const struct catalogue_variant *variant,
+                      const struct profile_row *row)
+{
+    return variant->subject == row->subject &&
+           (row->subject == SUBJECT_MODEL ||
+            strcmp(variant->subject_name, row->subject_name) == 0);
+}
+
 /* Calls VISIT for the variants of ROW's workload that are of its subject, on any backend,
  * until it returns true. */
 static bool any_variant(const struct catalogue *catalogue, const struct profile_row *row,
@@ -101,7 +109,7 @@ static bool any_variant(const struct catalogue *catalogue, const struct profile_
 
         for (int v = 0; strcmp(w->name, row->workload) == 0 && v < w->variant_count;
              v++) {
-            if (w->variants[v].subject == row->subject && visit(arg, &w->variants[v])) {
+            if (is_of_row(&w->variants[v], row) && visit(arg, &w->variants[v])) {
                 return true;
             }
         }
@@ -138,10 +146,10 @@ static enum err_code unknown_variant(const struct profile_table *table, int row,
     char hint[NEAREST_HINT_SIZE];
 
     any_variant(catalogue, r, add_name, &known);
-    err_set(err, ERR_INVALID,
-            "%s: /rows/%d/cells%s/%s%s: %s has no variant '%s' of that subject%s",
+    err_set(err, ERR_INVALID, "%s: /rows/%d/cells%s/%s%s: %s has no variant '%s' of %s%s",
             table->file, r->index, id, subject_word(r->subject), recipe, r->workload,
-            choice->variant, choices_hint(&known, choice->variant, hint));
+            choice->variant, r->subject_name ? r->subject_name : "our models",
+            choices_hint(&known, choice->variant, hint));
     choices_release(&known);
     free(id);
     free(recipe);

@@ -67,21 +67,21 @@ def install(folder):
 def workloads(folder):
     """External ones: that work, that break the protocol, that this host lacks."""
     here = {"directory": str(folder / "commands")}
-    broken = {**here, "name": "broken", "command": ["python3", "-S", "broken.py"], "subject": "model",
+    broken = {**here, "name": "broken", "command": ["python3", "-S", "broken.py"], "subject": "framework", "subject_name": "own",
               "timeout_seconds": 300,
               "variants": PAIR + [{"name": name} for name in BROKEN]}
     training = {**here, "name": "training", "title": "A training", "files": ["reprod_probe.py"],
-                "command": ["python3", "training.py", "."], "subject": "model",
+                "command": ["python3", "training.py", "."], "subject": "framework", "subject_name": "own",
                 "sizes": {"small": [], "large": ["--epochs", "90"]}, "version": 2,
                 "variants": [{"name": "counted", "control": True},
                              {"name": "steady", "recipe": "TDO", "arguments": ["--ordered"],
                               "environment": {"GREETING": "hello", "LANG": None}}]}
-    words = {**here, "name": "words", "command": ["python3", "words.py"], "subject": "model", "survey": True,
+    words = {**here, "name": "words", "command": ["python3", "words.py"], "subject": "framework", "subject_name": "own", "survey": True,
              "variants": [{"name": "random", "control": True,
                            "environment": {"PYTHONHASHSEED": "random"}}, {"name": "seeded"}]}
     return [broken, training, words,
             {**broken, "name": "endless", "variants": PAIR + [{"name": "hangs"}]},
-            {**words, "name": "no_program", "command": ["no-such-program"], "subject": "model"},
+            {**words, "name": "no_program", "command": ["no-such-program"], "subject": "framework", "subject_name": "own"},
             {**words, "name": "no_folder", "directory": "/no/such/folder"},
             {**words, "name": "no_gpu", "backend": "cuda"}]
 

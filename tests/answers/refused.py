@@ -118,7 +118,7 @@ HELLOS = (
     _hello(_entry(workload="w" * 70)), _hello(_entry(title="t" * 40000)),
 )
 
-OWN = {"name": "own", "command": ["true"], "subject": "model", "directory": "/",
+OWN = {"name": "own", "command": ["true"], "subject": "framework", "subject_name": "own", "directory": "/",
        "variants": [{"name": "a", "control": True}, {"name": "b"}]}
 
 

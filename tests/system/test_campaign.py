@@ -326,7 +326,7 @@ def test_a_file_over_the_bound_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_training_runs_where_the_campaign_does(tmp_path):
-    entry = {"name": "net", "command": ["python3", "train.py"], "subject": "model", "backend": "cuda",
+    entry = {"name": "net", "command": ["python3", "train.py"], "subject": "framework", "subject_name": "own", "backend": "cuda",
              "environment": {"A": "1"}, "variants": []}
     campaign = types.SimpleNamespace(driver="/driver", programs=tmp_path)
     assert jobs.complete(entry, tmp_path, "/opt/python", jobs.surroundings(campaign)) == {

@@ -65,7 +65,7 @@ def recipes():
 
 def configuration(folder):
     show = {
-        "name": "show", "command": ["python3", "-c", SHOW], "subject": "model", "no_control": "computes nothing",
+        "name": "show", "command": ["python3", "-c", SHOW], "subject": "framework", "subject_name": "own", "no_control": "computes nothing",
         "environment": {"GREETING": "hello", "LANG": "C", "REPROD_DIGEST": "python"}, "version": 7,
         "sizes": {"small": ["--epochs", "1"], "large": ["--epochs", "90"]},
         "variants": [{"name": "plain"},
@@ -75,12 +75,12 @@ def configuration(folder):
                      *({"name": f"recipe{i}", "recipe": r} for i, r in enumerate(recipes()))]}
     return {"grace_ms": 200, "stacks": [{"name": "cpu", "worker": str(SELFTEST_WORKER)}],
             "workloads": [
-                {"name": "broken", "command": ["python3", "broken.py"], "subject": "model", "directory": "broken",
+                {"name": "broken", "command": ["python3", "broken.py"], "subject": "framework", "subject_name": "own", "directory": "broken",
                  "files": ["state"], "timeout_seconds": 300,
                  "variants": variants([*GOOD, *(name for name in BROKEN if name not in SLOW)])},
-                {"name": "slow", "command": ["python3", "broken.py"], "subject": "model", "directory": "broken",
+                {"name": "slow", "command": ["python3", "broken.py"], "subject": "framework", "subject_name": "own", "directory": "broken",
                  "timeout_seconds": 1, "variants": variants(["varies", "steady", *SLOW])},
-                {"name": "quiet", "command": ["python3", "broken.py"], "subject": "model", "directory": "broken",
+                {"name": "quiet", "command": ["python3", "broken.py"], "subject": "framework", "subject_name": "own", "directory": "broken",
                  "sizes": {"small": [], "wordy": ["x" * 7000, "y" * 7000]},
                  "variants": variants(["varies", "steady"])},
                 show,
@@ -290,7 +290,7 @@ def test_never_over_http(service):
 def test_a_survey_has_what_asks_for_it(start_service, tmp_path):
     shutil.copy(FIXTURE, tmp_path / "broken.py")
     service = start_service(options=[], worker=SELFTEST_WORKER, config={
-        "workloads": [{"name": "asks", "command": ["python3", "broken.py"], "subject": "model", "survey": True,
+        "workloads": [{"name": "asks", "command": ["python3", "broken.py"], "subject": "framework", "subject_name": "own", "survey": True,
                        "directory": str(tmp_path), "variants": variants(["varies", "steady"])}]})
     service.wait(lambda: service.get("/v1/jobs")["items"], "a survey")
     [job] = service.get("/v1/jobs")["items"]
@@ -302,7 +302,7 @@ def test_a_survey_has_what_asks_for_it(start_service, tmp_path):
 
 def test_the_agent_of_another_host_has_its_own_configuration(start_service, tmp_path):
     shutil.copy(FIXTURE, tmp_path / "broken.py")
-    own = {"name": "own", "command": ["python3", "broken.py"], "subject": "model",
+    own = {"name": "own", "command": ["python3", "broken.py"], "subject": "framework", "subject_name": "own",
            "variants": variants(["varies", "steady"])}
     other = tmp_path / "other.json"
     other.write_text(json.dumps({
@@ -333,7 +333,7 @@ def test_an_edited_script_is_another_environment(start_service, tmp_path):
     script.parent.mkdir()
     shutil.copy(FIXTURE, script)
     service = start_service(worker=SELFTEST_WORKER, config={"workloads": [
-        {"name": "edited", "command": ["python3", "broken.py"], "subject": "model", "directory": str(script.parent),
+        {"name": "edited", "command": ["python3", "broken.py"], "subject": "framework", "subject_name": "own", "directory": str(script.parent),
          "variants": [{"name": "varies", "control": True, "environment": {"TF_X": "1"}},
                       {"name": "steady", "recipe": "TDO"}]}]})
 
@@ -384,11 +384,11 @@ def test_the_examples(start_service, tmp_path):
     (tmp_path / "service0").mkdir()
     write_examples(tmp_path / "service0")
     service = start_service(worker=None, config={"workloads": [
-        {"name": "sum_c", "command": ["./sum"], "subject": "model", "files": ["sum.c"], "variants": pair},
-        {"name": "words_python", "command": ["python3", "words.py"], "subject": "model", "variants": [
+        {"name": "sum_c", "command": ["./sum"], "subject": "framework", "subject_name": "own", "files": ["sum.c"], "variants": pair},
+        {"name": "words_python", "command": ["python3", "words.py"], "subject": "framework", "subject_name": "own", "variants": [
             {"name": "random", "control": True, "environment": {"PYTHONHASHSEED": "random"}},
             {"name": "seeded"}]},
-        {"name": "lines_sh", "command": ["sh", "lines.sh"], "subject": "model", "sizes": {"small": ["500"]},
+        {"name": "lines_sh", "command": ["sh", "lines.sh"], "subject": "framework", "subject_name": "own", "sizes": {"small": ["500"]},
          "variants": pair}]})
     runs = runs_of(service, workloads=["sum_c", "words_python", "lines_sh"], runs=3,
                    iterations=4)

@@ -6,7 +6,7 @@ import pytest
 
 from service import BUILD, LIMIT
 
-GOOD_WORKLOAD = {"name": "own", "command": ["true"], "subject": "model",
+GOOD_WORKLOAD = {"name": "own", "command": ["true"], "subject": "framework", "subject_name": "own",
                  "variants": [{"name": "a", "control": True}, {"name": "b"}]}
 
 
@@ -20,11 +20,11 @@ def variant(**members):
 
 @pytest.mark.parametrize("workload, pointer, words", [
     (changed(name="Own"), "/name", "[a-z][a-z0-9_]*"),
-    (changed(subject="frame work"), "/subject", "model, library or framework"),
-    (changed(subject=None), "/subject", "model, library or framework"),
+    (changed(subject="frame work"), "/subject", "library or framework"),
+    (changed(subject=None), "/subject", "library or framework"),
     ({"name": "own", "command": ["true"], "variants": [{"name": "a", "control": True}]}, "/subject", "is missing"),
-    (changed(subject="framework"), "/subject_name", "must name the library or framework"),
-    (changed(subject_name="PyTorch"), "/subject_name", "a model has no name"),
+    (changed(subject="model"), "/subject", "library or framework"),
+    (changed(subject_name=None), "/subject_name", "must be a text"),
     (changed(subject="library", subject_name=""), "/subject_name", "of 1 to 63"),
     (changed(name="1own"), "/name", "[a-z][a-z0-9_]*"),
     (changed(comand=["x"]), "/comand", "did you mean 'command'?"),

@@ -25,7 +25,7 @@ def host(folder, name, title):
     config = folder / f"{name}.json"
     config.write_text(json.dumps({
         "stacks": [{"name": f"cpu-{name}", "worker": str(SELFTEST_WORKER)}],
-        "workloads": [{"name": "own", "title": title, "command": ["true"], "subject": "model",
+        "workloads": [{"name": "own", "title": title, "command": ["true"], "subject": "framework", "subject_name": "own",
                        "directory": str(folder), "no_control": "it only is there",
                        "variants": [{"name": "only"}]}]}))
     (folder / name).touch()
@@ -64,7 +64,7 @@ def test_a_host_that_contradicts_another_waits_for_it_to_leave(start_service, tm
 def test_stacks_as_a_table(start_service, tmp_path):
     """Devices by their ids, and what cannot be used, in a line each."""
     service = start_service(worker=SELFTEST_WORKER, config={"workloads": [
-        {"name": "gone", "command": ["/nowhere/at/all"], "subject": "model", "directory": str(tmp_path),
+        {"name": "gone", "command": ["/nowhere/at/all"], "subject": "framework", "subject_name": "own", "directory": str(tmp_path),
          "no_control": "it never runs", "variants": [{"name": "only"}]}]})
     [device] = service.get("/v1/devices")["items"]
     text = service.get("/v1/stacks.txt")

@@ -148,7 +148,7 @@ def test_killed_in_the_middle(tmp_path, variant, state):
 def test_a_training_of_somebody_else(tmp_path):
     (tmp_path / "train.py").write_text(TRAINING)
     service = Service(tmp_path, options=["--no-survey"], config={"workloads": [
-        {"name": "theirs", "command": ["python3", "train.py", str(ROOT / "workloads" / "python")], "subject": "model",
+        {"name": "theirs", "command": ["python3", "train.py", str(ROOT / "workloads" / "python")], "subject": "framework", "subject_name": "own",
          "variants": [{"name": "plain", "control": True}]}]}).start()
     _, found = localise(service, "theirs", "plain", runs=3, runs_max=9)
     assert (found["state"], found["place"], found["step"]) == ("localised", "mix", 2), found

@@ -17,14 +17,14 @@ WORDS = PYTHON / "examples" / "words.py"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    words = {"command": ["python3", str(WORDS)], "subject": "model", "files": [str(PYTHON / "reprod_probe.py")],
+    words = {"command": ["python3", str(WORDS)], "subject": "framework", "subject_name": "own", "files": [str(PYTHON / "reprod_probe.py")],
              "variants": [{"name": "random", "control": True,
                            "environment": {"PYTHONHASHSEED": "random"}}, {"name": "seeded"}]}
     # A copy of the file, with no library to find.
     lone = tmp_path_factory.mktemp("lone")
     shutil.copy(PYTHON / "reprod_probe.py", lone)
     (lone / "words.py").write_text(WORDS.read_text())
-    plain = {**words, "name": "plain", "command": ["python3", "words.py"], "subject": "model", "directory": str(lone)}
+    plain = {**words, "name": "plain", "command": ["python3", "words.py"], "subject": "framework", "subject_name": "own", "directory": str(lone)}
     folder = tmp_path_factory.mktemp("python")
     shared = Service(folder, options=["--no-survey"], config={
         "workloads": [{**words, "name": "words"}, plain]}).start()

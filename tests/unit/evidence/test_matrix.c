@@ -389,6 +389,30 @@ static void test_without_the_library_its_row_has_no_code(void **state)
     matrix_release(&m);
 }
 
+/* Another library's algorithm earns cuDNN nothing, and what ran is not said to be absent.
+ */
+static void test_a_name_is_part_of_the_subject(void **state)
+{
+    struct matrix m = begin(false, 0);
+    struct cell c = cell_of("conv_wgrad", "algo_1", VERDICT_REPRODUCIBLE, 2);
+    char text[MATRIX_HEADLINE_SIZE];
+
+    (void)state;
+    m.environment_json = xstrdup("{\"cudnn\":\"9.12.0\"}");
+    c.subject = SUBJECT_LIBRARY;
+    copy_text(c.subject_name, sizeof c.subject_name, "miDNN");
+    matrix_add(&m, &c);
+    add_of_cudnn(&m, "autotune", VERDICT_VARIES, 1);
+    matrix_settle(&m);
+    assert_int_equal(matrix_solution(&m, library_row(&m, "conv_wgrad"), 0)->state,
+                     SOLUTION_UNMEASURED);
+    matrix_headline(&m, text);
+    assert_string_equal(text,
+                        "no code has been measured here; no code of cuDNN yet; "
+                        "TensorFlow took no part");
+    matrix_release(&m);
+}
+
 static void test_one_subject_alone(void **state)
 {
     struct matrix m = with_cudnn("9.12.0", SUBJECT_LIBRARY);
@@ -418,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_costs_are_told_against_the_control),
         cmocka_unit_test(test_a_library_earns_its_own_row_only),
         cmocka_unit_test(test_without_the_library_its_row_has_no_code),
+        cmocka_unit_test(test_a_name_is_part_of_the_subject),
         cmocka_unit_test(test_one_subject_alone),
     };
 
