@@ -138,7 +138,7 @@ def report_is_readable(text):
                   "1 in 5 × 5 | A | yes | 0.25 | 2 | tree |",
                   "| cudnn_conv_pretend | algo_2_fft | float16 | medium | deterministic | "
                   "15 in 3 × 5 | – | yes | 0.25 | 2 | tree |",
-                  "| good | ordered | passed | large | 1 in 5 × 5 | 0.25 | equal | equal | equal | equal |"):
+                  "| good | ordered | model | passed | large | 1 in 5 × 5 | 0.25 | equal | equal | equal | equal |"):
         assert words in text, words
 
 
