@@ -99,7 +99,7 @@ def read_events(service, count):
 
 
 def events(quick):
-    runs, count = (20, 3) if quick else (300, 50)
+    runs, count = (20, 3) if quick else (150, 50)  # more missed events than a thousand are a reset
     with tempfile.TemporaryDirectory() as folder:
         service = Service(folder, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
         service.finish_job(service.post_job(workloads=["selftest_pass"], runs=runs, iterations=1),
