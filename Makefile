@@ -96,7 +96,7 @@ LAUNCH_SRC := daemon/agent/launch_main.c
 MAINS      := daemon/main.c workloads/worker/main.c $(LAUNCH_SRC)
 DAEMON_SRC := $(call c_of,daemon daemon/* api api/* db) workloads/instruments/digest.c
 # What the worker needs of daemon/base: libc only.
-WORKER_BASE := daemon/base/nearest.c
+WORKER_BASE := daemon/base/nearest.c daemon/base/reference.c
 WORKER_SRC := $(call c_of,workloads workloads/*) $(WORKER_BASE)
 EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
                 api/openapi.json tests/gpu/results/*.json))

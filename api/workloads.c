@@ -190,6 +190,28 @@ static void sizes_text(const struct catalogue_workload *w, struct buf *buf)
     }
 }
 
+/* "tensorflow PR 31465: pull request, merged 2020-06, solved: TF 2.1", its title and its
+ * address. */
+static void reference_text(const json_t *reference, struct buf *buf)
+{
+    const char *id = json_string_value(json_object_get(reference, "id"));
+    const char *kind = json_string_value(json_object_get(reference, "kind"));
+    const char *title = json_string_value(json_object_get(reference, "title"));
+    const char *url = json_string_value(json_object_get(reference, "url"));
+    const char *state = json_string_value(json_object_get(reference, "state"));
+    const char *solved = json_string_value(json_object_get(reference, "solved"));
+
+    buf_pad(buf, "", NAME_COLUMN);
+    buf_printf(buf, "%s%s%s%s%s%s%s\n", id ? id : "", kind ? ": " : "", kind ? kind : "",
+               state ? ", " : "", state ? state : "", solved ? ", solved: " : "",
+               solved ? solved : "");
+    paragraph(buf, TEXT_COLUMN, title ? title : "");
+    if (url) {
+        buf_pad(buf, "", TEXT_COLUMN);
+        buf_printf(buf, "%s\n", url);
+    }
+}
+
 static void references_text(const struct catalogue_workload *w, struct buf *buf)
 {
     const json_t *references = json_object_get(w->json, "references");
@@ -199,14 +221,7 @@ static void references_text(const struct catalogue_workload *w, struct buf *buf)
     buf_puts(buf, json_array_size(references) ? "\nREFERENCES\n" : "");
     json_array_foreach(references, i, reference)
     {
-        const char *id = json_string_value(json_object_get(reference, "id"));
-        const char *title = json_string_value(json_object_get(reference, "title"));
-        const char *solved = json_string_value(json_object_get(reference, "solved"));
-
-        buf_pad(buf, "", NAME_COLUMN);
-        buf_printf(buf, "%s%s%s%s\n", id ? id : "", solved ? " (" : "",
-                   solved ? solved : "", solved ? ")" : "");
-        paragraph(buf, TEXT_COLUMN, title ? title : "");
+        reference_text(reference, buf);
     }
 }
 

@@ -26,6 +26,9 @@ async function fill(part, list, workload) {
   part.hidden = references.length === 0;
 }
 
-function item({ id, title, solved }) {
-  return el("li", {}, el("strong", { text: id }), solved ? ` (${solved})` : "", el("span", { class: "muted", text: ` ${title}` }));
+function item({ kind, id, title, url, state, solved }) {
+  const facts = [kind, state, solved && `solved: ${solved}`].filter(Boolean).join(", ");
+  // Elsewhere than over https a link may be a script.
+  const name = /^https:\/\//.test(url ?? "") ? el("a", { href: url, rel: "noreferrer", text: id }) : id;
+  return el("li", {}, el("strong", {}, name), facts ? ` (${facts})` : "", el("span", { class: "muted", text: ` ${title}` }));
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
@@ -188,8 +189,9 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 51140",
-      "adjust_contrast raises when determinism is asked for, since TF 2.7", NULL },
+    TENSORFLOW_PR(51140,
+                  "adjust_contrast raises when determinism is asked for, since TF 2.7",
+                  "merged 2023-07", NULL),
 };
 
 static const struct workload adjust_contrast = {

@@ -1,6 +1,7 @@
 /* Building an inference engine with and without a timing cache: tactics of all layers
  * (network.h) are stored together, once for each environment and case, in one file, which
  * choice.h describes.  A process that finds it times nothing. */
+#include "workloads/shared/references.h"
 #include "workloads/tuning/network.h"
 
 static void setup(struct run *run)
@@ -37,10 +38,13 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "TensorRT documentation, Algorithm Selection and Reproducible Builds",
-      "a timing cache pins the tactics", NULL },
-    { "GTC S9911 slide 47", "a mechanism against timing-based choice is announced",
-      NULL },
+    { .kind = "documentation",
+      .id = "TensorRT documentation, Algorithm Selection and Reproducible Builds",
+      .title = "a timing cache pins the tactics",
+      .url = "https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/inference-library/"
+             "precision-control.html",
+      .solved = NULL },
+    GTC_SLIDES("slide 47", "a mechanism against timing-based choice is announced", NULL),
 };
 
 static const struct workload algorithm_cache = {

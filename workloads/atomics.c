@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "workloads/instruments/bits.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -320,10 +321,13 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slide 46",
-      "ten atomic functions beside atomicAdd; not always non-deterministic", NULL },
-    { "framework determinism README, Other Possible GPU-Specific Sources",
-      "an atomic function in the code of an op does not prove that it varies", NULL },
+    GTC_SLIDES("slide 46",
+               "ten atomic functions beside atomicAdd; not always non-deterministic",
+               NULL),
+    README_2020("Other Possible GPU-Specific Sources",
+                "other-possible-gpu-specific-sources-of-non-determinism",
+                "an atomic function in the code of an op does not prove that it varies",
+                NULL),
 };
 
 static const struct workload atomics = {

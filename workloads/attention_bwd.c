@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "workloads/shared/probing.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -384,10 +385,13 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "TransformerEngine PR 2584",
-      "deterministic attention back-propagation on Blackwell", "cuDNN 9.18.1" },
-    { "llm.c PR 652", "attention back-propagation of cuDNN 9.2 that varies", NULL },
-    { "pytorch PR 182551", "determinism of the back ends of attention", NULL },
+    GITHUB_PR("TransformerEngine", "NVIDIA/TransformerEngine", 2584,
+              "deterministic attention back-propagation on Blackwell", NULL,
+              "cuDNN 9.18.1"),
+    GITHUB_PR("llm.c", "karpathy/llm.c", 652,
+              "attention back-propagation of cuDNN 9.2 that varies", NULL, NULL),
+    GITHUB_PR("pytorch", "pytorch/pytorch", 182551,
+              "determinism of the back ends of attention", NULL, NULL),
 };
 
 static const struct workload attention_bwd = {

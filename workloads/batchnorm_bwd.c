@@ -2,6 +2,7 @@
  * images and pixels (batchnorm.h), and that of the input depends on both,
  * dx = scale * inv_std * (dy - (doffset + xhat * dscale) / rows). */
 #include "workloads/shared/batchnorm.h"
+#include "workloads/shared/references.h"
 
 static void rows_finish(const struct norm *norm)
 {
@@ -85,10 +86,11 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slides 32-33",
-      "fused_batch_norm varied every ten steps, until a driver was updated", NULL },
-    { "cuDNN documentation, Odds and Ends",
-      "batch normalization is not among the non-deterministic routines", NULL },
+    GTC_SLIDES("slides 32-33",
+               "fused_batch_norm varied every ten steps, until a driver was updated",
+               NULL),
+    CUDNN_ODDS_AND_ENDS(
+        "batch normalization is not among the non-deterministic routines"),
 };
 
 static const struct workload batchnorm_bwd = {

@@ -2,6 +2,7 @@
  * tuning): those of scale and offset are sums over images and pixels (batchnorm.h), and
  * that of the input needs neither, dx = dy * scale * inv_std. */
 #include "workloads/shared/batchnorm.h"
+#include "workloads/shared/references.h"
 
 static void rows_finish(const struct norm *norm)
 {
@@ -63,9 +64,12 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow issue 10857",
-      "fine-tuning: gradients through batch normalization with is_training=False", NULL },
-    { "tensorflow PR 50505", "raises when determinism is asked for, since TF 2.7", NULL },
+    TENSORFLOW_ISSUE(
+        10857,
+        "fine-tuning: gradients through batch normalization with is_training=False", NULL,
+        NULL),
+    TENSORFLOW_PR(50505, "raises when determinism is asked for, since TF 2.7",
+                  "merged 2023-07", NULL),
 };
 
 static const struct workload batchnorm_freeze_bwd = {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
@@ -159,16 +160,24 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow issue 22398", "BiasAddGrad on GPU gives other results each run",
-      "TF 2.1" },
-    { "tensorflow PR 31465", "deterministic bias_add gradient by TF_DETERMINISTIC_OPS",
-      "TF 2.1" },
-    { "tensorflow PR 34887", "release note about TF_DETERMINISTIC_OPS", "TF 2.1" },
-    { "tensorflow PR 35006", "the same release note, corrected", "TF 2.1" },
-    { "tensorflow PR 33803", "tests of bias_add in eager mode", "TF 2.2" },
-    { "tfdeterminism.patch", "bias_add replaced by broadcasting add", "TF 1.14" },
-    { "GTC S9911 slides 30-31", "bias addition: root cause and temporary solution",
-      NULL },
+    TENSORFLOW_ISSUE(22398, "BiasAddGrad on GPU gives other results each run",
+                     "closed 2020-06", "TF 2.1"),
+    TENSORFLOW_PR(31465, "deterministic bias_add gradient by TF_DETERMINISTIC_OPS",
+                  "merged 2020-06", "TF 2.1"),
+    TENSORFLOW_NOTE(34887, "release note about TF_DETERMINISTIC_OPS", "merged 2020-06",
+                    "TF 2.1"),
+    TENSORFLOW_NOTE(35006, "the same release note, corrected", "merged 2020-06",
+                    "TF 2.1"),
+    TENSORFLOW_PR(33803, "tests of bias_add in eager mode", "merged 2020-06", "TF 2.2"),
+    { .kind = "source",
+      .id = "tfdeterminism.patch",
+      .title = "bias_add replaced by broadcasting add",
+      .url = "https://github.com/NVIDIA/framework-reproducibility/blob/"
+             "2f82d6d55cc538c25bdd7496c8c811d84e46bf68/fwd9m/tensorflow/patch.py",
+      .solved = "TF 1.14" },
+    GTC_SLIDES("slides 30-31", "bias addition: root cause and temporary solution", NULL),
+    STACK_OVERFLOW(
+        "the patch and TF_CUDNN_DETERMINISTIC both repeat, with different losses"),
 };
 
 static const struct workload bias_add_bwd = {

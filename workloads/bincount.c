@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
@@ -104,10 +105,10 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow commit f0e6c2ff",
-      "bincount raises when determinism is asked for, since TF 2.7", NULL },
-    { "pytorch torch.use_deterministic_algorithms",
-      "bincount with weights on CUDA raises: no deterministic kernel", NULL },
+    TENSORFLOW_COMMIT(f0e6c2ff, 82d9892861572dd0802ff926a99b6320,
+                      "bincount raises when determinism is asked for, since TF 2.7",
+                      "merged 2023-07", NULL),
+    PYTORCH_ALGORITHMS("bincount with weights on CUDA raises: no deterministic kernel"),
 };
 
 static const struct workload bincount = {

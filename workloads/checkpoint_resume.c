@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "workloads/checkpoint/halves.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 
 enum {
@@ -204,8 +205,8 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "PyTorch Determinism, Reproducible Checkpointing",
-      "the list of state to save: one variant leaves out each part of it", NULL },
+    PYTORCH_PAGE("Reproducible Checkpointing", "reproducible-checkpointing",
+                 "the list of state to save: one variant leaves out each part of it"),
 };
 
 static const struct workload checkpoint_resume = {

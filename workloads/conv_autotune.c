@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "workloads/shared/probing.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/tuning/choice.h"
 #include "workloads/workload.h"
@@ -343,22 +344,36 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 24747", "TF_CUDNN_DETERMINISTIC turns auto-tuning off", "TF 1.14" },
-    { "tensorflow commit c27909ea", "tests without auto-tuning", "TF 1.14" },
-    { "tensorflow PR 29667", "release note about TF_CUDNN_DETERMINISTIC", "TF 1.14" },
-    { "tensorflow PR 31389", "the same release note, made more precise", "TF 1.14" },
-    { "tensorflow PR 33483", "a slip in the release note of v2.0.0", "TF 2.1" },
-    { "tensorflow PR 32979", "the same slip; closed without being merged", NULL },
-    { "tensorflow PR 34951",
-      "several deterministic algorithms instead of one: no more \"No algorithm worked!\"",
-      "TF 2.2" },
-    { "tensorflow issue 53771",
-      "the choice is timed again since TF 2.5, unless TF_CUDNN_USE_FRONTEND is 1",
-      "TF 2.8" },
-    { "tensorflow commit ced762bd",
-      "the choice no longer depends on time when determinism is asked for", "TF 2.8" },
-    { "GTC S9911 slide 29", "auto-tuning as a source, TF_CUDNN_DETERMINISTIC", NULL },
-    { "GTC S9911 slide 47", "inference: turn auto-tuning off", NULL },
+    TENSORFLOW_PR(24747, "TF_CUDNN_DETERMINISTIC turns auto-tuning off", "merged 2020-06",
+                  "TF 1.14"),
+    TENSORFLOW_COMMIT(c27909ea, 80e8823dbf4f7176ab69991a630356a1,
+                      "tests without auto-tuning", "merged 2020-06", "TF 1.14"),
+    TENSORFLOW_NOTE(29667, "release note about TF_CUDNN_DETERMINISTIC", "merged 2020-06",
+                    "TF 1.14"),
+    TENSORFLOW_NOTE(31389, "the same release note, made more precise", "merged 2020-06",
+                    "TF 1.14"),
+    TENSORFLOW_NOTE(33483, "a slip in the release note of v2.0.0", "merged 2020-06",
+                    "TF 2.1"),
+    TENSORFLOW_NOTE(32979, "the same slip; closed without being merged", "closed 2020-06",
+                    NULL),
+    TENSORFLOW_PR(34951,
+                  "several deterministic algorithms instead of one: no more \"No "
+                  "algorithm worked!\"",
+                  "merged 2020-06", "TF 2.2"),
+    TENSORFLOW_ISSUE(
+        53771,
+        "the choice is timed again since TF 2.5, unless TF_CUDNN_USE_FRONTEND is 1",
+        "open 2023-07", "TF 2.8"),
+    TENSORFLOW_COMMIT(
+        ced762bd, 4986dfad83ccf6d57e4e4fa3e47bd3fe,
+        "the choice no longer depends on time when determinism is asked for",
+        "merged 2023-07", "TF 2.8"),
+    GTC_SLIDES("slide 29", "auto-tuning as a source, TF_CUDNN_DETERMINISTIC", NULL),
+    GTC_SLIDES("slide 47", "inference: turn auto-tuning off", NULL),
+    TENSORFLOW_PR(53826, "the same change, for the branch of TF 2.8", "merged 2023-07",
+                  "TF 2.8"),
+    TENSORFLOW_NOTE(53847, "release note about the choice of algorithms",
+                    "merged 2023-07", "TF 2.8"),
 };
 
 static const struct workload conv_autotune = {

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -211,17 +212,17 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 24747", "TF_CUDNN_DETERMINISTIC selects deterministic algorithms",
-      "TF 1.14" },
-    { "tensorflow PR 25796", "tests of TF_CUDNN_DETERMINISTIC", "TF 1.14" },
-    { "tensorflow PR 34951", "a list of deterministic algorithms instead of one",
-      "TF 2.2" },
-    { "tensorflow issue 18096", "asks for a way to configure cuDNN's determinism",
-      "TF 1.14" },
-    { "cuDNN documentation, Odds and Ends",
-      "names BackwardData with ALGO_0 as non-deterministic", NULL },
-    { "GTC S9911 slide 24", "data gradients", NULL },
-    { "GTC S9911 slide 47", "possible issues with deconvolution in inference", NULL },
+    TENSORFLOW_PR(24747, "TF_CUDNN_DETERMINISTIC selects deterministic algorithms",
+                  "merged 2020-06", "TF 1.14"),
+    TENSORFLOW_PR(25796, "tests of TF_CUDNN_DETERMINISTIC", "merged 2020-06", "TF 1.14"),
+    TENSORFLOW_PR(34951, "a list of deterministic algorithms instead of one",
+                  "merged 2020-06", "TF 2.2"),
+    TENSORFLOW_ISSUE(18096, "asks for a way to configure cuDNN's determinism",
+                     "open 2020-06", "TF 1.14"),
+    CUDNN_ODDS_AND_ENDS("names BackwardData with ALGO_0 as non-deterministic"),
+    GTC_SLIDES("slide 24", "data gradients", NULL),
+    GTC_SLIDES("slide 47", "possible issues with deconvolution in inference", NULL),
+    STACK_OVERFLOW("names ALGO_0 of BackwardData, as of cuDNN 8.0.1"),
 };
 
 static const struct workload conv_dgrad = {

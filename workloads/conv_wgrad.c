@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
@@ -227,20 +228,22 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 24747", "TF_CUDNN_DETERMINISTIC selects deterministic algorithms",
-      "TF 1.14" },
-    { "tensorflow PR 25796", "tests of TF_CUDNN_DETERMINISTIC", "TF 1.14" },
-    { "tensorflow PR 34951", "a list of deterministic algorithms instead of one",
-      "TF 2.2" },
-    { "tensorflow PR 33900", "what those tests are run with, mended", "TF 2.2" },
-    { "tensorflow issue 18096", "asks for a way to configure cuDNN's determinism",
-      "TF 1.14" },
-    { "cuDNN documentation, Odds and Ends",
-      "names BackwardFilter with ALGO_0 or ALGO_3 as non-deterministic", NULL },
-    { "PyTorch Determinism, Deterministic Ops",
-      "torch.backends.cudnn.deterministic covers convolution", NULL },
-    { "GTC S9911 slides 23-29", "weight gradients, hierarchical reduction, atomicAdd",
-      NULL },
+    TENSORFLOW_PR(24747, "TF_CUDNN_DETERMINISTIC selects deterministic algorithms",
+                  "merged 2020-06", "TF 1.14"),
+    TENSORFLOW_PR(25796, "tests of TF_CUDNN_DETERMINISTIC", "merged 2020-06", "TF 1.14"),
+    TENSORFLOW_PR(34951, "a list of deterministic algorithms instead of one",
+                  "merged 2020-06", "TF 2.2"),
+    TENSORFLOW_PR(33900, "what those tests are run with, mended", "merged 2020-06",
+                  "TF 2.2"),
+    TENSORFLOW_ISSUE(18096, "asks for a way to configure cuDNN's determinism",
+                     "open 2020-06", "TF 1.14"),
+    CUDNN_ODDS_AND_ENDS(
+        "names BackwardFilter with ALGO_0 or ALGO_3 as non-deterministic"),
+    PYTORCH_PAGE("Deterministic Ops", "deterministic-ops",
+                 "torch.backends.cudnn.deterministic covers convolution"),
+    GTC_SLIDES("slides 23-29", "weight gradients, hierarchical reduction, atomicAdd",
+               NULL),
+    STACK_OVERFLOW("names ALGO_0 and ALGO_3 of BackwardFilter, as of cuDNN 8.0.1"),
 };
 
 static const struct workload conv_wgrad = {

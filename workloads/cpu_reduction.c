@@ -8,6 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 
@@ -157,11 +158,12 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slide 43",
-      "the CPU varied more than the GPU, at the update of weights; one thread cures it",
-      NULL },
-    { "framework determinism README, CPU",
-      "intra_op_parallelism_threads = inter_op_parallelism_threads = 1", NULL },
+    GTC_SLIDES(
+        "slide 43",
+        "the CPU varied more than the GPU, at the update of weights; one thread cures it",
+        NULL),
+    README_2020("CPU", "cpu",
+                "intra_op_parallelism_threads = inter_op_parallelism_threads = 1", NULL),
 };
 
 static const struct workload cpu_reduction = {

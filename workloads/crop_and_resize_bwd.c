@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -157,13 +158,14 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow issue 42033", "asks for a deterministic gradient of crop_and_resize",
-      NULL },
-    { "tensorflow PR 48905",
-      "raises on GPU when determinism is asked for; deterministic image gradient on CPU",
-      "TF 2.6, on CPU" },
-    { "framework-reproducibility, status of crop_and_resize",
-      "non-deterministic on CPU too", NULL },
+    TENSORFLOW_ISSUE(42033, "asks for a deterministic gradient of crop_and_resize",
+                     "open 2023-07", NULL),
+    TENSORFLOW_PR(48905,
+                  "raises on GPU when determinism is asked for; deterministic image "
+                  "gradient on CPU",
+                  "merged 2023-07", "TF 2.6, on CPU"),
+    STATUS_2023("crop_and_resize", "crop-and-resize", "non-deterministic on CPU too",
+                NULL),
 };
 
 static const struct workload crop_and_resize_bwd = {

@@ -6,6 +6,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/workload.h"
 
 struct ctc_loss {
@@ -335,19 +336,23 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow commit 9e096deb",
-      "selects cuDNN's deterministic CTC loss, in TF 2.3; a bug kept it from working",
-      "TF 2.6" },
-    { "tensorflow issue 38151", "asks for a test of it", "TF 2.7" },
-    { "tensorflow PR 38089", "a reminder to test it; closed without being merged", NULL },
-    { "tensorflow PR 52227", "tests the deterministic cuDNN CTC loss", "TF 2.7" },
-    { "tensorflow issue 41280", "gradients past an example's end were not written",
-      NULL },
-    { "cuDNN documentation, Odds and Ends",
-      "names CTCLoss with its non-deterministic algorithm", NULL },
-    { "PyTorch Determinism, Deterministic Ops",
-      "only cuDNN's CTC loss has a deterministic algorithm; WarpCTC is another way",
-      NULL },
+    TENSORFLOW_COMMIT(
+        9e096deb, c4a0909deb69970f38bee7b77e5e5f7d,
+        "selects cuDNN's deterministic CTC loss, in TF 2.3; a bug kept it from working",
+        "merged 2020-06", "TF 2.6"),
+    TENSORFLOW_ISSUE(38151, "asks for a test of it", "open 2020-06", "TF 2.7"),
+    TENSORFLOW_PR(38089, "a reminder to test it; closed without being merged",
+                  "closed 2020-06", NULL),
+    TENSORFLOW_PR(52227, "tests the deterministic cuDNN CTC loss", "merged 2023-07",
+                  "TF 2.7"),
+    TENSORFLOW_ISSUE(41280, "gradients past an example's end were not written", NULL,
+                     NULL),
+    CUDNN_ODDS_AND_ENDS("names CTCLoss with its non-deterministic algorithm"),
+    PYTORCH_PAGE(
+        "Deterministic Ops", "deterministic-ops",
+        "only cuDNN's CTC loss has a deterministic algorithm; WarpCTC is another way"),
+    STACK_OVERFLOW("names both calls of CTC loss with the non-deterministic algorithm, "
+                   "as of cuDNN 8.0.1"),
 };
 
 static const struct workload ctc_loss = {

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -162,8 +163,8 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "pytorch torch.use_deterministic_algorithms",
-      "cumsum of floating-point numbers on CUDA raises: no deterministic kernel", NULL },
+    PYTORCH_ALGORITHMS(
+        "cumsum of floating-point numbers on CUDA raises: no deterministic kernel"),
 };
 
 static const struct workload cumsum = {

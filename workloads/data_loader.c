@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "workloads/shared/probing.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -329,22 +330,28 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "framework determinism README, Data-Loader Parallelism",
-      "threads must not share the state of a generator, or must be one", NULL },
-    { "framework determinism README, Dataset Sharding",
-      "asks not to shard; deterministic from TF 2.2 at the latest, says its newest text",
-      "TF 2.2" },
-    { "PyTorch Determinism, Data Loader",
-      "no shared generator; a new seed for each epoch", NULL },
-    { "tensorflow issue 13932", "Dataset.map with random ops varies", NULL },
-    { "tensorflow issue 29101", "random seed not set in the graph of Dataset.map",
-      "TF 1.14, perhaps" },
-    { "tensorflow issue 38197",
-      "MirroredStrategy and a data set shuffled anew in each epoch", "TF 2.3" },
-    { "tensorflow commit fc91e5ca",
-      "stateful maps run in one thread when determinism is asked for", "TF 2.7" },
-    { "framework-reproducibility issue 36",
-      "a data loader that varies; parameters drawn serially", NULL },
+    README_2020("Data-Loader Parallelism", "data-loader-parallelism",
+                "threads must not share the state of a generator, or must be one", NULL),
+    README_2020("Dataset Sharding", "dataset-sharding",
+                "asks not to shard; deterministic from TF 2.2 at the latest, says its "
+                "newest text",
+                "TF 2.2"),
+    PYTORCH_PAGE("Data Loader", "data-loader",
+                 "no shared generator; a new seed for each epoch"),
+    TENSORFLOW_ISSUE(13932, "Dataset.map with random ops varies", "closed 2020-06", NULL),
+    TENSORFLOW_ISSUE(29101, "random seed not set in the graph of Dataset.map",
+                     "open 2020-06", "TF 1.14, perhaps"),
+    TENSORFLOW_ISSUE(38197, "MirroredStrategy and a data set shuffled anew in each epoch",
+                     "open 2020-06, closed 2023-07", "TF 2.3"),
+    TENSORFLOW_COMMIT(fc91e5ca, f3e9c807de4b0312ef456d7b57e1a876,
+                      "stateful maps run in one thread when determinism is asked for",
+                      "merged 2023-07", "TF 2.7"),
+    GITHUB_ISSUE("framework-reproducibility", "NVIDIA/framework-reproducibility", 36,
+                 "a data loader that varies; parameters drawn serially", NULL, NULL),
+    TENSORFLOW_COMMIT(c0e2e65e, 155fabd9bdfd5c41b4b816d9efac8e1f,
+                      "the same for MapAndBatch", "merged 2023-07", "TF 2.7"),
+    TENSORFLOW_ISSUE(53846, "sample_from_datasets varies with several GPUs",
+                     "open 2023-07", NULL),
 };
 
 static const struct workload data_loader = {

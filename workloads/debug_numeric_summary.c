@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -214,10 +215,12 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "framework-reproducibility, debug numeric summary",
-      "CONCISE_HEALTH and FULL_HEALTH may vary on GPU; run them on the CPU", NULL },
-    { "tensorflow commit 5a51fa12",
-      "modes 3 and 4 raise when determinism is asked for, since TF 2.7", NULL },
+    STATUS_2023("debug numeric summary", "debug-numeric-summary",
+                "CONCISE_HEALTH and FULL_HEALTH may vary on GPU; run them on the CPU",
+                NULL),
+    TENSORFLOW_COMMIT(5a51fa12, e54fd61ca7520fa82ad0cdd1c14591ee,
+                      "modes 3 and 4 raise when determinism is asked for, since TF 2.7",
+                      "merged 2023-07", NULL),
 };
 
 static const struct workload debug_numeric_summary = {

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
@@ -171,14 +172,16 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "framework-reproducibility issue 26", "asks for a deterministic depthwise gradient",
-      "TF 2.10" },
-    { "tensorflow issue 47174", "EfficientNet is not reproducible on GPU", NULL },
-    { "tensorflow PR 51920", "raises when determinism is asked for, since TF 2.7", NULL },
-    { "tensorflow PR 54119", "a variable that turns that exception off, in TF 2.9",
-      NULL },
-    { "tensorflow PR 55657", "deterministic depthwise filter gradient through cuDNN",
-      "TF 2.10" },
+    GITHUB_ISSUE("framework-reproducibility", "NVIDIA/framework-reproducibility", 26,
+                 "asks for a deterministic depthwise gradient", NULL, "TF 2.10"),
+    TENSORFLOW_ISSUE(47174, "EfficientNet is not reproducible on GPU", "open 2023-07",
+                     NULL),
+    TENSORFLOW_PR(51920, "raises when determinism is asked for, since TF 2.7",
+                  "merged 2023-07", NULL),
+    TENSORFLOW_PR(54119, "a variable that turns that exception off, in TF 2.9",
+                  "merged 2023-07", NULL),
+    TENSORFLOW_PR(55657, "deterministic depthwise filter gradient through cuDNN",
+                  "merged 2023-07", "TF 2.10"),
 };
 
 static const struct workload depthwise_wgrad = {

@@ -7,6 +7,7 @@
 
 #include "workloads/instruments/philox.h"
 #include "workloads/shared/probing.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -201,13 +202,16 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "framework determinism README, Seeds",
-      "dropout takes its numbers from a generator that has to be seeded anew", NULL },
-    { "GTC S9911 slide 45", "set the seed of every random number generator", NULL },
-    { "framework determinism README, Data-Loader Parallelism",
-      "threads that share the state of a generator", NULL },
-    { "tensorflow commit a4b53af7",
-      "an unseeded random op raises when determinism is asked for, since TF 2.7", NULL },
+    README_2020("Seeds", "seeds",
+                "dropout takes its numbers from a generator that has to be seeded anew",
+                NULL),
+    GTC_SLIDES("slide 45", "set the seed of every random number generator", NULL),
+    README_2020("Data-Loader Parallelism", "data-loader-parallelism",
+                "threads that share the state of a generator", NULL),
+    TENSORFLOW_COMMIT(
+        a4b53af7, 10f1e1dc41279e2de7cf6ec8b092f28b,
+        "an unseeded random op raises when determinism is asked for, since TF 2.7",
+        "merged 2023-07", NULL),
 };
 
 static const struct workload dropout = {

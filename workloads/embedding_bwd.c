@@ -4,6 +4,7 @@
  * about as frequent as 1 / (v + 1). */
 #include "workloads/embedding_bwd.h"
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
 
@@ -47,10 +48,11 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "pytorch torch.use_deterministic_algorithms",
-      "EmbeddingBag in max mode raises: its gradient has no deterministic kernel", NULL },
-    { "tensorflow PR 51861",
-      "deterministic segment reductions, on which embedding gradients rest", "TF 2.7" },
+    PYTORCH_ALGORITHMS(
+        "EmbeddingBag in max mode raises: its gradient has no deterministic kernel"),
+    TENSORFLOW_PR(51861,
+                  "deterministic segment reductions, on which embedding gradients rest",
+                  "merged 2023-07", "TF 2.7"),
 };
 
 static const struct workload embedding_bwd = {

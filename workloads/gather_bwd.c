@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
 
@@ -86,13 +87,17 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 51861",
-      "deterministic segment reductions, on which this gradient rests", "TF 2.7" },
-    { "tensorflow PR 47772",
-      "segment reductions raise when determinism is asked for, since TF 2.5", NULL },
-    { "tensorflow issue 39751", "unsorted_segment_sum uses atomics on GPU", "TF 2.7" },
-    { "tensorflow issue 40514", "BERT differs from run to run on GPU", NULL },
-    { "transformers issue 5063", "the same BERT; the documents print 5603", NULL },
+    TENSORFLOW_PR(51861, "deterministic segment reductions, on which this gradient rests",
+                  "merged 2023-07", "TF 2.7"),
+    TENSORFLOW_PR(47772,
+                  "segment reductions raise when determinism is asked for, since TF 2.5",
+                  "merged 2023-07", NULL),
+    TENSORFLOW_ISSUE(39751, "unsorted_segment_sum uses atomics on GPU", "open 2023-07",
+                     "TF 2.7"),
+    TENSORFLOW_ISSUE(40514, "BERT differs from run to run on GPU",
+                     "open 2020-06, closed 2023-07", NULL),
+    GITHUB_ISSUE("transformers", "huggingface/transformers", 5063,
+                 "the same BERT; the documents print 5603", "open 2020-06", NULL),
 };
 
 static const struct workload gather_bwd = {

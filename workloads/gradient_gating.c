@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "workloads/shared/probing.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -296,12 +297,13 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slide 32",
-      "differs about every 100 steps with GATE_OP; GATE_GRAPH is deterministic", NULL },
-    { "GTC S9911 slide 33",
-      "the fix was not needed any more after an update of the driver", NULL },
-    { "framework determinism README, Gradient Gating",
-      "asks for GATE_OP, with which the slides saw differences", NULL },
+    GTC_SLIDES("slide 32",
+               "differs about every 100 steps with GATE_OP; GATE_GRAPH is deterministic",
+               NULL),
+    GTC_SLIDES("slide 33",
+               "the fix was not needed any more after an update of the driver", NULL),
+    README_2020("Gradient Gating", "gradient-gating",
+                "asks for GATE_OP, with which the slides saw differences", NULL),
 };
 
 static const struct workload gradient_gating = {

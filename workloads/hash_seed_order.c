@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -168,9 +169,10 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "framework determinism README, Seeds", "set PYTHONHASHSEED", NULL },
-    { "PyTorch Determinism, Seeds",
-      "PYTHONHASHSEED must be set before the process starts", NULL },
+    README_2020("Seeds", "seeds", "set PYTHONHASHSEED", NULL),
+    PYTORCH_PAGE("Seeds", "seeds",
+                 "PYTHONHASHSEED must be set before the process starts"),
+    STACK_OVERFLOW("PYTHONHASHSEED is set before the process starts"),
 };
 
 static const struct workload hash_seed_order = {

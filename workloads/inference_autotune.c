@@ -1,5 +1,6 @@
 /* Inference with a tactic chosen for each layer, by time or from a fixed list.  Nothing
  * but the choice varies: network.h. */
+#include "workloads/shared/references.h"
 #include "workloads/tuning/network.h"
 
 static void setup(struct run *run)
@@ -29,10 +30,12 @@ static const struct workload_variant variants[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slide 47",
-      "inference: some 500 deterministic kernels, chosen by time on the target", NULL },
-    { "framework determinism README, Sources Beyond TensorFlow",
-      "TensorRT's choice by time", NULL },
+    GTC_SLIDES("slide 47",
+               "inference: some 500 deterministic kernels, chosen by time on the target",
+               NULL),
+    README_2020("Sources Beyond TensorFlow",
+                "sources-of-non-determinism-beyond-tensorflow",
+                "TensorRT's choice by time", NULL),
 };
 
 static const struct workload inference_autotune = {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
@@ -227,8 +228,8 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slide 46",
-      "reductions can be faster and deterministic: trees, not atomics", NULL },
+    GTC_SLIDES("slide 46",
+               "reductions can be faster and deterministic: trees, not atomics", NULL),
 };
 
 static const struct workload layernorm_bwd = {

@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tf32.h"
 #include "workloads/shared/tree.h"
@@ -163,13 +164,16 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slide 9", "hypothesis: GEMM split between thread-blocks", NULL },
-    { "cuBLAS: results reproducibility",
-      "repeatable on one stream; several streams need CUBLAS_WORKSPACE_CONFIG", NULL },
-    { "PyTorch Determinism, Deterministic Ops",
-      "torch.backends.cudnn.deterministic covers batched products, too", NULL },
-    { "pytorch torch.use_deterministic_algorithms",
-      "mm, mv and bmm raise unless CUBLAS_WORKSPACE_CONFIG is :4096:8 or :16:8", NULL },
+    GTC_SLIDES("slide 9", "hypothesis: GEMM split between thread-blocks", NULL),
+    { .kind = "documentation",
+      .id = "cuBLAS: results reproducibility",
+      .title = "repeatable on one stream; several streams need CUBLAS_WORKSPACE_CONFIG",
+      .url = "https://docs.nvidia.com/cuda/cublas/index.html#results-reproducibility",
+      .solved = NULL },
+    PYTORCH_PAGE("Deterministic Ops", "deterministic-ops",
+                 "torch.backends.cudnn.deterministic covers batched products, too"),
+    PYTORCH_ALGORITHMS(
+        "mm, mv and bmm raise unless CUBLAS_WORKSPACE_CONFIG is :4096:8 or :16:8"),
 };
 
 static const struct workload matmul_batched = {

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -180,10 +181,15 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slides 10-13", "the work-around by matrix products, and that it is past",
-      "before TF 1.12" },
-    { "tensorflow issue 2652",
-      "backward pass of broadcasting on GPU is non-deterministic", "before TF 1.12" },
+    GTC_SLIDES("slides 10-13", "the work-around by matrix products, and that it is past",
+               "before TF 1.12"),
+    TENSORFLOW_ISSUE(2652, "backward pass of broadcasting on GPU is non-deterministic",
+                     "closed 2020-06", "before TF 1.12"),
+    { .kind = "article",
+      .id = "Two Sigma, A Workaround for Non-Determinism in TensorFlow",
+      .title = "sums and bias additions through matrix products",
+      .url = "https://bit.ly/two-sigma-determinism",
+      .solved = "before TF 1.12" },
 };
 
 static const struct workload matmul_reduce = {

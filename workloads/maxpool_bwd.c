@@ -8,6 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -219,13 +220,14 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 25269", "deterministic cuDNN max-pooling by TF_CUDNN_DETERMINISTIC",
-      "TF 1.14" },
-    { "tensorflow PR 25796", "tests of TF_CUDNN_DETERMINISTIC", "TF 1.14" },
-    { "cuDNN documentation, Odds and Ends",
-      "names PoolingBackward with CUDNN_POOLING_MAX as non-deterministic", NULL },
-    { "GTC S9911 slides 41-42",
-      "max-pooling: overlapping windows, root cause and solution", NULL },
+    TENSORFLOW_PR(25269, "deterministic cuDNN max-pooling by TF_CUDNN_DETERMINISTIC",
+                  "merged 2020-06", "TF 1.14"),
+    TENSORFLOW_PR(25796, "tests of TF_CUDNN_DETERMINISTIC", "merged 2020-06", "TF 1.14"),
+    CUDNN_ODDS_AND_ENDS(
+        "names PoolingBackward with CUDNN_POOLING_MAX as non-deterministic"),
+    GTC_SLIDES("slides 41-42",
+               "max-pooling: overlapping windows, root cause and solution", NULL),
+    STACK_OVERFLOW("names PoolingBackward with CUDNN_POOLING_MAX, as of cuDNN 8.0.1"),
 };
 
 static const struct workload maxpool_bwd = {

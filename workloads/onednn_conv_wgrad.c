@@ -2,6 +2,7 @@
  * oneDNN: dw[kh,kw,c,k] = sum over n,h,w of x[n, h+kh-1, w+kw-1, c] * dy[n,h,w,k]. */
 #include "workloads/conv_wgrad.h"
 #include "workloads/onednn/step.h"
+#include "workloads/shared/references.h"
 
 /* The library writes dw in a layout of its own; frameworks reorder it, and so do we. */
 struct library_gradient {
@@ -79,10 +80,11 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slide 5", "inside which environment equal bits are expected", NULL },
-    { "oneDNN issue 1443",
-      "the same answer in the same environment; none for another number of threads",
-      NULL },
+    GTC_SLIDES("slide 5", "inside which environment equal bits are expected", NULL),
+    GITHUB_ISSUE(
+        "oneDNN", "uxlfoundation/oneDNN", 1443,
+        "the same answer in the same environment; none for another number of threads",
+        NULL, NULL),
 };
 
 static const struct workload onednn_conv_wgrad = {

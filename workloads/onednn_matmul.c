@@ -3,6 +3,7 @@
 #include "workloads/workload.h"
 
 #include "workloads/onednn/step.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 
 struct matmul_shape {
@@ -68,12 +69,15 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slide 5", "inside which environment equal bits are expected", NULL },
-    { "oneDNN issue 1443",
-      "the same answer in the same environment; none for another number of threads",
-      NULL },
-    { "oneDNN issue 789", "asks for products that do not depend on the threads", NULL },
-    { "pytorch issue 88718", "a linear layer changes with the number of threads", NULL },
+    GTC_SLIDES("slide 5", "inside which environment equal bits are expected", NULL),
+    GITHUB_ISSUE(
+        "oneDNN", "uxlfoundation/oneDNN", 1443,
+        "the same answer in the same environment; none for another number of threads",
+        NULL, NULL),
+    GITHUB_ISSUE("oneDNN", "uxlfoundation/oneDNN", 789,
+                 "asks for products that do not depend on the threads", NULL, NULL),
+    GITHUB_ISSUE("pytorch", "pytorch/pytorch", 88718,
+                 "a linear layer changes with the number of threads", NULL, NULL),
 };
 
 static const struct workload onednn_matmul = {

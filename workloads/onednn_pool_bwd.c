@@ -3,6 +3,7 @@
  * first in row-major order when several are equal. */
 #include "workloads/maxpool_bwd.h"
 #include "workloads/onednn/step.h"
+#include "workloads/shared/references.h"
 
 static const int64_t strides[] = { 1, 1 }, kernel[] = { POOL_TAPS, POOL_TAPS },
                      padding[] = { 1, 1 };
@@ -77,10 +78,11 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slide 5", "inside which environment equal bits are expected", NULL },
-    { "oneDNN issue 1443",
-      "the same answer in the same environment; none for another number of threads",
-      NULL },
+    GTC_SLIDES("slide 5", "inside which environment equal bits are expected", NULL),
+    GITHUB_ISSUE(
+        "oneDNN", "uxlfoundation/oneDNN", 1443,
+        "the same answer in the same environment; none for another number of threads",
+        NULL, NULL),
 };
 
 static const struct workload onednn_pool_bwd = {

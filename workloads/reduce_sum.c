@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
@@ -202,12 +203,14 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow issue 2652",
-      "backward pass of broadcasting on GPU is non-deterministic", "before TF 1.12" },
-    { "tensorflow issue 2732",
-      "asks to document that GPU reductions are non-deterministic", "before TF 1.12" },
-    { "GTC S9911 slides 10-13", "the work-around by matrix products, and that it is past",
-      "before TF 1.12" },
+    TENSORFLOW_ISSUE(2652, "backward pass of broadcasting on GPU is non-deterministic",
+                     "closed 2020-06", "before TF 1.12"),
+    TENSORFLOW_ISSUE(2732, "asks to document that GPU reductions are non-deterministic",
+                     "closed 2020-06", "before TF 1.12"),
+    GTC_SLIDES("slides 10-13", "the work-around by matrix products, and that it is past",
+               "before TF 1.12"),
+    STACK_OVERFLOW("threads that end in another order sum in another order; reductions "
+                   "since mended"),
 };
 
 static const struct workload reduce_sum = {

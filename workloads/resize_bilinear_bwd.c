@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -200,8 +201,14 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 39243", "deterministic gradient of bilinear resizing",
-      "TF 2.4, NGC 20.03" },
+    TENSORFLOW_PR(39243, "deterministic gradient of bilinear resizing",
+                  "open 2020-06, merged 2023-07", "TF 2.4, NGC 20.03"),
+    TENSORFLOW_NOTE(44717, "release note about it", "merged 2023-07", "TF 2.4"),
+    README_2020(
+        "Confirmed Current GPU-Specific Sources",
+        "confirmed-current-gpu-specific-sources-of-non-determinism-with-solutions",
+        "TF 2.3 with a question mark: the change had to be merged in time, and was not",
+        NULL),
 };
 
 static const struct workload resize_bilinear_bwd = {

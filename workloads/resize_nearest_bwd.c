@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -140,10 +141,12 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 51023", "an exception where determinism is asked for", NULL },
-    { "framework-reproducibility issue 12", "up-sampling layers that vary", NULL },
-    { "framework-reproducibility issue 24", "a transposed convolution as work-around",
-      NULL },
+    TENSORFLOW_PR(51023, "an exception where determinism is asked for", "merged 2023-07",
+                  NULL),
+    GITHUB_ISSUE("framework-reproducibility", "NVIDIA/framework-reproducibility", 12,
+                 "up-sampling layers that vary", NULL, NULL),
+    GITHUB_ISSUE("framework-reproducibility", "NVIDIA/framework-reproducibility", 24,
+                 "a transposed convolution as work-around", NULL, NULL),
 };
 
 static const struct workload resize_nearest_bwd = {

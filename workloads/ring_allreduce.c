@@ -23,6 +23,7 @@
 
 #include "workloads/ranks/ranks.h"
 #include "workloads/shared/probing.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -377,15 +378,20 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "GTC S9911 slides 36-39",
-      "two GPUs are deterministic, more are not: ring all-reduce, tensor fusion", NULL },
-    { "framework determinism README, Multi-GPU using Horovod",
-      "HOROVOD_FUSION_THRESHOLD=0 as long as tensor fusion varies", NULL },
-    { "PyTorch Determinism, Multi-GPU", "HOROVOD_FUSION_THRESHOLD=0", NULL },
-    { "horovod PR 1130", "grouped all-reduce, as first proposed", "Horovod 0.21" },
-    { "horovod PR 1548", "packing order and the ring's starting rank", NULL },
-    { "horovod PR 2453", "grouped all-reduce: fixed groups", "Horovod 0.21" },
-    { "nccl issue 157", "fused and unfused buffers differ; a fixed root does not", NULL },
+    GTC_SLIDES("slides 36-39",
+               "two GPUs are deterministic, more are not: ring all-reduce, tensor fusion",
+               NULL),
+    README_2020("Multi-GPU using Horovod", "multi-gpu-using-horovod",
+                "HOROVOD_FUSION_THRESHOLD=0 as long as tensor fusion varies", NULL),
+    PYTORCH_PAGE("Multi-GPU", "multi-gpu", "HOROVOD_FUSION_THRESHOLD=0"),
+    GITHUB_PR("horovod", "horovod/horovod", 1130, "grouped all-reduce, as first proposed",
+              "open 2020-06", "Horovod 0.21"),
+    GITHUB_PR("horovod", "horovod/horovod", 1548,
+              "packing order and the ring's starting rank", NULL, NULL),
+    GITHUB_PR("horovod", "horovod/horovod", 2453, "grouped all-reduce: fixed groups",
+              NULL, "Horovod 0.21"),
+    GITHUB_ISSUE("nccl", "NVIDIA/nccl", 157,
+                 "fused and unfused buffers differ; a fixed root does not", NULL, NULL),
 };
 
 static const struct workload ring_allreduce = {

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
 
@@ -178,11 +179,15 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow commit eb95f615",
-      "scatter raises when determinism is asked for, until it was deterministic", NULL },
-    { "tensorflow commit 03ba364e", "deterministic scatter: copied to the CPU and back",
-      "TF 2.7" },
-    { "tensorflow commit 4dc6d4d5", "XLA: deterministic scatter", "TF 2.8" },
+    TENSORFLOW_COMMIT(
+        eb95f615, 7f949cd848910cb63f8cd5b1767af5d2,
+        "scatter raises when determinism is asked for, until it was deterministic",
+        "merged 2023-07", NULL),
+    TENSORFLOW_COMMIT(03ba364e, ffe173d0b185977f0c14a48863d1f277,
+                      "deterministic scatter: copied to the CPU and back",
+                      "merged 2023-07", "TF 2.7"),
+    TENSORFLOW_COMMIT(4dc6d4d5, 9008b4558040afa1a5a5993f583bb48e,
+                      "XLA: deterministic scatter", "merged 2023-07", "TF 2.8"),
 };
 
 static const struct workload scatter_nd = {

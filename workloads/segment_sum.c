@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/scatter.h"
 #include "workloads/workload.h"
@@ -143,13 +144,21 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow issue 39751", "unsorted_segment_sum uses atomics on GPU", "TF 2.7" },
-    { "tensorflow PR 47772",
-      "segment reductions raise when determinism is asked for, since TF 2.5", NULL },
-    { "tensorflow PR 51861", "deterministic segment reductions, by sorting", "TF 2.7" },
-    { "tensorflow PR 51392", "the same change, as first proposed", "TF 2.7" },
-    { "tensorflow PR 47749", "why accumulating in float64 is no solution", NULL },
-    { "framework-reproducibility issue 31", "unsorted_segment_sum and its patch", NULL },
+    TENSORFLOW_ISSUE(39751, "unsorted_segment_sum uses atomics on GPU", "open 2023-07",
+                     "TF 2.7"),
+    TENSORFLOW_PR(47772,
+                  "segment reductions raise when determinism is asked for, since TF 2.5",
+                  "merged 2023-07", NULL),
+    TENSORFLOW_PR(51861, "deterministic segment reductions, by sorting", "merged 2023-07",
+                  "TF 2.7"),
+    TENSORFLOW_PR(51392, "the same change, as first proposed", "closed 2023-07",
+                  "TF 2.7"),
+    TENSORFLOW_PR(47749, "why accumulating in float64 is no solution", "closed 2023-07",
+                  NULL),
+    GITHUB_ISSUE("framework-reproducibility", "NVIDIA/framework-reproducibility", 31,
+                 "unsorted_segment_sum and its patch", NULL, NULL),
+    TENSORFLOW_ISSUE(54276, "no deterministic unsorted segment sums on Windows",
+                     "open 2023-07", NULL),
 };
 
 static const struct workload segment_sum = {

@@ -3,6 +3,7 @@
  * but not registered, so no worker offers it.  workloads/README.md explains a first one.
  *
  * The operation: scaled[i] = 2 * x[i]. */
+#include "workloads/shared/references.h"
 #include "workloads/workload.h"
 
 #include <stdlib.h>
@@ -115,7 +116,8 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "project PR 1", "an issue or pull request, and what it is about", "project 1.0" },
+    GITHUB_PR("project", "somebody/project", 1,
+              "an issue or pull request, and what it is about", NULL, "project 1.0"),
 };
 
 /* Unused here.  A workload says WORKLOAD_REGISTER(name of this variable); after it. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/softmax.h"
 #include "workloads/workload.h"
@@ -180,14 +181,18 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow issue 38185",
-      "asks for deterministic back-prop of the fused softmax/cross-entropy ops",
-      "TF 2.6" },
-    { "tensorflow PR 47925",
-      "the fused ops raise when determinism is asked for, since TF 2.6", NULL },
-    { "tensorflow PR 49178",
-      "deterministic softmax_cross_entropy_with_logits, forward and backward", "TF 2.6" },
-    { "tensorflow issue 40514", "BERT differs from run to run on GPU", NULL },
+    TENSORFLOW_ISSUE(
+        38185, "asks for deterministic back-prop of the fused softmax/cross-entropy ops",
+        "open 2020-06", "TF 2.6"),
+    TENSORFLOW_PR(47925,
+                  "the fused ops raise when determinism is asked for, since TF 2.6",
+                  "merged 2023-07", NULL),
+    TENSORFLOW_PR(49178,
+                  "deterministic softmax_cross_entropy_with_logits, forward and backward",
+                  "merged 2023-07", "TF 2.6"),
+    TENSORFLOW_ISSUE(40514, "BERT differs from run to run on GPU",
+                     "open 2020-06, closed 2023-07", NULL),
+    TENSORFLOW_PR(48688, "tests of the fused ops", "merged 2023-07", "TF 2.6"),
 };
 
 static const struct workload softmax_xent = {

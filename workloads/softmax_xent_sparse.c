@@ -4,6 +4,7 @@
  * losses. */
 #include "workloads/workload.h"
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/softmax.h"
 
@@ -157,13 +158,14 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow PR 50070", "deterministic sparse_softmax_cross_entropy_with_logits",
-      "TF 2.7" },
-    { "tensorflow PR 47925",
-      "the fused ops raise when determinism is asked for, since TF 2.6", NULL },
-    { "tensorflow issue 38185",
-      "asks for deterministic back-prop of the fused softmax/cross-entropy ops",
-      "TF 2.7" },
+    TENSORFLOW_PR(50070, "deterministic sparse_softmax_cross_entropy_with_logits",
+                  "merged 2023-07", "TF 2.7"),
+    TENSORFLOW_PR(47925,
+                  "the fused ops raise when determinism is asked for, since TF 2.6",
+                  "merged 2023-07", NULL),
+    TENSORFLOW_ISSUE(
+        38185, "asks for deterministic back-prop of the fused softmax/cross-entropy ops",
+        "open 2020-06", "TF 2.7"),
 };
 
 static const struct workload softmax_xent_sparse = {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -130,12 +131,17 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow issue 18037",
-      "small errors of sparse_tensor_dense_matmul in float32 on GPU", NULL },
-    { "tensorflow PR 47749", "accumulating in float64; closed, since it is no solution",
-      NULL },
-    { "tensorflow PR 50355",
-      "sparse_dense_matmul raises when determinism is asked for, since TF 2.6", NULL },
+    TENSORFLOW_ISSUE(18037,
+                     "small errors of sparse_tensor_dense_matmul in float32 on GPU",
+                     "closed 2023-07", NULL),
+    TENSORFLOW_PR(47749, "accumulating in float64; closed, since it is no solution",
+                  "closed 2023-07", NULL),
+    TENSORFLOW_PR(
+        50355, "sparse_dense_matmul raises when determinism is asked for, since TF 2.6",
+        "merged 2023-07", NULL),
+    TENSORFLOW_PR(47419,
+                  "the same product on GPU for float16, float64 and complex numbers",
+                  "merged 2023-07", NULL),
 };
 
 static const struct workload sparse_dense_matmul = {

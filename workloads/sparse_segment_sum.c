@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/scatter.h"
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
@@ -97,10 +98,11 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow issue 44380", "asks for sparse segment sums on GPU", "TF 2.6" },
-    { "tensorflow PR 47974",
-      "sparse segment sums on GPU, deterministic from the beginning", "TF 2.6" },
-    { "recommenders-addons PR 55", "sparse segment sums on GPU with atomic adds", NULL },
+    TENSORFLOW_ISSUE(44380, "asks for sparse segment sums on GPU", NULL, "TF 2.6"),
+    TENSORFLOW_PR(47974, "sparse segment sums on GPU, deterministic from the beginning",
+                  "merged 2023-07", "TF 2.6"),
+    GITHUB_PR("recommenders-addons", "tensorflow/recommenders-addons", 55,
+              "sparse segment sums on GPU with atomic adds", NULL, NULL),
 };
 
 static const struct workload sparse_segment_sum = {

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -252,8 +253,8 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "cuDNN documentation, Odds and Ends",
-      "names cudnnSpatialTfSamplerBackward as non-deterministic", NULL },
+    CUDNN_ODDS_AND_ENDS("names cudnnSpatialTfSamplerBackward as non-deterministic"),
+    STACK_OVERFLOW("names cudnnSpatialTfSamplerBackward, as of cuDNN 8.0.1"),
 };
 
 static const struct workload spatial_sampler_bwd = {

@@ -16,6 +16,7 @@
 
 #include "workloads/ctc_loss.h"
 #include "workloads/shared/exp_log.h"
+#include "workloads/shared/references.h"
 #include "workloads/shared/tree.h"
 #include "workloads/train/monte_carlo.h"
 #include "workloads/train/rnn.h"
@@ -499,10 +500,12 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow commit 9e096deb",
-      "selects cuDNN's deterministic CTC loss, in TF 2.3; a bug kept it from working",
-      "TF 2.6" },
-    { "tensorflow PR 52227", "tests the deterministic cuDNN CTC loss", "TF 2.7" },
+    TENSORFLOW_COMMIT(
+        9e096deb, c4a0909deb69970f38bee7b77e5e5f7d,
+        "selects cuDNN's deterministic CTC loss, in TF 2.3; a bug kept it from working",
+        "merged 2020-06", "TF 2.6"),
+    TENSORFLOW_PR(52227, "tests the deterministic cuDNN CTC loss", "merged 2023-07",
+                  "TF 2.7"),
 };
 
 static const struct workload train_rnn_ctc = {

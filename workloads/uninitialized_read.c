@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/workload.h"
 
 static void values_count(const struct run *run)
@@ -113,12 +114,16 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "pytorch torch.utils.deterministic.fill_uninitialized_memory",
-      "fills fresh memory while deterministic algorithms are asked for", NULL },
-    { "pytorch issue 193317",
-      "what deterministic mode mended may have been an uninitialised read", NULL },
-    { "tensorflow issue 41280", "gradients past a sequence's length are not written",
-      NULL },
+    { .kind = "documentation",
+      .id = "pytorch torch.utils.deterministic.fill_uninitialized_memory",
+      .title = "fills fresh memory while deterministic algorithms are asked for",
+      .url = "https://docs.pytorch.org/docs/stable/deterministic.html",
+      .solved = NULL },
+    GITHUB_ISSUE("pytorch", "pytorch/pytorch", 193317,
+                 "what deterministic mode mended may have been an uninitialised read",
+                 NULL, NULL),
+    TENSORFLOW_ISSUE(41280, "gradients past a sequence's length are not written", NULL,
+                     NULL),
 };
 
 static const struct workload uninitialized_read = {

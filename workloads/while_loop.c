@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -139,8 +140,9 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "framework determinism README, While Loop Parallelism",
-      "parallel_iterations=1; a matter of TF 1 only, says its newest text", NULL },
+    README_2020("While Loop Parallelism", "while-loop-parallelism",
+                "parallel_iterations=1; a matter of TF 1 only, says its newest text",
+                NULL),
 };
 
 static const struct workload while_loop = {

@@ -117,10 +117,16 @@ struct workload_size {
     const void *params;
 };
 
-/* An issue, pull request or page of the documents, shown with the workload. */
+/* What the documents or their authors wrote of the workload's source, shown with it.
+ * workloads/shared/references.h has those that many workloads refer to. */
 struct workload_reference {
-    const char *id;     /* "tensorflow PR 31465" */
+    const char *kind;   /* "issue", "pull request", "commit", "release note",
+                           "documentation", "thread", "slides", "article" or "source" */
+    const char *id;     /* "tensorflow PR 31465"; once in a workload */
     const char *title;  /* in our words */
+    const char *url;    /* "https://…" */
+    const char *state;  /* as documents give it, and their months: "open 2020-06, merged
+                           2023-07"; NULL where they give none */
     const char *solved; /* version that solved it, "TF 2.1"; NULL if none did */
 };
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/shared/tree.h"
 #include "workloads/workload.h"
@@ -180,11 +181,15 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow commit e31955d9", "XLA: tree reduction by padding", "TF 2.2" },
-    { "tensorflow commit 8b7a3db0",
-      "XLA: TF_DETERMINISTIC_OPS selects the reductions without atomics", "TF 2.2" },
-    { "tensorflow PR 38509", "release note about what became deterministic", "TF 2.2" },
-    { "tensorflow PR 37377", "XLA: what those reductions left to be done", "TF 2.3" },
+    TENSORFLOW_COMMIT(e31955d9, fb34ae7273354dc2347ba99eea8c5280,
+                      "XLA: tree reduction by padding", "merged 2020-06", "TF 2.2"),
+    TENSORFLOW_COMMIT(8b7a3db0, b6e09415b5640be4986fb4d7c6e5209a,
+                      "XLA: TF_DETERMINISTIC_OPS selects the reductions without atomics",
+                      "merged 2020-06", "TF 2.2"),
+    TENSORFLOW_NOTE(38509, "release note about what became deterministic",
+                    "merged 2020-06", "TF 2.2"),
+    TENSORFLOW_PR(37377, "XLA: what those reductions left to be done", "merged 2020-06",
+                  "TF 2.3"),
 };
 
 static const struct workload xla_reduction = {

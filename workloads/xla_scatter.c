@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
 #include "workloads/workload.h"
 
@@ -136,13 +137,15 @@ static const struct workload_size sizes[] = {
 };
 
 static const struct workload_reference references[] = {
-    { "tensorflow commit 4dc6d4d5",
-      "XLA: scatter becomes a loop over its updates when determinism is asked for",
-      "TF 2.8" },
-    { "jax issue 17844", "how slow that loop is", "openxla PR 17886" },
-    { "openxla PR 17886", "deterministic scatter by sorting and a scan, not a loop",
-      NULL },
-    { "openxla PR 19275", "the same for windows", NULL },
+    TENSORFLOW_COMMIT(
+        4dc6d4d5, 9008b4558040afa1a5a5993f583bb48e,
+        "XLA: scatter becomes a loop over its updates when determinism is asked for",
+        "merged 2023-07", "TF 2.8"),
+    GITHUB_ISSUE("jax", "jax-ml/jax", 17844, "how slow that loop is", NULL,
+                 "openxla PR 17886"),
+    GITHUB_PR("openxla", "openxla/xla", 17886,
+              "deterministic scatter by sorting and a scan, not a loop", NULL, NULL),
+    GITHUB_PR("openxla", "openxla/xla", 19275, "the same for windows", NULL, NULL),
 };
 
 static const struct workload xla_scatter = {

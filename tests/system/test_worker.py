@@ -389,7 +389,7 @@ def test_catalogue():
             assert all(variant[name] in others - {variant["name"]} for name in relation)
         assert "small" in [size["name"] for size in entry["sizes"]]
         for reference in entry["references"]:
-            assert set(reference) == {"id", "title", "solved"}
+            assert set(reference) == {"kind", "id", "title", "url", "state", "solved"}
 
 
 def test_self_tests_are_not_in_the_product():

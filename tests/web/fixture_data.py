@@ -24,8 +24,10 @@ ROWS = [
 MEASURED = ["conv_wgrad", "maxpool_bwd", "bias_add_bwd", "ctc_loss", "reduce_sum"]
 VARIANTS = {"bias_add_bwd": ["unordered", "ordered", "patched"], "reduce_sum": ["unordered", "ordered", "matmul"]}
 REFERENCES = {"maxpool_bwd": [
-    {"id": "tensorflow PR 25269", "title": "deterministic <max-pooling>", "solved": "TF 1.14"},
-    {"id": "GTC S9911 slides 41-42", "title": "root cause and solution", "solved": None}]}
+    {"kind": "pull request", "id": "tensorflow PR 25269", "title": "deterministic <max-pooling>",
+     "url": "https://github.com/tensorflow/tensorflow/pull/25269", "state": "merged 2020-06", "solved": "TF 1.14"},
+    {"kind": "slides", "id": "GTC S9911 slides 41-42", "title": "root cause and solution",
+     "url": "javascript:window.pwned=2", "state": None, "solved": None}]}
 RECIPES = [
     ("none", "no action"),
     ("TCD", "set TF_CUDNN_DETERMINISTIC to 1"),

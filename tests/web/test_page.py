@@ -158,7 +158,8 @@ def test_hostile_text_is_text(browser, fixture):
     server.state["jobs"][0]["request"] = {"workloads": [HOSTILE, {"a": 1}], "variants": [HOSTILE]}
     server.state["jobs"][0]["state"] = HOSTILE
     for each in server.state["workloads"]:
-        each["references"] = [{"id": HOSTILE, "title": HOSTILE, "solved": HOSTILE}]
+        each["references"] = [{"kind": HOSTILE, "id": HOSTILE, "title": HOSTILE, "url": "javascript:window.pwned=1",
+                               "state": HOSTILE, "solved": HOSTILE}]
     open_page(browser, server.url, f"/?cell=%3Cimg%20src%3Dx%20onerror%3Dpwned%3D1%3E&environment=%3Cb%3E")
     js(browser, "document.querySelector('.cell.solved, .cell.unsolved').click()")
     wait_for("the panel", lambda: HOSTILE in text(browser, "#detail"))

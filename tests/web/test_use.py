@@ -79,7 +79,10 @@ def test_an_open_cell_shows_the_references(browser, fixture):
     open_page(browser, server.url)
     js(browser, "document.querySelector(arguments[0]).click()", "[data-key='maxpool_bwd/model/tf-2.1']")
     wait_for("the references", lambda: all_of(browser, "#detail .references li", "each.innerText") == [
-        "tensorflow PR 25269 (TF 1.14) deterministic <max-pooling>", "GTC S9911 slides 41-42 root cause and solution"])
+        "tensorflow PR 25269 (pull request, merged 2020-06, solved: TF 1.14) deterministic <max-pooling>",
+        "GTC S9911 slides 41-42 (slides) root cause and solution"])
+    assert all_of(browser, "#detail .references a", "each.href") == [
+        "https://github.com/tensorflow/tensorflow/pull/25269"]  # and no script
     js(browser, "document.querySelector(arguments[0]).click()", "[data-key='conv_wgrad/model/tf-2.1']")
     wait_for("another cell", lambda: "weight gradients" in text(browser, "#detail"))
     assert js(browser, "return document.querySelector('#detail .references').checkVisibility()") is False

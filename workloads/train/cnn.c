@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "workloads/instruments/philox.h"
+#include "workloads/shared/references.h"
 
 struct cnn_layout cnn_layout_of(const struct cnn_shape *shape)
 {
@@ -60,15 +61,24 @@ void cnn_inputs_make(struct run *run, const struct cnn_shape *s,
 }
 
 const struct workload_reference cnn_references[CNN_REFERENCES] = {
-    { "GTC S9911 slide 44", "five trainings without fixes, two with, two bigger ones",
-      NULL },
-    { "tensorflow PR 24747", "TF_CUDNN_DETERMINISTIC: convolutions", "TF 1.14" },
-    { "tensorflow PR 25269", "TF_CUDNN_DETERMINISTIC: max-pooling", "TF 1.14" },
-    { "tensorflow PR 31465", "TF_DETERMINISTIC_OPS, bias_add as well", "TF 2.1" },
-    { "tensorflow issue 22398", "the bias_add gradient is non-deterministic", "TF 2.1" },
-    { "GTC S9911 slide 45", "the complete recipe: TCD, bias_add, seeds", NULL },
-    { "tensorflow issue 16889", "training that does not repeat, seeds or not", NULL },
-    { "keras issue 12800", "the same with Keras, on GPU", NULL },
-    { "tensorpack issue 902", "the same with Tensorpack", NULL },
-    { "pytorch PR 33795", "the page about reproducibility, extended", "PyTorch 1.5" },
+    GTC_SLIDES("slide 44", "five trainings without fixes, two with, two bigger ones",
+               NULL),
+    TENSORFLOW_PR(24747, "TF_CUDNN_DETERMINISTIC: convolutions", "merged 2020-06",
+                  "TF 1.14"),
+    TENSORFLOW_PR(25269, "TF_CUDNN_DETERMINISTIC: max-pooling", "merged 2020-06",
+                  "TF 1.14"),
+    TENSORFLOW_PR(31465, "TF_DETERMINISTIC_OPS, bias_add as well", "merged 2020-06",
+                  "TF 2.1"),
+    TENSORFLOW_ISSUE(22398, "the bias_add gradient is non-deterministic",
+                     "closed 2020-06", "TF 2.1"),
+    GTC_SLIDES("slide 45", "the complete recipe: TCD, bias_add, seeds", NULL),
+    TENSORFLOW_ISSUE(16889, "training that does not repeat, seeds or not", "open 2020-06",
+                     NULL),
+    GITHUB_ISSUE("keras", "keras-team/keras", 12800, "the same with Keras, on GPU",
+                 "closed 2020-06", NULL),
+    GITHUB_ISSUE("tensorpack", "tensorpack/tensorpack", 902, "the same with Tensorpack",
+                 "closed 2020-06", NULL),
+    GITHUB_PR("pytorch", "pytorch/pytorch", 33795,
+              "the page about reproducibility, extended", "merged 2020-06",
+              "PyTorch 1.5"),
 };

@@ -77,8 +77,11 @@ static void emit_references(struct emit *emit, const struct workload *w)
     emit_array(emit, "references");
     for (int i = 0; i < w->reference_count; i++) {
         emit_object(emit, NULL);
+        emit_string(emit, "kind", w->references[i].kind);
         emit_string(emit, "id", w->references[i].id);
         emit_string(emit, "title", w->references[i].title);
+        emit_string(emit, "url", w->references[i].url);
+        emit_string(emit, "state", w->references[i].state);
         emit_string(emit, "solved", w->references[i].solved);
         emit_object_end(emit);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/nearest.h"
+#include "daemon/base/reference.h"
 
 /* The linker defines the bounds where the section exists.  Weak: a program without any
  * workload links, and has an empty registry. */
@@ -249,8 +250,21 @@ static void check_references(struct inspection *in, const struct workload *w)
         return;
     }
     for (int i = 0; i < w->reference_count; i++) {
-        require(in, is_filled(w->references[i].id) && is_filled(w->references[i].title),
+        const struct workload_reference *r = &w->references[i];
+        const char *id = printable(r->id);
+
+        require(in, is_filled(r->id) && is_filled(r->title),
                 "reference %d lacks its id or its title", i);
+        require(in, reference_is_kind(r->kind), "reference '%s' is of no kind: '%s'", id,
+                printable(r->kind));
+        require(in, reference_is_url(r->url), "reference '%s' has no https address: '%s'",
+                id, printable(r->url));
+        require(in, !r->state || reference_is_state(r->state),
+                "reference '%s' has no state and month: '%s'", id, printable(r->state));
+        for (int j = 0; j < i; j++) {
+            require(in, !is_equal(r->id, w->references[j].id),
+                    "reference '%s' is there twice", id);
+        }
     }
 }
 

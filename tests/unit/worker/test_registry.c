@@ -33,7 +33,7 @@ struct sample {
     struct workload workload;
     struct workload_variant variants[2];
     struct workload_size sizes[2];
-    struct workload_reference references[1];
+    struct workload_reference references[2];
 };
 
 static void sample_init(struct sample *s, const char *name)
@@ -52,7 +52,12 @@ static void sample_init(struct sample *s, const char *name)
                         .compute = setup } },
         .sizes = { { .name = "small", .description = "d" },
                    { .name = "large", .description = "d" } },
-        .references = { { .id = "i", .title = "t" } },
+        .references = { { .kind = "issue", .id = "i", .title = "t", .url = "https://u" },
+                        { .kind = "commit",
+                          .id = "j",
+                          .title = "t",
+                          .url = "https://u",
+                          .state = "open 2020-06" } },
         .workload = { .name = name,
                       .version = 1,
                       .backend = "cpu",
@@ -63,7 +68,7 @@ static void sample_init(struct sample *s, const char *name)
                       .dtypes = { DTYPE_FLOAT32, DTYPE_FLOAT64 },
                       .dtype_count = 2,
                       .weight_sum = "w",
-                      .reference_count = 1,
+                      .reference_count = 2,
                       .setup = setup,
                       .reference = reference },
     };
@@ -244,7 +249,7 @@ static void test_cuda_has_from_cpu_what_it_leaves_empty(void **state)
     assert_int_equal(w->dtype_count, 2);
     assert_int_equal(w->dtypes[1], DTYPE_FLOAT64);
     assert_ptr_equal(w->references, cpu.references);
-    assert_int_equal(w->reference_count, 1);
+    assert_int_equal(w->reference_count, 2);
     assert_ptr_equal(registry_find(&registry, "alpha", "cpu"), &cpu.workload);
     registry_release(&registry);
 }
@@ -463,6 +468,11 @@ static void test_required_parts(void **state)
     BREAK(s.workload.references = NULL, "there are no references");
     BREAK(s.workload.relation_count = 1, "there are no relations");
     BREAK(s.references[0].title = "", "lacks its id or its title");
+    BREAK(s.references[0].kind = NULL, "reference 'i' is of no kind: '(null)'");
+    BREAK(s.references[1].kind = "Issue", "reference 'j' is of no kind: 'Issue'");
+    BREAK(s.references[1].url = "http://u", "reference 'j' has no https address");
+    BREAK(s.references[1].state = "open", "reference 'j' has no state and month: 'open'");
+    BREAK(s.references[1].id = "i", "reference 'i' is there twice");
 }
 
 static void test_variants(void **state)
