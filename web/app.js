@@ -61,7 +61,7 @@ function unpin() {
 
 // --- parts ------------------------------------------------------------------------------
 
-const table = createMatrix(byId("matrix-table"), {
+const table = createMatrix(byId("matrix-table"), byId("matrix-notes"), {
   preview(spot) {
     preview = spot && spot.key;
     // The pin goes where the keyboard goes.

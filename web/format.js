@@ -37,6 +37,11 @@ export function cellKind(cell) {
   return { kind: cell.code.startsWith("NS") ? "unsolved" : "solved", word: cell.code, caution: "" };
 }
 
+/** The mark of a footnote: "¹²" for 12, "" for none. */
+export function superscript(number) {
+  return number > 0 ? String(number).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]) : "";
+}
+
 /** Whose computation a row, cell or fact is of, in words. */
 export function subjectTitle({ subject, subject_name, subject_title }) {
   return subject_title ?? (subject === "model" ? "our models" : subject_name) ?? "unknown";

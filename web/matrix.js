@@ -3,14 +3,15 @@
 // content changed are touched, so that nothing moves while a survey runs.
 
 import { el, icon, setAttribute, setText } from "./dom.js";
-import { cellKind, count, hasCode, KINDS, subjectTitle } from "./format.js";
+import { cellKind, count, hasCode, KINDS, subjectTitle, superscript } from "./format.js";
 
 const CAPTION = "Solution codes by source of non-determinism and framework version";
 
-/** A table in PARENT.  A source has a row for each subject: what computed.  ON.preview(spot | null): a cell is pointed at or focused;
+/** A table in PARENT, the notes to its cells in NOTES.  A source has a row for each subject:
+ *  what computed.  ON.preview(spot | null): a cell is pointed at or focused;
  *  ON.pin(spot, wanted): a cell was chosen, or chosen again.  A spot is {key, row, column,
  *  cell}, the last three as the API has them. */
-export function createMatrix(parent, on) {
+export function createMatrix(parent, notes, on) {
   const spots = new Map(); // key -> {key, button, row, column, cell, text}
   let shape = "";
   let columns = [];
@@ -39,6 +40,7 @@ export function createMatrix(parent, on) {
     );
     table.style.setProperty("--columns", columns.length);
     parent.replaceChildren(matrix.rows.length ? table : el("p", { class: "empty", text: "The table has no rows yet." }));
+    notes.replaceChildren(...notesOf(matrix).map((text) => el("li", { text })));
     move(spots.has(kept) ? kept : spots.keys().next().value, false);
   };
 
@@ -135,6 +137,13 @@ export function matrixSummary(matrix) {
   });
 }
 
+/** The notes in the order of their numbers: "¹ computed on the CPU". */
+function notesOf(matrix) {
+  const cells = matrix.rows.flatMap((row) => row.cells).filter((cell) => cell.footnote > 0);
+  const known = new Map(cells.map((cell) => [cell.footnote, cell.note]));
+  return [...known].sort(([a], [b]) => a - b).map(([number, note]) => `${superscript(number)} ${note}`);
+}
+
 function headOf(columns) {
   const titles = ["Source of non-determinism", ...columns.map((column) => column.title)];
   return el("thead", {}, el("tr", {}, ...titles.map((text) => el("th", { scope: "col", text }))));
@@ -157,14 +166,15 @@ function fill(spot, row, cell, announce) {
     button.replaceChildren(icon(kind), el("span", { class: "word" }), el("span", { class: "mark" }));
   button.dataset.kind = kind;
   setAttribute(button, "data-agrees", mark ? cell.agrees : null);
-  setText(button.children[1], word);
+  setText(button.children[1], word + superscript(cell?.footnote));
   setText(button.children[2], mark);
   setAttribute(button, "aria-label", label(spot, kind, word, mark));
 }
 
 function label(spot, kind, word, mark) {
   const meaning = kind === word || word === "" ? KINDS[kind] : `${word}, ${KINDS[kind]}`;
-  return `${spot.row.title}, ${subjectTitle(spot.row)}, ${spot.column.title}: ${meaning}${mark ? `, ${mark.slice(2)}` : ""}`;
+  const note = spot.cell?.footnote > 0 ? `, note ${spot.cell.footnote}` : "";
+  return `${spot.row.title}, ${subjectTitle(spot.row)}, ${spot.column.title}: ${meaning}${mark ? `, ${mark.slice(2)}` : ""}${note}`;
 }
 
 /** What stands under a code: whether the documents say the same of the source. */

@@ -71,6 +71,7 @@ static void cell_json(const struct matrix *m, int row, int column, struct json_o
     out_text(out, "documented", cell->documented);
     out_bool_if(out, "agrees", agrees >= 0, agrees);
     out_text(out, "note", cell->note);
+    out_int_if(out, "footnote", cell->footnote > 0, cell->footnote);
     out_open(out, "evidence", '{');
     out_int(out, "variants", s->variants);
     out_int(out, "runs", s->runs);

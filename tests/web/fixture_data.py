@@ -45,7 +45,7 @@ def digest(text):
 
 def documents_cell(workload, column, documented, measured):
     cell = {"column": column, "code": None, "state": "unmeasured", "reason": "no run has completed",
-            "documented": documented or None, "agrees": None, "href": None,
+            "documented": documented or None, "agrees": None, "href": None, "note": None, "footnote": None,
             "evidence": {"runs": 0, "iterations": 0, "devices": 0, "difference_probability_upper_bound": 1}}
     if not documented:
         cell.update(state="absent", reason=None)

@@ -171,3 +171,16 @@ def test_hostile_text_is_text(browser, fixture):
     assert js(browser, "return [...document.links].filter((a) => a.protocol === 'javascript:').length") == 0
     assert js(browser, "return window.pwned ?? null") is None
     assert console_errors(browser) == []
+
+
+def test_notes_are_read_without_pointing(browser, fixture):
+    server = fixture()
+    for workload, note, number in (("ctc_loss", "with a defect", 2), ("softmax_xent", "a way <around>", 1),
+                                   ("xla_reduction", "with a defect", 2)):
+        fixture_data.set_cell(server.state["matrix"], workload, "tf-2.1", note=note, footnote=number)
+    open_page(browser, server.url)
+    assert all_of(browser, "#matrix-notes li", "each.innerText") == ["¹ a way <around>", "² with a defect"]
+    assert js(browser, "return document.getElementById('matrix-notes').checkVisibility()")
+    seen = cell(browser, "ctc_loss", "tf-2.1")
+    assert seen["word"].endswith("²") and seen["label"].endswith(", note 2")
+    assert not cell(browser, "ctc_loss", "tf-2.2")["word"].endswith("²")

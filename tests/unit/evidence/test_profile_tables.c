@@ -152,11 +152,62 @@ static void test_titles_and_subjects(void **state)
     }
 }
 
+/* The cell of the documents-2020 row of WORKLOAD, of its models. */
+static const struct profile_cell *cell_of_2020(const char *workload, int column)
+{
+    const struct profile_table *table = profile_set_at(set, 0);
+
+    for (int r = 0; r < table->row_count; r++) {
+        if (table->rows[r].subject == SUBJECT_MODEL &&
+            strcmp(table->rows[r].workload, workload) == 0) {
+            return &table->rows[r].cells[column];
+        }
+    }
+    return NULL;
+}
+
+/* Until NGC 19.12 and TF 2.2 there was one algorithm, and it was not for every layer. */
+static void test_the_notes_of_the_documents(void **state)
+{
+    static const struct {
+        const char *workload;
+        int column;
+        const char *said;
+    } expected[] = {
+        { "conv_autotune", 0, "No algorithm worked!" },
+        { "conv_autotune", 1, "NGC 19.12 and later: several" },
+        { "conv_wgrad", 1, "NGC 19.12 and later: several" },
+        { "conv_dgrad", 0, "No algorithm worked!" },
+        { "conv_autotune", 2, "several deterministic algorithms" },
+        { "bias_add_bwd", 0, "XLA" },
+        { "bias_add_bwd", 1, "XLA" },
+        { "ctc_loss", 3, "confirmed to work in 2.6" },
+        { "softmax_xent", 3, "work-around" },
+        { "resize_bilinear_bwd", 1, "TF <2.2" },
+        { "resize_bilinear_bwd", 3, "\"TF 2.3 ?\"" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const struct profile_cell *cell =
+            cell_of_2020(expected[i].workload, expected[i].column);
+
+        assert_non_null(cell->note);
+        assert_non_null(strstr(cell->note, expected[i].said));
+    }
+    for (int column = 0; column < 4; column++) {
+        const struct profile_cell *cell = cell_of_2020("conv_autotune", column);
+
+        assert_string_equal(cell->choices[1].variant, column < 2 ? "single" : "fixed");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_expected_tables_and_columns),
         cmocka_unit_test(test_titles_and_subjects),
+        cmocka_unit_test(test_the_notes_of_the_documents),
         cmocka_unit_test(test_controls_that_vary_give_the_documents_codes),
     };
 
