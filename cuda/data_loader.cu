@@ -22,7 +22,7 @@ struct data_loader {
     const float *basis;        /* [8][8] */
     float *images;             /* [items][16][16][channels] */
     int32_t *parameters;       /* [items][parameters] */
-    unsigned long long *state; /* of the shared generator */
+    unsigned long long *state; /* [pipelines]: of the shared generators */
 };
 
 /* In the memory of a block. */
@@ -131,6 +131,45 @@ __global__ static void seed_kernel(struct data_loader loader)
     *loader.state = loader.seed;
 }
 
+/* Block 0 loads items for training, block 1 those for validation.  PIPELINES generators
+ * are there for them. */
+__global__ static void pipelines_kernel(struct data_loader loader, int64_t pipelines)
+{
+    int64_t begin = loader_validation_begin(loader.items);
+    int64_t first = blockIdx.x ? begin : 0, end = blockIdx.x ? loader.items : begin;
+    __shared__ struct desk desk;
+
+    for (int i = (int)threadIdx.x; i < AREA; i += THREADS) {
+        desk.basis[i] = loader.basis[i];
+    }
+    loader.state += blockIdx.x % pipelines;
+    __syncthreads();
+    for (int64_t item = first; item < end; item++) {
+        item_load(&loader, SHARED, item, &desk);
+    }
+}
+
+__global__ static void pipelines_seed_kernel(struct data_loader loader)
+{
+    loader.state[threadIdx.x] = loader_seed_of_pipeline(loader.seed, threadIdx.x);
+}
+
+static void compute_validation_shares(struct run *run)
+{
+    const struct data_loader *loader = (const struct data_loader *)run->state;
+
+    LAUNCH(seed_kernel, 1, 1, 0, 0, *loader);
+    LAUNCH(pipelines_kernel, LOADER_PIPELINES, THREADS, 0, 0, *loader, 1);
+}
+
+static void compute_validation_apart(struct run *run)
+{
+    const struct data_loader *loader = (const struct data_loader *)run->state;
+
+    LAUNCH(pipelines_seed_kernel, 1, LOADER_PIPELINES, 0, 0, *loader);
+    LAUNCH(pipelines_kernel, LOADER_PIPELINES, THREADS, 0, 0, *loader, LOADER_PIPELINES);
+}
+
 static void compute_unordered(struct run *run)
 {
     const struct data_loader *loader = (const struct data_loader *)run->state;
@@ -203,7 +242,8 @@ static void setup(struct run *run)
     loader->images = run_output_f32(run, "images", 4, images);
     loader->parameters =
         (int32_t *)run_output(run, "parameters", DTYPE_INT32, 2, parameters)->data;
-    loader->state = (unsigned long long *)run_alloc(run, sizeof *loader->state);
+    loader->state =
+        (unsigned long long *)run_alloc(run, LOADER_PIPELINES * sizeof *loader->state);
     run->state = loader;
 }
 
@@ -227,6 +267,14 @@ static const struct workload_variant variants[] = {
     { .name = "sharded",
       .algorithm = "generator a shard, four shards",
       .compute = compute_sharded },
+    { .name = "validation_shares",
+      .summary = "one block trains, another validates: they share one generator",
+      .algorithm = "shared generator, training beside validation",
+      .control = true,
+      .compute = compute_validation_shares },
+    { .name = "validation_apart",
+      .algorithm = "generator a pipeline, training beside validation",
+      .compute = compute_validation_apart },
 };
 
 CUDA_TWIN(data_loader, 1, variants, setup);

@@ -181,6 +181,44 @@ static void compute_drawn_serially(struct run *run)
     items_load(run, &(struct source){ .shared = NULL }, run->threads);
 }
 
+/* A worker loads items for training, the main thread those for validation. */
+static void pipelines_load(struct run *run, uint64_t *training, uint64_t *validation)
+{
+    const struct data_loader *loader = run->state;
+    int64_t begin = loader_validation_begin(loader->items);
+
+#pragma omp parallel sections num_threads(run->threads)
+    {
+        for (int64_t item = 0; item < begin; item++) {
+            item_load(loader, &(struct source){ .shared = training }, item);
+        }
+#pragma omp section
+        for (int64_t item = begin; item < loader->items; item++) {
+            item_load(loader, &(struct source){ .shared = validation }, item);
+        }
+    }
+    items_probe(run);
+}
+
+static void compute_validation_shares(struct run *run)
+{
+    const struct data_loader *loader = run->state;
+    uint64_t shared = (uint64_t)*loader->seed;
+
+    pipelines_load(run, &shared, &shared);
+}
+
+static void compute_validation_apart(struct run *run)
+{
+    const struct data_loader *loader = run->state;
+    uint64_t own[LOADER_PIPELINES];
+
+    for (int pipeline = 0; pipeline < LOADER_PIPELINES; pipeline++) {
+        own[pipeline] = loader_seed_of_pipeline((uint64_t)*loader->seed, pipeline);
+    }
+    pipelines_load(run, &own[0], &own[1]);
+}
+
 static void setup(struct run *run)
 {
     struct data_loader *loader = run_host_alloc(sizeof *loader);
@@ -212,6 +250,7 @@ static int32_t expected_parameter(const struct run *run, const struct tensor *in
 {
     uint64_t seed = (uint64_t) * (const int64_t *)inputs[2].data;
     const int32_t *drawn = run->outputs[1].data;
+    int64_t begin = loader_validation_begin(run->outputs[1].shape[0]);
     const char *variant = run->variant->name;
 
     if (run->variant->control) {
@@ -222,6 +261,10 @@ static int32_t expected_parameter(const struct run *run, const struct tensor *in
     }
     if (strcmp(variant, "sharded") == 0) {
         return loader_number(loader_state_of_shard(seed, item, parameter), parameter);
+    }
+    if (strcmp(variant, "validation_apart") == 0) {
+        seed = loader_seed_of_pipeline(seed, item >= begin);
+        item -= item >= begin ? begin : 0;
     }
     return loader_number(loader_state_at(seed, item * LOADER_PARAMETERS + parameter),
                          parameter);
@@ -313,7 +356,8 @@ static const struct workload_variant variants[] = {
       .compute = compute_drawn_serially },
     { .name = "one_thread",
       .summary = "one thread loads everything",
-      .models = "workers=1 or 0; since TF 2.7 num_parallel_calls=1 for a stateful map",
+      .models = "workers=1, or 0 with validation; since TF 2.7 num_parallel_calls=1 for "
+                "a stateful map",
       .algorithm = "shared generator, one thread",
       .compute = compute_one_thread },
     { .name = "sharded",
@@ -321,6 +365,19 @@ static const struct workload_variant variants[] = {
       .models = "Dataset.shard, deterministic from at least TF 2.2",
       .algorithm = "generator a shard, four shards",
       .compute = compute_sharded },
+    { .name = "validation_shares",
+      .summary = "one worker trains, the main thread validates: they share one generator",
+      .models =
+          "validation in the main thread on the stateful pipeline of training, with "
+          "workers=1",
+      .algorithm = "shared generator, training beside validation",
+      .control = true,
+      .compute = compute_validation_shares },
+    { .name = "validation_apart",
+      .summary = "training and validation each have a generator of their own",
+      .models = "a pipeline for validation that shares no state with that of training",
+      .algorithm = "generator a pipeline, training beside validation",
+      .compute = compute_validation_apart },
 };
 
 static const struct workload_size sizes[] = {
@@ -332,6 +389,10 @@ static const struct workload_size sizes[] = {
 static const struct workload_reference references[] = {
     README_2020("Data-Loader Parallelism", "data-loader-parallelism",
                 "threads must not share the state of a generator, or must be one", NULL),
+    README_2020("Data-Loader Parallelism, validation", "data-loader-parallelism",
+                "validation runs in the main thread: workers=0 where it shares the "
+                "pipeline",
+                NULL),
     README_2020("Dataset Sharding", "dataset-sharding",
                 "asks not to shard; deterministic from TF 2.2 at the latest, says its "
                 "newest text",

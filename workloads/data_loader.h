@@ -16,6 +16,8 @@ enum {
     LOADER_CHANNELS = 3,
     LOADER_CROP = 16,
     LOADER_SHARDS = 4,
+    LOADER_PIPELINES = 2,  /* of training and of validation, where they are apart */
+    LOADER_VALIDATION = 4, /* one item of so many is for validation: the last ones */
     LOADER_PIXELS = LOADER_SIDE * LOADER_SIDE,
     LOADER_COEFFICIENTS = LOADER_CHANNELS * LOADER_PIXELS,
     LOADER_IMAGE = LOADER_CROP * LOADER_CROP * LOADER_CHANNELS
@@ -62,6 +64,19 @@ REPROD_HD uint64_t loader_state_of_shard(uint64_t seed, int64_t item, int parame
 {
     return loader_state_at(mix64(seed + (uint64_t)(item % LOADER_SHARDS)),
                            item / LOADER_SHARDS * LOADER_PARAMETERS + parameter);
+}
+
+/* The first item for validation. */
+REPROD_HD int64_t loader_validation_begin(int64_t items)
+{
+    return items - items / LOADER_VALIDATION;
+}
+
+/* Training and validation each take numbers in order of their items, from a generator of
+ * their own. */
+REPROD_HD uint64_t loader_seed_of_pipeline(uint64_t seed, int64_t pipeline)
+{
+    return mix64(seed ^ (uint64_t)(pipeline + 1));
 }
 
 /* Where element I of a cropped image comes from in [channels][side][side]. */
