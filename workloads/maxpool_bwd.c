@@ -4,167 +4,60 @@
  * times. */
 #include "workloads/maxpool_bwd.h"
 
-#include <math.h>
-#include <omp.h>
-#include <string.h>
-
 #include "workloads/shared/references.h"
 #include "workloads/shared/rounding.h"
+#include "workloads/shared/window_max.h"
 #include "workloads/workload.h"
-
-struct maxpool_bwd {
-    const struct pool_shape *shape;
-    const float *x, *dy;
-    float *dx;
-    int32_t *winners; /* for each window: the tap (0 … 8) of its maximum */
-    float *best;      /* a row of channels for each thread */
-};
-
-static void window_winners(const struct pool_shape *shape, const float *image,
-                           int64_t row, int64_t column, float *best, int32_t *winners)
-{
-    for (int64_t c = 0; c < shape->channels; c++) {
-        best[c] = -INFINITY;
-        winners[c] = POOL_CENTRE;
-    }
-    for (int32_t tap = 0; tap < POOL_WINDOW; tap++) {
-        int64_t pixel = pool_tap_pixel(shape, row, column, tap);
-        const float *x = image + pixel * shape->channels;
-
-        if (pixel < 0) {
-            continue;
-        }
-#pragma omp simd
-        for (int64_t c = 0; c < shape->channels; c++) {
-            int32_t wins = -(x[c] > best[c]); /* all bits or none: no branch */
-
-            winners[c] = (tap & wins) | (winners[c] & ~wins);
-            best[c] = wins ? x[c] : best[c];
-        }
-    }
-}
-
-static void row_winners(const struct maxpool_bwd *pool, int64_t image, int64_t row)
-{
-    const struct pool_shape *shape = pool->shape;
-    int64_t plane = shape->height * shape->width * shape->channels;
-    float *best = pool->best + omp_get_thread_num() * shape->channels;
-
-    for (int64_t column = 0; column < shape->width; column++) {
-        window_winners(shape, pool->x + image * plane, row, column, best,
-                       pool->winners + image * plane +
-                           (row * shape->width + column) * shape->channels);
-    }
-}
-
-static void window_scatter(const struct maxpool_bwd *pool, int64_t image, int64_t row,
-                           int64_t column)
-{
-    const struct pool_shape *shape = pool->shape;
-    int64_t pixels = shape->height * shape->width, channels = shape->channels;
-    int64_t window = (image * pixels + row * shape->width + column) * channels;
-    int64_t to[POOL_WINDOW];
-
-    for (int64_t tap = 0; tap < POOL_WINDOW; tap++) {
-        to[tap] = (image * pixels + pool_tap_pixel(shape, row, column, tap)) * channels;
-    }
-    for (int64_t c = 0; c < channels; c++) {
-        float *dx = pool->dx + to[pool->winners[window + c]] + c;
-
-#pragma omp atomic
-        *dx += pool->dy[window + c];
-    }
-}
 
 static void compute_unordered(struct run *run)
 {
-    const struct maxpool_bwd *pool = run->state;
-    const struct pool_shape *shape = pool->shape;
-    int64_t rows = shape->images * shape->height;
-    int64_t row_elements = shape->width * shape->channels;
+    const struct window_max *pool = run->state;
+    int64_t rows = pool->shape.images * pool->shape.height;
 
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
         for (int64_t row = 0; row < rows; row++) {
-            memset(pool->dx + row * row_elements, 0,
-                   (size_t)row_elements * sizeof(float));
+            row_clear(pool, row);
         }
         /* Neighbouring rows, whose windows overlap, go in opposite directions: two
          * threads meet somewhere, and nanoseconds decide where. */
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t task = 0; task < rows; task++) {
-            int64_t image = task / shape->height, row = task % shape->height;
+        for (int64_t row = 0; row < rows; row++) {
+            int64_t width = pool->shape.width;
 
-            row_winners(pool, image, row);
-            for (int64_t i = 0; i < shape->width; i++) {
-                window_scatter(pool, image, row, row % 2 ? shape->width - 1 - i : i);
+            row_winners(pool, row);
+            for (int64_t i = 0; i < width; i++) {
+                window_scatter(pool, row,
+                               row % pool->shape.height % 2 ? width - 1 - i : i);
             }
-        }
-    }
-}
-
-/* The gradient of one pixel: its windows in row-major order, each a term or a zero. */
-static void pixel_gather(const struct maxpool_bwd *pool, int64_t image, int64_t row,
-                         int64_t column)
-{
-    const struct pool_shape *shape = pool->shape;
-    int64_t plane = image * shape->height * shape->width, channels = shape->channels;
-    float *dx = pool->dx + (plane + row * shape->width + column) * channels;
-
-    memset(dx, 0, (size_t)channels * sizeof(float));
-    for (int32_t tap = 0; tap < POOL_WINDOW; tap++) {
-        int64_t window = pool_tap_pixel(shape, row, column, tap);
-        const float *dy = pool->dy + (plane + window) * channels;
-        const int32_t *winners = pool->winners + (plane + window) * channels;
-
-        if (window < 0) {
-            continue;
-        }
-        /* The window one step up and left sees this pixel one step down and right. */
-#pragma omp simd
-        for (int64_t c = 0; c < channels; c++) {
-            float term = dy[c];
-
-            dx[c] += winners[c] == POOL_WINDOW - 1 - tap ? term : 0.0F;
         }
     }
 }
 
 static void compute_ordered(struct run *run)
 {
-    const struct maxpool_bwd *pool = run->state;
-    const struct pool_shape *shape = pool->shape;
-    int64_t rows = shape->images * shape->height;
+    const struct window_max *pool = run->state;
+    int64_t rows = pool->shape.images * pool->shape.height;
 
 #pragma omp parallel num_threads(run->threads)
     {
 #pragma omp for
-        for (int64_t task = 0; task < rows; task++) {
-            row_winners(pool, task / shape->height, task % shape->height);
+        for (int64_t row = 0; row < rows; row++) {
+            row_winners(pool, row);
         }
 #pragma omp for
-        for (int64_t task = 0; task < rows; task++) {
-            for (int64_t column = 0; column < shape->width; column++) {
-                pixel_gather(pool, task / shape->height, task % shape->height, column);
-            }
+        for (int64_t row = 0; row < rows; row++) {
+            row_gather(pool, row);
         }
     }
 }
 
 static void setup(struct run *run)
 {
-    const struct pool_shape *shape = run->size->params;
-    struct maxpool_bwd *pool = run_host_alloc(sizeof *pool);
-    int64_t extents[] = { shape->images, shape->height, shape->width, shape->channels };
-    int64_t elements = extents[0] * extents[1] * extents[2] * extents[3];
+    struct window_max *pool = run_host_alloc(sizeof *pool);
 
-    pool->shape = shape;
-    pool->x = run_input_f32(run, "x", 4, extents, FILL_UNIFORM);
-    pool->dy = run_input_f32(run, "dy", 4, extents, FILL_WIDE);
-    pool->dx = run_output_f32(run, "dx", 4, extents);
-    pool->winners = run_alloc(run, (size_t)elements * sizeof *pool->winners);
-    pool->best = run_alloc_f32(run, run->threads * shape->channels);
+    window_max_setup(run, pool);
     run->state = pool;
 }
 

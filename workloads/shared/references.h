@@ -40,6 +40,14 @@
         .state = (at), .solved = (done)                                                  \
     }
 
+/* FILE of a release, below tensorflow/. */
+#define TENSORFLOW_SOURCE(release, file, about)                                          \
+    {                                                                                    \
+        .kind = "source", .id = "tensorflow " release " " file, .title = (about),        \
+        .url = "https://github.com/tensorflow/tensorflow/blob/v" release                 \
+               "/tensorflow/" file                                                       \
+    }
+
 #define DOCUMENTATION(name, address, about, done)                                        \
     {                                                                                    \
         .kind = "documentation", .id = (name), .title = (about), .url = (address),       \
@@ -51,6 +59,13 @@
                   D9M_PAGES                                                              \
                   "2f82d6d55cc538c25bdd7496c8c811d84e46bf68/README.md#" anchor,          \
                   about, done)
+/* A file that uses atomicAdd, without anybody having seen what comes of it. */
+#define CANDIDATE_2023(about)                                                            \
+    DOCUMENTATION("framework-reproducibility, TensorFlow: other possible sources",       \
+                  D9M_PAGES                                                              \
+                  "39c076b/doc/d9m/tensorflow.md#"                                       \
+                  "other-possible-gpu-specific-sources-of-non-determinism",              \
+                  about, NULL)
 #define STATUS_2023(section, anchor, about, done)                                        \
     DOCUMENTATION("framework-reproducibility, status of " section,                       \
                   D9M_PAGES "39c076b/doc/d9m/tensorflow_status.md#" anchor, about, done)
