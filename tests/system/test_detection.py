@@ -25,7 +25,7 @@ RUNS = 5 if SURVEYS > 1 else 50
 PROCESSES = int(os.environ.get("REPROD_PROCESSES", "0"))  # of each variant that must not vary
 # Controls that vary for another reason than threads: the clock, the process, its memory.
 NOT_A_RACE = {"conv_autotune", "inference_autotune", "algorithm_cache", "hash_seed_order",
-              "dropout", "uninitialized_read"}
+              "dropout", "weight_init", "uninitialized_read"}
 # On one processor, three processes in ten vary: too few for five of them.
 NEEDS_TWO = {"ring_allreduce": "a rank tells its tensors faster than one processor changes threads"}
 LIBRARIES = ("onednn_",)  # prefixes of workloads that compute nothing without a library

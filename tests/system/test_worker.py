@@ -360,6 +360,7 @@ def test_what_is_no_race_says_what_it_is():
              for v in entry["variants"] if v["control"]}
     assert {key: kind for key, kind in kinds.items() if kind != "race"} == {
         ("dropout", "unseeded"): "entropy", ("hash_seed_order", "process_seed"): "entropy",
+        ("weight_init", "unseeded"): "entropy",
         ("uninitialized_read", "uncleared"): "poison", ("conv_autotune", "autotune"): "choice",
         ("inference_autotune", "autotune"): "choice", ("algorithm_cache", "autotune"): "choice"}
 
