@@ -30,7 +30,7 @@ __device__ static int64_t position_take(const struct stateful_random *random,
         return (int64_t)atomicAdd((unsigned long long *)random->state,
                                   (unsigned long long)taken);
     }
-    return placing == SKIPPED ? stateful_skip_to(&random->shape, op) : STATEFUL_FIRST;
+    return stateful_skip_to(&random->shape, placing == SKIPPED ? op : 0);
 }
 
 __global__ static void op_kernel(struct stateful_random random, enum placing placing)
