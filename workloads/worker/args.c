@@ -7,7 +7,12 @@
 
 #include "daemon/base/nearest.h"
 
-enum { ITERATIONS_DEFAULT = 10, ITERATIONS_MAX = 1000, PATTERN_DIGITS = 8 };
+enum {
+    ITERATIONS_DEFAULT = 10,
+    ITERATIONS_MAX = 1000,
+    PATTERN_DIGITS = 8,
+    CHECK_SECONDS_MAX = 3600
+};
 static const uint64_t STEP_MAX = 1000000000000;
 
 /* From ARGS_RUN on. */
@@ -31,6 +36,7 @@ enum option {
     OPTION_PROBE_NAMES,
     OPTION_PROBE_STEPS,
     OPTION_CAPTURE,
+    OPTION_CHECKED,
     OPTION_THREADS, /* this and the next say where, not what */
     OPTION_DEVICE,
     OPTION_COUNT
@@ -50,6 +56,7 @@ static const char *const option_names[OPTION_COUNT] = {
     [OPTION_PROBE_NAMES] = "--probe-names",
     [OPTION_PROBE_STEPS] = "--probe-steps",
     [OPTION_CAPTURE] = "--capture",
+    [OPTION_CHECKED] = "--checked",
     [OPTION_THREADS] = "--threads",
     [OPTION_DEVICE] = "--device",
 };
@@ -431,13 +438,17 @@ bool worker_args_parse(const struct registry *registry, const struct backend *ba
     case ARGS_NONE:
         return refuse(&reading, "no command; --help lists them");
     case ARGS_RUN:
-        return read_request(&reading) && read_probes(&reading);
+        return read_request(&reading) && read_probes(&reading) &&
+               read_count(&reading, OPTION_CHECKED, CHECK_SECONDS_MAX,
+                          &ret_args->check_seconds);
     case ARGS_CHECK:
-        return refuse_options(&reading, OPTION_PROBES, OPTION_THREADS,
+        return refuse_options(&reading, OPTION_PROBES, OPTION_CHECKED,
                               "--run and --resume") &&
+               refuse_options(&reading, OPTION_CHECKED, OPTION_THREADS, "--run") &&
                read_request(&reading);
     case ARGS_RESUME:
-        return read_request(&reading) && check_resumable(&reading) &&
+        return refuse_options(&reading, OPTION_CHECKED, OPTION_THREADS, "--run") &&
+               read_request(&reading) && check_resumable(&reading) &&
                read_probes(&reading);
     case ARGS_LOAD:
         return refuse_options(&reading, 0, OPTION_THREADS, compute_commands) &&

@@ -41,6 +41,8 @@ struct args {
     int threads;                        /* 1 .. backend->threads_max */
     const char *device; /* NULL: the first.  Borrowed from argv; not yet looked up */
     struct probes_request probes; /* not for ARGS_CHECK; borrowed from argv */
+    int check_seconds; /* for ARGS_RUN: compare the last iteration's outputs with the
+                          reference, for so long at most; 0: do not */
 };
 
 /* Reads argv[1 …].  False, with one line in ret_message, when anything is wrong. */

@@ -132,6 +132,7 @@ int catalogue_probe(const struct backend *backend)
     emit_int(&line, "v", PROBE_VERSION);
     emit_string(&line, "backend", backend->name);
     emit_string(&line, "worker_build", libraries_worker_build());
+    emit_bool(&line, "checks", true);
     backend->emit_probe(&line);
     facts_emit_problems(&line, backend->name);
     return finish(&line);

@@ -16,8 +16,7 @@
 static struct check {
     struct run run;
     struct emit emit;
-    struct tensor inputs[RUN_TENSORS_MAX]; /* on the host */
-    struct run seen; /* by `reference`: as `run`, with its outputs on the host */
+    struct host_copies copies;
 } check;
 
 static double element(enum dtype dtype, const void *data, int64_t i)
@@ -133,6 +132,42 @@ static void *host_copy(struct run *run, const struct tensor *tensor)
     return copy;
 }
 
+void host_copies_take_inputs(struct host_copies *copies, struct run *run)
+{
+    for (int i = 0; i < run->input_count; i++) {
+        copies->inputs[i] = run->inputs[i];
+        copies->inputs[i].data = host_copy(run, &run->inputs[i]);
+    }
+}
+
+void host_copies_take_outputs(struct host_copies *copies, struct run *run)
+{
+    copies->run = *run;
+    for (int i = 0; i < run->output_count; i++) {
+        copies->run.outputs[i].data = host_copy(run, &run->outputs[i]);
+    }
+}
+
+struct deviation check_output(const struct host_copies *copies, int index)
+{
+    const struct tensor *output = &copies->run.outputs[index];
+    size_t elements = (size_t)tensor_elements(output);
+    double *expected = run_host_alloc(elements * sizeof *expected);
+    double *bound = run_host_alloc(elements * sizeof *bound);
+    struct deviation worst;
+
+    for (size_t i = 0; i < elements; i++) {
+        expected[i] = bound[i] = NAN; /* what reference leaves out does not pass */
+    }
+    copies->run.workload->reference(&copies->run, copies->inputs, output, expected,
+                                    bound);
+    worst =
+        check_compare(output->dtype, output->data, (int64_t)elements, expected, bound);
+    free(bound);
+    free(expected);
+    return worst;
+}
+
 static void emit_deviation(struct emit *emit, const struct deviation *worst)
 {
     emit_int(emit, "failed", worst->failed);
@@ -146,32 +181,19 @@ static void emit_deviation(struct emit *emit, const struct deviation *worst)
     emit_object_end(emit);
 }
 
-static bool check_output(struct check *c, int index)
+static bool emit_output(struct check *c, int index)
 {
-    const struct tensor *output = &c->seen.outputs[index];
-    size_t elements = (size_t)tensor_elements(output);
-    double *expected = run_host_alloc(elements * sizeof *expected);
-    double *bound = run_host_alloc(elements * sizeof *bound);
-    struct deviation worst;
-    struct reading device;
-    struct reading copy;
+    const struct tensor *output = &c->copies.run.outputs[index];
+    struct deviation worst = check_output(&c->copies, index);
+    struct reading device = reading_of_device(&c->run, &c->run.outputs[index]);
+    struct reading copy = reading_of_copy(output, output->data);
 
-    for (size_t i = 0; i < elements; i++) {
-        expected[i] = bound[i] = NAN; /* what reference leaves out does not pass */
-    }
-    c->run.workload->reference(&c->seen, c->inputs, output, expected, bound);
-    worst =
-        check_compare(output->dtype, output->data, (int64_t)elements, expected, bound);
-    device = reading_of_device(&c->run, &c->run.outputs[index]);
-    copy = reading_of_copy(output, output->data);
     emit_object(&c->emit, NULL);
     emit_string(&c->emit, "name", output->name);
     emit_int(&c->emit, "elements", tensor_elements(output));
     emit_deviation(&c->emit, &worst);
     reading_emit(&c->emit, device, copy);
     emit_object_end(&c->emit);
-    free(bound);
-    free(expected);
     return worst.failed == 0 && reading_equal(device, copy);
 }
 
@@ -224,20 +246,14 @@ int check_run(const struct args *args, const struct backend *backend)
     run->iterations = 1;
     run_on_early_end(end_early_cb);
     run_prepare(run);
-    for (int i = 0; i < run->input_count; i++) {
-        c->inputs[i] = run->inputs[i];
-        c->inputs[i].data = host_copy(run, &run->inputs[i]);
-    }
+    host_copies_take_inputs(&c->copies, run);
     run_compute(run, 0);
-    c->seen = *run;
-    for (int i = 0; i < run->output_count; i++) {
-        c->seen.outputs[i].data = host_copy(run, &run->outputs[i]);
-    }
+    host_copies_take_outputs(&c->copies, run);
     begin(c);
     ok = true;
     emit_array(&c->emit, "outputs");
     for (int i = 0; i < run->output_count; i++) {
-        ok &= check_output(c, i);
+        ok &= emit_output(c, i);
     }
     emit_array_end(&c->emit);
     emit_bool(&c->emit, "ok", ok);

@@ -1,6 +1,6 @@
-/* --check: computes one iteration and compares every element of every output with the
- * workload's float64 reference, and what the device's instruments say of every output
- * with what the host's say of a copy. */
+/* Comparing every element of every output with the workload's float64 reference, and what
+ * the device's instruments say of every output with what the host's say of a copy: of one
+ * iteration (--check), or of the last one of a run (--run --checked). */
 #ifndef WORKLOADS_WORKER_CHECK_H
 #define WORKLOADS_WORKER_CHECK_H
 
@@ -39,7 +39,22 @@ struct reading reading_of_copy(const struct tensor *tensor, const void *copy);
 /* Bit for bit; NaNs are equal where their bits are. */
 bool reading_equal(struct reading a, struct reading b);
 
-/* Prints one JSON object to standard output; returns the exit status (status.h). */
+/* Copies, in the host's memory, of what the reference sees. */
+struct host_copies {
+    struct run run; /* with the copies of the outputs */
+    struct tensor inputs[RUN_TENSORS_MAX];
+};
+
+void host_copies_take_inputs(struct host_copies *copies, struct run *run);
+
+/* Last: what RUN is now, and its outputs. */
+void host_copies_take_outputs(struct host_copies *copies, struct run *run);
+
+/* Compares the copy of output INDEX with the reference. */
+struct deviation check_output(const struct host_copies *copies, int index);
+
+/* --check: prints one JSON object to standard output; returns the exit status
+ * (status.h). */
 int check_run(const struct args *args, const struct backend *backend);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "workloads/worker/checked.h"
 #include "workloads/worker/circumstances.h"
 #include "workloads/worker/environment.h"
 #include "workloads/worker/libraries.h"
@@ -203,6 +204,7 @@ int execute_run(const struct args *args, const struct backend *backend, int fd)
 {
     struct execution *x = &execution;
     struct digest input_digest;
+    bool whole = true;
 
     emit_init(&x->emit, fd);
     run_init(&x->run, args, backend);
@@ -221,6 +223,12 @@ int execute_run(const struct args *args, const struct backend *backend, int fd)
     refuse_mixed_libraries(x);
     input_digest = run_input_digest(&x->run);
     run_finish(&x->run);
+    if (args->check_seconds) {
+        whole = checked_report(&x->run, args->check_seconds, &x->emit);
+    }
     send_end(x, "completed", NULL, input_digest);
+    if (!whole) {
+        _exit(STATUS_OK); /* a thread uses what an exit would free */
+    }
     return STATUS_OK;
 }

@@ -146,6 +146,22 @@ static void test_probes(void **state)
     assert_int_equal(a.probes.every, 1);
 }
 
+static void test_checked(void **state)
+{
+    struct args a;
+
+    (void)state;
+    accept("--run --workload conv_wgrad", &a);
+    assert_int_equal(a.check_seconds, 0);
+    accept("--run --workload conv_wgrad --checked 300", &a);
+    assert_int_equal(a.check_seconds, 300);
+    refuse("--run --workload conv_wgrad --checked 0", "in 1 .. 3600");
+    refuse("--run --workload conv_wgrad --checked 3601", "in 1 .. 3600");
+    refuse("--run --workload conv_wgrad --checked", "lacks its value");
+    refuse("--check --workload conv_wgrad --checked 3", "for --run only");
+    refuse("--catalogue --checked 3", "is for --run");
+}
+
 static void test_defaults(void **state)
 {
     struct args a;
@@ -323,6 +339,7 @@ static void test_long_words_do_not_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_checked),
         cmocka_unit_test(test_whole_request),
         cmocka_unit_test(test_probes),
         cmocka_unit_test(test_defaults),
