@@ -55,6 +55,31 @@ static void evidence_json(struct json_out *out, const struct cell *cell)
     out_close(out, '}');
 }
 
+/* What is known of all runs whose digest was checked: of those that failed if any did. */
+static const char *checks_state(const struct checks *checks)
+{
+    enum check_state state = checks->failed > 0       ? CHECK_FAILED
+                             : checks->passed > 0     ? CHECK_PASSED
+                             : checks->given_up > 0   ? CHECK_GIVEN_UP
+                             : checks->unanswered > 0 ? CHECK_ASKED
+                                                      : CHECK_NONE;
+
+    return checks->has_reference ? check_state_name(state) : "no_reference";
+}
+
+static void checks_json(struct json_out *out, const struct checks *checks)
+{
+    out_open(out, "check", '{');
+    out_text(out, "state", checks_state(checks));
+    out_int(out, "passed", checks->passed);
+    out_int(out, "failed", checks->failed);
+    out_int(out, "given_up", checks->given_up);
+    out_int(out, "unanswered", checks->unanswered);
+    share_json(out, checks->passed > 0, checks->share_ppm);
+    out_name(out, "worst", checks->failed_words);
+    out_close(out, '}');
+}
+
 /* As of now; MEASURED: and as it is stored. */
 static void verdict_json(const struct request *r, const struct cell *cell, bool measured,
                          struct json_out *out)
@@ -120,6 +145,7 @@ static void cell_json(const struct request *r, const struct cell *cell,
     out_time(out, "first_run_at", cell->first_ms);
     out_time(out, "last_run_at", cell->last_ms);
     evidence_json(out, cell);
+    checks_json(out, &cell->evidence.checks);
     out_name(out, "digest", cell->digest);
     times_json(out, cell);
     cost_json(out, &cost, control ? control->key.variant : NULL);

@@ -99,7 +99,8 @@ enum err_code cells_get_control(struct tx *tx, int64_t id, struct cell *ret_cont
                      "SELECT c.id FROM cell_control x JOIN cell c ON c.id = x.control"
                      " JOIN cell o ON o.id = x.cell AND o.subject = c.subject"
                      " JOIN case_key k ON k.number = c.case_key"
-                     " WHERE x.cell = ? AND c.completed - c.disturbed >= ?"
+                     " WHERE x.cell = ? AND c.checks_failed = 0"
+                     " AND c.completed - c.disturbed >= ?"
                      " ORDER BY k.variant LIMIT 1",
                      id, TIMES_COST_RUNS) != ERR_OK) {
         return err->code;

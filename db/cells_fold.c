@@ -1,6 +1,7 @@
 /* Adding a finished run to its cell: cells_place and cells_fold of db/cells_judge.h. */
 #include <string.h>
 
+#include "daemon/base/mem.h"
 #include "db/cells_judge.h"
 #include "db/tx.h"
 
@@ -14,12 +15,13 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
         *ret_id) {
         return *ret_id ? ERR_OK : err->code;
     }
-    if (tx_fetch_int(
-            tx, ret_id, err,
-            "INSERT INTO cell (environment, case_key, subject, subject_name)"
-            " SELECT ?, ?, subject, subject_name FROM job_item WHERE job = ? AND seq = ?"
-            " RETURNING id",
-            environment, case_key, job, item) != ERR_OK) {
+    if (tx_fetch_int(tx, ret_id, err,
+                     "INSERT INTO cell (environment, case_key, subject, subject_name,"
+                     " has_reference) SELECT ?, ?, subject, subject_name,"
+                     " stack NOT IN ('external', 'external-cuda') FROM job_item"
+                     " WHERE job = ? AND seq = ?"
+                     " RETURNING id",
+                     environment, case_key, job, item) != ERR_OK) {
         return err->code;
     }
     return tx_run(tx, err, "UPDATE environment SET cells = cells + 1 WHERE number = ?",
@@ -182,6 +184,25 @@ static enum err_code count_varied(struct tx *tx, int64_t cell, int64_t *ret_coun
                         VERDICT_VOUCHED_STEP_MS, cell);
 }
 
+static void fold_check(struct cell_row *row, const struct run_record *run)
+{
+    struct checks *checks = &row->cell.evidence.checks;
+    const struct run_check *check = &run->check;
+
+    checks->passed += check->state == CHECK_PASSED;
+    checks->failed += check->state == CHECK_FAILED;
+    checks->given_up += check->state == CHECK_GIVEN_UP;
+    checks->unanswered += check->state == CHECK_ASKED;
+    if (check->state == CHECK_PASSED && check->share_ppm > checks->share_ppm) {
+        checks->share_ppm = check->share_ppm;
+    }
+    if (check->state == CHECK_FAILED &&
+        (!row->failed_check[0] || strcmp(run->id, row->failed_check) < 0)) {
+        copy_text(row->failed_check, sizeof row->failed_check, run->id);
+        copy_text(checks->failed_words, sizeof checks->failed_words, check->words);
+    }
+}
+
 static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
                                     const struct run_record *run,
                                     const struct run_digest *digests, int digest_count,
@@ -199,6 +220,7 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
     e->contended += run_is_contended(run);
     e->claimed += strcmp(run->claim, "deterministic") == 0;
     e->warned += strcmp(run->claim, "non-deterministic") == 0;
+    fold_check(row, run);
     if (!run->circumstances[0] && fold_times(tx, cell, run, err) != ERR_OK) {
         return err->code;
     }
@@ -245,19 +267,28 @@ static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
     return outcome_is_failure(run->outcome) ? fold_failure(tx, row, run, err) : ERR_OK;
 }
 
+/* Whether a control with CHECKS may vouch. */
+static bool is_right(const struct checks *checks)
+{
+    return !checks->has_reference || (checks->passed > 0 && checks->failed == 0);
+}
+
 /* If a control has differed before, what depends on it can only change because it varied
- * under further conditions, or lately. */
+ * under further conditions, or lately, or because of what it was seen to compute. */
 static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
                                       const struct run_record *run,
-                                      int64_t digests_before, int64_t varied_before,
-                                      struct err *err)
+                                      const struct evidence *before,
+                                      int64_t varied_before, struct err *err)
 {
+    const struct checks *checks = &row->cell.evidence.checks;
     int64_t varied = 0;
 
     if (count_varied(tx, row->cell.id, &varied, err) != ERR_OK) {
         return err->code;
     }
-    return digests_before < 2 || varied > varied_before
+    return before->distinct_digests < 2 || varied > varied_before ||
+                   is_right(checks) != is_right(&before->checks) ||
+                   checks->failed != before->checks.failed
                ? cells_judge_dependants(tx, row->cell.id, run->id, run->finished_ms, err)
                : ERR_OK;
 }
@@ -268,7 +299,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
 {
     struct cell_row row;
     struct judgement judgement;
-    int64_t digests_before;
+    struct evidence before;
     int64_t varied_before = 0;
     int64_t now_ms = run->finished_ms;
 
@@ -277,7 +308,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
          count_varied(tx, row.cell.id, &varied_before, err) != ERR_OK)) {
         return err->code;
     }
-    digests_before = row.cell.evidence.distinct_digests;
+    before = row.cell.evidence;
     if (fold_counts(tx, &row, run, digests, digest_count, err) != ERR_OK ||
         cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
         return err->code;
@@ -288,11 +319,11 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                         err) != ERR_OK) {
         return err->code;
     }
-    if ((*ret_changed || row.cell.evidence.distinct_digests != digests_before) &&
+    if ((*ret_changed || row.cell.evidence.distinct_digests != before.distinct_digests) &&
         cells_add_change(tx, &row, &judgement, run->id, now_ms, err) != ERR_OK) {
         return err->code;
     }
     return row.cell.is_control && run->outcome == OUTCOME_COMPLETED
-               ? judge_dependants(tx, &row, run, digests_before, varied_before, err)
+               ? judge_dependants(tx, &row, run, &before, varied_before, err)
                : ERR_OK;
 }

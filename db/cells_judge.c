@@ -6,14 +6,47 @@
 #include "daemon/base/mem.h"
 #include "db/tx.h"
 
+/* Of cell c, a control: it was seen to compute what it should. */
+#define IS_RIGHT "(NOT c.has_reference OR (c.checks_passed > 0 AND c.checks_failed = 0))"
+
 static enum err_code load_control(struct tx *tx, int64_t cell,
                                   struct control *ret_control, struct err *err)
 {
-    return tx_fetch(tx, TX_TARGETS(&ret_control->runs, &ret_control->differed), err,
-                    "SELECT sum(c.completed), max(c.distinct_digests > 1)"
+    struct checks *checks = &ret_control->checks;
+
+    return tx_fetch(tx,
+                    TX_TARGETS(&ret_control->runs, &ret_control->differed,
+                               &ret_control->right, &checks->failed, &checks->given_up,
+                               &checks->unanswered),
+                    err,
+                    "SELECT sum(c.completed), max(c.distinct_digests > 1),"
+                    " ifnull(sum(c.completed)"
+                    " FILTER (WHERE c.distinct_digests > 1 AND " IS_RIGHT
+                    "), 0),"
+                    " sum(c.checks_failed), sum(c.checks_given_up),"
+                    " sum(c.checks_unanswered)"
                     " FROM cell_control x JOIN cell c ON c.id = x.control"
                     " WHERE x.cell = ? AND x.vouches",
                     cell);
+}
+
+/* What is wrong with the first, by variant, of the controls that are. */
+static enum err_code load_wrong(struct tx *tx, int64_t cell, struct control *ret_control,
+                                struct err *err)
+{
+    char *words = ret_control->checks.failed_words;
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT c.failed_check_words FROM cell_control x"
+                " JOIN cell c ON c.id = x.control AND c.checks_failed > 0"
+                " JOIN case_key k ON k.number = c.case_key"
+                " WHERE x.cell = ? AND x.vouches ORDER BY k.variant LIMIT 1",
+                cell);
+    if (query_step(&q)) {
+        query_take_text(&q, words, CASE_TITLE_SIZE);
+    }
+    return query_end(&q, err);
 }
 
 /* The conditions under which a control varied: those under which CELL has enough runs, if
@@ -27,6 +60,7 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
 
     query_begin(&q, tx,
                 "SELECT a.options, ifnull(own.runs, 0) FROM cell_control x"
+                " JOIN cell c ON c.id = x.control AND " IS_RIGHT
                 " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                 " LEFT JOIN cell_alike own ON own.cell = x.cell"
                 " AND own.options = a.options WHERE x.cell = ? AND x.vouches"
@@ -47,6 +81,7 @@ static enum err_code load_varied(struct tx *tx, int64_t cell, struct control *re
 {
     return tx_fetch_int(tx, &ret_control->varied_ms, err,
                         "SELECT ifnull(max(a.varied_ms), 0) FROM cell_control x"
+                        " JOIN cell c ON c.id = x.control AND " IS_RIGHT
                         " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                         " JOIN cell_alike own ON own.cell = x.cell"
                         " AND own.options = a.options AND own.runs >= ?2"
@@ -66,7 +101,8 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
     if (!control.is_control && !control.no_control &&
         (load_control(tx, row->cell.id, &control, err) != ERR_OK ||
          (control.differed &&
-          (load_conditions(tx, row->cell.id, &control, conditions, err) != ERR_OK ||
+          (load_wrong(tx, row->cell.id, &control, err) != ERR_OK ||
+           load_conditions(tx, row->cell.id, &control, conditions, err) != ERR_OK ||
            load_varied(tx, row->cell.id, &control, err) != ERR_OK)))) {
         return err->code;
     }

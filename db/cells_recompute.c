@@ -102,6 +102,32 @@ static enum err_code sum_runs(struct recompute *r, struct err *err)
     return query_end(&q, err);
 }
 
+static enum err_code count_checks(struct recompute *r, struct err *err)
+{
+    struct checks *checks = &r->fresh.cell.evidence.checks;
+    struct query q;
+
+    query_begin(&q, r->tx,
+                "WITH k (run, state, share_ppm, words) AS (SELECT k.run, k.state,"
+                " k.share_ppm, k.words FROM run r JOIN run_check k ON k.run = r.id"
+                " WHERE r.cell = ? AND r.outcome = 'completed')"
+                " SELECT count(*) FILTER (WHERE state = 'passed'),"
+                " count(*) FILTER (WHERE state = 'failed'),"
+                " count(*) FILTER (WHERE state = 'given_up'),"
+                " count(*) FILTER (WHERE state = 'asked'),"
+                " max(share_ppm) FILTER (WHERE state = 'passed'),"
+                " min(run) FILTER (WHERE state = 'failed'),"
+                " (SELECT words FROM k WHERE state = 'failed' ORDER BY run LIMIT 1)"
+                " FROM k",
+                r->stored.cell.id);
+    if (query_step(&q)) {
+        query_take(&q, &checks->passed, &checks->failed, &checks->given_up,
+                   &checks->unanswered, &checks->share_ppm, r->fresh.failed_check,
+                   checks->failed_words);
+    }
+    return query_end(&q, err);
+}
+
 static enum err_code count_since_failure(struct recompute *r, struct err *err)
 {
     return tx_fetch_int(r->tx, &r->fresh.cell.evidence.completed_since_failure, err,
@@ -287,9 +313,10 @@ static enum err_code recompute_one(struct recompute *r, struct err *err)
     r->fresh = r->stored;
     r->differing = false;
     if (count_outcomes(r, err) != ERR_OK || sum_runs(r, err) != ERR_OK ||
-        count_since_failure(r, err) != ERR_OK || compare_digests(r, err) != ERR_OK ||
-        count_rows(r, err) != ERR_OK || compare_conditions(r, err) != ERR_OK ||
-        compare_times(r, err) != ERR_OK || compare_subjects(r, err) != ERR_OK ||
+        count_checks(r, err) != ERR_OK || count_since_failure(r, err) != ERR_OK ||
+        compare_digests(r, err) != ERR_OK || count_rows(r, err) != ERR_OK ||
+        compare_conditions(r, err) != ERR_OK || compare_times(r, err) != ERR_OK ||
+        compare_subjects(r, err) != ERR_OK ||
         cell_rows_judge(r->tx, &r->fresh, &judgement, err) != ERR_OK) {
         return err->code;
     }

@@ -19,6 +19,7 @@ struct cell_row {
     int64_t case_key, environment;          /* numbers */
     char no_control[CASE_TITLE_SIZE];       /* "" when the workload has a control */
     char last_failed_run[ID_SIZE];          /* "" when none failed */
+    char failed_check[ID_SIZE];             /* the first run out of bound; "": none */
     int64_t digest_runs, digest_iterations; /* of cell.digest */
 };
 
@@ -49,12 +50,19 @@ struct cell_row {
     X(min_ns, cell.min_ns, "shortest iteration")                                         \
     X(max_ns, cell.max_ns, "longest iteration")                                          \
     X(median_ns_sum, cell.median_ns_sum, "sum of medians")                               \
+    X(checks_passed, cell.evidence.checks.passed, "checks passed")                       \
+    X(checks_failed, cell.evidence.checks.failed, "checks failed")                       \
+    X(checks_given_up, cell.evidence.checks.given_up, "checks given up")                 \
+    X(checks_unanswered, cell.evidence.checks.unanswered, "checks unanswered")           \
+    X(check_share_ppm, cell.evidence.checks.share_ppm, "largest share of a bound")       \
     X(digest_runs, digest_runs, "runs of the most frequent digest")                      \
     X(digest_iterations, digest_iterations, "iterations of the most frequent digest")
 
 /* Its texts; "" is NULL. */
 #define CELL_TEXTS(X)                                                                    \
     X(last_failed_run, last_failed_run, "last failed run")                               \
+    X(failed_check, failed_check, "first failed check")                                  \
+    X(failed_check_words, cell.evidence.checks.failed_words, "what failed it")           \
     X(digest, cell.digest, "digest")
 
 #define CELL_COLUMN(column, member, what) ", c." #column
@@ -66,7 +74,8 @@ struct cell_row {
     "c.environment, c.verdict, "                                                         \
     "c.reason,"                                                                          \
     " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"             \
-    " c.vouched_ms, c.changed_ms" CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
+    " c.vouched_ms, c.changed_ms, c.has_reference" CELL_INTEGERS(CELL_COLUMN)            \
+        CELL_TEXTS(CELL_COLUMN)
 
 /* The next column, a verdict; the tables' CHECKs keep other names out. */
 enum verdict cell_rows_take_verdict(struct query *q);

@@ -32,7 +32,25 @@ static enum err_code find_item(struct tx *tx, const struct run_intent *intent,
         intent->item, intent->job);
 }
 
-enum err_code runs_begin(struct tx *tx, const struct run_intent *intent, struct err *err)
+static enum err_code ask_check(struct tx *tx, struct run_intent *intent, struct err *err)
+{
+    if (tx_run(tx, err,
+               "INSERT INTO run_check (run, state) SELECT r.id, 'asked' FROM run r"
+               " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
+               " WHERE r.id = ? AND i.stack NOT IN ('external', 'external-cuda')"
+               " AND NOT EXISTS (SELECT 1 FROM device_stack_environment d"
+               " JOIN cell c ON c.case_key = r.case_key AND c.environment = d.environment"
+               " WHERE d.device = r.device AND d.stack = i.stack"
+               " AND (c.checks_failed > 0 OR c.checks_given_up > 0 OR c.checks_passed"
+               " >= min(max(c.distinct_digests, 1), ?)))",
+               intent->id, CHECKS_VARYING) != ERR_OK) {
+        return err->code;
+    }
+    intent->checks = sqlite3_changes64(tx->db) > 0;
+    return ERR_OK;
+}
+
+enum err_code runs_begin(struct tx *tx, struct run_intent *intent, struct err *err)
 {
     int64_t job;
     bool open = false;
@@ -54,6 +72,9 @@ enum err_code runs_begin(struct tx *tx, const struct run_intent *intent, struct 
                " WHERE job = ? AND seq = ?",
                intent->id, intent->intent_ms, job, intent->item) != ERR_OK) {
         return err_wrap(err, "run %s", intent->id);
+    }
+    if (ask_check(tx, intent, err) != ERR_OK) {
+        return err->code;
     }
     return queued ? set_running(tx, job, intent->intent_ms, err) : ERR_OK;
 }
@@ -206,13 +227,15 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
     "r.id, j.id, r.item, " CASE_KEY_COLUMNS                                              \
     ", r.device, i.stack, e.id, r.cell, r.outcome, r.intent_ms, r.started_ms,"           \
     " r.finished_ms, r.pid, r.process_start, r.boot_id, t.records, t.dropped,"           \
-    " r.circumstances" RUN_RESULTS(RUN_COLUMN, RUN_COLUMN, RUN_COLUMN)
+    " r.circumstances, x.state, x.digest, x.share_ppm, x.words" RUN_RESULTS(             \
+        RUN_COLUMN, RUN_COLUMN, RUN_COLUMN)
 
 #define RUN_JOINS                                                                        \
     " CROSS JOIN job j ON j.number = r.job"                                              \
     " CROSS JOIN job_item i ON i.job = r.job AND i.seq = r.item"                         \
     " LEFT JOIN environment e ON e.number = r.environment"                               \
-    " LEFT JOIN run_trace t ON t.run = r.id"
+    " LEFT JOIN run_trace t ON t.run = r.id"                                             \
+    " LEFT JOIN run_check x ON x.run = r.id"
 
 /* The parameters of every list: ?1 before, ?2 limit, and, NULL for any, ?3 job, ?4 cell,
  * ?5 workload, ?6 variant, ?7 device, ?8 outcome. */
@@ -282,6 +305,8 @@ static void take_run(struct query *q, struct run_record *ret_run)
     TAKE_INTEGER(trace_records)
     TAKE_INTEGER(trace_dropped)
     TAKE_TEXT(circumstances)
+    ret_run->check.state = check_state_parse(query_borrow_text(q));
+    query_take(q, ret_run->check.digest, &ret_run->check.share_ppm, ret_run->check.words);
     RUN_RESULTS(TAKE_TEXT, TAKE_INTEGER, TAKE_INTEGER)
 }
 

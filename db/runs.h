@@ -25,8 +25,13 @@ struct run_effect {
 };
 
 /* Stores the intent; the job becomes running.  ERR_CONFLICT if the job is not open,
- * ERR_NOT_FOUND if there is no such item. */
-enum err_code runs_begin(struct tx *tx, const struct run_intent *intent, struct err *err);
+ * ERR_NOT_FOUND if there is no such item.
+ *
+ * Says in intent->checks whether the run is asked to check itself: unless its cell, in
+ * the environment that its device last reported with its stack, has as many checks as it
+ * has digests, or CHECKS_VARYING, or one that failed, or one that was given up.  Commands
+ * of the configuration are never asked. */
+enum err_code runs_begin(struct tx *tx, struct run_intent *intent, struct err *err);
 
 /* Which process it is.  ERR_CONFLICT if the run is finished, ERR_NOT_FOUND. */
 enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,

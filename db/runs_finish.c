@@ -32,7 +32,8 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
     query_begin(&q, f->tx,
                 "SELECT r.outcome IS NOT NULL, r.job, r.case_key, j.id, r.item, r.device,"
                 " i.stack, r.intent_ms, r.started_ms, k.workload, k.version, k.variant,"
-                " k.size, k.dtype, k.seed FROM run r JOIN job j ON j.number = r.job"
+                " k.size, k.dtype, k.seed, EXISTS (SELECT 1 FROM run_check x"
+                " WHERE x.run = r.id) FROM run r JOIN job j ON j.number = r.job"
                 " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
                 " JOIN case_key k ON k.number = r.case_key WHERE r.id = ?",
                 run->id);
@@ -44,6 +45,11 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
                    run->device, run->stack, &run->intent_ms, &started);
         run->started_ms = started ? started : run->started_ms;
         case_keys_take(&q, &run->key);
+        if (!query_take_int(&q)) {
+            run->check = (struct run_check){ .state = CHECK_NONE };
+        } else if (run->check.state == CHECK_NONE) {
+            run->check.state = CHECK_ASKED;
+        }
     }
     if (query_end(&q, err) != ERR_OK) {
         return err->code;
@@ -157,6 +163,21 @@ static enum err_code store_digests(struct finishing *f, struct err *err)
     return ERR_OK;
 }
 
+static enum err_code store_check(struct finishing *f, struct err *err)
+{
+    const struct run_check *check = &f->run.check;
+
+    if (check->state == CHECK_NONE || check->state == CHECK_ASKED ||
+        f->run.outcome != OUTCOME_COMPLETED) {
+        return ERR_OK;
+    }
+    return tx_run(f->tx, err,
+                  "UPDATE run_check SET state = ?, digest = ?, share_ppm = ?, words = ?"
+                  " WHERE run = ?",
+                  check_state_name(check->state), or_null(check->digest),
+                  check->share_ppm, check->words, f->run.id);
+}
+
 static enum err_code store_telemetry(struct finishing *f, struct err *err)
 {
     const struct run_result *result = f->result;
@@ -257,7 +278,8 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
     if (load_intent(&f, err) != ERR_OK || check_digests(&f, err) != ERR_OK ||
         check_input(tx, &f.run, err) != ERR_OK || find_place(&f, err) != ERR_OK ||
         store_run(&f, err) != ERR_OK || store_digests(&f, err) != ERR_OK ||
-        store_log(&f, err) != ERR_OK || store_telemetry(&f, err) != ERR_OK ||
+        store_check(&f, err) != ERR_OK || store_log(&f, err) != ERR_OK ||
+        store_telemetry(&f, err) != ERR_OK ||
         runs_store_trace(tx, f.run.id, result->trace, err) != ERR_OK ||
         captures_store(tx, &f.run, result, err) != ERR_OK ||
         add_event(&f, err) != ERR_OK) {

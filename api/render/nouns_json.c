@@ -127,6 +127,15 @@ void sum_json(struct json_out *out, const char *name, const char *bits)
     out_name(out, bits_name, bits);
 }
 
+void share_json(struct json_out *out, bool is_known, int64_t share_ppm)
+{
+    if (is_known) {
+        out_real(out, "share", (double)share_ppm / 1e6);
+    } else {
+        out_null(out, "share");
+    }
+}
+
 static void times(struct json_out *out, const struct run_record *run)
 {
     static const char *const names[] = { "min", "median", "max" };
@@ -177,6 +186,21 @@ static void trace(struct json_out *out, const struct run_record *run)
     out_close(out, '}');
 }
 
+static void check(struct json_out *out, const struct run_check *check)
+{
+    bool passed = check->state == CHECK_PASSED;
+
+    if (!out_object(out, "check", check->state != CHECK_NONE)) {
+        return;
+    }
+    out_text(out, "state", check_state_name(check->state));
+    out_name(out, "digest", check->digest);
+    share_json(out, passed, check->share_ppm);
+    out_name(out, "worst", check->state == CHECK_GIVEN_UP ? "" : check->words);
+    out_name(out, "cause", check->state == CHECK_GIVEN_UP ? check->words : "");
+    out_close(out, '}');
+}
+
 void run_json(struct json_out *out, const struct run_record *run)
 {
     identity(out, run);
@@ -194,6 +218,7 @@ void run_json(struct json_out *out, const struct run_record *run)
     out_int(out, "bytes_hashed", run->bytes_hashed);
     out_int(out, "iterations", run->iterations);
     out_close(out, '}');
+    check(out, &run->check);
     process(out, run);
     trace(out, run);
     out_time(out, "queued_at", run->intent_ms);

@@ -30,6 +30,10 @@ void run_json(struct json_out *out, const struct run_record *run);
 /* "NAME" as decimal text and "NAME_bits" as hex, both null for "". */
 void sum_json(struct json_out *out, const char *name, const char *bits);
 
+/* Key "share": of its bound that the worst element of a check took; null unless it IS
+ * KNOWN. */
+void share_json(struct json_out *out, bool is_known, int64_t share_ppm);
+
 /* Key "cost": how many times as long as variant AGAINST; null where it is not known. */
 void cost_json(struct json_out *out, const struct cost *cost, const char *against);
 

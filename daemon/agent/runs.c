@@ -15,7 +15,9 @@ enum {
     ARGUMENTS_MAX = 32,
     EXTRA_LINES = 300000, /* in addition to iterations: one for each record of a trace */
     ITERATIONS_MAX = 1000000,
-    TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000
+    TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000,
+    CHECK_SECONDS_MAX = 3600,
+    CHECK_SLACK_S = 30 /* to copy what is compared, and to end */
 };
 static const int64_t BYTES_MAX = 64 * 1024 * 1024;
 
@@ -24,6 +26,7 @@ struct agent_run {
     struct runs *runs;
     struct supervised *supervised;
     char *id, *device;
+    int64_t check_seconds;        /* by which `checking` moves the deadline, once */
     struct external_run external; /* all zero where a worker computes */
 };
 
@@ -32,6 +35,7 @@ struct request {
     const char *id, *device, *stack_name;
     const struct stack *stack;
     int64_t timeout_ms;
+    int64_t check_seconds; /* 0: the run does not check itself */
     const json_t *arguments;
     char **args; /* NULL-terminated; the texts are owned */
     int arg_count;
@@ -74,6 +78,18 @@ static void send_garbage(struct agent_run *run, const char *cause)
                               "cause", wire_string(cause, strlen(cause))));
 }
 
+/* The run computed its last iteration, and goes on to compare it with the reference:
+ * whether that takes long says nothing of the workload. */
+static void allow_check(struct agent_run *run, const json_t *data)
+{
+    const char *event = in_text(data, "event");
+
+    if (run->check_seconds && event && strcmp(event, "checking") == 0) {
+        supervised_extend(run->supervised, (run->check_seconds + CHECK_SLACK_S) * 1000);
+        run->check_seconds = 0;
+    }
+}
+
 static void worker_line(void *arg, int64_t number, const char *text, size_t length,
                         bool complete)
 {
@@ -86,6 +102,7 @@ static void worker_line(void *arg, int64_t number, const char *text, size_t leng
         external_run_amend(&run->external, data);
     }
     if (data) {
+        allow_check(run, data);
         run->runs->send(run->runs->arg, json_pack("{s:s,s:s,s:o}", "event", "worker",
                                                   "run", run->id, "data", data));
         return;
@@ -154,6 +171,8 @@ static const struct in_member request_members[] = {
     { "device", IN_TEXT, IN_AT(struct request, device) },
     { "timeout_ms", IN_INT, IN_AT(struct request, timeout_ms), .least = 1,
       .most = TIMEOUT_MAX_MS },
+    { "check_seconds", IN_INT, IN_AT(struct request, check_seconds), .flags = IN_OPTIONAL,
+      .least = 1, .most = CHECK_SECONDS_MAX },
     { "arguments", IN_OBJECT, IN_AT(struct request, arguments), .most = ARGUMENTS_MAX,
       .shape = &argument_shape, .check = check_arguments },
 };
@@ -180,12 +199,16 @@ static void make_args(struct request *request, const struct runs *runs)
     const json_t *arguments = request->arguments;
     int threads = request->stack->threads ? request->stack->threads : runs->threads;
 
-    request->args = xcalloc(2 * json_object_size(arguments) + 6, sizeof *request->args);
+    request->args = xcalloc(2 * json_object_size(arguments) + 8, sizeof *request->args);
     add_arg(request, xstrdup("--run"));
     add_arguments(request, arguments);
     if (!json_object_get(arguments, "threads")) {
         add_arg(request, xstrdup("--threads"));
         add_arg(request, xasprintf("%d", threads));
+    }
+    if (request->check_seconds) {
+        add_arg(request, xstrdup("--checked"));
+        add_arg(request, xasprintf("%lld", (long long)request->check_seconds));
     }
     add_arg(request, xstrdup("--device"));
     add_arg(request, xstrdup(request->device));
@@ -244,6 +267,9 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
     if (request->stack->externals) {
         return external_run_init(&request->external, request->stack, request->arguments,
                                  request->device, runs->threads, err);
+    }
+    if (!json_is_true(json_object_get(request->stack->probe, "checks"))) {
+        request->check_seconds = 0; /* an older worker would refuse the argument */
     }
     make_args(request, runs);
     return ERR_OK;
@@ -307,6 +333,7 @@ static enum err_code start(struct runs *runs, struct request *request, struct er
     run->runs = runs;
     run->id = xstrdup(request->id);
     run->device = xstrdup(request->device);
+    run->check_seconds = run->external.workload ? 0 : request->check_seconds;
     run->next = runs->first;
     runs->first = run;
     say_started(runs, run);

@@ -195,6 +195,13 @@ static void set_timer(struct supervised *s, int64_t ms)
     uv_timer_start(&s->timer, timer_cb, (uint64_t)ms, 0);
 }
 
+void supervised_extend(struct supervised *s, int64_t ms)
+{
+    if (s->state == RUNNING) {
+        set_timer(s, (int64_t)uv_timer_get_due_in(&s->timer) + ms);
+    }
+}
+
 void supervised_kill(struct supervised *s, enum exit_reason reason)
 {
     if (s->state == RUNNING) {

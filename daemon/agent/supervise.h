@@ -84,6 +84,9 @@ enum err_code supervisor_start(struct supervisor *supervisor,
 
 pid_t supervised_pid(const struct supervised *supervised);
 
+/* Moves the deadline by MS, unless the process is being ended already. */
+void supervised_extend(struct supervised *supervised, int64_t ms);
+
 /* Starts the ladder with that reason, unless the process is being ended already. */
 void supervised_kill(struct supervised *supervised, enum exit_reason reason);
 

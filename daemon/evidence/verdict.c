@@ -114,6 +114,25 @@ static const char *conditions_text(const char *conditions,
     return ret_text;
 }
 
+static const char *why_unchecked(const struct checks *checks)
+{
+    return checks->given_up > 0     ? "which takes too long on this host"
+           : checks->unanswered > 0 ? "which its worker or agent is too old to do"
+                                    : "which its next run is asked to do";
+}
+
+/* Nobody compared the one digest with the reference. */
+static struct judgement judge_unchecked(const struct evidence *e)
+{
+    int64_t runs = e->runs[OUTCOME_COMPLETED];
+
+    return judgement(VERDICT_INCONCLUSIVE,
+                     "1 digest in %" PRId64 " run%s / %" PRId64
+                     " iteration%s, not compared with the float64 reference, %s",
+                     runs, plural(runs), e->iterations, plural(e->iterations),
+                     why_unchecked(&e->checks));
+}
+
 /* What the control lacks to vouch for the judged variant. */
 static struct judgement judge_unvouched(const struct evidence *e, const struct control *c)
 {
@@ -135,6 +154,17 @@ static struct judgement judge_unvouched(const struct evidence *e, const struct c
         return judgement(VERDICT_INCONCLUSIVE,
                          "the control did not vary in %" PRId64 " run%s", c->runs,
                          plural(c->runs));
+    }
+    if (!c->right) {
+        return c->checks.failed > 0
+                   ? judgement(VERDICT_INCONCLUSIVE,
+                               "the control varied, but it is out of bound of the "
+                               "float64 reference: %.160s",
+                               c->checks.failed_words)
+                   : judgement(VERDICT_INCONCLUSIVE,
+                               "the control varied, but was not compared with the "
+                               "float64 reference, %s",
+                               why_unchecked(&c->checks));
     }
     if (!c->varied) {
         return judgement(
@@ -183,7 +213,7 @@ static struct judgement judge_one_digest(const struct evidence *e,
         return judgement(VERDICT_INCONCLUSIVE, "1 completed run, at least %d are needed",
                          VERDICT_MIN_RUNS);
     }
-    if (c->no_control || !c->varied || c->own_runs < VERDICT_MIN_RUNS) {
+    if (c->no_control || !c->right || !c->varied || c->own_runs < VERDICT_MIN_RUNS) {
         return judge_unvouched(e, c);
     }
     if (e->warned > 0) {
@@ -193,13 +223,30 @@ static struct judgement judge_one_digest(const struct evidence *e,
                          "non-deterministic: not seen to vary is not enough",
                          runs, plural(runs), e->iterations, plural(e->iterations));
     }
+    if (e->checks.has_reference && e->checks.passed == 0) {
+        return judge_unchecked(e);
+    }
     return judgement(VERDICT_REPRODUCIBLE,
                      "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
-                     " device%s%s; per-run difference probability %s (95 %%)%s",
+                     " device%s%s; per-run difference probability %s (95 %%); %s%s",
                      runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
                      plural(e->devices), contention_text(e, text),
                      text_bound(verdict_difference_bound(runs), bound),
+                     e->checks.has_reference ? "within bound of the float64 reference"
+                                             : "its command has no reference",
                      vouched_text(c, vouched));
+}
+
+static struct judgement judge_wrong(const struct evidence *e)
+{
+    int64_t runs = e->runs[OUTCOME_COMPLETED];
+
+    return judgement(VERDICT_FAILING,
+                     "out of bound of the float64 reference: %.160s; %" PRId64
+                     " digest%s in %" PRId64 " run%s / %" PRId64 " iteration%s",
+                     e->checks.failed_words, e->distinct_digests,
+                     plural(e->distinct_digests), runs, plural(runs), e->iterations,
+                     plural(e->iterations));
 }
 
 static struct judgement judge(const struct evidence *e, const struct control *c)
@@ -208,6 +255,9 @@ static struct judgement judge(const struct evidence *e, const struct control *c)
     int64_t failed = failures(e);
     char text[CONTENTION_TEXT_SIZE];
 
+    if (e->checks.failed > 0) {
+        return judge_wrong(e);
+    }
     if (e->distinct_digests > 1) {
         return judgement(VERDICT_VARIES,
                          "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64

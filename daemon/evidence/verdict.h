@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/jobs/case.h"
 #include "daemon/jobs/outcome.h"
 
 enum verdict {
@@ -17,7 +18,8 @@ enum verdict {
     VERDICT_INCONCLUSIVE, /* one digest, but the proof is not complete; the reason says
                              why */
     VERDICT_UNSUPPORTED,  /* this case cannot be computed here */
-    VERDICT_FAILING,      /* runs crash, time out or break the protocol */
+    VERDICT_FAILING,      /* runs crash, time out, break the protocol, or compute what is
+                             out of bound of the float64 reference */
     VERDICT_STALE, /* was reproducible, too long ago; never stored, see verdict_at */
     VERDICT_COUNT
 };
@@ -25,10 +27,19 @@ enum verdict {
 enum {
     VERDICT_MIN_RUNS = 2,
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
-    VERDICT_REASON_SIZE = 256,
+    VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
-    VERDICT_RULES = 7 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 8 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
+};
+
+/* The checks of completed runs (daemon/jobs/check.h). */
+struct checks {
+    bool has_reference; /* false for commands of the configuration, which nobody checks */
+    int64_t passed, failed, given_up;
+    int64_t unanswered;                 /* asked, without an answer */
+    int64_t share_ppm;                  /* the largest of those that passed */
+    char failed_words[CASE_TITLE_SIZE]; /* of the first run, by id, that failed */
 };
 
 /* What the runs of one cell (case x environment) add up to. */
@@ -45,6 +56,7 @@ struct evidence {
     int64_t warned; /* completed runs whose library said that it is not deterministic */
     int64_t completed_since_failure; /* completed runs started after the last failure */
     int64_t last_completed_ms;       /* wall clock; 0: never */
+    struct checks checks;
 };
 
 /* Why a control varies, and what a variant is exposed to: race, entropy, choice, poison
@@ -58,7 +70,10 @@ extern const char *const control_kinds[];
  * showed at least two digests on one device.  It vouches for the variants that completed
  * VERDICT_MIN_RUNS runs under these conditions.  Load, poison or probes that made only
  * the control vary prove nothing of runs without them.  A device that gives other bits
- * than another device is not a race. */
+ * than another device is not a race.
+ *
+ * A control vouches only if it computes what it should: one of its runs was seen within
+ * bound of the float64 reference, and none out of it.  Random numbers always vary. */
 struct control {
     bool is_control;        /* the judged variant is itself one */
     const char *no_control; /* why the workload has none; NULL when it has.  Then nothing
@@ -66,6 +81,8 @@ struct control {
                                inconclusive, however often it came */
     int64_t runs;           /* completed runs of the controls together */
     bool differed;          /* one of them has at least two digests, for any reason */
+    int64_t right;          /* runs of those that differed and were seen within bound */
+    struct checks checks;   /* of all of them together */
     bool varied;            /* as above */
     const char *conditions; /* if it varied: under which, as text ("": none); of several,
                                those of the judged variant, then the first by text */
@@ -85,7 +102,12 @@ struct judgement {
 const char *verdict_name(enum verdict verdict);
 int verdict_parse(const char *name, enum verdict *ret_verdict); /* 0, or -1 */
 
-/* Precedence: varies, failing, unsupported, unmeasured, inconclusive, reproducible. */
+/* Precedence: failing because of what was computed, varies, failing, unsupported,
+ * unmeasured, inconclusive, reproducible.
+ *
+ * What is out of bound of the reference is failing for ever, also where it varies: that
+ * wrong numbers vary says nothing of the operation.  One check is enough where there is
+ * one digest: equal digests are equal bits.  Reproducible needs one that passed. */
 struct judgement verdict_judge(const struct evidence *evidence,
                                const struct control *control);
 

@@ -7,6 +7,7 @@
 
 #include "daemon/base/id.h"
 #include "daemon/jobs/case.h"
+#include "daemon/jobs/check.h"
 #include "daemon/jobs/options.h"
 #include "daemon/jobs/outcome.h"
 
@@ -25,6 +26,7 @@ struct run_intent {
     char job[ID_SIZE];
     int item; /* seq of the job's item */
     int64_t intent_ms;
+    bool checks; /* filled by runs_begin: the run is asked to check itself */
 };
 
 /* A run as stored.  Texts are "" and numbers 0 where the run never got so far; `finished`
@@ -60,6 +62,7 @@ struct run_record {
     int64_t trace_records; /* kept; 0: it has no trace (db/traces.h) */
     int64_t trace_dropped; /* not kept, beyond the bound */
     char circumstances[RUN_CIRCUMSTANCES_SIZE]; /* canonical JSON object; "": none */
+    struct run_check check;
 };
 
 enum { RUN_TELEMETRY_MAX = 4096 }; /* bytes of one sample */

@@ -35,9 +35,15 @@ static json_t *worker_arguments(const struct link_run *run)
 
 json_t *link_command_run(const struct link_run *run)
 {
-    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:o}", "command", "run", "run", run->id,
-                     "stack", run->stack, "device", run->device, "timeout_ms",
-                     (json_int_t)run->timeout_ms, "arguments", worker_arguments(run));
+    json_t *command =
+        json_pack("{s:s,s:s,s:s,s:s,s:I,s:o}", "command", "run", "run", run->id, "stack",
+                  run->stack, "device", run->device, "timeout_ms",
+                  (json_int_t)run->timeout_ms, "arguments", worker_arguments(run));
+
+    if (run->check_seconds) {
+        json_object_set_new(command, "check_seconds", json_integer(run->check_seconds));
+    }
+    return command;
 }
 
 json_t *link_command_cancel(const char *run)

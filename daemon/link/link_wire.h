@@ -34,6 +34,7 @@ struct link_run {
     const struct case_key *key;
     int64_t iterations;
     const struct run_options *options;
+    int64_t check_seconds; /* the run is to check itself, for so long at most; 0: not */
 };
 
 /* The commands, as new references for stream_writer_send. */

@@ -372,6 +372,80 @@ enum err_code tensor_event_read(const json_t *event, struct tensor_event *ret_te
     return ERR_OK;
 }
 
+static double real(const json_t *event, const char *key)
+{
+    const json_t *value = json_object_get(event, key);
+
+    return json_is_string(value) ? strtod(json_string_value(value), NULL)
+                                 : json_number_value(value);
+}
+
+/* JSON has no number for these. */
+static void check_real(struct in_reader *reader, const json_t *value)
+{
+    static const char *const names[] = { "nan", "inf", "-inf" };
+    const char *text = json_string_value(value);
+    bool known = json_is_number(value);
+
+    for (int i = 0; text && i < COUNT_OF(names); i++) {
+        known |= strcmp(text, names[i]) == 0;
+    }
+    if (!known) {
+        in_refuse(reader, NULL, "is neither a number nor \"nan\", \"inf\" or \"-inf\"");
+    }
+}
+
+#define AT(field)   IN_AT(struct check_event, field)
+#define REAL(field) #field, IN_JSON, .check = check_real
+static const char *const check_results[] = { "passed", "failed", "given_up", NULL };
+static const struct in_member check_members[] = {
+    { "i", IN_INT, AT(iteration) },
+    { "result", IN_TEXT, AT(result), .names = check_results },
+};
+static const struct in_member given_up_members[] = {
+    { "cause", IN_TEXT, AT(cause), .most = CASE_TITLE_SIZE - 1 },
+};
+static const struct in_member compared_members[] = {
+    { "digest", IN_HEX, AT(digest), .most = DIGEST_DIGITS },
+    { "weight_sum", IN_HEX, AT(weight_sum), .most = BITS_DIGITS },
+    { "output", IN_TEXT, AT(output) },
+    { "index", IN_INT, AT(index), .most = INT64_MAX },
+    { REAL(got) },
+    { REAL(expected) },
+    { REAL(bound) },
+    { REAL(share) },
+};
+#undef AT
+static const struct in_shape check_shape = IN_SHAPE(check_members, NULL);
+static const struct in_shape given_up_shape = IN_SHAPE(given_up_members, NULL);
+static const struct in_shape compared_shape = IN_SHAPE(compared_members, NULL);
+
+enum err_code check_event_read(const json_t *event, struct check_event *ret_check,
+                               struct err *err)
+{
+    struct check_event c = { 0 };
+    bool given_up;
+
+    if (in_read_wire(&check_shape, event, &c, err) != ERR_OK) {
+        return err->code;
+    }
+    given_up = strcmp(c.result, "given_up") == 0;
+    if (in_read_wire(given_up ? &given_up_shape : &compared_shape, event, &c, err) !=
+        ERR_OK) {
+        return err->code;
+    }
+    c.got = real(event, "got");
+    c.expected = real(event, "expected");
+    c.bound = real(event, "bound");
+    c.share = real(event, "share");
+    if (!given_up &&
+        (c.share >= 0 && c.share <= 1) != (strcmp(c.result, "passed") == 0)) {
+        return err_set(err, ERR_PROTOCOL, "%s with %g of the bound", c.result, c.share);
+    }
+    *ret_check = c;
+    return ERR_OK;
+}
+
 #define AT(field) IN_AT(struct end_event, field)
 static const struct in_member end_members[] = {
     { "outcome", IN_TEXT, AT(outcome) },

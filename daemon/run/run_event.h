@@ -40,6 +40,19 @@ struct probe_record {
     const char *in, *out; /* 32 hex digits */
 };
 
+/* The outputs of an iteration against the float64 reference. */
+struct check_event {
+    int64_t iteration;
+    const char *result; /* "passed", "failed" or "given_up" */
+    const char *cause;  /* given up: why */
+    /* The rest only where it passed or failed. */
+    const char *digest, *weight_sum; /* of what was compared */
+    const char *output;              /* which has the worst element */
+    int64_t index;                   /* that element, and its values */
+    double got, expected, bound;
+    double share; /* of the bound that it takes */
+};
+
 enum { TENSOR_CHUNK_MAX = 32 * 1024 };
 
 /* What a place read or wrote, or a piece of it. */
@@ -73,6 +86,8 @@ enum err_code probe_event_read(const json_t *event, struct probe_record *ret_rec
                                struct err *err);
 enum err_code tensor_event_read(const json_t *event, struct tensor_event *ret_tensor,
                                 struct err *err);
+enum err_code check_event_read(const json_t *event, struct check_event *ret_check,
+                               struct err *err);
 enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
                              struct err *err);
 

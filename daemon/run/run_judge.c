@@ -1,6 +1,7 @@
 #include "daemon/run/run_judge.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,11 @@ void run_judge_init(struct run_judge *judge, const struct case_key *key,
 void run_judge_options(struct run_judge *judge, const struct run_options *options)
 {
     judge->options = *options;
+}
+
+void run_judge_asks_check(struct run_judge *judge)
+{
+    judge->checks = true;
 }
 
 __attribute__((format(printf, 2, 3))) static void deviate(struct run_judge *judge,
@@ -346,12 +352,64 @@ static void take_tensor(struct run_judge *judge, const json_t *event)
     }
 }
 
+/* What was compared must be what the last iteration reported. */
+static void check_compared(struct run_judge *judge, const struct check_event *event)
+{
+    const char *last = judge->iterations[judge->seen - 1].digest;
+
+    if (strcmp(event->digest, last) != 0) {
+        deviate(judge, "check: the outputs have digest %s, iteration %lld reported %s",
+                event->digest, (long long)event->iteration, last);
+    }
+    if (strcmp(event->weight_sum, judge->run.weight_sum) != 0) {
+        deviate(judge, "check: the outputs' weight sum has bits %s, not %s",
+                event->weight_sum, judge->run.weight_sum);
+    }
+}
+
+static void keep_compared(struct run_check *check, const struct check_event *event)
+{
+    copy_text(check->digest, sizeof check->digest, event->digest);
+    if (check->state == CHECK_PASSED) {
+        check->share_ppm = (int64_t)ceil(event->share * 1e6);
+    }
+    snprintf(check->words, sizeof check->words,
+             "%.100s[%lld] is %.9g, the reference %.9g \xc2\xb1 %.3g", event->output,
+             (long long)event->index, event->got, event->expected, event->bound);
+}
+
+static void take_check(struct run_judge *judge, const json_t *event)
+{
+    struct run_check *check = &judge->run.check;
+    struct check_event read;
+    struct err err;
+
+    if (check_event_read(event, &read, &err) != ERR_OK) {
+        deviate(judge, "check: %s", err.message);
+        return;
+    }
+    if (!judge->checks || check->state != CHECK_NONE || judge->seen != judge->asked ||
+        read.iteration != judge->seen - 1) {
+        deviate(judge, "a check that was not asked for, or not of the last iteration");
+        return;
+    }
+    check->state = check_state_parse(read.result);
+    if (check->state == CHECK_GIVEN_UP) {
+        copy_text(check->words, sizeof check->words, read.cause);
+    } else {
+        check_compared(judge, &read);
+        keep_compared(check, &read);
+    }
+    wire_clean(check->words);
+}
+
 static const struct {
     const char *name;
     void (*take)(struct run_judge *judge, const json_t *event);
 } kinds[] = {
     { "start", take_start },   { "iteration", take_iteration }, { "probe", take_probe },
-    { "probes", take_probes }, { "tensor", take_tensor },       { "end", take_end },
+    { "probes", take_probes }, { "check", take_check },         { "tensor", take_tensor },
+    { "end", take_end },
 };
 
 void run_judge_event(struct run_judge *judge, const json_t *event)
@@ -542,6 +600,7 @@ void run_judge_finish(struct run_judge *judge, const struct run_exit *exit,
     } else {
         judge->run.weight_sum[0] = judge->run.loss[0] = '\0';
         judge->run.elements = judge->run.bytes_hashed = 0;
+        judge->run.check = (struct run_check){ .state = CHECK_NONE };
     }
     *ret_run = judge->run;
     *ret_result = (struct run_result){ .run = ret_run,

@@ -32,6 +32,7 @@ struct run_judge {
     char device[CASE_TITLE_SIZE];
     struct run_options options;
     int64_t asked;
+    bool checks;
 
     bool started, ended;
     char deviation[RUN_JUDGE_CAUSE_SIZE]; /* the first; "": none */
@@ -54,6 +55,9 @@ void run_judge_init(struct run_judge *judge, const struct case_key *key,
 
 /* The requested options; call before the first event.  Without a call: none.  Copied. */
 void run_judge_options(struct run_judge *judge, const struct run_options *options);
+
+/* The run was asked to check itself; call before the first event. */
+void run_judge_asks_check(struct run_judge *judge);
 
 /* One event, in the order in which the worker wrote it. */
 void run_judge_event(struct run_judge *judge, const json_t *event);

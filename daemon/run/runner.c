@@ -176,10 +176,14 @@ static void start(struct slot *slot)
         .key = &slot->key,
         .iterations = slot->iterations,
         .options = &slot->options,
+        .check_seconds = slot->intent.checks ? CHECK_SECONDS : 0,
     };
 
     run_judge_init(&slot->judge, &slot->key, slot->device, slot->iterations);
     run_judge_options(&slot->judge, &slot->options);
+    if (slot->intent.checks) {
+        run_judge_asks_check(&slot->judge);
+    }
     slot->has_judge = true;
     slot->state = SLOT_RUNNING;
     slot->started_monotonic_ms = clock_monotonic_ms();

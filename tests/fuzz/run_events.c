@@ -57,6 +57,7 @@ static void check_completed(const struct run_record *run, const struct run_resul
     FUZZ_CHECK(run->elements > 0 && run->bytes_hashed > 0);
     FUZZ_CHECK(strcmp(run->device_read_back, "cpu:a") == 0);
     FUZZ_CHECK(result->environment_json);
+    FUZZ_CHECK(run->check.state != CHECK_PASSED || run->check.share_ppm <= 1000000);
 }
 
 /* Whatever a worker wrote, its run can be ended: the runner would try for ever. */
@@ -83,6 +84,9 @@ static void run(const uint8_t *data, size_t size)
 
     run_judge_init(&judge, &key, "cpu:a", ITERATIONS);
     run_judge_options(&judge, &options);
+    if (size && data[0] & 2) {
+        run_judge_asks_check(&judge);
+    }
     feed(&judge, data, size);
     run_judge_finish(&judge, &exit, &folded, &result);
     if (folded.outcome == OUTCOME_COMPLETED) {

@@ -48,8 +48,13 @@ VERDICTS = {
     ("selftest_claims", "broken"): {"varies"},
     ("selftest_claims", "kept"): {"reproducible"},
     ("selftest_claims", "warned"): {"inconclusive"},
-    ("selftest_stale_output", "ordered"): {"varies"},
-    ("selftest_stale_output", "partial"): {"varies"},
+    ("selftest_stale_output", "ordered"): {"failing"},
+    ("selftest_stale_output", "partial"): {"failing"},
+    ("selftest_wrong", "unordered"): {"varies"},
+    ("selftest_wrong", "ordered"): {"failing"},
+    ("selftest_wrong", "at_first"): {"failing"},
+    ("selftest_wrong_control", "unordered"): {"failing"},
+    ("selftest_wrong_control", "ordered"): {"inconclusive"},
     ("selftest_unsupported", "ordered"): {"unsupported"},
     ("selftest_hang", "ordered"): {"failing"},
     ("selftest_crash", "compute"): {"failing"},
@@ -57,6 +62,7 @@ VERDICTS = {
     ("selftest_infra", "ordered"): {"unmeasured", "absent"},
 }
 GREEN = {("selftest_pass", "ordered"), ("selftest_claims", "kept"),
+         ("selftest_slow_reference", "ordered"),
          # one digest is what these two have until they do not, which is the point of them
          ("selftest_varies_rarely", "ordered"), ("selftest_fork_bomb", "ordered"),
          ("selftest_flood", "log"),

@@ -163,6 +163,7 @@ struct fixture_run {
     const char *circumstances; /* NULL: none */
     const struct captured_tensor *tensors;
     int tensor_count;
+    enum check_state check; /* if it was asked; CHECK_NONE: it passed */
     struct run_effect effect;
 };
 
@@ -187,6 +188,18 @@ static inline enum err_code fixture_start(struct tx *tx, void *arg, struct err *
     return runs_started(tx, id, 100 + r->n, 7, "boot", r->n * 1000 + 10, err);
 }
 
+static inline struct run_check fixture_check(const struct fixture_run *r)
+{
+    struct run_check check = { .state = r->check ? r->check : CHECK_PASSED };
+
+    if (check.state == CHECK_PASSED || check.state == CHECK_FAILED) {
+        snprintf(check.digest, sizeof check.digest, "%032x", r->digest);
+    }
+    check.share_ppm = check.state == CHECK_PASSED ? 1000 * r->n : 0;
+    snprintf(check.words, sizeof check.words, "y[%d]", r->n);
+    return check;
+}
+
 static inline struct run_record fixture_result(const struct fixture_run *r,
                                                const char *device,
                                                struct run_digest *ret_digests,
@@ -207,6 +220,7 @@ static inline struct run_record fixture_result(const struct fixture_run *r,
         *ret_count = 0;
         return run;
     }
+    run.check = fixture_check(r);
     run.iterations = FIXTURE_ITERATIONS;
     run.distinct_digests = distinct;
     for (int i = 0; i < distinct; i++) {

@@ -21,12 +21,16 @@ static struct evidence completed(int64_t runs, int64_t digests)
 
     e.runs[OUTCOME_COMPLETED] = runs;
     e.completed_since_failure = runs;
+    e.checks = (struct checks){ .has_reference = true, .passed = 1 };
     return e;
 }
 
-static const struct control control_varied = {
-    .runs = 5, .differed = true, .varied = true, .conditions = "", .own_runs = 5
-};
+static const struct control control_varied = { .runs = 5,
+                                               .differed = true,
+                                               .varied = true,
+                                               .right = 5,
+                                               .conditions = "",
+                                               .own_runs = 5 };
 static const struct control control_flat = { .runs = 5 };
 static const struct control control_missing = { .runs = 0 };
 static const struct control is_control = { .is_control = true, .runs = 5 };
@@ -98,6 +102,74 @@ static void test_a_control_counts_under_the_same_conditions(void **state)
         "the control varied in plain runs, and this variant completed 0 runs so");
     c.varied = false;
     assert_reason(&c, VERDICT_INCONCLUSIVE, "never among runs alike on one device");
+}
+
+static void assert_words(struct evidence e, const struct control *c, enum verdict verdict,
+                         const char *part)
+{
+    struct judgement j = verdict_judge(&e, c);
+
+    assert_int_equal(j.verdict, verdict);
+    if (!strstr(j.reason, part)) {
+        fail_msg("\"%s\" lacks \"%s\"", j.reason, part);
+    }
+}
+
+static void test_one_digest_needs_a_check_that_passed(void **state)
+{
+    struct evidence e = completed(5, 1);
+
+    (void)state;
+    assert_words(e, &control_varied, VERDICT_REPRODUCIBLE,
+                 "; within bound of the float64 reference");
+    e.checks.passed = 0;
+    assert_words(e, &control_varied, VERDICT_INCONCLUSIVE,
+                 "not compared with the float64 reference, which its next run");
+    e.checks.unanswered = 1;
+    assert_words(e, &control_varied, VERDICT_INCONCLUSIVE, "too old to do");
+    e.checks.given_up = 1;
+    assert_words(e, &control_varied, VERDICT_INCONCLUSIVE, "takes too long");
+    e.checks.passed = 1;
+    assert_words(e, &control_varied, VERDICT_REPRODUCIBLE, "within bound");
+    e.checks = (struct checks){ .has_reference = false };
+    assert_words(e, &control_varied, VERDICT_REPRODUCIBLE,
+                 "; its command has no reference");
+}
+
+static void test_what_is_out_of_bound_fails_whatever_else(void **state)
+{
+    struct evidence e = completed(500, 1);
+
+    (void)state;
+    e.checks.failed = 1;
+    e.checks.passed = 7;
+    snprintf(e.checks.failed_words, sizeof e.checks.failed_words,
+             "dw[5] is 42, the reference 0.31 \xc2\xb1 1e-06");
+    assert_words(e, &control_varied, VERDICT_FAILING,
+                 "out of bound of the float64 reference: dw[5] is 42, the reference 0.31 "
+                 "\xc2\xb1 1e-06; 1 digest in 500 runs / 5000 iterations");
+    e.distinct_digests = 2;
+    assert_words(e, &is_control, VERDICT_FAILING, "2 digests in 500 runs");
+}
+
+static void test_a_control_that_is_wrong_vouches_for_nothing(void **state)
+{
+    struct control c = control_varied;
+
+    (void)state;
+    c.right = 0;
+    assert_reason(&c, VERDICT_INCONCLUSIVE,
+                  "the control varied, but was not compared with the float64 reference, "
+                  "which its next run is asked to do");
+    c.checks.unanswered = 2;
+    assert_reason(&c, VERDICT_INCONCLUSIVE, "too old to do");
+    c.checks.failed = 1;
+    snprintf(c.checks.failed_words, sizeof c.checks.failed_words, "y[0] is 7");
+    assert_reason(
+        &c, VERDICT_INCONCLUSIVE,
+        "the control varied, but it is out of bound of the float64 reference: y[0] is 7");
+    c.right = 5; /* another control */
+    assert_reason(&c, VERDICT_REPRODUCIBLE, "within bound");
 }
 
 /* Never right behind a comma: stored reasons have it so. */
@@ -382,6 +454,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_green_must_be_earned),
         cmocka_unit_test(test_a_control_counts_under_the_same_conditions),
+        cmocka_unit_test(test_one_digest_needs_a_check_that_passed),
+        cmocka_unit_test(test_what_is_out_of_bound_fails_whatever_else),
+        cmocka_unit_test(test_a_control_that_is_wrong_vouches_for_nothing),
         cmocka_unit_test(test_a_library_that_warns_is_believed),
         cmocka_unit_test(test_long_conditions_are_cut),
         cmocka_unit_test(test_two_digests_vary_whatever_else),

@@ -41,6 +41,7 @@ struct fixture {
     bool close_on_hello;
     int runs;                   /* to start on hello */
     struct run_options options; /* of these */
+    int64_t check_seconds;      /* likewise */
     int64_t pid;
 };
 
@@ -65,8 +66,8 @@ static void on_hello(void *arg, const json_t *hello)
         char id[16];
 
         snprintf(id, sizeof id, "R%d", i + 1);
-        link_run(f->link,
-                 &(struct link_run){ id, "cpu", "cpu:h", 1000, &key, 10, &f->options });
+        link_run(f->link, &(struct link_run){ id, "cpu", "cpu:h", 1000, &key, 10,
+                                              &f->options, f->check_seconds });
     }
 }
 
@@ -309,6 +310,20 @@ static void test_options(void **state)
     buf_release(&f.seen);
 }
 
+/* Beside the arguments: an older agent passes those on to a worker that may be older,
+ * too. */
+static void test_a_run_that_checks_itself(void **state)
+{
+    struct fixture f = { .runs = 1, .check_seconds = 60 };
+
+    (void)state;
+    run_script(&f, HELLO
+               "read line; case $line in *'},\"check_seconds\":60}') exit 4;;"
+               "*) echo \"$line\" >&2;; esac; exit 5");
+    assert_string_equal(f.seen.data, "hello(h) closed(exit status 4)");
+    buf_release(&f.seen);
+}
+
 static void test_closing(void **state)
 {
     static const char *const scripts[] = {
@@ -406,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_what_is_sent),
         cmocka_unit_test(test_events_that_are_not_due),
         cmocka_unit_test(test_options),
+        cmocka_unit_test(test_a_run_that_checks_itself),
         cmocka_unit_test(test_closing),
         cmocka_unit_test(test_an_agent_that_does_not_read),
         cmocka_unit_test(test_an_agent_that_cannot_be_started),

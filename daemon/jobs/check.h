@@ -1,0 +1,42 @@
+/* A check: the outputs of a run's last iteration compared, element by element, with the
+ * workload's float64 reference, by the run itself (workloads/PROTOCOL.md).  Equal digests
+ * are equal bits: one check of a digest is one of all runs that showed it.  Pure. */
+#ifndef DAEMON_JOBS_CHECK_H
+#define DAEMON_JOBS_CHECK_H
+
+#include <stdint.h>
+
+#include "daemon/jobs/case.h"
+
+enum check_state {
+    CHECK_NONE,   /* the run was not asked */
+    CHECK_ASKED,  /* it was, and said nothing: it did not complete, or its worker or agent
+                     is older than this service */
+    CHECK_PASSED, /* every element is within its bound */
+    CHECK_FAILED,
+    CHECK_GIVEN_UP, /* the reference took too long */
+    CHECK_STATES
+};
+
+enum {
+    CHECK_SECONDS = 300, /* for the reference, in addition to the run's own deadline */
+    CHECKS_VARYING = 3   /* checks of a cell that varies; one that does not needs one */
+};
+
+struct run_check {
+    enum check_state state;
+    char digest[DIGEST_TEXT_SIZE]; /* passed or failed: of the outputs that were compared
+                                    */
+    int64_t share_ppm; /* passed: how much of its bound the worst element takes, in
+                          millionths, rounded up */
+    char words[CASE_TITLE_SIZE]; /* passed or failed: the worst element, "dw[5] is 42, the
+                                    reference 0.31 ± 1e-06"; given up: why */
+};
+
+/* "asked", …; NULL for CHECK_NONE. */
+const char *check_state_name(enum check_state state);
+
+/* CHECK_NONE for any other text, NULL too. */
+enum check_state check_state_parse(const char *name);
+
+#endif

@@ -1,0 +1,261 @@
+/* What runs computed, against the float64 reference: which runs are asked, what their
+ * checks add up to in a cell, and what that does to its verdict and to others. */
+#include "daemon/base/array.h"
+#include "db/tx.h"
+#include "tests/unit/db/cells_fixture.h"
+
+static struct fixture_run checked(int n, int item, enum check_state state)
+{
+    struct fixture_run r = completed(n, item);
+
+    r.check = state;
+    return r;
+}
+
+static struct fixture_run varying_checked(int n, enum check_state state)
+{
+    struct fixture_run r = varying(n);
+
+    r.check = state;
+    return r;
+}
+
+static struct checks checks_of(struct fixture *f, const char *variant)
+{
+    return fixture_cell(f, variant).evidence.checks;
+}
+
+static void test_one_check_is_enough_for_one_digest(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, varying(1));
+    store(f, varying(2));
+    for (int n = 3; n < 8; n++) {
+        store(f, completed(n, n % 2 ? ORDERED : ORDERED_B));
+    }
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    assert_int_equal(checks_of(f, "ordered").passed, 2); /* one a device: they are new */
+    assert_int_equal(checks_of(f, "ordered").share_ppm, 4000);
+    assert_true(checks_of(f, "ordered").has_reference);
+    assert_int_equal(checks_of(f, "unordered").passed, 2);
+    fixture_check_cells(f);
+}
+
+static void test_without_an_answer_nothing_is_green(void **state)
+{
+    static const struct {
+        enum check_state state;
+        const char *words;
+    } lacks[] = {
+        { CHECK_ASKED, "too old to do" },
+        { CHECK_GIVEN_UP, "takes too long on this host" },
+    };
+    struct fixture *f = *state;
+    int n = 2;
+
+    insert_job(f);
+    store(f, varying(1));
+    for (int i = 0; i < COUNT_OF(lacks); i++, n += 2) {
+        store(f, checked(n, ORDERED, lacks[i].state));
+        store(f, checked(n + 1, ORDERED, lacks[i].state));
+        assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+        assert_non_null(strstr(fixture_cell(f, "ordered").reason, lacks[i].words));
+    }
+    assert_int_equal(checks_of(f, "ordered").unanswered, 2);
+    assert_int_equal(checks_of(f, "ordered").given_up, 1); /* then it is asked no more */
+    fixture_check_cells(f);
+}
+
+static void test_out_of_bound_is_failing(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, varying(1));
+    store(f, checked(2, ORDERED, CHECK_FAILED));
+    for (int n = 3; n < 30; n++) {
+        assert_int_equal(store(f, completed(n, ORDERED)), VERDICT_FAILING);
+    }
+    assert_string_equal(
+        fixture_cell(f, "ordered").reason,
+        "out of bound of the float64 reference: y[2]; 1 digest in 28 runs "
+        "/ 280 iterations");
+    fixture_check_cells(f);
+}
+
+static void test_a_failed_check_takes_back_what_a_control_vouched_for(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, varying_checked(1, CHECK_ASKED));
+    store(f, completed(2, ORDERED));
+    store(f, completed(3, ORDERED));
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    store(f, varying(4));
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    store(f, varying_checked(5, CHECK_FAILED));
+    assert_int_equal(verdict_of(f, "unordered"), VERDICT_FAILING);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    assert_string_equal(fixture_cell(f, "ordered").reason,
+                        "the control varied, but it is out of bound of the float64 "
+                        "reference: y[5]");
+    fixture_check_cells(f);
+}
+
+static void test_any_order_gives_the_same_checks(void **state)
+{
+    static const int orders[][4] = { { 2, 3, 4, 5 }, { 5, 4, 3, 2 }, { 4, 2, 5, 3 } };
+    struct fixture *f = *state;
+    struct fixture_run runs[6] = { [2] = checked(2, ORDERED, CHECK_PASSED),
+                                   [3] = checked(3, ORDERED, CHECK_FAILED),
+                                   [4] = checked(4, ORDERED, CHECK_FAILED),
+                                   [5] = checked(5, ORDERED, CHECK_PASSED) };
+
+    insert_job(f);
+    for (int o = 0; o < COUNT_OF(orders); o++) {
+        /* Begun before any ends: each is asked. */
+        for (int i = 2; i < 6; i++) {
+            runs[i].n = 10 * o + i;
+            runs[i].environment = o + 1;
+            fixture_write(f, fixture_begin, &runs[i]);
+        }
+        for (int i = 0; i < 4; i++) {
+            fixture_write(f, fixture_finish, &runs[orders[o][i]]);
+        }
+    }
+    assert_int_equal(checks_of(f, "ordered").passed, 2);
+    assert_int_equal(checks_of(f, "ordered").failed, 2);
+    assert_string_equal(checks_of(f, "ordered").failed_words, "y[3]");
+    fixture_check_cells(f);
+}
+
+/* What begins and does not complete leaves no check. */
+static void test_only_completed_runs_count(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run crash = completed(2, ORDERED);
+
+    crash.outcome = OUTCOME_CRASHED;
+    insert_job(f);
+    store(f, varying(1));
+    store(f, crash);
+    assert_int_equal(checks_of(f, "ordered").passed, 0);
+    assert_int_equal(checks_of(f, "ordered").unanswered, 0);
+    fixture_check_cells(f);
+}
+
+static enum err_code begin(struct tx *tx, void *arg, struct err *err)
+{
+    return runs_begin(tx, arg, err);
+}
+
+static bool is_asked(struct fixture *f, int n, int item)
+{
+    struct run_intent intent = { .item = item, .intent_ms = 1000 };
+
+    fixture_id('R', n, intent.id);
+    fixture_id('J', 1, intent.job);
+    fixture_write(f, begin, &intent);
+    return intent.checks;
+}
+
+static void test_which_runs_are_asked(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run other = completed(4, ORDERED);
+
+    insert_job(f);
+    assert_true(is_asked(f, 1, ORDERED));
+    assert_true(is_asked(f, 2, ORDERED)); /* nothing is known yet */
+    store(f, completed(3, ORDERED));
+    assert_false(is_asked(f, 11, ORDERED));
+    assert_true(is_asked(f, 12, UNORDERED)); /* another case */
+    assert_true(is_asked(f, 13, ORDERED_B)); /* whose environment is not known */
+    other.digest = 7;
+    store(f, other); /* not asked, and another digest */
+    assert_true(is_asked(f, 14, ORDERED));
+    other.n = 5;
+    other.environment = 2; /* after an upgrade */
+    store(f, other);
+    assert_false(is_asked(f, 15, ORDERED));
+    store(f, varying(6));
+    assert_true(is_asked(f, 16, UNORDERED));
+    for (int n = 7; n < 7 + CHECKS_VARYING; n++) {
+        struct fixture_run r = varying(n);
+
+        r.digest = 100 * n;
+        r.environment = 2;
+        store(f, r);
+    }
+    assert_false(is_asked(f, 17, UNORDERED));
+}
+
+static void test_commands_are_never_asked(void **state)
+{
+    struct job_item items[] = { fixture_item("unordered", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, 2);
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(items[i].stack, sizeof items[i].stack, i ? "external" : "external-cuda");
+    }
+    fixture_write(f, fixture_insert_job, &j);
+    assert_false(is_asked(f, 21, 0));
+    assert_false(is_asked(f, 22, 1));
+    store(f, (struct fixture_run){ .n = 1,
+                                   .job = 1,
+                                   .outcome = OUTCOME_COMPLETED,
+                                   .environment = 1,
+                                   .distinct = 3 });
+    store(f, completed(2, 1));
+    store(f, completed(3, 1));
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    assert_non_null(strstr(fixture_cell(f, "ordered").reason, "its command has no"));
+    assert_false(checks_of(f, "ordered").has_reference);
+    assert_int_equal(checks_of(f, "ordered").passed, 0);
+    fixture_check_cells(f);
+}
+
+static enum err_code spoil(struct tx *tx, void *arg, struct err *err)
+{
+    return tx_run(tx, err, (const char *)arg);
+}
+
+/* The second opinion counts by itself. */
+static void test_fsck_finds_what_is_not_so(void **state)
+{
+    static char lies[][64] = { "UPDATE cell SET checks_passed = checks_passed + 1",
+                               "UPDATE cell SET check_share_ppm = 7",
+                               "UPDATE run_check SET state = 'failed'" };
+    struct fixture *f = *state;
+    int64_t counts[2];
+
+    insert_job(f);
+    store(f, completed(1, ORDERED));
+    for (int i = 0; i < COUNT_OF(lies); i++) {
+        fixture_write(f, spoil, lies[i]);
+        fixture_read(f, fixture_recompute, counts);
+        assert_int_equal(counts[1], 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(test_one_check_is_enough_for_one_digest),
+        STORE_TEST(test_without_an_answer_nothing_is_green),
+        STORE_TEST(test_out_of_bound_is_failing),
+        STORE_TEST(test_a_failed_check_takes_back_what_a_control_vouched_for),
+        STORE_TEST(test_any_order_gives_the_same_checks),
+        STORE_TEST(test_only_completed_runs_count),
+        STORE_TEST(test_which_runs_are_asked),
+        STORE_TEST(test_commands_are_never_asked),
+        STORE_TEST(test_fsck_finds_what_is_not_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
