@@ -44,15 +44,17 @@ static void table_json(struct json_out *out, const struct profile_table *t)
     out_text(out, "source", t->source);
     labels_json(out, "recipes", "name", t->recipes, t->recipe_count);
     names_json(out, "recipe_names", t->recipes, t->recipe_count);
-    labels_json(out, "columns", "id", t->columns, t->column_count);
+    columns_json(out, t);
     names_json(out, "column_ids", t->columns, t->column_count);
     out_open(out, "rows", '[');
     for (int r = 0; r < t->row_count; r++) {
         out_open(out, NULL, '{');
+        out_text(out, "id", t->rows[r].id);
         out_text(out, "workload", t->rows[r].workload);
         out_text(out, "title", t->rows[r].title);
         subject_json(out, t->rows[r].subject, t->rows[r].subject_name);
         out_bool(out, "is_source", t->rows[r].is_source);
+        row_references_json(out, &t->rows[r]);
         out_open(out, "cells", '[');
         for (int c = 0; c < t->column_count; c++) {
             if (!t->rows[r].cells[c].absent) {

@@ -18,6 +18,7 @@ const COUNTS = {
 };
 
 function whose(row, cell) {
+  if (!row.workload) return "Nothing of ours stands for it: this is what the documents say.";
   const text = COUNTS[row.subject]?.(row);
   return text ? `${cell.evidence?.runs > 0 ? "Measured" : "Not measured"}: ${text}` : "";
 }
@@ -28,7 +29,7 @@ export function createDetail(node, onClose) {
   let text = "";
   return (spot, pinned, variants, recipes) => {
     node.hidden = !spot;
-    const facts = spot ? variants.filter((fact) => fact.workload === spot.row.workload) : [];
+    const facts = spot?.row.workload ? variants.filter((fact) => fact.workload === spot.row.workload) : [];
     const next = spot ? JSON.stringify([spot.key, spot.row.title, spot.column, spot.cell, pinned, facts, recipes]) : "";
     if (next === text) return;
     text = next;
@@ -49,13 +50,13 @@ function content(spot, pinned, facts, recipes, onClose) {
   close.dataset.hold = "close";
   return [
     el("div", { class: "detail-head" }, el("h3", { text: row.title }), pinned ? close : null),
-    el("p", { class: "muted" }, el("code", { text: row.workload }), ` · ${column.title}`),
+    el("p", { class: "muted" }, row.workload ? el("code", { text: row.workload }) : "no workload stands for it", ` · ${column.title}`),
     el("p", { text: whose(row, cell) }),
     el("p", { class: `badge big ${kind}` }, icon(kind), hasCode(kind) ? `${word}: ${KINDS[kind]}` : KINDS[kind]),
-    ...[caution, cell.reason, explanation(cell, kind, recipes), cell.note].filter(Boolean).map((line) => el("p", { text: line })),
+    ...[caution, cell.reason, explanation(cell, kind, recipes), cell.evidence?.basis, cell.note].filter(Boolean).map((line) => el("p", { text: line })),
     evidence(row, cell, kind),
     facts.length ? variantList(facts, row, cell.choices ?? []) : null,
-    pinned ? referenceList(row.workload) : null,
+    pinned ? referenceList(row) : null,
     path ? el("p", {}, el("a", { href: path, "data-hold": "link", text: "All evidence (JSON)" })) : null,
     path ? el("div", { class: "command" }, ...held(commandLine("curl command for this cell", curl(path)))) : null,
     pinned ? null : el("p", { class: "muted hint", text: "Click or press Enter to keep this open; Esc closes it." }),

@@ -13,6 +13,7 @@ export const KINDS = {
   failing: "failing",
   unsupported: "unsupported",
   absent: "not in the documents",
+  no_model: "documented, without a model",
 };
 
 /** Codes that no profile explains. */
@@ -26,6 +27,7 @@ export const CODES = {
  *  runs behind it; whatever this page does not know is unmeasured. */
 export function cellKind(cell) {
   if (!cell) return { kind: "absent", word: "", caution: "" };
+  if (cell.state === "no_model") return { kind: "no_model", word: `[${cell.documented ?? ""}]`, caution: "" };
   if (cell.state === "declared") return { kind: "declared", word: `(${cell.code ?? ""})`, caution: "" };
   if (cell.state !== "measured") {
     const known = Object.hasOwn(KINDS, cell.state) && !hasCode(cell.state);
@@ -46,6 +48,9 @@ export function superscript(number) {
 export function subjectTitle({ subject, subject_name, subject_title }) {
   return subject_title ?? (subject === "model" ? "our models" : subject_name) ?? "unknown";
 }
+
+/** The mark of a cell whose recipes change nothing. */
+export const ONE_FACT = "°";
 
 /** Whether cells of this kind show a code. */
 export function hasCode(kind) {

@@ -3,7 +3,7 @@
 // content changed are touched, so that nothing moves while a survey runs.
 
 import { el, icon, setAttribute, setText } from "./dom.js";
-import { cellKind, count, hasCode, KINDS, subjectTitle, superscript } from "./format.js";
+import { cellKind, count, hasCode, KINDS, ONE_FACT, subjectTitle, superscript } from "./format.js";
 
 const CAPTION = "Solution codes by source of non-determinism and framework version";
 
@@ -25,6 +25,12 @@ export function createMatrix(parent, notes, on) {
     for (const row of matrix.rows)
       for (const cell of row.cells) fill(spots.get(keyOf(row, cell.column)), row, cell, fresh);
     for (const spot of spots.values()) if (spot.text === null) fill(spot, spot.row, null, false);
+    showNotes(notesOf(matrix));
+  };
+
+  const showNotes = (texts) => {
+    if (texts.join("\n") !== [...notes.children].map((each) => each.textContent).join("\n"))
+      notes.replaceChildren(...texts.map((text) => el("li", { text })));
   };
 
   const build = (matrix) => {
@@ -40,7 +46,6 @@ export function createMatrix(parent, notes, on) {
     );
     table.style.setProperty("--columns", columns.length);
     parent.replaceChildren(matrix.rows.length ? table : el("p", { class: "empty", text: "The table has no rows yet." }));
-    notes.replaceChildren(...notesOf(matrix).map((text) => el("li", { text })));
     move(spots.has(kept) ? kept : spots.keys().next().value, false);
   };
 
@@ -52,7 +57,7 @@ export function createMatrix(parent, notes, on) {
         "th",
         { scope: "row" },
         el("span", { class: row.is_source ? "title" : "hidden", text: row.title }),
-        row.is_source ? el("code", { text: row.workload }) : "",
+        row.is_source && row.workload ? el("code", { text: row.workload }) : "",
         el("span", { class: `subject ${row.subject}`, text: subjectTitle(row) }),
       ),
       ...columns.map((column) => {
@@ -115,7 +120,7 @@ export function createMatrix(parent, notes, on) {
 }
 
 function keyOf(row, column = "") {
-  return `${row.workload}/${row.subject}/${column}`;
+  return `${row.id}/${row.subject}/${column}`;
 }
 
 /** What was measured and by whom, in one sentence. */
@@ -137,11 +142,21 @@ export function matrixSummary(matrix) {
   });
 }
 
-/** The notes in the order of their numbers: "¹ computed on the CPU". */
+/** The notes in the order of their numbers, "¹ computed on the CPU", and which containers the
+ *  columns are of. */
 function notesOf(matrix) {
-  const cells = matrix.rows.flatMap((row) => row.cells).filter((cell) => cell.footnote > 0);
-  const known = new Map(cells.map((cell) => [cell.footnote, cell.note]));
-  return [...known].sort(([a], [b]) => a - b).map(([number, note]) => `${superscript(number)} ${note}`);
+  const cells = matrix.rows.flatMap((row) => row.cells);
+  const known = new Map(cells.filter((cell) => cell.footnote > 0).map((cell) => [cell.footnote, cell.note]));
+  const basis = cells.find((cell) => cell.evidence?.basis)?.evidence.basis;
+  const images = matrix.columns.filter((column) => column.images?.length).map((column) => {
+    const names = column.images.map(({ name, framework }) => `${name} (${framework})`);
+    return `${column.title}: ${names.join(", ")}`;
+  });
+  return [
+    ...(basis ? [`${ONE_FACT} ${basis}`] : []),
+    ...[...known].sort(([a], [b]) => a - b).map(([number, note]) => `${superscript(number)} ${note}`),
+    ...images,
+  ];
 }
 
 function headOf(columns) {
@@ -166,14 +181,15 @@ function fill(spot, row, cell, announce) {
     button.replaceChildren(icon(kind), el("span", { class: "word" }), el("span", { class: "mark" }));
   button.dataset.kind = kind;
   setAttribute(button, "data-agrees", mark ? cell.agrees : null);
-  setText(button.children[1], word + superscript(cell?.footnote));
+  setText(button.children[1], word + (cell?.evidence?.basis ? ONE_FACT : "") + superscript(cell?.footnote));
   setText(button.children[2], mark);
   setAttribute(button, "aria-label", label(spot, kind, word, mark));
 }
 
 function label(spot, kind, word, mark) {
   const meaning = kind === word || word === "" ? KINDS[kind] : `${word}, ${KINDS[kind]}`;
-  const note = spot.cell?.footnote > 0 ? `, note ${spot.cell.footnote}` : "";
+  const basis = spot.cell?.evidence?.basis ? `, ${spot.cell.evidence.basis}` : "";
+  const note = basis + (spot.cell?.footnote > 0 ? `, note ${spot.cell.footnote}` : "");
   return `${spot.row.title}, ${subjectTitle(spot.row)}, ${spot.column.title}: ${meaning}${mark ? `, ${mark.slice(2)}` : ""}${note}`;
 }
 

@@ -74,6 +74,7 @@ static void cell_json(const struct matrix *m, int row, int column, struct json_o
     out_int_if(out, "footnote", cell->footnote > 0, cell->footnote);
     out_open(out, "evidence", '{');
     out_int(out, "variants", s->variants);
+    out_text(out, "basis", s->one_fact ? solution_one_fact : NULL);
     out_int(out, "runs", s->runs);
     out_int(out, "iterations", s->iterations);
     out_int(out, "devices", s->devices);
@@ -177,11 +178,13 @@ static void row_json(const struct matrix *m, int row, struct json_out *out)
 
     matrix_row_subject(m, row, measured);
     out_open(out, NULL, '{');
+    out_text(out, "id", r->id);
     out_text(out, "workload", r->workload);
     out_text(out, "title", r->title);
     subject_json(out, r->subject, r->subject_name);
     out_text(out, "subject_title", measured);
     out_bool(out, "is_source", r->is_source);
+    row_references_json(out, r);
     out_open(out, "cells", '[');
     for (int c = 0; c < m->table->column_count; c++) {
         cell_json(m, row, c, out);
@@ -204,7 +207,7 @@ void matrix_json(const struct matrix *m, struct json_out *out)
     counts_json(m, out);
     out_time(out, "as_of", m->as_of_ms);
     environment_json(m, out);
-    labels_json(out, "columns", "id", t->columns, t->column_count);
+    columns_json(out, t);
     out_open(out, "rows", '[');
     for (int r = 0; r < t->row_count; r++) {
         if (matrix_shows_row(m, r)) {
@@ -240,7 +243,7 @@ void matrix_csv(const struct matrix *m, struct buf *buf)
             int agrees = matrix_agrees(m, r, c);
             const char *const texts[] = { environment,
                                           t->id,
-                                          t->rows[r].workload,
+                                          t->rows[r].workload ? t->rows[r].workload : "",
                                           t->rows[r].title,
                                           subject_word(t->rows[r].subject),
                                           subject,

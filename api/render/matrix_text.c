@@ -1,4 +1,4 @@
-/* The documents view for a terminal, and the measured facts below it. */
+/* The documents view for a terminal. */
 #include "api/render/matrix.h"
 
 #include <inttypes.h>
@@ -10,8 +10,13 @@
 #include "daemon/base/text.h"
 #include "daemon/evidence/matrix_count.h"
 
-enum { FACTS = 11, FACT_SIZE = 160 };
-enum { COLUMN_MIN = 6, COLUMN_TITLE = 12, COLUMN_GAP = 2, PAGE_WIDTH = 100 };
+enum {
+    COLUMN_MIN = 6,
+    COLUMN_TITLE = 12,
+    COLUMN_GAP = 2,
+    PAGE_WIDTH = 100,
+    TABLE_WIDTH = 118
+};
 
 /* What a cell without a code shows, in the order of the legend; a code stands only where
  * it was measured. */
@@ -36,6 +41,8 @@ static const char *sign_of(enum solution_state state)
     return "";
 }
 
+#define ONE_FACT "°" /* the mark of a cell whose recipes change nothing */
+
 enum { MARK_SIZE = 16 };
 
 /* "¹²" for 12, "" for 0. */
@@ -55,13 +62,25 @@ static const char *footnote_mark(int number, char ret_mark[MARK_SIZE])
 static void cell_text(const struct matrix *m, int row, int column, char *ret_text,
                       size_t size)
 {
+    const struct profile_cell *cell = &m->table->rows[row].cells[column];
     const struct solution *s = matrix_solution(m, row, column);
     bool declared = s->state == SOLUTION_DECLARED;
+    bool quoted = s->state == SOLUTION_NO_MODEL;
+    const char *text = quoted       ? cell->documented
+                       : s->code[0] ? s->code
+                                    : sign_of(s->state);
     char mark[MARK_SIZE];
 
-    snprintf(ret_text, size, "%s%s%s%s%s", declared ? "(" : "",
-             s->code[0] ? s->code : sign_of(s->state), declared ? ")" : "",
-             footnote_mark(m->table->rows[row].cells[column].footnote, mark),
+    snprintf(ret_text, size, "%s%s%s%s%s",
+             declared ? "("
+             : quoted ? "["
+                      : "",
+             text,
+             declared      ? ")"
+             : quoted      ? "]"
+             : s->one_fact ? ONE_FACT
+                           : "",
+             footnote_mark(cell->footnote, mark),
              matrix_agrees(m, row, column) == 0 ? " ≠" : "");
 }
 
@@ -161,7 +180,7 @@ static int column_width(const struct matrix *m, int column)
         int w;
 
         cell_text(m, r, column, text, sizeof text);
-        /* A mark may stand in the gap. */
+        /* The first digit of a mark may stand in the gap. */
         w = text_width(text) - (m->table->rows[r].cells[column].footnote > 0);
         width = w > width ? w : width;
     }
@@ -194,15 +213,37 @@ static void end_line(struct buf *buf)
     buf_putc(buf, '\n');
 }
 
+/* The columns that stand side by side. */
+struct span {
+    int from, to;
+};
+
+/* From column FROM on, as many as the page has room for next to the first one. */
+static struct span span_at(const struct matrix *m, int first, int from)
+{
+    struct span span = { from, from };
+    int width = first;
+
+    while (span.to < m->table->column_count) {
+        width += column_width(m, span.to) + COLUMN_GAP;
+        if (width - COLUMN_GAP > TABLE_WIDTH && span.to > from) {
+            break;
+        }
+        span.to++;
+    }
+    return span;
+}
+
 /* Column titles over as many lines as the longest needs. */
-static void titles(const struct matrix *m, int first, struct buf *buf)
+static void titles(const struct matrix *m, int first, const struct span *span,
+                   struct buf *buf)
 {
     bool more = true;
 
     for (int line = 0; more; line++) {
         more = false;
         buf_pad(buf, line == 0 ? "SOURCE" : "", first);
-        for (int c = 0; c < m->table->column_count; c++) {
+        for (int c = span->from; c < span->to; c++) {
             const char *title = m->table->columns[c].title;
             char part[64];
 
@@ -215,7 +256,7 @@ static void titles(const struct matrix *m, int first, struct buf *buf)
     for (int i = 0; i < first - COLUMN_GAP; i++) {
         buf_puts(buf, "─");
     }
-    for (int c = 0; c < m->table->column_count; c++) {
+    for (int c = span->from; c < span->to; c++) {
         buf_puts(buf, "  ");
         for (int i = column_width(m, c); i > 0; i--) {
             buf_puts(buf, "─");
@@ -246,14 +287,15 @@ static const char *why_nothing(const struct matrix *m, int row)
     return reason;
 }
 
-static void row_codes(const struct matrix *m, int row, struct buf *buf)
+static void row_codes(const struct matrix *m, int row, const struct span *span,
+                      struct buf *buf)
 {
     const char *reason = why_nothing(m, row);
 
     if (reason) {
         buf_printf(buf, "%s  %s", sign_of(SOLUTION_UNMEASURED), reason);
     }
-    for (int c = 0; !reason && c < m->table->column_count; c++) {
+    for (int c = span->from; !reason && c < span->to; c++) {
         char text[SOLUTION_CODE_SIZE + MARK_SIZE + 8];
 
         cell_text(m, row, c, text, sizeof text);
@@ -262,18 +304,29 @@ static void row_codes(const struct matrix *m, int row, struct buf *buf)
     end_line(buf);
 }
 
-/* A line for each source, and below it one for each subject: what computed. */
-static void rows(const struct matrix *m, struct buf *buf)
+/* Whether the documents say nothing of ROW in these columns. */
+static bool is_blank(const struct matrix *m, int row, const struct span *span)
 {
-    int first = subject_width(m);
+    for (int c = span->from; c < span->to; c++) {
+        if (matrix_solution(m, row, c)->state != SOLUTION_ABSENT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A line for each source, and below it one for each subject: what computed. */
+static void rows(const struct matrix *m, int first, const struct span *span,
+                 struct buf *buf)
+{
     int last = -1; /* the source that the lines are below */
 
-    titles(m, first, buf);
+    titles(m, first, span, buf);
     for (int r = 0; r < m->table->row_count; r++) {
         const struct profile_row *row = &m->table->rows[r];
         char subject[SUBJECT_TEXT_SIZE];
 
-        if (!matrix_shows_row(m, r)) {
+        if (!matrix_shows_row(m, r) || is_blank(m, r, span)) {
             continue;
         }
         if (row->index != last) {
@@ -283,9 +336,21 @@ static void rows(const struct matrix *m, struct buf *buf)
         matrix_row_subject(m, r, subject);
         buf_pad(buf, "", INDENT);
         buf_pad(buf, subject, first - INDENT);
-        row_codes(m, r, buf);
+        row_codes(m, r, span, buf);
     }
     buf_putc(buf, '\n');
+}
+
+/* Columns that the page has no room for stand below the others. */
+static void all_rows(const struct matrix *m, struct buf *buf)
+{
+    int first = subject_width(m);
+    struct span span = { 0, 0 };
+
+    while (span.to < m->table->column_count) {
+        span = span_at(m, first, span.to);
+        rows(m, first, &span, buf);
+    }
 }
 
 struct legend {
@@ -330,16 +395,52 @@ static bool code_in_use(const struct matrix *m, const char *name)
     return false;
 }
 
+/* Whether a cell that is shown rests on one fact. */
+static bool rests_on_one(const struct matrix *m)
+{
+    int cells = m->table->row_count * m->table->column_count;
+
+    for (int i = 0; i < cells; i++) {
+        if (matrix_shows_row(m, i / m->table->column_count) && m->solutions[i].one_fact) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which containers a column is of: "NGC 19.06+ / TF 2.1: 19.06 (TF 1.13), …". */
+static void images(const struct matrix *m, struct buf *buf)
+{
+    const struct profile_table *t = m->table;
+
+    for (int c = 0; c < t->column_count; c++) {
+        struct buf line = BUF_INIT;
+        size_t i;
+        json_t *name;
+
+        json_array_foreach((json_t *)t->column_images[c], i, name)
+        {
+            buf_printf(&line, "%s%s (%s)", i == 0 ? "" : ", ", json_string_value(name),
+                       profile_image(t, json_string_value(name)));
+        }
+        if (line.length > 0) {
+            buf_printf(buf, "  %s: ", t->columns[c].title);
+            text_wrap(buf, line.data, PAGE_WIDTH, text_width(t->columns[c].title) + 4);
+        }
+        buf_release(&line);
+    }
+}
+
 static void explain_signs(const struct matrix *m, struct buf *buf)
 {
     struct legend legend = legend_of(m, buf);
     struct matrix_tally tallies[MATRIX_TALLIES_MAX];
     int count = matrix_count(m, tallies);
-    int cells[SOLUTION_ABSENT + 1] = { 0 };
+    int cells[SOLUTION_STATES] = { 0 };
     int differ = 0;
 
     for (int i = 0; i < count; i++) {
-        for (int state = 0; state <= SOLUTION_ABSENT; state++) {
+        for (int state = 0; state < SOLUTION_STATES; state++) {
             cells[state] += tallies[i].states[state];
         }
         differ += tallies[i].differ;
@@ -365,6 +466,12 @@ static void explain_signs(const struct matrix *m, struct buf *buf)
     }
     if (cells[SOLUTION_DECLARED] > 0) {
         explain(&legend, "( )", "what the documents say; nothing here could show it");
+    }
+    if (cells[SOLUTION_NO_MODEL] > 0) {
+        explain(&legend, "[ ]", "what the documents say; no workload stands for it");
+    }
+    if (rests_on_one(m)) {
+        explain(&legend, ONE_FACT, solution_one_fact);
     }
     if (cells[SOLUTION_ABSENT] > 0) {
         explain(&legend, "", "(blank) the documents have no such cell");
@@ -405,7 +512,7 @@ static void remarks(const struct matrix *m, struct buf *buf)
             char subject[SUBJECT_TEXT_SIZE];
             char line[VERDICT_REASON_SIZE + 3 * CASE_TITLE_SIZE];
 
-            if (!matrix_shows_row(m, r) || s->state == SOLUTION_ABSENT ||
+            if (!matrix_shows_row(m, r) || s->state >= SOLUTION_ABSENT ||
                 s->state == SOLUTION_UNMEASURED || s->state == SOLUTION_DECLARED ||
                 (s->state == SOLUTION_MEASURED && matrix_agrees(m, r, c) != 0)) {
                 continue;
@@ -413,11 +520,11 @@ static void remarks(const struct matrix *m, struct buf *buf)
             matrix_row_subject(m, r, subject);
             if (s->state == SOLUTION_MEASURED) {
                 snprintf(line, sizeof line, "%s, %s, %s: measured %s, documented %s",
-                         m->table->rows[r].workload, subject, m->table->columns[c].title,
+                         m->table->rows[r].id, subject, m->table->columns[c].title,
                          s->code, cell->documented);
             } else {
-                snprintf(line, sizeof line, "%s, %s, %s: %s: %s",
-                         m->table->rows[r].workload, subject, m->table->columns[c].title,
+                snprintf(line, sizeof line, "%s, %s, %s: %s: %s", m->table->rows[r].id,
+                         subject, m->table->columns[c].title,
                          solution_state_name(s->state), s->reason);
             }
             buf_puts(buf, first ? "\n" : "");
@@ -428,124 +535,13 @@ static void remarks(const struct matrix *m, struct buf *buf)
     }
 }
 
-static const char *const fact_titles[FACTS] = { "WORKLOAD", "VARIANT", "SUBJECT",
-                                                "VERDICT",  "RUNS",    "ITERATIONS",
-                                                "RESULTS",  "DEVICES", "DIFFER",
-                                                "MEAN MS",  "COST" };
-
-/* Figures are set to the right. */
-static bool is_figure(int fact)
-{
-    return fact >= 4;
-}
-
-static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
-{
-    const struct variant_knowledge *k = &v->known;
-    bool same = k->verdict == VERDICT_REPRODUCIBLE || k->verdict == VERDICT_STALE;
-    char number[TEXT_NUMBER_SIZE];
-
-    snprintf(facts[0], FACT_SIZE, "%s", v->key.workload);
-    snprintf(facts[1], FACT_SIZE, "%s", v->key.variant);
-    snprintf(facts[2], FACT_SIZE, "%s",
-             v->subject == SUBJECT_MODEL ? subject_word(v->subject) : v->subject_name);
-    snprintf(facts[3], FACT_SIZE, "%s", verdict_name(k->verdict));
-    snprintf(facts[4], FACT_SIZE, "%s", text_number(k->runs, number));
-    snprintf(facts[5], FACT_SIZE, "%s", text_number(k->iterations, number));
-    snprintf(facts[6], FACT_SIZE, "%s",
-             k->runs > 0 ? text_number(v->distinct_digests, number) : "-");
-    snprintf(facts[7], FACT_SIZE, "%s", text_number(k->devices, number));
-    snprintf(facts[8], FACT_SIZE, "%s",
-             same ? text_bound(verdict_difference_bound(k->weakest_runs), number) : "-");
-    if (v->mean_ns > 0) {
-        snprintf(facts[9], FACT_SIZE, "%.*f", v->mean_ns < 1000000 ? 4 : 2,
-                 (double)v->mean_ns / 1e6);
-    } else {
-        snprintf(facts[9], FACT_SIZE, "-");
-    }
-    if (v->cost.known) {
-        snprintf(facts[10], FACT_SIZE, "%.2f (%.2f-%.2f)", v->cost.median, v->cost.low,
-                 v->cost.high);
-    } else {
-        snprintf(facts[10], FACT_SIZE, "-");
-    }
-}
-
-static void add_fact(struct buf *buf, int fact, const char *text, int width)
-{
-    if (is_figure(fact)) {
-        buf_pad(buf, "", width - text_width(text));
-        buf_puts(buf, text);
-    } else {
-        buf_pad(buf, text, width);
-    }
-    buf_puts(buf, fact == FACTS - 1 ? "\n" : "  ");
-}
-
-/* Whether VERDICT says everything by itself. */
-static bool speaks(enum verdict verdict)
-{
-    return verdict == VERDICT_REPRODUCIBLE || verdict == VERDICT_VARIES;
-}
-
-void matrix_facts_text(const struct matrix *m, struct buf *buf)
-{
-    int widths[FACTS];
-    char facts[FACTS][FACT_SIZE];
-
-    if (m->variant_count == 0) {
-        buf_puts(buf, "Nothing has been measured here yet.\n");
-        return;
-    }
-    for (int f = 0; f < FACTS; f++) {
-        widths[f] = text_width(fact_titles[f]);
-    }
-    for (int i = 0; i < m->variant_count; i++) {
-        fill(&m->variants[i], facts);
-        for (int f = 0; f < FACTS; f++) {
-            int width = text_width(facts[f]);
-
-            widths[f] = width > widths[f] ? width : widths[f];
-        }
-    }
-    for (int f = 0; f < FACTS; f++) {
-        add_fact(buf, f, fact_titles[f], widths[f]);
-    }
-    for (int i = 0; i < m->variant_count; i++) {
-        const struct matrix_variant *v = &m->variants[i];
-        bool again =
-            i > 0 && strcmp(v->key.workload, m->variants[i - 1].key.workload) == 0;
-
-        fill(v, facts);
-        for (int f = 0; f < FACTS; f++) {
-            add_fact(buf, f, f == 0 && again ? "" : facts[f], widths[f]);
-        }
-        if (v->relation) {
-            char text[RELATION_TEXT_SIZE];
-
-            relation_text(v->relation, v->seen, v->seen_in, text);
-            buf_pad(buf, "", widths[0] + 4);
-            text_wrap(buf, text, 100, widths[0] + 4);
-        }
-        if (!speaks(v->known.verdict)) {
-            buf_pad(buf, "", widths[0] + 4);
-            text_wrap(buf, v->known.reason, 100, widths[0] + 4);
-        }
-    }
-    buf_puts(buf,
-             "\n\"Differ\" is the upper bound (95 %) of the probability that "
-             "a run differs from the first.\n"
-             "\"Cost\" is the median time as a multiple of that of the same subject's "
-             "control, with the quartiles\nof both set against each other the worst way "
-             "round: a model's cost is not a library's.\n");
-}
-
 void matrix_text(const struct matrix *m, struct buf *buf)
 {
     header(m, buf);
-    rows(m, buf);
+    all_rows(m, buf);
     explain_signs(m, buf);
     footnotes(m, buf);
+    images(m, buf);
     remarks(m, buf);
     buf_putc(buf, '\n');
     matrix_facts_text(m, buf);

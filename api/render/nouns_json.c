@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/text.h"
 
 void case_json(struct json_out *out, const struct case_key *key)
@@ -247,6 +248,53 @@ void labels_json(struct json_out *out, const char *key, const char *name,
         out_open(out, NULL, '{');
         out_text(out, name, labels[i].name);
         out_text(out, "title", labels[i].title);
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+}
+
+void columns_json(struct json_out *out, const struct profile_table *table)
+{
+    out_open(out, "columns", '[');
+    for (int c = 0; c < table->column_count; c++) {
+        size_t i;
+        json_t *name;
+
+        out_open(out, NULL, '{');
+        out_text(out, "id", table->columns[c].name);
+        out_text(out, "title", table->columns[c].title);
+        out_open(out, "images", '[');
+        json_array_foreach((json_t *)table->column_images[c], i, name)
+        {
+            const char *text = json_string_value(name);
+
+            out_open(out, NULL, '{');
+            out_text(out, "name", text);
+            out_text(out, "framework", profile_image(table, text));
+            out_close(out, '}');
+        }
+        out_close(out, ']');
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+}
+
+void row_references_json(struct json_out *out, const struct profile_row *row)
+{
+    static const char *const members[] = {
+        "kind", "id", "title", "url", "state", "solved"
+    };
+    size_t i;
+    json_t *reference;
+
+    out_open(out, "references", '[');
+    json_array_foreach((json_t *)row->references, i, reference)
+    {
+        out_open(out, NULL, '{');
+        for (int m = 0; m < COUNT_OF(members); m++) {
+            out_text(out, members[m],
+                     json_string_value(json_object_get(reference, members[m])));
+        }
         out_close(out, '}');
     }
     out_close(out, ']');

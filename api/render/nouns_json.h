@@ -41,4 +41,9 @@ void cost_json(struct json_out *out, const struct cost *cost, const char *agains
 void labels_json(struct json_out *out, const char *key, const char *name,
                  const struct profile_label *labels, int count);
 
+/* The columns of TABLE, each with its images; and what documents say of the source of
+ * ROW: only a row without a workload gives it here, the others' workloads have it. */
+void columns_json(struct json_out *out, const struct profile_table *table);
+void row_references_json(struct json_out *out, const struct profile_row *row);
+
 #endif

@@ -282,6 +282,11 @@ static struct solution derive(const struct matrix *m, const struct profile_row *
     if (cell->absent) {
         return (struct solution){ .state = SOLUTION_ABSENT, .difference_bound = 1 };
     }
+    if (!row->workload) {
+        s = (struct solution){ .state = SOLUTION_NO_MODEL, .difference_bound = 1 };
+        snprintf(s.reason, sizeof s.reason, "no workload stands for it");
+        return s;
+    }
     for (int i = 0; i < cell->choice_count; i++) {
         const struct matrix_variant *v = matrix_chosen(m, row, &cell->choices[i]);
 
@@ -332,6 +337,10 @@ void matrix_row_subject(const struct matrix *m, int row, char ret_text[SUBJECT_T
 {
     const struct profile_row *r = &m->table->rows[row];
 
+    if (!r->workload) {
+        copy_text(ret_text, SUBJECT_TEXT_SIZE, "no model");
+        return;
+    }
     subject_text(r->subject, r->subject_name, m->facts, ret_text);
 }
 

@@ -94,7 +94,8 @@ const struct matrix_variant *matrix_chosen(const struct matrix *matrix,
                                            const struct profile_row *row,
                                            const struct profile_choice *choice);
 
-/* The row's subject for people: "cuDNN 9.12.0", "our models". */
+/* The row's subject for people: "cuDNN 9.12.0", "our models"; "no model" where no
+ * workload stands for its source. */
 void matrix_row_subject(const struct matrix *matrix, int row,
                         char ret_text[SUBJECT_TEXT_SIZE]);
 

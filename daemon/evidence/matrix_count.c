@@ -40,7 +40,7 @@ static void count_cells(const struct matrix *m, struct matrix_tally *t)
             int agrees = matrix_agrees(m, r, c);
 
             t->states[state]++;
-            t->cells += state != SOLUTION_ABSENT;
+            t->cells += state < SOLUTION_ABSENT;
             t->agree += agrees == 1;
             t->differ += agrees == 0;
             if (state == SOLUTION_MEASURED) {

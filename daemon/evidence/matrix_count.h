@@ -9,8 +9,8 @@
 struct matrix_tally {
     enum subject subject;
     const char *name; /* NULL for a model; borrowed */
-    int cells;        /* all but absent ones */
-    int states[SOLUTION_ABSENT + 1];
+    int cells;        /* all but absent ones and those of sources without a workload */
+    int states[SOLUTION_STATES];
     int agree, differ; /* of those with a measured code, with what the documents say */
     int facts;         /* different variants that the measured codes rest on */
 };

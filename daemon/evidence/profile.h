@@ -42,7 +42,10 @@ struct profile_cell {
 /* A row of the documents, for one subject.  The first of a workload's rows is that of the
  * subject that its source names; the others say what else was measured of it. */
 struct profile_row {
-    const char *workload, *title;
+    const char *id;       /* of the source in its table: its workload, or what it says */
+    const char *workload; /* NULL: no workload stands for it, and no cell has a choice */
+    const char *title;
+    const json_t *references; /* array of what documents say of it; NULL: none given */
     enum subject subject;
     const char *subject_name;         /* "cuDNN"; NULL for a model */
     bool is_source;                   /* the subject that the source names */
@@ -56,7 +59,10 @@ struct profile_table {
     const struct profile_label *recipes;
     int recipe_count;
     const struct profile_label *columns; /* named by their ids */
+    const json_t *const *column_images; /* of each, the names of its images; NULL: none */
     int column_count;
+    const struct profile_label *images; /* containers: "20.03", "TF 1.15, 2.1" */
+    int image_count;
     const struct profile_row *rows;
     int row_count;
 };
@@ -67,10 +73,14 @@ enum err_code profile_parse(const char *name, const char *text, size_t length,
                             struct profile_table **ret_table, struct err *err);
 void profile_free(struct profile_table *table); /* NULL is fine */
 
-/* Every workload the table names is in the catalogue, and every variant exists there, for
- * some backend, with the subject under which it is named.  With MAY_LACK, workloads that
- * the catalogue lacks are passed over, and so are subjects that no variant of a workload
- * has. ERR_INVALID names file, pointer and the nearest name. */
+/* What the image called NAME of TABLE is based on: "TF 1.15, 2.1"; NULL: there is none.
+ */
+const char *profile_image(const struct profile_table *table, const char *name);
+
+/* Every workload that the table names is in the catalogue, and every variant exists
+ * there, for some backend, with the subject under which it is named.  With MAY_LACK,
+ * workloads that the catalogue lacks are passed over, and so are subjects that no variant
+ * of a workload has. ERR_INVALID names file, pointer and the nearest name. */
 enum err_code profile_check(const struct profile_table *table,
                             const struct catalogue *catalogue, bool may_lack,
                             struct err *err);

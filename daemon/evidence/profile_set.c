@@ -195,6 +195,9 @@ enum err_code profile_check(const struct profile_table *table,
                             struct err *err)
 {
     for (int r = 0; r < table->row_count; r++) {
+        if (!table->rows[r].workload) {
+            continue;
+        }
         if (!catalogue_find(catalogue, table->rows[r].workload, NULL)) {
             if (!may_lack) {
                 return unknown_workload(table, r, catalogue, err);

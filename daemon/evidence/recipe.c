@@ -47,8 +47,8 @@ bool recipe_read(recipe_lookup_cb *lookup, void *arg, struct recipes *ret_recipe
 }
 
 /* TCD, TDO: README of the framework determinism project; TDO+FE: tensorflow issue 53771;
- * UDA+CWC: documentation of torch.use_deterministic_algorithms, which compares the value
- * with :4096:8 and :16:8 as text. */
+ * SD+CWC, UDA+CWC: documentation of torch.use_deterministic_algorithms, which compares
+ * the value with :4096:8 and :16:8 as text. */
 static const struct recipe_setting settings[] = {
     { "none", { { 0 } } },
     { "TCD", { { "TF_CUDNN_DETERMINISTIC", "1" } } },
@@ -58,6 +58,7 @@ static const struct recipe_setting settings[] = {
     { "EOD", { { 0 } } },
     { "CD", { { 0 } } },
     { "SD", { { 0 } } },
+    { "SD+CWC", { { "CUBLAS_WORKSPACE_CONFIG", ":4096:8" } } },
     { "UDA", { { 0 } } },
     { "UDA+CD", { { 0 } } },
     { "UDA+CWC", { { "CUBLAS_WORKSPACE_CONFIG", ":4096:8" } } },

@@ -7,6 +7,9 @@
 
 #include "daemon/base/array.h"
 
+const char solution_one_fact[] =
+    "the recipes select the default itself: one measured fact";
+
 const char *solution_state_name(enum solution_state state)
 {
     static const char *const names[] = {
@@ -18,6 +21,7 @@ const char *solution_state_name(enum solution_state state)
         [SOLUTION_FAILING] = "failing",
         [SOLUTION_UNSUPPORTED] = "unsupported",
         [SOLUTION_ABSENT] = "absent",
+        [SOLUTION_NO_MODEL] = "no_model",
     };
 
     return names[state];
@@ -201,6 +205,17 @@ static void name_code(const struct profile_choice *choices,
     }
 }
 
+/* Whether there are recipes, and all choices are one variant. */
+static bool all_one(const struct profile_choice *choices, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (!choices[i].variant || strcmp(choices[i].variant, choices[0].variant) != 0) {
+            return false;
+        }
+    }
+    return count > 1;
+}
+
 struct solution solution_derive(const struct profile_choice *choices,
                                 const struct variant_knowledge *known, int count)
 {
@@ -218,5 +233,6 @@ struct solution solution_derive(const struct profile_choice *choices,
         return s;
     }
     name_code(choices, known, count, &s);
+    s.one_fact = s.state == SOLUTION_MEASURED && all_one(choices, count);
     return s;
 }

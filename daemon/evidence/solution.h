@@ -21,7 +21,10 @@ enum solution_state {
     SOLUTION_STALE,
     SOLUTION_FAILING,
     SOLUTION_UNSUPPORTED, /* no variant the recipes give can be computed here */
-    SOLUTION_ABSENT       /* the documents have no such cell */
+    SOLUTION_ABSENT,      /* the documents have no such cell */
+    SOLUTION_NO_MODEL,    /* no workload stands for the source: only what the documents
+                             say is known.  Counted as nothing */
+    SOLUTION_STATES
 };
 const char *solution_state_name(enum solution_state state);
 
@@ -48,11 +51,15 @@ struct variant_knowledge {
 void variant_knowledge_join(struct variant_knowledge *knowledge, enum verdict verdict,
                             const char *reason, const struct evidence *evidence);
 
+/* "the recipes select the default itself: one measured fact". */
+extern const char solution_one_fact[];
+
 struct solution {
     enum solution_state state;
     char code[SOLUTION_CODE_SIZE]; /* "TCD or TDP", "NS", "NS!", "DET"; "" without code */
-    char reason[VERDICT_REASON_SIZE];  /* why there is no code; "" with one */
-    int variants;                      /* how many different ones the code rests on */
+    char reason[VERDICT_REASON_SIZE]; /* why there is no code; "" with one */
+    int variants;                     /* how many different ones the code rests on */
+    bool one_fact; /* it has a code, and every recipe selects the variant of "none" */
     int64_t runs, iterations, devices; /* evidence behind it, summed over its variants */
     double difference_bound; /* of the weakest reproducible variant; 1 if there is none */
 };

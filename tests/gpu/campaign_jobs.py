@@ -107,7 +107,7 @@ def documented(campaign):
     tables = campaign.product.get("/v1/profiles")["items"]
     rows = [row["workload"] for table in tables
             for row in campaign.product.get(f"/v1/matrix?table={table['id']}")["rows"]]
-    return list(dict.fromkeys(rows))
+    return list(dict.fromkeys(row for row in rows if row))  # sources that none stands for have null
 
 
 def undocumented(campaign):

@@ -33,10 +33,11 @@ def rows(tables):
     found = {}
     for table in tables:
         columns = {column["id"]: column["title"] for column in table["columns"]}
-        for row in table["rows"]:
+        for row in (row for row in table["rows"] if "workload" in row):
             one = found.setdefault(row["workload"], {"title": row["title"], "codes": [], "expected": {}})
             for column, cell in row["cells"].items():
-                one["codes"].append((table["table"], columns[column], cell.get("documented") or "–"))
+                code = (table["table"], columns[column], cell.get("documented") or "–")
+                one["codes"] += [code] if code not in one["codes"] else []
                 for subject in SUBJECTS:
                     for variant, good in expected_of(cell, subject).items():
                         one["expected"].setdefault(subject, {}).setdefault(variant, set()).add(good)

@@ -33,7 +33,7 @@ def service(tmp_path_factory):
 
 
 def rows(service, name):
-    """(table, workload, subject, column): (state, code) of all that was measured in a stack."""
+    """(table, row, subject, column): (state, code) of all that was measured in a stack."""
     for workload, variants in CASES.items():
         cells = measure(service, name, workload, variants)
     [environment] = {cell["environment"] for cell in cells.values()}
@@ -42,7 +42,7 @@ def rows(service, name):
         matrix = service.get(f"/v1/matrix?table={table}&environment={environment}")
         for row in matrix["rows"]:
             for cell in row["cells"]:
-                key = table, row["workload"], row["subject"], cell["column"]
+                key = table, row["id"], row["subject"], cell["column"]
                 found[key] = cell["state"], cell.get("code")
     return found
 

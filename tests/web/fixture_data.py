@@ -76,7 +76,7 @@ def source_of(title):
 def row_of(workload, title, codes, subject, name, measured):
     cells = [documents_cell(workload, column, documented, measured)
              for (column, _), documented in zip(COLUMNS, codes.split("|"))]
-    return {"workload": workload, "title": title, "subject": subject, "subject_name": name,
+    return {"id": workload, "workload": workload, "title": title, "references": [], "subject": subject, "subject_name": name,
             "subject_title": name or "our models", "is_source": name is not None, "cells": cells}
 
 

@@ -8,7 +8,7 @@ import fixture_data
 from conftest import resize, set_scheme
 from page import all_of, cell, centre, console_errors, js, open_page, overflow, text, wait_for
 
-KINDS = {"solved", "unsolved", "inconclusive", "unmeasured", "stale", "failing", "unsupported", "declared", "absent"}
+KINDS = {"solved", "unsolved", "inconclusive", "unmeasured", "stale", "failing", "unsupported", "declared", "absent", "no_model"}
 
 
 def test_table_is_filled(browser, site):
@@ -184,3 +184,40 @@ def test_notes_are_read_without_pointing(browser, fixture):
     seen = cell(browser, "ctc_loss", "tf-2.1")
     assert seen["word"].endswith("²") and seen["label"].endswith(", note 2")
     assert not cell(browser, "ctc_loss", "tf-2.2")["word"].endswith("²")
+
+
+def test_what_rests_on_one_fact_says_so(browser, fixture):
+    server = fixture()
+    basis = "the recipes select the default itself: one measured fact"
+    for row in server.state["matrix"]["rows"]:
+        for each in row["cells"]:
+            if (row["workload"], row["subject"], each["column"]) == ("ctc_loss", "model", "tf-2.1"):
+                each["evidence"]["basis"] = basis
+    open_page(browser, server.url)
+    assert all_of(browser, "#matrix-notes li", "each.innerText") == [f"° {basis}"]
+    seen = cell(browser, "ctc_loss", "tf-2.1")
+    assert seen["word"] == "NS°" and basis in seen["label"]
+    js(browser, "document.querySelector(arguments[0]).click()", "[data-key='ctc_loss/model/tf-2.1']")
+    wait_for("the panel", lambda: basis in text(browser, "#detail"))
+
+
+def test_a_source_without_a_workload_is_only_documented(browser, fixture):
+    server = fixture()
+    row = fixture_data.row_of(None, "torch.histc", "NS!||UDA||", "framework", "PyTorch", False)
+    reference = {"kind": "documentation", "id": "PyTorch <3>", "title": "what it lists", "url": "https://docs.pytorch.org/",
+                 "state": None, "solved": None}
+    row.update(id="histc", subject_title="no model", references=[reference])
+    for each in row["cells"]:
+        each["state"] = "no_model" if each["documented"] else "absent"
+    server.state["matrix"]["rows"].append(row)
+    server.state["matrix"]["columns"][1]["images"] = [{"name": "NGC 19.06", "framework": "TF 1.13"}]
+    open_page(browser, server.url)
+    words = all_of(browser, "[data-key^='histc/framework/']", "each.querySelector('.word').innerText")
+    assert words == ["[NS!]", "", "[UDA]", "", ""]
+    assert all_of(browser, "[data-key='histc/framework/tf-1.14']", "each.dataset.kind") == ["no_model"]
+    assert all_of(browser, "#matrix-notes li", "each.innerText")[-1].endswith(": NGC 19.06 (TF 1.13)")
+    js(browser, "document.querySelector(arguments[0]).click()", "[data-key='histc/framework/tf-1.14']")
+    wait_for("the panel", lambda: "no workload stands for it" in text(browser, "#detail"))
+    wait_for("its references", lambda: all_of(browser, "#detail .references a", "each.innerText") == ["PyTorch <3>"])
+    assert not [path for path in server.requests if path.endswith("/null")]
+    assert console_errors(browser) == []

@@ -413,6 +413,37 @@ static void test_a_name_is_part_of_the_subject(void **state)
     matrix_release(&m);
 }
 
+/* Nothing of ours stands for torch.histc: the documents' word is all there is. */
+static void test_a_source_without_a_workload(void **state)
+{
+    const struct profile_table *table = profile_set_find(set, "pytorch");
+    struct matrix_tally tallies[MATRIX_TALLIES_MAX];
+    struct matrix m;
+    int count, row = 0, cells = 0, bare = 0;
+
+    (void)state;
+    matrix_init(&m, table, NULL, now_ms, false, 0);
+    matrix_settle(&m);
+    while (strcmp(table->rows[row].id, "histc") != 0) {
+        row++;
+    }
+    assert_int_equal(matrix_solution(&m, row, 0)->state, SOLUTION_ABSENT);
+    assert_int_equal(matrix_solution(&m, row, 1)->state, SOLUTION_NO_MODEL);
+    assert_string_equal(matrix_solution(&m, row, 1)->code, "");
+    assert_int_equal(matrix_agrees(&m, row, 1), -1);
+    count = matrix_count(&m, tallies);
+    for (int i = 0; i < count; i++) {
+        cells += tallies[i].cells;
+        bare += tallies[i].states[SOLUTION_NO_MODEL];
+    }
+    assert_true(bare > 0);
+    for (int i = 0; i < table->row_count * table->column_count; i++) {
+        cells -= m.solutions[i].state != SOLUTION_ABSENT;
+    }
+    assert_int_equal(cells, -bare);
+    matrix_release(&m);
+}
+
 static void test_one_subject_alone(void **state)
 {
     struct matrix m = with_cudnn("9.12.0", SUBJECT_LIBRARY);
@@ -443,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_a_library_earns_its_own_row_only),
         cmocka_unit_test(test_without_the_library_its_row_has_no_code),
         cmocka_unit_test(test_a_name_is_part_of_the_subject),
+        cmocka_unit_test(test_a_source_without_a_workload),
         cmocka_unit_test(test_one_subject_alone),
     };
 

@@ -102,6 +102,63 @@ static void test_a_row_for_each_subject(void **state)
     profile_free(t);
 }
 
+/* A source that no workload stands for: only what documents say of it. */
+static void test_a_row_without_a_workload(void **state)
+{
+    static const char row[] =
+        "'rows':[{'id':'histc','title':'H','subject':'framework','framework':'PyTorch',"
+        "'references':[{'kind':'issue','id':'i','title':'t','url':'https://u',"
+        "'state':'open 2020-06'}],'cells':{'c1':{'documented':'NS!'}}},";
+    struct err err;
+    struct profile_table *t = parse("'rows':[", row, &err);
+
+    (void)state;
+    assert_non_null(t);
+    assert_string_equal(t->rows[0].id, "histc");
+    assert_null(t->rows[0].workload);
+    assert_int_equal(t->rows[0].cells[0].choice_count, 0);
+    assert_int_equal(json_array_size(t->rows[0].references), 1);
+    assert_string_equal(t->rows[1].id, "w");
+    assert_string_equal(t->rows[1].workload, "w");
+    profile_free(t);
+}
+
+/* One workload may stand for several sources, each with an id of its own. */
+static void test_a_workload_of_several_rows(void **state)
+{
+    struct err err;
+    struct profile_table *t = parse(
+        "'rows':[",
+        "'rows':[{'id':'v','workload':'w','title':'V','subject':'model','cells':{}},",
+        &err);
+
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(t->row_count, 2);
+    assert_string_equal(t->rows[0].workload, "w");
+    profile_free(t);
+}
+
+static void test_images(void **state)
+{
+    struct err err;
+    struct profile_table *t = parse("'columns':[{'id':'c1',",
+                                    "'images':[{'name':'19.06','framework':'TF 1.13'}],"
+                                    "'columns':[{'id':'c1','images':['19.06'],",
+                                    &err);
+
+    (void)state;
+    assert_non_null(t);
+    assert_string_equal(profile_image(t, "19.06"), "TF 1.13");
+    assert_null(profile_image(t, "19.07"));
+    assert_int_equal(json_array_size(t->column_images[0]), 1);
+    assert_null(t->column_images[1]);
+    profile_free(t);
+}
+
+#define A_REFERENCE(more)                                                                \
+    "'title':'W','references':[{'kind':'issue','id':'i','title':'t'," more "}]"
+
 static void test_refused_with_pointer(void **state)
 {
     static const struct {
@@ -140,6 +197,35 @@ static void test_refused_with_pointer(void **state)
         { "['TDO']", "['TDO','TDO']", "/columns/0/recipes/1: 'TDO' is there twice" },
         { "['TDO']", "['TDO'],'extra_recipes':'FE'", "/columns/0/extra_recipes: must" },
         { "'name':'TDO'", "'name':'none'", "/recipes/0/name: 'none' is" },
+        { "'workload':'w',", "", "/rows/0/id: a row without a workload must have one" },
+        { "'workload':'w'", "'id':'v'",
+          "/rows/0/cells/c1/model: a row without a workload has no variants" },
+        { "'rows':[",
+          "'rows':[{'workload':'w','title':'V','subject':'model','cells':{}},",
+          "/rows/1/workload: 'w' is there twice" },
+        { "'rows':[", "'rows':[{'id':'w','title':'V','subject':'model','cells':{}},",
+          "/rows/1/workload: 'w' is there twice" },
+        { "'rows':[",
+          "'rows':[{'id':'v','title':'V','subject':'model','cells':{'c1':{'note':'n'}}},",
+          "/rows/0/cells: a row without a workload must say what is documented in c1" },
+        { "'title':'W'", A_REFERENCE("'url':'http://u'"),
+          "/rows/0/references/0/url: must be an https address" },
+        { "'title':'W'", A_REFERENCE("'url':'https://u','state':'open'"),
+          "/rows/0/references/0/state: must be states with their months" },
+        { "'title':'W'",
+          "'title':'W','references':[{'kind':'book','id':'i','title':'t',"
+          "'url':'https://u'}]",
+          "/rows/0/references/0/kind: must be" },
+        { "'title':'W'",
+          A_REFERENCE("'url':'https://u'},{'kind':'issue','id':'i','title':'t',"
+                      "'url':'https://v'"),
+          "/rows/0/references/1/id: 'i' is there twice" },
+        { "'id':'c1',", "'id':'c1','images':['19.06'],",
+          "/columns/0/images/0: not an image of this table" },
+        { "'source':'S'",
+          "'source':'S','images':[{'name':'a','framework':'b'},"
+          "{'name':'a','framework':'c'}]",
+          "/images/1/name: 'a' is there twice" },
     };
 
     (void)state;
@@ -372,6 +458,9 @@ int main(void)
         cmocka_unit_test(test_parse),
         cmocka_unit_test(test_extra_recipes),
         cmocka_unit_test(test_a_row_for_each_subject),
+        cmocka_unit_test(test_a_row_without_a_workload),
+        cmocka_unit_test(test_a_workload_of_several_rows),
+        cmocka_unit_test(test_images),
         cmocka_unit_test(test_refused_with_pointer),
         cmocka_unit_test(test_check_against_the_catalogue),
         cmocka_unit_test(test_built_in_tables),

@@ -114,7 +114,7 @@ static void test_the_expected_tables_and_columns(void **state)
     } expected[] = {
         { "documents-2020", 5, 9, "tf-1.14", "ngc-20.03" },
         { "documents-2023", 10, 24, "tf-1.14", "tf-2.10" },
-        { "pytorch", 3, 13, "pytorch-1.6", "pytorch-2" },
+        { "pytorch", 13, 47, "pytorch-1.6", "pytorch-2.15" },
     };
 
     (void)state;

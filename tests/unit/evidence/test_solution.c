@@ -208,6 +208,33 @@ static void test_evidence_of_a_shared_variant_counts_once(void **state)
 }
 
 /* The bound of a code is that of the recipe with the fewest runs, which may be any. */
+/* NS and DET of recipes that change nothing are the fact that "none" shows already. */
+static void test_recipes_that_change_nothing_are_one_fact(void **state)
+{
+    static const struct profile_choice same[] = { { "none", "a" },
+                                                  { "TCD", "a" },
+                                                  { "TDP", "a" } };
+    static const struct profile_choice raises[] = { { "none", "a" },
+                                                    { "TDO", NULL },
+                                                    { "TDO+FE", "a" } };
+    struct variant_knowledge varies[] = { known(VERDICT_VARIES), known(VERDICT_VARIES),
+                                          known(VERDICT_VARIES) };
+    struct variant_knowledge repeats[] = { known(VERDICT_REPRODUCIBLE),
+                                           known(VERDICT_REPRODUCIBLE),
+                                           known(VERDICT_REPRODUCIBLE) };
+    struct variant_knowledge unknown[3] = { VARIANT_KNOWLEDGE_INIT,
+                                            VARIANT_KNOWLEDGE_INIT,
+                                            VARIANT_KNOWLEDGE_INIT };
+
+    (void)state;
+    assert_true(solution_derive(same, varies, 3).one_fact);
+    assert_true(solution_derive(same, repeats, 3).one_fact);
+    assert_false(solution_derive(same, varies, 1).one_fact);
+    assert_false(solution_derive(same, unknown, 3).one_fact);
+    assert_false(solution_derive(raises, varies, 3).one_fact);
+    assert_false(derive3(VERDICT_VARIES, VERDICT_VARIES, VERDICT_VARIES).one_fact);
+}
+
 static void test_the_weakest_recipe_bounds_the_code(void **state)
 {
     (void)state;
@@ -301,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_the_gravest_obstacle_is_told),
         cmocka_unit_test(test_all_unsupported),
         cmocka_unit_test(test_evidence_of_a_shared_variant_counts_once),
+        cmocka_unit_test(test_recipes_that_change_nothing_are_one_fact),
         cmocka_unit_test(test_the_weakest_recipe_bounds_the_code),
         cmocka_unit_test(test_join_has_an_order),
         cmocka_unit_test(test_join_is_as_weak_as_its_weakest_case),
