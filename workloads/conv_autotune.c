@@ -282,8 +282,7 @@ static void reference(const struct run *run, const struct tensor *inputs,
     struct exact_sums exact =
         sums_begin(run, AUTOTUNE_TAPS * s->in_channels, output, ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++) {
-        int64_t pixel = i / s->out_channels, k = i % s->out_channels;
+    for (int64_t pixel = 0; pixel < tensor_elements(output) / s->out_channels; pixel++) {
         int64_t h = pixel / s->width % s->height, w = pixel % s->width;
 
         for (int64_t tap = 0; tap < AUTOTUNE_TAPS; tap++) {
@@ -295,9 +294,9 @@ static void reference(const struct run *run, const struct tensor *inputs,
                 continue;
             }
             for (int64_t c = 0; c < s->in_channels; c++) {
-                sums_add(&exact, i,
-                         (double)from[c] *
-                             weights[(tap * s->in_channels + c) * s->out_channels + k]);
+                sums_add_scaled(&exact, pixel * s->out_channels, from[c],
+                                weights + (tap * s->in_channels + c) * s->out_channels,
+                                s->out_channels);
             }
         }
     }

@@ -174,12 +174,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
                 continue;
             }
             for (int64_t c = 0; c < s->in_channels; c++) {
-                for (int64_t k = 0; k < s->out_channels; k++) {
-                    sums_add(
-                        &exact, to * s->in_channels + c,
-                        (double)dy[pixel * s->out_channels + k] *
-                            weights[(tap * s->in_channels + c) * s->out_channels + k]);
-                }
+                sums_add_products(&exact, to * s->in_channels + c,
+                                  dy + pixel * s->out_channels,
+                                  weights + (tap * s->in_channels + c) * s->out_channels,
+                                  s->out_channels);
             }
         }
     }

@@ -190,10 +190,8 @@ void conv_wgrad_reference(const struct run *run, const struct tensor *inputs,
                     }
                     from = x + pixel_index(s, n, row, column) * s->in_channels;
                     for (int64_t c = 0; c < s->in_channels; c++) {
-                        for (int64_t k = 0; k < s->out_channels; k++) {
-                            sums_add(&exact, weight_index(s, tap, c) + k,
-                                     (double)from[c] * upstream[k]);
-                        }
+                        sums_add_scaled(&exact, weight_index(s, tap, c), from[c],
+                                        upstream, s->out_channels);
                     }
                 }
             }

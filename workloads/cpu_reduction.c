@@ -120,11 +120,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
     struct exact_sums exact =
         sums_begin(run, s->examples, output, ret_expected, ret_bound);
 
-    for (int64_t w = 0; w < tensor_elements(output); w++) {
-        for (int64_t n = 0; n < s->examples; n++) {
-            sums_add(&exact, w,
-                     (double)x[n * s->inputs + w / s->outputs] *
-                         dy[n * s->outputs + w % s->outputs]);
+    for (int64_t n = 0; n < s->examples; n++) {
+        for (int64_t i = 0; i < s->inputs; i++) {
+            sums_add_scaled(&exact, i * s->outputs, x[n * s->inputs + i],
+                            dy + n * s->outputs, s->outputs);
         }
     }
 }

@@ -200,17 +200,20 @@ static void moves(const float *matrices, int64_t n, const double *values, bool m
                   double *ret_moves)
 {
     memset(ret_moves, 0, (size_t)(n * GATING_WIDTH) * sizeof *ret_moves);
-    for (int64_t at = 0; at < n * GATING_WIDTH * GATING_WIDTH; at++) {
-        int64_t k = at / GATING_WIDTH / GATING_WIDTH, next = (k + 1) % n,
-                i = at % GATING_WIDTH;
-        int64_t j = at / GATING_WIDTH % GATING_WIDTH;
+    for (int64_t row = 0; row < n * GATING_WIDTH; row++) {
+        int64_t k = row / GATING_WIDTH, j = row % GATING_WIDTH, next = (k + 1) % n;
         double a = values[k * GATING_WIDTH + j], b = values[next * GATING_WIDTH + j];
-        double matrix = (double)GATING_RATE *
-                        matrices[at % (GATING_MATRICES * GATING_WIDTH * GATING_WIDTH)];
+        double other = magnitudes ? a + b : a - b;
+        const float *from =
+            matrices + row % (GATING_MATRICES * GATING_WIDTH) * GATING_WIDTH;
 
-        matrix = magnitudes ? fabs(matrix) : matrix;
-        ret_moves[k * GATING_WIDTH + i] += matrix * (a + b);
-        ret_moves[next * GATING_WIDTH + i] += matrix * (magnitudes ? a + b : a - b);
+        for (int64_t i = 0; i < GATING_WIDTH; i++) {
+            double matrix = (double)GATING_RATE * from[i];
+
+            matrix = magnitudes ? fabs(matrix) : matrix;
+            ret_moves[k * GATING_WIDTH + i] += matrix * (a + b);
+            ret_moves[next * GATING_WIDTH + i] += matrix * other;
+        }
     }
 }
 

@@ -147,12 +147,15 @@ static void reference(const struct run *run, const struct tensor *inputs,
     int64_t terms = sums ? s->columns : s->examples;
     struct exact_sums exact = sums_begin(run, terms, output, ret_expected, ret_bound);
 
-    for (int64_t i = 0; i < tensor_elements(output); i++) {
+    for (int64_t i = 0; i < tensor_elements(output) && sums; i++) {
         for (int64_t t = 0; t < terms; t++) {
-            sums_add(&exact, i,
-                     sums ? a[i * s->columns + t]
-                          : (double)x1[t * s->inputs + i / s->outputs] *
-                                dy[t * s->outputs + i % s->outputs]);
+            sums_add(&exact, i, a[i * s->columns + t]);
+        }
+    }
+    for (int64_t t = 0; t < terms && !sums; t++) {
+        for (int64_t i = 0; i < s->inputs; i++) {
+            sums_add_scaled(&exact, i * s->outputs, x1[t * s->inputs + i],
+                            dy + t * s->outputs, s->outputs);
         }
     }
 }

@@ -74,6 +74,31 @@ static inline void sums_add(const struct exact_sums *exact, int64_t at, double t
     }
 }
 
+/* Adds FACTOR times each of the COUNT numbers FROM to the sums from AT on. */
+static inline void sums_add_scaled(const struct exact_sums *exact, int64_t at,
+                                   double factor, const float *from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        sums_add(exact, at + i, factor * from[i]);
+    }
+}
+
+/* Adds the COUNT products of A and B to one sum. */
+static inline void sums_add_products(const struct exact_sums *exact, int64_t at,
+                                     const float *a, const float *b, int64_t count)
+{
+    double sum = exact->sums[at], bound = exact->bounds[at];
+
+    for (int64_t i = 0; i < count; i++) {
+        double term = (double)a[i] * b[i];
+
+        sum += term;
+        bound += exact->gamma * fabs(term);
+    }
+    exact->sums[at] = sum;
+    exact->bounds[at] = bound;
+}
+
 /* The same where the inputs say how many terms a sum gets; sums_finish ends it. */
 static inline struct exact_sums sums_begin_counted(const struct run *run,
                                                    const struct tensor *output,

@@ -254,24 +254,30 @@ static void bound_widen(const double *expected, const double *deviated, int64_t 
 void cnn_reference(const struct run *run, const struct tensor *inputs,
                    const struct tensor *output, double *ret_expected, double *ret_bound)
 {
+    struct training samples[MONTE_CARLO_SAMPLES + 1];
     size_t bytes = (size_t)tensor_elements(output) * sizeof(double);
 
     memset(ret_bound, 0, bytes);
+#pragma omp parallel for schedule(dynamic, 1)
     for (int sample = 0; sample <= MONTE_CARLO_SAMPLES; sample++) {
-        struct training t = { .shape = run->size->params, .inputs = inputs };
-        const struct cnn_layout *l = &t.layout;
+        samples[sample] = (struct training){
+            .shape = run->size->params,
+            .inputs = inputs,
+            .moves = monte_carlo_sample(sample, run->dtype),
+        };
+        train(&samples[sample]);
+    }
+    memcpy(ret_expected, samples[0].variables, bytes);
+    for (int sample = 0; sample <= MONTE_CARLO_SAMPLES; sample++) {
+        const double *variables = samples[sample].variables;
+        const struct cnn_layout *l = &samples[sample].layout;
 
-        t.moves = monte_carlo_sample(sample, run->dtype);
-        train(&t);
-        if (sample == 0) {
-            memcpy(ret_expected, t.variables, bytes);
-        }
-        bound_widen(ret_expected, t.variables, 0, l->bias1, ret_bound);
-        bound_widen(ret_expected, t.variables, l->bias1, l->weights2, ret_bound);
-        bound_widen(ret_expected, t.variables, l->weights2, l->bias2, ret_bound);
-        bound_widen(ret_expected, t.variables, l->bias2, l->weights3, ret_bound);
-        bound_widen(ret_expected, t.variables, l->weights3, l->bias3, ret_bound);
-        bound_widen(ret_expected, t.variables, l->bias3, l->count, ret_bound);
-        training_release(&t);
+        bound_widen(ret_expected, variables, 0, l->bias1, ret_bound);
+        bound_widen(ret_expected, variables, l->bias1, l->weights2, ret_bound);
+        bound_widen(ret_expected, variables, l->weights2, l->bias2, ret_bound);
+        bound_widen(ret_expected, variables, l->bias2, l->weights3, ret_bound);
+        bound_widen(ret_expected, variables, l->weights3, l->bias3, ret_bound);
+        bound_widen(ret_expected, variables, l->bias3, l->count, ret_bound);
+        training_release(&samples[sample]);
     }
 }
