@@ -42,27 +42,38 @@ def beside_computing(runs):
                    if run["milliseconds"]["median"] is not None])
 
 
+def subject_of(variant):
+    """Whose code it is: "cuDNN", or "model"."""
+    return variant["subject_name"] or variant["subject"]
+
+
 def costs(matrix):
-    """[{"workload","variant","against","size","median","low","high"}], the dearest first."""
+    """[{"workload","variant","subject","against","size","median","low","high"}], the dearest first."""
     found = [{"workload": variant["workload"], "variant": variant["variant"],
-              "size": variant["size"], **variant["cost"]}
+              "subject": subject_of(variant), "size": variant["size"], **variant["cost"]}
              for variant in matrix.get("variants", []) if variant.get("cost")]
     return sorted(found, key=lambda cost: -cost["median"])
 
 
 def agreement(matrices):
     """What is reproducible with several stacks, in the same case: does it have the same bits?
-    {"equal": number, "different": [{"workload","variant","size","digests":{stack: digest}}]}"""
-    seen = {}
+    {subject: {"equal": number, "different": [{"workload","variant","size","digests":{stack: digest}}]}}"""
+    seen, found = {}, {}
     for stack, matrix in matrices.items():
         for variant in matrix.get("variants", []):
             if variant["verdict"] == "reproducible":
-                case = tuple(variant[key] for key in ("workload", "variant", "version", "size", "dtype", "seed"))
+                case = (subject_of(variant), *(variant[key] for key in (
+                    "workload", "variant", "version", "size", "dtype", "seed")))
                 seen.setdefault(case, {})[stack] = variant["digest"]
-    several = {case: digests for case, digests in seen.items() if len(digests) > 1}
-    different = [{"workload": case[0], "variant": case[1], "size": case[3], "digests": digests}
-                 for case, digests in sorted(several.items()) if len(set(digests.values())) > 1]
-    return {"equal": len(several) - len(different), "different": different}
+    for (subject, workload, variant, _, size, *_), digests in sorted(seen.items()):
+        if len(digests) > 1:
+            one = found.setdefault(subject, {"equal": 0, "different": []})
+            if len(set(digests.values())) == 1:
+                one["equal"] += 1
+            else:
+                one["different"].append({"workload": workload, "variant": variant, "size": size,
+                                         "digests": digests})
+    return found
 
 
 def failures(runs):

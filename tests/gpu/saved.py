@@ -113,16 +113,19 @@ def figure_lines(figures):
 
 def agreement_lines(found):
     """Of the stacks of one campaign; nothing where there is one."""
-    if not found["equal"] and not found["different"]:
-        return []
-    lines = [f"{found['equal']} variants have the same bits with every stack in which they are reproducible"]
-    return lines + [f"{one['workload']} {one['variant']} ({one['size']}) has not: " + ", ".join(
-        f"{digest[:12]} with {stack}" for stack, digest in one["digests"].items())
-        for one in found["different"]]
+    lines = []
+    for subject, one in found.items():
+        whose = "our models" if subject == "model" else subject
+        lines.append(f"of {whose}, {one['equal']} variants have the same bits with every stack in which "
+                     f"they are reproducible, {len(one['different'])} have not")
+        lines += [f"of {whose}: {each['workload']} {each['variant']} ({each['size']}) has not: " + ", ".join(
+            f"{digest[:12]} with {stack}" for stack, digest in each["digests"].items())
+            for each in one["different"]]
+    return lines
 
 
 def cost_rows(figures):
-    return [(stack, f"{cost['workload']} {cost['variant']} ÷ {cost['against']}", cost["size"],
+    return [(stack, cost["subject"], f"{cost['workload']} {cost['variant']} ÷ {cost['against']}", cost["size"],
              f"{cost['median']:.3g} ({cost['low']:.3g} to {cost['high']:.3g})")
             for stack, costs in figures.get("costs", {}).items() for cost in costs]
 
@@ -144,7 +147,7 @@ def summary_text(summary, matrices):
         reports.bullets("Findings", summary["findings"]),
         reports.bullets("Stacks compared", agreement_lines(figures["agreement"])),
         reports.bullets("Time", figure_lines(figures)),
-        reports.table("Cost of determinism", ("stack", "variants", "size", "ratio"), cost_rows(figures)),
+        reports.table("Cost of determinism", ("stack", "subject", "variants", "size", "ratio"), cost_rows(figures)),
         *[f"## Matrix of {stack}\n\n```\n{text.rstrip()}\n```" for stack, text in matrices.items()],
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"

@@ -105,7 +105,7 @@ $ echo not asked again
 
 ```console gpu
 $ gpu=$(curl -s 127.0.0.1:7357/v1/environments | jq -r '[.items[] | select(.facts.backend == "cuda")][0].id')
-$ curl -s "127.0.0.1:7357/?environment=$gpu" | sed -n '4p;/^tf.image.resize_bilinear/{n;n;p;q}'
+$ curl -s "127.0.0.1:7357/?environment=$gpu" | sed -n '4p;/^tf.image.resize_bilinear/{n;n;p}'
 ```
 """
 
@@ -188,7 +188,7 @@ def test_every_stack_and_what_was_undecided(played):
                     ("larger", "cudnn-9.1.0", ["tame"], {"sizes": ["large"], "contention": 1}),
                     ("stacks", "cudnn-9.2.0", ["crash", "good", "tame"], {"sizes": ["medium"]})]
     assert [failure[:3] for failure in summary["failures"]] == [["crash", "ordered", "crashed"]]
-    assert summary["figures"]["agreement"] == {"equal": 1, "different": []}
+    assert summary["figures"]["agreement"] == {"model": {"equal": 1, "different": []}}
     assert "REHEARSAL" not in (played / "summary.md").read_text()
 
 
@@ -303,15 +303,37 @@ def test_figures():
 def test_agreement_compares_equal_cases_that_are_reproducible():
     def matrix(*variants):
         return {"variants": [{"workload": "w", "variant": name, "version": 1, "size": size, "dtype": "f",
-                              "seed": "1", "verdict": verdict, "digest": digest}
-                             for name, size, verdict, digest in variants]}
+                              "seed": "1", "verdict": verdict, "digest": digest, "subject": subject,
+                              "subject_name": "cuDNN" if subject == "library" else None}
+                             for name, size, verdict, digest, subject in variants]}
 
-    one = matrix(("a", "small", "reproducible", "1"), ("b", "small", "reproducible", "2"),
-                 ("c", "small", "reproducible", "3"), ("d", "small", "varies", "4"))
-    two = matrix(("a", "small", "reproducible", "1"), ("b", "small", "reproducible", "9"),
-                 ("c", "large", "reproducible", "9"), ("d", "small", "reproducible", "4"))
-    assert figures.agreement({"x": one, "y": two}) == {"equal": 1, "different": [
-        {"workload": "w", "variant": "b", "size": "small", "digests": {"x": "2", "y": "9"}}]}
+    one = matrix(("a", "small", "reproducible", "1", "model"), ("b", "small", "reproducible", "2", "model"),
+                 ("c", "small", "reproducible", "3", "model"), ("d", "small", "varies", "4", "model"),
+                 ("e", "small", "reproducible", "5", "library"))
+    two = matrix(("a", "small", "reproducible", "1", "model"), ("b", "small", "reproducible", "9", "model"),
+                 ("c", "large", "reproducible", "9", "model"), ("d", "small", "reproducible", "4", "model"),
+                 ("e", "small", "reproducible", "6", "library"))
+    found = figures.agreement({"x": one, "y": two})
+    assert found == {
+        "cuDNN": {"equal": 0, "different": [
+            {"workload": "w", "variant": "e", "size": "small", "digests": {"x": "5", "y": "6"}}]},
+        "model": {"equal": 1, "different": [
+            {"workload": "w", "variant": "b", "size": "small", "digests": {"x": "2", "y": "9"}}]}}
+    assert saved.agreement_lines(found) == [
+        "of cuDNN, 0 variants have the same bits with every stack in which they are reproducible, 1 have not",
+        "of cuDNN: w e (small) has not: 5 with x, 6 with y",
+        "of our models, 1 variants have the same bits with every stack in which they are reproducible, 1 have not",
+        "of our models: w b (small) has not: 2 with x, 9 with y"]
+    assert saved.agreement_lines(figures.agreement({"x": one})) == []
+
+
+def test_a_cost_says_whose():
+    cost = {"against": "unordered", "median": 2.0, "low": 1.0, "high": 3.0}
+    variants = [{"workload": "w", "variant": name, "size": "small", "subject": subject, "subject_name": whose,
+                 "cost": cost} for name, subject, whose in (("ordered", "model", None), ("algo_1", "library", "cuDNN"))]
+    rows = saved.cost_rows({"costs": {"s": figures.costs({"variants": variants})}})
+    assert [row[:3] for row in rows] == [("s", "model", "w ordered ÷ unordered"),
+                                         ("s", "cuDNN", "w algo_1 ÷ unordered")]
 
 
 def test_a_file_over_the_bound_is_refused(tmp_path, monkeypatch):
