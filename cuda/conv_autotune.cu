@@ -3,6 +3,7 @@
  * are no kernels of ours.  cuDNN reads x and w and writes y as (image, channel, row,
  * column), each branch its own y; every iteration brings them together. */
 #include "cuda/cudnn/convolution.h"
+#include "cuda/cudnn/loader.h"
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/layout.h"
@@ -122,7 +123,7 @@ static void choose(struct run *run, struct conv_autotune *conv, int *ret_chosen)
 }
 
 /* Takes the chosen algorithms, and reports them and the weakest claim: as the run's where
- * no other process can choose others. */
+ * it warns, or where no other process can choose others. */
 static void take(struct run *run, struct conv_autotune *conv, const int *chosen)
 {
     int count, length = 0;
@@ -134,7 +135,7 @@ static void take(struct run *run, struct conv_autotune *conv, const int *chosen)
         struct cudnn_conv *cudnn = &conv->branches[branch];
 
         cudnn_conv_take(run, cudnn, chosen[branch]);
-        if (!cudnn->claim || strcmp(cudnn->claim, "deterministic") != 0) {
+        if (cudnn_warns(cudnn->claim) || (!cudnn->claim && !cudnn_warns(claim))) {
             claim = cudnn->claim;
         }
         bytes += cudnn->workspace_bytes;
@@ -144,7 +145,7 @@ static void take(struct run *run, struct conv_autotune *conv, const int *chosen)
     snprintf(conv->names + length - 1, sizeof conv->names - (size_t)length + 1,
              ", CUDNN_FMA_MATH, NCHW, workspaces of %zu bytes, claimed %s", bytes,
              claim ? claim : "nothing");
-    if (takes_from_list(run)) {
+    if (takes_from_list(run) || cudnn_warns(claim)) {
         run->claim = claim;
     }
     run->algorithm = conv->names;

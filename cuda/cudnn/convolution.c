@@ -209,8 +209,8 @@ void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm)
              conv->claim ? conv->claim : "nothing");
 }
 
-/* The claim of an algorithm does not hold for those that take its place in another
- * process. */
+/* What is promised of an algorithm does not hold for those that take its place in another
+ * process; a warning does. */
 void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv)
 {
     int algorithm;
@@ -219,7 +219,7 @@ void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv)
     cudnn_conv_take(run, conv,
                     named ? algorithm : cudnn_conv_find(run, conv, CUDNN_SEARCH_ALL));
     run->algorithm = conv->description;
-    if (named && conv->claim) {
+    if (conv->claim && (named || cudnn_warns(conv->claim))) {
         run->claim = conv->claim;
     }
 }

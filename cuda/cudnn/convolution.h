@@ -71,8 +71,8 @@ void cudnn_conv_describe(struct run *run, struct cudnn_conv *conv);
 void cudnn_conv_take(struct run *run, struct cudnn_conv *conv, int algorithm);
 
 /* Takes the algorithm of RUN's variant, "algo_<cuDNN's number>…", or, for any other, the
- * fastest (cudnn_conv_find), and reports it as the run's; with its claim if it was named.
- */
+ * fastest (cudnn_conv_find), and reports it as the run's; with its claim, but for what is
+ * promised of one that was not named. */
 void cudnn_conv_take_variant(struct run *run, struct cudnn_conv *conv);
 
 /* The algorithms of COUNT NUMBERS that can compute this, in that order; returns how many

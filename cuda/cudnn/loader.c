@@ -119,3 +119,8 @@ const char *cudnn_claim(cudnnDeterminism_t determinism)
 {
     return determinism == CUDNN_DETERMINISTIC ? "deterministic" : "non-deterministic";
 }
+
+bool cudnn_warns(const char *claim)
+{
+    return claim && strcmp(claim, "non-deterministic") == 0;
+}

@@ -42,6 +42,8 @@ void cudnn_check(struct run *run, cudnnStatus_t status, const char *call);
 
 /* The claim of perf.determinism: "deterministic" or "non-deterministic". */
 const char *cudnn_claim(cudnnDeterminism_t determinism);
+/* Whether CLAIM, or NULL, says that an algorithm is not deterministic. */
+bool cudnn_warns(const char *claim);
 
 #ifdef __cplusplus
 }
