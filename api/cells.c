@@ -80,6 +80,13 @@ static void checks_json(struct json_out *out, const struct checks *checks)
     out_close(out, '}');
 }
 
+static void cell_departures_json(struct json_out *out, const struct cell *cell)
+{
+    struct departures departures;
+
+    departures_json(out, departures_of(cell, &departures) ? &departures : NULL);
+}
+
 /* As of now; MEASURED: and as it is stored. */
 static void verdict_json(const struct request *r, const struct cell *cell, bool measured,
                          struct json_out *out)
@@ -147,6 +154,7 @@ static void cell_json(const struct request *r, const struct cell *cell,
     evidence_json(out, cell);
     checks_json(out, &cell->evidence.checks);
     out_name(out, "digest", cell->digest);
+    cell_departures_json(out, cell);
     times_json(out, cell);
     cost_json(out, &cost, control ? control->key.variant : NULL);
     out_format(out, "history", "/v1/cells/%" PRId64 "/history", cell->id);
@@ -287,6 +295,7 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     case_json(out, &cell.key);
     out_text(out, "environment", cell.environment);
     verdict_json(r, &cell, false, out);
+    cell_departures_json(out, &cell);
     out_open(out, "items", '[');
     if (cells_each_digest(tx, view->id, page_rows(page), show_digest, page, err) !=
         ERR_OK) {

@@ -30,20 +30,19 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
 
 /* How often one digest was seen, and whether that makes it the most frequent.  Counts
  * only grow, so comparing at each growth finds the greatest whatever the order. */
-static void prefer_digest(struct cell_row *row, const char *digest, int64_t runs,
-                          int64_t iterations)
+static void prefer_digest(struct cell *cell, const char *digest,
+                          const struct digest_counts *counts)
 {
-    struct cell *cell = &row->cell;
+    const struct digest_counts *most = &cell->digest_counts;
     bool same = strcmp(digest, cell->digest) == 0;
-    bool more = runs != row->digest_runs ? runs > row->digest_runs
-                : iterations != row->digest_iterations
-                    ? iterations > row->digest_iterations
+    bool more = counts->runs != most->runs ? counts->runs > most->runs
+                : counts->iterations != most->iterations
+                    ? counts->iterations > most->iterations
                     : strcmp(digest, cell->digest) < 0;
 
     if (same || more || !cell->digest[0]) {
         memcpy(cell->digest, digest, sizeof cell->digest);
-        row->digest_runs = runs;
-        row->digest_iterations = iterations;
+        cell->digest_counts = *counts;
     }
 }
 
@@ -62,22 +61,28 @@ static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
     struct query q;
 
     query_begin(&q, tx,
-                "INSERT INTO cell_digest (cell, digest, runs, iterations, run,"
-                " weight_sum, loss) VALUES (?, ?, 1, ?, ?, ?, ?)"
+                "INSERT INTO cell_digest (cell, digest, runs, iterations, first_runs,"
+                " only_runs, run, weight_sum, loss) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (cell, digest) DO UPDATE SET runs = runs + 1,"
                 " iterations = iterations + excluded.iterations,"
+                " first_runs = first_runs + excluded.first_runs,"
+                " only_runs = only_runs + excluded.only_runs,"
                 " weight_sum = iif(excluded.run < ifnull(run, '~'),"
                 " excluded.weight_sum, weight_sum),"
                 " loss = iif(excluded.run < ifnull(run, '~'), excluded.loss, loss),"
                 " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)"
-                " RETURNING runs, iterations",
-                row->cell.id, digest->digest, digest->iterations, sums ? run->id : NULL,
-                or_null(sums ? run->weight_sum : NULL), or_null(sums ? run->loss : NULL));
+                " RETURNING runs, iterations, first_runs, only_runs",
+                row->cell.id, digest->digest, digest->iterations,
+                strcmp(digest->digest, run->digest) == 0, run->distinct_digests == 1,
+                sums ? run->id : NULL, or_null(sums ? run->weight_sum : NULL),
+                or_null(sums ? run->loss : NULL));
     if (query_step(&q)) {
-        int64_t runs = query_take_int(&q);
+        struct digest_counts counts;
 
-        row->cell.evidence.distinct_digests += runs == 1;
-        prefer_digest(row, digest->digest, runs, query_take_int(&q));
+        query_take(&q, &counts.runs, &counts.iterations, &counts.first_runs,
+                   &counts.only_runs);
+        row->cell.evidence.distinct_digests += counts.runs == 1;
+        prefer_digest(&row->cell, digest->digest, &counts);
     }
     return query_run(&q, err);
 }

@@ -143,35 +143,36 @@ static enum err_code compare_digests(struct recompute *r, struct err *err)
     struct query q;
 
     f->cell.digest[0] = '\0';
-    f->digest_runs = 0;
-    f->digest_iterations = 0;
+    f->cell.digest_counts = (struct digest_counts){ 0 };
     f->cell.evidence.distinct_digests = 0;
     query_begin(&q, r->tx,
-                "WITH shown (digest, iterations) AS ("
-                " SELECT digest, iterations FROM run WHERE cell = ?1"
+                "WITH shown (digest, iterations, is_first, is_only) AS ("
+                " SELECT digest, iterations, 1, 1 FROM run WHERE cell = ?1"
                 " AND outcome = 'completed' AND distinct_digests = 1"
-                " UNION ALL SELECT d.digest, d.iterations FROM run r"
-                " CROSS JOIN run_digest d ON d.run = r.id WHERE r.cell = ?1"
+                " UNION ALL SELECT d.digest, d.iterations, d.first_iteration = 0, 0"
+                " FROM run r CROSS JOIN run_digest d ON d.run = r.id WHERE r.cell = ?1"
                 " AND r.outcome = 'completed' AND r.distinct_digests > 1),"
-                " fresh (digest, runs, iterations) AS ("
-                " SELECT digest, count(*), sum(iterations) FROM shown GROUP BY digest)"
-                " SELECT f.digest, f.runs, f.iterations, c.runs, c.iterations"
+                " fresh (digest, runs, iterations, first_runs, only_runs) AS ("
+                " SELECT digest, count(*), sum(iterations), sum(is_first), sum(is_only)"
+                " FROM shown GROUP BY digest)"
+                " SELECT f.digest, f.runs, f.iterations, f.first_runs, f.only_runs,"
+                " c.runs, c.iterations, c.first_runs, c.only_runs"
                 " FROM fresh f LEFT JOIN cell_digest c ON c.cell = ?1"
                 " AND c.digest = f.digest ORDER BY f.runs DESC, f.iterations DESC,"
                 " f.digest",
                 r->stored.cell.id);
     while (query_step(&q)) {
         char digest[DIGEST_TEXT_SIZE];
-        int64_t runs;
-        int64_t iterations;
+        struct digest_counts n;
 
-        query_take(&q, digest, &runs, &iterations);
-        report(r, "runs of a digest", query_take_int(&q), runs);
-        report(r, "iterations of a digest", query_take_int(&q), iterations);
+        query_take(&q, digest, &n.runs, &n.iterations, &n.first_runs, &n.only_runs);
+        report(r, "runs of a digest", query_take_int(&q), n.runs);
+        report(r, "iterations of a digest", query_take_int(&q), n.iterations);
+        report(r, "runs that began with a digest", query_take_int(&q), n.first_runs);
+        report(r, "runs of nothing but a digest", query_take_int(&q), n.only_runs);
         if (f->cell.evidence.distinct_digests++ == 0) {
             memcpy(f->cell.digest, digest, sizeof digest);
-            f->digest_runs = runs;
-            f->digest_iterations = iterations;
+            f->cell.digest_counts = n;
         }
     }
     return query_end(&q, err);

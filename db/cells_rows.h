@@ -16,11 +16,10 @@ struct tx;
 /* A row of table cell with what judging and folding need in addition. */
 struct cell_row {
     struct cell cell;
-    int64_t case_key, environment;          /* numbers */
-    char no_control[CASE_TITLE_SIZE];       /* "" when the workload has a control */
-    char last_failed_run[ID_SIZE];          /* "" when none failed */
-    char failed_check[ID_SIZE];             /* the first run out of bound; "": none */
-    int64_t digest_runs, digest_iterations; /* of cell.digest */
+    int64_t case_key, environment;    /* numbers */
+    char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
+    char last_failed_run[ID_SIZE];    /* "" when none failed */
+    char failed_check[ID_SIZE];       /* the first run out of bound; "": none */
 };
 
 /* The integers of table cell: the column, its member of struct cell_row, and what fsck
@@ -55,8 +54,13 @@ struct cell_row {
     X(checks_given_up, cell.evidence.checks.given_up, "checks given up")                 \
     X(checks_unanswered, cell.evidence.checks.unanswered, "checks unanswered")           \
     X(check_share_ppm, cell.evidence.checks.share_ppm, "largest share of a bound")       \
-    X(digest_runs, digest_runs, "runs of the most frequent digest")                      \
-    X(digest_iterations, digest_iterations, "iterations of the most frequent digest")
+    X(digest_runs, cell.digest_counts.runs, "runs of the most frequent digest")          \
+    X(digest_iterations, cell.digest_counts.iterations,                                  \
+      "iterations of the most frequent digest")                                          \
+    X(digest_first_runs, cell.digest_counts.first_runs,                                  \
+      "runs that began with the most frequent digest")                                   \
+    X(digest_only_runs, cell.digest_counts.only_runs,                                    \
+      "runs of nothing but the most frequent digest")
 
 /* Its texts; "" is NULL. */
 #define CELL_TEXTS(X)                                                                    \

@@ -3,7 +3,7 @@
 import { commandLine, el, icon } from "./dom.js";
 import { agreement } from "./matrix.js";
 import { bound, cellKind, CODES, counted, curl, hasCode, KINDS, ownPath, subjectTitle } from "./format.js";
-import { digestSwatch, relationNote, verdictBadge } from "./facts.js";
+import { departuresNote, digestSwatch, relationNote, verdictBadge } from "./facts.js";
 import { referenceList } from "./references.js";
 
 const HINT =
@@ -101,7 +101,7 @@ function variantList(facts, row, choices) {
     const by = names.length ? el("span", { class: "muted", text: ` (${names.join(", ")})` }) : null;
     const whose = el("span", { class: "muted", text: ` ${subjectTitle(fact)}` });
     const name = el("span", {}, el("code", { text: fact.variant }), whose, by ?? "");
-    return el("li", {}, name, badge, why, digestSwatch(fact), relationNote(fact));
+    return el("li", {}, name, badge, why, digestSwatch(fact), departuresNote(fact), relationNote(fact));
   });
   return el("ul", { class: "variants", "aria-label": "Variants of this workload" }, ...items);
 }

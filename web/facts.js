@@ -69,6 +69,16 @@ export function verdictBadge(fact) {
   return [el("span", { class: `badge ${kind}` }, icon(kind), String(fact.verdict ?? "unmeasured")), why];
 }
 
+/** How many runs showed another digest than the most frequent one: "12 of 50". */
+function departing({ departures }) {
+  return departures ? `${count(departures.runs.departed)} of ${count(departures.runs.of)}` : "–";
+}
+
+/** The same with iterations and intervals, as the API says it; null for what does not vary. */
+export function departuresNote({ departures }) {
+  return departures ? el("span", { class: "why", text: departures.text }) : null;
+}
+
 /** Time of the variant over that of its control, as the API measured it: "0.63 ×". */
 function costOf(fact) {
   return fact.cost?.median > 0 ? `${fact.cost.median.toFixed(2)} ×` : "–";
@@ -94,11 +104,12 @@ function fill(tr, fact) {
     count(fact.runs),
     count(fact.iterations),
     count(fact.devices),
-    fact.verdict === "reproducible" ? bound(fact.difference_probability_upper_bound) : "–",
+    fact.verdict === "reproducible" ? bound(fact.difference_probability_upper_bound) : departing(fact),
     milliseconds(fact.mean_milliseconds),
     costOf(fact),
   ];
   figures.forEach((td, index) => setText(td, words[index]));
+  setAttribute(figures[3], "title", fact.departures?.text ?? null);
   setAttribute(figures.at(-1), "title", costTitle(fact));
   setAttribute(tr, "title", fact.reason || null);
 }

@@ -36,7 +36,9 @@ static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
              k->runs > 0 ? text_number(v->distinct_digests, number) : "-");
     snprintf(facts[7], FACT_SIZE, "%s", text_number(k->devices, number));
     snprintf(facts[8], FACT_SIZE, "%s",
-             same ? text_bound(verdict_difference_bound(k->weakest_runs), number) : "-");
+             same         ? text_bound(verdict_difference_bound(k->weakest_runs), number)
+             : v->departs ? rate_interval_text(&v->departures.runs, number)
+                          : "-");
     if (v->mean_ns > 0) {
         snprintf(facts[9], FACT_SIZE, "%.*f", v->mean_ns < 1000000 ? 4 : 2,
                  (double)v->mean_ns / 1e6);
@@ -114,7 +116,8 @@ void matrix_facts_text(const struct matrix *m, struct buf *buf)
     }
     buf_puts(buf,
              "\n\"Differ\" is the upper bound (95 %) of the probability that "
-             "a run differs from the first.\n"
+             "a run differs from the first;\nwhere digests vary, the interval (95 %) of "
+             "the probability that one shows another than the most frequent.\n"
              "\"Cost\" is the median time as a multiple of that of the same subject's "
              "control, with the quartiles\nof both set against each other the worst way "
              "round: a model's cost is not a library's.\n");

@@ -128,6 +128,7 @@ static void variant_json(const struct matrix_variant *v, struct json_out *out)
     cost_json(out, &v->cost, v->cost_against);
     out_name(out, "digest", v->digest);
     out_int(out, "distinct_digests", v->distinct_digests);
+    departures_json(out, v->departs ? &v->departures : NULL);
     relation_json(out, v);
     href(out, v);
     out_close(out, '}');

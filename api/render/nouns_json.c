@@ -128,6 +128,30 @@ void sum_json(struct json_out *out, const char *name, const char *bits)
     out_name(out, bits_name, bits);
 }
 
+static void rate_json(struct json_out *out, const char *name, const struct rate *rate)
+{
+    out_open(out, name, '{');
+    out_int(out, "departed", rate->k);
+    out_int(out, "of", rate->n);
+    out_real(out, "lower", rate->lower);
+    out_real(out, "upper", rate->upper);
+    out_close(out, '}');
+}
+
+void departures_json(struct json_out *out, const struct departures *departures)
+{
+    char text[DEPARTURES_TEXT_SIZE];
+
+    if (!out_object(out, "departures", departures != NULL)) {
+        return;
+    }
+    departures_text(departures, text);
+    rate_json(out, "runs", &departures->runs);
+    rate_json(out, "iterations", &departures->iterations);
+    out_text(out, "text", text);
+    out_close(out, '}');
+}
+
 void share_json(struct json_out *out, bool is_known, int64_t share_ppm)
 {
     if (is_known) {

@@ -6,6 +6,7 @@
 
 #include "daemon/base/json_out.h"
 #include "daemon/evidence/profile.h"
+#include "daemon/evidence/rate.h"
 #include "daemon/evidence/times.h"
 #include "daemon/jobs/job.h"
 #include "daemon/jobs/run.h"
@@ -29,6 +30,10 @@ void run_json(struct json_out *out, const struct run_record *run);
 
 /* "NAME" as decimal text and "NAME_bits" as hex, both null for "". */
 void sum_json(struct json_out *out, const char *name, const char *bits);
+
+/* Key "departures"; NULL: the cell does not vary, or not among like runs, or its counts
+ * are not known. */
+void departures_json(struct json_out *out, const struct departures *departures);
 
 /* Key "share": of its bound that the worst element of a check took; null unless it IS
  * KNOWN. */

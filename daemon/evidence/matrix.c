@@ -79,6 +79,7 @@ static void carry(struct matrix_variant *v, const struct cell *cell)
     v->subject = cell->subject;
     copy_text(v->subject_name, sizeof v->subject_name, cell->subject_name);
     v->distinct_digests = cell->evidence.distinct_digests;
+    v->departs = departures_of(cell, &v->departures);
     v->mean_ns = timed > 0 ? cell->median_ns_sum / timed : 0;
     v->times = cell->times;
     copy_text(v->digest, sizeof v->digest, cell->digest);

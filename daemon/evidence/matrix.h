@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "daemon/evidence/profile.h"
+#include "daemon/evidence/rate.h"
 #include "daemon/evidence/relation.h"
 #include "daemon/evidence/solution.h"
 #include "daemon/jobs/cell.h"
@@ -23,6 +24,8 @@ struct matrix_variant {
     int64_t cell;                      /* that cell */
     char digest[DIGEST_TEXT_SIZE];     /* of that cell */
     int64_t distinct_digests;          /* of that cell */
+    bool departs;                      /* that cell, as far as departures_of tells */
+    struct departures departures;      /* if it does */
     int64_t mean_ns;                   /* of that cell's iterations; 0: unknown */
     struct quartiles times;            /* of that cell */
     struct cost cost;                  /* of that cell; not known of controls */

@@ -12,6 +12,13 @@
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/job.h"
 
+/* How often completed runs showed a digest. */
+struct digest_counts {
+    int64_t runs, iterations;
+    int64_t first_runs; /* their first iteration showed it */
+    int64_t only_runs;  /* they showed no other */
+};
+
 struct cell {
     int64_t id;
     struct case_key key;
@@ -29,7 +36,9 @@ struct cell {
     int64_t min_ns, max_ns;        /* of iterations; 0: none */
     int64_t median_ns_sum;         /* sum of the runs' medians: mean = sum / runs */
     struct quartiles times;        /* of the runs' medians */
-    char digest[DIGEST_TEXT_SIZE]; /* the most frequent digest; ties: the smallest */
+    char digest[DIGEST_TEXT_SIZE]; /* the most frequent digest: in most runs, then in most
+                                      iterations, then the smallest; "": none */
+    struct digest_counts digest_counts; /* its */
 };
 
 struct cell_digest {

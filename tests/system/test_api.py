@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -316,6 +317,34 @@ def test_cell_with_history_and_evidence(service, done):
     if page["next"]:
         older = service.get(f"/v1/cells/{run['cell']}/history?limit=1&cursor={page['next']}")
         assert older["items"][0] == history["items"][1]
+
+
+def test_how_often_a_cell_departs(service):
+    """One iteration of each run, which is not its first."""
+    job = service.post_job(workloads=["selftest_varies_once"], variants=["ordered"], runs=3, iterations=8)
+    service.finish_job(job)
+    path = f"/v1/cells/{service.get(f'/v1/runs?job={job}')['items'][0]['cell']}"
+    found = service.get(path)["departures"]
+    assert found == service.get(f"{path}/evidence")["departures"]
+    for rate, departed, of in (found["runs"], 3, 3), (found["iterations"], 3, 21):
+        assert (rate["departed"], rate["of"]) == (departed, of)
+        # The probability of as many or more, and of as many or fewer, at the ends.
+        tails = [sum(math.comb(of, k) * p ** k * (1 - p) ** (of - k) for k in ks) for p, ks in (
+            (rate["lower"], range(departed, of + 1)), (rate["upper"], range(departed + 1)))]
+        assert abs(tails[0] - 0.025) < 1e-9
+        assert abs(tails[1] - 0.025) < 1e-9 or departed == of and rate["upper"] == 1
+    words = ("another digest than the most frequent one in 3 of 3 runs (29-100 %) and in 3 of 21 iterations "
+             "after a run's first (3.0-37 % if independent)")
+    assert found["text"] == words and words in service.get(f"{path}.txt")
+    variant, = [v for v in service.get("/v1/matrix")["variants"] if v["workload"] == "selftest_varies_once"]
+    assert variant["departures"] == found
+    line, = [each for each in service.get("/v1/matrix.txt").splitlines() if "selftest_varies_once" in each]
+    assert "29-100 %" in line
+
+
+def test_what_does_not_vary_departs_nowhere(service, done):
+    run = service.get(f"/v1/runs?job={done['id']}&variant=ordered")["items"][0]
+    assert service.get(f"/v1/cells/{run['cell']}")["departures"] is None
 
 
 def test_evidence_that_is_cut_says_so(service, done):

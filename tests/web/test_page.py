@@ -71,6 +71,21 @@ def test_the_page_says_whose_computation_it_shows(browser, fixture):
     assert cell(browser, "conv_wgrad", "tf-1.14")["colour"] != filled
 
 
+def test_how_often_a_varying_variant_departs(browser, fixture):
+    server = fixture()
+    words = "another digest than the most frequent one in 12 of 50 runs (13-39 %) and in 7 of 950 iterations"
+    for each in server.state["matrix"]["variants"]:
+        if each["verdict"] == "varies":
+            each["departures"] = {"runs": {"departed": 12, "of": 50}, "text": words}
+    open_page(browser, server.url)
+    shown = set(map(tuple, all_of(browser, ".facts tbody tr", """[each.querySelector('[data-name=Verdict]').innerText,
+        each.querySelector('[data-name="A run differs"]').innerText,
+        each.querySelector('[data-name="A run differs"]').title]""")))
+    assert shown == {("varies", "12 of 50", words), ("reproducible", "< 5.9 %", "")}
+    js(browser, "document.querySelector(arguments[0]).click()", "[data-key='ctc_loss/model/tf-2.1']")
+    wait_for("the panel", lambda: text(browser, "#detail").count(words) == 1)
+
+
 UNEARNED = [
     {"state": "stale"}, {"state": "failing"}, {"state": "unmeasured"}, {"state": "inconclusive"},
     {"state": "unsupported"}, {"state": "solved"}, {"state": "fabulous"}, {"state": None},

@@ -23,6 +23,9 @@ static void print_cell(void *arg, const struct cell *c)
                (long)c->min_ns, (long)c->max_ns, (long)c->median_ns_sum, c->digest);
     buf_printf(out, "  %ld %d %ld %ld %ld %ld\n", (long)c->vouched_ms, e->varied,
                (long)e->disturbed, (long)e->contended, (long)e->claimed, (long)e->warned);
+    buf_printf(out, "  %ld %ld %ld %ld\n", (long)c->digest_counts.runs,
+               (long)c->digest_counts.iterations, (long)c->digest_counts.first_runs,
+               (long)c->digest_counts.only_runs);
     buf_printf(out, "  %ld: %ld %ld %ld\n", (long)c->times.runs, (long)c->times.lower_ns,
                (long)c->times.median_ns, (long)c->times.upper_ns);
 }
@@ -178,6 +181,8 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell_time SET runs = runs + 1 WHERE cell = 1",
         "UPDATE cell_time SET bucket = 1000000 WHERE cell = 1",
         "DELETE FROM cell_time WHERE cell = 1",
+        "UPDATE cell_digest SET first_runs = first_runs + 1 WHERE cell = 1",
+        "UPDATE cell_digest SET only_runs = only_runs - 1 WHERE cell = 1",
         "DELETE FROM cell_digest WHERE cell = 1",
         "INSERT INTO cell_device VALUES (1, 'cpu:x', '', 1, NULL, 1, '', 0)",
         "UPDATE cell_device SET runs = 3 WHERE cell = 1",

@@ -1,6 +1,8 @@
 /* What a cell adds up to: runs, digests, times and circumstances. */
 #include "tests/unit/db/cells_fixture.h"
 
+#include "daemon/evidence/rate.h"
+
 struct digests {
     int64_t cell;
     int limit;
@@ -158,6 +160,69 @@ static void test_of_equally_frequent_digests_the_smallest_is_shown(void **state)
     fixture_check_cells(f);
 }
 
+enum { DEPARTING_RUNS = 24, DIGESTS = 5 };
+
+/* What the iterations of DEPARTING_RUNS runs show, one by one.  As in the fixture: run N
+ * begins with digest N % 3, and ends with one iteration of each of its other digests. */
+static struct departures counted(void)
+{
+    int64_t runs[DIGESTS] = { 0 }, iterations[DIGESTS] = { 0 }, first[DIGESTS] = { 0 };
+    int64_t only[DIGESTS] = { 0 }, later = DEPARTING_RUNS * (FIXTURE_ITERATIONS - 1);
+    int most = 0;
+
+    for (int n = 0; n < DEPARTING_RUNS; n++) {
+        int begins = n % 3, distinct = 1 + n % 4 % 3;
+
+        for (int i = 0; i < FIXTURE_ITERATIONS; i++) {
+            int late = i - (FIXTURE_ITERATIONS - distinct);
+            int shown = begins + (late > 0 ? late : 0);
+
+            iterations[shown]++;
+            runs[shown] += i == 0 || late > 0;
+            first[shown] += i == 0;
+        }
+        only[begins] += distinct == 1;
+    }
+    for (int d = 1; d < DIGESTS; d++) {
+        most = runs[d] > runs[most] ||
+                       (runs[d] == runs[most] && iterations[d] > iterations[most])
+                   ? d
+                   : most;
+    }
+    return (struct departures){ rate_of(later - iterations[most] + first[most], later),
+                                rate_of(DEPARTING_RUNS - only[most], DEPARTING_RUNS) };
+}
+
+/* In the order in which the runs were, and backwards. */
+static void test_departures_are_those_of_the_stored_runs(void **state)
+{
+    struct fixture *f = *state;
+    struct departures expected = counted(), found;
+    struct cell cell;
+
+    insert_job(f);
+    for (int i = 0; i < DEPARTING_RUNS; i++) {
+        for (int item = UNORDERED; item <= ORDERED; item++) {
+            int n = item == UNORDERED ? i : DEPARTING_RUNS - 1 - i;
+            struct fixture_run r = completed(1 + 2 * n + item, item);
+
+            r.digest = n % 3;
+            r.distinct = 1 + n % 4 % 3;
+            store(f, r);
+        }
+    }
+    for (int item = UNORDERED; item <= ORDERED; item++) {
+        cell = fixture_cell(f, asked[item].variant);
+        assert_true(departures_of(&cell, &found));
+        assert_int_equal(found.runs.k, expected.runs.k);
+        assert_int_equal(found.runs.n, expected.runs.n);
+        assert_int_equal(found.iterations.k, expected.iterations.k);
+        assert_int_equal(found.iterations.n, expected.iterations.n);
+    }
+    assert_true(expected.iterations.k > 0 && expected.runs.k < expected.runs.n);
+    fixture_check_cells(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +230,7 @@ int main(void)
         STORE_TEST(test_circumstances_are_counted_and_their_times_are_not),
         STORE_TEST(test_the_control_of_a_cost),
         STORE_TEST(test_of_equally_frequent_digests_the_smallest_is_shown),
+        STORE_TEST(test_departures_are_those_of_the_stored_runs),
     };
 
     return cmocka_run_group_tests_name("cells_sums", tests, NULL, NULL);
