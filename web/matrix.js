@@ -150,7 +150,7 @@ function notesOf(matrix) {
   const basis = cells.find((cell) => cell.evidence?.basis)?.evidence.basis;
   const images = matrix.columns.filter((column) => column.images?.length).map((column) => {
     const names = column.images.map(({ name, framework }) => `${name} (${framework})`);
-    return `${column.title}: ${names.join(", ")}`;
+    return `${column.title}: images ${names.join(", ")}`;
   });
   return [
     ...(basis ? [`${ONE_FACT} ${basis}`] : []),
@@ -178,11 +178,12 @@ function fill(spot, row, cell, announce) {
   spot.text = text;
   const mark = agreement(row, cell, kind);
   if (button.dataset.kind !== kind)
-    button.replaceChildren(icon(kind), el("span", { class: "word" }), el("span", { class: "mark" }));
+    button.replaceChildren(icon(kind), ...["word", "mark", "note"].map((name) => el("span", { class: name })));
   button.dataset.kind = kind;
   setAttribute(button, "data-agrees", mark ? cell.agrees : null);
-  setText(button.children[1], word + (cell?.evidence?.basis ? ONE_FACT : "") + superscript(cell?.footnote));
+  setText(button.children[1], word);
   setText(button.children[2], mark);
+  setText(button.children[3], (cell?.evidence?.basis ? ONE_FACT : "") + superscript(cell?.footnote));
   setAttribute(button, "aria-label", label(spot, kind, word, mark));
 }
 

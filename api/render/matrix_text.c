@@ -408,7 +408,8 @@ static bool rests_on_one(const struct matrix *m)
     return false;
 }
 
-/* Which containers a column is of: "NGC 19.06+ / TF 2.1: 19.06 (TF 1.13), …". */
+/* Which containers a column is of: "NGC 19.06+ / TF 2.1: images NGC 19.06 (TF 1.13), …".
+ */
 static void images(const struct matrix *m, struct buf *buf)
 {
     const struct profile_table *t = m->table;
@@ -424,8 +425,8 @@ static void images(const struct matrix *m, struct buf *buf)
                        profile_image(t, json_string_value(name)));
         }
         if (line.length > 0) {
-            buf_printf(buf, "  %s: ", t->columns[c].title);
-            text_wrap(buf, line.data, PAGE_WIDTH, text_width(t->columns[c].title) + 4);
+            buf_printf(buf, "  %s: images ", t->columns[c].title);
+            text_wrap(buf, line.data, PAGE_WIDTH, text_width(t->columns[c].title) + 11);
         }
         buf_release(&line);
     }

@@ -188,17 +188,21 @@ def test_hostile_text_is_text(browser, fixture):
     assert console_errors(browser) == []
 
 
+def note(browser, key):
+    """The marks of a cell: of its footnote, and of one fact."""
+    return text(browser, f"[data-key='{key}'] .note")
+
+
 def test_notes_are_read_without_pointing(browser, fixture):
     server = fixture()
-    for workload, note, number in (("ctc_loss", "with a defect", 2), ("softmax_xent", "a way <around>", 1),
+    for workload, said, number in (("ctc_loss", "with a defect", 2), ("softmax_xent", "a way <around>", 1),
                                    ("xla_reduction", "with a defect", 2)):
-        fixture_data.set_cell(server.state["matrix"], workload, "tf-2.1", note=note, footnote=number)
+        fixture_data.set_cell(server.state["matrix"], workload, "tf-2.1", note=said, footnote=number)
     open_page(browser, server.url)
     assert all_of(browser, "#matrix-notes li", "each.innerText") == ["¹ a way <around>", "² with a defect"]
     assert js(browser, "return document.getElementById('matrix-notes').checkVisibility()")
-    seen = cell(browser, "ctc_loss", "tf-2.1")
-    assert seen["word"].endswith("²") and seen["label"].endswith(", note 2")
-    assert not cell(browser, "ctc_loss", "tf-2.2")["word"].endswith("²")
+    assert note(browser, "ctc_loss/model/tf-2.1") == "²" and note(browser, "ctc_loss/model/tf-2.2") == ""
+    assert cell(browser, "ctc_loss", "tf-2.1")["label"].endswith(", note 2")
 
 
 def test_what_rests_on_one_fact_says_so(browser, fixture):
@@ -210,8 +214,8 @@ def test_what_rests_on_one_fact_says_so(browser, fixture):
                 each["evidence"]["basis"] = basis
     open_page(browser, server.url)
     assert all_of(browser, "#matrix-notes li", "each.innerText") == [f"° {basis}"]
-    seen = cell(browser, "ctc_loss", "tf-2.1")
-    assert seen["word"] == "NS°" and basis in seen["label"]
+    assert note(browser, "ctc_loss/model/tf-2.1") == "°"
+    assert basis in cell(browser, "ctc_loss", "tf-2.1")["label"]
     js(browser, "document.querySelector(arguments[0]).click()", "[data-key='ctc_loss/model/tf-2.1']")
     wait_for("the panel", lambda: basis in text(browser, "#detail"))
 
@@ -230,7 +234,7 @@ def test_a_source_without_a_workload_is_only_documented(browser, fixture):
     words = all_of(browser, "[data-key^='histc/framework/']", "each.querySelector('.word').innerText")
     assert words == ["[NS!]", "", "[UDA]", "", ""]
     assert all_of(browser, "[data-key='histc/framework/tf-1.14']", "each.dataset.kind") == ["no_model"]
-    assert all_of(browser, "#matrix-notes li", "each.innerText")[-1].endswith(": NGC 19.06 (TF 1.13)")
+    assert all_of(browser, "#matrix-notes li", "each.innerText")[-1].endswith(": images NGC 19.06 (TF 1.13)")
     js(browser, "document.querySelector(arguments[0]).click()", "[data-key='histc/framework/tf-1.14']")
     wait_for("the panel", lambda: "no workload stands for it" in text(browser, "#detail"))
     wait_for("its references", lambda: all_of(browser, "#detail .references a", "each.innerText") == ["PyTorch <3>"])

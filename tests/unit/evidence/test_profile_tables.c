@@ -84,6 +84,12 @@ static void check_cell(const struct profile_table *table, const struct profile_r
         }
     }
     solution = solution_derive(cell->choices, known, cell->choice_count);
+    /* A candidate, of which the documents give no code: its note says so. */
+    if (!cell->documented && cell->note &&
+        strstr(cell->note, "no code in the documents")) {
+        assert_true(solution.code[0]);
+        return;
+    }
     if (!cell->documented || strcmp(solution.code, cell->documented) != 0) {
         fail_msg("%s, %s, %s: documented %s, derived %s", table->id, row->workload,
                  table->columns[column].name, cell->documented ? cell->documented : "-",
@@ -113,7 +119,7 @@ static void test_the_expected_tables_and_columns(void **state)
         const char *first, *last;
     } expected[] = {
         { "documents-2020", 5, 9, "tf-1.14", "ngc-20.03" },
-        { "documents-2023", 10, 24, "tf-1.14", "tf-2.10" },
+        { "documents-2023", 10, 30, "tf-1.14", "tf-2.10" },
         { "pytorch", 13, 47, "pytorch-1.6", "pytorch-2.15" },
     };
 
