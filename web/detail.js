@@ -50,7 +50,7 @@ function content(spot, pinned, facts, recipes, onClose) {
   close.dataset.hold = "close";
   return [
     el("div", { class: "detail-head" }, el("h3", { text: row.title }), pinned ? close : null),
-    el("p", { class: "muted" }, row.workload ? el("code", { text: row.workload }) : "no workload stands for it", ` · ${column.title}`),
+    el("p", { class: "muted" }, ...(row.workload ? [el("code", { text: row.workload }), " · "] : []), column.title),
     el("p", { text: whose(row, cell) }),
     el("p", { class: `badge big ${kind}` }, icon(kind), hasCode(kind) ? `${word}: ${KINDS[kind]}` : KINDS[kind]),
     ...[caution, cell.reason, explanation(cell, kind, recipes), cell.evidence?.basis, cell.note].filter(Boolean).map((line) => el("p", { text: line })),
