@@ -261,6 +261,7 @@ static void show_digest(void *arg, const struct cell_digest *digest)
     out_int(out, "iterations", digest->iterations);
     sum_json(out, "weight_sum", digest->weight_sum);
     sum_json(out, "loss", digest->loss);
+    out_text(out, "check", check_state_name(digest->checked));
     out_close(out, '}');
 }
 

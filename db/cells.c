@@ -140,7 +140,8 @@ enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT digest, runs, iterations, weight_sum, loss FROM cell_digest"
+                "SELECT digest, runs, iterations, weight_sum, loss, checked"
+                " FROM cell_digest"
                 " WHERE cell = ? ORDER BY runs DESC, iterations DESC, digest LIMIT ?",
                 id, limit);
     while (query_step(&q)) {
@@ -148,6 +149,7 @@ enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
 
         query_take(&q, digest.digest, &digest.runs, &digest.iterations, digest.weight_sum,
                    digest.loss);
+        digest.checked = check_state_parse(query_borrow_text(&q));
         visit(arg, &digest);
     }
     return query_end(&q, err);

@@ -189,7 +189,19 @@ static enum err_code count_varied(struct tx *tx, int64_t cell, int64_t *ret_coun
                         VERDICT_VOUCHED_STEP_MS, cell);
 }
 
-static void fold_check(struct cell_row *row, const struct run_record *run)
+/* Equal bits that are out of bound once are so always; failed comes first by text, too.
+ */
+static enum err_code fold_checked_digest(struct tx *tx, const struct cell_row *row,
+                                         const struct run_check *check, struct err *err)
+{
+    return tx_run(tx, err,
+                  "UPDATE cell_digest SET checked = min(?1, ifnull(checked, ?1))"
+                  " WHERE cell = ?2 AND digest = ?3",
+                  check_state_name(check->state), row->cell.id, check->digest);
+}
+
+static enum err_code fold_check(struct tx *tx, struct cell_row *row,
+                                const struct run_record *run, struct err *err)
 {
     struct checks *checks = &row->cell.evidence.checks;
     const struct run_check *check = &run->check;
@@ -206,6 +218,7 @@ static void fold_check(struct cell_row *row, const struct run_record *run)
         copy_text(row->failed_check, sizeof row->failed_check, run->id);
         copy_text(checks->failed_words, sizeof checks->failed_words, check->words);
     }
+    return check->digest[0] ? fold_checked_digest(tx, row, check, err) : ERR_OK;
 }
 
 static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
@@ -225,7 +238,6 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
     e->contended += run_is_contended(run);
     e->claimed += strcmp(run->claim, "deterministic") == 0;
     e->warned += strcmp(run->claim, "non-deterministic") == 0;
-    fold_check(row, run);
     if (!run->circumstances[0] && fold_times(tx, cell, run, err) != ERR_OK) {
         return err->code;
     }
@@ -234,7 +246,8 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
             return err->code;
         }
     }
-    return fold_conditions(tx, row, run, err);
+    return fold_check(tx, row, run, err) == ERR_OK ? fold_conditions(tx, row, run, err)
+                                                   : err->code;
 }
 
 /* A failure later than all before it restarts the count of completed runs. */

@@ -156,13 +156,17 @@ static enum err_code compare_digests(struct recompute *r, struct err *err)
                 " SELECT digest, count(*), sum(iterations), sum(is_first), sum(is_only)"
                 " FROM shown GROUP BY digest)"
                 " SELECT f.digest, f.runs, f.iterations, f.first_runs, f.only_runs,"
-                " c.runs, c.iterations, c.first_runs, c.only_runs"
+                " c.runs, c.iterations, c.first_runs, c.only_runs, c.checked,"
+                " (SELECT min(x.state) FROM run r JOIN run_check x ON x.run = r.id"
+                " WHERE r.cell = ?1 AND x.digest = f.digest)"
                 " FROM fresh f LEFT JOIN cell_digest c ON c.cell = ?1"
                 " AND c.digest = f.digest ORDER BY f.runs DESC, f.iterations DESC,"
                 " f.digest",
                 r->stored.cell.id);
     while (query_step(&q)) {
         char digest[DIGEST_TEXT_SIZE];
+        char stored[CASE_NAME_SIZE];
+        char fresh[CASE_NAME_SIZE];
         struct digest_counts n;
 
         query_take(&q, digest, &n.runs, &n.iterations, &n.first_runs, &n.only_runs);
@@ -170,6 +174,8 @@ static enum err_code compare_digests(struct recompute *r, struct err *err)
         report(r, "iterations of a digest", query_take_int(&q), n.iterations);
         report(r, "runs that began with a digest", query_take_int(&q), n.first_runs);
         report(r, "runs of nothing but a digest", query_take_int(&q), n.only_runs);
+        query_take(&q, stored, fresh);
+        report_text(r, "check of a digest", stored, fresh);
         if (f->cell.evidence.distinct_digests++ == 0) {
             memcpy(f->cell.digest, digest, sizeof digest);
             f->cell.digest_counts = n;

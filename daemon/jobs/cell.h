@@ -10,6 +10,7 @@
 #include "daemon/evidence/times.h"
 #include "daemon/evidence/verdict.h"
 #include "daemon/jobs/case.h"
+#include "daemon/jobs/check.h"
 #include "daemon/jobs/job.h"
 
 /* How often completed runs showed a digest. */
@@ -44,6 +45,7 @@ struct cell {
 struct cell_digest {
     char digest[DIGEST_TEXT_SIZE];
     int64_t runs, iterations;
+    enum check_state checked; /* passed, failed (at least once), or none */
     /* Of the first run (by id) whose last iteration surely showed it; "" if none did. */
     char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE];
 };

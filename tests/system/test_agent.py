@@ -153,6 +153,31 @@ def test_arguments_and_surroundings(script, tmp_path):
     assert read("core") == ["0"]
 
 
+def asked_to_check(script, probe, body, timeout_ms=FOREVER_MS):
+    """The end of a run that the daemon wants checked."""
+    with Agent(("s", script(body, f"echo '{json.dumps({**PROBE, **probe})}'"))) as agent:
+        agent.hello()
+        agent.send({"command": "run", "run": "R1", "stack": "s", "device": "d0", "timeout_ms": timeout_ms,
+                    "check_seconds": 7, "arguments": {"iterations": 1}})
+        return agent.until_exit()[2]
+
+
+def test_only_a_worker_that_can_is_asked_to_check(script):
+    assert " --checked 7 " in asked_to_check(script, {"checks": True}, 'echo "$@"')["log"]
+    for older in ({}, {"checks": False}, {"checks": "yes"}):
+        assert "--checked" not in asked_to_check(script, older, 'echo "$@"')["log"]
+
+
+def test_a_check_moves_the_deadline(script):
+    for timeout_ms, seconds in ((1_000, 2), (8_000, 9)):
+        body = f"""echo '{{"event":"checking","seconds":7}}' >&3; sleep {seconds}"""
+        if asked_to_check(script, {"checks": True}, body, timeout_ms)["reason"] == "exited":
+            break
+    else:
+        raise AssertionError("ended by its deadline")
+    assert asked_to_check(script, {}, body, timeout_ms)["reason"] == "timeout"
+
+
 def test_started_names_the_process(script):
     with Agent(("s", script("exec sleep 1000"))) as agent:
         agent.hello()

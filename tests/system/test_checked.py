@@ -72,6 +72,7 @@ def measured(tmp_path_factory):
     cells = {(fact["workload"], fact["variant"]): service.get(fact["href"]) for fact in matrix["variants"]}
     found = (cells, service.items(f"/v1/runs?job={job}"), matrix, service.get("/v1/matrix.txt?table=ours"),
              list(csv.DictReader(io.StringIO(service.get("/v1/matrix.csv?table=ours")))))
+    found += (service.get(cells["selftest_wrong", "at_first"]["digests"]),)
     assert service.stop() == 0
     assert service.fsck()[0] == 0
     return found
@@ -87,7 +88,7 @@ def test_42_everywhere_is_failing(measured):
 
 
 def test_what_is_wrong_earns_no_code_anywhere(measured):
-    _, _, matrix, text, table = measured
+    _, _, matrix, text, table, _ = measured
     codes = {row["title"]: row["cells"][0] for row in matrix["rows"]}
     assert {name: cell["code"] for name, cell in codes.items()} == {
         "selftest_pass": "TCD", "selftest_wrong": None, "selftest_wrong_control": None}
@@ -105,6 +106,11 @@ def test_right_on_one_digest_and_wrong_on_another_is_failing(measured):
     cell = measured[0]["selftest_wrong", "at_first"]
     assert (cell["verdict"], cell["evidence"]["distinct_digests"]) == ("failing", 2)
     assert "; 2 digests in 3 runs / 12 iterations" in cell["reason"]
+
+
+def test_the_evidence_says_which_bits_were_wrong(measured):
+    checks = [digest["check"] for digest in measured[5]["items"]]
+    assert sorted(checks, key=str) == [None, "failed"]
 
 
 def test_random_numbers_are_no_control(measured):

@@ -1,6 +1,7 @@
 /* What runs computed, against the float64 reference: which runs are asked, what their
  * checks add up to in a cell, and what that does to its verdict and to others. */
 #include "daemon/base/array.h"
+#include "daemon/base/buf.h"
 #include "db/tx.h"
 #include "tests/unit/db/cells_fixture.h"
 
@@ -102,6 +103,43 @@ static void test_a_failed_check_takes_back_what_a_control_vouched_for(void **sta
     assert_string_equal(fixture_cell(f, "ordered").reason,
                         "the control varied, but it is out of bound of the float64 "
                         "reference: y[5]");
+    fixture_check_cells(f);
+}
+
+static void collect_digest(void *arg, const struct cell_digest *digest)
+{
+    buf_printf(arg, "%s:%s ", digest->digest + DIGEST_TEXT_SIZE - 3,
+               digest->checked ? check_state_name(digest->checked) : "none");
+}
+
+static enum err_code list_digests(struct tx *tx, void *arg, struct err *err)
+{
+    return cells_each_digest(tx, 1, 9, collect_digest, arg, err);
+}
+
+static void test_each_digest_says_what_it_is(void **state)
+{
+    struct fixture *f = *state;
+    struct buf seen = BUF_INIT;
+    struct fixture_run runs[] = { checked(1, ORDERED, CHECK_PASSED),
+                                  checked(2, ORDERED, CHECK_FAILED),
+                                  checked(3, ORDERED, CHECK_FAILED),
+                                  checked(4, ORDERED, CHECK_PASSED),
+                                  checked(5, ORDERED, CHECK_ASKED) };
+    static const int digests[] = { 10, 20, 30, 30, 40 };
+
+    insert_job(f);
+    for (int i = 0; i < COUNT_OF(runs); i++) {
+        runs[i].environment = 1;
+        runs[i].digest = digests[i];
+        fixture_write(f, fixture_begin, &runs[i]);
+    }
+    for (int i = 0; i < COUNT_OF(runs); i++) {
+        fixture_write(f, fixture_finish, &runs[i]);
+    }
+    fixture_read(f, list_digests, &seen);
+    assert_string_equal(seen.data, "1e:failed 0a:passed 14:failed 28:none ");
+    buf_release(&seen);
     fixture_check_cells(f);
 }
 
@@ -228,7 +266,8 @@ static enum err_code spoil(struct tx *tx, void *arg, struct err *err)
 /* The second opinion counts by itself. */
 static void test_fsck_finds_what_is_not_so(void **state)
 {
-    static char lies[][64] = { "UPDATE cell SET checks_passed = checks_passed + 1",
+    static char lies[][72] = { "UPDATE cell_digest SET checked = 'failed'",
+                               "UPDATE cell SET checks_passed = checks_passed + 1",
                                "UPDATE cell SET check_share_ppm = 7",
                                "UPDATE run_check SET state = 'failed'" };
     struct fixture *f = *state;
@@ -250,6 +289,7 @@ int main(void)
         STORE_TEST(test_without_an_answer_nothing_is_green),
         STORE_TEST(test_out_of_bound_is_failing),
         STORE_TEST(test_a_failed_check_takes_back_what_a_control_vouched_for),
+        STORE_TEST(test_each_digest_says_what_it_is),
         STORE_TEST(test_any_order_gives_the_same_checks),
         STORE_TEST(test_only_completed_runs_count),
         STORE_TEST(test_which_runs_are_asked),
