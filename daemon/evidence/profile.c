@@ -166,7 +166,8 @@ static enum err_code check_images(struct parser *p, size_t column, const json_t 
 static enum err_code parse_columns(struct parser *p, const json_t *array)
 {
     struct profile_label *columns = xcalloc(json_array_size(array), sizeof *columns);
-    const json_t **images = xcalloc(json_array_size(array), sizeof *images);
+    const json_t **images = xcalloc(json_array_size(array),
+                                    sizeof *images); // NOLINT(bugprone-sizeof-expression)
     size_t i;
     json_t *item;
 

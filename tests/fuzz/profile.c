@@ -13,9 +13,11 @@ static void run(const uint8_t *data, size_t size)
             const struct profile_row *row = &table->rows[i / table->column_count];
             const struct profile_cell *cell = &row->cells[i % table->column_count];
 
-            FUZZ_CHECK(row->workload);
+            FUZZ_CHECK(row->id);
             FUZZ_CHECK(cell->choice_count <= PROFILE_RECIPES_MAX);
-            FUZZ_CHECK(cell->absent || cell->choice_count > 0);
+            FUZZ_CHECK(!cell->absent || cell->choice_count == 0);
+            FUZZ_CHECK(row->workload || cell->absent ||
+                       (cell->documented && cell->choice_count == 0));
         }
         profile_check(table, fuzz_catalogue(), false, &err);
         profile_check(table, fuzz_catalogue(), true, &err);
