@@ -25,6 +25,7 @@ static void show_broken_claim(void *arg, const struct cell *cell)
     out_text(out, "finding", "claims deterministic, seen to vary");
     out_int(out, "cell", cell->id);
     case_json(out, &cell->key);
+    subject_json(out, cell->subject, cell->subject_name);
     out_text(out, "environment", cell->environment);
     out_int(out, "runs", cell->evidence.runs[OUTCOME_COMPLETED]);
     out_int(out, "iterations", cell->evidence.iterations);

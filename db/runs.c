@@ -225,7 +225,8 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
 #define RUN_COLUMN(name) ", r." #name
 #define RUN_COLUMNS                                                                      \
     "r.id, j.id, r.item, " CASE_KEY_COLUMNS                                              \
-    ", r.device, i.stack, e.id, r.cell, r.outcome, r.intent_ms, r.started_ms,"           \
+    ", r.device, i.stack, i.subject, i.subject_name, e.id, r.cell, r.outcome, "          \
+    "r.intent_ms, r.started_ms,"                                                         \
     " r.finished_ms, r.pid, r.process_start, r.boot_id, t.records, t.dropped,"           \
     " r.circumstances, x.state, x.digest, x.share_ppm, x.words" RUN_RESULTS(             \
         RUN_COLUMN, RUN_COLUMN, RUN_COLUMN)
@@ -289,6 +290,8 @@ static void take_run(struct query *q, struct run_record *ret_run)
     case_keys_take(q, &ret_run->key);
     TAKE_TEXT(device)
     TAKE_TEXT(stack)
+    subject_parse(query_borrow_text(q), &ret_run->subject);
+    TAKE_TEXT(subject_name)
     TAKE_TEXT(environment)
     TAKE_INTEGER(cell)
     ret_run->finished = !query_next_is_null(q);

@@ -264,6 +264,8 @@ static void results_json(struct json_out *out, const struct compare *c)
 
 void compare_json(const struct compare *c, struct json_out *out)
 {
+    char subjects[2][SUBJECT_TEXT_SIZE];
+
     out_open(out, NULL, '{');
     out_text(out, "a", c->a.run.id);
     out_text(out, "b", c->b.run.id);
@@ -275,6 +277,9 @@ void compare_json(const struct compare *c, struct json_out *out)
     aspect_json(out, "data", c, &c->data);
     aspect_json(out, "rng", c, &c->rng);
     cases_json(out, &c->a.run.key, &c->b.run.key);
+    subject_text(c->a.run.subject, c->a.run.subject_name, NULL, subjects[0]);
+    subject_text(c->b.run.subject, c->b.run.subject_name, NULL, subjects[1]);
+    texts_json(out, "subject", subjects[0], subjects[1]);
     texts_json(out, "algorithm", c->a.run.algorithm, c->b.run.algorithm);
     environment_json(out, c);
     texts_json(out, "inputs", c->a.run.input_digest, c->b.run.input_digest);

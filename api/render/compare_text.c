@@ -499,6 +499,8 @@ static void results(const struct compare *c, struct buf *buf)
 
 void compare_text(const struct compare *c, struct buf *buf)
 {
+    char subjects[2][SUBJECT_TEXT_SIZE];
+
     headline(c, buf);
     runs(c, buf);
     if (c->has_traces) {
@@ -509,6 +511,9 @@ void compare_text(const struct compare *c, struct buf *buf)
         aspect(c, "Data", &c->data, buf);
         aspect(c, "Generators", &c->rng, buf);
     }
+    subject_text(c->a.run.subject, c->a.run.subject_name, NULL, subjects[0]);
+    subject_text(c->b.run.subject, c->b.run.subject_name, NULL, subjects[1]);
+    texts(buf, "Subject", subjects[0], subjects[1]);
     texts(buf, "Algorithm", c->a.run.algorithm, c->b.run.algorithm);
     environment(c, buf);
     texts(buf, "Inputs", c->a.run.input_digest, c->b.run.input_digest);

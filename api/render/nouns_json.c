@@ -179,6 +179,7 @@ static void identity(struct json_out *out, const struct run_record *run)
     out_text(out, "job", run->job);
     out_int(out, "item", run->item);
     case_json(out, &run->key);
+    subject_json(out, run->subject, run->subject_name);
     out_text(out, "device", run->device);
     out_name(out, "environment", run->environment);
     out_text(out, "stack", run->stack);

@@ -38,6 +38,7 @@ static void load(void)
     if (api.ncclGetVersion(&number) != ncclSuccess) {
         library_refuse(&library, LIBRARY_BROKEN, "NCCL (%s) does not know its version",
                        library.path);
+        return;
     }
     write_version(number);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/base/id.h"
+#include "daemon/evidence/subject.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/check.h"
 #include "daemon/jobs/options.h"
@@ -38,6 +39,8 @@ struct run_record {
     struct case_key key;
     char device[CASE_TITLE_SIZE];
     char stack[CASE_NAME_SIZE];
+    enum subject subject;
+    char subject_name[SUBJECT_NAME_SIZE]; /* "" for a model */
     char environment[DIGEST_TEXT_SIZE];
     int64_t cell; /* where it counts, see runs_finish; 0: in none */
     bool finished;

@@ -189,6 +189,7 @@ def test_runs_that_cannot_be_compared(service):
     assert result["verdict"] == "not_comparable" and "different workloads" in result["reason"]
     assert result["case"]["differences"] == [
         {"name": "workload", "a": "trace_equal", "b": "trace_none"}]
+    assert result["subject"] == {"equal": True, "a": "our models", "b": "our models"}
 
 
 def test_bad_requests(service):

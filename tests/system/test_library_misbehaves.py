@@ -56,6 +56,10 @@ def measure(service, stack, workload, variants, runs=2, **more):
     assert service.finish_job(job)["state"] == "finished"
     runs = service.items(f"/v1/runs?job={job}")
     assert runs and all(each["device"].startswith("sim:") for each in runs)
+    whose = {(each["variant"], each["subject"], each["subject_name"]) for each in runs}
+    assert {("unordered", "model", None), ("ordered", "model", None)} & whose == {
+        each for each in whose if each[0] in ("unordered", "ordered")}
+    assert all(name in ("cuDNN", "cuBLAS", "NCCL") for _, subject, name in whose if subject == "library")
     return {each["variant"]: service.get(f"/v1/cells/{each['cell']}") for each in runs}
 
 
@@ -64,8 +68,9 @@ def verdicts(cells):
 
 
 def findings(service, cells):
-    """The variants of CELLS that a finding is about."""
-    found = {each["cell"] for each in service.items("/v1/findings")}
+    """The variants of CELLS that a finding is about; each says whose code it is."""
+    found = {each["cell"] for each in service.items("/v1/findings") if each["subject"] == "library"
+             and each["subject_name"] in ("cuDNN", "cuBLAS")}
     return {name for name, cell in cells.items() if cell["id"] in found}
 
 
