@@ -105,6 +105,15 @@ fuzz: deps-test
 	@tests/fuzz/run.sh build/clang-san-fuzzer-no-link-address-undefined/reprod-fuzz \
 	    $(SECONDS_EACH) build/fuzz $(TARGETS)
 fuzz-program: $(B)/reprod-fuzz
+# Small changes to what judges, each of which a unit test must notice.  MUTANTS=N of each file,
+# or all; FILES= names some.
+MUTANTS ?= 25
+mutate: export MUTATE_CC = $(CC) $(COMMON) $(PKG_CFLAGS) -fopenmp
+mutate: export MUTATE_LINK = $(CC) -fuse-ld=lld -Wl,--strip-debug -pie -fopenmp
+mutate: export MUTATE_OBJECTS = $(DAEMON_LIB) $(WORKER_LIB) $(NVML_LIB)
+mutate: export MUTATE_LIBS = $(PKG_LIBS) -lcmocka -lm -lpthread
+mutate: all $(TESTS)
+	@python3 tests/mutate/mutate.py --build $(B) --mutants $(MUTANTS) $(FILES)
 # Real versions of cuDNN as stacks; downloads them.
 check-stacks: all $(TRY_LIBRARIES)
 	@$(RUN_PYTEST) -s tests/stacks
@@ -119,4 +128,4 @@ $(PYTORCH_CACHE)/installed:
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
 
 .PHONY: test test-deep build-tests check check-unit check-system soak detection bench fuzz \
-        fuzz-program check-stacks check-pytorch
+        fuzz-program check-stacks check-pytorch mutate

@@ -42,13 +42,15 @@ static inline void fixture_close(struct fixture *f)
     f->store = NULL;
 }
 
-/* Makes the folder; opens nothing. */
+/* Makes the folder, in $TMPDIR if that is short; opens nothing. */
 static inline struct fixture *fixture_new(void)
 {
     struct fixture *f = calloc(1, sizeof *f);
+    const char *folder = getenv("TMPDIR");
 
     assert_non_null(f);
-    snprintf(f->directory, sizeof f->directory, "/tmp/reprod-test-XXXXXX");
+    snprintf(f->directory, sizeof f->directory, "%s/reprod-test-XXXXXX",
+             folder && strlen(folder) < 30 ? folder : "/tmp");
     assert_non_null(mkdtemp(f->directory));
     snprintf(f->path, sizeof f->path, "%s/reprod.db", f->directory);
     return f;
