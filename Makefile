@@ -10,6 +10,8 @@
 #   make soak      kill the service a thousand times during its jobs
 #   make bench     how fast it is, next to peers on this machine: a table and build/bench/*.json
 #   make fuzz      libFuzzer on everything that reads bytes from outside (SECONDS_EACH=60)
+#   make mutate    small changes to what judges, each of which a unit test must notice: a
+#                  sample of each file (MUTANTS=25; all), FILES="db/cells.c ..."
 #   make gpu-check everything that only a GPU can show; exit status 77 where there is none
 #   make detection every control twenty times, every other variant in 200 processes, and the
 #                  digests of sizes that take long

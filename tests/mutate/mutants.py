@@ -28,7 +28,8 @@ BINARY = {"==": ["!="], "!=": ["=="], "<": ["<=", ">="], "<=": ["<", ">"], ">": 
           "^": ["|"], "+=": ["-="], "-=": ["+="], "|=": ["&="], "&=": ["|="], "*=": ["+="]}
 TO_THE_BOUND = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 WORDS = {"true": "false", "false": "true"}
-RELEASES = re.compile(r"free|\w+_(free|release|finalize)")
+ALLOCATES = ("malloc", "calloc", "realloc", "xmalloc", "xcalloc", "xgrow")
+RELEASES = re.compile(r"free|\w+_(free|finalize|decref)|buf_release")
 # The greater or the less of two, in both ways to write it.
 EXTREME = re.compile(r"([\w.>-]+(?:\[\w+\][\w.>-]*)?) ([<>]) ([\w.>-]+)"
                      r"(?= \? (?:\1 : \3|\3 : \1)[^\w.-]|\) \{\s+(?:\1 = \3|\3 = \1);)")
@@ -38,10 +39,10 @@ NO_EXPRESSION = {"if", "for", "while", "switch", "case", "default", "do", "else"
                  "sizeof", "typedef", "extern", "va_start", "va_end", "assert"}
 SQL = [  # a pattern, and what replaces its match
     (r"\b(AND|WHERE|ON|HAVING) (?!\(|NOT EXISTS|EXISTS|CONFLICT)"
-     r"((?:(?! AND | OR | ORDER | GROUP | LIMIT | THEN | WHEN | JOIN | LEFT |\)|\().)+)",
+     r"((?:(?! AND | OR | ORDER | GROUP | LIMIT | THEN | WHEN | JOIN | LEFT |[()\";]).)+)",
      r"\1 (1 OR \2)"),
-    (r"\bMIN\(", "MAX("), (r"\bMAX\(", "MIN("), (r"\bSUM\(", "MAX("), (r"\bNOT ", ""),
-    (r"COUNT\(DISTINCT ", "COUNT("), (r"\bSELECT DISTINCT ", "SELECT "), (r" DESC\b", ""),
+    (r"\bmin\(", "max("), (r"\bmax\(", "min("), (r"\bsum\(", "max("), (r"\bNOT ", ""),
+    (r"count\(DISTINCT ", "count("), (r"\bSELECT DISTINCT ", "SELECT "), (r" DESC\b", ""),
     (r"\bLEFT JOIN\b", "JOIN"), (r" IS NOT NULL", " IS NULL"), (r" IS NULL", " IS NOT NULL"),
     (r" < ", " <= "), (r" > ", " >= "), (r" <= ", " < "), (r" >= ", " > "),
     (r" (!=|<>) ", " = "), (r" \+ ", " - "), (r" \+ 1\b", " + 2"), (r"'(\w+)'", r"'not \1'"),
@@ -156,11 +157,11 @@ def ternary(tokens, at, text):
     return tokens[end - 1].end, "? %s : %s" % (second, first)
 
 
-def spans_of(tokens, first, last, word):
-    """The tokens in the parentheses that follow each WORD."""
+def spans_of(tokens, first, last, *words):
+    """The tokens in the parentheses that follow each of WORDS."""
     found = set()
     for at in range(first, last):
-        if tokens[at].text == word and tokens[at].kind == "name" and tokens[at + 1].text == "(":
+        if tokens[at].text in words and tokens[at].kind == "name" and tokens[at + 1].text == "(":
             found.update(range(at, matching(tokens, at + 1)))
     return found
 
@@ -206,7 +207,7 @@ def negated(path, text, tokens, at):
 
 def body_mutants(path, text, tokens, first, last):
     headers = spans_of(tokens, first, last, "for")
-    left_out = spans_of(tokens, first, last, "assert") | sizes_in(tokens, first, last)
+    left_out = spans_of(tokens, first, last, "assert", *ALLOCATES) | sizes_in(tokens, first, last)
     for at in sorted(set(range(first, last)) - left_out):
         token = tokens[at]
         begins = token.kind in ("name", "op") and at > first and at not in headers

@@ -16,6 +16,7 @@ import argparse
 import collections
 import concurrent.futures
 import glob
+import itertools
 import json
 import os
 import random
@@ -32,9 +33,10 @@ PROGRESS_S = 20
 # What judges, and the tests that must notice, as patterns below tests/unit/.
 STORE = "db/test_cells* db/test_runs* db/test_matrix db/test_jobs db/test_store"
 JUDGES = {
-    "daemon/evidence/verdict.c": "evidence/test_verdict db/test_cells*",
+    "daemon/evidence/verdict.c": "evidence/test_verdict db/test_cells db/test_cells_checks",
     "daemon/evidence/solution.c": "evidence/test_solution evidence/test_matrix",
     "daemon/evidence/profile.c": "evidence/test_*",
+    "daemon/evidence/profile_rows.c": "evidence/test_*",
     "daemon/evidence/profile_set.c": "evidence/test_*",
     "daemon/evidence/recipe.c": "evidence/test_* config/test_*",
     "daemon/evidence/relation.c": "evidence/test_* render/test_*",
@@ -43,8 +45,9 @@ JUDGES = {
     "daemon/evidence/subject.c": "evidence/test_* db/test_migrate render/test_*",
     "daemon/evidence/times.c": "evidence/test_times db/test_cells_sums",
     "daemon/evidence/verified.c": "evidence/test_verified",
-    "daemon/jobs/case.c": "jobs/test_* db/test_cells*",
-    "daemon/jobs/options.c": "jobs/test_* db/test_cells_conditions",
+    "daemon/jobs/case.c": "jobs/test_case jobs/test_scheduler evidence/test_matrix",
+    "daemon/jobs/check.c": "db/test_cells_checks run/test_run_judge*",
+    "daemon/jobs/options.c": "jobs/test_options jobs/test_expand* jobs/test_request_refused",
     "daemon/jobs/scheduler.c": "jobs/test_scheduler",
     "daemon/run/run_judge.c": "run/test_run_judge*",
     "db/case_keys.c": STORE,
@@ -55,6 +58,7 @@ JUDGES = {
     "db/cells_rows.c": STORE,
     "db/matrix.c": "db/test_matrix db/test_cells*",
     "db/migrations/0015-varied.sql": "db/test_cells* db/test_migrate",
+    "db/migrations/0016-checks.sql": "db/test_cells* db/test_migrate",
     "db/runs_finish.c": STORE,
     "workloads/instruments/digest.c": "instruments/test_digest",
     "workloads/instruments/digest_parallel.c": "instruments/test_digest",
@@ -172,16 +176,20 @@ def main():
     tried = by_hand + [m for m in mutants if m not in by_hand]
     report = Report(texts, by_hand, len(tried))
     campaign = Campaign(arguments.build, texts, tests)
-    try:
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for wrong in pool.map(lambda path: campaign.in_folder(campaign.check_unchanged, path),
-                                  texts):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        def each(work, things):
+            return pool.map(lambda thing: campaign.in_folder(work, thing), things)
+        try:
+            for wrong in itertools.chain(
+                    each(campaign.compile_unchanged, texts),
+                    each(campaign.check_unchanged, sorted(set(itertools.chain(*tests.values()))))):
                 if wrong:
                     sys.exit(wrong)
-            for result in pool.map(lambda m: campaign.in_folder(campaign.try_one, m), tried):
+            for result in each(campaign.try_one, tried):
                 report.add(result)
-    finally:
-        campaign.close()
+        finally:
+            pool.shutdown(cancel_futures=True)
+            campaign.close()
     sys.exit(0 if report.end() else 1)
 
 

@@ -248,19 +248,47 @@ static void test_only_the_newest_version_counts(void **state)
 
 static void test_a_variant_carries_its_worst_cell(void **state)
 {
-    struct matrix m = begin(false, 0);
     struct cell large = cell_of("conv_wgrad", "ordered", VERDICT_VARIES, 8);
 
     (void)state;
-    add(&m, "conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 7);
     copy_text(large.key.size, sizeof large.key.size, "large");
-    matrix_add(&m, &large);
-    matrix_settle(&m);
-    assert_int_equal(m.variant_count, 1);
-    assert_int_equal(m.variants[0].known.verdict, VERDICT_VARIES);
-    assert_int_equal(m.variants[0].cell, 8);
-    assert_string_equal(m.variants[0].key.size, "large");
-    matrix_release(&m);
+    for (int worst_first = 0; worst_first < 2; worst_first++) {
+        struct matrix m = begin(false, 0);
+
+        if (worst_first) {
+            matrix_add(&m, &large);
+        }
+        add(&m, "conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 7);
+        if (!worst_first) {
+            matrix_add(&m, &large);
+        }
+        matrix_settle(&m);
+        assert_int_equal(m.variant_count, 1);
+        assert_int_equal(m.variants[0].known.verdict, VERDICT_VARIES);
+        assert_int_equal(m.variants[0].cell, 8);
+        assert_string_equal(m.variants[0].key.size, "large");
+        matrix_release(&m);
+    }
+}
+
+/* Only what is green can turn stale: nothing else ends the time of an answer. */
+static void test_what_is_not_green_keeps_the_cache(void **state)
+{
+    struct matrix green = begin(false, DAY_MS * (int64_t)3);
+    struct matrix varies = begin(false, DAY_MS * (int64_t)3);
+    struct matrix forever = begin(false, 0);
+    int64_t never = forever.valid_until_ms;
+
+    (void)state;
+    add(&green, "conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 1);
+    add(&varies, "conv_wgrad", "ordered", VERDICT_VARIES, 1);
+    add(&forever, "conv_wgrad", "ordered", VERDICT_REPRODUCIBLE, 1);
+    assert_true(green.valid_until_ms < never);
+    assert_true(varies.valid_until_ms == never);
+    assert_true(forever.valid_until_ms == never);
+    matrix_release(&green);
+    matrix_release(&varies);
+    matrix_release(&forever);
 }
 
 static void add_timed(struct matrix *m, const char *variant, bool control,
@@ -470,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_history_is_never_too_fresh),
         cmocka_unit_test(test_only_the_newest_version_counts),
         cmocka_unit_test(test_a_variant_carries_its_worst_cell),
+        cmocka_unit_test(test_what_is_not_green_keeps_the_cache),
         cmocka_unit_test(test_costs_are_told_against_the_control),
         cmocka_unit_test(test_a_library_earns_its_own_row_only),
         cmocka_unit_test(test_without_the_library_its_row_has_no_code),

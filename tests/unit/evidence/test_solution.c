@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "daemon/base/array.h"
+
 static struct variant_knowledge known(enum verdict verdict)
 {
     struct variant_knowledge k = VARIANT_KNOWLEDGE_INIT;
@@ -89,7 +91,38 @@ static void test_raises(void **state)
 
     (void)state;
     assert_string_equal(solution_derive(choices, varies, 2).code, "NS!");
+    assert_int_equal(solution_derive(choices, varies, 2).state, SOLUTION_DECLARED);
+    assert_non_null(
+        strstr(solution_derive(choices, varies, 2).reason, "none was seen to"));
     assert_int_equal(solution_derive(choices, unmeasured, 2).state, SOLUTION_UNMEASURED);
+}
+
+/* Without recipes none raises, and without choices nothing is asked. */
+static void test_no_recipes(void **state)
+{
+    struct variant_knowledge varies = known(VERDICT_VARIES);
+    struct solution none = solution_derive(tcd_tdp, &varies, 1);
+    struct solution nothing = solution_derive(NULL, NULL, 0);
+
+    (void)state;
+    assert_int_equal(none.state, SOLUTION_MEASURED);
+    assert_string_equal(none.code, "NS");
+    assert_int_equal(none.runs, 5);
+    assert_int_equal(nothing.state, SOLUTION_UNMEASURED);
+    assert_string_equal(nothing.code, "");
+    assert_string_equal(nothing.reason, "");
+}
+
+/* What was never seen to be reproducible is bounded by nothing. */
+static void test_nothing_reproducible_has_no_bound(void **state)
+{
+    (void)state;
+    assert_true(
+        derive3(VERDICT_VARIES, VERDICT_VARIES, VERDICT_VARIES).difference_bound == 1);
+    assert_true(
+        derive3(VERDICT_UNMEASURED, VERDICT_VARIES, VERDICT_VARIES).difference_bound ==
+        1);
+    assert_true(solution_derive(NULL, NULL, 0).difference_bound == 1);
 }
 
 /* Two hosts that differ while each agrees with itself are no race: nothing was seen that
@@ -185,29 +218,60 @@ static void test_the_gravest_obstacle_is_told(void **state)
 
 static void test_all_unsupported(void **state)
 {
-    struct solution s =
-        derive3(VERDICT_UNSUPPORTED, VERDICT_UNSUPPORTED, VERDICT_UNSUPPORTED);
+    const struct profile_choice raises[] = { { "none", "unordered" }, { "TDO", NULL } };
+    struct variant_knowledge k[] = { known(VERDICT_UNSUPPORTED),
+                                     known(VERDICT_UNMEASURED) };
 
     (void)state;
-    assert_int_equal(s.state, SOLUTION_UNSUPPORTED);
-    assert_string_equal(s.code, "");
+    assert_no_code(derive3(VERDICT_UNSUPPORTED, VERDICT_UNSUPPORTED, VERDICT_UNSUPPORTED),
+                   SOLUTION_UNSUPPORTED, "no variant can be computed here");
+    assert_no_code(solution_derive(raises, k, 2), SOLUTION_UNSUPPORTED,
+                   "no variant can be computed here");
 }
 
+/* Evidence is summed over variants, each once, whichever choices share it. */
 static void test_evidence_of_a_shared_variant_counts_once(void **state)
 {
-    const struct profile_choice choices[] = { { "none", "u" },
-                                              { "TCD", "o" },
-                                              { "TDP", "o" } };
-    struct variant_knowledge k[] = { known(VERDICT_VARIES), known(VERDICT_REPRODUCIBLE),
-                                     known(VERDICT_REPRODUCIBLE) };
-    struct solution s = solution_derive(choices, k, 3);
+    static const struct {
+        const char *variants[3];
+        int variants_seen, runs, iterations, devices;
+    } cases[] = { { { "u", "o", "p" }, 3, 7 + 11 + 13, 1 + 2 + 4, 5 },
+                  { { "u", "o", "o" }, 2, 7 + 11, 1 + 2, 5 },
+                  { { "u", "u", "p" }, 2, 7 + 13, 1 + 4, 4 },
+                  { { "u", "o", "u" }, 2, 7 + 11, 1 + 2, 5 },
+                  { { "u", "u", "u" }, 1, 7, 1, 3 },
+                  { { "u", NULL, "p" }, 2, 7 + 13, 1 + 4, 4 } };
 
     (void)state;
-    assert_int_equal(s.runs, 10);
-    assert_true(s.difference_bound == verdict_difference_bound(5));
+    for (int i = 0; i < COUNT_OF(cases); i++) {
+        struct profile_choice choices[] = { { "none", cases[i].variants[0] },
+                                            { "TCD", cases[i].variants[1] },
+                                            { "TDP", cases[i].variants[2] } };
+        struct variant_knowledge k[] = { { .verdict = VERDICT_VARIES,
+                                           .varied = true,
+                                           .runs = 7,
+                                           .iterations = 1,
+                                           .devices = 3 },
+                                         { .verdict = VERDICT_REPRODUCIBLE,
+                                           .runs = 11,
+                                           .iterations = 2,
+                                           .devices = 5,
+                                           .weakest_runs = 5 },
+                                         { .verdict = VERDICT_REPRODUCIBLE,
+                                           .runs = 13,
+                                           .iterations = 4,
+                                           .devices = 4,
+                                           .weakest_runs = 5 } };
+        struct solution s = solution_derive(choices, k, 3);
+
+        assert_int_equal(s.variants, cases[i].variants_seen);
+        assert_int_equal(s.runs, cases[i].runs);
+        assert_int_equal(s.iterations, cases[i].iterations);
+        assert_int_equal(s.devices, cases[i].devices);
+        assert_true(s.difference_bound == verdict_difference_bound(5));
+    }
 }
 
-/* The bound of a code is that of the recipe with the fewest runs, which may be any. */
 /* NS and DET of recipes that change nothing are the fact that "none" shows already. */
 static void test_recipes_that_change_nothing_are_one_fact(void **state)
 {
@@ -235,6 +299,7 @@ static void test_recipes_that_change_nothing_are_one_fact(void **state)
     assert_false(derive3(VERDICT_VARIES, VERDICT_VARIES, VERDICT_VARIES).one_fact);
 }
 
+/* The bound of a code is that of the recipe with the fewest runs, which may be any. */
 static void test_the_weakest_recipe_bounds_the_code(void **state)
 {
     (void)state;
@@ -263,13 +328,13 @@ static enum verdict joined(enum verdict of, enum verdict by)
 static void test_join_has_an_order(void **state)
 {
     static const enum verdict strongest_first[] = {
-        VERDICT_VARIES, VERDICT_FAILING,      VERDICT_REPRODUCIBLE,
-        VERDICT_STALE,  VERDICT_INCONCLUSIVE, VERDICT_UNSUPPORTED,
+        VERDICT_VARIES,       VERDICT_FAILING,     VERDICT_REPRODUCIBLE, VERDICT_STALE,
+        VERDICT_INCONCLUSIVE, VERDICT_UNSUPPORTED, VERDICT_UNMEASURED,
     };
 
     (void)state;
-    for (int strong = 0; strong < 6; strong++) {
-        for (int weak = strong; weak < 6; weak++) {
+    for (int strong = 0; strong < COUNT_OF(strongest_first); strong++) {
+        for (int weak = strong; weak < COUNT_OF(strongest_first); weak++) {
             enum verdict s = strongest_first[strong];
             enum verdict w = strongest_first[weak];
 
@@ -291,8 +356,11 @@ static void test_join_is_as_weak_as_its_weakest_case(void **state)
     variant_knowledge_join(&k, VERDICT_REPRODUCIBLE, "strong", &e);
     assert_int_equal(k.weakest_runs, 2);
     assert_string_equal(k.reason, "weak");
-    assert_int_equal(k.cases, 3);
-    assert_int_equal(k.iterations, 90);
+    e.runs[OUTCOME_COMPLETED] = 2;
+    variant_knowledge_join(&k, VERDICT_REPRODUCIBLE, "as weak, but later", &e);
+    assert_string_equal(k.reason, "weak");
+    assert_int_equal(k.cases, 4);
+    assert_int_equal(k.iterations, 110);
 }
 
 static void test_join_keeps_the_worst_and_the_weakest(void **state)
@@ -322,6 +390,8 @@ int main(void)
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_no_code_where_nothing_was_to_be_solved),
         cmocka_unit_test(test_raises),
+        cmocka_unit_test(test_no_recipes),
+        cmocka_unit_test(test_nothing_reproducible_has_no_bound),
         cmocka_unit_test(test_no_solution_needs_variation_of_its_own),
         cmocka_unit_test(test_join_remembers_that_a_case_varied),
         cmocka_unit_test(test_no_code_without_proof),

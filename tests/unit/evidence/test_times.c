@@ -40,6 +40,7 @@ static void test_bounds(void **state)
 
             assert_int_equal(times_bucket(least), bucket);
             assert_int_equal(times_bucket(least - 1), bucket - 1);
+            assert_int_equal(times_bucket(times_middle(bucket)), bucket);
         }
     }
 }
@@ -60,6 +61,7 @@ static void test_quartiles_are_nearest_ranks(void **state)
 {
     static const int64_t ns[] = { 1 << 20, 1 << 22, 1 << 21, 1 << 23,
                                   1 << 24, 1 << 26, 1 << 25 };
+    static int64_t first_and_last[TIMES_BUCKETS];
     struct quartiles q = of(ns, 7);
 
     (void)state;
@@ -73,6 +75,14 @@ static void test_quartiles_are_nearest_ranks(void **state)
     assert_int_equal(q.upper_ns, times_middle(times_bucket(1 << 22)));
     q = of(ns, 1);
     assert_int_equal(q.lower_ns, q.upper_ns);
+    memset(first_and_last, 0, sizeof first_and_last);
+    first_and_last[0] = 1;
+    first_and_last[TIMES_BUCKETS - 1] = 1;
+    q = times_quartiles(first_and_last);
+    assert_int_equal(q.runs, 2);
+    assert_int_equal(q.lower_ns, times_middle(0));
+    assert_int_equal(q.median_ns, times_middle(0));
+    assert_int_equal(q.upper_ns, times_middle(TIMES_BUCKETS - 1));
     assert_int_equal(of(ns, 0).runs, 0);
     assert_int_equal(of(ns, 0).median_ns, 0);
 }
@@ -80,7 +90,7 @@ static void test_quartiles_are_nearest_ranks(void **state)
 static void test_cost(void **state)
 {
     struct quartiles base = { 3, 80, 100, 200 };
-    struct quartiles subject = { 5, 150, 160, 240 };
+    struct quartiles subject = { 3, 150, 160, 240 };
     struct cost cost = times_cost(&subject, &base);
 
     (void)state;

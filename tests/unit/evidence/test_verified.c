@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -40,9 +42,43 @@ static void test_newest_report_counts(void **state)
     assert_string_equal(v.gpu, "NVIDIA H200");
     assert_string_equal(v.driver, "580.1");
     assert_string_equal(v.worker_build, "abc");
+    assert_int_equal(add(set, "2026-02-01T00:00:00.000Z", 2, "passed", &err), ERR_OK);
+    assert_true(verified_find(set, "w", "ordered", &v));
+    assert_int_equal(v.version, 1); /* the first of one time */
+    assert_int_equal(add(set, "2026-02-01T00:00:00.001Z", 3, "passed", &err), ERR_OK);
+    assert_true(verified_find(set, "w", "ordered", &v));
+    assert_int_equal(v.version, 3);
     assert_false(verified_find(set, "w", "unordered", &v));
     assert_false(verified_find(set, "x", "ordered", &v));
     verified_set_free(set);
+}
+
+/* Reports of the configuration join the built-in ones. */
+static void test_reports_from_files(void **state)
+{
+    char path[] = "/tmp/reprod-verified-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    json_t *files = json_pack("[s]", path);
+    struct verified_set *set = NULL;
+    struct verified v;
+    struct err err;
+
+    (void)state;
+    assert_non_null(file);
+    fprintf(file,
+            "{\"v\":1,\"rehearsal\":false,\"date\":\"2026-02-01T00:00:00.000Z\","
+            "\"gpu\":\"G\",\"driver\":\"D\",\"worker_build\":\"B\",\"variants\":["
+            "{\"workload\":\"w\",\"version\":1,\"variant\":\"ordered\","
+            "\"outcome\":\"passed\"}]}");
+    fclose(file);
+    assert_int_equal(verified_set_load(files, &set, &err), ERR_OK);
+    assert_true(verified_find(set, "w", "ordered", &v));
+    assert_string_equal(v.gpu, "G");
+    verified_set_free(set);
+    unlink(path);
+    assert_int_not_equal(verified_set_load(files, &set, &err), ERR_OK);
+    assert_non_null(strstr(err.message, path));
+    json_decref(files);
 }
 
 static void test_only_the_version_that_ran(void **state)
@@ -127,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_newest_report_counts),
+        cmocka_unit_test(test_reports_from_files),
         cmocka_unit_test(test_only_the_version_that_ran),
         cmocka_unit_test(test_what_was_not_run_verifies_nothing),
         cmocka_unit_test(test_refusals),

@@ -97,6 +97,8 @@ static void test_captures(void **state)
     assert_null(run_capture_read("", &iteration, &step));
     assert_null(run_capture_read("conv1", &iteration, &step));
     assert_null(run_capture_read("0:conv1", &iteration, &step));
+    assert_null(run_capture_read("0:1", &iteration, &step));
+    assert_null(run_capture_read("x:1:conv1", &iteration, &step));
 }
 
 static void test_words(void **state)

@@ -131,6 +131,31 @@ static void test_digests_are_counted(void **state)
     run_judge_release(&judge);
 }
 
+/* By the iteration that gave each first, whichever gave the other digest. */
+static void test_digests_are_in_the_order_of_iterations(void **state)
+{
+    (void)state;
+    for (int other = 0; other < 3; other++) {
+        json_t *events[EVENTS];
+        struct run_judge judge;
+        struct run_result result;
+        int a = other == 0, b = other != 0; /* where in the result */
+
+        judge_init(&judge);
+        good_events(events);
+        json_object_set_new(events[1 + other], "digest", json_string(DIGEST_B));
+        judge_finish(&judge, events, EVENTS, &good_exit, &result);
+        assert_int_equal(result.digest_count, 2);
+        assert_string_equal(result.digests[a].digest, DIGEST_A);
+        assert_int_equal(result.digests[a].iterations, 2);
+        assert_int_equal(result.digests[a].first_iteration, other == 0);
+        assert_string_equal(result.digests[b].digest, DIGEST_B);
+        assert_int_equal(result.digests[b].iterations, 1);
+        assert_int_equal(result.digests[b].first_iteration, other);
+        run_judge_release(&judge);
+    }
+}
+
 static void test_the_last_libraries_count(void **state)
 {
     json_t *events[EVENTS];
@@ -267,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_the_median_of_an_even_number),
         cmocka_unit_test(test_a_title_names_the_libraries),
         cmocka_unit_test(test_digests_are_counted),
+        cmocka_unit_test(test_digests_are_in_the_order_of_iterations),
         cmocka_unit_test(test_the_last_libraries_count),
         cmocka_unit_test(test_telemetry_is_kept),
         cmocka_unit_test(test_telemetry_is_bounded),
