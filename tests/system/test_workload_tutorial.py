@@ -29,7 +29,7 @@ def compile_worker(folder, source):
                for pattern in ("*.c", "*/*.c")
                for path in sorted((REPO / "workloads").glob(pattern))
                if path.name != "vector_sum.c"]  # somebody followed the tutorial
-    objects.append(BUILD / "obj/daemon/base/nearest.c.o")  # what the worker needs of it
+    objects += [BUILD / f"obj/daemon/base/{name}.c.o" for name in ("nearest", "reference")]  # what the worker needs of it
     new = folder / "vector_sum.c"
     new.write_text(source, encoding="utf-8")
     subprocess.run([*compiler, *flags, new, *objects, "-o", folder / "worker", "-lm"],
