@@ -39,6 +39,7 @@ everyday() {
 }
 deep() {
     stage 'gcc: long tests' build_and check-system PYTEST='-m long'
+    stage 'gcc: what an audit planted is noticed' build_and mutate MUTANTS=0
     export REPROD_KILLS=10 # everyday killed the service more often; make soak: a thousand times
     # What another compiler and another OpenMP can change: bits, races, processes.
     stage 'clang: unit and system tests' build_and check CC=clang \

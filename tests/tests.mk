@@ -109,7 +109,8 @@ fuzz-program: $(B)/reprod-fuzz
 # or all; FILES= names some.
 MUTANTS ?= 25
 mutate: export MUTATE_CC = $(CC) $(COMMON) $(PKG_CFLAGS) -fopenmp
-mutate: export MUTATE_LINK = $(CC) -fuse-ld=lld -Wl,--strip-debug -pie -fopenmp
+mutate: export MUTATE_LINK = $(CC) $(if $(shell command -v ld.lld),-fuse-ld=lld) \
+    -Wl,--strip-debug -pie -fopenmp
 mutate: export MUTATE_OBJECTS = $(DAEMON_LIB) $(WORKER_LIB) $(NVML_LIB)
 mutate: export MUTATE_LIBS = $(PKG_LIBS) -lcmocka -lm -lpthread
 mutate: all $(TESTS)

@@ -3,7 +3,7 @@
 verdicts, solutions, cells, schedules, digests and sums, and asks whether a unit test fails.
 
     make mutate                      a sample of each file, and what an audit planted
-    make mutate MUTANTS=all          every mutant; MUTANTS=N: N of each file
+    make mutate MUTANTS=all          every mutant; MUTANTS=N: N of each file; 0: only the planted
     make mutate FILES="db/cells.c"   these files only
 
 planted.json has changes that an audit made by hand and no test noticed then: {"file", "was",
@@ -41,7 +41,7 @@ JUDGES = {
     "daemon/evidence/recipe.c": "evidence/test_* config/test_*",
     "daemon/evidence/relation.c": "evidence/test_* render/test_*",
     "daemon/evidence/matrix.c": "evidence/test_* render/test_matrix_shown",
-    "daemon/evidence/matrix_count.c": "evidence/test_matrix render/test_matrix_shown",
+    "daemon/evidence/matrix_count.c": "evidence/test_matrix* render/test_matrix_shown",
     "daemon/evidence/subject.c": "evidence/test_* db/test_migrate render/test_*",
     "daemon/evidence/times.c": "evidence/test_times db/test_cells_sums",
     "daemon/evidence/verified.c": "evidence/test_verified",
@@ -92,12 +92,14 @@ def lines_of(text, mutant):
     return tuple(" ".join(part.split()) for part in (text[first:last], after))
 
 
-def planted(texts, tests):
-    """The mutants of planted.json, whose files join TEXTS and TESTS."""
+def planted(files, texts, tests):
+    """The mutants of planted.json, whose files join TEXTS and TESTS; of FILES only, if any."""
     for entry in listed("planted.json"):
         path, was = entry["file"], entry["was"]
+        if files and path not in files:
+            continue
         text = texts.setdefault(path, read(path))
-        tests.setdefault(path, tests_of(entry.get("tests") or JUDGES[path]))
+        tests[path] = tests_of(entry.get("tests") or JUDGES[path])
         if text.count(was) != 1:
             sys.exit("planted.json: %s has %d times: %s" % (path, text.count(was), was))
         start = text.index(was)
@@ -107,12 +109,14 @@ def planted(texts, tests):
 def chosen(files, number, texts, tests):
     """The mutants of FILES, or NUMBER of each."""
     for path in files:
-        texts[path], tests[path] = read(path), tests_of(JUDGES.get(path, STORE))
-        all_of = mutants_of(path, texts[path])
-        if number != "all" and int(number) < len(all_of):
-            # The same sample every time, whatever else is asked for.
-            all_of = sorted(random.Random(path).sample(all_of, int(number)))
-        yield from all_of
+        text = read(path)
+        all_of = mutants_of(path, text)
+        # The same sample every time, and a smaller one is a part of a larger one.
+        sample = random.Random(path).sample(all_of, len(all_of))
+        mutants = all_of if number == "all" else sorted(sample[:int(number)])
+        if mutants:
+            texts[path], tests[path] = text, tests_of(JUDGES.get(path, STORE))
+        yield from mutants
 
 
 class Report:
@@ -172,7 +176,7 @@ def main():
     arguments = parser.parse_args()
     texts, tests = {}, {}
     mutants = list(chosen(arguments.files or JUDGES, arguments.mutants, texts, tests))
-    by_hand = [] if arguments.files else list(planted(texts, tests))
+    by_hand = list(planted(arguments.files, texts, tests))
     tried = by_hand + [m for m in mutants if m not in by_hand]
     report = Report(texts, by_hand, len(tried))
     campaign = Campaign(arguments.build, texts, tests)

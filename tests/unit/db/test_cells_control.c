@@ -269,6 +269,23 @@ static void add_line(void *arg, const char *line)
     buf_printf(arg, "%s\n", line);
 }
 
+static void test_fsck_finds_siblings_together(void **state)
+{
+    struct fixture *f = *state;
+    struct buf lines = BUF_INIT;
+    struct fsck_counts counts;
+    struct err err;
+
+    insert_job(f, ALL_OF_THEM);
+    fixture_close(f);
+    assert_int_equal(fsck_database(f->path, add_line, &lines, &counts, &err), ERR_OK);
+    if (lines.data && strstr(lines.data, "siblings")) {
+        fail_msg("%s", lines.data);
+    }
+    buf_release(&lines);
+    fixture_open(f);
+}
+
 /* The second opinion knows the same five parts. */
 static void test_fsck_parts_what_are_no_siblings(void **state)
 {
@@ -304,6 +321,7 @@ int main(void)
         STORE_TEST(test_environments_are_not_mixed),
         STORE_TEST(test_cost_is_taken_against_the_own_control),
         STORE_TEST(test_controls_have_no_cost),
+        STORE_TEST(test_fsck_finds_siblings_together),
         STORE_TEST(test_fsck_parts_what_are_no_siblings),
     };
 

@@ -27,8 +27,7 @@ static enum err_code read_changes(struct tx *tx, void *arg, struct err *err)
 
 struct past {
     int64_t at;
-    enum verdict ordered;
-    int64_t runs;
+    struct cell ordered, control;
     int count;
 };
 
@@ -38,8 +37,9 @@ static void look_back(void *arg, const struct cell *cell)
 
     p->count++;
     if (strcmp(cell->key.variant, "ordered") == 0) {
-        p->ordered = cell->verdict;
-        p->runs = cell->evidence.runs[OUTCOME_COMPLETED];
+        p->ordered = *cell;
+    } else {
+        p->control = *cell;
     }
 }
 
@@ -52,11 +52,29 @@ static enum err_code read_past(struct tx *tx, void *arg, struct err *err)
 
 static void check_past(struct fixture *f, int64_t at, int count, enum verdict ordered)
 {
-    struct past p = { .at = at, .ordered = VERDICT_UNMEASURED };
+    struct past p = { .at = at, .ordered.verdict = VERDICT_UNMEASURED };
 
     fixture_read(f, read_past, &p);
     assert_int_equal(p.count, count);
-    assert_int_equal(p.ordered, ordered);
+    assert_int_equal(p.ordered.verdict, ordered);
+}
+
+/* What was known then, each cell of its own runs. */
+static void check_evidence_then(struct fixture *f, int64_t at)
+{
+    struct cell now = fixture_cell(f, "ordered");
+    struct past p = { .at = at };
+
+    fixture_read(f, read_past, &p);
+    assert_string_equal(p.ordered.reason, now.reason);
+    assert_int_equal(p.ordered.evidence.runs[OUTCOME_COMPLETED], 2);
+    assert_int_equal(p.ordered.evidence.iterations, now.evidence.iterations);
+    assert_int_equal(p.ordered.evidence.distinct_digests, 1);
+    assert_false(p.ordered.evidence.varied);
+    assert_int_equal(p.ordered.vouched_ms, now.vouched_ms);
+    assert_true(p.control.evidence.varied);
+    assert_true(p.control.evidence.distinct_digests > 1);
+    assert_true(p.control.is_control);
 }
 
 static void test_the_matrix_as_of_then(void **state)
@@ -74,6 +92,7 @@ static void test_the_matrix_as_of_then(void **state)
     check_past(f, 3899, 1, VERDICT_INCONCLUSIVE);
     check_past(f, 3900, 2, VERDICT_REPRODUCIBLE);
     check_past(f, 0, 2, VERDICT_REPRODUCIBLE);
+    check_evidence_then(f, 3900);
     c.cell = fixture_cell(f, "ordered").id;
     fixture_read(f, read_changes, &c);
     assert_int_equal(c.count, 2);

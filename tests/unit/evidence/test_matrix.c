@@ -401,6 +401,38 @@ static void test_a_library_earns_its_own_row_only(void **state)
     matrix_release(&m);
 }
 
+/* Whether a workload has them compute it at all is told apart from what ran. */
+static void test_no_workload_computes_it(void **state)
+{
+    struct matrix m = begin(false, 0);
+    int without = 0;
+    int with = 0;
+
+    (void)state;
+    m.environment_json = xstrdup("{\"cudnn\":\"9.12.0\",\"tensorflow\":\"2.1.0\"}");
+    matrix_settle(&m);
+    for (int r = 0; r < m.table->row_count; r++) {
+        const struct profile_row *row = &m.table->rows[r];
+
+        for (int c = 0; row->subject_name && c < m.table->column_count; c++) {
+            char none[VERDICT_REASON_SIZE];
+            bool told;
+
+            if (row->cells[c].absent) {
+                continue;
+            }
+            snprintf(none, sizeof none, "no workload has %s compute it",
+                     row->subject_name);
+            told = strcmp(matrix_solution(&m, r, c)->reason, none) == 0;
+            assert_int_equal(told, row->cells[c].choice_count == 0);
+            without += told;
+            with += !told;
+        }
+    }
+    assert_true(without > 0 && with > 0);
+    matrix_release(&m);
+}
+
 static void test_without_the_library_its_row_has_no_code(void **state)
 {
     struct matrix m = with_cudnn(NULL, SUBJECT_COUNT);
@@ -501,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_green_keeps_the_cache),
         cmocka_unit_test(test_costs_are_told_against_the_control),
         cmocka_unit_test(test_a_library_earns_its_own_row_only),
+        cmocka_unit_test(test_no_workload_computes_it),
         cmocka_unit_test(test_without_the_library_its_row_has_no_code),
         cmocka_unit_test(test_a_name_is_part_of_the_subject),
         cmocka_unit_test(test_a_source_without_a_workload),

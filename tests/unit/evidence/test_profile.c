@@ -139,6 +139,75 @@ static void test_a_workload_of_several_rows(void **state)
     profile_free(t);
 }
 
+static struct profile_table *parse_rows(const char *rows, struct err *err)
+{
+    struct profile_table *table = NULL;
+    char text[8192];
+    int length =
+        snprintf(text, sizeof text,
+                 "{'table':'t','title':'T','source':'S','recipes':[{'name':'TDO','title':"
+                 "'do'}],'columns':[{'id':'c','title':'C','recipes':['TDO']},"
+                 "{'id':'d','title':'D','recipes':['TDO']}],'rows':[%s]}",
+                 rows);
+
+    for (char *c = text; *c; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    return profile_parse("t.json", text, (size_t)length, &table, err) == ERR_OK ? table
+                                                                                : NULL;
+}
+
+/* In the order of reading; what is said twice has one number. */
+static void test_footnotes_are_numbered(void **state)
+{
+    struct err err;
+    struct profile_table *t = parse_rows(
+        "{'workload':'v','title':'V','subject':'model','cells':{"
+        "'c':{'model':{'none':'a','TDO':'b'},'note':'one'},"
+        "'d':{'model':{'none':'a','TDO':'b'},'note':'two'}}},"
+        "{'workload':'w','title':'W','subject':'model','cells':{"
+        "'c':{'model':{'none':'a','TDO':'b'}},"
+        "'d':{'model':{'none':'a','TDO':'b'},'note':'one'}}}",
+        &err);
+
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(t->rows[0].cells[0].footnote, 1);
+    assert_int_equal(t->rows[0].cells[1].footnote, 2);
+    assert_int_equal(t->rows[1].cells[0].footnote, 0);
+    assert_int_equal(t->rows[1].cells[1].footnote, 1);
+    profile_free(t);
+}
+
+/* A table has room for so many libraries, each of which may have several rows. */
+static void test_so_many_libraries(void **state)
+{
+    (void)state;
+    for (int names = PROFILE_NAMES_MAX; names <= PROFILE_NAMES_MAX + 1; names++) {
+        struct profile_table *t;
+        struct err err;
+        char rows[8192] = "";
+        size_t used = 0;
+
+        for (int i = 0; i < 2 * names; i++) {
+            used += (size_t)snprintf(
+                rows + used, sizeof rows - used,
+                "%s{'id':'r%d','workload':'w','title':'W','subject':'library','library':"
+                "'L%d','cells':{'c':{'library':{'none':'a','TDO':'b'}}}}",
+                i ? "," : "", i, i % names);
+        }
+        t = parse_rows(rows, &err);
+        if (names == PROFILE_NAMES_MAX) {
+            assert_non_null(t);
+            profile_free(t);
+        } else {
+            assert_null(t);
+            assert_non_null(
+                strstr(err.message, "t.json: /rows/12/library: more than 12"));
+        }
+    }
+}
+
 static void test_images(void **state)
 {
     struct err err;
@@ -460,6 +529,8 @@ int main(void)
         cmocka_unit_test(test_a_row_for_each_subject),
         cmocka_unit_test(test_a_row_without_a_workload),
         cmocka_unit_test(test_a_workload_of_several_rows),
+        cmocka_unit_test(test_footnotes_are_numbered),
+        cmocka_unit_test(test_so_many_libraries),
         cmocka_unit_test(test_images),
         cmocka_unit_test(test_refused_with_pointer),
         cmocka_unit_test(test_check_against_the_catalogue),

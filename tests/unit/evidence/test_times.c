@@ -23,6 +23,9 @@ static void test_buckets_rise_and_are_narrow(void **state)
         assert_int_equal(times_bucket(ns), bucket);
         previous = bucket;
     }
+    for (int power = 58; power < 63; power++) {
+        assert_int_equal(times_bucket(INT64_C(1) << power), TIMES_BUCKETS - 1);
+    }
     assert_int_equal(times_bucket(INT64_MAX), TIMES_BUCKETS - 1);
     assert_int_equal(times_bucket(0), times_bucket(1));
     assert_true(times_middle(0) >= 1);

@@ -75,6 +75,7 @@ static void test_reports_from_files(void **state)
     assert_true(verified_find(set, "w", "ordered", &v));
     assert_string_equal(v.gpu, "G");
     verified_set_free(set);
+    verified_set_free(NULL);
     unlink(path);
     assert_int_not_equal(verified_set_load(files, &set, &err), ERR_OK);
     assert_non_null(strstr(err.message, path));
