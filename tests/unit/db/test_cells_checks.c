@@ -143,6 +143,38 @@ static void test_each_digest_says_what_it_is(void **state)
     fixture_check_cells(f);
 }
 
+/* Of several controls the first, by name, of those that are wrong is told. */
+static void test_the_control_that_is_wrong_is_told(void **state)
+{
+    for (int both = 0; both < 2; both++) {
+        struct fixture *f = *state;
+        struct job_item items[] = { fixture_item("beta", "cpu:a", 9),
+                                    fixture_item("alpha", "cpu:a", 9),
+                                    fixture_item("ordered", "cpu:a", 9) };
+        struct fixture_job j = fixture_job(1, items, COUNT_OF(items));
+
+        items[0].is_control = items[1].is_control = true;
+        fixture_write(f, fixture_insert_job, &j);
+        for (int i = 0; i < 2; i++) {
+            struct fixture_run r =
+                varying_checked(i + 1, i == 0 || both ? CHECK_FAILED : CHECK_ASKED);
+
+            r.item = i;
+            store(f, r);
+        }
+        store(f, completed(3, 2));
+        store(f, completed(4, 2));
+        assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+        assert_string_equal(fixture_cell(f, "ordered").reason,
+                            both ? "the control varied, but it is out of bound of the "
+                                   "float64 reference: y[2]"
+                                 : "the control varied, but it is out of bound of the "
+                                   "float64 reference: y[1]");
+        fixture_teardown(state);
+        fixture_setup(state);
+    }
+}
+
 static void test_any_order_gives_the_same_checks(void **state)
 {
     static const int orders[][4] = { { 2, 3, 4, 5 }, { 5, 4, 3, 2 }, { 4, 2, 5, 3 } };
@@ -289,6 +321,7 @@ int main(void)
         STORE_TEST(test_without_an_answer_nothing_is_green),
         STORE_TEST(test_out_of_bound_is_failing),
         STORE_TEST(test_a_failed_check_takes_back_what_a_control_vouched_for),
+        STORE_TEST(test_the_control_that_is_wrong_is_told),
         STORE_TEST(test_each_digest_says_what_it_is),
         STORE_TEST(test_any_order_gives_the_same_checks),
         STORE_TEST(test_only_completed_runs_count),

@@ -443,7 +443,9 @@ static void test_without_the_library_its_row_has_no_code(void **state)
     assert_string_equal(s->code, "");
     assert_string_equal(s->reason, "its runs did not say which cuDNN computed");
     assert_int_equal(s->runs, 0);
+    assert_true(s->difference_bound == 1);
     s = matrix_solution(&m, library_row(&m, "conv_dgrad"), 0);
+    assert_true(s->difference_bound == 1);
     assert_int_equal(s->state, SOLUTION_UNMEASURED);
     assert_string_equal(s->reason, "no cuDNN in this stack");
     matrix_release(&m);
