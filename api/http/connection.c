@@ -10,14 +10,14 @@ struct connection *connection_add(struct connections *list, int fd, int64_t now_
     struct connection *c = xcalloc(1, sizeof *c);
 
     c->fd = fd;
-    LIST_INSERT_HEAD(&list->open, c, beside);
+    LIST_INSERT_HEAD(&list->open, c, entry);
     connection_expect(list, c, now_ms, CONNECTION_RECEIVE_MS);
     return c;
 }
 
 void connection_remove(struct connection *c)
 {
-    LIST_REMOVE(c, beside);
+    LIST_REMOVE(c, entry);
     free(c);
 }
 
@@ -36,13 +36,23 @@ void connections_sweep(struct connections *list, int64_t now_ms)
         return;
     }
     list->next_due_ms = 0;
-    for (struct connection *c = LIST_FIRST(&list->open); c; c = LIST_NEXT(c, beside)) {
+    for (struct connection *c = LIST_FIRST(&list->open); c; c = LIST_NEXT(c, entry)) {
         if (c->deadline_ms && c->deadline_ms <= now_ms) {
             c->deadline_ms = 0;
             shutdown(c->fd, SHUT_RDWR);
         } else if (c->deadline_ms &&
                    (!list->next_due_ms || c->deadline_ms < list->next_due_ms)) {
             list->next_due_ms = c->deadline_ms;
+        }
+    }
+}
+
+void connections_drop_stuck(struct connections *list, int64_t now_ms)
+{
+    for (struct connection *c = LIST_FIRST(&list->open); c; c = LIST_NEXT(c, entry)) {
+        if (c->arrived_ms && now_ms - c->arrived_ms >= CONNECTION_STUCK_MS) {
+            c->arrived_ms = 0;
+            shutdown(c->fd, SHUT_RDWR);
         }
     }
 }

@@ -43,6 +43,8 @@ struct api {
     bool kicked;   /* something was resumed: run once more */
     bool quiescing;
     unsigned last_connections; /* open at the end of the last pump */
+    bool progress;             /* the library called us since then */
+    int fruitless;             /* pumps in a row without, each to be run again at once */
     int requests;              /* begun and not completed */
     int in_store;              /* of these, waiting for the store */
     struct connections connections;

@@ -138,6 +138,8 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *con
     r->raw_end = (uintptr_t)target + length;
     r->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
                   ->socket_context;
+    r->peer->arrived_ms = clock_monotonic_ms();
+    api->progress = true;
     api->requests++;
     return r;
 }
@@ -184,16 +186,21 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection,
     (void)connection;
     (void)url;
     if (r->phase == REQUEST_NEW) {
+        api->progress = true;
         return begin(r, method, version);
     }
     if (*upload_size > 0) {
         size_t length = *upload_size;
 
         *upload_size = 0;
+        r->peer->arrived_ms = clock_monotonic_ms();
+        api->progress = true;
         return collect(r, upload, length);
     }
     if (r->phase == REQUEST_RECEIVING) {
         r->phase = REQUEST_HANDLED;
+        r->peer->arrived_ms = 0;
+        api->progress = true;
         connection_expect(&api->connections, r->peer, 0, 0);
         if (r->discarded) {
             reply_problem(r, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
@@ -218,6 +225,8 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **re
         return;
     }
     *request = NULL;
+    r->peer->arrived_ms = 0;
+    api->progress = true;
     connection_expect(&api->connections, r->peer, clock_monotonic_ms(),
                       CONNECTION_RECEIVE_MS);
     request_keep(r, NULL, NULL);
@@ -305,6 +314,25 @@ int api_fd(const struct api *api)
     return MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 }
 
+/* When the library wants to run again, in milliseconds; -1: whenever.  Not at once if
+ * that got it nowhere often: what it cannot go on with must not take a processor. */
+static int64_t library_delay(struct api *api, int64_t now)
+{
+    enum { FRUITLESS_MAX = 100 };
+    MHD_UNSIGNED_LONG_LONG delay;
+
+    if (MHD_get_timeout(api->mhd, &delay) != MHD_YES) {
+        delay = UINT64_MAX;
+    }
+    api->fruitless = delay == 0 && !api->progress ? api->fruitless + 1 : 0;
+    api->progress = false;
+    if (api->fruitless > FRUITLESS_MAX) {
+        connections_drop_stuck(&api->connections, now);
+        return 1;
+    }
+    return delay == UINT64_MAX ? -1 : (int64_t)delay;
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a && (!b || a < b) ? a : b;
@@ -314,7 +342,7 @@ int64_t api_pump(struct api *api)
 {
     int64_t now = clock_monotonic_ms();
     int64_t due;
-    MHD_UNSIGNED_LONG_LONG delay;
+    int64_t delay;
     unsigned open;
 
     api->pumping = true;
@@ -323,8 +351,9 @@ int64_t api_pump(struct api *api)
     due = streams_tick(&api->streams, now);
     MHD_run(api->mhd);
     due = earlier(due, api->connections.next_due_ms);
-    if (MHD_get_timeout(api->mhd, &delay) == MHD_YES) {
-        due = earlier(due, now + (int64_t)delay);
+    delay = library_delay(api, now);
+    if (delay >= 0) {
+        due = earlier(due, now + delay);
     }
     open = MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
                ->num_connections;

@@ -19,7 +19,7 @@ struct stream_client {
     struct buf pending; /* to be sent, from SENT on */
     size_t sent;
     bool suspended;
-    LIST_ENTRY(stream_client) beside;
+    LIST_ENTRY(stream_client) entry;
 };
 
 void streams_init(struct streams *s, struct store *store, void (*kick)(void *arg),
@@ -92,7 +92,7 @@ static void client_free(void *arg)
     struct stream_client *c = arg;
     struct streams *s = c->streams;
 
-    LIST_REMOVE(c, beside);
+    LIST_REMOVE(c, entry);
     s->count--;
     buf_release(&c->pending);
     free(c);
@@ -123,7 +123,7 @@ struct MHD_Response *stream_join(struct streams *s, struct MHD_Connection *conne
     c->last_id = last_id;
     c->pending = *backlog;
     *backlog = (struct buf)BUF_INIT;
-    LIST_INSERT_HEAD(&s->clients, c, beside);
+    LIST_INSERT_HEAD(&s->clients, c, entry);
     s->count++;
     response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, client_read, c,
                                                  client_free);
@@ -137,7 +137,7 @@ struct MHD_Response *stream_join(struct streams *s, struct MHD_Connection *conne
 
 static void wake(struct streams *s)
 {
-    for (struct stream_client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, beside)) {
+    for (struct stream_client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, entry)) {
         if (c->suspended) {
             c->suspended = false;
             MHD_resume_connection(c->connection);
@@ -232,7 +232,7 @@ static void beat(struct streams *s)
 {
     static const char heartbeat[] = ": still here\n\n";
 
-    for (struct stream_client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, beside)) {
+    for (struct stream_client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, entry)) {
         if (c->sent == c->pending.length) {
             c->pending.length = 0;
             c->sent = 0;

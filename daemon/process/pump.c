@@ -7,6 +7,12 @@ static void on_timer(uv_timer_t *timer)
     run_now(timer->data);
 }
 
+static void on_soon(uv_idle_t *soon)
+{
+    uv_idle_stop(soon);
+    run_now(soon->data);
+}
+
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -32,6 +38,11 @@ static void run_now(struct pump *pump)
         uv_timer_stop(&pump->timer);
         return;
     }
+    if (delay == 0) {
+        uv_timer_stop(&pump->timer);
+        uv_idle_start(&pump->soon, on_soon);
+        return;
+    }
     uv_update_time(pump->timer.loop);
     uv_timer_start(&pump->timer, on_timer, (uint64_t)delay, 0);
 }
@@ -42,8 +53,10 @@ void pump_open(struct pump *pump, uv_loop_t *loop, int fd, int64_t (*run)(void *
     *pump = (struct pump){ .run = run, .arg = arg };
     uv_poll_init(loop, &pump->poll, fd);
     uv_timer_init(loop, &pump->timer);
+    uv_idle_init(loop, &pump->soon);
     pump->poll.data = pump;
     pump->timer.data = pump;
+    pump->soon.data = pump;
     uv_poll_start(&pump->poll, UV_READABLE, on_readable);
     pump_kick(pump);
 }
@@ -52,7 +65,7 @@ void pump_kick(struct pump *pump)
 {
     pump->kicked = true;
     if (!pump->running && !uv_is_closing((uv_handle_t *)&pump->timer)) {
-        uv_timer_start(&pump->timer, on_timer, 0, 0);
+        uv_idle_start(&pump->soon, on_soon);
     }
 }
 
@@ -61,5 +74,6 @@ void pump_close(struct pump *pump)
     if (!uv_is_closing((uv_handle_t *)&pump->poll)) {
         uv_close((uv_handle_t *)&pump->poll, NULL);
         uv_close((uv_handle_t *)&pump->timer, NULL);
+        uv_close((uv_handle_t *)&pump->soon, NULL);
     }
 }

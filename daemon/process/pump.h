@@ -11,6 +11,8 @@
 struct pump {
     uv_poll_t poll;
     uv_timer_t timer;
+    uv_idle_t soon; /* a timer of 0 ms that is started in a timer's callback runs again
+                       before the loop polls, for ever if it always is */
     /* Returns milliseconds until it wants to run again; -1: no such time. */
     int64_t (*run)(void *arg);
     void *arg;

@@ -1,5 +1,7 @@
 """The REST interface of the running service: what bad, ambiguous and hostile requests get."""
+import contextlib
 import json
+import select
 import socket
 
 import pytest
@@ -471,3 +473,25 @@ def test_stopping_with_requests_under_way(start_service):
     assert service.stop() == 0
     for connection in open_connections:
         connection.close()
+
+
+def test_a_request_that_the_library_cannot_go_on_with(service):
+    """A line of a chunk without an end made the library ask to be run at once, for ever: until the
+    connection's deadline nothing else was served and no run was stored."""
+    endless = (b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Content-Type: application/json\r\n"
+               b"Transfer-Encoding: chunked\r\n\r\n5;" + 20000 * b"a")
+    served = 0
+    with contextlib.ExitStack() as stack:
+        stuck = [stack.enter_context(socket.create_connection(("127.0.0.1", service.port), LIMIT))
+                 for _ in range(3)]
+        for connection in stuck:
+            connection.sendall(endless)
+        job = service.post_job(workloads=["selftest_pass"], runs=2, iterations=1)
+        while stuck:
+            assert service.get(f"/v1/jobs/{job}")["id"] == job
+            served += 1
+            for connection in select.select(stuck, [], [], 0)[0]:
+                assert connection.recv(1) == b""
+                stuck.remove(connection)
+    assert served >= 5
+    assert service.finish_job(job)["state"] == "finished"
