@@ -1,4 +1,5 @@
 /* Verdicts of cells: what turns one green, red and green again. */
+#include "db/tx.h"
 #include "tests/unit/db/cells_fixture.h"
 
 static void test_green_waits_for_the_control(void **state)
@@ -156,6 +157,52 @@ static void test_a_changed_declaration_is_judged_anew(void **state)
     fixture_check_cells(f);
 }
 
+static enum err_code pretend(struct tx *tx, void *arg, struct err *err)
+{
+    return tx_run(tx, err, *(const char **)arg);
+}
+
+static void run_sql(struct fixture *f, const char *sql)
+{
+    fixture_write(f, pretend, &sql);
+}
+
+/* Other rules can mean another verdict by the same counts and in the same words. */
+static void test_a_verdict_of_other_rules_is_replaced(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, varying(1));
+    store(f, completed(2, ORDERED));
+    store(f, completed(3, ORDERED));
+    run_sql(f, "UPDATE cell SET verdict = 'failing' WHERE completed = 2");
+    run_sql(f, "UPDATE judged SET rules = 0");
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_FAILING);
+    fixture_close(f);
+    fixture_open(f);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    fixture_check_cells(f);
+}
+
+/* Each run of a control would else judge all its siblings. */
+static void test_dependants_are_judged_once_an_hour(void **state)
+{
+    struct fixture *f = *state;
+    int hour = VERDICT_VOUCHED_STEP_MS / 1000;
+
+    insert_job(f);
+    store(f, varying(1));
+    store(f, completed(2, ORDERED));
+    store(f, completed(3, ORDERED));
+    run_sql(f, "UPDATE cell SET reason = 'old' WHERE completed = 2");
+    store(f, varying(4));
+    assert_string_equal(fixture_cell(f, "ordered").reason, "old");
+    store(f, varying(hour));
+    assert_null(strstr(fixture_cell(f, "ordered").reason, "old"));
+    fixture_check_cells(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +215,8 @@ int main(void)
         STORE_TEST(test_a_crash_before_start_counts_where_the_device_was_last),
         STORE_TEST(test_an_external_crash_counts_where_its_workload_was_last),
         STORE_TEST(test_a_changed_declaration_is_judged_anew),
+        STORE_TEST(test_a_verdict_of_other_rules_is_replaced),
+        STORE_TEST(test_dependants_are_judged_once_an_hour),
     };
 
     return cmocka_run_group_tests_name("cells", tests, NULL, NULL);

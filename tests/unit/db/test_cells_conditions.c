@@ -154,6 +154,54 @@ static void test_variation_under_other_conditions_is_not_lately(void **state)
     assert_int_equal(vouched_hours(f), 6);
 }
 
+/* What varies under another workload's name is no news of this one's control. */
+static void test_another_s_control_is_not_lately(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("unordered", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9),
+                                fixture_item("atomic", "cpu:a", 9),
+                                fixture_item("sorted", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, 4);
+
+    items[2].is_control = true;
+    snprintf(items[2].key.workload, sizeof items[2].key.workload, "other");
+    snprintf(items[3].key.workload, sizeof items[3].key.workload, "other");
+    fixture_write(f, fixture_insert_job, &j);
+    for (int i = 0; i < 2; i++) {
+        store(f, digest_at(1 + i, 0, i));
+        store(f, digest_at(3 + i, 1, 0));
+        store(f, digest_at(5 + i, 2, i));
+        store(f, digest_at(7 + i, 3, 0));
+    }
+    store(f, digest_at(9, 1, 0));
+    assert_int_equal(vouched_hours(f), 1);
+    assert_int_equal(fixture_cell(f, "sorted").vouched_ms / VERDICT_VOUCHED_STEP_MS, 5);
+}
+
+/* Of conditions with enough runs the first by text is told, else those with most runs. */
+static void test_conditions_are_told_by_text_once_the_runs_suffice(void **state)
+{
+    struct fixture *f = *state;
+    int n = 1;
+
+    insert_job(f);
+    for (int i = 0; i < 2; i++) {
+        store(f, digest(n++, UNORDERED, i));
+        store(f, digest(n++, UNORDERED_LOADED, i));
+    }
+    store(f, completed(n++, ORDERED_LOADED));
+    store(f, completed(n++, ORDERED_ONES));
+    assert_reason(f, "varied with contention 4, and this variant completed 1 run so");
+    store(f, completed(n++, ORDERED_LOADED));
+    store(f, completed(n++, ORDERED_LOADED));
+    store(f, completed(n++, ORDERED));
+    assert_reason(f, "varied with contention 4, as 3 of these runs");
+    store(f, completed(n++, ORDERED));
+    assert_reason(f, "in 6 runs");
+    assert_null(strstr(fixture_cell(f, "ordered").reason, "contention"));
+}
+
 /* The rule once more, from the list of runs alone. */
 struct oracle {
     int runs[ITEMS];    /* completed */
@@ -236,6 +284,8 @@ int main(void)
         STORE_TEST(test_devices_that_disagree_are_no_variation),
         STORE_TEST(test_a_control_counts_from_when_it_last_varied),
         STORE_TEST(test_variation_under_other_conditions_is_not_lately),
+        STORE_TEST(test_another_s_control_is_not_lately),
+        STORE_TEST(test_conditions_are_told_by_text_once_the_runs_suffice),
         cmocka_unit_test(test_green_is_earned_whatever_comes),
     };
 

@@ -160,6 +160,28 @@ static void test_of_equally_frequent_digests_the_smallest_is_shown(void **state)
     fixture_check_cells(f);
 }
 
+static void test_of_as_many_runs_the_digest_of_more_iterations_is_shown(void **state)
+{
+    for (int order = 0; order < 2; order++) {
+        struct fixture *f = *state;
+
+        insert_job(f);
+        for (int i = 0; i < 2; i++) {
+            struct fixture_run r = completed(i + 1, ORDERED);
+            bool mixed = i == order;
+
+            r.distinct = mixed ? 2 : 1; /* 5 nine times and 6 once, or 9 ten times */
+            r.digest = mixed ? 5 : 9;
+            store(f, r);
+        }
+        assert_string_equal(fixture_cell(f, "ordered").digest,
+                            "00000000000000000000000000000009");
+        fixture_check_cells(f);
+        fixture_teardown(state);
+        fixture_setup(state);
+    }
+}
+
 enum { DEPARTING_RUNS = 24, DIGESTS = 5 };
 
 /* What the iterations of DEPARTING_RUNS runs show, one by one.  As in the fixture: run N
@@ -230,6 +252,7 @@ int main(void)
         STORE_TEST(test_circumstances_are_counted_and_their_times_are_not),
         STORE_TEST(test_the_control_of_a_cost),
         STORE_TEST(test_of_equally_frequent_digests_the_smallest_is_shown),
+        STORE_TEST(test_of_as_many_runs_the_digest_of_more_iterations_is_shown),
         STORE_TEST(test_departures_are_those_of_the_stored_runs),
     };
 
