@@ -5,7 +5,8 @@
 #include "tests/unit/db/cells_fixture.h"
 
 struct list {
-    int64_t id, before; /* of a cell; or cells older than that one */
+    const char *environment;
+    int64_t id, before; /* of a cell; what is older than that */
     int limit;
     int64_t cells[ITEMS];
     struct cell first;
@@ -23,6 +24,47 @@ static void take_cell(void *arg, const struct cell *cell)
         l->first = *cell;
     }
     l->cells[l->count++] = cell->id;
+}
+
+static enum err_code read_environment(struct tx *tx, void *arg, struct err *err)
+{
+    struct list *l = arg;
+
+    return cells_each(tx, l->environment, l->before, take_cell, l, err);
+}
+
+static void expect_in(struct fixture *f, const char *environment, int64_t as_of_ms,
+                      int count, const int64_t *cells)
+{
+    struct list l = { .environment = environment, .before = as_of_ms };
+
+    fixture_read(f, read_environment, &l);
+    assert_int_equal(l.count, count);
+    assert_memory_equal(l.cells, cells, count * sizeof *cells);
+}
+
+/* By variant, whatever came first; those of another environment are not among them. */
+static void test_cells_of_an_environment(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run runs[] = { varying(1), completed(2, ORDERED), completed(3, FREE),
+                                  completed(4, ORDERED) };
+    int64_t here[3], there;
+
+    insert_job(f);
+    runs[3].environment = 2;
+    for (int i = 0; i < 4; i++) {
+        fixture_write(f, fixture_whole_run, &runs[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        here[i] = runs[2 - i].effect.cell;
+    }
+    there = runs[3].effect.cell;
+    for (int64_t as_of_ms = 0; as_of_ms <= 9000; as_of_ms += 9000) {
+        expect_in(f, "00000000000000000000000000000001", as_of_ms, 3, here);
+        expect_in(f, "00000000000000000000000000000002", as_of_ms, 1, &there);
+        expect_in(f, "00000000000000000000000000000003", as_of_ms, 0, &there);
+    }
 }
 
 static enum err_code read_broken(struct tx *tx, void *arg, struct err *err)
@@ -242,6 +284,29 @@ static void test_one_cell(void **state)
     assert_int_equal(l.first.changed_ms, 2900);
 }
 
+static enum err_code add_times(struct tx *tx, void *arg, struct err *err)
+{
+    for (int64_t ns = 0; ns <= 1; ns++) {
+        if (cells_times_add(tx, *(int64_t *)arg, ns, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+/* A nanosecond is a time; 0 says that there is none. */
+static void test_the_shortest_time_counts(void **state)
+{
+    struct fixture *f = *state;
+    int64_t cell;
+
+    insert_job(f);
+    store(f, completed(1, ORDERED));
+    cell = fixture_cell(f, "ordered").id;
+    fixture_write(f, add_times, &cell);
+    assert_int_equal(fixture_cell(f, "ordered").times.runs, 2);
+}
+
 /* A damaged file is read, and fsck says what is wrong with it. */
 static void test_times_of_a_damaged_file(void **state)
 {
@@ -261,9 +326,14 @@ static void test_times_of_a_damaged_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORE_TEST(test_broken_claims),    STORE_TEST(test_conditions_of_a_cell),
-        STORE_TEST(test_digests_in_order), STORE_TEST(test_changes_are_read_in_pages),
-        STORE_TEST(test_one_cell),         STORE_TEST(test_times_of_a_damaged_file),
+        STORE_TEST(test_cells_of_an_environment),
+        STORE_TEST(test_broken_claims),
+        STORE_TEST(test_conditions_of_a_cell),
+        STORE_TEST(test_digests_in_order),
+        STORE_TEST(test_changes_are_read_in_pages),
+        STORE_TEST(test_one_cell),
+        STORE_TEST(test_the_shortest_time_counts),
+        STORE_TEST(test_times_of_a_damaged_file),
     };
 
     return cmocka_run_group_tests_name("cells_lists", tests, NULL, NULL);

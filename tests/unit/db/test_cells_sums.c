@@ -127,11 +127,35 @@ static void test_the_control_of_a_cost(void **state)
     assert_int_equal(p.code,
                      ERR_NOT_FOUND); /* two runs are not enough, nor a loaded one */
     store(f, varying(4));
+    for (int n = 6; n < 6 + TIMES_COST_RUNS; n++) { /* no other variant is its base */
+        store(f, completed(n, ORDERED));
+        store(f, completed(n + TIMES_COST_RUNS, FREE));
+    }
     fixture_read(f, read_control, &p);
     assert_int_equal(p.code, ERR_OK);
     assert_string_equal(p.control.key.variant, "unordered");
     assert_int_equal(p.control.times.runs, 3);
     p.variant = "unordered";
+    fixture_read(f, read_control, &p);
+    assert_int_equal(p.code, ERR_NOT_FOUND);
+}
+
+/* What a library costs is not told by a model that does the same. */
+static void test_a_cost_is_within_one_subject(void **state)
+{
+    struct fixture *f = *state;
+    struct pair p = { .variant = "ordered" };
+    struct job_item items[] = { fixture_item("unordered", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, 2);
+
+    items[1].subject = SUBJECT_LIBRARY;
+    snprintf(items[1].subject_name, sizeof items[1].subject_name, "oneDNN");
+    fixture_write(f, fixture_insert_job, &j);
+    for (int n = 1; n <= TIMES_COST_RUNS; n++) {
+        store(f, completed(n, 0));
+        store(f, completed(n + TIMES_COST_RUNS, 1));
+    }
     fixture_read(f, read_control, &p);
     assert_int_equal(p.code, ERR_NOT_FOUND);
 }
@@ -251,6 +275,7 @@ int main(void)
         STORE_TEST(test_what_a_cell_adds_up_to),
         STORE_TEST(test_circumstances_are_counted_and_their_times_are_not),
         STORE_TEST(test_the_control_of_a_cost),
+        STORE_TEST(test_a_cost_is_within_one_subject),
         STORE_TEST(test_of_equally_frequent_digests_the_smallest_is_shown),
         STORE_TEST(test_of_as_many_runs_the_digest_of_more_iterations_is_shown),
         STORE_TEST(test_departures_are_those_of_the_stored_runs),
