@@ -110,6 +110,8 @@ static enum err_code finish_unproven(struct tx *tx, void *arg, struct err *err)
     case 8:
         run.distinct_digests = 2;
         break;
+    case FAULTS: /* none */
+        break;
     default:
         digests[0].iterations = 9;
         break;
@@ -162,12 +164,84 @@ static void test_other_inputs_make_a_run_invalid(void **state)
     fixture_check_cells(f);
 }
 
+/* Another workload, version, size, type or seed is another case. */
+static void test_other_cases_have_other_inputs(void **state)
+{
+    enum { CASES = 6 };
+    struct fixture *f = *state;
+    struct job_item items[CASES];
+    struct fixture_job j = fixture_job(1, items, CASES);
+
+    for (int i = 0; i < CASES; i++) {
+        items[i] = fixture_item("ordered", "cpu:a", 9);
+    }
+    items[1].key.workload[0] = 'b';
+    items[2].key.version = 2;
+    items[3].key.size[0] = 'S';
+    items[4].key.dtype[0] = 'F';
+    items[5].key.seed = 2;
+    fixture_write(f, fixture_insert_job, &j);
+    for (int i = 0; i < CASES; i++) {
+        struct fixture_run r = completed(i + 1, i);
+
+        r.input = i;
+        fixture_write(f, fixture_whole_run, &r);
+        assert_int_equal(r.effect.outcome, OUTCOME_COMPLETED);
+    }
+}
+
+/* Also where nothing but the run itself would be stored twice. */
+static void test_a_result_is_of_a_run_that_runs(void **state)
+{
+    struct fixture *f = *state;
+    struct unproven u = { .run = completed(1, 1), .fault = FAULTS };
+    struct got g = { .n = 1 };
+    struct err err;
+
+    insert_job(f);
+    assert_int_equal(store_write_sync(f->store, finish_unproven, &u, &err),
+                     ERR_NOT_FOUND);
+    fixture_write(f, fixture_begin, &u.run);
+    fixture_write(f, finish_unproven, &u);
+    u.run.outcome = OUTCOME_CRASHED;
+    assert_int_equal(store_write_sync(f->store, finish_unproven, &u, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.message, "is finished already"));
+    fixture_read(f, get, &g);
+    assert_int_equal(g.run.outcome, OUTCOME_COMPLETED);
+    free(g.log);
+}
+
+/* The item of the same number in another job is another. */
+static void test_the_effect_names_the_job_of_the_run(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item item = fixture_item("ordered", "cpu:a", 9);
+
+    for (int n = 1; n <= 3; n++) {
+        struct fixture_job j = fixture_job(n, &item, 1);
+
+        fixture_write(f, fixture_insert_job, &j);
+    }
+    for (int n = 1; n <= 3; n++) {
+        struct fixture_run r = completed(n, 0);
+        char job[ID_SIZE];
+
+        r.job = n;
+        fixture_id('J', n, job);
+        fixture_write(f, fixture_whole_run, &r);
+        assert_string_equal(r.effect.job, job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_the_database_wants_proof_of_work),
         STORE_TEST(test_unproven_runs_are_not_stored_as_completed),
         STORE_TEST(test_other_inputs_make_a_run_invalid),
+        STORE_TEST(test_other_cases_have_other_inputs),
+        STORE_TEST(test_a_result_is_of_a_run_that_runs),
+        STORE_TEST(test_the_effect_names_the_job_of_the_run),
     };
 
     return cmocka_run_group_tests_name("runs_proof", tests, NULL, NULL);
