@@ -63,7 +63,7 @@ JUDGES = {
     "workloads/instruments/digest.c": "instruments/test_digest",
     "workloads/instruments/digest_parallel.c": "instruments/test_digest",
     "workloads/instruments/exact_sum.c": "instruments/test_exact_sum",
-    "workloads/instruments/exact_sum_bins.c": "instruments/test_exact_sum",
+    "workloads/instruments/exact_sum_bins.c": "instruments/test_exact_sum_bins",
 }
 
 

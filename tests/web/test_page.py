@@ -236,7 +236,7 @@ def test_a_source_without_a_workload_is_only_documented(browser, fixture):
     assert all_of(browser, "[data-key='histc/framework/tf-1.14']", "each.dataset.kind") == ["no_model"]
     assert all_of(browser, "#matrix-notes li", "each.innerText")[-1].endswith(": images NGC 19.06 (TF 1.13)")
     js(browser, "document.querySelector(arguments[0]).click()", "[data-key='histc/framework/tf-1.14']")
-    wait_for("the panel", lambda: "no workload stands for it" in text(browser, "#detail"))
+    wait_for("the panel", lambda: "Nothing of ours stands for it" in text(browser, "#detail"))
     wait_for("its references", lambda: all_of(browser, "#detail .references a", "each.innerText") == ["PyTorch <3>"])
     assert not [path for path in server.requests if path.endswith("/null")]
     assert console_errors(browser) == []
