@@ -65,6 +65,13 @@ enum err_code profile_distinct(const struct parser *p, const json_t *list,
     return ERR_OK;
 }
 
+/* A code is made of the names of recipes: none may read as what no recipe earned. */
+static bool is_code(const char *name)
+{
+    return !*name || strcmp(name, "DET") == 0 || strncmp(name, "NS", 2) == 0 ||
+           strstr(name, " or ");
+}
+
 static enum err_code parse_recipes(struct parser *p, const json_t *array)
 {
     struct profile_label *recipes = xcalloc(json_array_size(array), sizeof *recipes);
@@ -81,6 +88,11 @@ static enum err_code parse_recipes(struct parser *p, const json_t *array)
             return err_set(p->err, ERR_INVALID,
                            "%s: /recipes/%zu/name: 'none' is reserved: no recipe",
                            p->file, i);
+        }
+        if (is_code(recipes[i].name)) {
+            return err_set(p->err, ERR_INVALID,
+                           "%s: /recipes/%zu/name: '%.40s' would read as another code",
+                           p->file, i, recipes[i].name);
         }
     }
     return profile_distinct(p, array, "recipes", "name");

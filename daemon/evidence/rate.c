@@ -98,15 +98,20 @@ bool departures_of(const struct cell *cell, struct departures *ret_departures)
     const struct evidence *e = &cell->evidence;
     const struct digest_counts *own = &cell->digest_counts;
     int64_t runs = e->runs[OUTCOME_COMPLETED], later = e->iterations - runs;
+    int64_t own_later = own->iterations - own->first_runs;
 
     /* Past states and damaged files lack counts, or have some that contradict. */
     if (!e->varied || own->runs == 0 || own->only_runs > runs || own->only_runs < 0 ||
-        own->first_runs > own->iterations || own->iterations - own->first_runs > later) {
+        own_later < 0 || own_later > later) {
         return false;
     }
     ret_departures->runs = rate_of(runs - own->only_runs, runs);
-    ret_departures->iterations =
-        rate_of(later - (own->iterations - own->first_runs), later);
+    /* Below a half another digest may be the most frequent of the later iterations,
+     * unless no digest came twice. */
+    if (own_later * 2 <= later && e->distinct_digests < e->iterations) {
+        own_later = later = 0;
+    }
+    ret_departures->iterations = rate_of(later - own_later, later);
     return true;
 }
 
@@ -145,9 +150,12 @@ void departures_text(const struct departures *departures,
 
     buf_puts(&text, "another digest than the most frequent one in ");
     rate_text(&departures->runs, "runs", &text);
-    buf_puts(&text, ") and in ");
-    rate_text(&departures->iterations, "iterations after a run's first", &text);
-    buf_puts(&text, " if independent)");
+    buf_puts(&text, ")");
+    if (departures->iterations.n > 0) {
+        buf_puts(&text, " and in ");
+        rate_text(&departures->iterations, "iterations after a run's first", &text);
+        buf_puts(&text, " if independent)");
+    }
     copy_text(ret_text, DEPARTURES_TEXT_SIZE, text.data);
     buf_release(&text);
 }

@@ -31,7 +31,8 @@ const char *rate_interval_text(const struct rate *rate, char ret_text[TEXT_NUMBE
  * Iterations: all but the first of each run.  Where that one alone differs, because a
  * library was loaded or an algorithm chosen in it, nothing strikes later.  Iterations of
  * a run share its process, allocations and choices: their interval holds only as far as
- * they are independent.
+ * they are independent.  None of none where it is not known that the digest is the most
+ * frequent one among these, too.
  *
  * Runs: of fresh processes, those that show another digest in any iteration.  So their
  * rate is one of runs as long as these.

@@ -47,6 +47,8 @@ void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
     if (verdict != k->verdict) {
         *k = (struct variant_knowledge){ .verdict = verdict };
     }
+    k->uncompared = (k->cases == 0 || k->uncompared) && evidence->checks.has_reference &&
+                    evidence->checks.passed == 0;
     if (k->cases == 0 || evidence->runs[OUTCOME_COMPLETED] < k->weakest_runs) {
         snprintf(k->reason, sizeof k->reason, "%s", reason);
         k->weakest_runs = evidence->runs[OUTCOME_COMPLETED];
@@ -61,11 +63,12 @@ void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
 }
 
 /* The state that keeps a choice from counting, or SOLUTION_MEASURED when it counts. */
-static enum solution_state settled(enum verdict verdict)
+static enum solution_state settled(const struct variant_knowledge *known)
 {
-    switch (verdict) {
-    case VERDICT_REPRODUCIBLE:
+    switch (known->verdict) {
     case VERDICT_VARIES:
+        return known->uncompared ? SOLUTION_INCONCLUSIVE : SOLUTION_MEASURED;
+    case VERDICT_REPRODUCIBLE:
     case VERDICT_UNSUPPORTED:
         return SOLUTION_MEASURED;
     case VERDICT_FAILING:
@@ -92,7 +95,7 @@ static int find_obstacle(const struct profile_choice *choices,
 
     for (int w = 0; w < COUNT_OF(worst_first); w++) {
         for (int i = 0; i < count; i++) {
-            if (choices[i].variant && settled(known[i].verdict) == worst_first[w]) {
+            if (choices[i].variant && settled(&known[i]) == worst_first[w]) {
                 *ret_state = worst_first[w];
                 return i;
             }
@@ -228,8 +231,13 @@ struct solution solution_derive(const struct profile_choice *choices,
     }
     sum_evidence(choices, known, count, &s);
     if (obstacle >= 0) {
-        snprintf(s.reason, sizeof s.reason, "%s: %.220s", choices[obstacle].variant,
-                 known[obstacle].reason);
+        const struct variant_knowledge *k = &known[obstacle];
+
+        snprintf(s.reason, sizeof s.reason, "%s: %.220s%s", choices[obstacle].variant,
+                 k->reason,
+                 k->verdict == VERDICT_VARIES
+                     ? ", none of them compared with the float64 reference"
+                     : "");
         return s;
     }
     name_code(choices, known, count, &s);

@@ -38,11 +38,13 @@ struct variant_knowledge {
     int cases;
     int64_t weakest_runs; /* the smallest of their numbers of completed runs */
     bool varied;          /* in one of them at least, as in struct evidence */
+    bool uncompared;      /* there is a reference, and in none of them did a check pass:
+                             what varies may be wrong numbers */
 };
 
 #define VARIANT_KNOWLEDGE_INIT                                                           \
     {                                                                                    \
-        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0, false                 \
+        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0, false, false          \
     }
 
 /* Joins the verdict of one more case.  Precedence: varies, failing, reproducible, stale,

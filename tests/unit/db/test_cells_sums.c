@@ -209,7 +209,13 @@ static void test_of_as_many_runs_the_digest_of_more_iterations_is_shown(void **s
 enum { DEPARTING_RUNS = 24, DIGESTS = 5 };
 
 /* What the iterations of DEPARTING_RUNS runs show, one by one.  As in the fixture: run N
- * begins with digest N % 3, and ends with one iteration of each of its other digests. */
+ * begins with digest begins_with(N), and ends with one iteration of each of its other
+ * digests. */
+static int begins_with(int n)
+{
+    return n % 7 == 6; /* 0 is the most frequent by far, later on as well */
+}
+
 static struct departures counted(void)
 {
     int64_t runs[DIGESTS] = { 0 }, iterations[DIGESTS] = { 0 }, first[DIGESTS] = { 0 };
@@ -217,7 +223,7 @@ static struct departures counted(void)
     int most = 0;
 
     for (int n = 0; n < DEPARTING_RUNS; n++) {
-        int begins = n % 3, distinct = 1 + n % 4 % 3;
+        int begins = begins_with(n), distinct = 1 + n % 4 % 3;
 
         for (int i = 0; i < FIXTURE_ITERATIONS; i++) {
             int late = i - (FIXTURE_ITERATIONS - distinct);
@@ -252,7 +258,7 @@ static void test_departures_are_those_of_the_stored_runs(void **state)
             int n = item == UNORDERED ? i : DEPARTING_RUNS - 1 - i;
             struct fixture_run r = completed(1 + 2 * n + item, item);
 
-            r.digest = n % 3;
+            r.digest = begins_with(n);
             r.distinct = 1 + n % 4 % 3;
             store(f, r);
         }

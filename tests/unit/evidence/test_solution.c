@@ -168,6 +168,41 @@ static void test_join_remembers_that_a_case_varied(void **state)
     }
 }
 
+/* Wrong numbers that vary earn no NS; one case that was compared is enough. */
+static void test_what_varies_was_compared(void **state)
+{
+    (void)state;
+    for (int passed = 0; passed < 4; passed++) {
+        for (int has_reference = 0; has_reference < 2; has_reference++) {
+            struct variant_knowledge k[3] = { VARIANT_KNOWLEDGE_INIT };
+            struct solution s;
+
+            for (int i = 0; i < 2; i++) {
+                struct evidence e = { .iterations = 50,
+                                      .varied = true,
+                                      .checks = { .has_reference = has_reference,
+                                                  .passed = passed >> i & 1 } };
+
+                e.runs[OUTCOME_COMPLETED] = 5;
+                variant_knowledge_join(&k[0], VERDICT_VARIES, "2 digests", &e);
+            }
+            assert_int_equal(k[0].uncompared, has_reference && passed == 0);
+            k[1] = k[2] = k[0];
+            s = solution_derive(tcd_tdp, k, 3);
+            if (has_reference && passed == 0) {
+                assert_int_equal(s.state, SOLUTION_INCONCLUSIVE);
+                assert_string_equal(s.code, "");
+                assert_non_null(strstr(s.reason,
+                                       ": 2 digests, none of them compared with "
+                                       "the float64 reference"));
+            } else {
+                assert_int_equal(s.state, SOLUTION_MEASURED);
+                assert_string_equal(s.code, "NS");
+            }
+        }
+    }
+}
+
 /* Whatever is not settled leaves no code, whichever choice it is. */
 static void test_no_code_without_proof(void **state)
 {
@@ -394,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_nothing_reproducible_has_no_bound),
         cmocka_unit_test(test_no_solution_needs_variation_of_its_own),
         cmocka_unit_test(test_join_remembers_that_a_case_varied),
+        cmocka_unit_test(test_what_varies_was_compared),
         cmocka_unit_test(test_no_code_without_proof),
         cmocka_unit_test(test_the_gravest_obstacle_is_told),
         cmocka_unit_test(test_all_unsupported),
