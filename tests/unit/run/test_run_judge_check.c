@@ -7,6 +7,10 @@
 #define WORST                                                                            \
     "\"output\":\"dw\",\"index\":5,\"got\":0.25,\"expected\":0.25,\"bound\":1e-6"
 #define CHECK "{\"event\":\"check\",\"i\":2,"
+#define PASSED(share, got, expected, bound)                                              \
+    CHECK "\"result\":\"passed\"," OF_LAST                                               \
+          "\"output\":\"dw\",\"index\":5,\"share\":" share ",\"got\":" got               \
+          ",\"expected\":" expected ",\"bound\":" bound "}"
 static const char passed[] =
     CHECK "\"result\":\"passed\"," OF_LAST "\"share\":0.3100001," WORST "}";
 static const char failed[] =
@@ -53,6 +57,20 @@ static void test_passed(void **state)
     assert_int_equal(run.check.share_ppm, 310001); /* never less than it was */
     assert_string_equal(run.check.words,
                         "dw[5] is 0.25, the reference 0.25 \xc2\xb1 1e-06");
+}
+
+static void test_what_passes_at_the_edges(void **state)
+{
+    static const char *const good[] = {
+        PASSED("1", "0.75", "0.5", "0.25"),
+        PASSED("0", "0.5", "0.5", "0"),
+        PASSED("0", "\"-inf\"", "\"-inf\"", "1e-6"),
+    };
+
+    (void)state;
+    for (int i = 0; i < COUNT_OF(good); i++) {
+        assert_int_equal(judged(good[i], NULL, true).check.state, CHECK_PASSED);
+    }
 }
 
 static void test_failed(void **state)
@@ -105,6 +123,15 @@ static void test_what_makes_a_run_invalid(void **state)
         CHECK "\"result\":\"passed\"," OF_LAST "\"share\":\"little\"," WORST "}",
         CHECK "\"result\":\"passed\"," OF_LAST WORST "}",
         CHECK "\"result\":\"passed\"}",
+        /* values that say otherwise */
+        PASSED("0", "42", "0.31", "1e-6"),
+        PASSED("0", "0.25", "0.25", "-1"),
+        PASSED("0", "0.25", "0.25", "\"inf\""),
+        PASSED("0", "0.25", "0.25", "\"nan\""),
+        PASSED("0", "\"nan\"", "\"nan\"", "1e-6"),
+        PASSED("0", "\"inf\"", "\"-inf\"", "1e-6"),
+        PASSED("1", "0.3", "0.2", "0.09"),
+        CHECK "\"result\":\"failed\"," OF_LAST "\"share\":1.5," WORST "}",
         CHECK "\"result\":\"perhaps\"," OF_LAST "\"share\":0.5," WORST "}",
         CHECK "\"result\":\"given_up\"}",
     };
@@ -126,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_passed),
+        cmocka_unit_test(test_what_passes_at_the_edges),
         cmocka_unit_test(test_failed),
         cmocka_unit_test(test_given_up),
         cmocka_unit_test(test_silence_is_no_defect),
