@@ -37,13 +37,13 @@ static enum err_code ask_check(struct tx *tx, struct run_intent *intent, struct 
     if (tx_run(tx, err,
                "INSERT INTO run_check (run, state) SELECT r.id, 'asked' FROM run r"
                " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-               " WHERE r.id = ? AND i.stack NOT IN ('external', 'external-cuda')"
+               " WHERE r.id = ?1 AND i.stack NOT IN ('external', 'external-cuda')"
                " AND NOT EXISTS (SELECT 1 FROM device_stack_environment d"
                " JOIN cell c ON c.case_key = r.case_key AND c.environment = d.environment"
                " WHERE d.device = r.device AND d.stack = i.stack"
-               " AND (c.checks_failed > 0 OR c.checks_given_up > 0 OR c.checks_passed"
-               " >= min(max(c.distinct_digests, 1), ?)))",
-               intent->id, CHECKS_VARYING) != ERR_OK) {
+               " AND (c.checks_failed > 0 OR c.checks_given_up >= ?3 OR c.checks_passed"
+               " >= min(max(c.distinct_digests, 1), ?2)))",
+               intent->id, CHECKS_VARYING, CHECKS_GIVEN_UP) != ERR_OK) {
         return err->code;
     }
     intent->checks = sqlite3_changes64(tx->db) > 0;

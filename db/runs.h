@@ -29,8 +29,8 @@ struct run_effect {
  *
  * Says in intent->checks whether the run is asked to check itself: unless its cell, in
  * the environment that its device last reported with its stack, has as many checks as it
- * has digests, or CHECKS_VARYING, or one that failed, or one that was given up.  Commands
- * of the configuration are never asked. */
+ * has digests, or CHECKS_VARYING, or one that failed, or CHECKS_GIVEN_UP that were given
+ * up.  Commands of the configuration are never asked. */
 enum err_code runs_begin(struct tx *tx, struct run_intent *intent, struct err *err);
 
 /* Which process it is.  ERR_CONFLICT if the run is finished, ERR_NOT_FOUND. */

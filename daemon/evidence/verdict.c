@@ -116,7 +116,7 @@ static const char *conditions_text(const char *conditions,
 
 static const char *why_unchecked(const struct checks *checks)
 {
-    return checks->given_up > 0     ? "which takes too long on this host"
+    return checks->given_up > 0     ? "which this host gave up"
            : checks->unanswered > 0 ? "which its worker or agent is too old to do"
                                     : "which its next run is asked to do";
 }

@@ -14,12 +14,13 @@ enum check_state {
                      is older than this service */
     CHECK_PASSED, /* every element is within its bound */
     CHECK_FAILED,
-    CHECK_GIVEN_UP, /* the reference took too long */
+    CHECK_GIVEN_UP, /* the reference took too long, or had no thread */
     CHECK_STATES
 };
 
 enum {
     CHECK_SECONDS = 300, /* for the reference, in addition to the run's own deadline */
+    CHECKS_GIVEN_UP = 3, /* of a cell: then no run of it is asked any more */
     CHECKS_VARYING = 2   /* checks of a cell that varies; one that does not needs one */
 };
 
