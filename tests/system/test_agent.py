@@ -271,6 +271,7 @@ def test_flood(run_one, body):
 
 
 @volume
+@pytest.mark.long
 def test_as_many_events_as_are_allowed_and_one_more(run_one):
     _, events, exited = run_one("yes '{}' | head -n 300002 >&3; exec sleep 1000")
     assert exited["reason"] == "flood"

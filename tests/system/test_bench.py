@@ -4,6 +4,8 @@ import math
 import subprocess
 import sys
 
+import pytest
+
 from service import BUILD, ROOT
 
 BENCH = ROOT / "tests" / "bench" / "bench.py"
@@ -16,6 +18,7 @@ def run(*arguments):
                           env={"PATH": "/usr/bin:/bin", "REPROD_BUILD": str(BUILD)}, check=False)
 
 
+@pytest.mark.long
 def test_the_short_form_is_complete(tmp_path):
     done = run("--quick", "--json", tmp_path / "report.json")
     assert done.returncode == 0, done.stderr[-3000:]

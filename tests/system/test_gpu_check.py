@@ -75,6 +75,7 @@ def impatient(run, worker, asked, timeout, env):
     return run(worker, asked, min(timeout, 3) if hangs else timeout, env)
 
 
+@pytest.mark.long
 def test_planted_workloads(build, tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "run", functools.partial(impatient, runs.run))
     status, report = main(build, "--seconds", "4700")
