@@ -259,6 +259,7 @@ def check_nothing_is_a_librarys(matrix):
 
 
 @pytest.mark.first
+@pytest.mark.long
 def test_survey_of_the_documents_rows(tmp_path):
     """A new database surveys by itself; then every cell is measured, and as documented."""
     service = Service(tmp_path).start()
