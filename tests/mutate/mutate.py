@@ -50,6 +50,7 @@ JUDGES = {
     "daemon/jobs/options.c": "jobs/test_options jobs/test_expand* jobs/test_request_refused",
     "daemon/jobs/scheduler.c": "jobs/test_scheduler",
     "daemon/run/run_judge.c": "run/test_run_judge*",
+    "daemon/run/run_judge_finish.c": "run/test_run_judge*",
     "db/case_keys.c": STORE,
     "db/cells.c": STORE,
     "db/cells_fold.c": STORE,
