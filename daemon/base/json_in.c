@@ -409,6 +409,14 @@ struct first {
     bool set;
 };
 
+/* Whether WHERE ends before a pointer: "t.json: ", not "t.json: /stacks/0". */
+static bool is_file_alone(const char *where)
+{
+    size_t length = strlen(where);
+
+    return length > 0 && where[length - 1] == ' ';
+}
+
 static void keep_first(void *arg, const struct in_fault *fault)
 {
     struct first *first = arg;
@@ -418,7 +426,10 @@ static void keep_first(void *arg, const struct in_fault *fault)
     }
     first->set = true;
     if (first->where) {
-        err_set(first->err, ERR_INVALID, "%s%s: %s", first->where, fault->pointer,
+        const char *pointer = fault->pointer;
+
+        err_set(first->err, ERR_INVALID, "%s%s: %s", first->where,
+                !pointer[0] && is_file_alone(first->where) ? "at the top" : pointer,
                 fault->reason);
     } else {
         err_set(first->err, ERR_PROTOCOL, "%s %s",

@@ -97,7 +97,8 @@ enum err_code in_read_wire(const struct in_shape *shape, const json_t *object,
                            void *target, struct err *err);
 
 /* As in_read, for a file.  ERR_INVALID tells the first fault as "WHERE/stacks/0/name:
- * must be a text"; WHERE is the file, and the pointer to OBJECT within it. */
+ * must be a text"; WHERE is the file, and the pointer to OBJECT within it.  Of all that
+ * the file "t.json: " holds, it says "t.json: at the top: must be an object". */
 enum err_code in_read_file(const struct in_shape *shape, const json_t *object,
                            const char *where, void *target, struct err *err);
 

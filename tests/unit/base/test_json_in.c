@@ -194,6 +194,10 @@ static void test_the_first_fault_is_an_error(void **state)
     assert_string_equal(err.message, "it must be an object");
     assert_int_equal(in_read_file(&shape, object, "x.json", NULL, &err), ERR_INVALID);
     assert_string_equal(err.message, "x.json: must be an object");
+    assert_int_equal(in_read_file(&shape, object, "x.json: ", NULL, &err), ERR_INVALID);
+    assert_string_equal(err.message, "x.json: at the top: must be an object");
+    assert_int_equal(in_read_file(&shape, object, "x.json: /a", NULL, &err), ERR_INVALID);
+    assert_string_equal(err.message, "x.json: /a: must be an object");
     json_decref(object);
 }
 
