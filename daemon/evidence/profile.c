@@ -16,7 +16,33 @@ struct owned_table {
     char *file;
 };
 
-static const struct in_member a_text = { .kind = IN_TEXT };
+/* The first control character of TEXT, which is UTF-8: C0, DEL or C1; 0: it has none. */
+static int control_character(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c < ' ' || *c == 0x7f) {
+            return *c;
+        }
+        if (c[0] == 0xc2 && c[1] < 0xa0) {
+            return c[1];
+        }
+    }
+    return 0;
+}
+
+void profile_check_text(struct in_reader *reader, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    int control = control_character(text);
+
+    if (control) {
+        in_refuse(reader, NULL, "has a control character (U+%04X)", (unsigned)control);
+    } else if (!text[strspn(text, " ")]) {
+        in_refuse(reader, NULL, "must not be blank");
+    }
+}
+
+static const struct in_member a_text = { PROFILE_A_TEXT };
 
 static const struct in_member of_recipe[] = { PROFILE_TEXT("name"),
                                               PROFILE_TEXT("title") };
@@ -68,7 +94,7 @@ enum err_code profile_distinct(const struct parser *p, const json_t *list,
 /* A code is made of the names of recipes: none may read as what no recipe earned. */
 static bool is_code(const char *name)
 {
-    return !*name || strcmp(name, "DET") == 0 || strncmp(name, "NS", 2) == 0 ||
+    return strcmp(name, "DET") == 0 || strncmp(name, "NS", 2) == 0 ||
            strstr(name, " or ");
 }
 
@@ -108,6 +134,24 @@ static bool has_recipe(const struct profile_table *table, const char *name)
     return false;
 }
 
+/* The NAMES that the FIELD of COLUMN lists are distinct. */
+static enum err_code check_once(struct parser *p, size_t column, const char *field,
+                                const json_t *names)
+{
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const json_t *name = json_array_get(names, i);
+
+        for (size_t j = 0; j < i; j++) {
+            if (json_equal(json_array_get(names, j), name)) {
+                return err_set(p->err, ERR_INVALID,
+                               "%s: /columns/%zu/%s/%zu: '%s' is there twice", p->file,
+                               column, field, i, json_string_value(name));
+            }
+        }
+    }
+    return ERR_OK;
+}
+
 static enum err_code check_recipe_names(struct parser *p, size_t column,
                                         const char *field, const json_t *names)
 {
@@ -121,15 +165,8 @@ static enum err_code check_recipe_names(struct parser *p, size_t column,
                            "%s: /columns/%zu/%s/%zu: not a recipe of this table", p->file,
                            column, field, i);
         }
-        for (size_t j = 0; j < i; j++) {
-            if (json_equal(json_array_get(names, j), name)) {
-                return err_set(p->err, ERR_INVALID,
-                               "%s: /columns/%zu/%s/%zu: '%s' is there twice", p->file,
-                               column, field, i, json_string_value(name));
-            }
-        }
     }
-    return ERR_OK;
+    return check_once(p, column, field, names);
 }
 
 static enum err_code parse_images(struct parser *p, const json_t *array)
@@ -172,7 +209,7 @@ static enum err_code check_images(struct parser *p, size_t column, const json_t 
                            p->file, column, i);
         }
     }
-    return ERR_OK;
+    return check_once(p, column, "images", names);
 }
 
 static enum err_code parse_columns(struct parser *p, const json_t *array)

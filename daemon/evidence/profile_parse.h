@@ -14,11 +14,16 @@ struct parser {
     struct err *err;
 };
 
+/* What a person reads, or a name that stands in a list or in a column of a terminal. */
+#define PROFILE_A_TEXT .kind = IN_TEXT, .least = 1, .check = profile_check_text
 #define PROFILE_TEXT(name)                                                               \
     {                                                                                    \
-        .key = (name), .kind = IN_TEXT                                                   \
+        .key = (name), PROFILE_A_TEXT                                                    \
     }
 #define NOT_A_MEMBER "there is no member"
+
+/* Refuses a text of blanks only, and one with a control character. */
+void profile_check_text(struct in_reader *reader, const json_t *value);
 
 /* No two objects of the LIST at the pointer NAME have the same KEY. */
 enum err_code profile_distinct(const struct parser *parser, const json_t *list,

@@ -9,19 +9,20 @@
 #include "daemon/evidence/profile.h"
 #include "daemon/evidence/profile_parse.h"
 
-static const struct in_member a_text = { .kind = IN_TEXT };
+static const struct in_member a_text = { PROFILE_A_TEXT };
 
 static const struct in_member of_cell[] = {
     { "model", IN_OBJECT, .flags = IN_OPTIONAL, .item = &a_text },
     { "library", IN_OBJECT, .flags = IN_OPTIONAL, .item = &a_text },
     { "framework", IN_OBJECT, .flags = IN_OPTIONAL, .item = &a_text },
-    { "documented", IN_TEXT, .flags = IN_OPTIONAL },
-    { "note", IN_TEXT, .flags = IN_OPTIONAL },
+    { "documented", PROFILE_A_TEXT, .flags = IN_OPTIONAL },
+    { "note", PROFILE_A_TEXT, .flags = IN_OPTIONAL },
 };
 static const struct in_shape cell_shape = IN_SHAPE(of_cell, NOT_A_MEMBER);
 
 static void check_url(struct in_reader *r, const json_t *value)
 {
+    profile_check_text(r, value);
     if (!reference_is_url(json_string_value(value))) {
         in_refuse(r, NULL, "must be an https address");
     }
@@ -29,6 +30,7 @@ static void check_url(struct in_reader *r, const json_t *value)
 
 static void check_state(struct in_reader *r, const json_t *value)
 {
+    profile_check_text(r, value);
     if (!reference_is_state(json_string_value(value))) {
         in_refuse(r, NULL, "must be states with their months: 'open 2020-06'");
     }
@@ -36,28 +38,17 @@ static void check_state(struct in_reader *r, const json_t *value)
 
 static const struct in_member of_reference[] = {
     { "kind", IN_TEXT, .names = reference_kinds },
-    { "id", IN_TEXT, .least = 1 },
-    { "title", IN_TEXT, .least = 1 },
+    PROFILE_TEXT("id"),
+    PROFILE_TEXT("title"),
     { "url", IN_TEXT, .check = check_url },
     { "state", IN_TEXT, .flags = IN_OPTIONAL, .check = check_state },
-    { "solved", IN_TEXT, .flags = IN_OPTIONAL, .least = 1 },
+    { "solved", PROFILE_A_TEXT, .flags = IN_OPTIONAL },
 };
 static const struct in_shape reference_shape = IN_SHAPE(of_reference, NOT_A_MEMBER);
 static const struct in_member a_reference = { .kind = IN_OBJECT,
                                               .shape = &reference_shape };
 
-static void check_name(struct in_reader *r, const json_t *value)
-{
-    for (const char *c = json_string_value(value); *c; c++) {
-        if ((unsigned char)*c < ' ') {
-            in_refuse(r, NULL, "has a control character");
-            return;
-        }
-    }
-}
-
-#define SUBJECT_NAME                                                                     \
-    .flags = IN_OPTIONAL, .least = 1, .most = SUBJECT_NAME_SIZE - 1, .check = check_name
+#define SUBJECT_NAME PROFILE_A_TEXT, .flags = IN_OPTIONAL, .most = SUBJECT_NAME_SIZE - 1
 
 /* The rows of JSON: their cells are those of the table's columns. */
 static enum err_code check_rows(const struct parser *p, const json_t *json,
@@ -67,13 +58,13 @@ static enum err_code check_rows(const struct parser *p, const json_t *json,
     struct in_member *of_cells = xcalloc((size_t)count, sizeof *of_cells);
     const struct in_shape cells_shape = { of_cells, count, "this table has no column" };
     const struct in_member of_row[] = {
-        { "id", IN_TEXT, .flags = IN_OPTIONAL, .least = 1 },
-        { "workload", IN_TEXT, .flags = IN_OPTIONAL },
+        { "id", PROFILE_A_TEXT, .flags = IN_OPTIONAL },
+        { "workload", PROFILE_A_TEXT, .flags = IN_OPTIONAL },
         PROFILE_TEXT("title"),
         { "references", IN_ARRAY, .flags = IN_OPTIONAL, .item = &a_reference },
         { "subject", IN_TEXT, .names = subject_words },
-        { "library", IN_TEXT, SUBJECT_NAME },
-        { "framework", IN_TEXT, SUBJECT_NAME },
+        { "library", SUBJECT_NAME },
+        { "framework", SUBJECT_NAME },
         { "cells", IN_OBJECT, .shape = &cells_shape }
     };
     const struct in_shape row_shape = IN_SHAPE(of_row, NOT_A_MEMBER);

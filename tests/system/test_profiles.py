@@ -72,7 +72,9 @@ def test_a_table_of_ones_own_is_derived_from_measurements(start_service, tmp_pat
         "library": {"none": "unordered", "TCD": "ordered"}}}},
      "/rows/0/cells/v1/library/none: selftest_pass has no variant 'unordered' of cuDNN"),
     (("rows", 0, "library"), "", "/rows/0/library: must be a text of 1 to 63 bytes"),
-    (("rows", 0, "library"), "cu\nDNN", "/rows/0/library: has a control character"),
+    (("rows", 0, "library"), "cu\nDNN", "/rows/0/library: has a control character (U+000A)"),
+    (("columns", 0, "title"), "version\x1b[2J", "/columns/0/title: has a control character (U+001B)"),
+    (("table",), "", "/table: must be a text that is not empty"),
     (("rows",), [{**TABLE["rows"][0], "workload": f"w{i}", "subject": "library", "library": f"L{i}"}
                  for i in range(13)], "/rows/12/library: more than 12 libraries and frameworks"),
     (("rows", 0, "subject"), "libary",
@@ -93,4 +95,6 @@ def test_files_that_cannot_be_read(tmp_path):
     broken, = written(tmp_path, "{")
     code, line = refused(tmp_path, [broken])
     assert code == 2 and line.startswith(f"reprod: {broken}: line 1: ")
+    listed, = written(tmp_path, "[]")
+    assert refused(tmp_path, [listed]) == (2, f"reprod: {listed}: at the top: must be an object")
     assert refused(tmp_path, [7])[1].endswith("/profiles/0: must be the path of a file")

@@ -266,7 +266,8 @@ static void test_refused_with_pointer(void **state)
         { "['TDO']", "['TDO','TDO']", "/columns/0/recipes/1: 'TDO' is there twice" },
         { "['TDO']", "['TDO'],'extra_recipes':'FE'", "/columns/0/extra_recipes: must" },
         { "'name':'TDO'", "'name':'none'", "/recipes/0/name: 'none' is" },
-        { "'name':'TDO'", "'name':''", "/recipes/0/name: '' would read as" },
+        { "'name':'TDO'", "'name':''",
+          "/recipes/0/name: must be a text that is not empty" },
         { "'name':'TDO'", "'name':'DET'", "/recipes/0/name: 'DET' would read as" },
         { "'name':'TDO'", "'name':'NS!'", "/recipes/0/name: 'NS!' would read as" },
         { "'name':'TDO'", "'name':'A or B'", "/recipes/0/name: 'A or B' would read as" },
@@ -299,6 +300,10 @@ static void test_refused_with_pointer(void **state)
           "'source':'S','images':[{'name':'a','framework':'b'},"
           "{'name':'a','framework':'c'}]",
           "/images/1/name: 'a' is there twice" },
+        { "'columns':[{'id':'c1',",
+          "'images':[{'name':'a','framework':'b'}],"
+          "'columns':[{'id':'c1','images':['a','a'],",
+          "t.json: /columns/0/images/1: 'a' is there twice" },
     };
 
     (void)state;
