@@ -40,7 +40,9 @@ static void take_past(struct query *q, struct cell *ret_cell)
     ret_cell->verdict = cell_rows_take_verdict(q);
     query_take(q, ret_cell->reason, &ret_cell->evidence.runs[OUTCOME_COMPLETED],
                &ret_cell->evidence.iterations, &ret_cell->evidence.distinct_digests,
-               &ret_cell->vouched_ms, &ret_cell->evidence.varied);
+               &ret_cell->vouched_ms, &ret_cell->evidence.varied,
+               &ret_cell->evidence.checks.has_reference,
+               &ret_cell->evidence.checks.passed, &ret_cell->evidence.checks.failed);
 }
 
 static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t as_of_ms,
@@ -54,7 +56,8 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
                 ", k.is_control, c.subject, c.subject_name, e.id, h.at_ms,"
                 " h.verdict, h.reason, h.runs, h.iterations, h.distinct_digests,"
                 " h.vouched_ms,"
-                " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied)"
+                " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"
+                " c.has_reference, c.checks_passed, c.checks_failed"
                 " FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
                 " CROSS JOIN cell_history h ON h.cell = c.id AND h.at_ms ="
@@ -121,7 +124,8 @@ enum err_code cells_each_broken_claim(struct tx *tx, int64_t before, int limit,
                 " ON k.number = c.case_key CROSS JOIN environment e"
                 " ON e.number = c.environment"
                 " WHERE c.claimed > 0 AND c.claimed = c.completed"
-                " AND c.distinct_digests > 1 AND c.id < ? ORDER BY c.id DESC LIMIT ?",
+                " AND c.distinct_digests > 1 AND c.checks_failed = 0 AND c.id < ? ORDER "
+                "BY c.id DESC LIMIT ?",
                 before ? before : INT64_MAX, limit);
     while (query_step(&q)) {
         struct cell_row row;

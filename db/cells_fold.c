@@ -17,10 +17,9 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
     }
     if (tx_fetch_int(tx, ret_id, err,
                      "INSERT INTO cell (environment, case_key, subject, subject_name,"
-                     " has_reference) SELECT ?, ?, subject, subject_name,"
-                     " stack NOT IN ('external', 'external-cuda') FROM job_item"
-                     " WHERE job = ? AND seq = ?"
-                     " RETURNING id",
+                     " has_reference) SELECT ?, ?, i.subject, i.subject_name,"
+                     " " HAS_REFERENCE("i") " FROM job_item i WHERE i.job = ?"
+                                            " AND i.seq = ? RETURNING id",
                      environment, case_key, job, item) != ERR_OK) {
         return err->code;
     }
@@ -285,10 +284,13 @@ static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
     return outcome_is_failure(run->outcome) ? fold_failure(tx, row, run, err) : ERR_OK;
 }
 
-/* Whether a control with CHECKS may vouch. */
-static bool is_right(const struct checks *checks)
+/* Whether a control is said to have computed the same, and for the same reason, with the
+ * checks A and B. */
+static bool are_alike(const struct checks *a, const struct checks *b)
 {
-    return !checks->has_reference || (checks->passed > 0 && checks->failed == 0);
+    return a->failed == b->failed && (a->passed > 0) == (b->passed > 0) &&
+           (a->given_up > 0) == (b->given_up > 0) &&
+           (a->unanswered > 0) == (b->unanswered > 0);
 }
 
 /* If a control has differed before, what depends on it can only change because it varied
@@ -305,8 +307,7 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
         return err->code;
     }
     return before->distinct_digests < 2 || varied > varied_before ||
-                   is_right(checks) != is_right(&before->checks) ||
-                   checks->failed != before->checks.failed
+                   !are_alike(checks, &before->checks)
                ? cells_judge_dependants(tx, row->cell.id, run->id, run->finished_ms, err)
                : ERR_OK;
 }

@@ -9,6 +9,8 @@
 /* Of cell c, a control: it was seen to compute what it should. */
 #define IS_RIGHT "(NOT c.has_reference OR (c.checks_passed > 0 AND c.checks_failed = 0))"
 
+#define OF_THOSE_THAT_DIFFERED " FILTER (WHERE c.distinct_digests > 1)"
+
 static enum err_code load_control(struct tx *tx, int64_t cell,
                                   struct control *ret_control, struct err *err)
 {
@@ -20,17 +22,17 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
                                &checks->unanswered),
                     err,
                     "SELECT sum(c.completed), max(c.distinct_digests > 1),"
-                    " ifnull(sum(c.completed)"
-                    " FILTER (WHERE c.distinct_digests > 1 AND " IS_RIGHT
-                    "), 0),"
-                    " sum(c.checks_failed), sum(c.checks_given_up),"
-                    " sum(c.checks_unanswered)"
+                    " max(c.distinct_digests > 1 AND " IS_RIGHT
+                    "),"
+                    " sum(c.checks_failed)" OF_THOSE_THAT_DIFFERED
+                    ", sum(c.checks_given_up)" OF_THOSE_THAT_DIFFERED
+                    ", sum(c.checks_unanswered)" OF_THOSE_THAT_DIFFERED
                     " FROM cell_control x JOIN cell c ON c.id = x.control"
                     " WHERE x.cell = ? AND x.vouches",
                     cell);
 }
 
-/* What is wrong with the first, by variant, of the controls that are. */
+/* What is wrong with the first, by variant, of the controls that differed and are. */
 static enum err_code load_wrong(struct tx *tx, int64_t cell, struct control *ret_control,
                                 struct err *err)
 {
@@ -40,6 +42,7 @@ static enum err_code load_wrong(struct tx *tx, int64_t cell, struct control *ret
     query_begin(&q, tx,
                 "SELECT c.failed_check_words FROM cell_control x"
                 " JOIN cell c ON c.id = x.control AND c.checks_failed > 0"
+                " AND c.distinct_digests > 1"
                 " JOIN case_key k ON k.number = c.case_key"
                 " WHERE x.cell = ? AND x.vouches ORDER BY k.variant LIMIT 1",
                 cell);

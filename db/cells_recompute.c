@@ -260,7 +260,8 @@ static enum err_code compare_conditions(struct recompute *r, struct err *err)
     return query_end(&q, err);
 }
 
-/* All runs of a cell are of its subject: what a model earned is no library's. */
+/* All runs of a cell are of its subject, since what a model earned is no library's, and
+ * have a reference or not as it does. */
 static enum err_code compare_subjects(struct recompute *r, struct err *err)
 {
     int64_t others = 0;
@@ -268,11 +269,12 @@ static enum err_code compare_subjects(struct recompute *r, struct err *err)
     if (tx_fetch_int(r->tx, &others, err,
                      "SELECT count(*) FROM run r JOIN job_item i ON i.job = r.job"
                      " AND i.seq = r.item JOIN cell c ON c.id = r.cell WHERE r.cell = ?"
-                     " AND (i.subject <> c.subject OR i.subject_name <> c.subject_name)",
+                     " AND (i.subject <> c.subject OR i.subject_name <> c.subject_name"
+                     " OR (" HAS_REFERENCE("i") ") <> c.has_reference)",
                      r->stored.cell.id) != ERR_OK) {
         return err->code;
     }
-    report(r, "runs of another subject", 0, others);
+    report(r, "runs of another subject, or of another kind of stack", 0, others);
     return ERR_OK;
 }
 

@@ -69,6 +69,10 @@ struct cell_row {
     X(failed_check_words, cell.evidence.checks.failed_words, "what failed it")           \
     X(digest, cell.digest, "digest")
 
+/* Whether the workload of job_item ITEM has a float64 reference: commands of the
+ * configuration have none. */
+#define HAS_REFERENCE(item) item ".stack NOT IN ('external', 'external-cuda')"
+
 #define CELL_COLUMN(column, member, what) ", c." #column
 
 /* The columns that cell_rows_take reads, of cell c, case_key k and environment e. */

@@ -5,6 +5,7 @@
 
 #include "daemon/base/mem.h"
 #include "db/case_keys.h"
+#include "db/cells_rows.h"
 #include "db/jobs_progress.h"
 #include "db/tx.h"
 
@@ -37,12 +38,14 @@ static enum err_code ask_check(struct tx *tx, struct run_intent *intent, struct 
     if (tx_run(tx, err,
                "INSERT INTO run_check (run, state) SELECT r.id, 'asked' FROM run r"
                " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-               " WHERE r.id = ?1 AND i.stack NOT IN ('external', 'external-cuda')"
-               " AND NOT EXISTS (SELECT 1 FROM device_stack_environment d"
-               " JOIN cell c ON c.case_key = r.case_key AND c.environment = d.environment"
-               " WHERE d.device = r.device AND d.stack = i.stack"
-               " AND (c.checks_failed > 0 OR c.checks_given_up >= ?3 OR c.checks_passed"
-               " >= min(max(c.distinct_digests, 1), ?2)))",
+               " WHERE r.id = ?1 AND " HAS_REFERENCE(
+                   "i") " AND NOT EXISTS (SELECT 1 FROM device_stack_environment d"
+                        " JOIN cell c ON c.case_key = r.case_key AND c.environment = "
+                        "d.environment"
+                        " WHERE d.device = r.device AND d.stack = i.stack"
+                        " AND (c.checks_failed > 0 OR c.checks_given_up >= ?3 OR "
+                        "c.checks_passed"
+                        " >= min(max(c.distinct_digests, 1), ?2)))",
                intent->id, CHECKS_VARYING, CHECKS_GIVEN_UP) != ERR_OK) {
         return err->code;
     }

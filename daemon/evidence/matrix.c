@@ -87,18 +87,25 @@ static void carry(struct matrix_variant *v, const struct cell *cell)
 
 static void add_base(struct matrix *m, const struct cell *cell)
 {
-    if (cell->is_control && cell->times.runs >= TIMES_COST_RUNS) {
+    if (cell->is_control && cell->evidence.checks.failed == 0 &&
+        cell->times.runs >= TIMES_COST_RUNS) {
         m->bases = xgrow(m->bases, m->base_count, sizeof *m->bases);
         m->bases[m->base_count++] =
             (struct matrix_base){ cell->key, cell->subject, cell->times };
     }
 }
 
-/* Keeps the digest of CELL if it is its only one, and a relation names its variant. */
+/* Keeps the digest of CELL if it is its only one, a relation names its variant, and the
+ * numbers are right: that wrong ones are equal, or are not, says nothing of two variants.
+ */
 static void add_bits(struct matrix *m, const struct cell *cell)
 {
+    const struct checks *checks = &cell->evidence.checks;
     struct matrix_bits *bits;
 
+    if (checks->has_reference && (checks->passed == 0 || checks->failed > 0)) {
+        return;
+    }
     if (cell->evidence.distinct_digests != 1 || !cell->digest[0] ||
         !relations_involve(&m->relations, cell->key.workload, cell->key.variant)) {
         return;

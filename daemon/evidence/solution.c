@@ -41,20 +41,21 @@ static int precedence(enum verdict verdict)
 void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
                             const char *reason, const struct evidence *evidence)
 {
+    bool compared = !evidence->checks.has_reference || evidence->checks.passed > 0;
+
     if (precedence(verdict) < precedence(k->verdict)) {
         return;
     }
     if (verdict != k->verdict) {
         *k = (struct variant_knowledge){ .verdict = verdict };
     }
-    k->uncompared = (k->cases == 0 || k->uncompared) && evidence->checks.has_reference &&
-                    evidence->checks.passed == 0;
     if (k->cases == 0 || evidence->runs[OUTCOME_COMPLETED] < k->weakest_runs) {
         snprintf(k->reason, sizeof k->reason, "%s", reason);
         k->weakest_runs = evidence->runs[OUTCOME_COMPLETED];
     }
     k->cases++;
-    k->varied |= evidence->varied;
+    k->compared |= compared;
+    k->varied |= compared && evidence->varied;
     k->runs += evidence->runs[OUTCOME_COMPLETED];
     k->iterations += evidence->iterations;
     if (evidence->devices > k->devices) {
@@ -67,7 +68,7 @@ static enum solution_state settled(const struct variant_knowledge *known)
 {
     switch (known->verdict) {
     case VERDICT_VARIES:
-        return known->uncompared ? SOLUTION_INCONCLUSIVE : SOLUTION_MEASURED;
+        return known->compared ? SOLUTION_MEASURED : SOLUTION_INCONCLUSIVE;
     case VERDICT_REPRODUCIBLE:
     case VERDICT_UNSUPPORTED:
         return SOLUTION_MEASURED;

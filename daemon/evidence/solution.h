@@ -37,9 +37,9 @@ struct variant_knowledge {
     int64_t devices;          /* the largest of these cases */
     int cases;
     int64_t weakest_runs; /* the smallest of their numbers of completed runs */
-    bool varied;          /* in one of them at least, as in struct evidence */
-    bool uncompared;      /* there is a reference, and in none of them did a check pass:
-                             what varies may be wrong numbers */
+    bool compared; /* one of them at least has no reference, or a check that passed:
+                      else what varies may be wrong numbers */
+    bool varied;   /* one of these, as in struct evidence */
 };
 
 #define VARIANT_KNOWLEDGE_INIT                                                           \

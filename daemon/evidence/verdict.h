@@ -73,7 +73,7 @@ extern const char *const control_kinds[];
  * than another device is not a race.
  *
  * A control vouches only if it computes what it should: one of its runs was seen within
- * bound of the float64 reference, and none out of it.  Random numbers always vary. */
+ * bound of the float64 reference, and none out of it.  A command has no reference.  Random numbers always vary. */
 struct control {
     bool is_control;        /* the judged variant is itself one */
     const char *no_control; /* why the workload has none; NULL when it has.  Then nothing
@@ -81,8 +81,8 @@ struct control {
                                inconclusive, however often it came */
     int64_t runs;           /* completed runs of the controls together */
     bool differed;          /* one of them has at least two digests, for any reason */
-    int64_t right;          /* runs of those that differed and were seen within bound */
-    struct checks checks;   /* of all of them together */
+    bool right;             /* of these, one was seen within bound, and never out of it */
+    struct checks checks;   /* of those that differed, together; failed_words: of one */
     bool varied;            /* as above */
     const char *conditions; /* if it varied: under which, as text ("": none); of several,
                                those of the judged variant, then the first by text */

@@ -109,6 +109,46 @@ static void test_a_failed_check_takes_back_what_a_control_vouched_for(void **sta
     fixture_check_cells(f);
 }
 
+/* What is wrong with the control is said anew where it changes. */
+static void test_why_a_control_was_not_compared_is_told(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, varying_checked(1, CHECK_ASKED));
+    store(f, completed(2, ORDERED));
+    store(f, completed(3, ORDERED));
+    assert_non_null(strstr(fixture_cell(f, "ordered").reason, "too old to do"));
+    store(f, varying_checked(4, CHECK_GIVEN_UP));
+    assert_non_null(strstr(fixture_cell(f, "ordered").reason, "this host gave up"));
+    fixture_check_cells(f);
+}
+
+/* Random numbers always vary: where one control does, another that does not vary has no
+ * say.
+ */
+static void test_only_controls_that_differed_are_told(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("differs", "cpu:a", 9),
+                                fixture_item("constant", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, COUNT_OF(items));
+    struct fixture_run differs = varying_checked(1, CHECK_ASKED);
+
+    items[0].is_control = items[1].is_control = true;
+    fixture_write(f, fixture_insert_job, &j);
+    differs.item = 0;
+    store(f, differs);
+    store(f, checked(2, 1, CHECK_FAILED));
+    store(f, completed(3, 2));
+    store(f, completed(4, 2));
+    assert_string_equal(fixture_cell(f, "ordered").reason,
+                        "the control varied, but was not compared with the float64 "
+                        "reference, which its worker or agent is too old to do");
+    fixture_check_cells(f);
+}
+
 static void collect_digest(void *arg, const struct cell_digest *digest)
 {
     buf_printf(arg, "%s:%s ", digest->digest + DIGEST_TEXT_SIZE - 3,
@@ -304,16 +344,20 @@ static void test_fsck_finds_what_is_not_so(void **state)
     static char lies[][72] = { "UPDATE cell_digest SET checked = 'failed'",
                                "UPDATE cell SET checks_passed = checks_passed + 1",
                                "UPDATE cell SET check_share_ppm = 7",
+                               "UPDATE cell SET has_reference = 0",
                                "UPDATE run_check SET state = 'failed'" };
-    struct fixture *f = *state;
     int64_t counts[2];
 
-    insert_job(f);
-    store(f, completed(1, ORDERED));
     for (int i = 0; i < COUNT_OF(lies); i++) {
+        struct fixture *f = *state;
+
+        insert_job(f);
+        store(f, completed(1, ORDERED));
         fixture_write(f, spoil, lies[i]);
         fixture_read(f, fixture_recompute, counts);
         assert_int_equal(counts[1], 1);
+        fixture_teardown(state);
+        fixture_setup(state);
     }
 }
 
@@ -325,6 +369,8 @@ int main(void)
         STORE_TEST(test_out_of_bound_is_failing),
         STORE_TEST(test_a_failed_check_takes_back_what_a_control_vouched_for),
         STORE_TEST(test_the_control_that_is_wrong_is_told),
+        STORE_TEST(test_why_a_control_was_not_compared_is_told),
+        STORE_TEST(test_only_controls_that_differed_are_told),
         STORE_TEST(test_each_digest_says_what_it_is),
         STORE_TEST(test_any_order_gives_the_same_checks),
         STORE_TEST(test_only_completed_runs_count),

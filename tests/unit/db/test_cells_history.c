@@ -71,6 +71,9 @@ static void check_evidence_then(struct fixture *f, int64_t at)
     assert_int_equal(p.ordered.evidence.iterations, now.evidence.iterations);
     assert_int_equal(p.ordered.evidence.distinct_digests, 1);
     assert_false(p.ordered.evidence.varied);
+    assert_true(p.ordered.evidence.checks.has_reference);
+    assert_int_equal(p.ordered.evidence.checks.passed, now.evidence.checks.passed);
+    assert_int_equal(p.ordered.evidence.checks.failed, 0);
     assert_int_equal(p.ordered.vouched_ms, now.vouched_ms);
     assert_true(p.control.evidence.varied);
     assert_true(p.control.evidence.distinct_digests > 1);

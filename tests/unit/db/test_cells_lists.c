@@ -119,6 +119,9 @@ static void test_broken_claims(void **state)
     expect_broken(f, 0, 1, 1, there);
     expect_broken(f, there, 9, 1, here);
     expect_broken(f, here, 9, 0, 0);
+    run_sql(f,
+            "UPDATE cell SET checks_failed = 1"); /* then the numbers are what is wrong */
+    expect_broken(f, 0, 9, 0, 0);
 }
 
 static void take_conditions(void *arg, const struct cell_conditions *conditions)

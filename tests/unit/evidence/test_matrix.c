@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "api/render/matrix.h"
+#include "daemon/base/array.h"
 #include "daemon/evidence/matrix_count.h"
 
 static json_t *variant_json(const char *name, const char *must)
@@ -104,6 +105,30 @@ static void test_what_must_equal_or_differ_is_not_known_yet(void **state)
     ordered = gave('b', "ordered", "s");
     ordered.key.seed = 2;
     EXPECT_RELATION("less", unknown, less, ordered);
+}
+
+static void test_bits_that_may_be_wrong_are_not_compared(void **state)
+{
+    static const struct checks unknown[] = {
+        { .has_reference = true },
+        { .has_reference = true, .passed = 1, .failed = 1 },
+    };
+    static const struct checks known = { .has_reference = true, .passed = 1 };
+
+    (void)state;
+    for (int i = 0; i < COUNT_OF(unknown); i++) {
+        struct cell less = gave('a', "less", "s");
+        struct cell ordered = gave('b', "ordered", "s");
+
+        less.evidence.checks = known;
+        ordered.evidence.checks = known;
+        EXPECT_RELATION("less", "differs from ordered, as it must", less, ordered);
+        less.evidence.checks = unknown[i];
+        EXPECT_RELATION("less", "must differ from ordered: not known yet", less, ordered);
+        less.evidence.checks = known;
+        ordered.evidence.checks = unknown[i];
+        EXPECT_RELATION("less", "must differ from ordered: not known yet", less, ordered);
+    }
 }
 
 static void test_one_case_that_departs_is_named(void **state)
@@ -524,6 +549,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_must_equal_or_differ),
         cmocka_unit_test(test_what_must_equal_or_differ_is_not_known_yet),
+        cmocka_unit_test(test_bits_that_may_be_wrong_are_not_compared),
         cmocka_unit_test(test_one_case_that_departs_is_named),
         cmocka_unit_test(test_a_case_that_departs_is_told),
         cmocka_unit_test(test_codes_come_from_cells),

@@ -186,7 +186,7 @@ static void test_what_varies_was_compared(void **state)
                 e.runs[OUTCOME_COMPLETED] = 5;
                 variant_knowledge_join(&k[0], VERDICT_VARIES, "2 digests", &e);
             }
-            assert_int_equal(k[0].uncompared, has_reference && passed == 0);
+            assert_int_equal(k[0].compared, !has_reference || passed != 0);
             k[1] = k[2] = k[0];
             s = solution_derive(tcd_tdp, k, 3);
             if (has_reference && passed == 0) {
@@ -200,6 +200,27 @@ static void test_what_varies_was_compared(void **state)
                 assert_string_equal(s.code, "NS");
             }
         }
+    }
+}
+
+/* A case that was compared and did not vary does not vouch for another that varied. */
+static void test_what_varied_is_what_was_compared(void **state)
+{
+    (void)state;
+    for (int compared = 0; compared < 2; compared++) {
+        struct variant_knowledge k[3] = { VARIANT_KNOWLEDGE_INIT };
+
+        for (int i = 0; i < 2; i++) {
+            struct evidence e = { .varied = i == 0,
+                                  .checks = { .has_reference = true,
+                                              .passed = i == 1 || compared } };
+
+            variant_knowledge_join(&k[0], VERDICT_VARIES, "2 digests", &e);
+        }
+        assert_true(k[0].compared);
+        assert_int_equal(k[0].varied, compared);
+        k[1] = k[2] = k[0];
+        assert_string_equal(solution_derive(tcd_tdp, k, 3).code, compared ? "NS" : "");
     }
 }
 
@@ -283,6 +304,7 @@ static void test_evidence_of_a_shared_variant_counts_once(void **state)
                                             { "TCD", cases[i].variants[1] },
                                             { "TDP", cases[i].variants[2] } };
         struct variant_knowledge k[] = { { .verdict = VERDICT_VARIES,
+                                           .compared = true,
                                            .varied = true,
                                            .runs = 7,
                                            .iterations = 1,
@@ -430,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_no_solution_needs_variation_of_its_own),
         cmocka_unit_test(test_join_remembers_that_a_case_varied),
         cmocka_unit_test(test_what_varies_was_compared),
+        cmocka_unit_test(test_what_varied_is_what_was_compared),
         cmocka_unit_test(test_no_code_without_proof),
         cmocka_unit_test(test_the_gravest_obstacle_is_told),
         cmocka_unit_test(test_all_unsupported),

@@ -28,7 +28,7 @@ static struct evidence completed(int64_t runs, int64_t digests)
 static const struct control control_varied = { .runs = 5,
                                                .differed = true,
                                                .varied = true,
-                                               .right = 5,
+                                               .right = true,
                                                .conditions = "",
                                                .own_runs = 5 };
 static const struct control control_flat = { .runs = 5 };
@@ -157,7 +157,7 @@ static void test_a_control_that_is_wrong_vouches_for_nothing(void **state)
     struct control c = control_varied;
 
     (void)state;
-    c.right = 0;
+    c.right = false;
     assert_reason(&c, VERDICT_INCONCLUSIVE,
                   "the control varied, but was not compared with the float64 reference, "
                   "which its next run is asked to do");
@@ -168,7 +168,7 @@ static void test_a_control_that_is_wrong_vouches_for_nothing(void **state)
     assert_reason(
         &c, VERDICT_INCONCLUSIVE,
         "the control varied, but it is out of bound of the float64 reference: y[0] is 7");
-    c.right = 5; /* another control */
+    c.right = true; /* another control */
     assert_reason(&c, VERDICT_REPRODUCIBLE, "within bound");
 }
 
