@@ -73,7 +73,8 @@ extern const char *const control_kinds[];
  * than another device is not a race.
  *
  * A control vouches only if it computes what it should: one of its runs was seen within
- * bound of the float64 reference, and none out of it.  A command has no reference.  Random numbers always vary. */
+ * bound of the float64 reference, and none out of it.  Random numbers always vary.  A
+ * command of the configuration has no reference. */
 struct control {
     bool is_control;        /* the judged variant is itself one */
     const char *no_control; /* why the workload has none; NULL when it has.  Then nothing
