@@ -11,7 +11,7 @@ VERSIONS = [tag[1:].rpartition(".")[0] for tag in LISTS["tags"]]
 ROWS = {row.get("id", row.get("workload")): row for row in TABLE["rows"]}
 # What the lists do not have: what was before them, and what is said elsewhere.
 BEFORE = "pytorch-1.6"
-ELSEWHERE = {"conv_autotune", "maxpool_bwd"}
+ELSEWHERE = {"conv_autotune", "max_pool_cudnn"}
 COLUMNS = [column["id"] for column in TABLE["columns"] if column["id"] != BEFORE]
 
 
@@ -76,3 +76,12 @@ def test_what_no_workload_stands_for_is_only_documented(start_service):
     assert "\n  [ ]  " in text and all(len(line) <= 120 for line in text.splitlines())
     rows = [line.split(",") for line in service.request("GET", "/v1/matrix.csv?table=pytorch")[2].splitlines()]
     assert [line[2] for line in rows if line[3] == "torch.histc"] == [""] * len(TABLE["columns"])
+
+
+def test_no_pooling_of_cudnn_stands_for_pytorchs():
+    """PyTorch's source computes pooling by kernels of its own; the rows name it."""
+    pooling = [row for row in TABLE["rows"] if "pool" in row["title"].lower()]
+    assert len(pooling) >= 4
+    for row in pooling:
+        assert "library" not in row and "workload" not in row, row["title"]
+    assert not [row for row in TABLE["rows"] if row.get("workload") == "maxpool_bwd"]
