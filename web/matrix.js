@@ -3,7 +3,7 @@
 // content changed are touched, so that nothing moves while a survey runs.
 
 import { el, icon, setAttribute, setText } from "./dom.js";
-import { cellKind, count, hasCode, KINDS, ONE_FACT, subjectTitle, superscript } from "./format.js";
+import { cellKind, count, counted, hasCode, KINDS, ONE_FACT, subjectTitle, superscript } from "./format.js";
 
 const CAPTION = "Solution codes by source of non-determinism and framework version";
 
@@ -45,7 +45,7 @@ export function createMatrix(parent, notes, on) {
       el("tbody", {}, ...matrix.rows.map(rowOf)),
     );
     table.style.setProperty("--columns", columns.length);
-    parent.replaceChildren(matrix.rows.length ? table : el("p", { class: "empty", text: "The table has no rows yet." }));
+    parent.replaceChildren(matrix.rows.length ? table : el("p", { class: "empty", text: "No row of this table is of this subject." }));
     move(spots.has(kept) ? kept : spots.keys().next().value, false);
   };
 
@@ -133,11 +133,13 @@ export function matrixHeadline(matrix) {
 export function matrixSummary(matrix) {
   return (matrix.counts ?? []).map((each) => {
     const whose = [subjectTitle(each), each.version].filter(Boolean).join(" ");
-    if (!(each.measured > 0)) return `${whose}: none of ${count(each.cells)} codes measured.`;
+    if (!(each.cells > 0)) return `${whose}: no code that could be measured.`;
+    const codes = counted(each.cells, "code");
+    if (!(each.measured > 0)) return `${whose}: none of ${codes} measured.`;
     const differ = each.not_as_documented > 0 ? `, ${count(each.not_as_documented)} not` : "";
     return (
-      `${whose}: ${count(each.measured)} of ${count(each.cells)} codes measured, from ${count(each.variants)} ` +
-      `variants; ${count(each.as_documented)} as documented${differ}.`
+      `${whose}: ${count(each.measured)} of ${codes} measured, from ${counted(each.variants, "variant")}; ` +
+      `${count(each.as_documented)} as the documents say${differ}.`
     );
   });
 }
@@ -176,7 +178,7 @@ function fill(spot, row, cell, announce) {
   button.className = `cell ${kind} of-${row.subject}`;
   if (announce && before !== button.className) flash(button);
   spot.text = text;
-  const mark = agreement(row, cell, kind);
+  const mark = agreementMark(row, cell, kind);
   if (button.dataset.kind !== kind)
     button.replaceChildren(icon(kind), ...["word", "mark", "note"].map((name) => el("span", { class: name })));
   button.dataset.kind = kind;
@@ -184,22 +186,35 @@ function fill(spot, row, cell, announce) {
   setText(button.children[1], word);
   setText(button.children[2], mark);
   setText(button.children[3], (cell?.evidence?.basis ? ONE_FACT : "") + superscript(cell?.footnote));
-  setAttribute(button, "aria-label", label(spot, kind, word, mark));
+  setAttribute(button, "aria-label", label(spot, kind, word));
 }
 
-function label(spot, kind, word, mark) {
+function label(spot, kind, word) {
   const meaning = kind === word || word === "" ? KINDS[kind] : `${word}, ${KINDS[kind]}`;
   const basis = spot.cell?.evidence?.basis ? `, ${spot.cell.evidence.basis}` : "";
+  const agrees = agreement(spot.row, spot.cell, kind);
   const note = basis + (spot.cell?.footnote > 0 ? `, note ${spot.cell.footnote}` : "");
-  return `${spot.row.title}, ${subjectTitle(spot.row)}, ${spot.column.title}: ${meaning}${mark ? `, ${mark.slice(2)}` : ""}${note}`;
+  return `${spot.row.title}, ${subjectTitle(spot.row)}, ${spot.column.title}: ${meaning}${agrees ? `, ${agrees}` : ""}${note}`;
 }
 
-/** What stands under a code: whether the documents say the same of the source. */
+// Who did, or did not, what the documents say of the source: never the source itself where
+// something else computed.
+function agreeing(row, cell, kind) {
+  if (!hasCode(kind) || typeof cell?.agrees !== "boolean") return null;
+  return row.subject === "model" ? "model" : (row.subject_name ?? "unknown");
+}
+
+/** What stands under a code: "model = documents". */
+export function agreementMark(row, cell, kind) {
+  const who = agreeing(row, cell, kind);
+  return who ? `${who} ${cell.agrees ? "=" : "≠"} documents` : "";
+}
+
+/** The same as a sentence. */
 export function agreement(row, cell, kind) {
-  if (!hasCode(kind)) return "";
-  if (cell.agrees === true) return row.is_source ? "= as documented" : "= documents";
-  if (cell.agrees === false) return row.is_source ? "≠ documented" : "≠ documents";
-  return "";
+  const who = agreeing(row, cell, kind);
+  const name = who === "model" ? "our model" : who;
+  return who ? `${name} ${cell.agrees ? "agrees" : "does not agree"} with the documents` : "";
 }
 
 // Restarting an animation needs the class to be gone for one style pass.

@@ -106,7 +106,7 @@ static void evidence_fact(const struct matrix *m, struct buf *buf)
     }
     snprintf(line, sizeof line, "%d variants, %s runs, %s iterations", m->variant_count,
              text_number(run_sum, runs), text_number(iteration_sum, iterations));
-    fact(buf, "Evidence", line);
+    fact(buf, "Evidence", m->variant_count > 0 ? line : "none");
 }
 
 /* "cuDNN 9.12.0: 21 of 24 codes measured, from 8 variants; …". */
@@ -121,16 +121,20 @@ static void tally_text(const struct matrix *m, const struct matrix_tally *t,
         snprintf(declared, sizeof declared, "; %d only declared",
                  t->states[SOLUTION_DECLARED]);
     }
+    if (t->cells == 0) {
+        snprintf(ret_line, size, "%s: no code that could be measured", whose);
+        return;
+    }
     if (t->states[SOLUTION_MEASURED] == 0) {
-        snprintf(ret_line, size, "%s: none of %d codes measured%s", whose, t->cells,
-                 declared);
+        snprintf(ret_line, size, "%s: none of %d code%s measured%s", whose, t->cells,
+                 t->cells == 1 ? "" : "s", declared);
         return;
     }
     snprintf(ret_line, size,
-             "%s: %d of %d codes measured, from %d variants; %d as documented, "
-             "%d different%s",
-             whose, t->states[SOLUTION_MEASURED], t->cells, t->facts, t->agree, t->differ,
-             declared);
+             "%s: %d of %d code%s measured, from %d variant%s; %d as the documents say, "
+             "%d not%s",
+             whose, t->states[SOLUTION_MEASURED], t->cells, t->cells == 1 ? "" : "s",
+             t->facts, t->facts == 1 ? "" : "s", t->agree, t->differ, declared);
 }
 
 static void codes_facts(const struct matrix *m, struct buf *buf)
@@ -478,7 +482,9 @@ static void explain_signs(const struct matrix *m, struct buf *buf)
         explain(&legend, "", "(blank) the documents have no such cell");
     }
     if (differ > 0) {
-        explain(&legend, "≠", "not what the documents say; see below");
+        explain(&legend, "≠",
+                "what computed on this line does not do what the documents say of the "
+                "source; see below");
     }
 }
 
@@ -520,9 +526,12 @@ static void remarks(const struct matrix *m, struct buf *buf)
             }
             matrix_row_subject(m, r, subject);
             if (s->state == SOLUTION_MEASURED) {
-                snprintf(line, sizeof line, "%s, %s, %s: measured %s, documented %s",
+                bool is_model = m->table->rows[r].subject == SUBJECT_MODEL;
+
+                snprintf(line, sizeof line, "%s, %s, %s: %s %s, documented %s",
                          m->table->rows[r].id, subject, m->table->columns[c].title,
-                         s->code, cell->documented);
+                         is_model ? "the model showed" : "measured", s->code,
+                         cell->documented);
             } else {
                 snprintf(line, sizeof line, "%s, %s, %s: %s: %s", m->table->rows[r].id,
                          subject, m->table->columns[c].title,

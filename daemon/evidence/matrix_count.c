@@ -140,8 +140,8 @@ static bool took_part(const struct matrix *m, const struct matrix_tally *t)
 static void tell_absent(const struct matrix *m, const struct matrix_tally *tallies,
                         int count, char text[MATRIX_HEADLINE_SIZE])
 {
-    int absent = 0;
-    int told = 0;
+    const char *absent[MATRIX_TALLIES_MAX];
+    int absent_count = 0;
 
     for (int i = 0; i < count; i++) {
         const struct matrix_tally *t = &tallies[i];
@@ -149,22 +149,41 @@ static void tell_absent(const struct matrix *m, const struct matrix_tally *talli
         if (t->subject == SUBJECT_MODEL || t->states[SOLUTION_MEASURED] > 0) {
             continue;
         }
-        if (took_part(m, t)) {
+        if (!took_part(m, t)) {
+            absent[absent_count++] = t->name;
+        } else if (t->cells > 0) {
             append(text, "; no code of %s yet", t->name);
-        } else {
-            absent++;
         }
     }
-    append(text, absent == 0 ? "" : absent > 1 ? "; neither " : "; ");
-    for (int i = 0; i < count && absent > 0; i++) {
-        const struct matrix_tally *t = &tallies[i];
+    for (int i = 0; i < absent_count; i++) {
+        append(text, "%s%s",
+               i > 0              ? " nor "
+               : absent_count > 1 ? "; neither "
+                                  : "; ",
+               absent[i]);
+    }
+    if (absent_count > 0) {
+        append(text, absent_count > 1 ? " took part" : " took no part");
+    }
+}
 
-        if (t->subject != SUBJECT_MODEL && !t->states[SOLUTION_MEASURED] &&
-            !took_part(m, t)) {
-            append(text, "%s%s", told++ ? " nor " : "", t->name);
-        }
+/* Why there is no code: nothing was measured, or there is nothing to measure. */
+static void tell_nothing(const struct matrix *m, const struct matrix_tally *tallies,
+                         int count, char text[MATRIX_HEADLINE_SIZE])
+{
+    int cells = 0;
+
+    for (int i = 0; i < count; i++) {
+        cells += tallies[i].cells;
     }
-    append(text, absent == 0 ? "" : absent > 1 ? " took part" : " took no part");
+    if (count == 0) {
+        append(text, "this table has no row of a %s", subject_word(m->only));
+    } else if (cells == 0) {
+        append(text, "no workload stands for a source of %s",
+               m->only == SUBJECT_COUNT ? "this table" : "these rows");
+    } else {
+        append(text, "no code has been measured here");
+    }
 }
 
 void matrix_headline(const struct matrix *m, char ret_text[MATRIX_HEADLINE_SIZE])
@@ -176,7 +195,7 @@ void matrix_headline(const struct matrix *m, char ret_text[MATRIX_HEADLINE_SIZE]
     ret_text[0] = '\0';
     tell_codes(m, tallies, count, ret_text);
     if (!ret_text[0]) {
-        append(ret_text, "no code has been measured here");
+        tell_nothing(m, tallies, count, ret_text);
     }
     if (model) {
         append(ret_text, ", on %.100s", model);

@@ -24,7 +24,7 @@ def test_table_is_filled(browser, site):
 def test_cells_say_what_the_api_says(browser, fixture):
     open_page(browser, fixture().url)
     assert cell(browser, "conv_wgrad", "tf-1.14")["word"] == "TCD or TDP"
-    assert cell(browser, "conv_wgrad", "tf-1.14")["mark"] == "= documents"
+    assert cell(browser, "conv_wgrad", "tf-1.14")["mark"] == "model = documents"
     assert cell(browser, "ctc_loss", "tf-2.2")["kinds"] == ["unsolved"]
     assert cell(browser, "softmax_xent", "tf-2.2")["word"] == "unmeasured"
     assert cell(browser, "conv_wgrad", "ngc-20.03")["kinds"] == ["absent"]
@@ -69,6 +69,30 @@ def test_the_page_says_whose_computation_it_shows(browser, fixture):
     assert whose and set(whose) == {"our models"}
     filled = js(browser, "return getComputedStyle(document.querySelector('.badge.solved')).backgroundColor")
     assert cell(browser, "conv_wgrad", "tf-1.14")["colour"] != filled
+
+
+def test_a_models_agreement_is_the_models(browser, fixture):
+    """Right below a row of cuDNN, nothing reads as cuDNN's."""
+    open_page(browser, fixture("troubled").url)
+    marks = all_of(browser, ".matrix .of-model .mark", "each.innerText")
+    assert {mark for mark in marks if mark} == {"model = documents", "model ≠ documents"}
+    assert cell(browser, "conv_wgrad", "tf-1.14")["label"].endswith("our model agrees with the documents")
+    assert "our model does not agree with the documents" in cell(browser, "maxpool_bwd", "tf-2.2")["label"]
+    said = js(browser, """return import("/matrix.js").then(({agreement, agreementMark}) => {
+        const row = {subject: "library", subject_name: "cuDNN", is_source: true};
+        return [agreementMark(row, {agrees: true}, "solved"), agreement(row, {agrees: false}, "unsolved"),
+                agreement(row, {agrees: true}, "unmeasured"), agreementMark(row, {agrees: null}, "solved")]})""")
+    assert said == ["cuDNN = documents", "cuDNN does not agree with the documents", "", ""]
+
+
+def test_no_figure_is_told_of_no_cells(browser, fixture):
+    open_page(browser, fixture().url)
+    said = js(browser, """return import("/matrix.js").then(({matrixSummary}) => matrixSummary({counts: [
+        {subject: "framework", subject_name: "F", cells: 0, measured: 0},
+        {subject: "library", subject_name: "L", cells: 1, measured: 0},
+        {subject: "model", subject_name: null, cells: 1, measured: 1, variants: 1, as_documented: 1}]}))""")
+    assert said == ["F: no code that could be measured.", "L: none of 1 code measured.",
+                    "our models: 1 of 1 code measured, from 1 variant; 1 as the documents say."]
 
 
 def test_how_often_a_varying_variant_departs(browser, fixture):

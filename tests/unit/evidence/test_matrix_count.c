@@ -147,11 +147,73 @@ static void test_the_headline_names_every_subject(void **state)
     profile_free(table);
 }
 
+/* A table of one row, ROW. */
+static struct profile_table *one_row(const char *row)
+{
+    struct profile_table *table = NULL;
+    struct err err;
+    char text[1024];
+    int length = snprintf(text, sizeof text,
+                          "{\"table\":\"t\",\"title\":\"T\",\"source\":\"S\",\"recipes\":"
+                          "[{\"name\":\"TDO\",\"title\":\"do\"}],\"columns\":["
+                          "{\"id\":\"c\",\"title\":\"C\",\"recipes\":[\"TDO\"]}],"
+                          "\"rows\":[%s]}",
+                          row);
+
+    if (profile_parse("t", text, (size_t)length, &table, &err) != ERR_OK) {
+        fail_msg("%s", err.message);
+    }
+    return table;
+}
+
+#define DOCUMENTED_ONLY                                                                  \
+    "{\"id\":\"h\",\"title\":\"H\",\"subject\":\"framework\",\"framework\":\"F\","       \
+    "\"cells\":{\"c\":{\"documented\":\"NS!\"}}}"
+#define A_MODEL                                                                          \
+    "{\"workload\":\"w\",\"title\":\"W\",\"subject\":\"model\",\"cells\":{\"c\":"        \
+    "{\"model\":{\"none\":\"a\",\"TDO\":\"b\"}}}}"
+
+/* Where there is nothing to measure, nothing is said of what was not measured. */
+static void test_the_headline_where_there_are_no_cells(void **state)
+{
+    static const struct {
+        const char *row;
+        enum subject only;
+        const char *text;
+    } cases[] = {
+        { A_MODEL, SUBJECT_COUNT, "no code has been measured here" },
+        { A_MODEL, SUBJECT_MODEL, "no code has been measured here" },
+        { A_MODEL, SUBJECT_LIBRARY, "this table has no row of a library" },
+        { A_MODEL, SUBJECT_FRAMEWORK, "this table has no row of a framework" },
+        { DOCUMENTED_ONLY, SUBJECT_MODEL, "this table has no row of a model" },
+        { DOCUMENTED_ONLY, SUBJECT_COUNT,
+          "no workload stands for a source of this table; F took no part" },
+        { DOCUMENTED_ONLY, SUBJECT_FRAMEWORK,
+          "no workload stands for a source of these rows; F took no part" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct profile_table *table = one_row(cases[i].row);
+        char text[MATRIX_HEADLINE_SIZE];
+        struct matrix m;
+
+        matrix_init(&m, table, NULL, now_ms, false, 0);
+        m.only = cases[i].only;
+        matrix_settle(&m);
+        matrix_headline(&m, text);
+        assert_string_equal(text, cases[i].text);
+        matrix_release(&m);
+        profile_free(table);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_subject_has_counts_of_its_own),
         cmocka_unit_test(test_the_headline_names_every_subject),
+        cmocka_unit_test(test_the_headline_where_there_are_no_cells),
     };
 
     return cmocka_run_group_tests_name("matrix_count", tests, load_profiles,

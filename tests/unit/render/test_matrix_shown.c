@@ -113,7 +113,7 @@ static void test_text_is_honest(void **state)
     assert_non_null(strstr(line, "!"));
     assert_null(strstr(line, "TDO"));
     assert_non_null(strstr(line_of(text.data, "XLA reductions"), "·"));
-    assert_non_null(strstr(text.data, "measured NS, documented TDP"));
+    assert_non_null(strstr(text.data, "the model showed NS, documented TDP"));
     assert_non_null(strstr(text.data, "none: nothing has been run here yet"));
     assert_non_null(strstr(text.data, "because it is so"));
     assert_non_null(strstr(line_of(text.data, "tf.image.resize_bilinear"), "·⁸"));
@@ -134,9 +134,46 @@ static void test_nothing_measured(void **state)
     assert_non_null(strstr(text.data, "Nothing has been measured here yet."));
     assert_non_null(strstr(text.data, "our models: none of 35 codes measured"));
     assert_non_null(strstr(text.data, "cuDNN: none of 20 codes measured"));
+    assert_non_null(strstr(text.data, "\nEvidence     none\n"));
     assert_null(strstr(text.data, "TDO"));
     buf_release(&text);
     matrix_release(&m);
+}
+
+/* A tally of no cells says so, and so does a subject that no row has. */
+static void test_nothing_to_measure(void **state)
+{
+    static const char row[] =
+        "{\"table\":\"t\",\"title\":\"T\",\"source\":\"S\",\"recipes\":[{\"name\":\"R\","
+        "\"title\":\"r\"}],\"columns\":[{\"id\":\"c\",\"title\":\"C\",\"recipes\":[\"R\"]"
+        "}],"
+        "\"rows\":[{\"id\":\"h\",\"title\":\"H\",\"subject\":\"framework\",\"framework\":"
+        "\"F\","
+        "\"cells\":{\"c\":{\"documented\":\"NS!\"}}}]}";
+    struct profile_table *table = NULL;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(profile_parse("t", row, sizeof row - 1, &table, &err), ERR_OK);
+    for (int only = SUBJECT_MODEL; only <= SUBJECT_COUNT; only++) {
+        struct buf text = BUF_INIT;
+        struct matrix m;
+
+        matrix_init(&m, table, NULL, now_ms, false, 0);
+        m.only = (enum subject)only;
+        matrix_settle(&m);
+        matrix_text(&m, &text);
+        assert_null(strstr(text.data, "of 0 codes"));
+        assert_null(strstr(text.data, "0 runs"));
+        if (only == SUBJECT_COUNT || only == SUBJECT_FRAMEWORK) {
+            assert_non_null(strstr(text.data, "F: no code that could be measured\n"));
+        } else {
+            assert_non_null(strstr(text.data, "this table has no row of a "));
+        }
+        buf_release(&text);
+        matrix_release(&m);
+    }
+    profile_free(table);
 }
 
 static void test_json_says_the_same(void **state)
@@ -201,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_every_table_fits_a_terminal),
         cmocka_unit_test(test_text_is_honest),
         cmocka_unit_test(test_nothing_measured),
+        cmocka_unit_test(test_nothing_to_measure),
         cmocka_unit_test(test_json_says_the_same),
         cmocka_unit_test(test_csv_has_a_line_a_cell),
     };
