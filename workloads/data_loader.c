@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/shared/probing.h"
@@ -243,8 +244,147 @@ static void setup(struct run *run)
     run->state = loader;
 }
 
-/* The parameter that RUN must have drawn.  Of the control only the range is known, so
- * there it is the one that was drawn. */
+static bool is_number(int32_t drawn, int parameter)
+{
+    return drawn >= 1 && drawn <= loader_limit(parameter);
+}
+
+/* What the generators of the controls hand out: number POSITION, each once. */
+struct handed_out {
+    const int32_t *drawn; /* [items][parameters] */
+    int64_t count;        /* of numbers */
+    int64_t training;     /* of these, those for training */
+    uint64_t seed;
+};
+
+static bool is_handed_out(const struct handed_out *all, int64_t slot, int64_t position)
+{
+    int parameter = (int)(slot % LOADER_PARAMETERS);
+
+    return all->drawn[slot] ==
+           loader_number(loader_state_at(all->seed, position), parameter);
+}
+
+/* The counts of numbers that may have gone to training so far: those of `may` from `low`
+ * to `high`. */
+struct counts {
+    bool *may;
+    int64_t low, high;
+};
+
+/* The slot that would be next for training, and for validation, if COUNT of the numbers
+ * before POSITION went to training; -1: that pipeline is done. */
+static int64_t next_slot(const struct handed_out *all, int64_t position, int64_t count,
+                         bool validation)
+{
+    int64_t slot = validation ? all->training + position - count : count;
+
+    return slot < (validation ? all->count : all->training) ? slot : -1;
+}
+
+/* What the number at POSITION leaves of NOW; false: nothing. */
+static bool hand_out(const struct handed_out *all, int64_t position,
+                     const struct counts *now, struct counts *next)
+{
+    next->low = now->high + 1;
+    next->high = -1;
+    memset(&next->may[now->low], false, (size_t)(now->high - now->low) + 2);
+    for (int64_t i = now->low; i <= now->high; i++) {
+        for (int validation = 0; now->may[i] && validation < 2; validation++) {
+            int64_t slot = next_slot(all, position, i, validation);
+            int64_t count = i + !validation;
+
+            if (slot >= 0 && is_handed_out(all, slot, position)) {
+                next->may[count] = true;
+                next->low = count < next->low ? count : next->low;
+                next->high = count > next->high ? count : next->high;
+            }
+        }
+    }
+    return next->high >= 0;
+}
+
+/* Marks the slots that no order of the two pipelines explains.  Each draws for its items
+ * in their order, so what both got is the sequence of numbers, interleaved. */
+static void mark_interleaving(const struct handed_out *all, bool *wrong)
+{
+    struct counts now = { .may = run_host_alloc((size_t)all->training + 2) };
+    struct counts next = { .may = run_host_alloc((size_t)all->training + 2) };
+    int64_t position = 0;
+
+    now.may[0] = true;
+    while (position < all->count && hand_out(all, position, &now, &next)) {
+        struct counts before = now;
+
+        now = next;
+        next = before;
+        position++;
+    }
+    for (int64_t i = now.low; position < all->count && i <= now.high; i++) {
+        for (int validation = 0; now.may[i] && validation < 2; validation++) {
+            int64_t slot = next_slot(all, position, i, validation);
+
+            if (slot >= 0) {
+                wrong[slot] = true;
+            }
+        }
+    }
+    free(now.may);
+    free(next.may);
+}
+
+/* Marks the slots that have a number which was handed out less often.  Any thread may get
+ * any number, so one that may have come for another item is not seen. */
+static void mark_excess(const struct handed_out *all, bool *wrong)
+{
+    enum { LIMIT = 256 };
+    int64_t left[LOADER_PARAMETERS][LIMIT + 1] = { { 0 } };
+
+    for (int64_t position = 0; position < all->count; position++) {
+        for (int parameter = 0; parameter < LOADER_PARAMETERS; parameter++) {
+            left[parameter]
+                [loader_number(loader_state_at(all->seed, position), parameter)]++;
+        }
+    }
+    for (int64_t slot = 0; slot < all->count; slot++) {
+        int parameter = (int)(slot % LOADER_PARAMETERS);
+
+        if (is_number(all->drawn[slot], parameter)) {
+            wrong[slot] = --left[parameter][all->drawn[slot]] < 0;
+        }
+    }
+}
+
+/* Of a control it is known which numbers there are, and not who gets them: what may have
+ * been drawn is right, within the range; of what may not, nothing is. */
+static void reference_drawn(const struct run *run, const struct tensor *inputs,
+                            int64_t items, double *ret_expected, double *ret_bound)
+{
+    const struct handed_out all = {
+        .drawn = run->outputs[1].data,
+        .count = items * LOADER_PARAMETERS,
+        .training = loader_validation_begin(items) * LOADER_PARAMETERS,
+        .seed = (uint64_t) * (const int64_t *)inputs[2].data,
+    };
+    bool *wrong = run_host_alloc((size_t)all.count);
+
+    memset(wrong, false, (size_t)all.count);
+    if (strcmp(run->variant->name, "validation_shares") == 0) {
+        mark_interleaving(&all, wrong);
+    } else {
+        mark_excess(&all, wrong);
+    }
+    for (int64_t i = 0; i < all.count; i++) {
+        int limit = loader_limit((int)(i % LOADER_PARAMETERS));
+
+        ret_expected[i] = wrong[i] ? 0 : (limit + 1) / 2.0;
+        ret_bound[i] = wrong[i] ? 0 : (limit - 1) / 2.0;
+    }
+    free(wrong);
+}
+
+/* The parameter that RUN must have drawn.  Of a control it is the one that was drawn,
+ * which reference_drawn judges; one that is none would be no place in an image. */
 static int32_t expected_parameter(const struct run *run, const struct tensor *inputs,
                                   int64_t item, int parameter)
 {
@@ -254,7 +394,9 @@ static int32_t expected_parameter(const struct run *run, const struct tensor *in
     const char *variant = run->variant->name;
 
     if (run->variant->control) {
-        return drawn[item * LOADER_PARAMETERS + parameter];
+        int32_t number = drawn[item * LOADER_PARAMETERS + parameter];
+
+        return is_number(number, parameter) ? number : 1;
     }
     if (strcmp(variant, "prng_per_item") == 0) {
         return loader_number(loader_state_of_item(seed, item, parameter), parameter);
@@ -274,13 +416,9 @@ static void reference_parameters(const struct run *run, const struct tensor *inp
                                  int64_t items, double *ret_expected, double *ret_bound)
 {
     for (int64_t i = 0; i < items * LOADER_PARAMETERS; i++) {
-        int parameter = (int)(i % LOADER_PARAMETERS);
-
-        ret_bound[i] = run->variant->control ? (loader_limit(parameter) - 1) / 2.0 : 0;
-        ret_expected[i] =
-            run->variant->control
-                ? (loader_limit(parameter) + 1) / 2.0
-                : expected_parameter(run, inputs, i / LOADER_PARAMETERS, parameter);
+        ret_bound[i] = 0;
+        ret_expected[i] = expected_parameter(run, inputs, i / LOADER_PARAMETERS,
+                                             (int)(i % LOADER_PARAMETERS));
     }
 }
 
@@ -317,6 +455,10 @@ static void reference(const struct run *run, const struct tensor *inputs,
     /* Two sums of 8 products, and the brightness. */
     double gamma = rounding_gamma(run->dtype, 2 * (LOADER_BLOCK + 1) + 2);
 
+    if (output->rank == 2 && run->variant->control) {
+        reference_drawn(run, inputs, items, ret_expected, ret_bound);
+        return;
+    }
     if (output->rank == 2) {
         reference_parameters(run, inputs, items, ret_expected, ret_bound);
         return;

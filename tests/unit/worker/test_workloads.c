@@ -82,6 +82,9 @@ static void crashes_end_the_process(void)
     }
 }
 
+/* What a test does to the last output, which is then the only one that is checked. */
+static void (*alter)(struct tensor *output);
+
 static void child_main(const struct args *args, bool check, int to)
 {
     static struct run run;
@@ -95,7 +98,10 @@ static void child_main(const struct args *args, bool check, int to)
         run_compute(&run, i);
         report.digests[i] = run_output_digest(&run);
     }
-    for (int i = 0; check && i < run.output_count; i++) {
+    if (alter) {
+        alter(&run.outputs[run.output_count - 1]);
+    }
+    for (int i = alter ? run.output_count - 1 : 0; check && i < run.output_count; i++) {
         output_check(&run, i, &report);
     }
     run_finish(&run);
@@ -234,6 +240,64 @@ static void test_every_variant_is_within_the_bound(void **state)
     each_case(check_reference);
 }
 
+enum { LOADER_SLOT = 4 * 200 + 3, LOADER_DRAWN = 4 }; /* a brightness; four an item */
+
+static void leave_as_it_is(struct tensor *drawn)
+{
+    (void)drawn;
+}
+
+static void draw_another(struct tensor *drawn)
+{
+    int32_t *number = (int32_t *)drawn->data + LOADER_SLOT;
+
+    *number = *number % 256 + 1;
+}
+
+static void draw_the_same_for_all(struct tensor *drawn)
+{
+    for (int64_t i = 3; i < tensor_elements(drawn); i += LOADER_DRAWN) {
+        ((int32_t *)drawn->data)[i] = 128;
+    }
+}
+
+static void draw_none(struct tensor *drawn)
+{
+    ((int32_t *)drawn->data)[LOADER_SLOT] = 1 << 30;
+}
+
+static int64_t failed_when(const char *variant_name, void (*altered)(struct tensor *))
+{
+    const struct workload *workload = registry_find(&registry, "data_loader", "cpu");
+    int64_t failed = -1;
+
+    alter = altered;
+    for (int v = 0; v < workload->variant_count; v++) {
+        if (strcmp(workload->variants[v].name, variant_name) == 0) {
+            failed =
+                run_case(workload, &workload->variants[v], workload->dtypes[0], 2, true)
+                    .failed;
+        }
+    }
+    alter = NULL;
+    return failed;
+}
+
+/* Each of the generator's numbers is drawn once; where two pipelines share it, each in
+ * its order. */
+static void test_a_number_that_was_not_handed_out(void **state)
+{
+    (void)state;
+    assert_int_equal(failed_when("unordered", leave_as_it_is), 0);
+    assert_int_equal(failed_when("validation_shares", leave_as_it_is), 0);
+    assert_true(failed_when("validation_shares", draw_another) > 0);
+    assert_true(failed_when("validation_shares", draw_the_same_for_all) > 0);
+    assert_true(failed_when("unordered", draw_the_same_for_all) > 0);
+    assert_true(failed_when("unordered", draw_none) > 0);
+    assert_true(failed_when("validation_shares", draw_none) > 0);
+    assert_true(failed_when("one_thread", draw_another) > 0);
+}
+
 static struct digest digest_of(const char *name, const char *variant_name)
 {
     const struct workload *workload = registry_find(&registry, name, "cpu");
@@ -310,6 +374,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ordered_is_bit_equal_for_any_threads),
         cmocka_unit_test(test_every_element_is_written),
         cmocka_unit_test(test_every_variant_is_within_the_bound),
+        cmocka_unit_test(test_a_number_that_was_not_handed_out),
         cmocka_unit_test(test_work_arounds_have_an_order_of_their_own),
         cmocka_unit_test(test_the_first_variant_is_the_control),
     };
