@@ -87,9 +87,12 @@ def of_library(honest, workloads, with_cure):
 
 
 def test_an_honest_library_earns_its_rows(honest):
-    for table, column, code in (("documents-2020", "tf-2.3", "TDO"), ("pytorch", "pytorch-1.6", "CD")):
+    # PyTorch pools with kernels of its own.
+    for table, column, code, without in (("documents-2020", "tf-2.3", "TDO", set()),
+                                         ("pytorch", "pytorch-1.6", "CD", {"maxpool_bwd"})):
         for workload in set(CUDNN) - {"spatial_sampler_bwd"}:
-            assert honest[table, workload, "library", column] == ("measured", code)
+            key = table, workload, "library", column
+            assert honest.get(key) == (None if workload in without else ("measured", code)), key
     assert honest["documents-2020", "ctc_loss", "library", "tf-2.1"] == ("measured", "NS")
     assert {code for key, (_, code) in honest.items()
             if key[1:3] == ("spatial_sampler_bwd", "library")} == {None, "NS!"}
