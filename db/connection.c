@@ -352,6 +352,13 @@ enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,
     return ERR_OK;
 }
 
+enum err_code connection_open_beside(const char *path, int64_t busy_timeout_ms,
+                                     struct tx **ret_tx, struct err *err)
+{
+    *ret_tx = open_file(path, SQLITE_OPEN_READONLY, busy_timeout_ms, err);
+    return *ret_tx ? ERR_OK : err->code;
+}
+
 enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
                                      struct tx **ret_tx, struct err *err)
 {
@@ -361,6 +368,5 @@ enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
     if (connection_check_file(path, err) != ERR_OK) {
         return err->code;
     }
-    *ret_tx = open_file(path, SQLITE_OPEN_READONLY, busy_timeout_ms, err);
-    return *ret_tx ? ERR_OK : err->code;
+    return connection_open_beside(path, busy_timeout_ms, ret_tx, err);
 }

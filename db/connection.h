@@ -23,9 +23,11 @@ const char *filesystem_refused(long f_type, const char *mount_type);
  * is no such directory. */
 enum err_code filesystem_check(const char *path, struct err *err);
 
-/* Looks at the file's header without SQLite, so that nothing is touched: fine if there is
- * no file, or an empty one; ERR_CORRUPT if it is not a database, or another program's;
- * ERR_NEWER if its schema is newer than this program; ERR_IO if it cannot be read. */
+/* Looks at the file's header without SQLite, so that nothing is touched.  Not for a file
+ * that this process has open: when any descriptor of it is closed, SQLite's locks are
+ * gone (sqlite.org/howtocorrupt.html, 2.2).  Fine if there is no file, or an empty one;
+ * ERR_CORRUPT if it is not a database, or another program's; ERR_NEWER if its schema is
+ * newer than this program; ERR_IO if it cannot be read. */
 enum err_code connection_check_file(const char *path, struct err *err);
 
 /* The writing connection of PATH, created and migrated as needed: WAL, synchronous=FULL,
@@ -37,8 +39,13 @@ enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,
                                      struct tx **ret_tx, struct err *err);
 
 /* A connection that can only read; its statements are interrupted at tx->deadline_ns.
- * ERR_NOT_FOUND if there is no file.  Freed with tx_free. */
+ * Checks the file first, so this process must not have it open.  ERR_NOT_FOUND if there
+ * is no file.  Freed with tx_free. */
 enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
+                                     struct tx **ret_tx, struct err *err);
+
+/* The same beside a connection of this process, which has checked the file. */
+enum err_code connection_open_beside(const char *path, int64_t busy_timeout_ms,
                                      struct tx **ret_tx, struct err *err);
 
 #endif

@@ -331,7 +331,7 @@ static enum err_code open_connections(struct store *store, const char *path,
 
     for (int i = 0; i < options->readers && code == ERR_OK; i++) {
         store->readers[i].store = store;
-        code = connection_open_reader(path, options->busy_timeout_ms,
+        code = connection_open_beside(path, options->busy_timeout_ms,
                                       &store->readers[i].tx, err);
     }
     return code;

@@ -151,6 +151,23 @@ def test_second_service_on_one_database(tmp_path):
     assert service.stop() == 0
 
 
+def test_other_programs_may_read_the_database(tmp_path):
+    """SQLite removes the log with the last connection: another program must see that it has not
+    the last, or what the service writes afterwards is lost."""
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+    log = service.data / "reprod.db-wal"
+    before = log.stat().st_ino
+    db = sqlite3.connect(service.data / "reprod.db")
+    assert db.execute("SELECT count(*) FROM job").fetchone() == (0,)
+    db.close()
+    assert log.stat().st_ino == before
+    job = service.post_job(workloads=["selftest_pass"], runs=1)
+    service.kill()
+    service.start()
+    service.finish_job(job)
+    assert service.stop() == 0
+
+
 def test_no_usable_worker_is_said(tmp_path):
     service = Service(tmp_path, worker="/nonexistent/worker").start(ready=False)
     service.wait(lambda: "/nonexistent/worker" in json.dumps(service.get("/v1/stacks")),

@@ -114,7 +114,7 @@ static void test_pages_of_cells_and_jobs_touch_no_run(void **state)
 
     insert_job(f);
     store(f, completed(1, ORDERED));
-    assert_int_equal(connection_open_reader(f->path, 1000, &tx, &err), ERR_OK);
+    assert_int_equal(connection_open_beside(f->path, 1000, &tx, &err), ERR_OK);
     sqlite3_set_authorizer(tx->db, deny_runs, NULL);
     read_cells_and_jobs(tx);
     assert_true(check_plans(tx->db) >= 8);
@@ -128,7 +128,7 @@ static void test_lists_of_runs_walk_an_index(void **state)
     struct err err;
     struct tx *tx;
 
-    assert_int_equal(connection_open_reader(f->path, 1000, &tx, &err), ERR_OK);
+    assert_int_equal(connection_open_beside(f->path, 1000, &tx, &err), ERR_OK);
     read_runs(tx);
     assert_int_equal(check_plans(tx->db), 6);
     tx_free(tx);
@@ -145,7 +145,7 @@ static void test_controls_are_found_without_walking_an_environment(void **state)
     struct err err;
     struct tx *tx;
 
-    assert_int_equal(connection_open_reader(f->path, 1000, &tx, &err), ERR_OK);
+    assert_int_equal(connection_open_beside(f->path, 1000, &tx, &err), ERR_OK);
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
         char line[256] = "";
         struct query q;
