@@ -1,5 +1,5 @@
-"""oneDNN as a library under test: one digest for each number of threads, and another one for
-another number.  Skipped where the library is not installed."""
+"""oneDNN as a library under test: one digest for each number of threads; whether another number
+has another one depends on the CPU.  Skipped where the library is not installed."""
 import ctypes
 import os
 import subprocess
@@ -131,8 +131,8 @@ def test_a_version_whose_interface_differs(tmp_path):
 
 @installed
 def test_a_stack_with_another_number_of_threads(start_service):
-    """Through the service: each number of threads is an environment, with its own digest."""
-    environments, seen = set(), set()
+    """Through the service: each number of threads is an environment, whether or not the bits differ on this CPU."""
+    environments = set()
     for threads in (2, 3):
         stack = {"name": "onednn", "worker": str(WORKER), "threads": threads,
                  "env": {"REPROD_ONEDNN": LIBRARY}}
@@ -142,8 +142,8 @@ def test_a_stack_with_another_number_of_threads(start_service):
         runs = service.items("/v1/runs?workload=onednn_matmul")
         assert [one["outcome"] for one in runs] == ["completed"] * 3
         environments |= {one["environment"] for one in runs}
-        seen |= {one["digest"] for one in runs}
+        assert digests(run_library("onednn_matmul", threads=threads))[0] in {one["digest"] for one in runs}
         [environment] = service.items("/v1/environments")
         assert f"{threads} threads" in environment["title"] and "oneDNN 2." in environment["title"]
         assert service.get("/v1/stacks")["items"][0]["versions"]["onednn"].startswith("2.")
-    assert len(environments) == 2 and len(seen) == 2
+    assert len(environments) == 2
