@@ -61,6 +61,7 @@ static const char *checks_state(const struct checks *checks)
     enum check_state state = checks->failed > 0       ? CHECK_FAILED
                              : checks->passed > 0     ? CHECK_PASSED
                              : checks->given_up > 0   ? CHECK_GIVEN_UP
+                             : checks->cut_off > 0    ? CHECK_CUT_OFF
                              : checks->unanswered > 0 ? CHECK_ASKED
                                                       : CHECK_NONE;
 
@@ -74,7 +75,9 @@ static void checks_json(struct json_out *out, const struct checks *checks)
     out_int(out, "passed", checks->passed);
     out_int(out, "failed", checks->failed);
     out_int(out, "given_up", checks->given_up);
+    out_int(out, "cut_off", checks->cut_off);
     out_int(out, "unanswered", checks->unanswered);
+    out_int(out, "digests_passed", checks->digests_passed);
     share_json(out, checks->passed > 0, checks->share_ppm);
     out_name(out, "worst", checks->failed_words);
     out_close(out, '}');

@@ -42,7 +42,8 @@ static void take_past(struct query *q, struct cell *ret_cell)
                &ret_cell->evidence.iterations, &ret_cell->evidence.distinct_digests,
                &ret_cell->vouched_ms, &ret_cell->evidence.varied,
                &ret_cell->evidence.checks.has_reference,
-               &ret_cell->evidence.checks.passed, &ret_cell->evidence.checks.failed);
+               &ret_cell->evidence.checks.passed, &ret_cell->evidence.checks.failed,
+               &ret_cell->evidence.checks.digests_passed);
 }
 
 static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t as_of_ms,
@@ -57,7 +58,7 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
                 " h.verdict, h.reason, h.runs, h.iterations, h.distinct_digests,"
                 " h.vouched_ms,"
                 " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"
-                " c.has_reference, c.checks_passed, c.checks_failed"
+                " c.has_reference, c.checks_passed, c.checks_failed, c.digests_passed"
                 " FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
                 " CROSS JOIN cell_history h ON h.cell = c.id AND h.at_ms ="

@@ -190,13 +190,19 @@ static enum err_code count_varied(struct tx *tx, int64_t cell, int64_t *ret_coun
 
 /* Equal bits that are out of bound once are so always; failed comes first by text, too.
  */
-static enum err_code fold_checked_digest(struct tx *tx, const struct cell_row *row,
+static enum err_code fold_checked_digest(struct tx *tx, struct cell_row *row,
                                          const struct run_check *check, struct err *err)
 {
-    return tx_run(tx, err,
-                  "UPDATE cell_digest SET checked = min(?1, ifnull(checked, ?1))"
-                  " WHERE cell = ?2 AND digest = ?3",
-                  check_state_name(check->state), row->cell.id, check->digest);
+    if (tx_run(tx, err,
+               "UPDATE cell_digest SET checked = min(?1, ifnull(checked, ?1))"
+               " WHERE cell = ?2 AND digest = ?3",
+               check_state_name(check->state), row->cell.id, check->digest) != ERR_OK) {
+        return err->code;
+    }
+    return tx_fetch_int(tx, &row->cell.evidence.checks.digests_passed, err,
+                        "SELECT count(*) FROM cell_digest WHERE cell = ?"
+                        " AND checked = 'passed'",
+                        row->cell.id);
 }
 
 static enum err_code fold_check(struct tx *tx, struct cell_row *row,
@@ -272,6 +278,7 @@ static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
     int64_t first = run->started_ms ? run->started_ms : run->intent_ms;
 
     cell->evidence.runs[run->outcome]++;
+    cell->evidence.checks.cut_off += run->check.state == CHECK_CUT_OFF;
     if (!cell->first_ms || first < cell->first_ms) {
         cell->first_ms = first;
     }
@@ -288,8 +295,9 @@ static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
  * checks A and B. */
 static bool are_alike(const struct checks *a, const struct checks *b)
 {
-    return a->failed == b->failed && (a->passed > 0) == (b->passed > 0) &&
+    return a->failed == b->failed && a->digests_passed == b->digests_passed &&
            (a->given_up > 0) == (b->given_up > 0) &&
+           (a->cut_off > 0) == (b->cut_off > 0) &&
            (a->unanswered > 0) == (b->unanswered > 0);
 }
 
@@ -342,7 +350,8 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
         cells_add_change(tx, &row, &judgement, run->id, now_ms, err) != ERR_OK) {
         return err->code;
     }
-    return row.cell.is_control && run->outcome == OUTCOME_COMPLETED
+    return row.cell.is_control && (run->outcome == OUTCOME_COMPLETED ||
+                                   run->check.state == CHECK_CUT_OFF)
                ? judge_dependants(tx, &row, run, &before, varied_before, err)
                : ERR_OK;
 }

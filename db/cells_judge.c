@@ -6,8 +6,10 @@
 #include "daemon/base/mem.h"
 #include "db/tx.h"
 
-/* Of cell c, a control: it was seen to compute what it should. */
-#define IS_RIGHT "(NOT c.has_reference OR (c.checks_passed > 0 AND c.checks_failed = 0))"
+/* Of cell c, a control: it was seen to compute what it should.  Its parameter is
+ * CHECKS_DIGESTS. */
+#define IS_RIGHT                                                                         \
+    "(NOT c.has_reference OR (c.digests_passed >= ?2 AND c.checks_failed = 0))"
 
 #define OF_THOSE_THAT_DIFFERED " FILTER (WHERE c.distinct_digests > 1)"
 
@@ -19,17 +21,20 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
     return tx_fetch(tx,
                     TX_TARGETS(&ret_control->runs, &ret_control->differed,
                                &ret_control->right, &checks->failed, &checks->given_up,
-                               &checks->unanswered),
+                               &checks->cut_off, &checks->unanswered,
+                               &checks->digests_passed),
                     err,
                     "SELECT sum(c.completed), max(c.distinct_digests > 1),"
                     " max(c.distinct_digests > 1 AND " IS_RIGHT
                     "),"
                     " sum(c.checks_failed)" OF_THOSE_THAT_DIFFERED
                     ", sum(c.checks_given_up)" OF_THOSE_THAT_DIFFERED
+                    ", sum(c.checks_cut_off)" OF_THOSE_THAT_DIFFERED
                     ", sum(c.checks_unanswered)" OF_THOSE_THAT_DIFFERED
+                    ", max(c.digests_passed)" OF_THOSE_THAT_DIFFERED
                     " FROM cell_control x JOIN cell c ON c.id = x.control"
-                    " WHERE x.cell = ? AND x.vouches",
-                    cell);
+                    " WHERE x.cell = ?1 AND x.vouches",
+                    cell, CHECKS_DIGESTS);
 }
 
 /* What is wrong with the first, by variant, of the controls that differed and are. */
@@ -66,9 +71,9 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
                 " JOIN cell c ON c.id = x.control AND " IS_RIGHT
                 " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                 " LEFT JOIN cell_alike own ON own.cell = x.cell"
-                " AND own.options = a.options WHERE x.cell = ? AND x.vouches"
-                " ORDER BY min(ifnull(own.runs, 0), ?) DESC, a.options LIMIT 1",
-                cell, VERDICT_MIN_RUNS);
+                " AND own.options = a.options WHERE x.cell = ?1 AND x.vouches"
+                " ORDER BY min(ifnull(own.runs, 0), ?3) DESC, a.options LIMIT 1",
+                cell, CHECKS_DIGESTS, VERDICT_MIN_RUNS);
     if (query_step(&q)) {
         ret_control->varied = true;
         query_take_text(&q, ret_conditions, RUN_OPTIONS_SIZE);
@@ -87,9 +92,9 @@ static enum err_code load_varied(struct tx *tx, int64_t cell, struct control *re
                         " JOIN cell c ON c.id = x.control AND " IS_RIGHT
                         " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                         " JOIN cell_alike own ON own.cell = x.cell"
-                        " AND own.options = a.options AND own.runs >= ?2"
+                        " AND own.options = a.options AND own.runs >= ?3"
                         " WHERE x.cell = ?1 AND x.vouches",
-                        cell, VERDICT_MIN_RUNS);
+                        cell, CHECKS_DIGESTS, VERDICT_MIN_RUNS);
 }
 
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,

@@ -108,13 +108,17 @@ static enum err_code count_checks(struct recompute *r, struct err *err)
     struct query q;
 
     query_begin(&q, r->tx,
-                "WITH k (run, state, share_ppm, words) AS (SELECT k.run, k.state,"
-                " k.share_ppm, k.words FROM run r JOIN run_check k ON k.run = r.id"
-                " WHERE r.cell = ? AND r.outcome = 'completed')"
+                "WITH k (run, state, digest, share_ppm, words) AS (SELECT k.run, k.state,"
+                " k.digest, k.share_ppm, k.words FROM run r JOIN run_check k"
+                " ON k.run = r.id WHERE r.cell = ?"
+                " AND (r.outcome = 'completed' OR k.state = 'cut_off'))"
                 " SELECT count(*) FILTER (WHERE state = 'passed'),"
                 " count(*) FILTER (WHERE state = 'failed'),"
                 " count(*) FILTER (WHERE state = 'given_up'),"
                 " count(*) FILTER (WHERE state = 'asked'),"
+                " count(*) FILTER (WHERE state = 'cut_off'),"
+                " (SELECT count(*) FROM (SELECT digest FROM k WHERE state = 'passed'"
+                " EXCEPT SELECT digest FROM k WHERE state = 'failed')),"
                 " max(share_ppm) FILTER (WHERE state = 'passed'),"
                 " min(run) FILTER (WHERE state = 'failed'),"
                 " (SELECT words FROM k WHERE state = 'failed' ORDER BY run LIMIT 1)"
@@ -122,8 +126,8 @@ static enum err_code count_checks(struct recompute *r, struct err *err)
                 r->stored.cell.id);
     if (query_step(&q)) {
         query_take(&q, &checks->passed, &checks->failed, &checks->given_up,
-                   &checks->unanswered, &checks->share_ppm, r->fresh.failed_check,
-                   checks->failed_words);
+                   &checks->unanswered, &checks->cut_off, &checks->digests_passed,
+                   &checks->share_ppm, r->fresh.failed_check, checks->failed_words);
     }
     return query_end(&q, err);
 }
@@ -154,13 +158,15 @@ static enum err_code compare_digests(struct recompute *r, struct err *err)
                 " AND r.outcome = 'completed' AND r.distinct_digests > 1),"
                 " fresh (digest, runs, iterations, first_runs, only_runs) AS ("
                 " SELECT digest, count(*), sum(iterations), sum(is_first), sum(is_only)"
-                " FROM shown GROUP BY digest)"
+                " FROM shown GROUP BY digest),"
+                " checked (digest, state) AS MATERIALIZED (SELECT x.digest, min(x.state)"
+                " FROM run r JOIN run_check x ON x.run = r.id WHERE r.cell = ?1"
+                " GROUP BY x.digest)"
                 " SELECT f.digest, f.runs, f.iterations, f.first_runs, f.only_runs,"
-                " c.runs, c.iterations, c.first_runs, c.only_runs, c.checked,"
-                " (SELECT min(x.state) FROM run r JOIN run_check x ON x.run = r.id"
-                " WHERE r.cell = ?1 AND x.digest = f.digest)"
+                " c.runs, c.iterations, c.first_runs, c.only_runs, c.checked, k.state"
                 " FROM fresh f LEFT JOIN cell_digest c ON c.cell = ?1"
-                " AND c.digest = f.digest ORDER BY f.runs DESC, f.iterations DESC,"
+                " AND c.digest = f.digest LEFT JOIN checked k ON k.digest = f.digest"
+                " ORDER BY f.runs DESC, f.iterations DESC,"
                 " f.digest",
                 r->stored.cell.id);
     while (query_step(&q)) {

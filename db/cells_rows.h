@@ -53,6 +53,8 @@ struct cell_row {
     X(checks_failed, cell.evidence.checks.failed, "checks failed")                       \
     X(checks_given_up, cell.evidence.checks.given_up, "checks given up")                 \
     X(checks_unanswered, cell.evidence.checks.unanswered, "checks unanswered")           \
+    X(checks_cut_off, cell.evidence.checks.cut_off, "checks cut off")                    \
+    X(digests_passed, cell.evidence.checks.digests_passed, "digests that passed")        \
     X(check_share_ppm, cell.evidence.checks.share_ppm, "largest share of a bound")       \
     X(digest_runs, cell.digest_counts.runs, "runs of the most frequent digest")          \
     X(digest_iterations, cell.digest_counts.iterations,                                  \

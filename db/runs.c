@@ -33,20 +33,40 @@ static enum err_code find_item(struct tx *tx, const struct run_intent *intent,
         intent->item, intent->job);
 }
 
+/* What is known of the run's cell, if its device reports again what it reported last. */
+static enum err_code find_checks(struct tx *tx, struct run_intent *intent,
+                                 bool *ret_enough, struct err *err)
+{
+    *ret_enough = false;
+    intent->passed[0] = '\0';
+    return tx_fetch(
+        tx, TX_TARGETS(ret_enough, intent->passed), err,
+        "SELECT c.checks_failed > 0 OR c.checks_given_up >= ? OR c.checks_cut_off >= ?"
+        " OR c.digests_passed >= ?, (SELECT digest FROM cell_digest g"
+        " WHERE g.cell = c.id AND g.checked = 'passed' ORDER BY digest LIMIT 1)"
+        " FROM run r JOIN job_item i ON i.job = r.job AND i.seq = r.item"
+        " JOIN device_stack_environment d ON d.device = r.device AND d.stack = i.stack"
+        " JOIN cell c ON c.case_key = r.case_key AND c.environment = d.environment"
+        " WHERE r.id = ?",
+        CHECKS_GIVEN_UP, CHECKS_CUT_OFF, CHECKS_DIGESTS, intent->id);
+}
+
 static enum err_code ask_check(struct tx *tx, struct run_intent *intent, struct err *err)
 {
+    bool enough;
+
+    intent->checks = false;
+    if (find_checks(tx, intent, &enough, err) != ERR_OK) {
+        return err->code;
+    }
+    if (enough) {
+        return ERR_OK;
+    }
     if (tx_run(tx, err,
                "INSERT INTO run_check (run, state) SELECT r.id, 'asked' FROM run r"
                " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-               " WHERE r.id = ?1 AND " HAS_REFERENCE(
-                   "i") " AND NOT EXISTS (SELECT 1 FROM device_stack_environment d"
-                        " JOIN cell c ON c.case_key = r.case_key AND c.environment = "
-                        "d.environment"
-                        " WHERE d.device = r.device AND d.stack = i.stack"
-                        " AND (c.checks_failed > 0 OR c.checks_given_up >= ?3 OR "
-                        "c.checks_passed"
-                        " >= min(max(c.distinct_digests, 1), ?2)))",
-               intent->id, CHECKS_VARYING, CHECKS_GIVEN_UP) != ERR_OK) {
+               " WHERE r.id = ? AND " HAS_REFERENCE("i"),
+               intent->id) != ERR_OK) {
         return err->code;
     }
     intent->checks = sqlite3_changes64(tx->db) > 0;

@@ -28,9 +28,11 @@ struct run_effect {
  * ERR_NOT_FOUND if there is no such item.
  *
  * Says in intent->checks whether the run is asked to check itself: unless its cell, in
- * the environment that its device last reported with its stack, has as many checks as it
- * has digests, or CHECKS_VARYING, or one that failed, or CHECKS_GIVEN_UP that were given
- * up.  Commands of the configuration are never asked. */
+ * the environment that its device last reported with its stack, has CHECKS_DIGESTS
+ * digests that passed, or one that failed, or CHECKS_GIVEN_UP checks that were given up,
+ * or CHECKS_CUT_OFF that were cut off.  intent->passed is the digest that passed there; a
+ * run that shows no other compares nothing.  Commands of the configuration are never
+ * asked. */
 enum err_code runs_begin(struct tx *tx, struct run_intent *intent, struct err *err);
 
 /* Which process it is.  ERR_CONFLICT if the run is finished, ERR_NOT_FOUND. */

@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/wire.h"
+#include "workloads/instruments/digest.h"
 
 enum {
     RESULT_FD = 3,
@@ -35,7 +36,8 @@ struct request {
     const char *id, *device, *stack_name;
     const struct stack *stack;
     int64_t timeout_ms;
-    int64_t check_seconds; /* 0: the run does not check itself */
+    int64_t check_seconds;    /* 0: the run does not check itself */
+    const char *check_passed; /* NULL: nothing passed before */
     const json_t *arguments;
     char **args; /* NULL-terminated; the texts are owned */
     int arg_count;
@@ -78,8 +80,8 @@ static void send_garbage(struct agent_run *run, const char *cause)
                               "cause", wire_string(cause, strlen(cause))));
 }
 
-/* The run computed its last iteration, and goes on to compare it with the reference:
- * whether that takes long says nothing of the workload. */
+/* The run computed its last iteration, and goes on to compare with the reference: whether
+ * that takes long says nothing of the workload. */
 static void allow_check(struct agent_run *run, const json_t *data)
 {
     const char *event = in_text(data, "event");
@@ -173,6 +175,8 @@ static const struct in_member request_members[] = {
       .most = TIMEOUT_MAX_MS },
     { "check_seconds", IN_INT, IN_AT(struct request, check_seconds), .flags = IN_OPTIONAL,
       .least = 1, .most = CHECK_SECONDS_MAX },
+    { "check_passed", IN_HEX, IN_AT(struct request, check_passed), .flags = IN_OPTIONAL,
+      .most = DIGEST_HEX_SIZE - 1 },
     { "arguments", IN_OBJECT, IN_AT(struct request, arguments), .most = ARGUMENTS_MAX,
       .shape = &argument_shape, .check = check_arguments },
 };
@@ -199,7 +203,7 @@ static void make_args(struct request *request, const struct runs *runs)
     const json_t *arguments = request->arguments;
     int threads = request->stack->threads ? request->stack->threads : runs->threads;
 
-    request->args = xcalloc(2 * json_object_size(arguments) + 8, sizeof *request->args);
+    request->args = xcalloc(2 * json_object_size(arguments) + 10, sizeof *request->args);
     add_arg(request, xstrdup("--run"));
     add_arguments(request, arguments);
     if (!json_object_get(arguments, "threads")) {
@@ -209,6 +213,10 @@ static void make_args(struct request *request, const struct runs *runs)
     if (request->check_seconds) {
         add_arg(request, xstrdup("--checked"));
         add_arg(request, xasprintf("%lld", (long long)request->check_seconds));
+    }
+    if (request->check_seconds && request->check_passed) {
+        add_arg(request, xstrdup("--passed"));
+        add_arg(request, xstrdup(request->check_passed));
     }
     add_arg(request, xstrdup("--device"));
     add_arg(request, xstrdup(request->device));
@@ -248,6 +256,15 @@ static enum err_code find_stack(const struct runs *runs, const char *name,
     return err_set(err, ERR_NOT_FOUND, "unknown stack '%s'", name);
 }
 
+/* An older worker would refuse the arguments. */
+static bool can_check(const struct request *request)
+{
+    const json_t *probe = request->stack->probe;
+
+    return json_is_true(json_object_get(probe, "checks")) &&
+           (!request->check_passed || json_is_true(json_object_get(probe, "passed")));
+}
+
 static enum err_code read_request(const struct runs *runs, const json_t *command,
                                   struct request *request, struct err *err)
 {
@@ -268,8 +285,8 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
         return external_run_init(&request->external, request->stack, request->arguments,
                                  request->device, runs->threads, err);
     }
-    if (!json_is_true(json_object_get(request->stack->probe, "checks"))) {
-        request->check_seconds = 0; /* an older worker would refuse the argument */
+    if (!can_check(request)) {
+        request->check_seconds = 0;
     }
     make_args(request, runs);
     return ERR_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/array.h"
+#include "daemon/jobs/check.h"
 
 const char solution_one_fact[] =
     "the recipes select the default itself: one measured fact";
@@ -41,7 +42,8 @@ static int precedence(enum verdict verdict)
 void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
                             const char *reason, const struct evidence *evidence)
 {
-    bool compared = !evidence->checks.has_reference || evidence->checks.passed > 0;
+    bool compared = !evidence->checks.has_reference ||
+                    evidence->checks.digests_passed >= CHECKS_DIGESTS;
 
     if (precedence(verdict) < precedence(k->verdict)) {
         return;
@@ -237,7 +239,7 @@ struct solution solution_derive(const struct profile_choice *choices,
         snprintf(s.reason, sizeof s.reason, "%s: %.220s%s", choices[obstacle].variant,
                  k->reason,
                  k->verdict == VERDICT_VARIES
-                     ? ", none of them compared with the float64 reference"
+                     ? ", fewer than two of them compared with the float64 reference"
                      : "");
         return s;
     }

@@ -37,8 +37,8 @@ struct variant_knowledge {
     int64_t devices;          /* the largest of these cases */
     int cases;
     int64_t weakest_runs; /* the smallest of their numbers of completed runs */
-    bool compared; /* one of them at least has no reference, or a check that passed:
-                      else what varies may be wrong numbers */
+    bool compared; /* one of them at least has no reference, or CHECKS_DIGESTS digests
+                      that passed: else what varies may be wrong numbers */
     bool varied;   /* one of these, as in struct evidence */
 };
 

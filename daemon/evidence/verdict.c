@@ -117,6 +117,7 @@ static const char *conditions_text(const char *conditions,
 static const char *why_unchecked(const struct checks *checks)
 {
     return checks->given_up > 0     ? "which this host gave up"
+           : checks->cut_off > 0    ? "which its process did not survive"
            : checks->unanswered > 0 ? "which its worker or agent is too old to do"
                                     : "which its next run is asked to do";
 }
@@ -162,8 +163,11 @@ static struct judgement judge_unvouched(const struct evidence *e, const struct c
                                "float64 reference: %.160s",
                                c->checks.failed_words)
                    : judgement(VERDICT_INCONCLUSIVE,
-                               "the control varied, but was not compared with the "
-                               "float64 reference, %s",
+                               "the control varied, but %s compared with the float64 "
+                               "reference, %s",
+                               c->checks.digests_passed > 0
+                                   ? "only one of its digests was"
+                                   : "was not",
                                why_unchecked(&c->checks));
     }
     if (!c->varied) {

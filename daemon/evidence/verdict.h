@@ -29,14 +29,16 @@ enum {
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
-    VERDICT_RULES = 9 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 10 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
-/* The checks of completed runs (daemon/jobs/check.h). */
+/* The checks of a cell's runs (daemon/jobs/check.h). */
 struct checks {
     bool has_reference; /* false for commands of the configuration, which nobody checks */
     int64_t passed, failed, given_up;
+    int64_t cut_off;                    /* runs that failed while they compared */
+    int64_t digests_passed;             /* different ones */
     int64_t unanswered;                 /* asked, without an answer */
     int64_t share_ppm;                  /* the largest of those that passed */
     char failed_words[CASE_TITLE_SIZE]; /* of the first run, by id, that failed */
@@ -72,9 +74,9 @@ extern const char *const control_kinds[];
  * the control vary prove nothing of runs without them.  A device that gives other bits
  * than another device is not a race.
  *
- * A control vouches only if it computes what it should: one of its runs was seen within
- * bound of the float64 reference, and none out of it.  Random numbers always vary.  A
- * command of the configuration has no reference. */
+ * A control vouches only if it computes what it should: CHECKS_DIGESTS of its digests
+ * were seen within bound of the float64 reference, and none out of it.  Random numbers
+ * always vary.  A command of the configuration has no reference. */
 struct control {
     bool is_control;        /* the judged variant is itself one */
     const char *no_control; /* why the workload has none; NULL when it has.  Then nothing
@@ -82,7 +84,8 @@ struct control {
                                inconclusive, however often it came */
     int64_t runs;           /* completed runs of the controls together */
     bool differed;          /* one of them has at least two digests, for any reason */
-    bool right;             /* of these, one was seen within bound, and never out of it */
+    bool right;             /* of these, one was seen within bound in CHECKS_DIGESTS of
+                               its digests, and never out of it */
     struct checks checks;   /* of those that differed, together; failed_words: of one */
     bool varied;            /* as above */
     const char *conditions; /* if it varied: under which, as text ("": none); of several,

@@ -4,10 +4,8 @@
 #include <string.h>
 
 static const char *const names[CHECK_STATES] = {
-    [CHECK_ASKED] = "asked",
-    [CHECK_PASSED] = "passed",
-    [CHECK_FAILED] = "failed",
-    [CHECK_GIVEN_UP] = "given_up",
+    [CHECK_ASKED] = "asked",       [CHECK_PASSED] = "passed",   [CHECK_FAILED] = "failed",
+    [CHECK_GIVEN_UP] = "given_up", [CHECK_CUT_OFF] = "cut_off", [CHECK_KNOWN] = "known",
 };
 
 const char *check_state_name(enum check_state state)

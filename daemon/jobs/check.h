@@ -1,6 +1,8 @@
-/* A check: the outputs of a run's last iteration compared, element by element, with the
+/* A check: the outputs of one iteration of a run compared, element by element, with the
  * workload's float64 reference, by the run itself (workloads/PROTOCOL.md).  Equal digests
- * are equal bits: one check of a digest is one of all runs that showed it.  Pure. */
+ * are equal bits: one check of a digest is one of all runs that showed it.  So a run is
+ * told the digest of its cell that passed already, and compares the first iteration that
+ * shows another one.  Pure. */
 #ifndef DAEMON_JOBS_CHECK_H
 #define DAEMON_JOBS_CHECK_H
 
@@ -14,14 +16,20 @@ enum check_state {
                      is older than this service */
     CHECK_PASSED, /* every element is within its bound */
     CHECK_FAILED,
-    CHECK_GIVEN_UP, /* the reference took too long, or had no thread */
+    CHECK_GIVEN_UP, /* the reference took too long, or had no thread or no memory */
+    CHECK_CUT_OFF,  /* the run failed while it compared */
+    CHECK_KNOWN,    /* it showed nothing but the digest that passed already: nothing was
+                       compared, and nothing is stored */
     CHECK_STATES
 };
 
 enum {
     CHECK_SECONDS = 300, /* for the reference, in addition to the run's own deadline */
-    CHECKS_GIVEN_UP = 3, /* of a cell: then no run of it is asked any more */
-    CHECKS_VARYING = 2   /* checks of a cell that varies; one that does not needs one */
+    /* Of a cell: then no run of it is asked any more. */
+    CHECKS_GIVEN_UP = 3,
+    CHECKS_CUT_OFF = 2,
+    CHECKS_DIGESTS = 2 /* different ones, within bound: what varies needs as many before
+                          it counts; what does not vary has but one */
 };
 
 struct run_check {

@@ -27,7 +27,10 @@ struct run_intent {
     char job[ID_SIZE];
     int item; /* seq of the job's item */
     int64_t intent_ms;
-    bool checks; /* filled by runs_begin: the run is asked to check itself */
+    /* Filled by runs_begin: whether the run is asked to check itself, and the digest of
+     * its cell that passed already; "": none. */
+    bool checks;
+    char passed[DIGEST_TEXT_SIZE];
 };
 
 /* A run as stored.  Texts are "" and numbers 0 where the run never got so far; `finished`

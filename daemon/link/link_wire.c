@@ -42,6 +42,9 @@ json_t *link_command_run(const struct link_run *run)
 
     if (run->check_seconds) {
         json_object_set_new(command, "check_seconds", json_integer(run->check_seconds));
+        if (run->check_passed[0]) {
+            json_object_set_new(command, "check_passed", json_string(run->check_passed));
+        }
     }
     return command;
 }

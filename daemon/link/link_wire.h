@@ -35,6 +35,7 @@ struct link_run {
     int64_t iterations;
     const struct run_options *options;
     int64_t check_seconds; /* the run is to check itself, for so long at most; 0: not */
+    const char *check_passed; /* a digest that it need not check; "": none */
 };
 
 /* The commands, as new references for stream_writer_send. */

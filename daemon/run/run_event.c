@@ -397,15 +397,16 @@ static void check_real(struct in_reader *reader, const json_t *value)
 
 #define AT(field)   IN_AT(struct check_event, field)
 #define REAL(field) #field, IN_JSON, .check = check_real
-static const char *const check_results[] = { "passed", "failed", "given_up", NULL };
+static const char *const check_results[] = { "passed", "failed", "given_up", "known",
+                                             NULL };
 static const struct in_member check_members[] = {
-    { "i", IN_INT, AT(iteration) },
     { "result", IN_TEXT, AT(result), .names = check_results },
 };
 static const struct in_member given_up_members[] = {
     { "cause", IN_TEXT, AT(cause), .most = CASE_TITLE_SIZE - 1 },
 };
 static const struct in_member compared_members[] = {
+    { "i", IN_INT, AT(iteration) },
     { "digest", IN_HEX, AT(digest), .most = DIGEST_DIGITS },
     { "weight_sum", IN_HEX, AT(weight_sum), .most = BITS_DIGITS },
     { "output", IN_TEXT, AT(output) },
@@ -431,26 +432,29 @@ enum err_code check_event_read(const json_t *event, struct check_event *ret_chec
                                struct err *err)
 {
     struct check_event c = { 0 };
-    bool given_up;
+    bool compared;
     bool passed;
 
     if (in_read_wire(&check_shape, event, &c, err) != ERR_OK) {
         return err->code;
     }
-    given_up = strcmp(c.result, "given_up") == 0;
-    if (in_read_wire(given_up ? &given_up_shape : &compared_shape, event, &c, err) !=
-        ERR_OK) {
+    passed = strcmp(c.result, "passed") == 0;
+    compared = passed || strcmp(c.result, "failed") == 0;
+    if (strcmp(c.result, "given_up") == 0 &&
+        in_read_wire(&given_up_shape, event, &c, err) != ERR_OK) {
+        return err->code;
+    }
+    if (compared && in_read_wire(&compared_shape, event, &c, err) != ERR_OK) {
         return err->code;
     }
     c.got = real(event, "got");
     c.expected = real(event, "expected");
     c.bound = real(event, "bound");
     c.share = real(event, "share");
-    passed = strcmp(c.result, "passed") == 0;
-    if (!given_up && (c.share >= 0 && c.share <= 1) != passed) {
+    if (compared && (c.share >= 0 && c.share <= 1) != passed) {
         return err_set(err, ERR_PROTOCOL, "%s with %g of the bound", c.result, c.share);
     }
-    if (!given_up && is_within(&c) != passed) {
+    if (compared && is_within(&c) != passed) {
         return err_set(err, ERR_PROTOCOL, "%s with %g, the reference %g and the bound %g",
                        c.result, c.got, c.expected, c.bound);
     }

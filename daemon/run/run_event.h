@@ -42,10 +42,11 @@ struct probe_record {
 
 /* The outputs of an iteration against the float64 reference. */
 struct check_event {
-    int64_t iteration;
-    const char *result; /* "passed", "failed" or "given_up" */
+    const char *result; /* "passed", "failed", "given_up"; "known": no iteration showed
+                           another digest than the one that passed before */
     const char *cause;  /* given up: why */
     /* The rest only where it passed or failed. */
+    int64_t iteration;
     const char *digest, *weight_sum; /* of what was compared */
     const char *output;              /* which has the worst element */
     int64_t index;                   /* that element, and its values */

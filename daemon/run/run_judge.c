@@ -27,9 +27,10 @@ void run_judge_options(struct run_judge *judge, const struct run_options *option
     judge->options = *options;
 }
 
-void run_judge_asks_check(struct run_judge *judge)
+void run_judge_asks_check(struct run_judge *judge, const char *passed)
 {
     judge->checks = true;
+    copy_text(judge->passed, sizeof judge->passed, passed);
 }
 
 __attribute__((format(printf, 2, 3))) static void deviate(struct run_judge *judge,
@@ -214,6 +215,7 @@ static void take_iteration(struct run_judge *judge, const json_t *event)
     judge->iterations = xgrow(judge->iterations, judge->seen, sizeof *judge->iterations);
     slot = &judge->iterations[judge->seen];
     copy_text(slot->digest, sizeof slot->digest, iteration.digest);
+    copy_text(slot->weight_sum, sizeof slot->weight_sum, iteration.weight_sum);
     slot->index = judge->seen++;
     slot->ns = iteration.ns;
     copy_text(judge->run.weight_sum, sizeof judge->run.weight_sum, iteration.weight_sum);
@@ -352,18 +354,34 @@ static void take_tensor(struct run_judge *judge, const json_t *event)
     }
 }
 
-/* What was compared must be what the last iteration reported. */
+/* What was compared must be what its iteration reported. */
 static void check_compared(struct run_judge *judge, const struct check_event *event)
 {
-    const char *last = judge->iterations[judge->seen - 1].digest;
+    const struct run_judge_iteration *reported;
 
-    if (strcmp(event->digest, last) != 0) {
-        deviate(judge, "check: the outputs have digest %s, iteration %lld reported %s",
-                event->digest, (long long)event->iteration, last);
+    if (event->iteration >= judge->seen) {
+        deviate(judge, "check: of iteration %lld, and there were %lld",
+                (long long)event->iteration, (long long)judge->seen);
+        return;
     }
-    if (strcmp(event->weight_sum, judge->run.weight_sum) != 0) {
+    reported = &judge->iterations[event->iteration];
+    if (strcmp(event->digest, reported->digest) != 0) {
+        deviate(judge, "check: the outputs have digest %s, iteration %lld reported %s",
+                event->digest, (long long)event->iteration, reported->digest);
+    }
+    if (strcmp(event->weight_sum, reported->weight_sum) != 0) {
         deviate(judge, "check: the outputs' weight sum has bits %s, not %s",
-                event->weight_sum, judge->run.weight_sum);
+                event->weight_sum, reported->weight_sum);
+    }
+}
+
+static void check_known(struct run_judge *judge)
+{
+    for (int64_t i = 0; i < judge->seen; i++) {
+        if (strcmp(judge->iterations[i].digest, judge->passed) != 0) {
+            deviate(judge, "check: iteration %lld has digest %s, which is not known",
+                    (long long)i, judge->iterations[i].digest);
+        }
     }
 }
 
@@ -388,14 +406,15 @@ static void take_check(struct run_judge *judge, const json_t *event)
         deviate(judge, "check: %s", err.message);
         return;
     }
-    if (!judge->checks || check->state != CHECK_NONE || judge->seen != judge->asked ||
-        read.iteration != judge->seen - 1) {
-        deviate(judge, "a check that was not asked for, or not of the last iteration");
+    if (!judge->checks || check->state != CHECK_NONE || judge->seen != judge->asked) {
+        deviate(judge, "a check that was not asked for, or before the last iteration");
         return;
     }
     check->state = check_state_parse(read.result);
     if (check->state == CHECK_GIVEN_UP) {
         copy_text(check->words, sizeof check->words, read.cause);
+    } else if (check->state == CHECK_KNOWN) {
+        check_known(judge);
     } else {
         check_compared(judge, &read);
         keep_compared(check, &read);
@@ -403,13 +422,20 @@ static void take_check(struct run_judge *judge, const json_t *event)
     wire_clean(check->words);
 }
 
+static void take_checking(struct run_judge *judge, const json_t *event)
+{
+    (void)event;
+    judge->checking = true;
+}
+
 static const struct {
     const char *name;
     void (*take)(struct run_judge *judge, const json_t *event);
 } kinds[] = {
-    { "start", take_start },   { "iteration", take_iteration }, { "probe", take_probe },
-    { "probes", take_probes }, { "check", take_check },         { "tensor", take_tensor },
-    { "end", take_end },
+    { "start", take_start },       { "iteration", take_iteration },
+    { "probe", take_probe },       { "probes", take_probes },
+    { "checking", take_checking }, { "check", take_check },
+    { "tensor", take_tensor },     { "end", take_end },
 };
 
 void run_judge_event(struct run_judge *judge, const json_t *event)

@@ -23,6 +23,7 @@ enum { RUN_JUDGE_CAUSE_SIZE = CASE_TITLE_SIZE * 2 };
 /* Private. */
 struct run_judge_iteration {
     char digest[DIGEST_TEXT_SIZE];
+    char weight_sum[BITS_TEXT_SIZE];
     int64_t index, ns;
 };
 
@@ -33,8 +34,10 @@ struct run_judge {
     struct run_options options;
     int64_t asked;
     bool checks;
+    char passed[DIGEST_TEXT_SIZE];
 
     bool started, ended;
+    bool checking;                        /* said that it compares now */
     char deviation[RUN_JUDGE_CAUSE_SIZE]; /* the first; "": none */
     enum outcome end_outcome;             /* once ended */
     char end_cause[RUN_JUDGE_CAUSE_SIZE];
@@ -56,8 +59,9 @@ void run_judge_init(struct run_judge *judge, const struct case_key *key,
 /* The requested options; call before the first event.  Without a call: none.  Copied. */
 void run_judge_options(struct run_judge *judge, const struct run_options *options);
 
-/* The run was asked to check itself; call before the first event. */
-void run_judge_asks_check(struct run_judge *judge);
+/* The run was asked to check itself; call before the first event.  PASSED: the digest
+ * that it was told to pass over; "": none.  Copied. */
+void run_judge_asks_check(struct run_judge *judge, const char *passed);
 
 /* One event, in the order in which the worker wrote it. */
 void run_judge_event(struct run_judge *judge, const json_t *event);

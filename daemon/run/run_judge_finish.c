@@ -150,6 +150,25 @@ static void take_times(struct run_judge *judge)
     judge->run.median_ns = (it[(count - 1) / 2].ns + it[count / 2].ns) / 2;
 }
 
+/* Whether the run failed while it compared: its own work was done. */
+static bool was_cut_off(const struct run_judge *judge, enum outcome outcome)
+{
+    return judge->checks && judge->checking && judge->run.check.state == CHECK_NONE &&
+           judge->seen == judge->asked &&
+           (outcome == OUTCOME_CRASHED || outcome == OUTCOME_TIMEOUT ||
+            outcome == OUTCOME_OUT_OF_MEMORY);
+}
+
+static void say_cut_off(struct run_judge *judge)
+{
+    char *cause = judge->run.cause;
+    char *whole = xasprintf("while it compared with the float64 reference: %s", cause);
+
+    copy_text(cause, sizeof judge->run.cause, whole);
+    free(whole);
+    judge->run.check = (struct run_check){ .state = CHECK_CUT_OFF };
+}
+
 void run_judge_finish(struct run_judge *judge, const struct run_exit *exit,
                       struct run_record *ret_run, struct run_result *ret_result)
 {
@@ -171,7 +190,11 @@ void run_judge_finish(struct run_judge *judge, const struct run_exit *exit,
     } else {
         judge->run.weight_sum[0] = judge->run.loss[0] = '\0';
         judge->run.elements = judge->run.bytes_hashed = 0;
-        judge->run.check = (struct run_check){ .state = CHECK_NONE };
+        if (was_cut_off(judge, outcome)) {
+            say_cut_off(judge);
+        } else {
+            judge->run.check = (struct run_check){ .state = CHECK_NONE };
+        }
     }
     *ret_run = judge->run;
     *ret_result = (struct run_result){ .run = ret_run,

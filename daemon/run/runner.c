@@ -177,12 +177,13 @@ static void start(struct slot *slot)
         .iterations = slot->iterations,
         .options = &slot->options,
         .check_seconds = slot->intent.checks ? CHECK_SECONDS : 0,
+        .check_passed = slot->intent.passed,
     };
 
     run_judge_init(&slot->judge, &slot->key, slot->device, slot->iterations);
     run_judge_options(&slot->judge, &slot->options);
     if (slot->intent.checks) {
-        run_judge_asks_check(&slot->judge);
+        run_judge_asks_check(&slot->judge, slot->intent.passed);
     }
     slot->has_judge = true;
     slot->state = SLOT_RUNNING;

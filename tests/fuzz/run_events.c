@@ -85,7 +85,8 @@ static void run(const uint8_t *data, size_t size)
     run_judge_init(&judge, &key, "cpu:a", ITERATIONS);
     run_judge_options(&judge, &options);
     if (size && data[0] & 2) {
-        run_judge_asks_check(&judge);
+        run_judge_asks_check(&judge,
+                             data[0] & 4 ? "00112233445566778899aabbccddeeff" : "");
     }
     feed(&judge, data, size);
     run_judge_finish(&judge, &exit, &folded, &result);

@@ -153,12 +153,15 @@ def test_arguments_and_surroundings(script, tmp_path):
     assert read("core") == ["0"]
 
 
-def asked_to_check(script, probe, body, timeout_ms=FOREVER_MS):
+PASSED = "0123456789abcdef" * 2
+
+
+def asked_to_check(script, probe, body, timeout_ms=FOREVER_MS, **passed):
     """The end of a run that the daemon wants checked."""
     with Agent(("s", script(body, f"echo '{json.dumps({**PROBE, **probe})}'"))) as agent:
         agent.hello()
         agent.send({"command": "run", "run": "R1", "stack": "s", "device": "d0", "timeout_ms": timeout_ms,
-                    "check_seconds": 7, "arguments": {"iterations": 1}})
+                    "check_seconds": 7, **passed, "arguments": {"iterations": 1}})
         return agent.until_exit()[2]
 
 
@@ -166,6 +169,16 @@ def test_only_a_worker_that_can_is_asked_to_check(script):
     assert " --checked 7 " in asked_to_check(script, {"checks": True}, 'echo "$@"')["log"]
     for older in ({}, {"checks": False}, {"checks": "yes"}):
         assert "--checked" not in asked_to_check(script, older, 'echo "$@"')["log"]
+
+
+def test_only_a_worker_that_can_is_told_what_passed(script):
+    body, told = 'echo "$@"', {"check_passed": PASSED}
+    log = asked_to_check(script, {"checks": True, "passed": True}, body, **told)["log"]
+    assert f" --checked 7 --passed {PASSED} " in log
+    assert "--passed" not in asked_to_check(script, {"checks": True, "passed": True}, body)["log"]
+    for older in ({"checks": True}, {"checks": True, "passed": False}, {"passed": True}):
+        log = asked_to_check(script, older, body, **told)["log"]
+        assert "--checked" not in log and "--passed" not in log
 
 
 def test_a_check_moves_the_deadline(script):

@@ -37,6 +37,7 @@ enum option {
     OPTION_PROBE_STEPS,
     OPTION_CAPTURE,
     OPTION_CHECKED,
+    OPTION_PASSED,
     OPTION_THREADS, /* this and the next say where, not what */
     OPTION_DEVICE,
     OPTION_COUNT
@@ -57,6 +58,7 @@ static const char *const option_names[OPTION_COUNT] = {
     [OPTION_PROBE_STEPS] = "--probe-steps",
     [OPTION_CAPTURE] = "--capture",
     [OPTION_CHECKED] = "--checked",
+    [OPTION_PASSED] = "--passed",
     [OPTION_THREADS] = "--threads",
     [OPTION_DEVICE] = "--device",
 };
@@ -417,6 +419,25 @@ static bool refuse_options(struct reading *reading, enum option first, enum opti
     return true;
 }
 
+static bool read_checked(struct reading *reading)
+{
+    const char *passed = reading->values[OPTION_PASSED];
+    struct args *args = reading->args;
+
+    if (!read_count(reading, OPTION_CHECKED, CHECK_SECONDS_MAX, &args->check_seconds)) {
+        return false;
+    }
+    if (passed && !args->check_seconds) {
+        return refuse(reading, "--passed is for --checked only");
+    }
+    args->has_passed = passed != NULL;
+    if (passed && !digest_parse(passed, &args->passed)) {
+        return refuse(reading, "--passed is '%.128s', not a digest of 32 hex digits",
+                      passed);
+    }
+    return true;
+}
+
 bool worker_args_parse(const struct registry *registry, const struct backend *backend,
                        int argc, char *const *argv, struct args *ret_args,
                        char ret_message[ARGS_MESSAGE_SIZE])
@@ -438,9 +459,7 @@ bool worker_args_parse(const struct registry *registry, const struct backend *ba
     case ARGS_NONE:
         return refuse(&reading, "no command; --help lists them");
     case ARGS_RUN:
-        return read_request(&reading) && read_probes(&reading) &&
-               read_count(&reading, OPTION_CHECKED, CHECK_SECONDS_MAX,
-                          &ret_args->check_seconds);
+        return read_request(&reading) && read_probes(&reading) && read_checked(&reading);
     case ARGS_CHECK:
         return refuse_options(&reading, OPTION_PROBES, OPTION_CHECKED,
                               "--run and --resume") &&

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "workloads/instruments/digest.h"
 #include "workloads/worker/backend.h"
 #include "workloads/worker/circumstances.h"
 #include "workloads/worker/probes.h"
@@ -41,8 +42,10 @@ struct args {
     int threads;                        /* 1 .. backend->threads_max */
     const char *device; /* NULL: the first.  Borrowed from argv; not yet looked up */
     struct probes_request probes; /* not for ARGS_CHECK; borrowed from argv */
-    int check_seconds; /* for ARGS_RUN: compare the last iteration's outputs with the
+    int check_seconds; /* for ARGS_RUN: compare the outputs of an iteration with the
                           reference, for so long at most; 0: do not */
+    bool has_passed;   /* of one whose digest is not this, which passed before */
+    struct digest passed;
 };
 
 /* Reads argv[1 …].  False, with one line in ret_message, when anything is wrong. */

@@ -126,26 +126,36 @@ static void reading_emit(struct emit *emit, struct reading device, struct readin
 static void *host_copy(struct run *run, const struct tensor *tensor)
 {
     size_t bytes = (size_t)tensor_elements(tensor) * dtype_bytes(tensor->dtype);
-    void *copy = run_host_alloc(bytes);
+    void *copy = malloc(bytes);
 
-    run->backend->download(run, copy, tensor->data, bytes);
+    if (copy) {
+        run->backend->download(run, copy, tensor->data, bytes);
+    }
     return copy;
 }
 
-void host_copies_take_inputs(struct host_copies *copies, struct run *run)
+static bool host_copies_take(struct run *run, const struct tensor *tensors, int count,
+                             struct tensor *ret_copies)
 {
-    for (int i = 0; i < run->input_count; i++) {
-        copies->inputs[i] = run->inputs[i];
-        copies->inputs[i].data = host_copy(run, &run->inputs[i]);
+    for (int i = 0; i < count; i++) {
+        ret_copies[i] = tensors[i];
+        ret_copies[i].data = host_copy(run, &tensors[i]);
+        if (!ret_copies[i].data) {
+            return false;
+        }
     }
+    return true;
 }
 
-void host_copies_take_outputs(struct host_copies *copies, struct run *run)
+bool host_copies_take_inputs(struct host_copies *copies, struct run *run)
+{
+    return host_copies_take(run, run->inputs, run->input_count, copies->inputs);
+}
+
+bool host_copies_take_outputs(struct host_copies *copies, struct run *run)
 {
     copies->run = *run;
-    for (int i = 0; i < run->output_count; i++) {
-        copies->run.outputs[i].data = host_copy(run, &run->outputs[i]);
-    }
+    return host_copies_take(run, run->outputs, run->output_count, copies->run.outputs);
 }
 
 struct deviation check_output(const struct host_copies *copies, int index)
@@ -239,6 +249,7 @@ int check_run(const struct args *args, const struct backend *backend)
 {
     struct check *c = &check;
     struct run *run = &c->run;
+    bool copied;
     bool ok;
 
     emit_init(&c->emit, STDOUT_FILENO);
@@ -246,9 +257,11 @@ int check_run(const struct args *args, const struct backend *backend)
     run->iterations = 1;
     run_on_early_end(end_early_cb);
     run_prepare(run);
-    host_copies_take_inputs(&c->copies, run);
+    copied = host_copies_take_inputs(&c->copies, run);
     run_compute(run, 0);
-    host_copies_take_outputs(&c->copies, run);
+    if (!host_copies_take_outputs(&c->copies, run) || !copied) {
+        run_infra(run, "no host memory for a copy of inputs and outputs");
+    }
     begin(c);
     ok = true;
     emit_array(&c->emit, "outputs");

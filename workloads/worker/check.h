@@ -1,6 +1,6 @@
 /* Comparing every element of every output with the workload's float64 reference, and what
- * the device's instruments say of every output with what the host's say of a copy: of one
- * iteration (--check), or of the last one of a run (--run --checked). */
+ * the device's instruments say of every output with what the host's say of a copy: of the
+ * one iteration of --check, or of one of a run (--run --checked). */
 #ifndef WORKLOADS_WORKER_CHECK_H
 #define WORKLOADS_WORKER_CHECK_H
 
@@ -45,10 +45,10 @@ struct host_copies {
     struct tensor inputs[RUN_TENSORS_MAX];
 };
 
-void host_copies_take_inputs(struct host_copies *copies, struct run *run);
-
-/* Last: what RUN is now, and its outputs. */
-void host_copies_take_outputs(struct host_copies *copies, struct run *run);
+/* Both are false when there is no host memory for it.  Outputs are those of the
+ * iteration that RUN has just computed, and with them RUN as it is now. */
+bool host_copies_take_inputs(struct host_copies *copies, struct run *run);
+bool host_copies_take_outputs(struct host_copies *copies, struct run *run);
 
 /* Compares the copy of output INDEX with the reference. */
 struct deviation check_output(const struct host_copies *copies, int index);

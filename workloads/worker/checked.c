@@ -9,8 +9,10 @@
 
 enum { CAUSE_SIZE = 128 };
 
-/* What the thread computes; it may outlive the wait for it. */
+/* What is compared, and what the thread computes; it may outlive the wait for it. */
 static struct {
+    bool chosen; /* the iteration is */
+    bool copied;
     struct host_copies copies;
     struct digest digest;
     double weight_sum;
@@ -71,19 +73,19 @@ static void send_checking(struct emit *emit, int seconds)
     emit_send(emit);
 }
 
-static void begin_check(struct emit *emit, const struct run *run, const char *result)
+static void begin_check(struct emit *emit, const char *result)
 {
     emit_begin(emit);
     emit_string(emit, "event", "check");
-    emit_int(emit, "i", run->iteration);
     emit_string(emit, "result", result);
 }
 
-static void send_compared(struct emit *emit, const struct run *run)
+static void send_compared(struct emit *emit)
 {
     const struct deviation *worst = &checked.worst;
 
-    begin_check(emit, run, worst->ratio <= 1 ? "passed" : "failed");
+    begin_check(emit, worst->ratio <= 1 ? "passed" : "failed");
+    emit_int(emit, "i", checked.copies.run.iteration);
     emit_digest(emit, "digest", checked.digest);
     emit_bits(emit, "weight_sum", checked.weight_sum);
     emit_double(emit, "share", worst->ratio);
@@ -95,19 +97,41 @@ static void send_compared(struct emit *emit, const struct run *run)
     emit_send(emit);
 }
 
-bool checked_report(struct run *run, int seconds, struct emit *emit)
+static bool report_without(struct emit *emit, const char *cause)
+{
+    begin_check(emit, cause ? "given_up" : "known");
+    if (cause) {
+        emit_string(emit, "cause", cause);
+    }
+    emit_send(emit);
+    return true;
+}
+
+void checked_iteration(struct run *run, const struct args *args, struct digest digest)
+{
+    if (!args->check_seconds || checked.chosen ||
+        (args->has_passed && digest_equal(digest, args->passed))) {
+        return;
+    }
+    checked.chosen = true;
+    checked.copied = host_copies_take_outputs(&checked.copies, run);
+}
+
+bool checked_report(struct run *run, const struct args *args, struct emit *emit)
 {
     char cause[CAUSE_SIZE];
 
-    send_checking(emit, seconds);
-    host_copies_take_inputs(&checked.copies, run);
-    host_copies_take_outputs(&checked.copies, run);
-    if (compare_within(seconds, cause)) {
-        send_compared(emit, run);
+    if (!checked.chosen) {
+        return report_without(emit, NULL);
+    }
+    send_checking(emit, args->check_seconds);
+    if (!checked.copied || !host_copies_take_inputs(&checked.copies, run)) {
+        return report_without(emit, "no host memory for a copy of inputs and outputs");
+    }
+    if (compare_within(args->check_seconds, cause)) {
+        send_compared(emit);
         return true;
     }
-    begin_check(emit, run, "given_up");
-    emit_string(emit, "cause", cause);
-    emit_send(emit);
+    report_without(emit, cause);
     return false;
 }

@@ -128,7 +128,7 @@ static void send_start(struct execution *x)
     emit_send(emit);
 }
 
-static void compute_iteration(struct execution *x, int index)
+static void compute_iteration(struct execution *x, const struct args *args, int index)
 {
     struct run *run = &x->run;
     struct emit *emit = &x->emit;
@@ -150,6 +150,7 @@ static void compute_iteration(struct execution *x, int index)
     emit_fixed(emit, "ms", milliseconds, 6);
     emit_string(emit, "algorithm", run->algorithm);
     emit_send(emit);
+    checked_iteration(run, args, digest);
 }
 
 static void send_end(struct execution *x, const char *outcome, const char *cause,
@@ -217,14 +218,14 @@ int execute_run(const struct args *args, const struct backend *backend, int fd)
         x->run.probes = &x->probes;
     }
     for (int i = 0; i < x->run.iterations; i++) {
-        compute_iteration(x, i);
+        compute_iteration(x, args, i);
         load_check(&x->run);
     }
     refuse_mixed_libraries(x);
     input_digest = run_input_digest(&x->run);
     run_finish(&x->run);
     if (args->check_seconds) {
-        whole = checked_report(&x->run, args->check_seconds, &x->emit);
+        whole = checked_report(&x->run, args, &x->emit);
     }
     send_end(x, "completed", NULL, input_digest);
     if (!whole) {

@@ -72,6 +72,13 @@ static inline struct fixture_run varying(int n)
     return r;
 }
 
+/* Two runs, N and a late one: two digests of the control pass. */
+static inline enum verdict vary(struct fixture *f, int n)
+{
+    store(f, varying(n));
+    return store(f, varying(n + 900));
+}
+
 static inline enum verdict verdict_of(struct fixture *f, const char *variant)
 {
     return fixture_cell(f, variant).verdict;

@@ -165,7 +165,8 @@ struct fixture_run {
     const char *circumstances; /* NULL: none */
     const struct captured_tensor *tensors;
     int tensor_count;
-    enum check_state check; /* if it was asked; CHECK_NONE: it passed */
+    enum check_state check;        /* if it was asked; CHECK_NONE: it passed */
+    char passed[DIGEST_TEXT_SIZE]; /* told when it began */
     struct run_effect effect;
 };
 
@@ -173,12 +174,16 @@ enum { FIXTURE_ITERATIONS = 10, FIXTURE_DISTINCT_MAX = 10 };
 
 static inline enum err_code fixture_begin(struct tx *tx, void *arg, struct err *err)
 {
-    const struct fixture_run *r = arg;
+    struct fixture_run *r = arg;
     struct run_intent intent = { .item = r->item, .intent_ms = r->n * 1000 };
 
     fixture_id('R', r->n, intent.id);
     fixture_id('J', r->job, intent.job);
-    return runs_begin(tx, &intent, err);
+    if (runs_begin(tx, &intent, err) != ERR_OK) {
+        return err->code;
+    }
+    snprintf(r->passed, sizeof r->passed, "%s", intent.passed);
+    return ERR_OK;
 }
 
 static inline enum err_code fixture_start(struct tx *tx, void *arg, struct err *err)
@@ -190,12 +195,19 @@ static inline enum err_code fixture_start(struct tx *tx, void *arg, struct err *
     return runs_started(tx, id, 100 + r->n, 7, "boot", r->n * 1000 + 10, err);
 }
 
+/* As a worker does it: of the first digest that did not pass before. */
 static inline struct run_check fixture_check(const struct fixture_run *r)
 {
     struct run_check check = { .state = r->check ? r->check : CHECK_PASSED };
 
     if (check.state == CHECK_PASSED || check.state == CHECK_FAILED) {
         snprintf(check.digest, sizeof check.digest, "%032x", r->digest);
+        if (strcmp(check.digest, r->passed) == 0 && r->distinct < 2) {
+            return (struct run_check){ .state = CHECK_KNOWN };
+        }
+        if (strcmp(check.digest, r->passed) == 0) {
+            snprintf(check.digest, sizeof check.digest, "%032x", r->digest + 1);
+        }
     }
     check.share_ppm = check.state == CHECK_PASSED ? 1000 * r->n : 0;
     snprintf(check.words, sizeof check.words, "y[%d]", r->n);
@@ -219,6 +231,7 @@ static inline struct run_record fixture_result(const struct fixture_run *r,
     if (r->outcome != OUTCOME_COMPLETED) {
         snprintf(run.cause, sizeof run.cause, "because of \"%s\"",
                  outcome_name(r->outcome));
+        run.check.state = r->check;
         *ret_count = 0;
         return run;
     }

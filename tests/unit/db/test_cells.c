@@ -11,7 +11,7 @@ static void test_green_waits_for_the_control(void **state)
     assert_int_equal(store(f, completed(2, ORDERED)), VERDICT_INCONCLUSIVE);
     assert_int_equal(store(f, completed(3, UNORDERED)), VERDICT_INCONCLUSIVE);
     assert_non_null(strstr(fixture_cell(f, "ordered").reason, "did not vary in 1 run"));
-    assert_int_equal(store(f, varying(4)), VERDICT_VARIES);
+    assert_int_equal(vary(f, 4), VERDICT_VARIES);
     assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
     fixture_check_cells(f);
 }
@@ -21,7 +21,7 @@ static void test_green_after_the_control(void **state)
     struct fixture *f = *state;
 
     insert_job(f);
-    assert_int_equal(store(f, varying(1)), VERDICT_VARIES);
+    assert_int_equal(vary(f, 1), VERDICT_VARIES);
     assert_int_equal(store(f, completed(2, ORDERED)), VERDICT_INCONCLUSIVE);
     assert_int_equal(store(f, completed(3, ORDERED)), VERDICT_REPRODUCIBLE);
     fixture_check_cells(f);
@@ -62,7 +62,7 @@ static void test_green_turns_red(void **state)
     struct fixture_run crash = completed(5, ORDERED);
 
     insert_job(f);
-    store(f, varying(1));
+    vary(f, 1);
     store(f, completed(2, ORDERED));
     store(f, completed(3, ORDERED));
     crash.outcome = OUTCOME_CRASHED;
@@ -79,7 +79,7 @@ static void test_a_failure_heals_by_runs_started_after_it(void **state)
     struct fixture_run crash = completed(50, ORDERED);
 
     insert_job(f);
-    store(f, varying(1));
+    vary(f, 1);
     store(f, completed(60, ORDERED));
     store(f, completed(10, ORDERED));
     crash.outcome = OUTCOME_TIMEOUT;
@@ -144,7 +144,7 @@ static void test_a_changed_declaration_is_judged_anew(void **state)
     struct fixture_job j = fixture_job(2, &item, 1);
 
     insert_job(f);
-    store(f, varying(1));
+    vary(f, 1);
     store(f, completed(2, FREE));
     assert_int_equal(store(f, completed(3, FREE)), VERDICT_INCONCLUSIVE);
     fixture_write(f, fixture_insert_job, &j); /* now it has a control */
@@ -173,10 +173,10 @@ static void test_a_verdict_of_other_rules_is_replaced(void **state)
     struct fixture *f = *state;
 
     insert_job(f);
-    store(f, varying(1));
+    vary(f, 1);
     store(f, completed(2, ORDERED));
     store(f, completed(3, ORDERED));
-    run_sql(f, "UPDATE cell SET verdict = 'failing' WHERE completed = 2");
+    run_sql(f, "UPDATE cell SET verdict = 'failing' WHERE distinct_digests = 1");
     run_sql(f, "UPDATE judged SET rules = 0");
     assert_int_equal(verdict_of(f, "ordered"), VERDICT_FAILING);
     fixture_close(f);
@@ -192,10 +192,10 @@ static void test_dependants_are_judged_once_an_hour(void **state)
     int hour = VERDICT_VOUCHED_STEP_MS / 1000;
 
     insert_job(f);
-    store(f, varying(1));
+    vary(f, 1);
     store(f, completed(2, ORDERED));
     store(f, completed(3, ORDERED));
-    run_sql(f, "UPDATE cell SET reason = 'old' WHERE completed = 2");
+    run_sql(f, "UPDATE cell SET reason = 'old' WHERE distinct_digests = 1");
     store(f, varying(4));
     assert_string_equal(fixture_cell(f, "ordered").reason, "old");
     store(f, varying(hour));

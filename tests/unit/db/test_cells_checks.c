@@ -57,7 +57,7 @@ static void test_without_an_answer_nothing_is_green(void **state)
     int n = 2;
 
     insert_job(f);
-    store(f, varying(1));
+    vary(f, 1);
     for (int i = 0; i < COUNT_OF(lacks); i++, n += 2) {
         store(f, checked(n, ORDERED, lacks[i].state));
         store(f, checked(n + 1, ORDERED, lacks[i].state));
@@ -92,6 +92,7 @@ static void test_out_of_bound_is_failing(void **state)
 static void test_a_failed_check_takes_back_what_a_control_vouched_for(void **state)
 {
     struct fixture *f = *state;
+    struct fixture_run late = varying_checked(5, CHECK_FAILED);
 
     insert_job(f);
     store(f, varying_checked(1, CHECK_ASKED));
@@ -99,8 +100,12 @@ static void test_a_failed_check_takes_back_what_a_control_vouched_for(void **sta
     store(f, completed(3, ORDERED));
     assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
     store(f, varying(4));
+    assert_non_null(strstr(fixture_cell(f, "ordered").reason, "only one of its digests"));
+    late.digest = varying(4).digest;
+    fixture_write(f, fixture_begin, &late); /* before two of them passed */
+    store(f, varying(6));
     assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
-    store(f, varying_checked(5, CHECK_FAILED));
+    fixture_write(f, fixture_finish, &late);
     assert_int_equal(verdict_of(f, "unordered"), VERDICT_FAILING);
     assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
     assert_string_equal(fixture_cell(f, "ordered").reason,
@@ -265,6 +270,8 @@ static enum err_code begin(struct tx *tx, void *arg, struct err *err)
     return runs_begin(tx, arg, err);
 }
 
+static char told[DIGEST_TEXT_SIZE];
+
 static bool is_asked(struct fixture *f, int n, int item)
 {
     struct run_intent intent = { .item = item, .intent_ms = 1000 };
@@ -272,38 +279,90 @@ static bool is_asked(struct fixture *f, int n, int item)
     fixture_id('R', n, intent.id);
     fixture_id('J', 1, intent.job);
     fixture_write(f, begin, &intent);
+    snprintf(told, sizeof told, "%s", intent.passed);
     return intent.checks;
 }
 
+/* Until two digests passed; so one that does not vary is asked, and says that it is
+ * known.
+ */
 static void test_which_runs_are_asked(void **state)
 {
     struct fixture *f = *state;
-    struct fixture_run other = completed(4, ORDERED);
+    struct fixture_run other = completed(5, ORDERED);
 
     insert_job(f);
     assert_true(is_asked(f, 1, ORDERED));
     assert_true(is_asked(f, 2, ORDERED)); /* nothing is known yet */
+    assert_string_equal(told, "");
     store(f, completed(3, ORDERED));
-    assert_false(is_asked(f, 11, ORDERED));
+    assert_true(is_asked(f, 11, ORDERED));
+    assert_string_equal(told, "00000000000000000000000000000000");
+    store(f, completed(4, ORDERED));
+    assert_int_equal(checks_of(f, "ordered").passed, 1);
+    assert_int_equal(checks_of(f, "ordered").unanswered, 0);
     assert_true(is_asked(f, 12, UNORDERED)); /* another case */
+    assert_string_equal(told, "");
     assert_true(is_asked(f, 13, ORDERED_B)); /* whose environment is not known */
+    assert_string_equal(told, "");
     other.digest = 7;
-    store(f, other); /* not asked, and another digest */
-    assert_true(is_asked(f, 14, ORDERED));
-    other.n = 5;
+    store(f, other);
+    assert_int_equal(checks_of(f, "ordered").digests_passed, 2);
+    assert_false(is_asked(f, 14, ORDERED));
+    other.n = 6;
     other.environment = 2; /* after an upgrade */
     store(f, other);
-    assert_false(is_asked(f, 15, ORDERED));
-    store(f, varying(6));
-    assert_true(is_asked(f, 16, UNORDERED));
-    for (int n = 7; n < 7 + CHECKS_VARYING; n++) {
-        struct fixture_run r = varying(n);
+    assert_true(is_asked(f, 15, ORDERED));
+    fixture_check_cells(f);
+}
 
-        r.digest = 100 * n;
-        r.environment = 2;
-        store(f, r);
+static struct fixture_run cut_off(int n)
+{
+    struct fixture_run r = checked(n, ORDERED, CHECK_CUT_OFF);
+
+    r.outcome = OUTCOME_CRASHED;
+    return r;
+}
+
+/* A reference that does not survive would else fail every run for ever. */
+static void test_a_check_that_is_cut_off_is_given_up(void **state)
+{
+    struct fixture *f = *state;
+    int n = 2;
+
+    insert_job(f);
+    vary(f, 1);
+    for (int i = 0; i < CHECKS_CUT_OFF; i++) {
+        assert_true(is_asked(f, 100 + i, ORDERED));
+        assert_int_equal(store(f, cut_off(n++)), VERDICT_FAILING);
     }
-    assert_false(is_asked(f, 17, UNORDERED));
+    assert_false(is_asked(f, 110, ORDERED));
+    assert_int_equal(checks_of(f, "ordered").cut_off, CHECKS_CUT_OFF);
+    fixture_check_cells(f);
+    for (int i = 0; i < VERDICT_HEALING_RUNS; i++) {
+        store(f, completed(n++, ORDERED));
+    }
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    assert_non_null(
+        strstr(fixture_cell(f, "ordered").reason, "which its process did not survive"));
+    fixture_check_cells(f);
+}
+
+/* It may be what is right in one digest alone. */
+static void test_a_control_needs_two_digests_that_passed(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    store(f, completed(1, ORDERED));
+    store(f, completed(2, ORDERED));
+    store(f, varying(3));
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    assert_int_equal(checks_of(f, "unordered").digests_passed, 1);
+    store(f, varying(4));
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    assert_int_equal(checks_of(f, "unordered").digests_passed, CHECKS_DIGESTS);
+    fixture_check_cells(f);
 }
 
 static void test_commands_are_never_asked(void **state)
@@ -345,6 +404,8 @@ static void test_fsck_finds_what_is_not_so(void **state)
                                "UPDATE cell SET checks_passed = checks_passed + 1",
                                "UPDATE cell SET check_share_ppm = 7",
                                "UPDATE cell SET has_reference = 0",
+                               "UPDATE cell SET checks_cut_off = 1",
+                               "UPDATE cell SET digests_passed = 2",
                                "UPDATE run_check SET state = 'failed'" };
     int64_t counts[2];
 
@@ -375,6 +436,8 @@ int main(void)
         STORE_TEST(test_any_order_gives_the_same_checks),
         STORE_TEST(test_only_completed_runs_count),
         STORE_TEST(test_which_runs_are_asked),
+        STORE_TEST(test_a_check_that_is_cut_off_is_given_up),
+        STORE_TEST(test_a_control_needs_two_digests_that_passed),
         STORE_TEST(test_commands_are_never_asked),
         STORE_TEST(test_fsck_finds_what_is_not_so),
     };

@@ -48,7 +48,7 @@ static void test_loaded_runs_alone_do_not_face_a_quiet_race(void **state)
     struct fixture *f = *state;
 
     insert_job(f);
-    store(f, varying(1));
+    vary(f, 1);
     store(f, completed(2, ORDERED_LOADED));
     assert_int_equal(store(f, completed(3, ORDERED_LOADED)), VERDICT_INCONCLUSIVE);
     assert_reason(f, "varied in plain runs, and this variant completed 0 runs so");
@@ -252,7 +252,8 @@ static void test_green_is_earned_whatever_comes(void **state)
     (void)state;
     srandom(7);
     for (int s = 0; s < SEQUENCES; s++) {
-        struct oracle oracle = { .runs = { 1 } };
+        struct oracle oracle = { .runs = { 1, [UNORDERED_TWOS] = 1 } };
+        struct fixture_run other = completed(900, UNORDERED_TWOS);
         struct fixture *f;
         void *own;
 
@@ -262,6 +263,8 @@ static void test_green_is_earned_whatever_comes(void **state)
         store(f, completed(1, UNORDERED));
         store(f, completed(2, ORDERED));
         oracle.runs[ORDERED] = 1;
+        other.digest = oracle.digest[UNORDERED_TWOS] = 6;
+        store(f, other); /* a second digest of the control passes */
         for (int n = 3; n < RUNS; n++) {
             store(f, draw(&oracle, n));
             assert_int_equal(verdict_of(f, "ordered"), earned(&oracle)

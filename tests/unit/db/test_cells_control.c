@@ -66,6 +66,7 @@ static void store(struct fixture *f, int n, int item, int environment, int disti
 static void vary(struct fixture *f, int n, enum difference d)
 {
     store(f, n, CONTROL, d == ENVIRONMENT ? 2 : 1, 3);
+    store(f, n + 900, CONTROL, d == ENVIRONMENT ? 2 : 1, 3);
 }
 
 static void start_anew(void **state)
@@ -126,6 +127,7 @@ static void test_a_new_control_is_one_of_its_case(void **state)
         store(*state, 1, ORDERED, 1, 1);
         store(*state, 2, ORDERED, 1, 1);
         store(*state, 3, PATCHED, d == ENVIRONMENT ? 2 : 1, 3);
+        store(*state, 4, PATCHED, d == ENVIRONMENT ? 2 : 1, 3);
         fixture_write(*state, fixture_insert_job, &j);
         check_verdict(*state, (enum difference)d);
         start_anew(state);

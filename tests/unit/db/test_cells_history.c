@@ -90,18 +90,20 @@ static void test_the_matrix_as_of_then(void **state)
     store(f, completed(1, ORDERED));
     store(f, completed(2, ORDERED)); /* changes nothing: still inconclusive */
     store(f, varying(3));
+    store(f, varying(4)); /* compares another of its digests */
     check_past(f, 1899, 0, VERDICT_UNMEASURED);
     check_past(f, 1900, 1, VERDICT_INCONCLUSIVE);
     check_past(f, 3899, 1, VERDICT_INCONCLUSIVE);
-    check_past(f, 3900, 2, VERDICT_REPRODUCIBLE);
+    check_past(f, 3900, 2, VERDICT_INCONCLUSIVE);
+    check_past(f, 4900, 2, VERDICT_REPRODUCIBLE);
     check_past(f, 0, 2, VERDICT_REPRODUCIBLE);
-    check_evidence_then(f, 3900);
+    check_evidence_then(f, 4900);
     c.cell = fixture_cell(f, "ordered").id;
     fixture_read(f, read_changes, &c);
     assert_int_equal(c.count, 2);
     assert_int_equal(c.list[0].verdict, VERDICT_REPRODUCIBLE);
     assert_int_equal(c.list[0].runs, 2);
-    fixture_id('R', 3, run); /* the control's */
+    fixture_id('R', 4, run); /* the control's */
     assert_string_equal(c.list[0].run, run);
     assert_int_equal(c.list[1].verdict, VERDICT_INCONCLUSIVE);
     c.before = c.list[1].at_ms;

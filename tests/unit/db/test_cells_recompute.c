@@ -203,7 +203,7 @@ static void test_recomputing_sees_what_is_wrong(void **state)
     insert_job(f);
     store(f, completed(1, ORDERED));
     store(f, completed(2, ORDERED));
-    store(f, varying(3));
+    vary(f, 3);
     fixture_check_cells(f);
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         int64_t counts[2];
@@ -221,7 +221,7 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         insert_job(f);
         store(f, completed(1, ORDERED));
         store(f, completed(2, ORDERED));
-        store(f, varying(3));
+        vary(f, 3);
     }
 }
 

@@ -79,7 +79,7 @@ static void test_circumstances_are_counted_and_their_times_are_not(void **state)
     assert_int_equal(cell.min_ns + cell.max_ns + cell.median_ns_sum, 0);
     store(f, completed(2, ORDERED));
     store(f, second);
-    store(f, varying(4));
+    vary(f, 4);
     cell = fixture_cell(f, "ordered");
     assert_int_equal(cell.evidence.runs[OUTCOME_COMPLETED], 3);
     assert_int_equal(cell.evidence.iterations, 30);

@@ -332,6 +332,30 @@ static void test_a_database_of_version_11_opens(void **state)
     check_old_database(*state, 11);
 }
 
+/* What was compared stays, by digest.  One of the control's was: that is no longer
+ * enough.
+ */
+static void test_checks_of_version_18_stay(void **state)
+{
+    struct fixture *f = *state;
+    struct checks checks;
+    char command[256];
+
+    snprintf(command, sizeof command, "cp tests/fixtures/v18.db %s", f->path);
+    assert_int_equal(system(command), 0);
+    fixture_open(f);
+    checks = fixture_cell(f, "unordered").evidence.checks;
+    assert_int_equal(checks.passed, 1);
+    assert_int_equal(checks.digests_passed, 1);
+    assert_int_equal(checks.share_ppm, 1000);
+    assert_int_equal(checks.cut_off, 0);
+    assert_string_equal(fixture_cell(f, "ordered").reason,
+                        "the control varied, but only one of its digests was compared "
+                        "with the float64 reference, which its next run is asked to do");
+    assert_int_equal(fixture_cell(f, "ordered").evidence.checks.digests_passed, 1);
+    fixture_check_cells(f);
+}
+
 /* What was measured stays, under the subject that it always had: whose variant it was on
  * that backend. */
 static void test_old_cells_get_their_subject(void **state)
@@ -458,11 +482,12 @@ static enum err_code pretend_other_rules(struct tx *tx, void *arg, struct err *e
 {
     (void)arg;
     (void)err;
-    assert_int_equal(sqlite3_exec(tx->db,
-                                  "UPDATE cell SET verdict = 'reproducible', reason = ''"
-                                  " WHERE completed = 2; UPDATE judged SET rules = 0",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(tx->db,
+                     "UPDATE cell SET verdict = 'reproducible', reason = ''"
+                     " WHERE distinct_digests = 1; UPDATE judged SET rules = 0",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
     return ERR_OK;
 }
 
@@ -487,12 +512,16 @@ static void test_cells_of_other_rules_are_judged_anew(void **state)
     struct job_item items[] = { fixture_item("unordered", "cpu:a", 9),
                                 fixture_item("ordered", "cpu:a", 9) };
     struct fixture_job j = fixture_job(1, items, 2);
+    struct fixture_run again = {
+        .n = 4, .job = 1, .outcome = OUTCOME_COMPLETED, .environment = 1, .distinct = 3
+    };
     struct cell cell;
 
     run_options_read("{\"contention\":4}", &items[0].options);
     fixture_open(f);
     fixture_write(f, fixture_insert_job, &j);
     write_runs(f);
+    fixture_write(f, fixture_whole_run, &again);
     fixture_write(f, pretend_other_rules, NULL);
     assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
     fixture_close(f);
@@ -570,6 +599,7 @@ int main(void)
         FILE_TEST(test_a_database_of_version_1_opens),
         FILE_TEST(test_a_database_of_version_2_opens),
         FILE_TEST(test_a_database_of_version_11_opens),
+        FILE_TEST(test_checks_of_version_18_stay),
         FILE_TEST(test_old_cells_get_their_subject),
         FILE_TEST(test_migrations_sort_in_files),
         FILE_TEST(test_what_takes_long_is_announced),

@@ -127,6 +127,8 @@ static void test_one_digest_needs_a_check_that_passed(void **state)
                  "not compared with the float64 reference, which its next run");
     e.checks.unanswered = 1;
     assert_words(e, &control_varied, VERDICT_INCONCLUSIVE, "too old to do");
+    e.checks.cut_off = 1;
+    assert_words(e, &control_varied, VERDICT_INCONCLUSIVE, "did not survive");
     e.checks.given_up = 1;
     assert_words(e, &control_varied, VERDICT_INCONCLUSIVE, "this host gave up");
     e.checks.passed = 1;

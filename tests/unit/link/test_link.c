@@ -42,6 +42,7 @@ struct fixture {
     int runs;                   /* to start on hello */
     struct run_options options; /* of these */
     int64_t check_seconds;      /* likewise */
+    const char *check_passed;
     int64_t pid;
 };
 
@@ -67,7 +68,8 @@ static void on_hello(void *arg, const json_t *hello)
 
         snprintf(id, sizeof id, "R%d", i + 1);
         link_run(f->link, &(struct link_run){ id, "cpu", "cpu:h", 1000, &key, 10,
-                                              &f->options, f->check_seconds });
+                                              &f->options, f->check_seconds,
+                                              f->check_passed ? f->check_passed : "" });
     }
 }
 
@@ -319,6 +321,13 @@ static void test_a_run_that_checks_itself(void **state)
     (void)state;
     run_script(&f, HELLO
                "read line; case $line in *'},\"check_seconds\":60}') exit 4;;"
+               "*) echo \"$line\" >&2;; esac; exit 5");
+    assert_string_equal(f.seen.data, "hello(h) closed(exit status 4)");
+    buf_release(&f.seen);
+    f = (struct fixture){ .runs = 1, .check_seconds = 60, .check_passed = "aa" };
+    run_script(&f, HELLO
+               "read line; case $line in "
+               "*'},\"check_seconds\":60,\"check_passed\":\"aa\"}') exit 4;;"
                "*) echo \"$line\" >&2;; esac; exit 5");
     assert_string_equal(f.seen.data, "hello(h) closed(exit status 4)");
     buf_release(&f.seen);

@@ -17,7 +17,12 @@ static const char failed[] =
     CHECK "\"result\":\"failed\"," OF_LAST
           "\"output\":\"dw\",\"index\":5,\"got\":\"nan\","
           "\"expected\":0.3125,\"bound\":1e-06,\"share\":\"inf\"}";
-static const char given_up[] = CHECK "\"result\":\"given_up\",\"cause\":\"too slow\"}";
+static const char given_up[] =
+    "{\"event\":\"check\",\"result\":\"given_up\",\"cause\":\"too slow\"}";
+static const char known[] = "{\"event\":\"check\",\"result\":\"known\"}";
+static const char checking[] = "{\"event\":\"checking\",\"seconds\":300}";
+
+static const char *told = ""; /* the digest that passed before */
 
 /* What becomes of a run that is good but for TEXT, its events before `end`. */
 static struct run_record judged(const char *text, const char *second, bool asks)
@@ -39,7 +44,7 @@ static struct run_record judged(const char *text, const char *second, bool asks)
     }
     judge_init(&judge);
     if (asks) {
-        run_judge_asks_check(&judge);
+        run_judge_asks_check(&judge, told);
     }
     run = judge_finish(&judge, events, count, &good_exit, &result);
     run_judge_release(&judge);
@@ -105,15 +110,113 @@ static void test_silence_is_no_defect(void **state)
     assert_int_equal(run.check.state, CHECK_NONE);
 }
 
+/* Nothing but what passed before: there was nothing to compare. */
+static void test_known(void **state)
+{
+    struct run_record run;
+
+    (void)state;
+    told = DIGEST_A;
+    run = judged(known, NULL, true);
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_int_equal(run.check.state, CHECK_KNOWN);
+    assert_int_equal(judged(passed, NULL, true).check.state, CHECK_PASSED);
+    told = DIGEST_B;
+    assert_int_equal(judged(known, NULL, true).outcome, OUTCOME_INVALID);
+    told = "";
+    assert_int_equal(judged(known, NULL, true).outcome, OUTCOME_INVALID);
+}
+
+/* Any iteration can be compared, if its bits are those that it reported. */
+static void test_an_earlier_iteration(void **state)
+{
+    static const char first[] =
+        "{\"event\":\"check\",\"i\":0,\"result\":\"passed\",\"digest\":\"" DIGEST_B
+        "\",\"weight_sum\":\"c0234c2400000001\",\"share\":0.5," WORST "}";
+    struct run_judge judge;
+    struct run_result result;
+    json_t *events[EVENTS + 1];
+    struct run_record run;
+
+    (void)state;
+    good_events(events);
+    json_object_set_new(events[1], "digest", json_string(DIGEST_B));
+    json_object_set_new(events[1], "weight_sum", json_string("c0234c2400000001"));
+    events[EVENTS] = events[EVENTS - 1];
+    events[EVENTS - 1] = parse_json(first);
+    judge_init(&judge);
+    run_judge_asks_check(&judge, DIGEST_A);
+    run = judge_finish(&judge, events, EVENTS + 1, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_string_equal(run.check.digest, DIGEST_B);
+    run_judge_release(&judge);
+}
+
+/* What becomes of a run whose COUNT good events EVENT follows, and then EXIT. */
+static struct run_record cut_off(int count, const char *event, bool asks,
+                                 const struct run_exit *exit)
+{
+    struct run_judge judge;
+    struct run_result result;
+    struct run_record run;
+    json_t *good[EVENTS];
+    json_t *events[EVENTS];
+
+    good_events(good);
+    for (int i = 0; i < EVENTS; i++) {
+        if (i < count) {
+            events[i] = good[i];
+        } else {
+            json_decref(good[i]);
+        }
+    }
+    events[count] = parse_json(event);
+    judge_init(&judge);
+    if (asks) {
+        run_judge_asks_check(&judge, "");
+    }
+    run = judge_finish(&judge, events, count + 1, exit, &result);
+    run_judge_release(&judge);
+    return run;
+}
+
+static void test_what_fails_while_it_compares_is_cut_off(void **state)
+{
+    static const struct run_exit aborted = { .signal = 6, .exit_code = -1 };
+    static const struct run_exit late = { .signal = 9,
+                                          .exit_code = -1,
+                                          .reason = EXIT_REASON_TIMEOUT };
+    static const struct run_exit cancelled = { .signal = 15,
+                                               .exit_code = -1,
+                                               .reason = EXIT_REASON_CANCELLED };
+    struct run_record run = cut_off(4, checking, true, &aborted);
+
+    (void)state;
+    assert_int_equal(run.outcome, OUTCOME_CRASHED);
+    assert_int_equal(run.check.state, CHECK_CUT_OFF);
+    assert_string_equal(run.cause,
+                        "while it compared with the float64 reference: killed "
+                        "by SIGABRT (signal 6)");
+    run = cut_off(4, checking, true, &late);
+    assert_int_equal(run.outcome, OUTCOME_TIMEOUT);
+    assert_int_equal(run.check.state, CHECK_CUT_OFF);
+    assert_int_equal(cut_off(4, checking, true, &cancelled).check.state, CHECK_NONE);
+    assert_int_equal(cut_off(4, checking, false, &aborted).check.state, CHECK_NONE);
+    assert_int_equal(cut_off(3, checking, true, &aborted).check.state, CHECK_NONE);
+    run = cut_off(4, given_up, true, &aborted);
+    assert_int_equal(run.check.state, CHECK_NONE);
+    assert_string_equal(run.cause, "killed by SIGABRT (signal 6)");
+}
+
 static void test_what_makes_a_run_invalid(void **state)
 {
     static const char *const bad[] = {
-        /* other bits than the last iteration's */
+        /* other bits than the iteration's */
         CHECK "\"result\":\"passed\",\"digest\":\"" DIGEST_B
               "\",\"weight_sum\":\"c0234c2400000000\",\"share\":0.5," WORST "}",
         CHECK "\"result\":\"passed\",\"digest\":\"" DIGEST_A
               "\",\"weight_sum\":\"c0234c2400000001\",\"share\":0.5," WORST "}",
-        "{\"event\":\"check\",\"i\":1,\"result\":\"passed\"," OF_LAST
+        "{\"event\":\"check\",\"i\":3,\"result\":\"passed\"," OF_LAST
         "\"share\":0.5," WORST "}",
         /* a share that says otherwise, or nothing */
         CHECK "\"result\":\"passed\"," OF_LAST "\"share\":1.5," WORST "}",
@@ -134,6 +237,7 @@ static void test_what_makes_a_run_invalid(void **state)
         CHECK "\"result\":\"failed\"," OF_LAST "\"share\":1.5," WORST "}",
         CHECK "\"result\":\"perhaps\"," OF_LAST "\"share\":0.5," WORST "}",
         CHECK "\"result\":\"given_up\"}",
+        known,
     };
 
     (void)state;
@@ -157,6 +261,9 @@ int main(void)
         cmocka_unit_test(test_failed),
         cmocka_unit_test(test_given_up),
         cmocka_unit_test(test_silence_is_no_defect),
+        cmocka_unit_test(test_known),
+        cmocka_unit_test(test_an_earlier_iteration),
+        cmocka_unit_test(test_what_fails_while_it_compares_is_cut_off),
         cmocka_unit_test(test_what_makes_a_run_invalid),
     };
 

@@ -155,6 +155,20 @@ static void test_checked(void **state)
     assert_int_equal(a.check_seconds, 0);
     accept("--run --workload conv_wgrad --checked 300", &a);
     assert_int_equal(a.check_seconds, 300);
+    assert_false(a.has_passed);
+    accept(
+        "--run --workload conv_wgrad --checked 300"
+        " --passed 00112233445566778899aabbccddeeff",
+        &a);
+    assert_true(a.has_passed);
+    assert_true(a.passed.hi == 0x0011223344556677 && a.passed.lo == 0x8899aabbccddeeff);
+    refuse("--run --workload conv_wgrad --checked 300 --passed 0011", "32 hex digits");
+    refuse("--run --workload conv_wgrad --passed 00112233445566778899aabbccddeeff",
+           "for --checked only");
+    refuse("--check --workload conv_wgrad --passed 00112233445566778899aabbccddeeff",
+           "for --run only");
+    refuse("--resume --workload conv_wgrad --passed 00112233445566778899aabbccddeeff",
+           "for --run only");
     refuse("--run --workload conv_wgrad --checked 0", "in 1 .. 3600");
     refuse("--run --workload conv_wgrad --checked 3601", "in 1 .. 3600");
     refuse("--run --workload conv_wgrad --checked", "lacks its value");
