@@ -7,8 +7,9 @@ import { departuresNote, digestSwatch, relationNote, verdictBadge } from "./fact
 import { referenceList } from "./references.js";
 
 const HINT =
-  "A code is shown only where this machine measured it. What reprod's own workloads computed was within bound of a " +
-  "float64 reference. Point at a cell, focus it with Tab and the arrow keys, or tap it for the evidence.";
+  "A code is shown only where this machine measured it; who measured it agrees with the documents, or differs. What " +
+  "reprod's own workloads computed was within bound of a float64 reference. Point at a cell, focus it with Tab and the " +
+  "arrow keys, or tap it for the evidence.";
 
 // Whose runs count in a row, in a sentence.
 const COUNTS = {

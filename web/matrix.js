@@ -204,10 +204,10 @@ function agreeing(row, cell, kind) {
   return row.subject === "model" ? "model" : (row.subject_name ?? "unknown");
 }
 
-/** What stands under a code: "model = documents". */
+/** What stands under a code: "model agrees". */
 export function agreementMark(row, cell, kind) {
   const who = agreeing(row, cell, kind);
-  return who ? `${who} ${cell.agrees ? "=" : "≠"} documents` : "";
+  return who ? `${who} ${cell.agrees ? "agrees" : "differs"}` : "";
 }
 
 /** The same as a sentence. */
