@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
+#include "daemon/base/health.h"
 #include "daemon/evidence/catalogue.h"
 #include "daemon/evidence/profile.h"
 #include "daemon/evidence/verified.h"
@@ -37,8 +38,8 @@ struct api_hooks {
     void (*job_cancelled)(void *arg, const char *id);
     /* Milliseconds until the job will have finished, -1 if unknown. */
     int64_t (*job_eta_ms)(void *arg, const char *id);
-    /* NULL when ready; else why not (borrowed until the loop runs on). */
-    const char *(*not_ready)(void *arg);
+    /* What is wrong with the service now; borrowed until the loop runs on. */
+    const struct health *(*health)(void *arg);
     /* The stacks as JSON array (new reference). */
     json_t *(*stacks)(void *arg);
     /* The configured hosts as JSON array: {"name","online","cause"} (new reference). */

@@ -1,5 +1,6 @@
 /* GET /metrics: figures for Prometheus, in its text format.  All come from cells and open
- * jobs, never from runs, so a scrape costs the same however many there are. */
+ * jobs, never from runs, so a scrape costs the same however many there are.  While the
+ * database fails, what is known without it is told. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -24,6 +25,7 @@ struct figures {
     int64_t jobs[JOB_CANCELLED + 1], runs_waiting;
     int64_t last_event;
     int devices_online, devices, streams, connections; /* as the loop knew them */
+    bool conditions[HEALTH_CONDITIONS], ready;
     uint64_t generation;
 };
 
@@ -109,10 +111,30 @@ static void render_evidence(const struct figures *f, struct buf *buf)
     }
 }
 
-static void render(const struct figures *f, const char *version, struct buf *buf)
+/* What the loop knows without the database. */
+static void render_service(const struct figures *f, const char *version, struct buf *buf)
 {
     head(buf, "reprod_build_info", "gauge", "1, labelled with the version.");
     buf_printf(buf, "reprod_build_info{version=\"%s\"} 1\n", version);
+    single(buf, "reprod_ready", "gauge", "1 if /readyz says so.", f->ready);
+    head(buf, "reprod_condition", "gauge", "1 for what is wrong with the service now.");
+    for (int i = 0; i < HEALTH_CONDITIONS; i++) {
+        buf_printf(buf, "reprod_condition{name=\"%s\"} %d\n",
+                   health_name((enum health_condition)i), f->conditions[i]);
+    }
+    single(buf, "reprod_devices", "gauge", "Devices known.", f->devices);
+    single(buf, "reprod_devices_online", "gauge", "Devices whose agent is connected.",
+           f->devices_online);
+    single(buf, "reprod_store_generation", "gauge",
+           "Grows with every commit that changes something.", (int64_t)f->generation);
+    single(buf, "reprod_http_connections", "gauge", "Open HTTP connections.",
+           f->connections);
+    single(buf, "reprod_event_streams", "gauge", "Listeners of /v1/events.", f->streams);
+}
+
+static void render(const struct figures *f, const char *version, struct buf *buf)
+{
+    render_service(f, version, buf);
     render_evidence(f, buf);
     head(buf, "reprod_jobs_open", "gauge", "Jobs that are not finished, by state.");
     buf_printf(buf, "reprod_jobs_open{state=\"queued\"} %" PRId64 "\n",
@@ -121,16 +143,14 @@ static void render(const struct figures *f, const char *version, struct buf *buf
                f->jobs[JOB_RUNNING]);
     single(buf, "reprod_runs_waiting", "gauge", "Runs that open jobs still need.",
            f->runs_waiting);
-    single(buf, "reprod_devices", "gauge", "Devices known.", f->devices);
-    single(buf, "reprod_devices_online", "gauge", "Devices whose agent is connected.",
-           f->devices_online);
     single(buf, "reprod_events_last_id", "counter", "Id of the newest event.",
            f->last_event);
-    single(buf, "reprod_store_generation", "gauge",
-           "Grows with every commit that changes something.", (int64_t)f->generation);
-    single(buf, "reprod_http_connections", "gauge", "Open HTTP connections.",
-           f->connections);
-    single(buf, "reprod_event_streams", "gauge", "Listeners of /v1/events.", f->streams);
+}
+
+static void reply_figures(struct request *r, struct buf *buf)
+{
+    reply_text(r, buf);
+    r->reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
 }
 
 static enum err_code read_figures(struct tx *tx, void *arg, struct err *err)
@@ -143,9 +163,16 @@ static enum err_code read_figures(struct tx *tx, void *arg, struct err *err)
         return err->code;
     }
     render(f, r->api->options.version, &buf);
-    reply_text(r, &buf);
-    r->reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    reply_figures(r, &buf);
     return ERR_OK;
+}
+
+static void take_health(struct figures *f, const struct health *health)
+{
+    f->ready = health_ready(health);
+    for (int i = 0; i < HEALTH_CONDITIONS; i++) {
+        f->conditions[i] = health->conditions[i].cause[0];
+    }
 }
 
 void metrics_get(struct request *r)
@@ -163,10 +190,18 @@ void metrics_get(struct request *r)
         f->devices += devices[i].is_default;
         f->devices_online += devices[i].is_default && devices[i].online;
     }
+    take_health(f, api->hooks.health(api->hooks.arg));
     f->streams = api->streams.count;
     f->connections =
         (int)MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
             ->num_connections;
     f->generation = store_generation(api->store);
+    if (f->conditions[HEALTH_STORAGE]) {
+        struct buf buf = BUF_INIT;
+
+        render_service(f, api->options.version, &buf);
+        reply_figures(r, &buf);
+        return;
+    }
     request_read(r, read_figures, NULL);
 }

@@ -179,6 +179,7 @@ static void on_tick(uv_timer_t *timer)
         return;
     }
     fleet_tick(s->fleet, clock_monotonic_ms());
+    service_watch(s);
     localiser_tick(s->localiser);
     runner_kick(s->runner);
     survey_watch_update(s->watch);
@@ -285,6 +286,7 @@ static void run_loop(struct service *s)
     uv_timer_init(&s->loop, &s->tick);
     s->tick.data = s;
     uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
+    s->vigil.tick_ms = clock_monotonic_ms();
     watch_signal(s, &s->interrupt, SIGINT);
     watch_signal(s, &s->terminate, SIGTERM);
     printf("listening on http://%s%s%s:%d\n", strchr(s->config.address, ':') ? "[" : "",
@@ -355,6 +357,7 @@ int serve_main(int argc, char **argv)
     int code = EXIT_CODE_USAGE;
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of the write */
     uv_loop_init(&s.loop);
     config_init(&s.config);
     if (options_read(argc, argv, &s.config, &argument, &err) == ERR_OK) {

@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "daemon/base/err.h"
+#include "daemon/base/health.h"
 #include "daemon/config/config.h"
 #include "daemon/evidence/profile.h"
 #include "daemon/evidence/verified.h"
@@ -38,10 +39,24 @@ struct service {
     uv_signal_t interrupt, terminate;
     struct stopping stopping;
     int ticks;
+    struct health health;
+    struct vigil {
+        int64_t tick_ms;             /* monotonic, of the last tick, or of the start */
+        int64_t stalled_ms;          /* when a stall of the loop was noticed; 0: never */
+        bool probing;                /* the store was asked, and has not answered */
+        int64_t probed_ms, wrote_ms; /* when it was asked; when it last committed */
+    } vigil;
     bool profiles_checked;
     struct err refusal; /* why the service ended itself; code ERR_OK: it did not */
     uint64_t generation;
 };
+
+/* Looks what is wrong with the service, logs what changed, and asks the store whether it
+ * takes writes; called once a second. */
+void service_watch(struct service *service);
+
+/* The same, without what takes time: as of now.  Borrowed until the loop runs on. */
+const struct health *service_health(struct service *service);
 
 /* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
 int service_open_api(struct service *service, struct err *err);

@@ -64,16 +64,9 @@ static int64_t hook_job_eta_ms(void *arg, const char *id)
     return scheduler_progress(s->scheduler, id, &progress) ? progress.eta_ms : -1;
 }
 
-static const char *hook_not_ready(void *arg)
+static const struct health *hook_health(void *arg)
 {
-    const struct service *s = arg;
-    const char *cause = fleet_not_ready(s->fleet);
-
-    if (s->stopping.stage != STOPPING_NOT) {
-        return "the service is stopping";
-    }
-    return !cause && !fleet_recorded(s->fleet) ? "its devices are not on record yet"
-                                               : cause;
+    return service_health(arg);
 }
 
 static json_t *hook_stacks(void *arg)
@@ -115,7 +108,7 @@ int service_open_api(struct service *s, struct err *err)
         .job_accepted = service_job_accepted,
         .job_cancelled = hook_job_cancelled,
         .job_eta_ms = hook_job_eta_ms,
-        .not_ready = hook_not_ready,
+        .health = hook_health,
         .stacks = hook_stacks,
         .hosts = hook_hosts,
         .kick = hook_kick,

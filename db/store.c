@@ -14,6 +14,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/connection.h"
+#include "db/files.h"
 #include "db/tx.h"
 
 enum { READS_WAITING_MAX = 256 };
@@ -50,7 +51,8 @@ struct store {
     int reads_waiting;
     bool stopping;
 
-    struct tx *writer_tx; /* only the writer thread uses it */
+    struct tx *writer_tx; /* these two: only the writer thread uses them */
+    struct files files;
     pthread_t writer;
     struct reader {
         struct store *store;
@@ -65,6 +67,7 @@ struct store {
     int event_fd;
     int lock_fd;
     atomic_int pending;
+    atomic_bool failing; /* the last transaction met an I/O error */
     atomic_uint_least64_t generation;
 };
 
@@ -146,7 +149,8 @@ static struct work *run_commit(struct store *store, struct work *first)
     sqlite3_int64 changes = sqlite3_total_changes64(tx->db);
     struct err err;
 
-    if (tx_run(tx, &err, "BEGIN IMMEDIATE") != ERR_OK) {
+    if (files_check(&store->files, &err) != ERR_OK ||
+        tx_run(tx, &err, "BEGIN IMMEDIATE") != ERR_OK) {
         fail_all(first, NULL, &err);
         return NULL;
     }
@@ -167,6 +171,9 @@ static struct work *run_commit(struct store *store, struct work *first)
     }
     if (sqlite3_total_changes64(tx->db) != changes) {
         atomic_fetch_add(&store->generation, 1);
+    }
+    if (files_check(&store->files, &err) != ERR_OK) {
+        fail_all(first, NULL, &err); /* it may have gone while this was committed */
     }
     return NULL;
 }
@@ -189,7 +196,10 @@ static void *writer_main(void *arg)
             return NULL;
         }
         for (struct work *rest = list; rest;) {
-            rest = run_commit(store, rest);
+            struct work *first = rest;
+
+            rest = run_commit(store, first);
+            atomic_store(&store->failing, first->result.code == ERR_IO);
         }
         complete(store, list);
     }
@@ -337,6 +347,17 @@ static enum err_code open_connections(struct store *store, const char *path,
     return code;
 }
 
+/* Which files they are is known once they were opened. */
+static enum err_code open_files(struct store *store, const char *path,
+                                const struct store_options *options, struct err *err)
+{
+    if (open_connections(store, path, options, err) != ERR_OK) {
+        return err->code;
+    }
+    files_init(&store->files, path);
+    return ERR_OK;
+}
+
 static void release(struct store *store)
 {
     threads_stop(store);
@@ -344,6 +365,7 @@ static void release(struct store *store)
         tx_free(store->readers[i].tx);
     }
     tx_free(store->writer_tx); /* the last one: writes the log back and removes it */
+    files_release(&store->files);
     free(store->readers);
     if (store->event_fd >= 0) {
         close(store->event_fd);
@@ -368,6 +390,7 @@ enum err_code store_open(const char *path, const struct store_options *options,
     pthread_cond_init(&store->read_queued, NULL);
     pthread_cond_init(&store->sync_finished, NULL);
     atomic_init(&store->pending, 0);
+    atomic_init(&store->failing, false);
     atomic_init(&store->generation, first_generation());
     store->readers = xcalloc((size_t)options->readers, sizeof *store->readers);
     store->readers_open = options->readers;
@@ -378,7 +401,7 @@ enum err_code store_open(const char *path, const struct store_options *options,
         err_set_errno(err, errno, "eventfd");
     } else if (filesystem_check(path, err) == ERR_OK &&
                take_lock(store, path, err) == ERR_OK &&
-               open_connections(store, path, options, err) == ERR_OK &&
+               open_files(store, path, options, err) == ERR_OK &&
                threads_start(store, err) == ERR_OK) {
         *ret_store = store;
         return ERR_OK;
@@ -422,6 +445,36 @@ static void queue_write(struct store *store, struct work *work)
         pthread_cond_signal(&store->write_queued);
     }
     pthread_mutex_unlock(&store->lock);
+}
+
+static enum err_code probe(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    return files_check_room(sqlite3_db_filename(tx->db, "main"), err);
+}
+
+/* Writes the first page as it is: no row changes, so caches stay valid. */
+static enum err_code probe_commit(struct tx *tx, void *arg, struct err *err)
+{
+    int64_t version;
+    char *sql;
+    enum err_code code;
+
+    if (probe(tx, arg, err) != ERR_OK ||
+        tx_fetch_int(tx, &version, err, "PRAGMA user_version") != ERR_OK) {
+        return err->code;
+    }
+    sql = xasprintf("PRAGMA user_version = %d", (int)version);
+    code = sqlite3_exec(tx->db, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? ERR_OK
+               : tx_error(tx->db, sqlite3_errcode(tx->db), err);
+    free(sql);
+    return code;
+}
+
+void store_probe(struct store *store, bool commits, void *arg, store_done done)
+{
+    store_write(store, commits ? probe_commit : probe, arg, done);
 }
 
 /* LIMIT 0: any number may wait. */
@@ -531,6 +584,11 @@ void store_dispatch(struct store *store)
 int store_pending(const struct store *store)
 {
     return atomic_load(&store->pending);
+}
+
+bool store_failing(const struct store *store)
+{
+    return atomic_load(&store->failing);
 }
 
 uint64_t store_generation(const struct store *store)

@@ -24,7 +24,8 @@ struct tx; /* a transaction on one connection; valid only inside the function it
 /* Work inside a transaction.  A write function that fails is rolled back alone; the other
  * functions of the same commit are not affected.  Only where SQLite gives up the whole
  * transaction (disk full, I/O error) do those before it in the same commit get the error
- * too: nothing is reported as stored that is not. */
+ * too: nothing is reported as stored that is not.  Nor is what went to a file that is no
+ * longer where it was opened (db/files.h): all of that commit get ERR_IO. */
 typedef enum err_code (*store_fn)(struct tx *tx, void *arg, struct err *err);
 
 /* The result, on the loop thread.  RESULT->code is ERR_OK when the write is durable or
@@ -52,6 +53,14 @@ void store_close(struct store *store);
 /* Queues FN(tx, ARG).  ARG belongs to the caller until DONE(ARG, result) was called on
  * the loop thread.  DONE may be NULL only for ARG == NULL. */
 void store_write(struct store *store, store_fn fn, void *arg, store_done done);
+
+/* Asks whether the database takes writes: its files are still those that were opened, the
+ * disk has room, and, if COMMITS, a commit gets through, which changes nothing that
+ * anybody reads.  Queued behind the writes; DONE as above. */
+void store_probe(struct store *store, bool commits, void *arg, store_done done);
+
+/* The last transaction met an error of the disk or of the files.  Any thread. */
+bool store_failing(const struct store *store);
 
 /* Queues a read; returns ERR_BUSY (and calls nothing) when over 256 are waiting. */
 enum err_code store_read(struct store *store, store_fn fn, void *arg, store_done done,

@@ -6,6 +6,7 @@ import { copyButton, el, fillSelect, setAttribute, setNotice, setText } from "./
 import { createDetail, createLegend } from "./detail.js";
 import { createFacts } from "./facts.js";
 import { clock, curl, recipesOf } from "./format.js";
+import { watchHealth } from "./health.js";
 import { createJobs } from "./jobs.js";
 import { createMatrix, matrixHeadline, matrixSummary } from "./matrix.js";
 import { openStream } from "./stream.js";
@@ -221,6 +222,7 @@ showSigns({});
 byId("matrix-copy").append(
   copyButton("copy curl", "Copy the curl command for this table", () => curl(matrixPath(".txt"))),
 );
+watchHealth(byId("health"));
 createSubmit(byId("submit"), () => loadJobs(true));
 openStream("/v1/events", ["job", "run", "cell"], {
   state: showConnection,

@@ -167,6 +167,10 @@ void reply_error(struct request *r, const struct err *err)
     case ERR_TIMEOUT:
         reply_problem(r, PROBLEM_BUSY, "%s", err->message);
         break;
+    case ERR_IO:
+        log_error("api: %s %s: %s", r->method, r->target.path, err->message);
+        reply_problem(r, PROBLEM_STORAGE, "%s", err->message);
+        break;
     default:
         log_error("api: %s %s: %s", r->method, r->target.path, err->message);
         reply_problem(r, PROBLEM_INTERNAL, "an internal error (%s)", err_name(err->code));

@@ -141,6 +141,10 @@ static enum err_code execute_command(struct agent *agent, const json_t *command,
     if (strcmp(name, "cancel") == 0) {
         return runs_cancel(&agent->runs, command, err);
     }
+    if (strcmp(name, "ping") == 0) {
+        send_event(agent, json_pack("{s:s}", "event", "pong"));
+        return ERR_OK;
+    }
     if (strcmp(name, "drain") == 0) {
         agent->phase = DRAINING;
         agent->runs.refuse_cause = "the agent is draining";
@@ -203,11 +207,11 @@ static void say_hello(struct agent *agent)
     for (int i = 0; i < agent->options.stack_count; i++) {
         json_array_append_new(stacks, stack_json(&agent->options.stacks[i]));
     }
-    send_event(agent, json_pack("{s:s,s:i,s:o,s:i,s:s,s:s,s:o}", "event", "hello", "v",
-                                WIRE_VERSION, "host",
+    send_event(agent, json_pack("{s:s,s:i,s:o,s:i,s:s,s:s,s:b,s:o}", "event", "hello",
+                                "v", WIRE_VERSION, "host",
                                 wire_string(host.nodename, strlen(host.nodename)), "pid",
                                 (int)getpid(), "boot_id", boot_id, "build",
-                                REPROD_VERSION, "stacks", stacks));
+                                REPROD_VERSION, "pings", 1, "stacks", stacks));
 }
 
 static void probed(void *arg)

@@ -229,6 +229,7 @@ static void host_failed(struct fleet_host *host, const char *cause)
     }
     copy_text(host->cause, sizeof host->cause, cause);
     host->online = false;
+    host->silent_ms = 0;
     host->backoff_ms = host->backoff_ms ? host->backoff_ms * 2 : BACKOFF_FIRST_MS;
     if (host->backoff_ms > BACKOFF_MOST_MS) {
         host->backoff_ms = BACKOFF_MOST_MS;
@@ -330,6 +331,18 @@ static void on_refused(void *arg, const char *run, const char *cause)
     runner_refused(host->fleet->options.runner, host->link, run, cause);
 }
 
+static void on_silent(void *arg, int64_t since_ms)
+{
+    struct fleet_host *host = arg;
+
+    host->silent_ms = since_ms;
+    if (since_ms) {
+        log_warning("host %s: the agent does not answer", host->name);
+    } else {
+        log_info("host %s: the agent answers again", host->name);
+    }
+}
+
 static void on_closed(void *arg, const char *cause);
 
 static const struct link_events events = {
@@ -339,6 +352,7 @@ static const struct link_events events = {
     .garbage = on_garbage,
     .exited = on_exited,
     .refused = on_refused,
+    .silent = on_silent,
     .closed = on_closed,
 };
 

@@ -5,9 +5,9 @@
  * catalogue joins the fleet's, its devices go online in the runner.
  *
  * What can go wrong: the command cannot be started, there is no hello in time, or the
- * agent goes away (the runs there end as lost; tried again after 1 s, 2 s, … 60 s).  Or
- * its catalogue contradicts that of a host that is online (it stays out until that host
- * goes away, and says why).
+ * agent goes away or no longer answers (the runs there end as lost; tried again after 1
+ * s, 2 s, … 60 s).  Or its catalogue contradicts that of a host that is online (it stays
+ * out until that host goes away, and says why).
  *
  * What is known of the fleet then is daemon/fleet/fleet_facts.h.  Loop thread only. */
 #ifndef DAEMON_FLEET_FLEET_H

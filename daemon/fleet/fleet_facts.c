@@ -4,9 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/buf.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "workloads/instruments/digest.h"
+
+enum { TROUBLE_SIZE = 80, MISSING_NAMED = 3 };
 
 static void add_device(struct fleet *fleet, const struct fleet_host *host,
                        const json_t *stack, const json_t *device)
@@ -165,18 +169,58 @@ json_t *fleet_stacks(const struct fleet *fleet)
     return list;
 }
 
+/* What is wrong with HOST; "": nothing. */
+static const char *trouble(const struct fleet_host *host, char ret_text[TROUBLE_SIZE])
+{
+    char since[CLOCK_RFC3339_SIZE];
+
+    ret_text[0] = '\0';
+    if (!host->online) {
+        return host->cause;
+    }
+    if (host->silent_ms) {
+        clock_rfc3339(host->silent_ms, since);
+        snprintf(ret_text, TROUBLE_SIZE, "the agent has not answered since %s", since);
+    }
+    return ret_text;
+}
+
 json_t *fleet_hosts(const struct fleet *fleet)
 {
     json_t *list = json_array();
 
     for (int h = 0; h < fleet->host_count; h++) {
         const struct fleet_host *host = &fleet->hosts[h];
+        char text[TROUBLE_SIZE];
+        const char *cause = trouble(host, text);
 
-        json_array_append_new(list, json_pack("{s:s, s:b, s:s?}", "name", host->name,
-                                              "online", host->online, "cause",
-                                              host->online ? NULL : host->cause));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:b, s:s?}", "name", host->name, "online",
+                                        host->online, "cause", cause[0] ? cause : NULL));
     }
     return list;
+}
+
+char *fleet_missing(const struct fleet *fleet)
+{
+    struct buf list = BUF_INIT;
+    int missing = 0;
+    char *text;
+
+    for (int h = 0; h < fleet->host_count; h++) {
+        char cause[TROUBLE_SIZE];
+        const char *why = trouble(&fleet->hosts[h], cause);
+
+        if (why[0] && ++missing <= MISSING_NAMED) {
+            buf_printf(&list, "%s%s: %s", missing > 1 ? "; " : "", fleet->hosts[h].name,
+                       why);
+        }
+    }
+    text = missing ? xasprintf("%d of %d hosts: %s%s", missing, fleet->host_count,
+                               list.data, missing > MISSING_NAMED ? "; …" : "")
+                   : NULL;
+    buf_release(&list);
+    return text;
 }
 
 /* Removes from STACK the workloads that no survey measures; true if it had no others. */
@@ -242,18 +286,31 @@ void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SI
     json_decref(facts);
 }
 
+static const struct fleet_host *host_of(const struct fleet *fleet,
+                                        const struct device_stack *device)
+{
+    const struct fleet_host *host = fleet->hosts;
+
+    while (host->name != device->host) { /* borrowed from it */
+        host++;
+    }
+    return host;
+}
+
 const char *fleet_not_ready(const struct fleet *fleet)
 {
     struct fleet *f = (struct fleet *)fleet;
 
+    char text[TROUBLE_SIZE];
+    const char *cause;
+
     for (int i = 0; i < fleet->device_count; i++) {
-        if (fleet->devices[i].online) {
+        if (fleet->devices[i].online && !host_of(fleet, &fleet->devices[i])->silent_ms) {
             return NULL;
         }
     }
+    cause = trouble(&fleet->hosts[0], text);
     snprintf(f->not_ready, sizeof f->not_ready, "no device is online: host %s: %s",
-             fleet->hosts[0].name,
-             fleet->hosts[0].cause[0] ? fleet->hosts[0].cause
-                                      : "its stacks have no device");
+             fleet->hosts[0].name, cause[0] ? cause : "its stacks have no device");
     return f->not_ready;
 }

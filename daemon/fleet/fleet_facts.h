@@ -35,6 +35,8 @@ struct fleet_host {
     json_t *refused;   /* the hello of the open link, while its catalogue contradicts that
                           of a host that is online; NULL: it does not */
     char cause[256];   /* why it is not online; "" */
+    int64_t
+        silent_ms; /* online: it has not answered since then, wall clock; 0: it does */
     int64_t backoff_ms;
     int64_t retry_ms; /* monotonic */
 };
@@ -67,15 +69,19 @@ int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_dev
 json_t *fleet_stacks(const struct fleet *fleet);
 
 /* Array of the hosts of the configuration: {"name","online","cause"}, the cause being why
- * it is not online, or null.  New reference. */
+ * it is not online, or what is wrong with it, or null.  New reference. */
 json_t *fleet_hosts(const struct fleet *fleet);
 
 /* What identifies devices and environments of the hosts that are online: the digest of
  * their stacks' probes and catalogues.  Equal fingerprints need no new survey. */
 void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SIZE]);
 
-/* NULL when a device is online; else why not.  Borrowed until the loop runs on. */
+/* NULL when a device is online whose agent answers; else why not.  Borrowed until the
+ * loop runs on. */
 const char *fleet_not_ready(const struct fleet *fleet);
+
+/* NULL when all hosts are online and answer; else which do not.  Caller frees. */
+char *fleet_missing(const struct fleet *fleet);
 
 /* What the hosts that are online said of themselves is in the database, where the API
  * reads it. */

@@ -42,6 +42,7 @@
     X(PROBLEM_INTERNAL, "internal", 500, "reprod failed; the log says more")             \
     X(PROBLEM_BUSY, "busy", 503, "Too busy now; try again")                              \
     X(PROBLEM_NOT_READY, "not-ready", 503, "Not ready yet; try again")                   \
+    X(PROBLEM_STORAGE, "storage", 503, "The database fails now; try again")              \
     X(PROBLEM_NO_DEVICE, "no-device", 503, "No device is online; try again")
 
 enum problem_kind {

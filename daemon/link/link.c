@@ -23,6 +23,10 @@ enum {
     END_GRACE_MS = 10000,
     KILL_GRACE_MS = 2000,
     QUEUE_MAX = 1024 * 1024,
+    PING_MS = 1000,
+    PINGS_SILENT = 3, /* without an answer: the owner is told; and it counts as gone */
+    PINGS_GONE = 30,
+    SILENT_GRACE_MS = 1,
     CAUSE_SIZE = 512
 };
 
@@ -191,6 +195,9 @@ struct link {
     uv_signal_t child_signal;
     uv_timer_t deadline; /* for hello, for settling, for the steps of the ending */
     uv_timer_t tell;     /* calls `closed` from the loop */
+    uv_timer_t ping;
+    int pings;        /* sent since anything was heard */
+    int64_t heard_ms; /* wall clock */
     struct stream_reader out, err;
     struct stream_writer in;
     void (*closed)(void *arg);
@@ -239,6 +246,7 @@ static void maybe_release(struct link *link)
     uv_close((uv_handle_t *)&link->child_signal, handle_closed_cb);
     uv_close((uv_handle_t *)&link->deadline, handle_closed_cb);
     uv_close((uv_handle_t *)&link->tell, handle_closed_cb);
+    uv_close((uv_handle_t *)&link->ping, handle_closed_cb);
     stream_reader_close(&link->out, handle_closed);
     stream_reader_close(&link->err, handle_closed);
 }
@@ -257,13 +265,21 @@ static void step_ending(struct link *link)
     }
 }
 
+static int64_t end_grace_ms(const struct link *link)
+{
+    if (link->pings >= PINGS_GONE) {
+        return SILENT_GRACE_MS; /* it would not see the end of its input */
+    }
+    return link->events->end_grace_ms ? link->events->end_grace_ms : END_GRACE_MS;
+}
+
 static void end_agent(struct link *link)
 {
     if (link->ending == NOT_ENDING) {
         link->ending = INPUT_CLOSED;
+        uv_timer_stop(&link->ping);
         stream_writer_close(&link->in, handle_closed);
-        set_deadline(link, link->events->end_grace_ms ? link->events->end_grace_ms
-                                                      : END_GRACE_MS);
+        set_deadline(link, end_grace_ms(link));
     }
 }
 
@@ -365,6 +381,50 @@ static void child_signal_cb(uv_signal_t *handle, int number)
     descendants_sweep(true);
 }
 
+static void send_command(struct link *link, json_t *command)
+{
+    if (link->failed || link->owner_closing) {
+        json_decref(command);
+        return;
+    }
+    stream_writer_send(&link->in, command);
+    if (stream_writer_queued(&link->in) > QUEUE_MAX) {
+        fail(link, "it does not read its input");
+    }
+}
+
+static void tell_silent(struct link *link, int64_t since_ms)
+{
+    if (link->events->silent && !link->failed && !link->owner_closing) {
+        link->events->silent(link->arg, since_ms);
+    }
+}
+
+static void heard(struct link *link)
+{
+    if (link->pings >= PINGS_SILENT) {
+        tell_silent(link, 0);
+    }
+    link->pings = 0;
+    link->heard_ms = clock_wall_ms();
+}
+
+/* Pings are counted, not seconds: where the loop itself stood still, what the agent said
+ * meanwhile is yet to be read. */
+static void ping_cb(uv_timer_t *timer)
+{
+    struct link *link = timer->data;
+
+    if (link->pings >= PINGS_GONE) {
+        fail(link, "it does not answer: nothing was heard in %d pings", link->pings);
+        return;
+    }
+    send_command(link, link_command_ping());
+    if (++link->pings == PINGS_SILENT) {
+        tell_silent(link, link->heard_ms);
+    }
+}
+
 static enum err_code take_hello(struct link *link, const json_t *event, struct err *err)
 {
     if (link->said_hello) {
@@ -375,6 +435,11 @@ static enum err_code take_hello(struct link *link, const json_t *event, struct e
     }
     link->said_hello = true;
     uv_timer_stop(&link->deadline);
+    if (json_is_true(json_object_get(event, "pings"))) {
+        uint64_t ms = (uint64_t)(link->events->ping_ms ? link->events->ping_ms : PING_MS);
+
+        uv_timer_start(&link->ping, ping_cb, ms, ms);
+    }
     link->events->hello(link->arg, event);
     return ERR_OK;
 }
@@ -416,6 +481,7 @@ static void out_bytes(void *arg, const char *data, size_t length)
     if (link->failed || link->owner_closing) {
         return;
     }
+    heard(link);
     if (wire_lines_feed(&link->lines, data, length, line_cb, link) == ERR_TOO_LARGE) {
         fail(link, "it wrote a line of more than %d bytes", WIRE_AGENT_LINE_MAX);
     }
@@ -459,15 +525,16 @@ static void watch(struct link *link, const struct process *process)
     const struct link_events *events = link->events;
 
     descendants_know(link->pid);
-    link->open_handles = 7;
+    link->open_handles = 8;
     link->poll.data = link->child_signal.data = link->deadline.data = link->tell.data =
-        link;
+        link->ping.data = link;
     uv_poll_init(link->loop, &link->poll, link->pidfd);
     uv_poll_start(&link->poll, UV_READABLE, poll_cb);
     uv_signal_init(link->loop, &link->child_signal);
     uv_signal_start(&link->child_signal, child_signal_cb, SIGCHLD);
     uv_timer_init(link->loop, &link->deadline);
     uv_timer_init(link->loop, &link->tell);
+    uv_timer_init(link->loop, &link->ping);
     set_deadline(link, events->hello_deadline_ms ? events->hello_deadline_ms
                                                  : HELLO_DEADLINE_MS);
     link->out.bytes = out_bytes;
@@ -507,18 +574,6 @@ enum err_code link_open(uv_loop_t *loop, const char *name, char *const *argv,
     watch(link, &process);
     *ret_link = link;
     return ERR_OK;
-}
-
-static void send_command(struct link *link, json_t *command)
-{
-    if (link->failed || link->owner_closing) {
-        json_decref(command);
-        return;
-    }
-    stream_writer_send(&link->in, command);
-    if (stream_writer_queued(&link->in) > QUEUE_MAX) {
-        fail(link, "it does not read its input");
-    }
 }
 
 void link_run(struct link *link, const struct link_run *run)

@@ -6,10 +6,11 @@
  * and exits.
  *
  * What can go wrong: it cannot be started (link_open fails), says no hello in time,
- * speaks another version or breaks the protocol in any way, does not read, exits, or
- * loses its connection.  Each of these ends in one `closed` event with the cause; then
- * the agent is ended, and the owner calls link_close.  What the workers of a dead local
- * agent left behind is killed here (daemon/process/proc.h).
+ * speaks another version or breaks the protocol in any way, does not read, does not
+ * answer pings (one that says in its hello that it can), exits, or loses its connection.
+ * Each of these ends in one `closed` event with the cause; then the agent is ended, and
+ * the owner calls link_close.  What the workers of a dead local agent left behind is
+ * killed here (daemon/process/proc.h).
  *
  * Loop thread only.  Events come from the loop, never from within a function below. */
 #ifndef DAEMON_LINK_LINK_H

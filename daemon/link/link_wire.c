@@ -54,6 +54,11 @@ json_t *link_command_cancel(const char *run)
     return json_pack("{s:s,s:s}", "command", "cancel", "run", run);
 }
 
+json_t *link_command_ping(void)
+{
+    return json_pack("{s:s}", "command", "ping");
+}
+
 static enum err_code check_stacks(const json_t *stacks, struct err *err)
 {
     size_t devices = 0;

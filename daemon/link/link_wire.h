@@ -24,7 +24,11 @@ struct link_events {
     /* Once, last: the agent is gone or unusable, and with it every run that has not
      * ended.  Not called after link_close. */
     void (*closed)(void *arg, const char *cause);
+    /* The agent has not answered since SINCE_MS (wall clock); 0: it answers again.  NULL
+     * is fine. */
+    void (*silent)(void *arg, int64_t since_ms);
     int64_t hello_deadline_ms; /* 0: 15,000 */
+    int64_t ping_ms;           /* between two pings; 0: 1,000 */
     int64_t end_grace_ms;      /* between end of input and SIGTERM; 0: 10,000 */
 };
 
@@ -41,6 +45,7 @@ struct link_run {
 /* The commands, as new references for stream_writer_send. */
 json_t *link_command_run(const struct link_run *run);
 json_t *link_command_cancel(const char *run);
+json_t *link_command_ping(void); /* answered by an event `pong` */
 
 /* The first thing an agent says.  ERR_PROTOCOL: another version, or a field that is
  * missing or malformed; ERR_TOO_LARGE: more than daemon/process/stack_limits.h lets

@@ -155,6 +155,8 @@ class Fixture:
         if self.problem and path.startswith(self.problem[0]):
             _, status, detail = self.problem
             return status, {"type": "about:blank", "title": "It did not work", "status": status, "detail": detail}
+        if path == "/readyz":
+            return 200, {"status": "ready", "version": "0", "conditions": self.state.get("conditions", [])}
         if path == "/v1/matrix":
             chosen = query.get("environment", [None])[0]
             body = dict(self.state["matrix"], table=query.get("table", ["documents-2020"])[0])

@@ -265,3 +265,19 @@ def test_a_source_without_a_workload_is_only_documented(browser, fixture):
     wait_for("its references", lambda: all_of(browser, "#detail .references a", "each.innerText") == ["PyTorch <3>"])
     assert not [path for path in server.requests if path.endswith("/null")]
     assert console_errors(browser) == []
+
+
+def test_what_is_wrong_stands_above_everything(browser, fixture):
+    server = fixture()
+    open_page(browser, server.url)
+    shown = "const node = document.getElementById('health'); return node.hidden ? null : node.innerText"
+    assert js(browser, shown) is None
+    server.state["conditions"] = [{"name": "hosts", "cause": "1 of 2 hosts: b: away", "since": "2026-11-23T00:00:00.000Z"}]
+    wait_for("the warning", lambda: js(browser, shown) == "hosts: 1 of 2 hosts: b: away")
+    server.problem = ("/readyz", 503, "storage: the disk is full")
+    wait_for("the cause", lambda: js(browser, shown) == "Not ready: storage: the disk is full")
+    above = "return document.getElementById('health').getBoundingClientRect().bottom <= " \
+        "document.getElementById('progress').getBoundingClientRect().top"
+    assert js(browser, above)
+    server.problem, server.state["conditions"] = None, []
+    wait_for("the end of it", lambda: js(browser, shown) is None)

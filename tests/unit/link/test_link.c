@@ -122,7 +122,14 @@ static void on_closed(void *arg, const char *cause)
 }
 
 /* A shell may take long to say hello on a busy machine. */
-enum { HELLO_LONG_MS = 300000, HELLO_SHORT_MS = 100 };
+static void on_silent(void *arg, int64_t since_ms)
+{
+    struct fixture *f = arg;
+
+    buf_printf(&f->seen, since_ms ? "silent " : "heard ");
+}
+
+enum { HELLO_LONG_MS = 300000, HELLO_SHORT_MS = 100, PING_SHORT_MS = 5 };
 
 static struct link_events events = {
     .hello = on_hello,
@@ -132,6 +139,7 @@ static struct link_events events = {
     .exited = on_exited,
     .refused = on_refused,
     .closed = on_closed,
+    .silent = on_silent,
     .hello_deadline_ms = HELLO_LONG_MS,
     .end_grace_ms = 100,
 };
@@ -333,6 +341,37 @@ static void test_a_run_that_checks_itself(void **state)
     buf_release(&f.seen);
 }
 
+#define PINGS_HELLO                                                                      \
+    "echo '{\"event\":\"hello\",\"v\":1,\"host\":\"h\",\"pid\":1,\"boot_id\":\"b\","     \
+    "\"pings\":true,\"stacks\":[]}';"
+
+/* One that cannot be pinged may be silent for ever; one that is stopped takes no signal
+ * but SIGKILL. */
+static void test_an_agent_that_does_not_answer(void **state)
+{
+    (void)state;
+    events.ping_ms = PING_SHORT_MS;
+    expect(HELLO "sleep 0.5; exit 3", 0, "hello(h) closed(exit status 3)");
+    expect(PINGS_HELLO "kill -STOP $$", 0,
+           "hello(h) silent closed(it does not answer: nothing was heard in 30 pings)");
+    expect(PINGS_HELLO "trap '' TERM; while :; do sleep 1000; done", 0,
+           "hello(h) silent closed(it does not answer");
+    events.ping_ms = 0;
+}
+
+/* Whatever it says is an answer. */
+static void test_an_agent_that_answers_late(void **state)
+{
+    (void)state;
+    events.ping_ms = 200; /* 30 of them are longer than any machine takes to wake up */
+    expect(PINGS_HELLO
+           "sleep 1; while read line; do"
+           " echo '{\"event\":\"pong\"}'; n=$n.;"
+           " case $n in ....*) exit 4;; esac; done",
+           0, "hello(h) silent heard closed(exit status 4)");
+    events.ping_ms = 0;
+}
+
 static void test_closing(void **state)
 {
     static const char *const scripts[] = {
@@ -431,6 +470,8 @@ int main(void)
         cmocka_unit_test(test_events_that_are_not_due),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_a_run_that_checks_itself),
+        cmocka_unit_test(test_an_agent_that_does_not_answer),
+        cmocka_unit_test(test_an_agent_that_answers_late),
         cmocka_unit_test(test_closing),
         cmocka_unit_test(test_an_agent_that_does_not_read),
         cmocka_unit_test(test_an_agent_that_cannot_be_started),

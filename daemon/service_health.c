@@ -1,0 +1,105 @@
+/* What is wrong with the service, from what its parts say: service_watch and
+ * service_health of daemon/service.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/service.h"
+
+enum {
+    LATE_MS = 2000,          /* a tick that comes so much later: the loop stood still */
+    STALL_TOLD_MS = 10000,   /* for so long it is told */
+    COMMIT_EVERY_MS = 10000, /* an idle store is asked to commit */
+    ANSWER_MS = 5000,        /* what the store may take */
+    TICK_MS = 1000
+};
+
+static void probed(void *arg, const struct err *result)
+{
+    struct service *s = arg;
+    bool failed = result->code != ERR_OK;
+
+    s->vigil.probing = false;
+    if (s->stopping.stage == STOPPING_NOT) {
+        health_set(&s->health, HEALTH_STORAGE, failed ? result->message : NULL,
+                   clock_wall_ms());
+        health_log(&s->health);
+    }
+}
+
+/* Commits now and then, and as long as the store is in trouble. */
+static void probe_store(struct service *s, int64_t now)
+{
+    bool troubled = s->health.conditions[HEALTH_STORAGE].cause[0];
+    bool commits =
+        troubled || store_failing(s->store) || now - s->vigil.wrote_ms >= COMMIT_EVERY_MS;
+
+    s->vigil.probing = true;
+    s->vigil.probed_ms = now;
+    s->vigil.wrote_ms = commits ? now : s->vigil.wrote_ms;
+    store_probe(s->store, commits, s, probed);
+}
+
+static void watch_store(struct service *s, int64_t now)
+{
+    char since[CLOCK_RFC3339_SIZE];
+    char cause[128];
+    int64_t waited = now - s->vigil.probed_ms;
+
+    if (!s->vigil.probing) {
+        probe_store(s, now);
+    } else if (waited > ANSWER_MS) {
+        clock_rfc3339(clock_wall_ms() - waited, since);
+        snprintf(cause, sizeof cause, "the database has not answered a write since %s",
+                 since);
+        health_set(&s->health, HEALTH_STORAGE, cause, clock_wall_ms());
+    }
+}
+
+static void watch_loop(struct service *s, int64_t now)
+{
+    int64_t late = now - s->vigil.tick_ms - TICK_MS;
+    char at[CLOCK_RFC3339_SIZE];
+    char cause[128];
+
+    s->vigil.tick_ms = now;
+    if (late > LATE_MS) {
+        clock_rfc3339(clock_wall_ms(), at);
+        snprintf(cause, sizeof cause,
+                 "nothing was served for %.1f s before %s: this host was too busy, or "
+                 "reprod was stopped",
+                 (double)late / 1000, at);
+        s->vigil.stalled_ms = now;
+        health_set(&s->health, HEALTH_LOOP, cause, clock_wall_ms());
+    } else if (now - s->vigil.stalled_ms > STALL_TOLD_MS) {
+        health_set(&s->health, HEALTH_LOOP, NULL, 0);
+    }
+}
+
+const struct health *service_health(struct service *s)
+{
+    const char *devices = fleet_not_ready(s->fleet);
+    char *missing = fleet_missing(s->fleet);
+    int64_t now_ms = clock_wall_ms();
+
+    if (!devices && !fleet_recorded(s->fleet)) {
+        devices = "they are not on record yet";
+    }
+    health_set(&s->health, HEALTH_DEVICES, devices, now_ms);
+    health_set(&s->health, HEALTH_HOSTS, missing, now_ms);
+    health_set(&s->health, HEALTH_STOPPING,
+               s->stopping.stage != STOPPING_NOT ? "the service is stopping" : NULL,
+               now_ms);
+    free(missing);
+    health_log(&s->health);
+    return &s->health;
+}
+
+void service_watch(struct service *s)
+{
+    int64_t now = clock_monotonic_ms();
+
+    watch_loop(s, now);
+    watch_store(s, now);
+    service_health(s);
+}

@@ -1,0 +1,36 @@
+/* The files of a database that is served: the database, its log and the log's index.
+ *
+ * SQLite goes on with open descriptors: what it writes to a file that was removed, moved
+ * away or replaced is gone, and it reports success.  So whoever acknowledges a write
+ * looks here first. */
+#ifndef DB_FILES_H
+#define DB_FILES_H
+
+#include <sys/types.h>
+
+#include "daemon/base/err.h"
+
+enum { FILES_COUNT = 3 };
+
+struct files {
+    struct file {
+        char *path;
+        dev_t device;
+        ino_t inode; /* 0: it was not there yet */
+    } list[FILES_COUNT];
+};
+
+/* Remembers which files there are now at PATH; freed with files_release. */
+void files_init(struct files *files, const char *path);
+void files_release(struct files *files);
+
+/* Whether the paths still name the same files; one that appears later is remembered.
+ * ERR_IO says which does not. */
+enum err_code files_check(struct files *files, struct err *err);
+
+/* Whether the file system of PATH takes more: ERR_IO if it is mounted read-only, or has
+ * less than FILES_ROOM_BYTES left for this user. */
+enum { FILES_ROOM_BYTES = 1 << 20 };
+enum err_code files_check_room(const char *path, struct err *err);
+
+#endif

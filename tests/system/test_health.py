@@ -1,0 +1,166 @@
+"""/readyz, the metrics and the log say what is wrong, nothing is acknowledged that would be lost,
+and the service recovers by itself."""
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from service import BUILD, SELFTEST_WORKER
+
+JOB = {"workloads": ["selftest_pass"], "variants": ["ordered"], "runs": 1, "iterations": 1}
+
+
+def conditions(service):
+    """By name, from the metrics."""
+    lines = [line for line in service.get("/metrics").splitlines() if line.startswith("reprod_condition{")]
+    return {line.split('"')[1]: int(line.split()[-1]) for line in lines}
+
+
+def becomes(service, status, *words):
+    def is_so():
+        found, headers, body = service.request("GET", "/readyz")
+        text = body.get("detail", "")
+        return found == status and all(word in text for word in words) and \
+            (status == 200 or headers["Retry-After"] == "1")
+    service.wait(is_so, f"/readyz {status} {words}")
+
+
+def wrong(service, name):
+    """Said in the metrics and, once, in the log."""
+    found = conditions(service)
+    assert found[name] == 1 and "reprod_ready 0" in service.get("/metrics")
+    lines = [line for line in service.log.read_text().splitlines() if f"health: not ready: {name}: " in line]
+    assert len(lines) == len(set(line.split(" ", 1)[1] for line in lines)) > 0, lines
+
+
+def well(service, name):
+    becomes(service, 200)
+    service.wait(lambda: f"health: {name}: well again" in service.log.read_text(), "the log")
+    assert not any(conditions(service).values())
+
+
+def refused(service, *words):
+    status, headers, body = service.request("POST", "/v1/jobs", JOB)
+    assert (status, body["type"], headers["Retry-After"]) == (503, "/problems/storage", "1")
+    assert all(word in body["detail"] for word in words), body
+
+
+def finished(service):
+    job = service.post_job(**JOB)
+    assert service.finish_job(job)["progress"]["runs_done"] == 1
+    return job
+
+
+def test_nothing_is_wrong(start_service):
+    service = start_service()
+    assert service.get("/readyz")["conditions"] == []
+    assert conditions(service) == dict.fromkeys(["storage", "loop", "devices", "stopping", "hosts"], 0)
+    assert "reprod_ready 1" in service.get("/metrics")
+
+
+@pytest.mark.parametrize("name, word", [("", "removed"), ("reprod.db", "removed"), ("reprod.db-wal", "removed"),
+                                        ("reprod.db-shm", "removed"), ("reprod.db", "replaced")])
+def test_files_that_go_away(start_service, name, word):
+    service = start_service()
+    before = finished(service)
+    path = service.data / name if name else service.data
+    away = service.folder / "away"
+    os.rename(path, away)
+    if word == "replaced":
+        shutil.copy(away, path)
+    refused(service, "not stored: ", f"{path.name}", f"was {word} ", "restart reprod")
+    becomes(service, 503, "storage: ", f"was {word} ")
+    wrong(service, "storage")
+    if word == "replaced":
+        path.unlink()
+    os.rename(away, path)
+    well(service, "storage")
+    finished(service)
+    assert service.get(f"/v1/jobs/{before}")["state"] == "finished"
+    assert service.stop() == 0
+    assert service.fsck()[0] == 0
+
+
+def test_a_disk_that_takes_nothing(start_service):
+    """As a full one does: files may not grow.  The run that ends meanwhile is kept."""
+    service = start_service()
+    job = service.post_job(workloads=["selftest_slow_reference"], variants=["ordered"], seeds=["99"], runs=1,
+                           iterations=1)
+    service.wait(lambda: service.get(f"/v1/jobs/{job}")["state"] == "running", "running")
+    limits = resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    refused(service, "not stored: ")
+    becomes(service, 503, "storage: ")
+    assert conditions(service)["storage"] == 1
+    time.sleep(3)  # its check takes as long: the result comes now
+    assert service.get(f"/v1/jobs/{job}")["state"] == "running"
+    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, limits)
+    well(service, "storage")
+    assert service.finish_job(job)["progress"]["runs_done"] == 1
+    [run] = service.items(f"/v1/runs?job={job}")
+    assert (run["outcome"], run["check"]["state"]) == ("completed", "passed")
+
+
+def agent_of(service):
+    found = subprocess.run(["pgrep", "-P", str(service.process.pid)], capture_output=True, text=True).stdout.split()
+    assert len(found) == 1
+    return int(found[0])
+
+
+def test_an_agent_that_is_stopped(start_service):
+    service = start_service()
+    agent = agent_of(service)
+    os.kill(agent, signal.SIGSTOP)
+    becomes(service, 503, "devices: no device is online", "has not answered since")
+    assert conditions(service)["hosts"] == 1
+    [host] = service.get("/v1/hosts")["items"]
+    assert host["cause"].startswith("the agent has not answered since ")
+    os.kill(agent, signal.SIGCONT)
+    well(service, "devices")
+    assert service.get("/v1/hosts")["items"][0]["cause"] is None
+    finished(service)
+    assert agent_of(service) == agent
+
+
+@pytest.mark.long
+def test_an_agent_that_stays_silent_is_replaced(start_service):
+    """Its run is lost, and its device is free again."""
+    service = start_service()
+    job = service.post_job(workloads=["selftest_hang"], variants=["ordered"], runs=1, iterations=1)
+    service.wait(lambda: [run for run in service.items(f"/v1/runs?job={job}") if run["process"]], "the run")
+    agent = agent_of(service)
+    os.kill(agent, signal.SIGSTOP)
+    service.wait(lambda: [run for run in service.items(f"/v1/runs?job={job}") if run["outcome"] == "lost"], "lost",
+                 seconds=90)
+    [run] = [run for run in service.items(f"/v1/runs?job={job}") if run["outcome"] == "lost"]
+    assert "it does not answer" in run["cause"]
+    assert service.request("DELETE", f"/v1/jobs/{job}")[0] in (200, 202)
+    service.wait(lambda: not os.path.exists(f"/proc/{agent}"), "the end of the agent")
+    well(service, "devices")
+    finished(service)
+
+
+@pytest.mark.long
+def test_a_loop_that_stood_still(start_service):
+    service = start_service()
+    service.process.send_signal(signal.SIGSTOP)
+    time.sleep(4)
+    service.process.send_signal(signal.SIGCONT)
+    becomes(service, 503, "loop: nothing was served for ")
+    wrong(service, "loop")
+    well(service, "loop")
+
+
+def test_one_host_of_two(start_service):
+    """Jobs can be run: it is ready, and says who is missing."""
+    local = ["/bin/sh", "-c", "exit 3"]
+    service = start_service(worker=None, config={"hosts": [
+        {"name": "here", "launch": [str(BUILD / "reprod"), "agent", "--stack", f"cpu={SELFTEST_WORKER}"]},
+        {"name": "gone", "launch": local}]})
+    [condition] = service.get("/readyz")["conditions"]
+    assert condition["name"] == "hosts"
+    assert condition["cause"].startswith("1 of 2 hosts: gone: the agent went away: exit status 3")
+    assert conditions(service)["hosts"] == 1 and "reprod_ready 1" in service.get("/metrics")
