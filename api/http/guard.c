@@ -1,30 +1,47 @@
 #include "api/http/guard.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/http/reply.h"
 
-enum { NAME_MAX_LENGTH = 255 };
+enum { NAME_MAX_LENGTH = 255, LOOPBACK_NET = 127 };
+
+/* The length of the loopback's name with which AUTHORITY begins; 0: of another. */
+static size_t loopback_length(const char *authority)
+{
+    static const char *const names[] = { "localhost", "[::1]" };
+    size_t digits = strspn(authority, "0123456789.");
+    char quad[sizeof "127.255.255.255"];
+    struct in_addr address;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncasecmp(authority, names[i], strlen(names[i])) == 0) {
+            return strlen(names[i]);
+        }
+    }
+    if (digits >= sizeof quad) {
+        return 0;
+    }
+    memcpy(quad, authority, digits);
+    quad[digits] = '\0';
+    return inet_pton(AF_INET, quad, &address) == 1 &&
+                   ntohl(address.s_addr) >> 24 == LOOPBACK_NET
+               ? digits
+               : 0;
+}
 
 bool guard_host_is_loopback(const char *authority)
 {
-    static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+    size_t length = loopback_length(authority);
+    const char *port = authority + length;
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        size_t length = strlen(names[i]);
-        const char *port = authority + length;
-
-        if (strncasecmp(authority, names[i], length) != 0) {
-            continue;
-        }
-        if (*port == '\0') {
-            return true;
-        }
-        return *port == ':' && port[1] && strlen(port) <= 6 &&
-               port[1 + strspn(port + 1, "0123456789")] == '\0';
+    if (length == 0 || *port == '\0') {
+        return length > 0;
     }
-    return false;
+    return *port == ':' && port[1] && strlen(port) <= 6 &&
+           port[1 + strspn(port + 1, "0123456789")] == '\0';
 }
 
 bool guard_origin_is_own(const char *origin, const char *host)
@@ -34,7 +51,7 @@ bool guard_origin_is_own(const char *origin, const char *host)
 
 /* What the headers say, counted. */
 struct framing {
-    int lengths, encodings, hosts, origins;
+    int lengths, encodings, hosts, origins, keys;
     const char *length, *encoding, *host, *origin;
 };
 
@@ -53,6 +70,8 @@ static enum MHD_Result count_header(void *arg, enum MHD_ValueKind kind, const ch
     } else if (strcasecmp(key, "Host") == 0) {
         f->hosts++;
         f->host = value;
+    } else if (strcasecmp(key, "Idempotency-Key") == 0) {
+        f->keys++;
     } else if (strcasecmp(key, "Origin") == 0) {
         f->origins++;
         f->origin = value;
@@ -78,6 +97,9 @@ static const char *framing_problem(const struct framing *f)
     if (f->hosts > 1) {
         return "Host is given more than once";
     }
+    if (f->keys > 1) {
+        return "Idempotency-Key is given more than once";
+    }
     return f->origins > 1 ? "Origin is given more than once" : NULL;
 }
 
@@ -89,8 +111,8 @@ static bool admits_names(struct request *r, const struct framing *f)
     for (int i = 0; i < 2; i++) {
         if (named[i] && !guard_host_is_loopback(named[i])) {
             reply_problem(r, PROBLEM_FOREIGN_HOST,
-                          "this server answers to localhost, 127.0.0.1 and [::1] only, "
-                          "not to '%.*s'",
+                          "this server answers to localhost, 127.0.0.0/8 and [::1] "
+                          "only, not to '%.*s'",
                           NAME_MAX_LENGTH, named[i]);
             return false;
         }

@@ -350,6 +350,21 @@ def test_dns_rebinding_is_refused(service, host):
     assert status_of(answer) == 403 and b"/problems/foreign-host" in answer
 
 
+@pytest.mark.parametrize("host", [b"127.0.0.2", b"127.8.9.10:7357", b"localhost"])
+def test_every_address_of_the_loopback_is_this_machine(service, host):
+    answer = raw(service, b"GET /v1/jobs HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n")
+    assert status_of(answer) == 200, answer
+
+
+def test_two_keys_are_none(service):
+    before = len(service.items("/v1/jobs"))
+    body = b'{"workloads":["selftest_pass"]}'
+    answer = raw(service, b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                 b"Idempotency-Key: one\r\nIdempotency-Key: two\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    assert status_of(answer) == 400 and b"Idempotency-Key is given more than once" in answer
+    assert len(service.items("/v1/jobs")) == before
+
+
 def test_pages_of_other_origins_are_refused(service):
     before = len(service.items("/v1/jobs"))
     for origin in ("http://evil.example", "null", "https://localhost", "http://localhost:1"):

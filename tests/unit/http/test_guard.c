@@ -11,15 +11,29 @@
 
 static void test_loopback_names(void **state)
 {
-    static const char *const good[] = { "localhost",  "localhost:7357", "LocalHost:1",
-                                        "127.0.0.1",  "127.0.0.1:7357", "[::1]",
-                                        "[::1]:65535" };
-    static const char *const bad[] = { "evil.example",     "localhost.evil.example",
-                                       "127.0.0.1.nip.io", "localhost:",
-                                       "localhost:7357x",  "localhost:123456",
-                                       "localhost@evil",   "",
-                                       "127.0.0.10",       "::1",
-                                       "[::1]evil",        "localhost:80:80" };
+    static const char *const good[] = { "localhost",         "localhost:7357",
+                                        "LocalHost:1",       "127.0.0.1",
+                                        "127.0.0.1:7357",    "[::1]",
+                                        "[::1]:65535",       "127.0.0.2",
+                                        "127.255.255.254:80" };
+    static const char *const bad[] = { "evil.example",
+                                       "localhost.evil.example",
+                                       "127.0.0.1.nip.io",
+                                       "localhost:",
+                                       "localhost:7357x",
+                                       "localhost:123456",
+                                       "localhost@evil",
+                                       "",
+                                       "127.0.0.256",
+                                       "::1",
+                                       "127.1",
+                                       "128.0.0.1",
+                                       "12.7.0.0.1",
+                                       "127.0.0.1.",
+                                       "127.0.0.1111111",
+                                       "1.127.0.0",
+                                       "[::1]evil",
+                                       "localhost:80:80" };
 
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
