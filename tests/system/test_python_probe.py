@@ -86,7 +86,7 @@ def test_a_run_says_all_that_the_protocol_asks_for(tmp_path):
     assert first["digest"] == second["digest"] and first["weight_sum"] == second["weight_sum"]
     assert [first["i"], second["i"]] == [0, 1] and 0 < first["ms"] < 60000
     assert end["outcome"] == "completed" and end["cause"] is None and end["iterations"] == 2
-    assert end["elements"] == 3 and end["bytes_hashed"] == 48
+    assert end["elements"] == 4 and end["bytes_hashed"] == 64
 
 
 @pytest.mark.parametrize("cudnn, driver, found", [
@@ -107,6 +107,15 @@ def test_what_is_unknown_of_a_gpu_is_absent(cudnn, driver, found, monkeypatch):
     assert {name: facts[name] for name in ("cuda_runtime", "cudnn", "driver") if name in facts} == found
 
 
+def test_equal_weights_with_another_loss_are_another_result(tmp_path):
+    events, _ = run(tmp_path, """
+        import reprod_probe as probe
+        for i in probe.iterations():
+            probe.finish([1.5], float(i))
+    """, REPROD_ITERATIONS="2")
+    assert events[1]["weight_sum"] == events[2]["weight_sum"] and events[1]["digest"] != events[2]["digest"]
+
+
 def test_results_are_the_digests_of_the_c_instruments(tmp_path):
     events, _ = run(tmp_path, """
         import array
@@ -117,12 +126,13 @@ def test_results_are_the_digests_of_the_c_instruments(tmp_path):
     lib = ctypes.CDLL(str(BUILD / "libreprod-instruments.so"))
     from test_instruments import Digest
     lib.digest_tensor.restype = lib.digest_combine.restype = Digest
-    parts = (Digest * 2)()
+    parts = (Digest * 3)()
     import struct
     for i, values in enumerate(([1.5, -0.0], [2.5])):
         data, shape = struct.pack(f"={len(values)}f", *values), (ctypes.c_int64 * 1)(len(values))
         parts[i] = lib.digest_tensor(data, 0, ctypes.c_size_t(4), 1, shape, 1)
-    whole = lib.digest_combine(parts, 2)
+    parts[2] = lib.digest_tensor(struct.pack("=d", 0.25), 1, ctypes.c_size_t(8), 0, None, 1)
+    whole = lib.digest_combine(parts, 3)
     assert events[1]["digest"] == f"{whole.hi:016x}{whole.lo:016x}"
     assert events[1]["weight_sum"] == struct.pack(">d", 4).hex()
     assert events[1]["loss"] == struct.pack(">d", 0.25).hex()

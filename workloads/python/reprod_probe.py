@@ -1001,11 +1001,13 @@ class Run:
             weights = weights.state_dict() if hasattr(weights, "state_dict") else weights
             leaves = [_leaf_at("finish: weights/" + (key or "value"), value)
                       for key, value in flatten(weights)]
-            self.elements = sum(leaf.elements() for leaf in leaves)
-            self.bytes_hashed += sum(leaf.nbytes for leaf in leaves)
+            # What is reported is digested, the loss too: equal weights with another loss differ.
+            reported = leaves if loss is None else [*leaves, _leaf_at("finish: loss", loss)]
+            self.elements = sum(leaf.elements() for leaf in reported)
+            self.bytes_hashed += sum(leaf.nbytes for leaf in reported)
             self.algorithm = algorithm or self.algorithm
             self.write({"event": "iteration", "i": self.iteration,
-                        "digest": combine(leaf.digest() for leaf in leaves),
+                        "digest": combine(leaf.digest() for leaf in reported),
                         "weight_sum": _sum_of(leaves),
                         "loss": None if loss is None else exact_sum(loss),
                         "ms": max(nanoseconds, 0) / 1e6, "algorithm": self.algorithm})
@@ -1174,7 +1176,7 @@ def step():
 
 def finish(weights, loss=None, algorithm=None):
     """The end of an iteration.  WEIGHTS: its results (a model with state_dict(), arrays,
-    nested): digested, and summed exactly.  The last one ends the run."""
+    nested): digested together with LOSS, and summed exactly.  The last one ends the run."""
     run = _started()
     if run is not None:
         run.next_iteration(weights, loss, algorithm)
