@@ -51,6 +51,9 @@ enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
  * crashes at its start is `failing`, not merely unmeasured.  Otherwise it counts for its
  * job only.  Where it counts is stored with the run and does not change later.
  *
+ * A completed run becomes invalid where it contradicts an earlier one: other inputs of
+ * the same case; or, in the same cell, other sums of the same digest, or other work.
+ *
  * ERR_INVALID, with nothing changed: a completed run without proof of work (the tables'
  * CHECKs), or whose digests do not add up to its iterations.  ERR_NOT_FOUND. */
 enum err_code runs_finish(struct tx *tx, const struct run_result *result,

@@ -1,6 +1,7 @@
 /* The end of a run (runs_finish of db/runs.h): everything that follows from its result,
  * in one transaction. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,6 +148,95 @@ static enum err_code check_input(struct tx *tx, struct run_record *run, struct e
     return ERR_OK;
 }
 
+/* The digest that the weight sum and the loss are of, which are the last iteration's;
+ * NULL where an earlier iteration showed it, too. */
+static const char *digest_of_sums(const struct finishing *f)
+{
+    const struct run_result *result = f->result;
+
+    for (int i = 0; i < result->digest_count; i++) {
+        if (result->digest_count == 1 ||
+            result->digests[i].first_iteration == f->run.iterations - 1) {
+            return result->digests[i].digest;
+        }
+    }
+    return NULL;
+}
+
+__attribute__((format(printf, 2, 3))) static void contradict(struct run_record *run,
+                                                             const char *format, ...)
+{
+    va_list args;
+
+    run->outcome = OUTCOME_INVALID;
+    va_start(args, format);
+    vsnprintf(run->cause, sizeof run->cause, format, args);
+    va_end(args);
+}
+
+static enum err_code check_sums(struct finishing *f, struct err *err)
+{
+    const char *digest = digest_of_sums(f);
+    struct run_record *run = &f->run;
+    char other[ID_SIZE] = "";
+    char weight_sum[BITS_TEXT_SIZE];
+    char loss[BITS_TEXT_SIZE];
+
+    if (!digest) {
+        return ERR_OK;
+    }
+    if (tx_fetch(f->tx, TX_TARGETS(other, weight_sum, loss), err,
+                 "SELECT run, weight_sum, loss FROM cell_digest WHERE cell = ?"
+                 " AND digest = ? AND run IS NOT NULL",
+                 run->cell, digest) != ERR_OK) {
+        return err->code;
+    }
+    if (other[0] &&
+        (strcmp(weight_sum, run->weight_sum) != 0 || strcmp(loss, run->loss) != 0)) {
+        contradict(run,
+                   "digest %s has a weight sum with bits %s and a loss with bits %s; in "
+                   "run %s of the same case they are %s and %s",
+                   digest, run->weight_sum, run->loss[0] ? run->loss : "none", other,
+                   weight_sum, loss[0] ? loss : "none");
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_work(struct finishing *f, struct err *err)
+{
+    struct run_record *run = &f->run;
+    char other[ID_SIZE] = "";
+    int64_t elements;
+    int64_t bytes;
+
+    if (tx_fetch(f->tx, TX_TARGETS(other, &elements, &bytes), err,
+                 "SELECT id, elements, bytes_hashed / iterations FROM run WHERE cell = ?"
+                 " AND outcome = 'completed' ORDER BY id LIMIT 1",
+                 run->cell) != ERR_OK) {
+        return err->code;
+    }
+    if (other[0] &&
+        (elements != run->elements || bytes != run->bytes_hashed / run->iterations)) {
+        contradict(run,
+                   "%" PRId64 " elements and %" PRId64
+                   " bytes hashed an iteration; run %s of the same case has %" PRId64
+                   " and %" PRId64,
+                   run->elements, run->bytes_hashed / run->iterations, other, elements,
+                   bytes);
+    }
+    return ERR_OK;
+}
+
+/* Runs of a cell compute the same: one that did other work, or says of the same bits that
+ * their sums are others, becomes `invalid`. */
+static enum err_code check_others(struct finishing *f, struct err *err)
+{
+    if (f->run.outcome != OUTCOME_COMPLETED || !f->run.cell) {
+        return ERR_OK;
+    }
+    return check_work(f, err) == ERR_OK ? check_sums(f, err) : err->code;
+}
+
 static enum err_code store_digests(struct finishing *f, struct err *err)
 {
     const struct run_result *result = f->result;
@@ -281,9 +371,9 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
     *ret_effect = (struct run_effect){ .verdict = VERDICT_UNMEASURED };
     if (load_intent(&f, err) != ERR_OK || check_digests(&f, err) != ERR_OK ||
         check_input(tx, &f.run, err) != ERR_OK || find_place(&f, err) != ERR_OK ||
-        store_run(&f, err) != ERR_OK || store_digests(&f, err) != ERR_OK ||
-        store_check(&f, err) != ERR_OK || store_log(&f, err) != ERR_OK ||
-        store_telemetry(&f, err) != ERR_OK ||
+        check_others(&f, err) != ERR_OK || store_run(&f, err) != ERR_OK ||
+        store_digests(&f, err) != ERR_OK || store_check(&f, err) != ERR_OK ||
+        store_log(&f, err) != ERR_OK || store_telemetry(&f, err) != ERR_OK ||
         runs_store_trace(tx, f.run.id, result->trace, err) != ERR_OK ||
         captures_store(tx, &f.run, result, err) != ERR_OK ||
         add_event(&f, err) != ERR_OK) {

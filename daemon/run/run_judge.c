@@ -216,12 +216,50 @@ static void take_iteration(struct run_judge *judge, const json_t *event)
     slot = &judge->iterations[judge->seen];
     copy_text(slot->digest, sizeof slot->digest, iteration.digest);
     copy_text(slot->weight_sum, sizeof slot->weight_sum, iteration.weight_sum);
+    copy_text(slot->loss, sizeof slot->loss, iteration.loss ? iteration.loss : "");
+    if (strspn(slot->digest, "0") == strlen(slot->digest)) {
+        deviate(judge, "iteration %lld has a digest of zeros",
+                (long long)iteration.index);
+    }
     slot->index = judge->seen++;
     slot->ns = iteration.ns;
     copy_text(judge->run.weight_sum, sizeof judge->run.weight_sum, iteration.weight_sum);
     copy_text(judge->run.loss, sizeof judge->run.loss,
               iteration.loss ? iteration.loss : "");
     copy_text(judge->run.algorithm, sizeof judge->run.algorithm, iteration.algorithm);
+}
+
+static int compare_iterations(const void *a, const void *b)
+{
+    const struct run_judge_iteration *x = a, *y = b;
+    int order = strcmp(x->digest, y->digest);
+
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Equal outputs have equal sums: else the digest is not of what is reported. */
+static void check_sums(struct run_judge *judge)
+{
+    size_t bytes = (size_t)judge->seen * sizeof *judge->iterations;
+    struct run_judge_iteration *sorted = xmalloc(bytes + 1);
+
+    if (bytes) {
+        memcpy(sorted, judge->iterations, bytes);
+        qsort(sorted, (size_t)judge->seen, sizeof *sorted, compare_iterations);
+    }
+    for (int64_t i = 1; i < judge->seen; i++) {
+        const struct run_judge_iteration *x = &sorted[i - 1], *y = &sorted[i];
+
+        if (strcmp(x->digest, y->digest) == 0 &&
+            (strcmp(x->weight_sum, y->weight_sum) != 0 ||
+             strcmp(x->loss, y->loss) != 0)) {
+            deviate(judge,
+                    "iterations %lld and %lld have the same digest and another weight "
+                    "sum or loss",
+                    (long long)x->index, (long long)y->index);
+        }
+    }
+    free(sorted);
 }
 
 /* Proof of work. */
@@ -238,7 +276,14 @@ static void check_completed(struct run_judge *judge, const struct end_event *end
     if (end->elements <= 0 || end->bytes_hashed <= 0) {
         deviate(judge, "no proof of work: %lld elements, %lld bytes hashed",
                 (long long)end->elements, (long long)end->bytes_hashed);
+    } else if (judge->seen > 0 && end->elements > end->bytes_hashed / judge->seen) {
+        deviate(judge,
+                "no proof of work: %lld bytes hashed are fewer than %lld elements in "
+                "each of %lld iterations",
+                (long long)end->bytes_hashed, (long long)end->elements,
+                (long long)judge->seen);
     }
+    check_sums(judge);
     must_equal(judge, "device at the end", end->device, judge->device);
     if (strcmp(end->input_digest, judge->run.input_digest) != 0) {
         deviate(judge, "the inputs changed during the run: digest %s, then %s",

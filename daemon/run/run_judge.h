@@ -24,6 +24,7 @@ enum { RUN_JUDGE_CAUSE_SIZE = CASE_TITLE_SIZE * 2 };
 struct run_judge_iteration {
     char digest[DIGEST_TEXT_SIZE];
     char weight_sum[BITS_TEXT_SIZE];
+    char loss[BITS_TEXT_SIZE]; /* "": none */
     int64_t index, ns;
 };
 

@@ -160,6 +160,8 @@ struct fixture_run {
     int digest;      /* of the first iteration; the others follow it */
     int distinct;    /* how many; 0: as 1 */
     int input;       /* its input digest */
+    int sum, loss;   /* added to the bits of its sums; loss 0: none */
+    int elements;    /* 0: 64 */
     const char *telemetry_start, *telemetry_end;
     const struct trace *trace; /* NULL: none */
     const char *circumstances; /* NULL: none */
@@ -246,13 +248,14 @@ static inline struct run_record fixture_result(const struct fixture_run *r,
     *ret_count = distinct;
     snprintf(run.digest, sizeof run.digest, "%032x", r->digest);
     snprintf(run.input_digest, sizeof run.input_digest, "%032x", 0x100 + r->input);
-    snprintf(run.weight_sum, sizeof run.weight_sum, "%016x", r->digest);
+    snprintf(run.weight_sum, sizeof run.weight_sum, "%016x", r->digest + r->sum);
+    snprintf(run.loss, r->loss ? sizeof run.loss : 1, "%016x", r->loss);
     snprintf(run.algorithm, sizeof run.algorithm, "tree");
     snprintf(run.device_read_back, sizeof run.device_read_back, "%s", device);
     run.min_ns = 1000 + r->n;
     run.median_ns = 2000 + r->n;
     run.max_ns = 3000 + r->n;
-    run.elements = 64;
+    run.elements = r->elements ? r->elements : 64;
     run.bytes_hashed = 2560;
     run.wall_ns = 5000000;
     run.max_rss_kb = 1000;

@@ -1,6 +1,8 @@
 /* A run is stored as completed with proof of work and the inputs of its case, or not. */
 #include "tests/unit/db/runs_fixture.h"
 
+#include "daemon/base/array.h"
+
 #include "db/tx.h"
 
 /* Breaks one column of a run that completed. */
@@ -164,6 +166,47 @@ static void test_other_inputs_make_a_run_invalid(void **state)
     fixture_check_cells(f);
 }
 
+/* Runs of a cell with the same bits have the same sums, and all did the same work. */
+static void test_runs_that_contradict_each_other_are_invalid(void **state)
+{
+    static const struct {
+        struct fixture_run run;
+        const char *cause;
+    } wrong[] = {
+        { { .sum = 1 }, "has a weight sum with bits 0000000000000001" },
+        { { .loss = 7 }, "and a loss with bits 0000000000000007" },
+        { { .elements = 65 }, "65 elements and 256 bytes hashed an iteration; run 01R" },
+    };
+    struct fixture *f = *state;
+    struct fixture_run right = completed(1, 1);
+    struct fixture_run other = completed(20, 1);
+
+    insert_job(f);
+    fixture_write(f, fixture_whole_run, &right);
+    for (int i = 0; i < COUNT_OF(wrong); i++) {
+        struct fixture_run r = completed(i + 2, 1);
+        struct got g = { .n = i + 2 };
+
+        r.sum = wrong[i].run.sum;
+        r.loss = wrong[i].run.loss;
+        r.elements = wrong[i].run.elements;
+        fixture_write(f, fixture_whole_run, &r);
+        assert_int_equal(r.effect.outcome, OUTCOME_INVALID);
+        assert_int_equal(r.effect.verdict, VERDICT_FAILING);
+        fixture_read(f, get, &g);
+        if (!strstr(g.run.cause, wrong[i].cause) ||
+            !strstr(g.run.cause, "01R00000000000000000000001")) {
+            fail_msg("%s", g.run.cause);
+        }
+        free(g.log);
+    }
+    other.digest = 5; /* other bits have other sums */
+    other.sum = 3;
+    fixture_write(f, fixture_whole_run, &other);
+    assert_int_equal(other.effect.outcome, OUTCOME_COMPLETED);
+    fixture_check_cells(f);
+}
+
 /* Another workload, version, size, type or seed is another case. */
 static void test_other_cases_have_other_inputs(void **state)
 {
@@ -239,6 +282,7 @@ int main(void)
         STORE_TEST(test_the_database_wants_proof_of_work),
         STORE_TEST(test_unproven_runs_are_not_stored_as_completed),
         STORE_TEST(test_other_inputs_make_a_run_invalid),
+        STORE_TEST(test_runs_that_contradict_each_other_are_invalid),
         STORE_TEST(test_other_cases_have_other_inputs),
         STORE_TEST(test_a_result_is_of_a_run_that_runs),
         STORE_TEST(test_the_effect_names_the_job_of_the_run),

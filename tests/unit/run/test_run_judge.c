@@ -113,8 +113,10 @@ static void test_digests_are_counted(void **state)
     judge_init(&judge);
     good_events(events);
     json_object_set_new(events[1], "digest", json_string(DIGEST_B));
-    json_object_set_new(events[3], "loss", json_string("3ff0000000000000"));
-    json_object_set_new(events[3], "weight_sum", json_string("0000000000000001"));
+    for (int i = 2; i <= 3; i++) {
+        json_object_set_new(events[i], "loss", json_string("3ff0000000000000"));
+        json_object_set_new(events[i], "weight_sum", json_string("0000000000000001"));
+    }
     run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
     assert_int_equal(run.outcome, OUTCOME_COMPLETED);
     assert_int_equal(run.distinct_digests, 2);
