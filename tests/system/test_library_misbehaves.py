@@ -69,8 +69,10 @@ def verdicts(cells):
 
 def findings(service, cells):
     """The variants of CELLS that a finding is about; each says whose code it is."""
-    found = {each["cell"] for each in service.items("/v1/findings") if each["subject"] == "library"
-             and each["subject_name"] in ("cuDNN", "cuBLAS")}
+    items = service.items("/v1/findings")
+    assert {(each["subject"], each["subject_name"]) for each in items} <= {
+        ("library", "cuDNN"), ("library", "cuBLAS"), ("library", "NCCL")}
+    found = {each["cell"] for each in items}
     return {name for name, cell in cells.items() if cell["id"] in found}
 
 
