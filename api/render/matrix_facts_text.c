@@ -1,5 +1,4 @@
 /* The measured facts for a terminal: a line for each variant. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

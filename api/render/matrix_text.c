@@ -1,7 +1,6 @@
 /* The documents view for a terminal. */
 #include "api/render/matrix.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

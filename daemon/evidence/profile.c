@@ -1,11 +1,9 @@
 #include "daemon/evidence/profile.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 #include "daemon/evidence/profile_parse.h"
 
