@@ -173,8 +173,8 @@ enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
 static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64_t now_ms,
                                struct err *err)
 {
-    struct cell_row row = { 0 };
-    struct judgement judgement = { 0 };
+    struct cell_row row;
+    struct judgement judgement;
     bool changed;
 
     if (cell_rows_load(tx, id, &row, err) != ERR_OK ||

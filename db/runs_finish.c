@@ -255,14 +255,13 @@ static enum err_code store_digests(struct finishing *f, struct err *err)
 
 static enum err_code store_check(struct finishing *f, struct err *err)
 {
-    struct run_check *check = &f->run.check;
+    const struct run_check *check = &f->run.check;
 
     if (check->state == CHECK_NONE || check->state == CHECK_ASKED ||
         (f->run.outcome != OUTCOME_COMPLETED && check->state != CHECK_CUT_OFF)) {
         return ERR_OK;
     }
     if (check->state == CHECK_KNOWN) {
-        check->state = CHECK_NONE;
         return tx_run(f->tx, err, "DELETE FROM run_check WHERE run = ?", f->run.id);
     }
     return tx_run(f->tx, err,

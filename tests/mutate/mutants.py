@@ -28,7 +28,8 @@ BINARY = {"==": ["!="], "!=": ["=="], "<": ["<=", ">="], "<=": ["<", ">"], ">": 
           "^": ["|"], "+=": ["-="], "-=": ["+="], "|=": ["&="], "&=": ["|="], "*=": ["+="]}
 TO_THE_BOUND = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 WORDS = {"true": "false", "false": "true"}
-ALLOCATES = ("malloc", "calloc", "realloc", "xmalloc", "xcalloc", "xgrow")
+ALLOCATES = ("malloc", "calloc", "realloc", "xmalloc", "xcalloc", "xrealloc", "xgrow")
+NO_TYPE = ("return", "case", "else", "do", "goto")
 RELEASES = re.compile(r"free|\w+_(free|finalize|decref)|buf_release")
 # The greater or the less of two, in both ways to write it.
 EXTREME = re.compile(r"([\w.>-]+(?:\[\w+\][\w.>-]*)?) ([<>]) ([\w.>-]+)"
@@ -177,6 +178,18 @@ def sizes_in(tokens, first, last):
     return found
 
 
+def lengths_in(tokens, first, last):
+    """The tokens of the lengths with which arrays are declared."""
+    found = set()
+    for at in range(first + 2, last):
+        declares = tokens[at - 1].kind == tokens[at - 2].kind == "name" and tokens[at - 2].text not in NO_TYPE
+        while declares and tokens[at].text == "[":
+            end = matching(tokens, at)
+            found.update(range(at, end))
+            at = end + 1
+    return found
+
+
 def changed_number(tokens, at):
     """What becomes of the number AT, or None."""
     text, before = tokens[at].text, tokens[at - 1].text
@@ -207,7 +220,8 @@ def negated(path, text, tokens, at):
 
 def body_mutants(path, text, tokens, first, last):
     headers = spans_of(tokens, first, last, "for")
-    left_out = spans_of(tokens, first, last, "assert", *ALLOCATES) | sizes_in(tokens, first, last)
+    left_out = (spans_of(tokens, first, last, "assert", *ALLOCATES) | sizes_in(tokens, first, last) |
+                lengths_in(tokens, first, last))
     for at in sorted(set(range(first, last)) - left_out):
         token = tokens[at]
         begins = token.kind in ("name", "op") and at > first and at not in headers

@@ -20,6 +20,7 @@ import itertools
 import json
 import os
 import random
+import signal
 import sys
 import time
 
@@ -58,8 +59,11 @@ JUDGES = {
     "db/cells_recompute.c": "db/test_cells*",
     "db/cells_rows.c": STORE,
     "db/matrix.c": "db/test_matrix db/test_cells*",
-    "db/migrations/0015-varied.sql": "db/test_cells* db/test_migrate",
-    "db/migrations/0016-checks.sql": "db/test_cells* db/test_migrate",
+    "db/migrations/0015-varied.sql": "db/test_migrat*",
+    "db/migrations/0016-checks.sql": "db/test_migrat*",
+    "db/migrations/0017-departures.sql": "db/test_migrat*",
+    "db/migrations/0018-checked-digests.sql": "db/test_migrat*",
+    "db/migrations/0019-two-digests.sql": "db/test_migrat*",
     "db/runs_finish.c": STORE,
     "workloads/instruments/digest.c": "instruments/test_digest",
     "workloads/instruments/digest_parallel.c": "instruments/test_digest",
@@ -175,6 +179,7 @@ def main():
     parser.add_argument("--mutants", default="25")
     parser.add_argument("files", nargs="*")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C does: what lies in memory goes
     texts, tests = {}, {}
     mutants = list(chosen(arguments.files or JUDGES, arguments.mutants, texts, tests))
     by_hand = list(planted(arguments.files, texts, tests))

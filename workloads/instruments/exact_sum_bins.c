@@ -18,7 +18,7 @@ struct exact_sum_format exact_sum_format_of(int dtype)
     case DTYPE_INT32:
     case DTYPE_INT64:
     case DTYPE_UINT8:
-        return (struct exact_sum_format){ 0, 0, 0 };
+        return (struct exact_sum_format){ 0 };
     case DTYPE_COUNT:
         break;
     }

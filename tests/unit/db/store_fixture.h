@@ -234,6 +234,7 @@ static inline struct run_record fixture_result(const struct fixture_run *r,
         snprintf(run.cause, sizeof run.cause, "because of \"%s\"",
                  outcome_name(r->outcome));
         run.check.state = r->check;
+        run.iterations = 3; /* so far it came */
         *ret_count = 0;
         return run;
     }

@@ -154,6 +154,28 @@ static void test_only_controls_that_differed_are_told(void **state)
     fixture_check_cells(f);
 }
 
+/* Also where both are wrong, and the other is the first by name. */
+static void test_what_is_wrong_with_what_differed_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("differs", "cpu:a", 9),
+                                fixture_item("constant", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, COUNT_OF(items));
+    struct fixture_run differs = varying_checked(1, CHECK_FAILED);
+
+    items[0].is_control = items[1].is_control = true;
+    fixture_write(f, fixture_insert_job, &j);
+    differs.item = 0;
+    store(f, differs);
+    store(f, checked(2, 1, CHECK_FAILED));
+    store(f, completed(3, 2));
+    store(f, completed(4, 2));
+    assert_string_equal(fixture_cell(f, "ordered").reason,
+                        "the control varied, but it is out of bound of the float64 "
+                        "reference: y[1]");
+}
+
 static void collect_digest(void *arg, const struct cell_digest *digest)
 {
     buf_printf(arg, "%s:%s ", digest->digest + DIGEST_TEXT_SIZE - 3,
@@ -221,6 +243,63 @@ static void test_the_control_that_is_wrong_is_told(void **state)
         fixture_teardown(state);
         fixture_setup(state);
     }
+}
+
+/* Nor that of another case. */
+static void test_another_case_s_control_is_not_told(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("alpha", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9),
+                                fixture_item("beta", "cpu:a", 9),
+                                fixture_item("checked", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, COUNT_OF(items));
+
+    items[0].is_control = items[2].is_control = true;
+    items[0].key.seed = items[1].key.seed = 77;
+    fixture_write(f, fixture_insert_job, &j);
+    for (int i = 0; i < COUNT_OF(items); i++) {
+        struct fixture_run r =
+            varying_checked(i + 1, i % 2 ? CHECK_PASSED : CHECK_FAILED);
+
+        r.item = i;
+        r.distinct = i % 2 ? 1 : 3;
+        store(f, r);
+        r.n += 10;
+        store(f, r);
+    }
+    assert_string_equal(fixture_cell(f, "checked").reason,
+                        "the control varied, but it is out of bound of the float64 "
+                        "reference: y[3]");
+    fixture_check_cells(f);
+}
+
+/* One control is right and differs between devices, the other varies and is not known to
+ * be right: neither vouches. */
+static void test_what_is_right_must_be_what_varied(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("right", "cpu:a", 9),
+                                fixture_item("right", "cpu:b", 9),
+                                fixture_item("varies", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, COUNT_OF(items));
+    struct fixture_run varies = varying_checked(3, CHECK_ASKED);
+    struct fixture_run b = checked(2, 1, CHECK_PASSED);
+
+    items[0].is_control = items[1].is_control = items[2].is_control = true;
+    fixture_write(f, fixture_insert_job, &j);
+    b.digest = 50;
+    varies.item = 2;
+    store(f, checked(1, 0, CHECK_PASSED));
+    store(f, b);
+    store(f, varies);
+    store(f, completed(4, 3));
+    store(f, completed(5, 3));
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    assert_non_null(
+        strstr(fixture_cell(f, "ordered").reason, "differed only between devices"));
+    fixture_check_cells(f);
 }
 
 static void test_any_order_gives_the_same_checks(void **state)
@@ -430,8 +509,11 @@ int main(void)
         STORE_TEST(test_out_of_bound_is_failing),
         STORE_TEST(test_a_failed_check_takes_back_what_a_control_vouched_for),
         STORE_TEST(test_the_control_that_is_wrong_is_told),
+        STORE_TEST(test_another_case_s_control_is_not_told),
+        STORE_TEST(test_what_is_right_must_be_what_varied),
         STORE_TEST(test_why_a_control_was_not_compared_is_told),
         STORE_TEST(test_only_controls_that_differed_are_told),
+        STORE_TEST(test_what_is_wrong_with_what_differed_is_told),
         STORE_TEST(test_each_digest_says_what_it_is),
         STORE_TEST(test_any_order_gives_the_same_checks),
         STORE_TEST(test_only_completed_runs_count),

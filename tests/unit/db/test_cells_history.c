@@ -3,6 +3,7 @@
 
 #include "daemon/base/buf.h"
 #include "db/events.h"
+#include "db/tx.h"
 
 struct changes {
     int64_t cell, before;
@@ -112,6 +113,29 @@ static void test_the_matrix_as_of_then(void **state)
     assert_int_equal(c.count, 0);
 }
 
+static enum err_code execute(struct tx *tx, void *arg, struct err *err)
+{
+    return tx_run(tx, err, *(const char **)arg);
+}
+
+/* What happened to another cell later, or at the same time, is its own. */
+static void test_each_cell_has_its_own_history(void **state)
+{
+    static const char *at_once = "UPDATE cell_history SET at_ms = 5000";
+    struct fixture *f = *state;
+    struct changes c = { .limit = 2 };
+
+    insert_job(f);
+    store(f, varying(9));
+    store(f, completed(3, ORDERED));
+    c.cell = fixture_cell(f, "ordered").id;
+    fixture_read(f, read_changes, &c);
+    assert_int_equal(c.count, 1);
+    assert_int_equal(c.list[0].at_ms, 3900);
+    fixture_write(f, execute, &at_once);
+    check_past(f, 5000, 2, VERDICT_INCONCLUSIVE);
+}
+
 static void test_changes_in_one_millisecond_stay_apart(void **state)
 {
     struct fixture *f = *state;
@@ -178,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_the_matrix_as_of_then),
+        STORE_TEST(test_each_cell_has_its_own_history),
         STORE_TEST(test_changes_in_one_millisecond_stay_apart),
         STORE_TEST(test_changes_are_events),
     };

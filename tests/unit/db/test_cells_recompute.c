@@ -1,6 +1,8 @@
 /* Cells follow from the set of stored runs: in any order, and when recomputed. */
 #include "tests/unit/db/cells_fixture.h"
 
+#include "daemon/base/mem.h"
+
 #include "daemon/base/buf.h"
 #include "db/cells_rows.h"
 #include "db/connection.h"
@@ -184,6 +186,8 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell_digest SET first_runs = first_runs + 1 WHERE cell = 1",
         "UPDATE cell_digest SET only_runs = only_runs - 1 WHERE cell = 1",
         "DELETE FROM cell_digest WHERE cell = 1",
+        "INSERT INTO cell_digest (cell, digest, runs, iterations)"
+        " VALUES (1, '11111111111111111111111111111111', 1, 1)",
         "INSERT INTO cell_device VALUES (1, 'cpu:x', '', 1, NULL, 1, '', 0)",
         "UPDATE cell_device SET runs = 3 WHERE cell = 1",
         "UPDATE cell_device SET varied_ms = varied_ms + 1 WHERE cell = 2",
@@ -225,11 +229,70 @@ static void test_recomputing_sees_what_is_wrong(void **state)
     }
 }
 
+static void keep_line(void *arg, int64_t cell, const char *what)
+{
+    buf_printf(arg, "%d: %s|", (int)cell, what);
+}
+
+struct opinion {
+    struct buf lines;
+    int64_t compared, differing;
+};
+
+static enum err_code hear(struct tx *tx, void *arg, struct err *err)
+{
+    struct opinion *o = arg;
+
+    return cells_recompute(tx, keep_line, &o->lines, &o->compared, &o->differing, err);
+}
+
+static void test_each_difference_is_told(void **state)
+{
+    struct opinion o = { .lines = BUF_INIT };
+    struct fixture *f = *state;
+    struct fixture_run crash = completed(2, FREE);
+
+    insert_job(f);
+    crash.outcome = OUTCOME_CRASHED;
+    store(f, completed(1, ORDERED));
+    store(f, crash); /* a cell without any digest */
+    fixture_write(f, damage,
+                  (void *)(uintptr_t) "UPDATE cell SET iterations = 11 WHERE id = 1");
+    fixture_write(f, damage,
+                  (void *)(uintptr_t) "UPDATE cell SET digest ="
+                                      " '11111111111111111111111111111111' WHERE id = 2");
+    fixture_read(f, hear, &o);
+    assert_int_equal(o.differing, 2);
+    assert_string_equal(o.lines.data,
+                        "1: iterations: stored 11, the runs give 10|"
+                        "2: digest: stored \"11111111111111111111111111111111\", the "
+                        "runs give \"\"|");
+    buf_release(&o.lines);
+}
+
+/* Each run has the subject of its own item. */
+static void test_one_job_can_have_several_subjects(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("ordered", "cpu:a", 9),
+                                fixture_item("algo_1", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, 2);
+
+    items[1].subject = SUBJECT_LIBRARY;
+    copy_text(items[1].subject_name, sizeof items[1].subject_name, "cuDNN");
+    fixture_write(f, fixture_insert_job, &j);
+    store(f, completed(1, 0));
+    store(f, completed(2, 1));
+    fixture_check_cells(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_order_gives_the_same_cells),
         STORE_TEST(test_recomputing_sees_what_is_wrong),
+        STORE_TEST(test_each_difference_is_told),
+        STORE_TEST(test_one_job_can_have_several_subjects),
     };
 
     return cmocka_run_group_tests_name("cells_recompute", tests, NULL, NULL);

@@ -61,6 +61,35 @@ static void test_one_digest_comes_back_too(void **state)
     free(g.log);
 }
 
+static enum err_code count_stacks(struct tx *tx, void *arg, struct err *err)
+{
+    return tx_fetch_int(tx, (int64_t *)arg, err,
+                        "SELECT count(*) FROM device_stack_environment"
+                        " WHERE device = 'cpu:a' AND stack = 'another'");
+}
+
+/* The stack is that of its own job's item. */
+static void test_two_jobs_have_items_of_their_own(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item item = fixture_item("ordered", "cpu:a", 5);
+    struct fixture_job j = fixture_job(2, &item, 1);
+    struct fixture_run r = completed(1, 0);
+    struct got g = { .n = 1 };
+    int64_t count = 0;
+
+    insert_job(f);
+    snprintf(item.stack, sizeof item.stack, "another");
+    fixture_write(f, fixture_insert_job, &j);
+    r.job = 2;
+    fixture_write(f, fixture_whole_run, &r);
+    fixture_read(f, get, &g);
+    assert_string_equal(g.run.stack, "another");
+    fixture_read(f, count_stacks, &count);
+    assert_int_equal(count, 1);
+    free(g.log);
+}
+
 struct samples {
     int n;
     char *start, *end;
@@ -283,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_a_run_from_intent_to_result),
         STORE_TEST(test_one_digest_comes_back_too),
+        STORE_TEST(test_two_jobs_have_items_of_their_own),
         STORE_TEST(test_telemetry_is_stored_where_there_is_some),
         STORE_TEST(test_the_database_wants_small_telemetry),
         STORE_TEST(test_a_run_ends_once),

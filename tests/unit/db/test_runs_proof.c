@@ -258,21 +258,23 @@ static void test_a_result_is_of_a_run_that_runs(void **state)
 static void test_the_effect_names_the_job_of_the_run(void **state)
 {
     struct fixture *f = *state;
-    struct job_item item = fixture_item("ordered", "cpu:a", 9);
+    struct job_item items[] = { fixture_item("unordered", "cpu:a", 9),
+                                fixture_item("ordered", "cpu:a", 9) };
 
     for (int n = 1; n <= 3; n++) {
-        struct fixture_job j = fixture_job(n, &item, 1);
+        struct fixture_job j = fixture_job(n, items, 2);
 
         fixture_write(f, fixture_insert_job, &j);
     }
     for (int n = 1; n <= 3; n++) {
-        struct fixture_run r = completed(n, 0);
+        struct fixture_run r = completed(n, n % 2);
         char job[ID_SIZE];
 
         r.job = n;
         fixture_id('J', n, job);
         fixture_write(f, fixture_whole_run, &r);
         assert_string_equal(r.effect.job, job);
+        assert_int_equal(r.effect.item, n % 2);
     }
 }
 

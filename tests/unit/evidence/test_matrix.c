@@ -166,6 +166,27 @@ static void test_a_case_that_departs_is_told(void **state)
     }
 }
 
+/* Of the cases of a variant the one with the fewest runs is shown. */
+static void test_the_weakest_case_is_shown(void **state)
+{
+    (void)state;
+    for (int weakest = 0; weakest < 2; weakest++) {
+        struct matrix m = begin(false, 0);
+
+        for (int i = 0; i < 2; i++) {
+            struct cell cell = cell_of("w", "ordered", VERDICT_REPRODUCIBLE, i + 1);
+
+            cell.key.seed = (uint64_t)i + 1;
+            cell.evidence.runs[OUTCOME_COMPLETED] = i == weakest ? 2 : 5;
+            matrix_add(&m, &cell);
+        }
+        matrix_settle(&m);
+        assert_int_equal(matrix_find(&m, "w", "ordered", SUBJECT_MODEL)->cell,
+                         weakest + 1);
+        matrix_release(&m);
+    }
+}
+
 static void test_codes_come_from_cells(void **state)
 {
     struct matrix m = begin(false, 0);
@@ -552,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_bits_that_may_be_wrong_are_not_compared),
         cmocka_unit_test(test_one_case_that_departs_is_named),
         cmocka_unit_test(test_a_case_that_departs_is_told),
+        cmocka_unit_test(test_the_weakest_case_is_shown),
         cmocka_unit_test(test_codes_come_from_cells),
         cmocka_unit_test(test_stale_is_not_green_and_ends_the_cache),
         cmocka_unit_test(test_an_old_control_makes_stale),

@@ -115,6 +115,53 @@ static void test_specials_merge(void **state)
     assert_bits(exact_sum_round(&a), NAN_BITS);
 }
 
+static void test_nan_merges(void **state)
+{
+    (void)state;
+    for (int which = 1; which < 4; which++) {
+        struct exact_sum sums[2];
+
+        for (int i = 0; i < 2; i++) {
+            double value = which >> i & 1 ? (double)NAN : 1;
+
+            exact_sum_init(&sums[i]);
+            exact_sum_add(&sums[i], DTYPE_FLOAT64, &value, 1);
+        }
+        exact_sum_merge(&sums[0], &sums[1]);
+        assert_bits(exact_sum_round(&sums[0]), NAN_BITS);
+    }
+}
+
+/* More elements than are summed at a time; all others are 0. */
+static void test_many_elements(void **state)
+{
+    enum { MANY = (1 << 18) + 2 };
+    static const int dtypes[] = { DTYPE_FLOAT16, DTYPE_BFLOAT16 };
+    static const uint16_t ones[] = { 0x3c00, 0x3f80 };
+    static uint16_t values[2 * MANY];
+
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        values[0] = values[MANY - 2] = values[MANY - 1] = ones[d];
+        assert_bits(f64_from_bits(sum_bits(dtypes[d], values, MANY)), f64_bits(3.0));
+    }
+}
+
+/* Half a unit in the last place and a little more rounds up, wherever the little lies. */
+static void test_what_breaks_a_tie(void **state)
+{
+    (void)state;
+    for (int exponent = -900; exponent < 1000; exponent += 37) {
+        for (int below = 1; below < 100; below++) {
+            double high = ldexp(1, exponent);
+
+            assert_bits(SUM(DTYPE_FLOAT64, double, high, ldexp(1, exponent - 53),
+                            ldexp(1, exponent - 53 - below)),
+                        f64_bits(nextafter(high, INFINITY)));
+        }
+    }
+}
+
 static void test_rounding(void **state)
 {
     double max, ulp;
@@ -247,6 +294,9 @@ int main(void)
         cmocka_unit_test(test_merged_zeros),
         cmocka_unit_test(test_nan_and_infinity),
         cmocka_unit_test(test_specials_merge),
+        cmocka_unit_test(test_nan_merges),
+        cmocka_unit_test(test_many_elements),
+        cmocka_unit_test(test_what_breaks_a_tie),
         cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_full_bins),

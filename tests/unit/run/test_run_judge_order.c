@@ -30,6 +30,8 @@ static json_t *event_of(char letter, json_t *const events[EVENTS])
         return parse_json(probes_text);
     case 'B':
         return parse_json("{\"event\":\"probes\",\"i\":0}");
+    case 'b':
+        return parse_json("{\"event\":\"probe\",\"step\":0}");
     case 'T':
         return parse_json("{\"event\":\"tensor\",\"i\":0}");
     case 't':
@@ -52,6 +54,7 @@ static void test_orders(void **state)
         { "0p1p2p3p4", OUTCOME_COMPLETED, "" },
         { "0PpP1P2P34", OUTCOME_COMPLETED, "" },
         { "0B1234", OUTCOME_INVALID, "probes: " },
+        { "0b1234", OUTCOME_INVALID, "probe: " },
         { "0T1234", OUTCOME_INVALID, "tensor: " },
         { "0ts1234", OUTCOME_COMPLETED, "" },
         { "0t1234", OUTCOME_INVALID, "tensor: tensor 0 of 1 ended early" },

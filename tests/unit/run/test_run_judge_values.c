@@ -192,6 +192,8 @@ static void refuse_circumstances(const char *options, const char *said, const ch
 
 static void test_circumstances_are_those_that_were_asked_for(void **state)
 {
+    char longer[96];
+    char cause[64];
     static const char all[] =
         "{\"allocation-jitter\":\"random\",\"contention\":4,"
         "\"memory-poison\":\"0badcafe\"}";
@@ -218,12 +220,39 @@ static void test_circumstances_are_those_that_were_asked_for(void **state)
                          "{\"memory_poison\":\"00000002\"}", "00000001 was asked for");
     refuse_circumstances("", "{\"allocation_jitter\":\"1\"}", "none was asked for");
     refuse_circumstances("", "{\"allocation_jitter\":1}", "is not text");
+    snprintf(longer, sizeof longer, "{\"memory_poison\":\"%0*d\"}", RUN_DRAWN_SIZE, 1);
+    snprintf(cause, sizeof cause, "memory_poison is longer than %d bytes",
+             RUN_DRAWN_SIZE - 1);
+    refuse_circumstances("{\"memory-poison\":\"random\"}", longer, cause);
+}
+
+static void test_what_its_library_claims_is_kept(void **state)
+{
+    static const char *const claims[] = { "deterministic", "non-deterministic", "" };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        json_t *events[EVENTS];
+        struct run_judge judge;
+        struct run_result result;
+        struct run_record run;
+
+        judge_init(&judge);
+        good_events(events);
+        json_object_set_new(events[0], "claim",
+                            claims[i][0] ? json_string(claims[i]) : json_null());
+        run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
+        assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+        assert_string_equal(run.claim, claims[i]);
+        run_judge_release(&judge);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_circumstances_are_those_that_were_asked_for),
+        cmocka_unit_test(test_what_its_library_claims_is_kept),
         cmocka_unit_test(test_every_wrong_value),
         cmocka_unit_test(test_every_field_is_required),
     };

@@ -1,0 +1,341 @@
+CREATE INDEX case_key_group ON case_key (workload, version, size, dtype, seed);
+CREATE INDEX case_key_siblings ON case_key (siblings);
+CREATE INDEX cell_broken_claim ON cell (id)
+    WHERE claimed > 0 AND claimed = completed AND distinct_digests > 1;
+CREATE INDEX cell_case_key ON cell (case_key, environment);
+CREATE INDEX environment_last_seen ON environment (last_seen_ms, number);
+CREATE INDEX job_open ON job (id) WHERE state IN ('queued', 'running');
+CREATE INDEX run_case_key ON run (case_key, id);
+CREATE INDEX run_cell ON run (cell, id) WHERE cell IS NOT NULL;
+CREATE INDEX run_device ON run (device, id);
+CREATE INDEX run_job ON run (job, id);
+CREATE INDEX run_not_completed ON run (outcome, id) WHERE outcome <> 'completed';
+CREATE INDEX run_open ON run (id) WHERE outcome IS NULL;
+CREATE INDEX run_tensor_blob ON run_tensor (blob);
+CREATE INDEX run_trace_trace ON run_trace (trace);
+CREATE INDEX trace_digest ON trace (digest);
+CREATE TABLE case_key (
+    number     INTEGER PRIMARY KEY,
+    workload   TEXT NOT NULL CHECK (workload <> ''),
+    version    INTEGER NOT NULL CHECK (version >= 1),
+    variant    TEXT NOT NULL CHECK (variant <> ''),
+    size       TEXT NOT NULL CHECK (size <> ''),
+    dtype      TEXT NOT NULL CHECK (dtype <> ''),
+    seed       INTEGER NOT NULL,          -- the unsigned 64 bits, read as signed
+    is_control INTEGER NOT NULL CHECK (is_control IN (0, 1)), -- must be seen to vary
+    no_control TEXT NOT NULL, siblings INTEGER NOT NULL DEFAULT 0, kind TEXT NOT NULL DEFAULT 'race' -- of a control: why it varies;
+    CHECK (kind IN ('race', 'entropy', 'choice', 'poison')),             -- why the workload has no control; '' if it has
+    UNIQUE (workload, variant, size, dtype, seed, version)
+) STRICT;
+CREATE TABLE cell (
+    id                INTEGER PRIMARY KEY,
+    case_key          INTEGER NOT NULL REFERENCES case_key (number),
+    environment       INTEGER NOT NULL REFERENCES environment (number),
+    completed         INTEGER NOT NULL DEFAULT 0, -- runs by outcome, from here …
+    unsupported       INTEGER NOT NULL DEFAULT 0,
+    timeout           INTEGER NOT NULL DEFAULT 0,
+    crashed           INTEGER NOT NULL DEFAULT 0,
+    out_of_memory     INTEGER NOT NULL DEFAULT 0,
+    lost              INTEGER NOT NULL DEFAULT 0,
+    infra             INTEGER NOT NULL DEFAULT 0,
+    cancelled         INTEGER NOT NULL DEFAULT 0,
+    invalid           INTEGER NOT NULL DEFAULT 0, -- … to here
+    iterations        INTEGER NOT NULL DEFAULT 0, -- of completed runs
+    distinct_digests  INTEGER NOT NULL DEFAULT 0, -- rows in cell_digest
+    devices           INTEGER NOT NULL DEFAULT 0, -- rows in cell_device
+    completed_since_failure INTEGER NOT NULL DEFAULT 0, -- completed, id > last_failed_run
+    last_failed_run   TEXT,                       -- greatest id that failed; NULL: none did
+    last_completed_ms INTEGER NOT NULL DEFAULT 0, -- latest end of a completed run; 0: none
+    first_ms          INTEGER NOT NULL DEFAULT 0, -- earliest start of a run
+    last_ms           INTEGER NOT NULL DEFAULT 0, -- latest end of a run
+    min_ns            INTEGER NOT NULL DEFAULT 0, -- shortest iteration of completed runs
+    max_ns            INTEGER NOT NULL DEFAULT 0, -- longest
+    median_ns_sum     INTEGER NOT NULL DEFAULT 0, -- sum of the completed runs' medians
+    digest            TEXT,                       -- most frequent (runs, then iterations,
+                                                  -- then smallest); NULL: none yet
+    digest_runs       INTEGER NOT NULL DEFAULT 0, -- runs that showed it
+    digest_iterations INTEGER NOT NULL DEFAULT 0, -- iterations that showed it
+    verdict           TEXT NOT NULL DEFAULT 'unmeasured' CHECK (verdict IN (
+                      'unmeasured', 'reproducible', 'varies', 'inconclusive', 'unsupported',
+                      'failing')),
+    reason            TEXT NOT NULL DEFAULT '',   -- the verdict in a sentence, with counts
+    changed_ms        INTEGER NOT NULL DEFAULT 0, disturbed INTEGER NOT NULL DEFAULT 0, contended INTEGER NOT NULL DEFAULT 0, claimed INTEGER NOT NULL DEFAULT 0, warned INTEGER NOT NULL DEFAULT 0, subject TEXT NOT NULL DEFAULT 'model'
+    CHECK (subject IN ('model', 'library', 'framework')), subject_name TEXT NOT NULL DEFAULT ''     -- as in job_item
+    CHECK ((subject_name = '') = (subject = 'model')), vouched_ms INTEGER NOT NULL DEFAULT 0, has_reference INTEGER NOT NULL DEFAULT 1 -- 0: a command of the
+    CHECK (has_reference IN (0, 1)), checks_passed INTEGER NOT NULL DEFAULT 0, checks_failed INTEGER NOT NULL DEFAULT 0, checks_given_up INTEGER NOT NULL DEFAULT 0, checks_unanswered INTEGER NOT NULL DEFAULT 0, check_share_ppm INTEGER NOT NULL DEFAULT 0, failed_check TEXT, failed_check_words TEXT, digest_first_runs INTEGER NOT NULL DEFAULT 0, digest_only_runs INTEGER NOT NULL DEFAULT 0, checks_cut_off INTEGER NOT NULL DEFAULT 0, digests_passed INTEGER NOT NULL DEFAULT 0, -- when the verdict became what it is
+    UNIQUE (environment, case_key),
+    CONSTRAINT reproducible_is_earned CHECK (verdict <> 'reproducible' OR
+        (completed >= 2 AND iterations >= 2 AND distinct_digests = 1 AND devices >= 1))
+) STRICT;
+CREATE TABLE cell_alike (
+    cell    INTEGER NOT NULL REFERENCES cell (id),
+    options TEXT NOT NULL,
+    runs    INTEGER NOT NULL CHECK (runs >= 1),
+    varied  INTEGER NOT NULL CHECK (varied IN (0, 1)), varied_ms INTEGER NOT NULL DEFAULT 0, -- a device has more than one digest
+    PRIMARY KEY (cell, options)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cell_device (
+    cell    INTEGER NOT NULL REFERENCES cell (id),
+    device  TEXT NOT NULL,
+    options TEXT NOT NULL,
+    runs    INTEGER NOT NULL CHECK (runs >= 1),
+    digest  TEXT CHECK (length(digest) = 32), last_ms INTEGER NOT NULL DEFAULT 0, last_digest TEXT NOT NULL DEFAULT '', varied_ms INTEGER NOT NULL DEFAULT 0, -- of all their iterations; NULL: they differ
+    PRIMARY KEY (cell, device, options)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cell_digest (
+    cell       INTEGER NOT NULL REFERENCES cell (id),
+    digest     TEXT NOT NULL CHECK (length(digest) = 32),
+    runs       INTEGER NOT NULL, -- completed runs that showed it
+    iterations INTEGER NOT NULL, -- iterations that showed it
+    run        TEXT,             -- smallest run id whose last iteration surely showed it;
+                                 -- NULL: none yet, and then no sums are known
+    weight_sum TEXT,             -- of that run's last iteration
+    loss       TEXT, first_runs INTEGER NOT NULL DEFAULT 0, only_runs INTEGER NOT NULL DEFAULT 0, checked TEXT -- by a run of the cell; failed: at least once
+    CHECK (checked IN ('passed', 'failed')),             -- likewise; NULL also where the workload has none
+    PRIMARY KEY (cell, digest)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cell_history (
+    cell             INTEGER NOT NULL REFERENCES cell (id),
+    at_ms            INTEGER NOT NULL, -- strictly increasing within a cell
+    run              TEXT,             -- whose storing changed it; NULL: no run did
+    verdict          TEXT NOT NULL,    -- from here on
+    reason           TEXT NOT NULL,
+    runs             INTEGER NOT NULL, -- completed so far
+    iterations       INTEGER NOT NULL,
+    distinct_digests INTEGER NOT NULL, vouched_ms INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (cell, at_ms)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cell_time (
+    cell   INTEGER NOT NULL REFERENCES cell (id),
+    bucket INTEGER NOT NULL CHECK (bucket >= 0), -- 32 * power of two + part of it
+    runs   INTEGER NOT NULL CHECK (runs >= 1),
+    PRIMARY KEY (cell, bucket)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE device (
+    id            TEXT NOT NULL PRIMARY KEY,      -- "cpu:host" or the GPU's UUID
+    host          TEXT NOT NULL REFERENCES host (name), -- where it was seen last
+    backend       TEXT NOT NULL,                  -- "cpu" or "cuda"
+    model         TEXT NOT NULL,                  -- for people
+    attributes    TEXT NOT NULL CHECK (json_valid(attributes)), -- object, as probed
+    first_seen_ms INTEGER NOT NULL,
+    last_seen_ms  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE device_stack_environment (
+    device      TEXT NOT NULL,
+    stack       TEXT NOT NULL,
+    environment INTEGER NOT NULL REFERENCES environment (number),
+    run         TEXT NOT NULL REFERENCES run (id), -- greatest id that reported one
+    PRIMARY KEY (device, stack)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE environment (
+    number        INTEGER PRIMARY KEY,
+    id            TEXT NOT NULL UNIQUE,       -- digest of the canonical JSON
+    title         TEXT NOT NULL,              -- for people
+    json          TEXT NOT NULL CHECK (json_valid(json)), -- canonical
+    first_seen_ms INTEGER NOT NULL,           -- earliest start of its runs
+    last_seen_ms  INTEGER NOT NULL,           -- latest end of its runs
+    cells         INTEGER NOT NULL DEFAULT 0  -- how many cells it has
+) STRICT;
+CREATE TABLE event (
+    id    INTEGER PRIMARY KEY,
+    at_ms INTEGER NOT NULL,
+    kind  TEXT NOT NULL CHECK (kind IN ('job', 'run', 'cell')),
+    data  TEXT NOT NULL CHECK (json_valid(data)) -- object
+) STRICT;
+CREATE TABLE expected_input (
+    workload TEXT NOT NULL,
+    version  INTEGER NOT NULL,
+    size     TEXT NOT NULL,
+    dtype    TEXT NOT NULL,
+    seed     INTEGER NOT NULL,
+    digest   TEXT NOT NULL,
+    run      TEXT NOT NULL REFERENCES run (id), -- that showed it
+    PRIMARY KEY (workload, version, size, dtype, seed)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE host (
+    name          TEXT NOT NULL PRIMARY KEY, -- as the agent reports it
+    boot_id       TEXT NOT NULL,             -- of its last boot that was seen
+    first_seen_ms INTEGER NOT NULL,
+    last_seen_ms  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE job (
+    number           INTEGER PRIMARY KEY,
+    id               TEXT NOT NULL UNIQUE CHECK (length(id) = 26), -- ULID
+    state            TEXT NOT NULL CHECK (state IN ('queued', 'running', 'finished',
+                                                    'cancelled')),
+    priority         TEXT NOT NULL CHECK (priority IN ('interactive', 'confirmation',
+                                                       'scheduled', 'background')),
+    survey           INTEGER NOT NULL CHECK (survey IN (0, 1)),
+    stop_when_varies INTEGER NOT NULL CHECK (stop_when_varies IN (0, 1)),
+    iterations       INTEGER NOT NULL CHECK (iterations >= 1),  -- of each run
+    timeout_ms       INTEGER NOT NULL CHECK (timeout_ms >= 0),  -- of each run
+    created_ms       INTEGER NOT NULL,
+    finished_ms      INTEGER,            -- NULL: still open
+    runs_total       INTEGER NOT NULL,   -- answers it will have when it is finished
+    runs_done        INTEGER NOT NULL DEFAULT 0, -- answers so far, failures included
+    runs_failed      INTEGER NOT NULL DEFAULT 0, -- failures so far
+    items_open       INTEGER NOT NULL CHECK (items_open >= 0), -- neither done nor given up
+    request          TEXT NOT NULL CHECK (json_valid(request)), -- as posted, canonical
+    idempotency_key  TEXT UNIQUE,        -- NULL: posted without one
+    CHECK ((state IN ('finished', 'cancelled')) = (finished_ms IS NOT NULL))
+) STRICT;
+CREATE TABLE job_item (
+    job             INTEGER NOT NULL REFERENCES job (number),
+    seq             INTEGER NOT NULL CHECK (seq >= 0),
+    case_key        INTEGER NOT NULL REFERENCES case_key (number),
+    device          TEXT NOT NULL CHECK (device <> ''), -- id of the device asked for
+    stack           TEXT NOT NULL,
+    runs_wanted     INTEGER NOT NULL CHECK (runs_wanted >= 1),
+    runs_answered   INTEGER NOT NULL DEFAULT 0, -- completed, unsupported or failed
+    runs_failed     INTEGER NOT NULL DEFAULT 0, -- of these, failed
+    runs_unanswered INTEGER NOT NULL DEFAULT 0, -- lost or infra: run again
+    given_up_reason TEXT,                       -- NULL: not given up
+    milliseconds    INTEGER NOT NULL DEFAULT 0, options TEXT NOT NULL DEFAULT ''
+    CHECK (options = '' OR (json_valid(options) AND json_type(options) = 'object')), timeout_ms INTEGER NOT NULL DEFAULT 0
+    CHECK (timeout_ms >= 0), subject TEXT NOT NULL DEFAULT 'model'
+    CHECK (subject IN ('model', 'library', 'framework')), subject_name TEXT NOT NULL DEFAULT '' -- "cuDNN"; '' of a model
+    CHECK ((subject_name = '') = (subject = 'model')), -- device time of its finished runs
+    PRIMARY KEY (job, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE judged (
+    rules INTEGER NOT NULL
+) STRICT;
+CREATE TABLE library_list (
+    number INTEGER PRIMARY KEY,
+    json   TEXT NOT NULL UNIQUE CHECK (json_valid(json)) -- array as reported
+) STRICT;
+CREATE TABLE localisation (
+    job        INTEGER NOT NULL PRIMARY KEY REFERENCES job (number),
+    runs_min   INTEGER NOT NULL CHECK (runs_min >= 2), -- before a place counts as earliest
+    state      TEXT NOT NULL DEFAULT 'searching' CHECK (state IN ('searching', 'capturing',
+               'localised', 'not_found', 'failed')),
+    reason     TEXT NOT NULL DEFAULT '', -- of the state, in a sentence; '' while searching
+    ended_ms   INTEGER,                  -- NULL: it goes on; the job is not finished before
+    search     TEXT CHECK (search IS NULL OR json_valid(search)), -- what the traces showed:
+                                         -- member "search" of the API's localisation
+    difference TEXT CHECK (difference IS NULL OR json_valid(difference)), -- likewise
+    CHECK ((state IN ('searching', 'capturing')) = (ended_ms IS NULL)),
+    CHECK (state NOT IN ('capturing', 'localised') OR search IS NOT NULL)
+) STRICT;
+CREATE TABLE run (
+    id               TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 26), -- ULID
+    job              INTEGER NOT NULL,
+    item             INTEGER NOT NULL,
+    case_key         INTEGER NOT NULL REFERENCES case_key (number), -- the item's
+    device           TEXT NOT NULL,     -- the item's
+    intent_ms        INTEGER NOT NULL,  -- when this row was made
+    started_ms       INTEGER,           -- NULL: not known to have started
+    finished_ms      INTEGER,           -- NULL: not finished
+    pid              INTEGER,           -- NULL until started, with the next two
+    process_start    INTEGER,           -- clock ticks, /proc/PID/stat
+    boot_id          TEXT,
+    environment      INTEGER REFERENCES environment (number), -- NULL: it never said
+    cell             INTEGER REFERENCES cell (id), -- NULL: counts in none
+    libraries        INTEGER REFERENCES library_list (number), -- NULL: it never said
+    outcome          TEXT CHECK (outcome IN ('completed', 'unsupported', 'timeout',
+                     'crashed', 'out_of_memory', 'lost', 'infra', 'cancelled', 'invalid')),
+    cause            TEXT,              -- why the outcome is not completed
+    iterations       INTEGER NOT NULL DEFAULT 0, -- done
+    distinct_digests INTEGER NOT NULL DEFAULT 0, -- more than one: they are in run_digest
+    digest           TEXT,              -- of its first iteration
+    input_digest     TEXT,              -- of all its inputs
+    weight_sum       TEXT,              -- of its last iteration
+    loss             TEXT,              -- likewise; NULL also where there is none
+    algorithm        TEXT,              -- the real one, as reported
+    claim            TEXT,              -- what the library promises
+    min_ns           INTEGER,           -- of its iterations, as the next two
+    median_ns        INTEGER,
+    max_ns           INTEGER,
+    elements         INTEGER,           -- output elements of an iteration
+    bytes_hashed     INTEGER,           -- over all iterations
+    device_read_back TEXT,              -- the device the process saw it was on
+    wall_ns          INTEGER,           -- life of the process
+    max_rss_kb       INTEGER, circumstances TEXT
+    CHECK (circumstances IS NULL OR (json_valid(circumstances)
+           AND json_type(circumstances) = 'object')),           -- its peak of memory
+    FOREIGN KEY (job, item) REFERENCES job_item (job, seq),
+    CONSTRAINT outcome_ends_a_run CHECK ((outcome IS NULL) = (finished_ms IS NULL)),
+    -- Proof of work.  NULL would pass a CHECK, hence ifnull, IS and IS NOT NULL.
+    CONSTRAINT completed_has_iterations
+        CHECK (outcome IS NOT 'completed' OR iterations >= 1),
+    CONSTRAINT completed_has_elements
+        CHECK (outcome IS NOT 'completed' OR ifnull(elements, 0) > 0),
+    CONSTRAINT completed_hashed_bytes
+        CHECK (outcome IS NOT 'completed' OR ifnull(bytes_hashed, 0) > 0),
+    CONSTRAINT completed_on_its_device
+        CHECK (outcome IS NOT 'completed' OR device_read_back IS device),
+    CONSTRAINT completed_has_digest
+        CHECK (outcome IS NOT 'completed' OR (digest IS NOT NULL AND
+               length(digest) = 32 AND digest NOT GLOB '*[^0-9a-f]*')),
+    CONSTRAINT completed_has_input_digest
+        CHECK (outcome IS NOT 'completed' OR (input_digest IS NOT NULL AND
+               length(input_digest) = 32 AND input_digest NOT GLOB '*[^0-9a-f]*')),
+    CONSTRAINT completed_has_distinct_digests
+        CHECK (outcome IS NOT 'completed' OR
+               (distinct_digests >= 1 AND distinct_digests <= iterations)),
+    CONSTRAINT completed_has_environment
+        CHECK (outcome IS NOT 'completed' OR environment IS NOT NULL),
+    CONSTRAINT completed_has_cell CHECK (outcome IS NOT 'completed' OR cell IS NOT NULL)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE "run_check" (
+    run       TEXT NOT NULL PRIMARY KEY REFERENCES run (id),
+    state     TEXT NOT NULL CHECK (state IN ('asked', 'passed', 'failed', 'given_up', 'cut_off')),
+    digest    TEXT CHECK (length(digest) = 32), -- of what was compared
+    share_ppm INTEGER NOT NULL DEFAULT 0, -- passed: millionths of its bound, of the worst element
+    words     TEXT,                       -- the worst element, or why it was given up
+    CHECK ((digest IS NOT NULL) = (state IN ('passed', 'failed')))
+) STRICT, WITHOUT ROWID;
+CREATE TABLE run_digest (
+    run             TEXT NOT NULL REFERENCES run (id),
+    digest          TEXT NOT NULL CHECK (length(digest) = 32),
+    iterations      INTEGER NOT NULL CHECK (iterations >= 1), -- how many showed it
+    first_iteration INTEGER NOT NULL CHECK (first_iteration >= 0), -- the first of them
+    PRIMARY KEY (run, digest)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE run_log (
+    run     TEXT NOT NULL PRIMARY KEY REFERENCES run (id),
+    log     BLOB NOT NULL,    -- the last bytes
+    written INTEGER NOT NULL  -- how many bytes the run wrote
+) STRICT, WITHOUT ROWID;
+CREATE TABLE run_telemetry (
+    run      TEXT NOT NULL PRIMARY KEY REFERENCES run (id),
+    at_start TEXT CHECK (at_start IS NULL OR json_valid(at_start)), -- object; NULL: nothing
+    at_end   TEXT CHECK (at_end IS NULL OR json_valid(at_end)),     -- likewise
+    CONSTRAINT says_something CHECK (at_start IS NOT NULL OR at_end IS NOT NULL),
+    CONSTRAINT is_small CHECK (ifnull(length(CAST(at_start AS BLOB)), 0) <= 4096
+                               AND ifnull(length(CAST(at_end AS BLOB)), 0) <= 4096)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE run_tensor (
+    run  TEXT NOT NULL REFERENCES run (id),
+    role TEXT NOT NULL CHECK (role IN ('in', 'out')),
+    seq  INTEGER NOT NULL CHECK (seq >= 0),
+    name TEXT NOT NULL, -- '': it has none
+    blob INTEGER NOT NULL REFERENCES tensor_blob (number),
+    PRIMARY KEY (run, role, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE run_trace (
+    run     TEXT NOT NULL PRIMARY KEY REFERENCES run (id),
+    trace   INTEGER NOT NULL REFERENCES trace (number),
+    records INTEGER NOT NULL CHECK (records BETWEEN 1 AND 262144), -- kept in it …
+    dropped INTEGER NOT NULL CHECK (dropped >= 0)                  -- … and those beyond
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tensor_blob (
+    number INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE CHECK (length(digest) = 32), -- of dtype, shape and data
+    dtype  TEXT NOT NULL,
+    shape  TEXT NOT NULL CHECK (json_valid(shape)), -- array
+    total  INTEGER NOT NULL CHECK (total >= 0),     -- bytes of the whole tensor
+    bytes  INTEGER NOT NULL CHECK (bytes BETWEEN 0 AND total), -- of these, from the
+                                                    -- beginning, are here
+    data   BLOB NOT NULL CHECK (length(data) = bytes)
+) STRICT;
+CREATE TABLE trace (
+    number INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL CHECK (length(digest) = 32), -- as at the end of `packed`
+    packed BLOB NOT NULL
+) STRICT;
+CREATE VIEW cell_control (cell, control, vouches) AS
+    SELECT c.id, o.id, s.kind = k.kind
+    FROM cell c JOIN case_key k ON k.number = c.case_key AND NOT k.is_control
+    JOIN case_key s ON s.siblings = k.siblings AND s.is_control
+    JOIN cell o ON o.case_key = s.number AND +o.environment = +c.environment;

@@ -1,0 +1,301 @@
+/* What the migrations make of stored runs is what storing the runs today makes of them: a
+ * database of today loses what a migration added, and gets it back. */
+#include "tests/unit/db/cells_fixture.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/base/array.h"
+#include "daemon/base/buf.h"
+
+enum { RUNS = 48 };
+
+/* Two jobs whose items are not in the same order; job 2 has a command of the
+ * configuration. */
+static void insert_jobs(struct fixture *f)
+{
+    struct job_item items[] = { fixture_item("ordered", "cpu:a", 100),
+                                fixture_item("unordered", "cpu:a", 100),
+                                fixture_item("command", "cpu:b", 100),
+                                fixture_item("disputed", "cpu:a", 100) };
+    struct fixture_job j = fixture_job(2, items, COUNT_OF(items));
+
+    run_options_read("{\"contention\":4}", &items[1].options);
+    snprintf(items[2].stack, sizeof items[2].stack, "external");
+    insert_job(f);
+    fixture_write(f, fixture_insert_job, &j);
+}
+
+/* Digests, devices, conditions and times that differ, in no order of time. */
+static struct fixture_run some_run(int n)
+{
+    static const int items[] = { UNORDERED, UNORDERED_LOADED, ORDERED, UNORDERED_B,
+                                 ORDERED_B };
+    struct fixture_run r = completed(n, items[n % 5]);
+
+    if (n % 4 == 0) {
+        r.job = 2;
+        r.item = n == RUNS ? 1 : n / 4 % 3;
+    }
+    r.digest = r.job == 1 && r.item == ORDERED ? 0 : n == RUNS ? 9 : n * 7 % 6;
+    r.distinct = n % 6 == 1 ? 3 : 1;
+    r.environment = n % 9 == 0 ? 2 : 1;
+    r.check = n % 11 == 0 ? CHECK_FAILED : n % 13 == 0 ? CHECK_GIVEN_UP : CHECK_NONE;
+    if (n % 8 == 7 || n == 1) {
+        r.outcome = OUTCOME_CRASHED;
+    }
+    if (n == 1) { /* nothing of this cell completes */
+        r.job = 1;
+        r.item = FREE;
+        r.environment = 1;
+    }
+    return r;
+}
+
+/* The last two, asked before either ended, do not agree whether one digest is right. */
+static void store_runs(struct fixture *f)
+{
+    struct fixture_run both[] = { completed(RUNS + 1, 3), completed(RUNS + 2, 3) };
+
+    for (int i = 0; i < RUNS; i++) {
+        struct fixture_run r = some_run(1 + i * 29 % RUNS);
+
+        fixture_write(f, fixture_whole_run, &r);
+    }
+    both[0].check = CHECK_PASSED;
+    both[1].check = CHECK_FAILED;
+    for (int i = 0; i < 2; i++) {
+        both[i].job = 2;
+        both[i].digest = 3;
+        fixture_write(f, fixture_begin, &both[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        fixture_write(f, fixture_finish, &both[i]);
+    }
+}
+
+static sqlite3 *open_file(const struct fixture *f)
+{
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    return db;
+}
+
+static void execute(sqlite3 *db, const char *sql)
+{
+    char *error = NULL;
+
+    if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) {
+        fail_msg("%s: %s", sql, error);
+    }
+}
+
+static int add_row(void *arg, int count, char **values, char **names)
+{
+    (void)names;
+    for (int i = 0; i < count; i++) {
+        buf_printf(arg, "%s%s", values[i] ? values[i] : "NULL", count > 1 ? "|" : "");
+    }
+    buf_printf(arg, "\n");
+    return 0;
+}
+
+/* Caller frees. */
+static char *dump(sqlite3 *db, const char *const *queries, int count)
+{
+    struct buf text = BUF_INIT;
+
+    for (int i = 0; i < count; i++) {
+        buf_printf(&text, "%s\n", queries[i]);
+        assert_int_equal(sqlite3_exec(db, queries[i], add_row, &text, NULL), SQLITE_OK);
+    }
+    return buf_detach(&text, NULL);
+}
+
+/* Undoes with SQL what migrations after VERSION did, has it done again, and compares what
+ * QUERIES give. */
+static void check_again(void **state, int version, const char *undo,
+                        const char *const *queries, int count)
+{
+    struct fixture *f = *state;
+    char *before;
+    char *after;
+    char sql[64];
+    sqlite3 *db;
+
+    insert_jobs(f);
+    store_runs(f);
+    fixture_close(f);
+    db = open_file(f);
+    before = dump(db, queries, count);
+    execute(db, undo);
+    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", version);
+    execute(db, sql);
+    sqlite3_close(db);
+    fixture_open(f);
+    fixture_close(f);
+    db = open_file(f);
+    after = dump(db, queries, count);
+    assert_string_equal(after, before);
+    sqlite3_close(db);
+    fixture_open(f);
+    free(before);
+    free(after);
+}
+
+#define UNDO_19                                                                          \
+    "ALTER TABLE cell DROP COLUMN checks_cut_off;"                                       \
+    "ALTER TABLE cell DROP COLUMN digests_passed;"
+#define UNDO_18 UNDO_19 "ALTER TABLE cell_digest DROP COLUMN checked;"
+#define UNDO_17                                                                          \
+    UNDO_18                                                                              \
+    "ALTER TABLE cell_digest DROP COLUMN first_runs;"                                    \
+    "ALTER TABLE cell_digest DROP COLUMN only_runs;"                                     \
+    "ALTER TABLE cell DROP COLUMN digest_first_runs;"                                    \
+    "ALTER TABLE cell DROP COLUMN digest_only_runs;"
+#define UNDO_16                                                                          \
+    UNDO_17                                                                              \
+    "DROP TABLE run_check;"                                                              \
+    "ALTER TABLE cell DROP COLUMN has_reference;"                                        \
+    "ALTER TABLE cell DROP COLUMN checks_passed;"                                        \
+    "ALTER TABLE cell DROP COLUMN checks_failed;"                                        \
+    "ALTER TABLE cell DROP COLUMN checks_given_up;"                                      \
+    "ALTER TABLE cell DROP COLUMN checks_unanswered;"                                    \
+    "ALTER TABLE cell DROP COLUMN check_share_ppm;"                                      \
+    "ALTER TABLE cell DROP COLUMN failed_check;"                                         \
+    "ALTER TABLE cell DROP COLUMN failed_check_words;"
+#define UNDO_15                                                                          \
+    UNDO_16                                                                              \
+    "ALTER TABLE cell_device DROP COLUMN last_ms;"                                       \
+    "ALTER TABLE cell_device DROP COLUMN last_digest;"                                   \
+    "ALTER TABLE cell_device DROP COLUMN varied_ms;"                                     \
+    "ALTER TABLE cell_alike DROP COLUMN varied_ms;"                                      \
+    "ALTER TABLE cell DROP COLUMN vouched_ms;"                                           \
+    "ALTER TABLE cell_history DROP COLUMN vouched_ms;"                                   \
+    "UPDATE judged SET rules = 0;"
+
+/* The order of the columns is another one afterwards. */
+#define DIGESTS                                                                          \
+    "SELECT cell, digest, runs, iterations, first_runs, only_runs, run, weight_sum, "    \
+    "loss FROM cell_digest ORDER BY 1, 2"
+#define DEPARTURES "SELECT id, digest_first_runs, digest_only_runs FROM cell ORDER BY 1"
+
+static void test_checked_digests(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT cell, digest, checked FROM cell_digest ORDER BY 1, 2",
+        "SELECT * FROM run_check ORDER BY 1",
+        "SELECT id, digests_passed, checks_cut_off, verdict, reason FROM cell ORDER BY 1",
+        DIGESTS,
+        DEPARTURES,
+    };
+
+    check_again(state, 16, UNDO_17, queries, COUNT_OF(queries));
+    fixture_check_cells(*state);
+}
+
+/* What was compared before there were checks is not known. */
+static void test_when_controls_varied(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT cell, device, options, runs, digest, last_ms, last_digest, varied_ms"
+        " FROM cell_device ORDER BY 1, 2, 3",
+        "SELECT cell, options, runs, varied, varied_ms FROM cell_alike ORDER BY 1, 2",
+        "SELECT id, has_reference FROM cell ORDER BY 1",
+        DIGESTS,
+        DEPARTURES,
+    };
+    static const char *const left[] = {
+        "SELECT count(*) FROM run_check",
+        "SELECT sum(checks_passed + checks_failed + checks_given_up) FROM cell",
+    };
+    struct fixture *f = *state;
+    sqlite3 *db;
+    char *checks;
+
+    check_again(state, 14, UNDO_15, queries, COUNT_OF(queries));
+    fixture_check_cells(f);
+    fixture_close(f);
+    db = open_file(f);
+    checks = dump(db, left, COUNT_OF(left));
+    for (int i = 0; i < COUNT_OF(left); i++) {
+        assert_int_equal(strncmp(strstr(checks, left[i]) + strlen(left[i]), "\n0\n", 3),
+                         0);
+    }
+    free(checks);
+    sqlite3_close(db);
+    fixture_open(f);
+}
+
+/* What was reproducible before controls grew old counts from when it was said. */
+static void test_what_was_said_counts_from_then(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const said[] = {
+        "SELECT count(*) > 0 FROM cell_history WHERE verdict = 'reproducible'",
+        "SELECT count(*) FROM cell_history WHERE at_ms < 50000 AND vouched_ms"
+        " <> iif(verdict = 'reproducible', at_ms, 0)",
+    };
+    sqlite3 *db;
+    char *text;
+
+    insert_job(f);
+    vary(f, 1);
+    store(f, completed(2, ORDERED));
+    store(f, completed(3, ORDERED));
+    fixture_close(f);
+    db = open_file(f);
+    execute(db, UNDO_15 "PRAGMA user_version = 14");
+    sqlite3_close(db);
+    fixture_open(f);
+    fixture_close(f);
+    db = open_file(f);
+    text = dump(db, said, COUNT_OF(said));
+    assert_non_null(strstr(text, "\n1\n"));
+    assert_non_null(strstr(text, "\n0\n"));
+    free(text);
+    sqlite3_close(db);
+    fixture_open(f);
+}
+
+/* The whole schema, as people read it.  REPROD_WRITE_SCHEMA=tests/golden/schema.sql
+ * writes it anew. */
+static void test_the_schema(void **state)
+{
+    static const char *const query[] = {
+        "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name"
+    };
+    const char *path = getenv("REPROD_WRITE_SCHEMA");
+    struct fixture *f = *state;
+    static char golden[64 * 1024];
+    sqlite3 *db = open_file(f);
+    char *schema = dump(db, query, 1);
+    FILE *file = fopen(path ? path : "tests/golden/schema.sql", path ? "w" : "r");
+    size_t length;
+
+    assert_non_null(file);
+    if (path) {
+        fputs(strchr(schema, '\n') + 1, file);
+    } else {
+        length = fread(golden, 1, sizeof golden - 1, file);
+        golden[length] = '\0';
+        assert_string_equal(strchr(schema, '\n') + 1, golden);
+    }
+    fclose(file);
+    free(schema);
+    sqlite3_close(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(test_checked_digests),
+        STORE_TEST(test_when_controls_varied),
+        STORE_TEST(test_what_was_said_counts_from_then),
+        STORE_TEST(test_the_schema),
+    };
+
+    return cmocka_run_group_tests_name("migrations", tests, NULL, NULL);
+}
