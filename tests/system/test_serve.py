@@ -1,7 +1,10 @@
 """The service's life: how it starts, what it refuses, how it stops, what it needs."""
+import csv
+import io
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import sqlite3
@@ -275,6 +278,23 @@ def check_nothing_is_a_librarys(matrix):
     assert matrix["headline"].endswith("took part") or matrix["headline"].endswith("took no part")
 
 
+def check_no_line_is_a_librarys(service, matrix, table):
+    """The same in the table as CSV, and line by line as text."""
+    lines = list(csv.DictReader(io.StringIO(service.get(f"/v1/matrix.csv?table={table}"))))
+    assert len(lines) == sum(len(row["cells"]) for row in matrix["rows"])
+    for line in lines:
+        if line["subject"] != "model":
+            assert line["state"] in ("unmeasured", "no_model", "absent"), line
+            assert line["code"] == line["agrees"] == "" and line["runs"] in ("", "0"), line
+    text = service.get(f"/v1/matrix.txt?table={table}").split("WORKLOAD")[0]
+    for name in {row["subject_name"] for row in matrix["rows"] if row["subject"] != "model"}:
+        mine = [row for row in matrix["rows"] if row["subject_name"] == name and row["workload"]]
+        # A table that is wider than a terminal goes on below with its other columns.
+        shown = re.findall(rf"^  {re.escape(name)} +(.*)$", text, re.M)
+        assert len(shown) >= len(mine)
+        assert set(shown) <= {f"·  no {name} in this stack"}, (table, name, set(shown))
+
+
 @pytest.mark.first
 @pytest.mark.long
 def test_survey_of_the_documents_rows(tmp_path):
@@ -298,6 +318,7 @@ def test_survey_of_the_documents_rows(tmp_path):
                 cell["documented"] is None and "no code in the documents" in cell["note"]), (table, workload, cell)
             assert cell["agrees"] is (None if raises or cell["documented"] is None else True)
         check_nothing_is_a_librarys(matrix)
+        check_no_line_is_a_librarys(service, matrix, table)
         assert service.get(f"/v1/matrix?table={table}&subject=model")["rows"] == [
             row for row in matrix["rows"] if row["subject"] == "model"]
     matrix = service.get("/v1/matrix?table=documents-2020&subject=model")
