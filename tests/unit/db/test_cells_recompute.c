@@ -186,8 +186,8 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell_digest SET first_runs = first_runs + 1 WHERE cell = 1",
         "UPDATE cell_digest SET only_runs = only_runs - 1 WHERE cell = 1",
         "DELETE FROM cell_digest WHERE cell = 1",
-        "INSERT INTO cell_digest (cell, digest, runs, iterations)"
-        " VALUES (1, '11111111111111111111111111111111', 1, 1)",
+        ("INSERT INTO cell_digest (cell, digest, runs, iterations)"
+         " VALUES (1, '11111111111111111111111111111111', 1, 1)"),
         "INSERT INTO cell_device VALUES (1, 'cpu:x', '', 1, NULL, 1, '', 0)",
         "UPDATE cell_device SET runs = 3 WHERE cell = 1",
         "UPDATE cell_device SET varied_ms = varied_ms + 1 WHERE cell = 2",
