@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/agent/external.h"
+#include "daemon/agent/origin.h"
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/process/proc.h"
@@ -29,6 +30,8 @@ struct agent_run {
     char *id, *device;
     int64_t check_seconds;        /* by which `checking` moves the deadline, once */
     struct external_run external; /* all zero where a worker computes */
+    struct origin origin;
+    bool returns_nonce; /* its start event has to */
 };
 
 /* A command to start a run; texts and JSON are borrowed from it. */
@@ -92,6 +95,18 @@ static void allow_check(struct agent_run *run, const json_t *data)
     }
 }
 
+static void check_origin(struct agent_run *run, const json_t *data)
+{
+    const char *event = in_text(data, "event");
+    struct err err;
+
+    if (run->returns_nonce && event && strcmp(event, "start") == 0 &&
+        origin_check(&run->origin, data, supervised_pid(run->supervised), &err) !=
+            ERR_OK) {
+        send_garbage(run, err.message);
+    }
+}
+
 static void worker_line(void *arg, int64_t number, const char *text, size_t length,
                         bool complete)
 {
@@ -105,6 +120,7 @@ static void worker_line(void *arg, int64_t number, const char *text, size_t leng
     }
     if (data) {
         allow_check(run, data);
+        check_origin(run, data);
         run->runs->send(run->runs->arg, json_pack("{s:s,s:s,s:o}", "event", "worker",
                                                   "run", run->id, "data", data));
         return;
@@ -292,8 +308,9 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
     return ERR_OK;
 }
 
-/* The process that REQUEST asks for.  ENVIRONMENT: of its stack. */
-static struct supervise supervise_of(const struct request *request, char **environment)
+/* The process that REQUEST asks for. */
+static struct supervise supervise_of(const struct request *request,
+                                     char *const *environment)
 {
     const struct external_run *external = &request->external;
     struct supervise supervise = { .program = request->stack->worker,
@@ -309,7 +326,6 @@ static struct supervise supervise_of(const struct request *request, char **envir
     if (external->workload) {
         supervise.program = external->build.program;
         supervise.args = external->args;
-        supervise.env = external->env;
         supervise.directory = external->directory;
         if (supervise.timeout_ms > external->timeout_ms) {
             supervise.timeout_ms = external->timeout_ms;
@@ -329,17 +345,37 @@ static void say_started(const struct runs *runs, const struct agent_run *run)
                          (json_int_t)stat.start));
 }
 
+/* An older worker does not know its nonce. */
+static bool returns_nonce(const struct request *request)
+{
+    return request->external.workload ||
+           json_is_true(json_object_get(request->stack->probe, "nonce"));
+}
+
+/* The environment of REQUEST's process, taken out of it. */
+static char **take_environment(struct request *request)
+{
+    char **environment = request->external.env;
+
+    request->external.env = NULL;
+    return environment ? environment : stack_environment(request->stack);
+}
+
 /* Takes over the external run of REQUEST. */
 static enum err_code start(struct runs *runs, struct request *request, struct err *err)
 {
     static const struct supervised_events events = { worker_line, worker_finished };
     struct agent_run *run = xcalloc(1, sizeof *run);
-    char **environment =
-        request->external.workload ? NULL : stack_environment(request->stack);
-    struct supervise supervise = supervise_of(request, environment);
-    enum err_code rc = supervisor_start(runs->supervisor, &supervise, &events, run,
-                                        &run->supervised, err);
+    struct supervise supervise;
+    char **environment;
+    enum err_code rc;
 
+    origin_draw(&run->origin);
+    run->returns_nonce = returns_nonce(request);
+    environment = origin_environment(&run->origin, take_environment(request));
+    supervise = supervise_of(request, environment);
+    rc = supervisor_start(runs->supervisor, &supervise, &events, run, &run->supervised,
+                          err);
     free_texts(environment);
     if (rc != ERR_OK) {
         free(run);

@@ -11,6 +11,8 @@
 
 #include "daemon/base/mem.h"
 
+enum { ENVIRONMENT_MAX = 65536 };
+
 /* The first line of PATH, without its newline; "" if it cannot be read. */
 static bool read_line(const char *path, char *ret_line, size_t size)
 {
@@ -99,6 +101,79 @@ static int find_children(pid_t *ret_pids, int max)
     return lists ? count : search_children(ret_pids, max);
 }
 
+/* Whether MARK is in what its environment was when it was executed. */
+static bool has_variable(pid_t pid, const char *mark)
+{
+    char path[64];
+    char *text = xmalloc(ENVIRONMENT_MAX);
+    FILE *file;
+    size_t length = 0;
+    bool found;
+
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    file = fopen(path, "re");
+    if (file) {
+        length = fread(text, 1, ENVIRONMENT_MAX, file);
+        fclose(file);
+    }
+    found = memmem(text, length, mark, strlen(mark)) != NULL;
+    free(text);
+    return found;
+}
+
+/* Whether SELF is the pid of process PID, in its namespace or in one around that. */
+static bool calls_itself(pid_t pid, pid_t self)
+{
+    static const char field[] = "NSpid:";
+    char path[64], line[512];
+    FILE *file;
+    bool found = false;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        char *at = line + strlen(field), *end;
+
+        if (strncmp(line, field, strlen(field)) != 0) {
+            continue;
+        }
+        for (long name = strtol(at, &end, 10); end != at && !found;
+             at = end, name = strtol(at, &end, 10)) {
+            found = name == self;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return found || pid == self;
+}
+
+static bool belongs(pid_t pid, pid_t leader, const char *mark)
+{
+    struct proc_stat stat;
+
+    return pid == leader || (proc_stat(pid, &stat) == 0 && stat.session == leader) ||
+           has_variable(pid, mark);
+}
+
+bool proc_may_be(pid_t pid, pid_t leader, const char *mark)
+{
+    DIR *proc = pid == leader ? NULL : opendir("/proc");
+    const struct dirent *entry;
+    bool exists = false, is_one = pid == leader;
+
+    while (proc && !is_one && (entry = readdir(proc))) {
+        pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        exists = exists || other == pid;
+        is_one = other > 0 && calls_itself(other, pid) && belongs(other, leader, mark);
+    }
+    if (proc) {
+        closedir(proc);
+    }
+    return is_one || !exists;
+}
+
 void proc_boot_id(char ret_id[PROC_BOOT_ID_SIZE])
 {
     read_line("/proc/sys/kernel/random/boot_id", ret_id, PROC_BOOT_ID_SIZE);
@@ -120,7 +195,7 @@ void proc_directory(char ret_path[PROC_PATH_SIZE])
 
 /* Descendants. */
 
-enum { CHILDREN_MAX = 4096, ENVIRONMENT_MAX = 65536 };
+enum { CHILDREN_MAX = 4096 };
 
 struct pids {
     pid_t *pids;
@@ -185,26 +260,6 @@ void descendants_forget(pid_t pid)
     }
 }
 
-static bool is_worker(pid_t pid)
-{
-    static const char mark[] = "REPROD_RESULT_FD=";
-    char path[64];
-    char *text = xmalloc(ENVIRONMENT_MAX);
-    FILE *file;
-    size_t length = 0;
-    bool found;
-
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    file = fopen(path, "re");
-    if (file) {
-        length = fread(text, 1, ENVIRONMENT_MAX, file);
-        fclose(file);
-    }
-    found = memmem(text, length, mark, sizeof mark - 1) != NULL;
-    free(text);
-    return found;
-}
-
 int descendants_sweep(bool only_workers)
 {
     static pid_t children[CHILDREN_MAX];
@@ -219,7 +274,8 @@ int descendants_sweep(bool only_workers)
             proc_stat(pid, &stat) != 0 || find(&descendants.known, stat.session) >= 0) {
             continue;
         }
-        if (stat.state != 'Z' && only_workers && !is_worker(pid)) {
+        if (stat.state != 'Z' && only_workers &&
+            !has_variable(pid, "REPROD_RESULT_FD=")) {
             continue;
         }
         kill(pid, SIGKILL);

@@ -19,6 +19,12 @@ struct proc_stat {
 /* Returns 0, or -1 if there is no such process. */
 int proc_stat(pid_t pid, struct proc_stat *ret_stat);
 
+/* Whether a process that calls itself PID, perhaps in a namespace of its own, can be one
+ * of a run: LEADER, one of its session, or one that carries MARK ("NAME=value") in its
+ * environment.  False: PID is a process that is none of these.  One that is gone by now
+ * may have been one: true. */
+bool proc_may_be(pid_t pid, pid_t leader, const char *mark);
+
 /* "" where the kernel does not tell. */
 void proc_boot_id(char ret_id[PROC_BOOT_ID_SIZE]);
 

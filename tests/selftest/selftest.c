@@ -124,16 +124,18 @@ static void input_digest(struct run *run, char ret_hex[DIGEST_HEX_SIZE])
 
 void selftest_write_start(struct run *run, const char *device)
 {
+    const char *nonce = getenv("REPROD_NONCE");
     char digest[DIGEST_HEX_SIZE];
     input_digest(run, digest);
     selftest_printf(
-        "{\"event\":\"start\",\"v\":1,\"pid\":%d,\"workload\":\"%s\",\"version\":1,"
+        "{\"event\":\"start\",\"v\":1,\"pid\":%d,\"nonce\":\"%s\",\"workload\":\"%s\","
+        "\"version\":1,"
         "\"variant\":\"%s\",\"size\":\"small\",\"dtype\":\"float32\",\"seed\":\"%llu\","
         "\"iterations\":%d,\"threads\":%d,\"backend\":\"cpu\",\"device\":\"%s\","
         "\"algorithm\":\"self-test\",\"claim\":null,\"input_digest\":\"%s\","
         "\"environment\":{\"backend\":\"cpu\",\"model\":\"self-test\",\"threads\":2,"
         "\"worker_build\":\"self-test\"},\"libraries\":[]",
-        (int)getpid(), run->workload->name, run->variant->name,
+        (int)getpid(), nonce ? nonce : "", run->workload->name, run->variant->name,
         (unsigned long long)run->seed, run->iterations, run->threads, device, digest);
     write_rest_of_event();
 }

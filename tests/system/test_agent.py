@@ -137,7 +137,7 @@ def test_arguments_and_surroundings(script, tmp_path):
     assert read("args") == ["--run", "--iterations", "4", "--workload", "w", "--variant",
                             "ordered", "--seed", "5", "--threads", "3", "--device", "d0"]
     names = {line.split("=")[0] for line in read("env")}
-    assert names <= {"PATH", "HOME", "LANG", "REPROD_RESULT_FD", "TOKEN", "TMPDIR", "PWD",
+    assert names <= {"PATH", "HOME", "LANG", "REPROD_RESULT_FD", "REPROD_NONCE", "TOKEN", "TMPDIR", "PWD",
                      "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "XDG_CACHE_HOME",
                          "REPROD_CACHE_DIR", "OMP_WAIT_POLICY", "_", "OLDPWD", "SHLVL"}
     assert "REPROD_RESULT_FD=3" in read("env")

@@ -31,6 +31,10 @@ BROKEN = {
     "other_backend": ("invalid", "environment.backend is not backend"),
     "no_claim": ("invalid", "start: claim is missing"),
     "no_seed": ("invalid", "start: seed must be a text"),
+    "no_nonce": ("invalid", "start: nonce is missing"),
+    "replay": ("invalid", "these events are of another run"),
+    "other_process": ("invalid", "is not a process of this run"),
+    "no_process": ("invalid", "start: pid 0 is not a process of this run"),
     "second_start": ("invalid", "a second start event"),
     "killed": ("crashed", "SIGKILL"),
     "nan": ("invalid", "NaN"),
@@ -49,7 +53,8 @@ BROKEN = {
     "ignores_term": ("timeout", "deadline"),
 }
 SLOW = ["hangs", "ignores_term"]
-GOOD = ["varies", "steady", "child"]  # child: complete, and leaves one that holds descriptor 3
+# child: complete, and leaves one that holds descriptor 3; wrapped: its child does it all
+GOOD = ["varies", "steady", "child", "wrapped"]
 SHOW = "import json, os, sys; print(json.dumps([dict(os.environ), sys.argv[1:], os.getcwd()]))"
 
 
@@ -149,7 +154,7 @@ def test_a_broken_command_earns_nothing_and_says_why(service):
                 for key, fact in facts(service, e).items()}
     assert {v for v in verdicts if v[2] not in ("failing", "unmeasured")} == {
         ("broken", "varies", "varies"), ("broken", "steady", "reproducible"),
-        ("broken", "child", "reproducible")}
+        ("broken", "child", "reproducible"), ("broken", "wrapped", "reproducible")}
     service.wait(lambda: not processes_in(service.folder / "broken"), "the end of every child")
 
 
@@ -187,6 +192,7 @@ def test_what_a_command_gets(service):
     given = {name.removeprefix("REPROD_"): value for name, value in environment.items()
              if name.startswith("REPROD_") and name not in os.environ}
     threads, build = given.pop("THREADS"), given.pop("WORKER_BUILD")
+    assert re.fullmatch("[0-9a-f]{32}", given.pop("NONCE"))
     assert given == expected and re.fullmatch("[0-9a-f]{32}", build) and int(threads) >= 1
     assert environment["OMP_NUM_THREADS"] == threads and environment["PYTHONHASHSEED"] == "5"
     assert environment["GREETING"] == "hello" and environment["LANG"] == "C"

@@ -875,7 +875,8 @@ class Run:
         self.libraries = _libraries()
         self.started = True
         self.write({
-            "event": "start", "v": 1, "pid": self.pid, "workload": request.workload,
+            "event": "start", "v": 1, "pid": self.pid,
+            "nonce": os.environ.get("REPROD_NONCE"), "workload": request.workload,
             "version": request.version, "variant": request.variant, "size": request.size,
             "dtype": request.dtype, "seed": str(request.seed), "iterations": request.iterations,
             "threads": threads, "backend": request.backend, "device": self.device,

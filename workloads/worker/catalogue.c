@@ -134,6 +134,7 @@ int catalogue_probe(const struct backend *backend)
     emit_string(&line, "worker_build", libraries_worker_build());
     emit_bool(&line, "checks", true);
     emit_bool(&line, "passed", true);
+    emit_bool(&line, "nonce", true);
     backend->emit_probe(&line);
     facts_emit_problems(&line, backend->name);
     return finish(&line);

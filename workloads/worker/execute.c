@@ -114,6 +114,7 @@ static void send_start(struct execution *x)
     begin_event(x, "start");
     emit_int(emit, "v", PROTOCOL_VERSION);
     emit_int(emit, "pid", getpid());
+    emit_string(emit, "nonce", getenv("REPROD_NONCE")); /* null: by hand */
     emit_case(emit, run);
     emit_string(emit, "backend", run->backend->name);
     emit_string(emit, "device", run->backend->device_id());
