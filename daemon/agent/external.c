@@ -101,10 +101,11 @@ static json_t *sizes_json(const json_t *workload)
 /* Without command and paths: every host must say the same. */
 static json_t *entry_json(const json_t *workload)
 {
-    static const char *const copied[] = { "version",        "backend",    "title",
-                                          "summary",        "dtypes",     "weight_sum",
-                                          "loss",           "no_control", "survey",
-                                          "timeout_seconds" };
+    static const char *const copied[] = {
+        "version", "backend",         "title",        "summary",
+        "dtypes",  "weight_sum",      "loss",         "no_control",
+        "survey",  "timeout_seconds", "circumstances"
+    };
     json_t *entry =
         json_pack("{s:O,s:o,s:o,s:[],s:b}", "workload", json_object_get(workload, "name"),
                   "variants", variants_json(workload), "sizes", sizes_json(workload),

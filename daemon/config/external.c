@@ -12,6 +12,7 @@
 #include "daemon/evidence/subject.h"
 #include "daemon/evidence/verdict.h"
 #include "daemon/jobs/case.h"
+#include "daemon/jobs/options.h"
 
 enum {
     CHOICES_MAX = 64,
@@ -252,6 +253,8 @@ static const struct in_member a_value = {
     .flags = IN_NULLABLE,
     .wanted = "must be a text, or null for not set",
 };
+static const struct in_member a_circumstance = { .kind = IN_TEXT,
+                                                 .names = run_circumstance_names };
 static const struct in_member a_size = { .kind = IN_ARRAY,
                                          .most = WORDS_MAX,
                                          .item = &a_word };
@@ -303,6 +306,8 @@ static const struct in_member workload_members[] = {
     { "timeout_seconds", IN_INT, .least = 1, .most = TIMEOUT_SECONDS_MAX,
       .fallback = "600" },
     { "survey", IN_BOOL, .fallback = "false" },
+    { "circumstances", IN_ARRAY, .item = &a_circumstance, .check = check_unique,
+      .fallback = "[]" },
 };
 static const struct in_shape workload_shape =
     IN_SHAPE(workload_members, "a workload has no member");

@@ -76,7 +76,7 @@ static const struct in_shape size_shape = IN_SHAPE(of_size, NULL);
 
 static const struct in_member a_variant = { .kind = IN_OBJECT, .shape = &variant_shape };
 static const struct in_member a_size = { .kind = IN_OBJECT, .shape = &size_shape };
-static const struct in_member a_dtype = { .kind = IN_TEXT };
+static const struct in_member a_text = { .kind = IN_TEXT };
 
 static const struct in_member of_workload[] = {
     TEXT(workload, "workload", name),
@@ -86,10 +86,12 @@ static const struct in_member of_workload[] = {
     TEXT(workload, "summary", summary),
     { "variants", IN_ARRAY, .least = 1, .item = &a_variant },
     { "sizes", IN_ARRAY, .least = 1, .item = &a_size },
-    { "dtypes", IN_ARRAY, .least = 1, .item = &a_dtype },
+    { "dtypes", IN_ARRAY, .least = 1, .item = &a_text },
     TEXT(workload, "weight_sum", weight_sum),
     TEXT_IF_ANY(workload, "loss", loss),
     TEXT_IF_ANY(workload, "no_control", no_control),
+    { "circumstances", IN_ARRAY, IN_AT(struct catalogue_workload, circumstances),
+      .flags = IN_OPTIONAL, .item = &a_text },
 };
 static const struct in_shape workload_shape = IN_SHAPE(of_workload, NULL);
 

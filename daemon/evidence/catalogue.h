@@ -46,7 +46,9 @@ struct catalogue_workload {
     bool surveyed;          /* a job that names no workloads runs it: all but external
                                ones whose configuration does not say "survey" */
     int timeout_seconds;    /* if a job names none; 0: the job's default */
-    const json_t *json;     /* as the worker printed it; borrowed from the catalogue */
+    const json_t
+        *circumstances; /* names of those under which it can compute; NULL: all */
+    const json_t *json; /* as the worker printed it; borrowed from the catalogue */
 };
 
 struct catalogue;

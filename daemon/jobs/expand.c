@@ -134,7 +134,9 @@ struct expansion {
     const struct device_stack *devices;
     int device_count;
     struct job *job;
-    int64_t wanted; /* items, counted also beyond the limit */
+    int64_t wanted;                          /* items, counted also beyond the limit */
+    const struct catalogue_workload *unable; /* the first that cannot compute under the
+                                                circumstances; NULL: each can */
 };
 
 /* A device named explicitly may be offline: its items wait for it. */
@@ -273,6 +275,14 @@ static void expand_workload(struct expansion *x, const struct catalogue_workload
     }
 }
 
+static void check_able(struct expansion *x, const struct catalogue_workload *w)
+{
+    if (!x->unable && w->circumstances &&
+        run_circumstances_beyond(&x->request->options.circumstances, w->circumstances)) {
+        x->unable = w;
+    }
+}
+
 /* Every device and stack with the workloads of its worker.  Returns how many were chosen.
  */
 static int expand_devices(struct expansion *x)
@@ -290,6 +300,7 @@ static int expand_devices(struct expansion *x)
             const struct catalogue_workload *workload = catalogue_at(x->catalogue, w);
 
             if (workload_chosen(x, workload) && stack_chosen(x, device, workload)) {
+                check_able(x, workload);
                 expand_workload(x, workload, device);
             }
         }
@@ -319,6 +330,23 @@ static void check_backends(const struct expansion *x, struct problems *problems)
                          "and stack",
                          name);
         }
+    }
+}
+
+static void check_circumstances(const struct expansion *x, struct problems *problems)
+{
+    const char *name = x->unable
+                           ? run_circumstances_beyond(&x->request->options.circumstances,
+                                                      x->unable->circumstances)
+                           : NULL;
+    char pointer[32];
+
+    if (name) {
+        snprintf(pointer, sizeof pointer, "/%s", name);
+        problems_add(problems, PROBLEM_INVALID, pointer,
+                     "workload '%.100s' cannot compute under %s: its configuration does "
+                     "not list it among its circumstances",
+                     x->unable->name, name);
     }
 }
 
@@ -424,6 +452,7 @@ static enum err_code check_result(const struct expansion *x, int devices_chosen,
         return ERR_BUSY;
     }
     check_backends(x, problems);
+    check_circumstances(x, problems);
     if (x->request->localise && x->wanted > 1) {
         check_localise(x->job, problems);
     }

@@ -29,6 +29,9 @@ static const struct member {
 };
 enum { MEMBER_COUNT = COUNT_OF(members) };
 
+const char *const run_circumstance_names[] = { "allocation_jitter", "contention",
+                                               "memory_poison", NULL };
+
 static bool read_member(const struct member *m, const json_t *value,
                         struct run_options *options)
 {
@@ -119,6 +122,28 @@ bool run_circumstances_write(const struct run_circumstances *circumstances,
     const struct run_options options = { .circumstances = *circumstances };
 
     return write_members(&options, true, ret_text, RUN_CIRCUMSTANCES_SIZE);
+}
+
+const char *run_circumstances_beyond(const struct run_circumstances *circumstances,
+                                     const json_t *allowed)
+{
+    const struct run_options options = { .circumstances = *circumstances };
+    json_t *json = members_json(&options, true);
+    const char *beyond = NULL;
+
+    for (int i = 0; run_circumstance_names[i] && !beyond; i++) {
+        const char *name = run_circumstance_names[i];
+        bool is_allowed = json_object_get(json, name) == NULL;
+
+        for (size_t j = 0; j < json_array_size(allowed) && !is_allowed; j++) {
+            const char *one = json_string_value(json_array_get(allowed, j));
+
+            is_allowed = one && strcmp(one, name) == 0;
+        }
+        beyond = is_allowed ? NULL : name;
+    }
+    json_decref(json);
+    return beyond;
 }
 
 json_t *run_options_arguments(const struct run_options *options)

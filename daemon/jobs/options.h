@@ -19,6 +19,8 @@ enum {
     RUN_CAPTURE_SIZE = TRACE_PLACE_MAX + 40
 };
 
+struct json_t;
+
 /* Zero-initialised: none. */
 struct run_circumstances {
     int64_t contention; /* load processes on the run's device */
@@ -35,6 +37,13 @@ struct run_options {
     char probe_steps[48];           /* the first and the last, "100-199"; "": all */
     char capture[RUN_CAPTURE_SIZE]; /* what run_capture_write writes; "": nothing */
 };
+
+/* What a request for a job calls the circumstances; ends with NULL. */
+extern const char *const run_circumstance_names[];
+
+/* The first of CIRCUMSTANCES whose name is not in ALLOWED, an array; NULL: each is. */
+const char *run_circumstances_beyond(const struct run_circumstances *circumstances,
+                                     const struct json_t *allowed);
 
 /* False: TEXT is malformed; RET_OPTIONS (RET_CIRCUMSTANCES) has the members that fit. */
 bool run_options_read(const char *text, struct run_options *ret_options);

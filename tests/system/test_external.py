@@ -86,7 +86,7 @@ def configuration(folder):
                 {"name": "slow", "command": ["python3", "broken.py"], "subject": "framework", "subject_name": "own", "directory": "broken",
                  "timeout_seconds": 1, "variants": variants(["varies", "steady", *SLOW])},
                 {"name": "quiet", "command": ["python3", "broken.py"], "subject": "framework", "subject_name": "own", "directory": "broken",
-                 "sizes": {"small": [], "wordy": ["x" * 7000, "y" * 7000]},
+                 "circumstances": ["contention"], "sizes": {"small": [], "wordy": ["x" * 7000, "y" * 7000]},
                  "variants": variants(["varies", "steady"])},
                 show,
                 {**show, "name": "no_program", "command": ["no-such-program"]},
@@ -206,7 +206,14 @@ def test_what_is_to_be_recorded(service):
     given = {name: value for name, value in environment.items() if "PROBE" in name}
     assert given == {"REPROD_PROBES": "2", "REPROD_PROBE_NAMES": "conv*",
                      "REPROD_PROBE_STEPS": "0-10"}
-    [run] = runs_of(service, workloads=["broken"], variants=["steady"], contention=2)
+
+
+def test_circumstances_are_those_that_its_configuration_lists(service):
+    """The command that lists contention does not compute under it, and its run shows that."""
+    code, _, problem = service.request("POST", "/v1/jobs", {"workloads": ["quiet"], "contention": 2,
+                                                            "memory_poison": True})
+    assert code == 422 and "'quiet' cannot compute under memory_poison" in json.dumps(problem)
+    [run] = runs_of(service, workloads=["quiet"], variants=["steady"], contention=2)
     assert run["outcome"] == "invalid" and "contention" in run["cause"]
 
 

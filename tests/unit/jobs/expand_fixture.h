@@ -32,6 +32,12 @@ static const char catalogue_text[] =
     "             {'name':'patched','summary':'s','models':'m','algorithm':'a',"
     "              'claim':null,'subject':'model','control':false}],"
     " 'sizes':[{'name':'small','description':'d'}],"
+    " 'dtypes':['float32'],'weight_sum':'w','loss':null,'no_control':'fixed order'},"
+    " {'workload':'quiet','version':1,'backend':'cpu','title':'t','summary':'s',"
+    " 'variants':[{'name':'only','summary':'s','models':'m','algorithm':'a',"
+    "              'claim':null,'subject':'model','control':false}],"
+    " 'sizes':[{'name':'small','description':'d'}],'survey':false,"
+    " 'circumstances':['contention'],"
     " 'dtypes':['float32'],'weight_sum':'w','loss':null,'no_control':'fixed order'}]";
 
 static const struct device_stack devices[] = {

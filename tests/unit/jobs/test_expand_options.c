@@ -44,6 +44,21 @@ static void test_circumstances(void **state)
     refuse("{'contentions':4}", PROBLEM_UNKNOWN_MEMBER, "/contentions", "'contention'?");
 }
 
+/* A workload that lists circumstances can compute under no other. */
+static void test_circumstances_of_a_workload(void **state)
+{
+    (void)state;
+    expect_options("{'workloads':['quiet']}", "");
+    expect_options("{'workloads':['quiet'],'contention':2}", "{\"contention\":2}");
+    refuse("{'workloads':['quiet'],'memory_poison':true}", PROBLEM_INVALID,
+           "/memory_poison", "workload 'quiet' cannot compute under memory_poison");
+    refuse("{'workloads':['ctc','quiet'],'contention':2,'allocation_jitter':'7'}",
+           PROBLEM_INVALID, "/allocation_jitter",
+           "workload 'quiet' cannot compute under allocation_jitter");
+    expect_options("{'workloads':['ctc'],'memory_poison':true}",
+                   "{\"memory-poison\":\"random\"}");
+}
+
 static void test_probes(void **state)
 {
     static const char *const wrong[] = { "0",    "-1", "1.5",          "'1'",
@@ -111,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_circumstances),
+        cmocka_unit_test(test_circumstances_of_a_workload),
         cmocka_unit_test(test_probes),
         cmocka_unit_test(test_the_longest_options_fit),
     };
