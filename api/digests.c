@@ -217,20 +217,24 @@ static void heading(struct buf *buf, const struct job_item *item, int64_t runs,
                     const struct results *results)
 {
     struct buf options = BUF_INIT;
+    struct buf line = BUF_INIT;
 
-    buf_printf(buf, "\n%s %s (%s, %s, seed %" PRIu64, item->key.workload,
+    buf_printf(&line, "%s %s (%s, %s, seed %" PRIu64, item->key.workload,
                item->key.variant, item->key.size, item->key.dtype, item->key.seed);
     run_options_words(&item->options, &options);
-    buf_printf(buf, "%s%s", options.length ? ", " : "",
+    buf_printf(&line, "%s%s", options.length ? ", " : "",
                options.length ? options.data : "");
     buf_release(&options);
-    buf_printf(buf, ") on %s: %" PRId64 " run%s, ", item->device, runs,
+    buf_printf(&line, ") on %s: %" PRId64 " run%s, ", item->device, runs,
                runs == 1 ? "" : "s");
     if (results->completed != runs) {
-        buf_printf(buf, "%" PRId64 " completed, ", results->completed);
+        buf_printf(&line, "%" PRId64 " completed, ", results->completed);
     }
-    buf_printf(buf, "%s%" PRId64 " distinct result%s\n", results->more ? "at least " : "",
+    buf_printf(&line, "%s%" PRId64 " distinct result%s", results->more ? "at least " : "",
                results->digests, results->digests == 1 ? "" : "s");
+    buf_putc(buf, '\n');
+    text_line(buf, "%s", line.data);
+    buf_release(&line);
 }
 
 static void line_text(struct buf *buf, const struct line *line)
@@ -240,7 +244,7 @@ static void line_text(struct buf *buf, const struct line *line)
     double ms = (double)line->median_ns / 1e6;
 
     buf_puts(buf, "  ");
-    buf_pad(buf, s.weight_sum[0] ? s.weight_sum : "-", SUM_WIDTH);
+    text_pad(buf, s.weight_sum[0] ? s.weight_sum : "-", SUM_WIDTH);
     buf_printf(buf, " | %s", s.loss[0] ? s.loss : "-");
     if (ms >= 1000) {
         buf_printf(buf, " (%.2f s)", ms / 1000);
@@ -289,7 +293,7 @@ static void line_csv(struct buf *buf, const struct job_item *item,
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        buf_csv(buf, texts[i]);
+        text_csv(buf, texts[i]);
         buf_putc(buf, ',');
     }
     buf_printf(buf, "%" PRIu64 ",%.6f\r\n", item->key.seed,

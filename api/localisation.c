@@ -80,7 +80,7 @@ static void render(const struct view *view, struct json_out *out)
 static void label(struct buf *buf, const char *name)
 {
     buf_puts(buf, "  ");
-    buf_pad(buf, name, LABEL_WIDTH - 2);
+    text_pad(buf, name, LABEL_WIDTH - 2);
 }
 
 static void heading(const json_t *l, struct buf *buf)
@@ -90,14 +90,14 @@ static void heading(const json_t *l, struct buf *buf)
     buf_printf(buf, "Localisation of job %s: %s\n\n", in_text_or_empty(l, "job"),
                in_text_or_empty(l, "state"));
     label(buf, "Case");
-    buf_printf(buf, "%s %s (%s, %s, seed %s) on %s, stack %s\n",
-               in_text_or_empty(l, "workload"), in_text_or_empty(l, "variant"),
-               in_text_or_empty(l, "size"), in_text_or_empty(l, "dtype"),
-               in_text_or_empty(l, "seed"), in_text_or_empty(l, "device"),
-               in_text_or_empty(l, "stack"));
+    text_line(buf, "%s %s (%s, %s, seed %s) on %s, stack %s",
+              in_text_or_empty(l, "workload"), in_text_or_empty(l, "variant"),
+              in_text_or_empty(l, "size"), in_text_or_empty(l, "dtype"),
+              in_text_or_empty(l, "seed"), in_text_or_empty(l, "device"),
+              in_text_or_empty(l, "stack"));
     if (json_is_string(json_object_get(l, "place"))) {
         label(buf, "Place");
-        buf_printf(buf, "%s\n", in_text_or_empty(l, "place"));
+        text_line(buf, "%s", in_text_or_empty(l, "place"));
         label(buf, "Step");
         buf_printf(buf, "%" PRId64 " of iteration %" PRId64 "\n", in_int(l, "step"),
                    in_int(l, "iteration"));
@@ -116,9 +116,9 @@ static void heading(const json_t *l, struct buf *buf)
 
 static void place_line(const json_t *place, struct buf *buf)
 {
-    buf_printf(buf, "%s at step %" PRId64 " of iteration %" PRId64 "\n",
-               in_text_or_empty(place, "place"), in_int(place, "step"),
-               in_int(place, "iteration"));
+    text_line(buf, "%s at step %" PRId64 " of iteration %" PRId64,
+              in_text_or_empty(place, "place"), in_int(place, "step"),
+              in_int(place, "iteration"));
 }
 
 static void structure_lines(const json_t *structure, struct buf *buf)
@@ -233,9 +233,12 @@ static void tensor_lines(const json_t *tensor, struct buf *buf)
     json_t *extent;
     size_t i;
 
-    buf_printf(buf, "\n  Output %" PRId64 "%s%s: %s[", in_int(tensor, "index"),
-               *in_text_or_empty(tensor, "name") ? " " : "",
-               in_text_or_empty(tensor, "name"), in_text_or_empty(tensor, "dtype"));
+    buf_printf(buf, "\n  Output %" PRId64 "%s", in_int(tensor, "index"),
+               *in_text_or_empty(tensor, "name") ? " " : "");
+    text_pad(buf, in_text_or_empty(tensor, "name"), 0);
+    buf_puts(buf, ": ");
+    text_pad(buf, in_text_or_empty(tensor, "dtype"), 0);
+    buf_putc(buf, '[');
     json_array_foreach(json_object_get(tensor, "shape"), i, extent)
     {
         buf_printf(buf, "%s%" PRId64, i ? "," : "", (int64_t)json_integer_value(extent));

@@ -9,6 +9,7 @@
 #include "api/http/reply.h"
 #include "api/render/nouns_json.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "daemon/evidence/catalogue.h"
 #include "db/cells.h"
 #include "db/names.h"
@@ -334,7 +335,7 @@ static enum err_code read_log(struct tx *tx, void *arg, struct err *err)
     if (r->format == FORMAT_TEXT) {
         struct buf buf = BUF_INIT;
 
-        buf_add(&buf, log, (size_t)length);
+        text_show(&buf, log, (size_t)length, "\n\t");
         reply_text(r, &buf);
     } else {
         struct json_out out = JSON_OUT_INIT;

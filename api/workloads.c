@@ -157,7 +157,7 @@ static void reply_unknown(struct request *r, const struct catalogue *catalogue)
 
 static void paragraph(struct buf *buf, int indent, const char *text)
 {
-    buf_pad(buf, "", indent);
+    text_pad(buf, "", indent);
     text_wrap(buf, text, WIDTH, indent);
 }
 
@@ -167,12 +167,9 @@ static void variants_text(const struct catalogue_workload *w, struct buf *buf)
     for (int i = 0; i < w->variant_count; i++) {
         const struct catalogue_variant *v = &w->variants[i];
 
-        buf_pad(buf, "", NAME_COLUMN);
-        buf_printf(buf, "%s", v->name);
-        if (v->control) {
-            buf_printf(buf, " (control: %s)", v->kind);
-        }
-        buf_puts(buf, "\n");
+        text_pad(buf, "", NAME_COLUMN);
+        text_line(buf, "%s%s%s%s", v->name, v->control ? " (control: " : "",
+                  v->control ? v->kind : "", v->control ? ")" : "");
         paragraph(buf, TEXT_COLUMN, v->summary);
         paragraph(buf, TEXT_COLUMN, v->models);
     }
@@ -185,8 +182,8 @@ static void sizes_text(const struct catalogue_workload *w, struct buf *buf)
 {
     buf_puts(buf, "\nSIZES\n");
     for (int i = 0; i < w->size_count; i++) {
-        buf_pad(buf, "", NAME_COLUMN);
-        buf_printf(buf, "%s: %s\n", w->sizes[i].name, w->sizes[i].description);
+        text_pad(buf, "", NAME_COLUMN);
+        text_line(buf, "%s: %s", w->sizes[i].name, w->sizes[i].description);
     }
 }
 
@@ -201,14 +198,14 @@ static void reference_text(const json_t *reference, struct buf *buf)
     const char *state = json_string_value(json_object_get(reference, "state"));
     const char *solved = json_string_value(json_object_get(reference, "solved"));
 
-    buf_pad(buf, "", NAME_COLUMN);
-    buf_printf(buf, "%s%s%s%s%s%s%s\n", id ? id : "", kind ? ": " : "", kind ? kind : "",
-               state ? ", " : "", state ? state : "", solved ? ", solved: " : "",
-               solved ? solved : "");
+    text_pad(buf, "", NAME_COLUMN);
+    text_line(buf, "%s%s%s%s%s%s%s", id ? id : "", kind ? ": " : "", kind ? kind : "",
+              state ? ", " : "", state ? state : "", solved ? ", solved: " : "",
+              solved ? solved : "");
     paragraph(buf, TEXT_COLUMN, title ? title : "");
     if (url) {
-        buf_pad(buf, "", TEXT_COLUMN);
-        buf_printf(buf, "%s\n", url);
+        text_pad(buf, "", TEXT_COLUMN);
+        text_line(buf, "%s", url);
     }
 }
 
@@ -227,10 +224,10 @@ static void references_text(const struct catalogue_workload *w, struct buf *buf)
 
 static void workload_text(const struct catalogue_workload *w, struct buf *buf)
 {
-    buf_printf(buf, "%s: %s\n", w->name, w->title);
+    text_line(buf, "%s: %s", w->name, w->title);
     paragraph(buf, 0, w->summary);
-    buf_printf(buf, "backend %s, version %d; weight sum: %s; loss: %s\n", w->backend,
-               w->version, w->weight_sum, w->loss ? w->loss : "none");
+    text_line(buf, "backend %s, version %d; weight sum: %s; loss: %s", w->backend,
+              w->version, w->weight_sum, w->loss ? w->loss : "none");
     variants_text(w, buf);
     sizes_text(w, buf);
     references_text(w, buf);

@@ -5,6 +5,7 @@
 
 #include "daemon/agent/agent.h"
 #include "daemon/base/array.h"
+#include "daemon/base/text.h"
 #include "daemon/commands.h"
 #include "daemon/process/exit_code.h"
 
@@ -68,7 +69,7 @@ int main(int argc, char **argv)
         }
     }
     if (name[0]) {
-        fprintf(stderr, "reprod: unknown command '%s'\n", name);
+        text_print(stderr, "reprod: unknown command '%s'", name);
     }
     print_usage(stderr);
     return EXIT_CODE_USAGE;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "daemon/process/exit_code.h"
 #include "db/backup.h"
 #include "db/fsck.h"
@@ -36,7 +37,7 @@ char *database_path(const char *data)
 
 static int fail(int code, const struct err *err)
 {
-    fprintf(stderr, "reprod: %s\n", err->message);
+    text_print(stderr, "reprod: %s", err->message);
     return code;
 }
 
@@ -85,7 +86,7 @@ int backup_main(int argc, char **argv)
 static void print_fault(void *arg, const char *line)
 {
     (void)arg;
-    printf("%s\n", line);
+    text_print(stdout, "%s", line);
 }
 
 static int fsck(const struct config *config, const char *argument, struct err *err)

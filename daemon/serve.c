@@ -10,6 +10,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/service.h"
 #include "daemon/survey.h"
@@ -368,7 +369,7 @@ int serve_main(int argc, char **argv)
         }
     }
     if (code != EXIT_CODE_OK) {
-        fprintf(stderr, "reprod: %s\n", err.message);
+        text_print(stderr, "reprod: %s", err.message);
     }
     release(&s);
     uv_loop_close(&s.loop);

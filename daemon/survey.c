@@ -12,6 +12,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "daemon/jobs/expand.h"
 #include "daemon/jobs/survey_jobs.h"
 #include "db/jobs.h"
@@ -191,9 +192,13 @@ static void terminal_progress(const char *label, int done, int total, int failed
 /* Prints TEXT (lines) above the progress line. */
 static void terminal_print(const char *text)
 {
+    struct buf shown = BUF_INIT;
+
+    text_show(&shown, text, strlen(text), "\n");
     erase();
-    fputs(text, stdout);
+    fputs(shown.data, stdout);
     draw();
+    buf_release(&shown);
 }
 
 /* Showing one. */

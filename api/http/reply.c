@@ -13,6 +13,7 @@
 #include "daemon/base/hash.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 
 void etag_of(const char *body, size_t length, char ret_etag[ETAG_SIZE])
 {
@@ -76,7 +77,11 @@ void reply_json(struct request *r, unsigned status, struct json_out *out)
 
 void reply_text(struct request *r, struct buf *buf)
 {
-    set_body(r, 200, format_content_type(FORMAT_TEXT), buf);
+    struct buf shown = BUF_INIT;
+
+    text_show(&shown, buf->data ? buf->data : "", buf->length, "\n\t");
+    buf_release(buf);
+    set_body(r, 200, format_content_type(FORMAT_TEXT), &shown);
 }
 
 void reply_csv(struct request *r, struct buf *buf)

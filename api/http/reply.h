@@ -21,7 +21,8 @@
  * with the columns of the route. */
 void reply_json(struct request *r, unsigned status, struct json_out *out);
 
-/* Take what BUF holds; status 200. */
+/* Take what BUF holds; status 200.  Nothing in a text acts on the terminal that shows it
+ * (text_show); what would break a line is for who made the line to spell. */
 void reply_text(struct request *r, struct buf *buf);
 void reply_csv(struct request *r, struct buf *buf);
 

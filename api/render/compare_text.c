@@ -18,7 +18,7 @@ enum { MAP_ROWS = 40, MAP_COLUMNS = 60, MAP_NAME_MAX = 36, MARGIN = 2 };
  * wrapped in the column to the right of it. */
 static void entry(struct buf *buf, const char *name, const char *text)
 {
-    buf_pad(buf, name, NAME_WIDTH);
+    text_pad(buf, name, NAME_WIDTH);
     text_wrap(buf, text, PAGE_WIDTH, NAME_WIDTH);
 }
 
@@ -314,11 +314,11 @@ static void axis(const struct map *map, struct buf *buf)
     label(c, 0, first, sizeof first);
     label(c, c->traces.compared - 1, last, sizeof last);
     gap = map->columns - text_width(first) - text_width(last);
-    buf_pad(buf, "", MARGIN);
-    buf_pad(buf, iterated ? "iteration:step" : "step", map->name_width + MARGIN);
+    text_pad(buf, "", MARGIN);
+    text_pad(buf, iterated ? "iteration:step" : "step", map->name_width + MARGIN);
     buf_puts(buf, first);
     if (c->traces.steps > 1) {
-        buf_pad(buf, "", gap > 1 ? gap : 1);
+        text_pad(buf, "", gap > 1 ? gap : 1);
         buf_puts(buf, last);
     }
     buf_putc(buf, '\n');
@@ -330,8 +330,8 @@ static void map_row(const struct map *map, int index, struct buf *buf)
     char name[TRACE_PLACE_MAX + 8];
 
     name_text(c->a.trace.places[c->places[index]], name, sizeof name);
-    buf_pad(buf, "", MARGIN);
-    buf_pad(buf, name, map->name_width + MARGIN);
+    text_pad(buf, "", MARGIN);
+    text_pad(buf, name, map->name_width + MARGIN);
     for (int i = 0; i < map->columns; i++) {
         unsigned char cell = map->cell[index * map->columns + i];
 

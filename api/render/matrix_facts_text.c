@@ -55,10 +55,10 @@ static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
 static void add_fact(struct buf *buf, int fact, const char *text, int width)
 {
     if (is_figure(fact)) {
-        buf_pad(buf, "", width - text_width(text));
-        buf_puts(buf, text);
+        text_pad(buf, "", width - text_width(text));
+        text_pad(buf, text, 0);
     } else {
-        buf_pad(buf, text, width);
+        text_pad(buf, text, width);
     }
     buf_puts(buf, fact == FACTS - 1 ? "\n" : "  ");
 }
@@ -105,11 +105,11 @@ void matrix_facts_text(const struct matrix *m, struct buf *buf)
             char text[RELATION_TEXT_SIZE];
 
             relation_text(v->relation, v->seen, v->seen_in, text);
-            buf_pad(buf, "", widths[0] + 4);
+            text_pad(buf, "", widths[0] + 4);
             text_wrap(buf, text, 100, widths[0] + 4);
         }
         if (!speaks(v->known.verdict)) {
-            buf_pad(buf, "", widths[0] + 4);
+            text_pad(buf, "", widths[0] + 4);
             text_wrap(buf, v->known.reason, 100, widths[0] + 4);
         }
     }

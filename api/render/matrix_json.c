@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "api/render/nouns_json.h"
+#include "daemon/base/text.h"
 #include "daemon/evidence/matrix_count.h"
 
 static void href(struct json_out *out, const struct matrix_variant *v)
@@ -259,7 +260,7 @@ void matrix_csv(const struct matrix *m, struct buf *buf)
                                           s->reason };
 
             for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-                buf_csv(buf, texts[i]);
+                text_csv(buf, texts[i]);
                 buf_putc(buf, ',');
             }
             buf_printf(buf, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%.9g\r\n", s->runs,

@@ -87,7 +87,7 @@ static void fact(struct buf *buf, const char *name, const char *text)
 {
     enum { NAME_WIDTH = 13 };
 
-    buf_pad(buf, name, NAME_WIDTH);
+    text_pad(buf, name, NAME_WIDTH);
     text_wrap(buf, text, PAGE_WIDTH, NAME_WIDTH);
 }
 
@@ -245,14 +245,14 @@ static void titles(const struct matrix *m, int first, const struct span *span,
 
     for (int line = 0; more; line++) {
         more = false;
-        buf_pad(buf, line == 0 ? "SOURCE" : "", first);
+        text_pad(buf, line == 0 ? "SOURCE" : "", first);
         for (int c = span->from; c < span->to; c++) {
             const char *title = m->table->columns[c].title;
             char part[64];
 
             more |= text_wrapped_line(title, COLUMN_TITLE, line + 1, part, sizeof part);
             text_wrapped_line(title, COLUMN_TITLE, line, part, sizeof part);
-            buf_pad(buf, part, column_width(m, c) + COLUMN_GAP);
+            text_pad(buf, part, column_width(m, c) + COLUMN_GAP);
         }
         end_line(buf);
     }
@@ -296,13 +296,14 @@ static void row_codes(const struct matrix *m, int row, const struct span *span,
     const char *reason = why_nothing(m, row);
 
     if (reason) {
-        buf_printf(buf, "%s  %s", sign_of(SOLUTION_UNMEASURED), reason);
+        buf_printf(buf, "%s  ", sign_of(SOLUTION_UNMEASURED));
+        text_pad(buf, reason, 0);
     }
     for (int c = span->from; !reason && c < span->to; c++) {
         char text[SOLUTION_CODE_SIZE + MARK_SIZE + 8];
 
         cell_text(m, row, c, text, sizeof text);
-        buf_pad(buf, text, column_width(m, c) + COLUMN_GAP);
+        text_pad(buf, text, column_width(m, c) + COLUMN_GAP);
     }
     end_line(buf);
 }
@@ -333,12 +334,12 @@ static void rows(const struct matrix *m, int first, const struct span *span,
             continue;
         }
         if (row->index != last) {
-            buf_printf(buf, "%s\n", row->title);
+            text_line(buf, "%s", row->title);
             last = row->index;
         }
         matrix_row_subject(m, r, subject);
-        buf_pad(buf, "", INDENT);
-        buf_pad(buf, subject, first - INDENT);
+        text_pad(buf, "", INDENT);
+        text_pad(buf, subject, first - INDENT);
         row_codes(m, r, span, buf);
     }
     buf_putc(buf, '\n');
@@ -376,7 +377,7 @@ static struct legend legend_of(const struct matrix *m, struct buf *buf)
 static void explain(const struct legend *legend, const char *sign, const char *meaning)
 {
     buf_puts(legend->buf, "  ");
-    buf_pad(legend->buf, sign, legend->width);
+    text_pad(legend->buf, sign, legend->width);
     text_wrap(legend->buf, meaning, PAGE_WIDTH, legend->width + 2);
 }
 
@@ -428,7 +429,9 @@ static void images(const struct matrix *m, struct buf *buf)
                        profile_image(t, json_string_value(name)));
         }
         if (line.length > 0) {
-            buf_printf(buf, "  %s: images ", t->columns[c].title);
+            buf_puts(buf, "  ");
+            text_pad(buf, t->columns[c].title, 0);
+            buf_puts(buf, ": images ");
             text_wrap(buf, line.data, PAGE_WIDTH, text_width(t->columns[c].title) + 11);
         }
         buf_release(&line);

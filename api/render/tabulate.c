@@ -68,9 +68,7 @@ static void add_value(struct buf *buf, const json_t *value)
         return;
     }
     if (json_is_string(value)) {
-        for (const char *c = json_string_value(value); *c; c++) {
-            buf_putc(buf, (unsigned char)*c < 0x20 ? ' ' : *c);
-        }
+        text_show(buf, json_string_value(value), json_string_length(value), "");
     } else if (json_is_integer(value)) {
         buf_printf(buf, "%lld", (long long)json_integer_value(value));
     } else if (json_is_real(value)) {
@@ -85,7 +83,7 @@ static void add_value(struct buf *buf, const json_t *value)
     } else {
         char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 
-        buf_puts(buf, text);
+        text_show(buf, text, strlen(text), "");
         free(text);
     }
 }
@@ -103,7 +101,7 @@ static void csv_table(json_t *items, const struct column *columns, int count,
 {
     for (int c = 0; c < count; c++) {
         buf_puts(buf, c ? "," : "");
-        buf_csv(buf, columns[c].path);
+        text_csv(buf, columns[c].path);
     }
     buf_puts(buf, "\r\n");
     for (size_t i = 0; i < json_array_size(items); i++) {
@@ -111,7 +109,7 @@ static void csv_table(json_t *items, const struct column *columns, int count,
             char *text = text_of(value_at(json_array_get(items, i), columns[c].path));
 
             buf_puts(buf, c ? "," : "");
-            buf_csv(buf, text);
+            text_csv(buf, text);
             free(text);
         }
         buf_puts(buf, "\r\n");
@@ -121,10 +119,10 @@ static void csv_table(json_t *items, const struct column *columns, int count,
 static void add_cell(struct buf *buf, const char *text, const struct column *c, bool last)
 {
     if (c->numeric) {
-        buf_pad(buf, "", c->width - text_width(text));
+        text_pad(buf, "", c->width - text_width(text));
         buf_puts(buf, text);
     } else {
-        buf_pad(buf, text, last ? 0 : c->width);
+        text_pad(buf, text, last ? 0 : c->width);
     }
     buf_puts(buf, last ? "\n" : "  ");
 }
@@ -222,7 +220,7 @@ static void add_line(void *arg, const char *path, const json_t *value)
     struct lines *lines = arg;
     char *text = text_of(value);
 
-    buf_pad(lines->buf, path, lines->width);
+    text_pad(lines->buf, path, lines->width);
     buf_printf(lines->buf, "  %s\n", *text ? text : "-");
     free(text);
 }

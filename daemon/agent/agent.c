@@ -22,6 +22,7 @@
 #include "daemon/agent/supervise.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/stream.h"
@@ -332,7 +333,7 @@ int agent_main(int argc, char **argv)
     struct err err;
 
     if (agent_options_parse(&agent->options, argc, argv, &err) != ERR_OK) {
-        fprintf(stderr, "reprod agent: %s\n", err.message);
+        text_print(stderr, "reprod agent: %s", err.message);
     } else if (agent->options.help) {
         fputs(agent_usage, stdout);
         exit_code = EXIT_CODE_OK;

@@ -57,42 +57,6 @@ void buf_printf(struct buf *buf, const char *format, ...)
     buf->length += (size_t)length;
 }
 
-static int code_points(const char *text)
-{
-    int n = 0;
-
-    for (; *text; text++) {
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    }
-    return n;
-}
-
-void buf_pad(struct buf *buf, const char *text, int width)
-{
-    int columns = code_points(text);
-
-    buf_puts(buf, text);
-    for (; columns < width; columns++) {
-        buf_putc(buf, ' ');
-    }
-}
-
-void buf_csv(struct buf *buf, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        buf_puts(buf, text);
-        return;
-    }
-    buf_putc(buf, '"');
-    for (; *text; text++) {
-        if (*text == '"') {
-            buf_putc(buf, '"');
-        }
-        buf_putc(buf, *text);
-    }
-    buf_putc(buf, '"');
-}
-
 char *buf_detach(struct buf *buf, size_t *ret_length)
 {
     char *data;

@@ -21,12 +21,6 @@ void buf_putc(struct buf *buf, char c);
 void buf_printf(struct buf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Appends TEXT, then spaces up to WIDTH columns (counted in UTF-8 code points). */
-void buf_pad(struct buf *buf, const char *text, int width);
-
-/* Appends TEXT as a CSV field, quoted where RFC 4180 wants it. */
-void buf_csv(struct buf *buf, const char *text);
-
 /* Hands the bytes to the caller, who frees them; BUF is empty afterwards.  Never NULL. */
 char *buf_detach(struct buf *buf, size_t *ret_length);
 

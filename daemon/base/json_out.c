@@ -11,7 +11,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 
-static void add_control(struct buf *buf, unsigned char c)
+static void add_control(struct buf *buf, int c)
 {
     static const char short_names[] = "btn\0fr"; /* of 8 to 13 */
 
@@ -19,7 +19,7 @@ static void add_control(struct buf *buf, unsigned char c)
         buf_putc(buf, '\\');
         buf_putc(buf, short_names[c - 8]);
     } else {
-        buf_printf(buf, "\\u%04x", c);
+        buf_printf(buf, "\\u%04x", (unsigned)c);
     }
 }
 
@@ -31,6 +31,7 @@ static void add_string(struct buf *buf, const char *value, size_t length)
     for (size_t i = 0; i < length;) {
         size_t run = i;
         size_t n = 1;
+        int control;
 
         while (run < length && text[run] >= 0x20 && text[run] < 0x7f &&
                text[run] != '"' && text[run] != '\\') {
@@ -44,17 +45,36 @@ static void add_string(struct buf *buf, const char *value, size_t length)
         if (text[i] == '"' || text[i] == '\\') {
             buf_putc(buf, '\\');
             buf_putc(buf, value[i]);
-        } else if (text[i] < 0x20 || text[i] == 0x7f) {
-            add_control(buf, text[i]);
-        } else if ((n = text_sequence(value + i, length - i)) > 0) {
-            buf_add(buf, value + i, n);
-        } else {
+        } else if ((n = text_sequence(value + i, length - i)) == 0) {
             buf_puts(buf, "\xef\xbf\xbd");
             n = 1;
+        } else if ((control = text_control(value + i, n)) >= 0) {
+            add_control(buf, control);
+        } else {
+            buf_add(buf, value + i, n);
         }
         i += n;
     }
     buf_putc(buf, '"');
+}
+
+/* Outside of its strings, JSON has no character above DEL. */
+static void add_json(struct buf *buf, const char *json)
+{
+    size_t left = strlen(json);
+
+    for (size_t n; left > 0; json += n, left -= n) {
+        int control = text_control(json, left);
+
+        if (control >= 0x7f) {
+            n = text_sequence(json, left);
+            add_control(buf, control);
+            continue;
+        }
+        for (n = 1; n < left && (unsigned char)json[n] < 0x7f; n++) {
+        }
+        buf_add(buf, json, n);
+    }
 }
 
 static void begin(struct json_out *out, const char *key)
@@ -188,7 +208,7 @@ void out_ms_if(struct json_out *out, const char *key, bool is_known, int64_t ns)
 void out_json(struct json_out *out, const char *key, const char *json)
 {
     begin(out, key);
-    buf_puts(&out->buf, json && json[0] ? json : "null");
+    add_json(&out->buf, json && json[0] ? json : "null");
 }
 
 void out_format(struct json_out *out, const char *key, const char *format, ...)

@@ -2,7 +2,8 @@
  *
  * For replies with many rows: about twice as fast as building a tree first.  KEY is NULL
  * inside arrays and for the outermost value.  Text that is not UTF-8 has its bad bytes
- * replaced by U+FFFD, so that the result is always valid JSON. */
+ * replaced by U+FFFD, so that the result is always valid JSON.  What acts on a terminal
+ * (daemon/base/text.h) is escaped, so that JSON can be read on one. */
 #ifndef DAEMON_BASE_JSON_OUT_H
 #define DAEMON_BASE_JSON_OUT_H
 

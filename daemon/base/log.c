@@ -4,8 +4,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "daemon/base/buf.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/text.h"
+
+enum { LOG_TEXT_SIZE = 1900 };
 
 static struct {
     pthread_mutex_t lock;
@@ -25,23 +30,25 @@ static void log_line(const char *level, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 static void log_line(const char *level, const char *format, va_list args)
 {
-    char line[2048];
-    char stamp[CLOCK_RFC3339_SIZE + 1] = "";
-    char text[1900];
+    struct buf line = BUF_INIT;
+    char stamp[CLOCK_RFC3339_SIZE] = "";
+    char text[LOG_TEXT_SIZE];
 
     vsnprintf(text, sizeof text, format, args);
     if (!getenv("JOURNAL_STREAM")) {
         clock_rfc3339(clock_wall_ms(), stamp);
     }
-    snprintf(line, sizeof line, "%s%s%s %s", stamp, stamp[0] ? " " : "", level, text);
+    buf_printf(&line, "%s%s%s ", stamp, stamp[0] ? " " : "", level);
+    text_show(&line, text, strlen(text), "\t");
 
     pthread_mutex_lock(&logger.lock);
     if (logger.sink) {
-        logger.sink(logger.sink_arg, line);
+        logger.sink(logger.sink_arg, line.data);
     } else {
-        fprintf(stderr, "%s\n", line);
+        fprintf(stderr, "%s\n", line.data);
     }
     pthread_mutex_unlock(&logger.lock);
+    buf_release(&line);
 }
 
 #define DEFINE_LOG(name, level)                                                          \

@@ -1,5 +1,6 @@
 /* The daemon's and agent's log: one line an event on stderr, "LEVEL area: text",
- * prefixed with a UTC timestamp unless systemd's journal adds its own. */
+ * prefixed with a UTC timestamp unless systemd's journal adds its own.  What would act on
+ * a terminal, a line break too, is spelt (text_show). */
 #ifndef DAEMON_BASE_LOG_H
 #define DAEMON_BASE_LOG_H
 

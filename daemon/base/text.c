@@ -2,18 +2,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int columns_of(const char *text, size_t length)
-{
-    int n = 0;
-
-    for (size_t i = 0; i < length; i++) {
-        n += ((unsigned char)text[i] & 0xc0) != 0x80;
-    }
-    return n;
-}
+#include "daemon/base/mem.h"
 
 size_t text_sequence(const char *bytes, size_t left)
 {
@@ -42,9 +36,138 @@ size_t text_sequence(const char *bytes, size_t left)
     return length;
 }
 
+int text_control(const char *bytes, size_t left)
+{
+    const unsigned char *text = (const unsigned char *)bytes;
+    size_t length = text_sequence(bytes, left);
+    int point = length == 1   ? text[0]
+                : length == 2 ? (text[0] & 0x1f) << 6 | (text[1] & 0x3f)
+                : length == 3
+                    ? (text[0] & 0xf) << 12 | (text[1] & 0x3f) << 6 | (text[2] & 0x3f)
+                    : -1;
+
+    return (point >= 0 && point < 0x20) || (point >= 0x7f && point < 0xa0) ||
+                   (point >= 0x2028 && point <= 0x202e) ||
+                   (point >= 0x2066 && point <= 0x2069)
+               ? point
+               : -1;
+}
+
+enum { SPELT_SIZE = 16 };
+
+/* How the character, or the byte that is none, at TEXT is shown: RET_SPELT, or "" where
+ * it is shown as it is.  Returns the bytes of TEXT that it takes. */
+static size_t spell_one(const char *text, size_t left, const char *kept,
+                        char ret_spelt[SPELT_SIZE])
+{
+    size_t length = text_sequence(text, left);
+    int control = length ? text_control(text, left) : -1;
+
+    ret_spelt[0] = '\0';
+    if (length == 0) {
+        snprintf(ret_spelt, SPELT_SIZE, "\\x%02x", (unsigned char)*text);
+    } else if (control > 0x7f) {
+        snprintf(ret_spelt, SPELT_SIZE, "\\u%04x", (unsigned)control);
+    } else if (control == '\n' || control == '\r' || control == '\t') {
+        if (!strchr(kept, control)) {
+            snprintf(ret_spelt, SPELT_SIZE, "\\%c",
+                     control == '\n'   ? 'n'
+                     : control == '\r' ? 'r'
+                                       : 't');
+        }
+    } else if (control >= 0) {
+        snprintf(ret_spelt, SPELT_SIZE, "\\x%02x", (unsigned)control);
+    }
+    return length ? length : 1;
+}
+
+void text_show(struct buf *buf, const char *bytes, size_t length, const char *kept)
+{
+    for (size_t i = 0; i < length;) {
+        char spelt[SPELT_SIZE];
+        size_t step = spell_one(bytes + i, length - i, kept, spelt);
+
+        if (spelt[0]) {
+            buf_puts(buf, spelt);
+        } else {
+            buf_add(buf, bytes + i, step);
+        }
+        i += step;
+    }
+}
+
+static void add_line(struct buf *buf, char *line)
+{
+    text_show(buf, line, strlen(line), "");
+    buf_putc(buf, '\n');
+    free(line);
+}
+
+void text_line(struct buf *buf, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add_line(buf, xvasprintf(format, args));
+    va_end(args);
+}
+
+void text_print(FILE *to, const char *format, ...)
+{
+    struct buf buf = BUF_INIT;
+    va_list args;
+
+    va_start(args, format);
+    add_line(&buf, xvasprintf(format, args));
+    va_end(args);
+    fputs(buf.data, to);
+    buf_release(&buf);
+}
+
+static int columns_of(const char *text, size_t length)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < length;) {
+        char spelt[SPELT_SIZE];
+
+        i += spell_one(text + i, length - i, "", spelt);
+        n += spelt[0] ? (int)strlen(spelt) : 1;
+    }
+    return n;
+}
+
 int text_width(const char *text)
 {
     return columns_of(text, strlen(text));
+}
+
+void text_pad(struct buf *buf, const char *text, int width)
+{
+    int columns = text_width(text);
+
+    text_show(buf, text, strlen(text), "");
+    for (; columns < width; columns++) {
+        buf_putc(buf, ' ');
+    }
+}
+
+void text_csv(struct buf *buf, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        text_show(buf, text, strlen(text), "");
+        return;
+    }
+    buf_putc(buf, '"');
+    for (const char *end; *text; text = end) {
+        end = text + strcspn(text, "\"");
+        text_show(buf, text, (size_t)(end - text), "");
+        if (*end) {
+            buf_puts(buf, "\"\"");
+            end++;
+        }
+    }
+    buf_putc(buf, '"');
 }
 
 /* Bytes of TEXT that one line of WIDTH columns takes: at least one word. */
@@ -70,9 +193,9 @@ void text_wrap(struct buf *buf, const char *text, int width, int indent)
         size_t length = line_length(text, width - indent);
 
         if (!first) {
-            buf_pad(buf, "", indent);
+            text_pad(buf, "", indent);
         }
-        buf_add(buf, text, length);
+        text_show(buf, text, length, "");
         buf_putc(buf, '\n');
         text += length;
         text += strspn(text, " ");

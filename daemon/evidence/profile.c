@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "daemon/evidence/profile_parse.h"
 
 /* A parsed table keeps its JSON: every text of it points in there. */
@@ -14,15 +15,14 @@ struct owned_table {
     char *file;
 };
 
-/* The first control character of TEXT, which is UTF-8: C0, DEL or C1; 0: it has none. */
+/* The first of the UTF-8 in TEXT that acts on a terminal; 0: there is none. */
 static int control_character(const char *text)
 {
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c < ' ' || *c == 0x7f) {
-            return *c;
-        }
-        if (c[0] == 0xc2 && c[1] < 0xa0) {
-            return c[1];
+    for (size_t left = strlen(text); left > 0; text++, left--) {
+        int control = text_control(text, left);
+
+        if (control >= 0) {
+            return control;
         }
     }
     return 0;

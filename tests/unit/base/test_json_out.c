@@ -8,9 +8,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "daemon/base/text.h"
 
 static void test_structure(void **state)
 {
@@ -95,6 +98,36 @@ static void test_utf8_stays(void **state)
     buf_release(&out.buf);
 }
 
+/* It says the same, and nothing in it acts on the terminal that it is read on. */
+static void test_what_acts_on_a_terminal_is_escaped(void **state)
+{
+    static const char text[] =
+        "\x1b[2J\x7f\xc2\x9b"
+        "31m\xe2\x80\xae\xe2\x81\xa9µ";
+    struct json_out out = JSON_OUT_INIT;
+    json_t *inner = json_pack("{s:s}", text, text);
+    char *json = json_dumps(inner, 0);
+    json_t *root;
+
+    (void)state;
+    out_open(&out, NULL, '{');
+    out_text(&out, "text", text);
+    out_json(&out, "json", json);
+    out_close(&out, '}');
+    for (size_t i = 0; i < out.buf.length; i++) {
+        assert_int_equal(text_control(out.buf.data + i, out.buf.length - i), -1);
+    }
+    assert_non_null(
+        strstr(out.buf.data, "\"text\":\"\\u001b[2J\\u007f\\u009b31m\\u202e"));
+    root = json_loads(out.buf.data, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(root, "text")), text);
+    assert_true(json_equal(json_object_get(root, "json"), inner));
+    json_decref(root);
+    json_decref(inner);
+    free(json);
+    buf_release(&out.buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_null_where_it_is_not_known),
         cmocka_unit_test(test_any_bytes_give_valid_json),
         cmocka_unit_test(test_utf8_stays),
+        cmocka_unit_test(test_what_acts_on_a_terminal_is_escaped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,94 @@ static void test_wrapped_lines(void **state)
     assert_int_equal(text_wrapped_width("NGC 19.06+ / TF 2.1", 12), 12);
 }
 
+static void expect_shown(const char *bytes, size_t length, const char *kept,
+                         const char *shown)
+{
+    struct buf buf = BUF_INIT;
+
+    text_show(&buf, bytes, length, kept);
+    assert_string_equal(buf.data, shown);
+    assert_int_equal(text_width(shown), strlen(shown));
+    if (!memchr(bytes, '\0', length)) {
+        assert_int_equal(text_width(bytes), strlen(shown));
+    }
+    text_show(&buf, buf.data, buf.length, kept);
+    assert_string_equal(buf.data + strlen(shown), shown);
+    buf_release(&buf);
+}
+
+static void test_what_acts_on_a_terminal_is_spelt(void **state)
+{
+    (void)state;
+    expect_shown("a\0b", 3, "", "a\\x00b");
+    for (int c = 1; c <= 0x9f; c = c == 0x1f ? 0x7f : c + 1) {
+        char bytes[4] = { (char)c };
+        char shown[8];
+
+        if (c > 0x7f) {
+            bytes[0] = '\xc2';
+            bytes[1] = (char)c;
+        }
+        snprintf(shown, sizeof shown, c > 0x7f ? "\\u%04x" : "\\x%02x", (unsigned)c);
+        expect_shown(bytes, strlen(bytes), "",
+                     c == '\n'   ? "\\n"
+                     : c == '\r' ? "\\r"
+                     : c == '\t' ? "\\t"
+                                 : shown);
+    }
+    for (int c = 0x2027; c <= 0x206a; c++) {
+        char bytes[4] = { (char)0xe2, (char)(c >> 6), (char)(0x80 | (c & 0x3f)) };
+        char shown[8];
+        bool acts = (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+
+        bytes[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        snprintf(shown, sizeof shown, "\\u%04x", (unsigned)c);
+        assert_int_equal(text_control(bytes, 3), acts ? c : -1);
+        if (acts) {
+            expect_shown(bytes, 3, "", shown);
+        }
+    }
+    expect_shown(
+        "\x9b"
+        "2J",
+        3, "", "\\x9b2J");
+    expect_shown("\xc2", 1, "", "\\xc2");
+    expect_shown("\x1b]0;title\x07\n", 11, "", "\\x1b]0;title\\x07\\n");
+    assert_int_equal(text_control("\xc2\x9b", 1), -1);
+    assert_int_equal(text_control("\xc2\xa0", 2), -1);
+    assert_int_equal(text_control(" ", 1), -1);
+    assert_int_equal(text_control("~", 1), -1);
+}
+
+static void test_what_is_shown_stays(void **state)
+{
+    struct buf buf = BUF_INIT;
+    static const char text[] = "µ \\x1b \\ €\n\t\r𝄞";
+
+    (void)state;
+    text_show(&buf, text, strlen(text), "\n\t");
+    assert_string_equal(buf.data, "µ \\x1b \\ €\n\t\\r𝄞");
+    buf_release(&buf);
+}
+
+static void test_layout_counts_what_is_shown(void **state)
+{
+    struct buf buf = BUF_INIT;
+
+    (void)state;
+    text_pad(&buf, "a\x1b[2Jb", 10);
+    buf_puts(&buf, "|\n");
+    text_wrap(&buf, "one \x1b[0m two", 8, 0);
+    text_line(&buf, "%s: %d", "a\nb", 5);
+    text_csv(&buf, "\x1b[31m");
+    buf_puts(&buf, ",");
+    text_csv(&buf, "a\"\x9b\"\n,");
+    assert_string_equal(buf.data,
+                        "a\\x1b[2Jb |\none\n\\x1b[0m\ntwo\na\\nb: 5\n"
+                        "\\x1b[31m,\"a\"\"\\x9b\"\"\\n,\"");
+    buf_release(&buf);
+}
+
 static void test_numbers(void **state)
 {
     char text[TEXT_NUMBER_SIZE];
@@ -124,6 +212,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrap),
         cmocka_unit_test(test_wrapped_lines),
+        cmocka_unit_test(test_what_acts_on_a_terminal_is_spelt),
+        cmocka_unit_test(test_what_is_shown_stays),
+        cmocka_unit_test(test_layout_counts_what_is_shown),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_bounds_are_rounded_up),
         cmocka_unit_test(test_known_sums),

@@ -103,6 +103,7 @@ static void test_every_text(void **state)
         { "a\nb", "has a control character (U+000A)" },
         { "\x1b[2Jb", "has a control character (U+001B)" },
         { "a\x7f", "has a control character (U+007F)" },
+        { "a\u202eb", "has a control character (U+202E)" },
         { "a\xc2\x9b"
           "2J",
           "has a control character (U+009B)" },

@@ -27,9 +27,9 @@ static void test_list_as_text(void **state)
 {
     (void)state;
     expect(list, "id n.done:runs x ok", false,
-           "ID     RUNS  X     OK\n"
-           "a         5  -     true\n"
-           "µ,\"   12345  1, b  false\n");
+           "ID      RUNS  X     OK\n"
+           "a          5  -     true\n"
+           "µ,\"\\n  12345  1, b  false\n");
 }
 
 static void test_list_as_csv(void **state)
@@ -38,7 +38,27 @@ static void test_list_as_csv(void **state)
     expect(list, "id n.done:runs x ok", true,
            "id,n.done,x,ok\r\n"
            "a,5,,true\r\n"
-           "\"µ,\"\" \",12345,\"1, b\",false\r\n");
+           "\"µ,\"\"\\n\",12345,\"1, b\",false\r\n");
+}
+
+/* Rows stay rows, and columns stay columns. */
+static void test_nothing_acts_on_a_terminal(void **state)
+{
+    static const char hostile[] =
+        "{\"name\":\"a\\u001b[2J\\nfake  PASS\\u009b\\u202eb\","
+        "\"facts\":{\"k\\r\":\"v\\u007f\"},"
+        "\"items\":[{\"id\":\"x\\u001b[31m\\nroot\",\"n\":1,\"o\":{\"\\u009b\":1}},"
+        "{\"id\":\"y\",\"n\":22,\"o\":{}}]}";
+
+    (void)state;
+    expect(hostile, "id n o", false,
+           "name       a\\x1b[2J\\nfake  PASS\\u009b\\u202eb\n"
+           "facts.k\\r  v\\x7f\n"
+           "\n"
+           "ID                N  O\n"
+           "x\\x1b[31m\\nroot   1  {\"\\u009b\":1}\n"
+           "y                22  {}\n");
+    expect(hostile, "id n", true, "id,n\r\nx\\x1b[31m\\nroot,1\r\ny,22\r\n");
 }
 
 static void test_empty_list(void **state)
@@ -75,9 +95,12 @@ static void test_record(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list_as_text), cmocka_unit_test(test_list_as_csv),
-        cmocka_unit_test(test_empty_list),   cmocka_unit_test(test_more_pages_are_named),
+        cmocka_unit_test(test_list_as_text),
+        cmocka_unit_test(test_list_as_csv),
+        cmocka_unit_test(test_empty_list),
+        cmocka_unit_test(test_more_pages_are_named),
         cmocka_unit_test(test_record),
+        cmocka_unit_test(test_nothing_acts_on_a_terminal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
