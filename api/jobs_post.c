@@ -116,24 +116,6 @@ static bool keep_submission(struct request *r)
     return true;
 }
 
-/* The body as JSON (new reference), or NULL after having replied. */
-static json_t *parse_body(struct request *r)
-{
-    char detail[BODY_DETAIL_SIZE];
-    json_t *body;
-
-    if (!body_type_is_json(request_header(r, "Content-Type"))) {
-        reply_problem(r, PROBLEM_MEDIA_TYPE, "send the body as application/json");
-        reply_header(r, "Accept-Post", "application/json");
-        return NULL;
-    }
-    body = body_parse(r->body.data, r->body.length, detail);
-    if (!body) {
-        reply_problem(r, PROBLEM_MALFORMED_JSON, "%s", detail);
-    }
-    return body;
-}
-
 void jobs_post(struct request *r)
 {
     json_t *body;
@@ -141,7 +123,7 @@ void jobs_post(struct request *r)
     if (!keep_submission(r)) {
         return;
     }
-    body = parse_body(r);
+    body = body_json(r);
     if (body) {
         submit(r, body);
         json_decref(body);

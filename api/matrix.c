@@ -14,7 +14,7 @@
 #include "daemon/base/nearest.h"
 #include "db/fleet.h"
 #include "db/matrix.h"
-#include "db/names.h"
+#include "db/runs.h"
 
 enum { TABLES_MAX = 32, ENVIRONMENTS_MAX = 1000 };
 
@@ -121,7 +121,7 @@ static enum err_code refuse_device(struct tx *tx, const char *device,
                                    struct problems *problems, struct err *err)
 {
     struct choices known = { .count = 0 };
-    enum err_code code = names_list(tx, NAME_DEVICE, "", &known, err);
+    enum err_code code = runs_names_list(tx, NAME_DEVICE, "", &known, err);
 
     if (code == ERR_OK) {
         char hint[NEAREST_HINT_SIZE];

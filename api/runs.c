@@ -12,7 +12,6 @@
 #include "daemon/base/text.h"
 #include "daemon/evidence/catalogue.h"
 #include "db/cells.h"
-#include "db/names.h"
 #include "db/runs.h"
 
 /* If a list of runs is empty, the names in its filter are checked: one that does not
@@ -62,11 +61,11 @@ static enum err_code read_kind(struct tx *tx, const struct runs_filter *filter,
     const char *name = wanted(filter, kind);
     bool has = true;
 
-    if (name[0] && names_has(tx, kind, of, name, &has, err) != ERR_OK) {
+    if (name[0] && runs_names_has(tx, kind, of, name, &has, err) != ERR_OK) {
         return err->code;
     }
     names->unknown[kind] = !has;
-    return has ? ERR_OK : names_list(tx, kind, of, &names->known[kind], err);
+    return has ? ERR_OK : runs_names_list(tx, kind, of, &names->known[kind], err);
 }
 
 static enum err_code check_job(struct tx *tx, const char *job, struct problems *problems,
@@ -74,7 +73,7 @@ static enum err_code check_job(struct tx *tx, const char *job, struct problems *
 {
     bool has = true;
 
-    if (job[0] && names_has(tx, NAME_JOB, "", job, &has, err) != ERR_OK) {
+    if (job[0] && runs_names_has(tx, NAME_JOB, "", job, &has, err) != ERR_OK) {
         return err->code;
     }
     if (!has) {

@@ -1,7 +1,9 @@
 #include "db/case_keys.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/mem.h"
 #include "db/tx.h"
 
 void case_keys_take(struct query *q, struct case_key *ret_key)
@@ -54,4 +56,144 @@ enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
         return insert(tx, key, d, ret_number, err);
     }
     return *ret_declared ? update(tx, *ret_number, d, err) : ERR_OK;
+}
+
+/* Inputs. */
+
+static enum err_code load_decision(struct tx *tx, int64_t siblings,
+                                   struct case_inputs *ret_inputs, struct err *err)
+{
+    ret_inputs->decided[0] = ret_inputs->reason[0] = '\0';
+    ret_inputs->decided_ms = 0;
+    return tx_fetch(
+        tx, TX_TARGETS(ret_inputs->decided, ret_inputs->reason, &ret_inputs->decided_ms),
+        err,
+        "SELECT digest, reason, at_ms FROM input_decision WHERE siblings = ?"
+        " ORDER BY number DESC LIMIT 1",
+        siblings);
+}
+
+/* Caller frees ret_camps. */
+static enum err_code load_camps(struct tx *tx, int64_t siblings,
+                                struct case_input **ret_camps, int *ret_count,
+                                struct err *err)
+{
+    struct query q;
+
+    *ret_camps = NULL;
+    *ret_count = 0;
+    query_begin(&q, tx,
+                "SELECT c.digest, ifnull(d.host, ''), sum(c.runs), min(c.run)"
+                " FROM case_input c LEFT JOIN device d ON d.id = c.device"
+                " WHERE c.siblings = ? GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2",
+                siblings);
+    while (query_step(&q)) {
+        struct case_input *camp;
+
+        *ret_camps = xgrow(*ret_camps, *ret_count, sizeof **ret_camps);
+        camp = &(*ret_camps)[(*ret_count)++];
+        query_take(&q, camp->digest, camp->host, &camp->runs, camp->run);
+    }
+    return query_end(&q, err);
+}
+
+static struct inputs judge_camps(const struct case_input *camps, int count,
+                                 const char *decided)
+{
+    struct input_count *counts = xcalloc((size_t)count + 1, sizeof *counts);
+    struct inputs inputs;
+
+    for (int i = 0; i < count; i++) {
+        counts[i] = (struct input_count){ camps[i].digest, camps[i].host, camps[i].runs,
+                                          camps[i].run };
+    }
+    inputs = inputs_judge(counts, count, decided);
+    free(counts);
+    return inputs;
+}
+
+/* Normally there is one digest, and then nobody has to be counted. */
+enum err_code case_inputs_load(struct tx *tx, int64_t siblings, struct inputs *ret_inputs,
+                               struct err *err)
+{
+    struct case_inputs decision;
+    struct case_input *camps = NULL;
+    char least[DIGEST_TEXT_SIZE] = "", greatest[DIGEST_TEXT_SIZE] = "";
+    int count = 0;
+    enum err_code code;
+
+    *ret_inputs = (struct inputs){ .contested = false };
+    if (load_decision(tx, siblings, &decision, err) != ERR_OK ||
+        tx_fetch(tx, TX_TARGETS(least, greatest), err,
+                 "SELECT (SELECT min(digest) FROM case_input WHERE siblings = ?1),"
+                 " (SELECT max(digest) FROM case_input WHERE siblings = ?1)",
+                 siblings) != ERR_OK) {
+        return err->code;
+    }
+    if (!decision.decided[0] && strcmp(least, greatest) == 0) {
+        copy_text(ret_inputs->digest, sizeof ret_inputs->digest, least);
+        return ERR_OK;
+    }
+    code = load_camps(tx, siblings, &camps, &count, err);
+    if (code == ERR_OK) {
+        *ret_inputs = judge_camps(camps, count, decision.decided);
+    }
+    free(camps);
+    return code;
+}
+
+enum err_code case_inputs_add(struct tx *tx, int64_t siblings, const char *digest,
+                              const char *device, const char *run, struct err *err)
+{
+    return tx_run(tx, err,
+                  "INSERT INTO case_input (siblings, digest, device, runs, run)"
+                  " VALUES (?, ?, ?, 1, ?) ON CONFLICT (siblings, digest, device)"
+                  " DO UPDATE SET runs = runs + 1, run = min(run, excluded.run)",
+                  siblings, digest, device, run);
+}
+
+static enum err_code load_case_inputs(struct tx *tx, int64_t siblings,
+                                      struct case_inputs *ret_inputs,
+                                      struct case_input **ret_camps, struct err *err)
+{
+    if (load_decision(tx, siblings, ret_inputs, err) != ERR_OK ||
+        load_camps(tx, siblings, ret_camps, &ret_inputs->camp_count, err) != ERR_OK) {
+        return err->code;
+    }
+    ret_inputs->camps = *ret_camps;
+    ret_inputs->inputs =
+        judge_camps(*ret_camps, ret_inputs->camp_count, ret_inputs->decided);
+    return ERR_OK;
+}
+
+enum err_code case_inputs_each(struct tx *tx, int64_t after, int limit,
+                               void (*visit)(void *arg, int64_t siblings,
+                                             const struct case_inputs *inputs),
+                               void *arg, struct err *err)
+{
+    enum err_code code = ERR_OK;
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT " CASE_KEY_COLUMNS
+                ", k.number FROM case_key k WHERE k.number IN (SELECT siblings"
+                " FROM case_input WHERE siblings > ?1 GROUP BY siblings"
+                " HAVING min(digest) < max(digest) UNION SELECT siblings"
+                " FROM input_decision WHERE siblings > ?1) ORDER BY k.number LIMIT ?2",
+                after, limit);
+    while (code == ERR_OK && query_step(&q)) {
+        struct case_inputs inputs = { .camps = NULL };
+        struct case_input *camps = NULL;
+        int64_t siblings;
+
+        case_keys_take(&q, &inputs.key);
+        siblings = query_take_int(&q);
+        inputs.key.variant[0] = '\0';
+        code = load_case_inputs(tx, siblings, &inputs, &camps, err);
+        if (code == ERR_OK) {
+            visit(arg, siblings, &inputs);
+        }
+        free(camps);
+    }
+    return query_close(&q, code, err);
 }

@@ -97,15 +97,37 @@ static enum err_code load_varied(struct tx *tx, int64_t cell, struct control *re
                         cell, CHECKS_DIGESTS, VERDICT_MIN_RUNS);
 }
 
+/* Whether the runs of the case CASE_KEY and its siblings computed from the same. */
+static enum err_code load_contested(struct tx *tx, int64_t case_key,
+                                    struct evidence *evidence, struct err *err)
+{
+    struct inputs inputs;
+    int64_t siblings = 0;
+    enum err_code code = tx_fetch_int(
+        tx, &siblings, err, "SELECT siblings FROM case_key WHERE number = ?", case_key);
+
+    if (code == ERR_OK) {
+        code = case_inputs_load(tx, siblings, &inputs, err);
+    }
+    if (code == ERR_OK) {
+        copy_text(evidence->contested, sizeof evidence->contested, inputs.words);
+    }
+    return code;
+}
+
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
                               struct judgement *ret_judgement, struct err *err)
 {
+    struct evidence evidence = row->cell.evidence;
     char conditions[RUN_OPTIONS_SIZE];
     struct control control = {
         .is_control = row->cell.is_control,
         .no_control = row->no_control[0] ? row->no_control : NULL,
     };
 
+    if (load_contested(tx, row->case_key, &evidence, err) != ERR_OK) {
+        return err->code;
+    }
     if (!control.is_control && !control.no_control &&
         (load_control(tx, row->cell.id, &control, err) != ERR_OK ||
          (control.differed &&
@@ -114,7 +136,7 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
            load_varied(tx, row->cell.id, &control, err) != ERR_OK)))) {
         return err->code;
     }
-    *ret_judgement = verdict_judge(&row->cell.evidence, &control);
+    *ret_judgement = verdict_judge(&evidence, &control);
     return ERR_OK;
 }
 

@@ -161,7 +161,7 @@ static enum err_code compare_digests(struct recompute *r, struct err *err)
                 " FROM shown GROUP BY digest),"
                 " checked (digest, state) AS MATERIALIZED (SELECT x.digest, min(x.state)"
                 " FROM run r JOIN run_check x ON x.run = r.id WHERE r.cell = ?1"
-                " GROUP BY x.digest)"
+                " AND r.outcome = 'completed' GROUP BY x.digest)"
                 " SELECT f.digest, f.runs, f.iterations, f.first_runs, f.only_runs,"
                 " c.runs, c.iterations, c.first_runs, c.only_runs, c.checked, k.state"
                 " FROM fresh f LEFT JOIN cell_digest c ON c.cell = ?1"

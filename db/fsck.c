@@ -86,6 +86,30 @@ static enum err_code check_siblings(struct check *c, struct err *err)
     return query_end(&q, err);
 }
 
+/* Which inputs count as those of a case follows from its runs. */
+static enum err_code check_inputs(struct check *c, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, c->tx,
+                "WITH fresh AS (SELECT k.siblings, r.input_digest, r.device, count(*),"
+                " min(r.id) FROM run r JOIN case_key k ON k.number = r.case_key"
+                " WHERE r.outcome = 'completed' OR r.refused GROUP BY 1, 2, 3)"
+                " SELECT DISTINCT siblings FROM (SELECT * FROM (SELECT * FROM fresh"
+                " EXCEPT SELECT * FROM case_input) UNION ALL SELECT * FROM"
+                " (SELECT * FROM case_input EXCEPT SELECT * FROM fresh))");
+    while (query_step(&q)) {
+        char line[80];
+
+        snprintf(line, sizeof line,
+                 "case %" PRId64 ": its inputs are not those of its runs",
+                 query_take_int(&q));
+        c->counts->dangling++;
+        c->report(c->arg, line);
+    }
+    return query_end(&q, err);
+}
+
 static void cell_differs(void *arg, int64_t cell, const char *what)
 {
     struct check *c = arg;
@@ -137,7 +161,7 @@ static enum err_code check_rows(struct check *c, struct err *err)
         return ERR_OK;
     }
     if (check_references(c, err) != ERR_OK || check_siblings(c, err) != ERR_OK ||
-        check_jobs(c, err) != ERR_OK ||
+        check_inputs(c, err) != ERR_OK || check_jobs(c, err) != ERR_OK ||
         traces_check(c->tx, c->report, c->arg, &c->counts->traces,
                      &c->counts->traces_damaged, err) != ERR_OK) {
         return err->code;

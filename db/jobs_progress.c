@@ -170,3 +170,18 @@ enum err_code jobs_finish_if_done(struct tx *tx, int64_t number, int64_t now_ms,
                   " AND items_open = 0 AND state IN ('queued', 'running')",
                   now_ms, number);
 }
+
+enum err_code jobs_recount_failed(struct tx *tx, int64_t number, int seq, struct err *err)
+{
+    if (tx_run(tx, err,
+               "UPDATE job_item SET runs_failed = (SELECT count(*) FROM run"
+               " WHERE job = ?1 AND item = ?2 AND outcome IN ('timeout', 'crashed',"
+               " 'out_of_memory', 'invalid')) WHERE job = ?1 AND seq = ?2",
+               number, seq) != ERR_OK) {
+        return err->code;
+    }
+    return tx_run(tx, err,
+                  "UPDATE job SET runs_failed = (SELECT sum(runs_failed) FROM job_item"
+                  " WHERE job = ?1) WHERE number = ?1",
+                  number);
+}

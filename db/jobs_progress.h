@@ -45,4 +45,9 @@ enum err_code jobs_finish_if_done(struct tx *tx, int64_t number, int64_t now_ms,
 enum err_code jobs_add_event(struct tx *tx, int64_t number, int64_t now_ms,
                              struct err *err);
 
+/* Counts the failures of an item, and of its job, from the stored runs: after outcomes
+ * changed. */
+enum err_code jobs_recount_failed(struct tx *tx, int64_t number, int seq,
+                                  struct err *err);
+
 #endif

@@ -10,6 +10,7 @@
 #include "db/case_keys.h"
 #include "db/cells_judge.h"
 #include "db/fleet.h"
+#include "db/inputs.h"
 #include "db/jobs_progress.h"
 #include "db/runs.h"
 #include "db/traces.h"
@@ -21,6 +22,10 @@ struct finishing {
     const struct run_result *result;
     struct run_record run;                         /* as it will be stored */
     int64_t job, case_key, environment, libraries; /* numbers; 0: none */
+    int64_t siblings;
+    bool refused; /* invalid for its inputs alone */
+    bool turned;  /* the inputs of the case are others than before, or contested */
+    struct inputs inputs;
 };
 
 static enum err_code load_intent(struct finishing *f, struct err *err)
@@ -32,7 +37,8 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
 
     query_begin(&q, f->tx,
                 "SELECT r.outcome IS NOT NULL, r.job, r.case_key, j.id, r.item, r.device,"
-                " i.stack, r.intent_ms, r.started_ms, k.workload, k.version, k.variant,"
+                " i.stack, r.intent_ms, r.started_ms, k.siblings, k.workload, k.version, "
+                "k.variant,"
                 " k.size, k.dtype, k.seed, EXISTS (SELECT 1 FROM run_check x"
                 " WHERE x.run = r.id) FROM run r JOIN job j ON j.number = r.job"
                 " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
@@ -43,7 +49,7 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
         int64_t started;
 
         query_take(&q, &finished, &f->job, &f->case_key, run->job, &run->item,
-                   run->device, run->stack, &run->intent_ms, &started);
+                   run->device, run->stack, &run->intent_ms, &started, &f->siblings);
         run->started_ms = started ? started : run->started_ms;
         case_keys_take(&q, &run->key);
         if (!query_take_int(&q)) {
@@ -85,65 +91,6 @@ static enum err_code check_digests(const struct finishing *f, struct err *err)
                        " iterations, and lists %d of %" PRId64,
                        run->id, run->distinct_digests, run->iterations,
                        result->digest_count, iterations);
-    }
-    return ERR_OK;
-}
-
-/* What the inputs of the case must be; "" if no run has completed yet. */
-static enum err_code load_expected_input(struct tx *tx, const struct run_record *run,
-                                         char ret_digest[DIGEST_TEXT_SIZE],
-                                         char ret_run[ID_SIZE], struct err *err)
-{
-    const struct case_key *key = &run->key;
-    struct query q;
-
-    ret_digest[0] = '\0';
-    query_begin(&q, tx,
-                "SELECT digest, run FROM expected_input WHERE workload = ?"
-                " AND version = ? AND size = ? AND dtype = ? AND seed = ?",
-                key->workload, key->version, key->size, key->dtype, (int64_t)key->seed);
-    if (query_step(&q)) {
-        query_take_text(&q, ret_digest, DIGEST_TEXT_SIZE);
-        query_take_text(&q, ret_run, ID_SIZE);
-    }
-    return query_end(&q, err);
-}
-
-static enum err_code store_expected_input(struct tx *tx, const struct run_record *run,
-                                          struct err *err)
-{
-    const struct case_key *key = &run->key;
-
-    return tx_run(tx, err,
-                  "INSERT INTO expected_input (workload, version, size, dtype, seed,"
-                  " digest, run) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                  key->workload, key->version, key->size, key->dtype, (int64_t)key->seed,
-                  run->input_digest, run->id);
-}
-
-/* All runs of a case compute from the same inputs, whatever the variant, device or
- * environment: a completed RUN with another input digest than the first one becomes
- * `invalid`, with a cause that names both digests and both runs. */
-static enum err_code check_input(struct tx *tx, struct run_record *run, struct err *err)
-{
-    char digest[DIGEST_TEXT_SIZE];
-    char first[ID_SIZE] = "";
-
-    if (run->outcome != OUTCOME_COMPLETED) {
-        return ERR_OK;
-    }
-    if (load_expected_input(tx, run, digest, first, err) != ERR_OK) {
-        return err->code;
-    }
-    if (!digest[0]) {
-        return store_expected_input(tx, run, err);
-    }
-    if (strcmp(digest, run->input_digest) != 0) {
-        run->outcome = OUTCOME_INVALID;
-        snprintf(run->cause, sizeof run->cause,
-                 "the inputs of run %s have digest %s, those of run %s of the same case "
-                 "have %s",
-                 run->id, run->input_digest, first, digest);
     }
     return ERR_OK;
 }
@@ -237,6 +184,40 @@ static enum err_code check_others(struct finishing *f, struct err *err)
     return check_work(f, err) == ERR_OK ? check_sums(f, err) : err->code;
 }
 
+static bool are_same(const struct inputs *a, const struct inputs *b)
+{
+    return a->contested == b->contested && strcmp(a->digest, b->digest) == 0 &&
+           strcmp(a->words, b->words) == 0;
+}
+
+/* All runs of a case compute from the same inputs, whatever the variant, device or
+ * environment: a completed run with others than those of the case becomes `invalid`.  It
+ * has its say in which these are, and then others may be the ones to refuse. */
+static enum err_code check_inputs(struct finishing *f, struct err *err)
+{
+    struct run_record *run = &f->run;
+    struct inputs before;
+
+    if (run->outcome != OUTCOME_COMPLETED) {
+        return ERR_OK;
+    }
+    if (case_inputs_load(f->tx, f->siblings, &before, err) != ERR_OK ||
+        case_inputs_add(f->tx, f->siblings, run->input_digest, run->device, run->id,
+                        err) != ERR_OK ||
+        case_inputs_load(f->tx, f->siblings, &f->inputs, err) != ERR_OK) {
+        return err->code;
+    }
+    f->turned =
+        before.contested || before.digest[0] ? !are_same(&before, &f->inputs) : false;
+    if (!f->inputs.contested && strcmp(f->inputs.digest, run->input_digest) != 0) {
+        f->refused = true;
+        run->outcome = OUTCOME_INVALID;
+        case_inputs_cause(run->input_digest, f->inputs.digest, run->cause,
+                          sizeof run->cause);
+    }
+    return ERR_OK;
+}
+
 static enum err_code store_digests(struct finishing *f, struct err *err)
 {
     const struct run_result *result = f->result;
@@ -258,7 +239,8 @@ static enum err_code store_check(struct finishing *f, struct err *err)
     const struct run_check *check = &f->run.check;
 
     if (check->state == CHECK_NONE || check->state == CHECK_ASKED ||
-        (f->run.outcome != OUTCOME_COMPLETED && check->state != CHECK_CUT_OFF)) {
+        (f->run.outcome != OUTCOME_COMPLETED && !f->refused &&
+         check->state != CHECK_CUT_OFF)) {
         return ERR_OK;
     }
     if (check->state == CHECK_KNOWN) {
@@ -309,10 +291,10 @@ static enum err_code store_run(struct finishing *f, struct err *err)
     query_begin(&q, f->tx,
                 "UPDATE run SET started_ms = ?, finished_ms = ?, environment = ?,"
                 " cell = ?, libraries = ?, outcome = ?,"
-                " circumstances = ?" SET_RESULTS " WHERE id = ?",
+                " circumstances = ?, refused = ?" SET_RESULTS " WHERE id = ?",
                 or_null(run->started_ms), run->finished_ms, or_null(f->environment),
                 or_null(run->cell), or_null(f->libraries), outcome_name(run->outcome),
-                or_null(run->circumstances));
+                or_null(run->circumstances), f->refused);
     RUN_RESULTS(BIND_TEXT, BIND_COUNT, BIND_NUMBER)
     query_bind(&q, run->id);
     return query_run(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "run %s", run->id);
@@ -369,8 +351,8 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
 
     *ret_effect = (struct run_effect){ .verdict = VERDICT_UNMEASURED };
     if (load_intent(&f, err) != ERR_OK || check_digests(&f, err) != ERR_OK ||
-        check_input(tx, &f.run, err) != ERR_OK || find_place(&f, err) != ERR_OK ||
-        check_others(&f, err) != ERR_OK || store_run(&f, err) != ERR_OK ||
+        find_place(&f, err) != ERR_OK || check_others(&f, err) != ERR_OK ||
+        check_inputs(&f, err) != ERR_OK || store_run(&f, err) != ERR_OK ||
         store_digests(&f, err) != ERR_OK || store_check(&f, err) != ERR_OK ||
         store_log(&f, err) != ERR_OK || store_telemetry(&f, err) != ERR_OK ||
         runs_store_trace(tx, f.run.id, result->trace, err) != ERR_OK ||
@@ -387,5 +369,10 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
                    &ret_effect->verdict, &ret_effect->verdict_changed, err) != ERR_OK) {
         return err->code;
     }
-    return count_answer(&f, ret_effect, err);
+    if (count_answer(&f, ret_effect, err) != ERR_OK) {
+        return err->code;
+    }
+    return f.turned
+               ? case_inputs_settle(tx, f.siblings, &f.inputs, f.run.finished_ms, err)
+               : ERR_OK;
 }

@@ -349,3 +349,20 @@ bool body_type_is_json(const char *content_type)
     }
     return false;
 }
+
+json_t *body_json(struct request *r)
+{
+    char detail[BODY_DETAIL_SIZE];
+    json_t *body;
+
+    if (!body_type_is_json(request_header(r, "Content-Type"))) {
+        reply_problem(r, PROBLEM_MEDIA_TYPE, "send the body as application/json");
+        reply_header(r, "Accept-Post", "application/json");
+        return NULL;
+    }
+    body = body_parse(r->body.data, r->body.length, detail);
+    if (!body) {
+        reply_problem(r, PROBLEM_MALFORMED_JSON, "%s", detail);
+    }
+    return body;
+}

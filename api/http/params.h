@@ -59,4 +59,7 @@ json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_
  * refused by its Origin.  Pure. */
 bool body_type_is_json(const char *content_type);
 
+/* R's body (new reference), or NULL after having replied what is wrong with it. */
+json_t *body_json(struct request *r);
+
 #endif

@@ -262,6 +262,10 @@ static struct judgement judge(const struct evidence *e, const struct control *c)
     if (e->checks.failed > 0) {
         return judge_wrong(e);
     }
+    if (e->contested[0] && runs > 0) {
+        return judgement(VERDICT_INCONCLUSIVE, "its inputs are contested: %.224s",
+                         e->contested);
+    }
     if (e->distinct_digests > 1) {
         return judgement(VERDICT_VARIES,
                          "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/evidence/inputs.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/outcome.h"
 
@@ -29,7 +30,7 @@ enum {
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
-    VERDICT_RULES = 10 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 11 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -59,6 +60,8 @@ struct evidence {
     int64_t completed_since_failure; /* completed runs started after the last failure */
     int64_t last_completed_ms;       /* wall clock; 0: never */
     struct checks checks;
+    char contested[INPUTS_WORDS_SIZE]; /* who says what the inputs are; "": they are
+                                          agreed */
 };
 
 /* Why a control varies, and what a variant is exposed to: race, entropy, choice, poison
@@ -106,8 +109,9 @@ struct judgement {
 const char *verdict_name(enum verdict verdict);
 int verdict_parse(const char *name, enum verdict *ret_verdict); /* 0, or -1 */
 
-/* Precedence: failing because of what was computed, varies, failing, unsupported,
- * unmeasured, inconclusive, reproducible.
+/* Precedence: failing because of what was computed, inconclusive because its runs
+ * computed from inputs that are contested (daemon/evidence/inputs.h), varies, failing,
+ * unsupported, unmeasured, inconclusive, reproducible.
  *
  * What is out of bound of the reference is failing for ever, also where it varies: that
  * wrong numbers vary says nothing of the operation.  One check is enough where there is

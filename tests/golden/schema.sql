@@ -4,6 +4,7 @@ CREATE INDEX cell_broken_claim ON cell (id)
     WHERE claimed > 0 AND claimed = completed AND distinct_digests > 1;
 CREATE INDEX cell_case_key ON cell (case_key, environment);
 CREATE INDEX environment_last_seen ON environment (last_seen_ms, number);
+CREATE INDEX input_decision_case ON input_decision (siblings, number);
 CREATE INDEX job_open ON job (id) WHERE state IN ('queued', 'running');
 CREATE INDEX run_case_key ON run (case_key, id);
 CREATE INDEX run_cell ON run (cell, id) WHERE cell IS NOT NULL;
@@ -14,6 +15,14 @@ CREATE INDEX run_open ON run (id) WHERE outcome IS NULL;
 CREATE INDEX run_tensor_blob ON run_tensor (blob);
 CREATE INDEX run_trace_trace ON run_trace (trace);
 CREATE INDEX trace_digest ON trace (digest);
+CREATE TABLE case_input (
+    siblings INTEGER NOT NULL, -- as in case_key
+    digest   TEXT NOT NULL CHECK (length(digest) = 32),
+    device   TEXT NOT NULL,
+    runs     INTEGER NOT NULL CHECK (runs >= 1),
+    run      TEXT NOT NULL REFERENCES run (id), -- the smallest id of them
+    PRIMARY KEY (siblings, digest, device)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE case_key (
     number     INTEGER PRIMARY KEY,
     workload   TEXT NOT NULL CHECK (workload <> ''),
@@ -142,22 +151,19 @@ CREATE TABLE event (
     kind  TEXT NOT NULL CHECK (kind IN ('job', 'run', 'cell')),
     data  TEXT NOT NULL CHECK (json_valid(data)) -- object
 ) STRICT;
-CREATE TABLE expected_input (
-    workload TEXT NOT NULL,
-    version  INTEGER NOT NULL,
-    size     TEXT NOT NULL,
-    dtype    TEXT NOT NULL,
-    seed     INTEGER NOT NULL,
-    digest   TEXT NOT NULL,
-    run      TEXT NOT NULL REFERENCES run (id), -- that showed it
-    PRIMARY KEY (workload, version, size, dtype, seed)
-) STRICT, WITHOUT ROWID;
 CREATE TABLE host (
     name          TEXT NOT NULL PRIMARY KEY, -- as the agent reports it
     boot_id       TEXT NOT NULL,             -- of its last boot that was seen
     first_seen_ms INTEGER NOT NULL,
     last_seen_ms  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE input_decision (
+    number   INTEGER PRIMARY KEY,
+    siblings INTEGER NOT NULL,
+    digest   TEXT CHECK (length(digest) = 32), -- NULL: the majority rules again
+    reason   TEXT NOT NULL CHECK (reason <> ''),
+    at_ms    INTEGER NOT NULL
+) STRICT;
 CREATE TABLE job (
     number           INTEGER PRIMARY KEY,
     id               TEXT NOT NULL UNIQUE CHECK (length(id) = 26), -- ULID
@@ -252,7 +258,8 @@ CREATE TABLE run (
     wall_ns          INTEGER,           -- life of the process
     max_rss_kb       INTEGER, circumstances TEXT
     CHECK (circumstances IS NULL OR (json_valid(circumstances)
-           AND json_type(circumstances) = 'object')),           -- its peak of memory
+           AND json_type(circumstances) = 'object')), refused INTEGER NOT NULL DEFAULT 0 -- invalid for its inputs alone
+    CHECK (refused IN (0, 1) AND (refused = 0 OR outcome = 'invalid')),           -- its peak of memory
     FOREIGN KEY (job, item) REFERENCES job_item (job, seq),
     CONSTRAINT outcome_ends_a_run CHECK ((outcome IS NULL) = (finished_ms IS NULL)),
     -- Proof of work.  NULL would pass a CHECK, hence ifnull, IS and IS NOT NULL.

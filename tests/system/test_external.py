@@ -47,7 +47,7 @@ BROKEN = {
     "green": ("invalid", "'reproducible' is no outcome"),
     "after_end": ("invalid", "an event after end"),
     "exit_one": ("invalid", "exit status 1 after the end event"),
-    "other_inputs": ("invalid", "the inputs of run"),
+    "other_inputs": ("invalid", "its inputs have digest bbbb"),
     "changes_itself": ("invalid", "the command changed while it ran: state"),
     "hangs": ("timeout", "deadline"),
     "ignores_term": ("timeout", "deadline"),

@@ -168,13 +168,14 @@ static void test_fsck_sees_damage(void **state)
     sqlite3_close(db);
     counts = fsck(f->path, &lines);
     assert_int_equal(counts.damaged, 0);
-    assert_int_equal(counts.dangling, 2);
+    assert_int_equal(counts.dangling, 4);
     assert_int_equal(counts.cells_differing, 1);
     assert_int_equal(counts.jobs_differing, 1);
     assert_non_null(strstr(lines.data, "completed: stored 3, the runs give 1"));
     assert_non_null(strstr(lines.data, "verdict: stored \"reproducible\""));
     assert_non_null(strstr(lines.data, "table cell_device"));
     assert_non_null(strstr(lines.data, "it is not with its siblings"));
+    assert_non_null(strstr(lines.data, "case 9: its inputs are not those of its runs"));
     buf_release(&lines);
 }
 

@@ -56,6 +56,7 @@ static struct fixture_run some_run(int n)
 /* The last two, asked before either ended, do not agree whether one digest is right. */
 static void store_runs(struct fixture *f)
 {
+    struct fixture_run refused = completed(RUNS + 3, ORDERED);
     struct fixture_run both[] = { completed(RUNS + 1, 3), completed(RUNS + 2, 3) };
 
     for (int i = 0; i < RUNS; i++) {
@@ -63,6 +64,8 @@ static void store_runs(struct fixture *f)
 
         fixture_write(f, fixture_whole_run, &r);
     }
+    refused.input = 1;
+    fixture_write(f, fixture_whole_run, &refused);
     both[0].check = CHECK_PASSED;
     both[1].check = CHECK_FAILED;
     for (int i = 0; i < 2; i++) {
@@ -145,7 +148,15 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
+#define UNDO_20                                                                          \
+    "DROP TABLE case_input;"                                                             \
+    "DROP TABLE input_decision;"                                                         \
+    "UPDATE run SET cause = 'the inputs of run ' || id || ' have digest ' ||"            \
+    " input_digest || ', those of run X of the same case have Y' WHERE refused;"         \
+    "ALTER TABLE run DROP COLUMN refused;"                                               \
+    "CREATE TABLE expected_input (workload, version, size, dtype, seed, digest, run);"
 #define UNDO_19                                                                          \
+    UNDO_20                                                                              \
     "ALTER TABLE cell DROP COLUMN checks_cut_off;"                                       \
     "ALTER TABLE cell DROP COLUMN digests_passed;"
 #define UNDO_18 UNDO_19 "ALTER TABLE cell_digest DROP COLUMN checked;"
@@ -181,6 +192,18 @@ static void check_again(void **state, int version, const char *undo,
     "SELECT cell, digest, runs, iterations, first_runs, only_runs, run, weight_sum, "    \
     "loss FROM cell_digest ORDER BY 1, 2"
 #define DEPARTURES "SELECT id, digest_first_runs, digest_only_runs FROM cell ORDER BY 1"
+
+static void test_inputs(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT * FROM case_input ORDER BY 1, 2, 3",
+        "SELECT id, outcome, refused FROM run ORDER BY 1",
+        "SELECT count(*) > 0 FROM run WHERE refused",
+    };
+
+    check_again(state, 19, UNDO_20, queries, COUNT_OF(queries));
+    fixture_check_cells(*state);
+}
 
 static void test_checked_digests(void **state)
 {
@@ -291,6 +314,7 @@ static void test_the_schema(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        STORE_TEST(test_inputs),
         STORE_TEST(test_checked_digests),
         STORE_TEST(test_when_controls_varied),
         STORE_TEST(test_what_was_said_counts_from_then),

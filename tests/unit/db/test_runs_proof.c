@@ -143,29 +143,6 @@ static void test_unproven_runs_are_not_stored_as_completed(void **state)
     free(g.log);
 }
 
-static void test_other_inputs_make_a_run_invalid(void **state)
-{
-    struct fixture *f = *state;
-    struct fixture_run first = completed(1, 0);
-    struct fixture_run other = completed(2, 1); /* another variant of the same case */
-    struct got g = { .n = 2 };
-
-    insert_job(f);
-    other.input = 1;
-    fixture_write(f, fixture_whole_run, &first);
-    fixture_write(f, fixture_whole_run, &other);
-    assert_int_equal(other.effect.outcome, OUTCOME_INVALID);
-    assert_int_equal(other.effect.verdict, VERDICT_FAILING);
-    fixture_read(f, get, &g);
-    assert_int_equal(g.run.outcome, OUTCOME_INVALID);
-    assert_non_null(strstr(g.run.cause, "00000000000000000000000000000100"));
-    assert_non_null(strstr(g.run.cause, "00000000000000000000000000000101"));
-    assert_non_null(strstr(g.run.cause, "01R00000000000000000000001"));
-    assert_non_null(strstr(g.run.cause, "01R00000000000000000000002"));
-    free(g.log);
-    fixture_check_cells(f);
-}
-
 /* Runs of a cell with the same bits have the same sums, and all did the same work. */
 static void test_runs_that_contradict_each_other_are_invalid(void **state)
 {
@@ -283,7 +260,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_the_database_wants_proof_of_work),
         STORE_TEST(test_unproven_runs_are_not_stored_as_completed),
-        STORE_TEST(test_other_inputs_make_a_run_invalid),
         STORE_TEST(test_runs_that_contradict_each_other_are_invalid),
         STORE_TEST(test_other_cases_have_other_inputs),
         STORE_TEST(test_a_result_is_of_a_run_that_runs),

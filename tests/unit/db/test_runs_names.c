@@ -3,7 +3,7 @@
 
 #include "daemon/base/id.h"
 #include "db/fleet.h"
-#include "db/names.h"
+#include "db/runs.h"
 
 struct look {
     enum name_kind kind;
@@ -17,11 +17,11 @@ static enum err_code look_up(struct tx *tx, void *arg, struct err *err)
     struct look *look = arg;
     struct choices choices = { .count = 0 };
 
-    if (names_has(tx, look->kind, look->of, look->name, &look->has, err) != ERR_OK ||
+    if (runs_names_has(tx, look->kind, look->of, look->name, &look->has, err) != ERR_OK ||
         look->kind == NAME_JOB) {
         return err->code;
     }
-    names_list(tx, look->kind, look->of, &choices, err);
+    runs_names_list(tx, look->kind, look->of, &choices, err);
     for (int i = 0; i < choices.count; i++) {
         assert_true(choices.names[i][0] != '\0');
     }
