@@ -230,6 +230,18 @@ static enum err_code resume(struct service *s, struct err *err)
     return ERR_OK;
 }
 
+static void warn_of_readers(const char *folder)
+{
+    struct stat st;
+
+    if (stat(folder, &st) == 0 && (st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+        log_warning(
+            "the data folder %s is open to other users (mode %04o): they may read "
+            "what is stored, and it is not locked as a whole; chmod 700 %s",
+            folder, st.st_mode & 07777, folder);
+    }
+}
+
 static int open_store(struct service *s, struct err *err)
 {
     const struct store_options options = {
@@ -240,10 +252,11 @@ static int open_store(struct service *s, struct err *err)
     char *path;
     enum err_code code;
 
-    if (mkdir(s->config.data, 0755) != 0 && errno != EEXIST) {
+    if (mkdir(s->config.data, S_IRWXU) != 0 && errno != EEXIST) {
         err_set_errno(err, errno, "cannot create the data folder %s", s->config.data);
         return EXIT_CODE_DATA;
     }
+    warn_of_readers(s->config.data);
     path = database_path(s->config.data);
     code = store_open(path, &options, &s->store, err);
     free(path);

@@ -73,7 +73,7 @@ static enum err_code copy_database(struct tx *from, const char *to, struct err *
 {
     char *partial = xasprintf("%s.partial", to);
     enum err_code code;
-    int fd = open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
 
     if (fd < 0) {
         code = errno == EEXIST ? err_set(err, ERR_CONFLICT,

@@ -41,7 +41,8 @@ struct store_options {
 /* Opens or creates the database PATH, migrates it, and starts the threads.  Refuses, with
  * nothing changed: a newer schema (ERR_NEWER), a damaged or foreign file (ERR_CORRUPT),
  * a network file system (ERR_UNSUPPORTED), an unwritable place (ERR_IO), a database that
- * another reprod serves (ERR_BUSY; held by a lock on PATH.lock). */
+ * another reprod serves (ERR_BUSY; it holds locks on the database and, where others
+ * cannot read that, on its folder).  A new database can be read by its owner alone. */
 enum err_code store_open(const char *path, const struct store_options *options,
                          struct store **ret_store, struct err *err);
 

@@ -2,6 +2,7 @@
 import http.client
 import os
 import random
+import subprocess
 import time
 
 import pytest
@@ -115,4 +116,23 @@ def test_restart_goes_on_with_the_same_job(tmp_path):
     after = service.finish_job(job)
     assert after["progress"]["runs_done"] == after["progress"]["runs_total"]
     assert after["progress"]["runs_failed"] == 0
+    assert service.stop() == 0
+
+
+def test_the_data_are_their_owners_and_served_once(tmp_path):
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"])
+    service.start()
+    assert service.data.stat().st_mode & 0o777 == 0o700
+    files = {path.name: path.stat().st_mode & 0o777 for path in service.data.iterdir()}
+    assert files["reprod.db"] == files["reprod.db-wal"] == 0o600, files
+    for path in service.data.iterdir():  # nothing that can be removed is the lock
+        path.rename(service.folder / path.name)
+    second = subprocess.run(service.command(), capture_output=True, text=True, timeout=LIMIT)
+    assert second.returncode == 8 and "another reprod serves" in second.stderr, second
+    for path in service.folder.glob("reprod.db*"):
+        path.rename(service.data / path.name)
+    service.stop()
+    service.data.chmod(0o755)
+    service.start()
+    assert "is open to other users (mode 0755)" in service.log.read_text()
     assert service.stop() == 0
