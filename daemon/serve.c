@@ -14,11 +14,13 @@
 #include "daemon/process/exit_code.h"
 #include "daemon/service.h"
 #include "daemon/survey.h"
+#include "db/cells.h"
 #include "db/events.h"
 #include "db/jobs.h"
 #include "db/runs.h"
 
 enum { TICK_MS = 1000, STOP_TICK_MS = 20, EVENTS_KEPT = 100000, TRIM_EVERY_TICKS = 600 };
+enum { RECORD_AHEAD_MOST_MS = 48 * 3600 * 1000 };
 
 /* What the loop drives */
 
@@ -214,11 +216,42 @@ static enum err_code read_open_jobs(struct tx *tx, void *arg, struct err *err)
     return jobs_each_open(tx, resume_job, arg, err);
 }
 
+static enum err_code read_latest(struct tx *tx, void *arg, struct err *err)
+{
+    return cells_latest(tx, arg, err);
+}
+
+/* Time goes on from what is on record, where the clock was set back by hours while no
+ * service ran.  Times that lie further in the future are taken for wrong. */
+static enum err_code continue_time(struct service *s, struct err *err)
+{
+    char text[CLOCK_RFC3339_SIZE];
+    int64_t latest;
+
+    if (store_read_sync(s->store, read_latest, &latest, err) != ERR_OK) {
+        return err->code;
+    }
+    if (latest > clock_wall_ms()) {
+        bool is_near = latest - clock_wall_ms() <= RECORD_AHEAD_MOST_MS;
+
+        clock_rfc3339(latest, text);
+        log_warning(
+            "runs on record ended at %s, which is later than the clock says: %s", text,
+            is_near ? "time goes on from there, at half its speed, until they agree"
+                    : "their age is not known");
+        clock_wall_at_least(is_near ? latest : 0);
+    }
+    return ERR_OK;
+}
+
 /* What the database knows of jobs and runs that did not end. */
 static enum err_code resume(struct service *s, struct err *err)
 {
     int lost = 0;
 
+    if (continue_time(s, err) != ERR_OK) {
+        return err->code;
+    }
     if (store_write_sync(s->store, lose_unfinished, &lost, err) != ERR_OK ||
         store_read_sync(s->store, read_open_jobs, s, err) != ERR_OK) {
         return err->code;

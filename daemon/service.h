@@ -45,6 +45,7 @@ struct service {
         int64_t stalled_ms;          /* when a stall of the loop was noticed; 0: never */
         bool probing;                /* the store was asked, and has not answered */
         int64_t probed_ms, wrote_ms; /* when it was asked; when it last committed */
+        bool clock_apart;            /* from wall time, and that was told */
     } vigil;
     bool profiles_checked;
     struct err refusal; /* why the service ended itself; code ERR_OK: it did not */

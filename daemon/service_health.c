@@ -1,9 +1,11 @@
 /* What is wrong with the service, from what its parts say: service_watch and
  * service_health of daemon/service.h. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/service.h"
 
 enum {
@@ -11,7 +13,8 @@ enum {
     STALL_TOLD_MS = 10000,   /* for so long it is told */
     COMMIT_EVERY_MS = 10000, /* an idle store is asked to commit */
     ANSWER_MS = 5000,        /* what the store may take */
-    TICK_MS = 1000
+    TICK_MS = 1000,
+    APART_MS = 5000 /* wall time and the system's clock, before it is told */
 };
 
 static void probed(void *arg, const struct err *result)
@@ -76,6 +79,23 @@ static void watch_loop(struct service *s, int64_t now)
     }
 }
 
+/* Says that the system's clock was set, and when wall time has followed it. */
+static void watch_clock(struct service *s)
+{
+    int64_t ahead = clock_wall_ahead_ms();
+    bool apart = ahead > APART_MS || ahead < -APART_MS;
+
+    if (apart && !s->vigil.clock_apart) {
+        log_warning("the clock of this host was set %s by %" PRId64
+                    " s: times follow it at %s speed",
+                    ahead > 0 ? "forward" : "back", (ahead > 0 ? ahead : -ahead) / 1000,
+                    ahead > 0 ? "twice the" : "half");
+    } else if (!apart && s->vigil.clock_apart) {
+        log_info("times agree with the clock of this host again");
+    }
+    s->vigil.clock_apart = apart;
+}
+
 const struct health *service_health(struct service *s)
 {
     const char *devices = fleet_not_ready(s->fleet);
@@ -100,6 +120,7 @@ void service_watch(struct service *s)
     int64_t now = clock_monotonic_ms();
 
     watch_loop(s, now);
+    watch_clock(s);
     watch_store(s, now);
     service_health(s);
 }

@@ -203,3 +203,15 @@ enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, in
     }
     return query_end(&q, err);
 }
+
+enum err_code cells_latest(struct tx *tx, int64_t *ret_ms, struct err *err)
+{
+    struct query q;
+
+    *ret_ms = 0;
+    query_begin(&q, tx, "SELECT ifnull(max(last_ms), 0) FROM cell");
+    if (query_step(&q)) {
+        *ret_ms = query_take_int(&q);
+    }
+    return query_end(&q, err);
+}

@@ -29,6 +29,9 @@ enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell,
 enum err_code cells_get_control(struct tx *tx, int64_t id, struct cell *ret_control,
                                 struct err *err);
 
+/* When the last of all runs that count in a cell ended; 0: none did. */
+enum err_code cells_latest(struct tx *tx, int64_t *ret_ms, struct err *err);
+
 /* The cells whose runs all claim to be deterministic and gave more than one digest:
  * newest first, at most LIMIT, ids less than BEFORE (0: from the newest).  Without times.
  */

@@ -193,7 +193,8 @@ enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct 
         return err_set(err, ERR_CONFLICT, "job %s is finished already", id);
     }
     if (tx_run(tx, err,
-               "UPDATE job SET state = 'cancelled', finished_ms = ? WHERE number = ?",
+               "UPDATE job SET state = 'cancelled', finished_ms = max(created_ms, ?)"
+               " WHERE number = ?",
                now_ms, number) != ERR_OK ||
         (localises && captures_drop(tx, number, no_run, err) != ERR_OK)) {
         return err->code;

@@ -94,7 +94,7 @@ static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
                 " state = CASE WHEN ?7 AND items_open = 1 AND state IN ('queued',"
                 " 'running') THEN 'finished' ELSE state END,"
                 " finished_ms = CASE WHEN ?7 AND items_open = 1 AND state IN ('queued',"
-                " 'running') THEN ?5 ELSE finished_ms END"
+                " 'running') THEN max(created_ms, ?5) ELSE finished_ms END"
                 " WHERE number = ?6 RETURNING items_open = 0 AND state = 'finished'",
                 item_total(after) - item_total(before),
                 after->answered - before->answered, after->failed - before->failed,
@@ -166,7 +166,8 @@ enum err_code jobs_finish_if_done(struct tx *tx, int64_t number, int64_t now_ms,
                                   struct err *err)
 {
     return tx_run(tx, err,
-                  "UPDATE job SET state = 'finished', finished_ms = ? WHERE number = ?"
+                  "UPDATE job SET state = 'finished',"
+                  " finished_ms = max(created_ms, ?) WHERE number = ?"
                   " AND items_open = 0 AND state IN ('queued', 'running')",
                   now_ms, number);
 }

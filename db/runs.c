@@ -109,7 +109,8 @@ enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
     struct query q;
 
     if (tx_run(tx, err,
-               "UPDATE run SET pid = ?, process_start = ?, boot_id = ?, started_ms = ?"
+               "UPDATE run SET pid = ?, process_start = ?, boot_id = ?,"
+               " started_ms = max(intent_ms, ?)"
                " WHERE id = ? AND outcome IS NULL",
                pid, process_start, boot_id, now_ms, id) != ERR_OK) {
         return err->code;

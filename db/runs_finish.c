@@ -28,6 +28,21 @@ struct finishing {
     struct inputs inputs;
 };
 
+/* Its times were read at three moments, and perhaps by two services, of which the later
+ * one knew an earlier time: nothing ends before it began. */
+static void put_in_order(struct run_record *run)
+{
+    if (run->started_ms && run->started_ms < run->intent_ms) {
+        run->started_ms = run->intent_ms;
+    }
+    if (run->finished_ms < run->started_ms) {
+        run->finished_ms = run->started_ms;
+    }
+    if (run->finished_ms < run->intent_ms) {
+        run->finished_ms = run->intent_ms;
+    }
+}
+
 static enum err_code load_intent(struct finishing *f, struct err *err)
 {
     struct run_record *run = &f->run;
@@ -51,6 +66,7 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
         query_take(&q, &finished, &f->job, &f->case_key, run->job, &run->item,
                    run->device, run->stack, &run->intent_ms, &started, &f->siblings);
         run->started_ms = started ? started : run->started_ms;
+        put_in_order(run);
         case_keys_take(&q, &run->key);
         if (!query_take_int(&q)) {
             run->check = (struct run_check){ .state = CHECK_NONE };

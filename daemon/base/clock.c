@@ -1,5 +1,7 @@
 #include "daemon/base/clock.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -12,9 +14,84 @@ static int64_t read_clock_ns(clockid_t id)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+static int64_t system_wall_ns(void)
+{
+    return read_clock_ns(CLOCK_REALTIME);
+}
+
+static int64_t system_steady_ns(void)
+{
+    return read_clock_ns(CLOCK_BOOTTIME);
+}
+
+static const struct clock_source system_source = { system_wall_ns, system_steady_ns };
+
+static struct {
+    pthread_mutex_t lock;
+    const struct clock_source *source;
+    bool begun;
+    int64_t wall_ns, steady_ns; /* as last told, and when that was */
+} wall = { .lock = PTHREAD_MUTEX_INITIALIZER, .source = &system_source };
+
+/* Under the lock: wall time now.  RET_SYSTEM_NS: what the system takes it for. */
+static int64_t wall_now_ns(int64_t *ret_system_ns)
+{
+    int64_t steady = wall.source->steady_ns();
+    int64_t now = wall.source->wall_ns();
+    int64_t passed = steady - wall.steady_ns;
+
+    *ret_system_ns = now;
+    if (wall.begun) {
+        int64_t least = wall.wall_ns + passed / 2;
+        int64_t most = wall.wall_ns + passed * 2;
+
+        now = now < least ? least : now > most ? most : now;
+    }
+    wall.begun = true;
+    wall.wall_ns = now;
+    wall.steady_ns = steady;
+    return now;
+}
+
 int64_t clock_wall_ms(void)
 {
-    return read_clock_ns(CLOCK_REALTIME) / 1000000;
+    int64_t system;
+    int64_t now;
+
+    pthread_mutex_lock(&wall.lock);
+    now = wall_now_ns(&system);
+    pthread_mutex_unlock(&wall.lock);
+    return now / 1000000;
+}
+
+int64_t clock_wall_ahead_ms(void)
+{
+    int64_t system;
+    int64_t now;
+
+    pthread_mutex_lock(&wall.lock);
+    now = wall_now_ns(&system);
+    pthread_mutex_unlock(&wall.lock);
+    return (system - now) / 1000000;
+}
+
+void clock_wall_at_least(int64_t wall_ms)
+{
+    int64_t system;
+
+    pthread_mutex_lock(&wall.lock);
+    if (wall_now_ns(&system) < wall_ms * 1000000) {
+        wall.wall_ns = wall_ms * 1000000;
+    }
+    pthread_mutex_unlock(&wall.lock);
+}
+
+void clock_set_source(const struct clock_source *source)
+{
+    pthread_mutex_lock(&wall.lock);
+    wall.source = source ? source : &system_source;
+    wall.begun = false;
+    pthread_mutex_unlock(&wall.lock);
 }
 
 int64_t clock_monotonic_ms(void)

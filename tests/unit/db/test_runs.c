@@ -226,6 +226,23 @@ static void test_a_restart_loses_what_was_running(void **state)
     assert_int_equal(lost.count, 0);
 }
 
+/* The service of before knew a later time. */
+static void test_nothing_ends_before_it_began(void **state)
+{
+    struct fixture *f = *state;
+    struct lose lost;
+    struct got g = { .n = 9 };
+    struct fixture_run run = completed(9, 1);
+
+    insert_job(f);
+    fixture_write(f, fixture_begin, &run);
+    fixture_write(f, lose_all, &lost);
+    fixture_read(f, get, &g);
+    assert_int_equal(g.run.intent_ms, 9000);
+    assert_int_equal(g.run.finished_ms, 9000);
+    free(g.log);
+}
+
 struct listed {
     struct runs_filter filter;
     char before[ID_SIZE];
@@ -317,6 +334,7 @@ int main(void)
         STORE_TEST(test_the_database_wants_small_telemetry),
         STORE_TEST(test_a_run_ends_once),
         STORE_TEST(test_a_restart_loses_what_was_running),
+        STORE_TEST(test_nothing_ends_before_it_began),
         STORE_TEST(test_lists),
     };
 
