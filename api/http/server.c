@@ -14,6 +14,7 @@
 #include "api/http/connection.h"
 #include "api/http/dispatch.h"
 #include "api/http/guard.h"
+#include "api/http/head.h"
 #include "api/http/reply.h"
 #include "api/http/stream.h"
 #include "daemon/base/clock.h"
@@ -144,6 +145,29 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *con
     return r;
 }
 
+static enum MHD_Result check_field(void *arg, enum MHD_ValueKind kind, const char *name,
+                                   size_t name_length, const char *value,
+                                   size_t value_length)
+{
+    (void)kind;
+    head_field(arg, name, name_length, value ? value : name + name_length, value_length);
+    return MHD_YES;
+}
+
+/* METHOD and VERSION point into the library's buffer, where the head began and where its
+ * first line ended. */
+static const char *head_problem(const struct request *r, const char *method,
+                                const char *version)
+{
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    struct head head;
+
+    head_begin(&head, version, MHD_get_version());
+    MHD_get_connection_values_n(r->connection, MHD_HEADER_KIND, check_field, &head);
+    return head_end(&head, (uintptr_t)method + size->header_size);
+}
+
 /* Headers are here, the body is not.  A reply now closes the connection, as it must when
  * it is not certain where the request ends. */
 static enum MHD_Result begin(struct request *r, const char *method, const char *version)
@@ -157,7 +181,13 @@ static enum MHD_Result begin(struct request *r, const char *method, const char *
     if (!problem && (uintptr_t)version != r->raw_end + 1) {
         problem = "the request line holds a NUL";
     }
-    if (problem && strcmp(r->raw, "*") != 0) {
+    if (problem && strcmp(r->raw, "*") == 0) {
+        problem = NULL;
+    }
+    if (!problem) {
+        problem = head_problem(r, method, version);
+    }
+    if (problem) {
         reply_problem(r, PROBLEM_BAD_REQUEST, "%s", problem);
         return reply_send(r);
     }
@@ -257,6 +287,13 @@ static void on_connection(void *arg, struct MHD_Connection *connection,
     }
 }
 
+/* The library's own strictness, where it has degrees: see api/http/head.h. */
+#if MHD_VERSION >= 0x00097701
+#define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL, 2
+#else
+#define STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT, 1
+#endif
+
 static struct MHD_Daemon *start_library(struct api *api, int fd)
 {
     return MHD_start_daemon(
@@ -266,8 +303,8 @@ static struct MHD_Daemon *start_library(struct api *api, int fd)
         on_connection, api, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)api->options.connection_limit, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+        (size_t)CONNECTION_MEMORY_BYTES, STRICTNESS, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        MHD_OPTION_END);
 }
 
 static void kick(void *api)

@@ -329,6 +329,17 @@ def test_jobs_wait_for_an_agent(start_service, tmp_path):
     b"GET /v1/jobs%zz HTTP/1.1\r\n" + LOCAL + b"\r\n",
     b"GET /v1/jobs%0d%0aX:y HTTP/1.1\r\n" + LOCAL + b"\r\n",
     b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Content-Length: +2\r\n\r\n{}",
+    b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Content-Type: application/json\r\n"
+    b"Content-Length : 44\r\n\r\n",
+    b"GET /healthz HTTP/1.1\nHost: localhost\n\n",
+    b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"X: y\nA: b\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"X: y\n\r\n",
+    b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"X: y\r\n\n",
+    b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"X: a\r\n b\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\n X: a\r\n" + LOCAL + b"\r\n",
+    b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"X: a\0b\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"X: a\rb\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\n" + LOCAL + b": y\r\n\r\n",
 ])
 def test_ambiguous_requests_end_the_connection(service, request_head):
     """One 400, and whatever follows is never taken for a request."""
@@ -337,6 +348,24 @@ def test_ambiguous_requests_end_the_connection(service, request_head):
     assert status_of(answer) == 400, answer
     assert b'"status":"ok"' not in answer
     assert b"HTTP/1.1 200" not in answer
+
+
+def test_a_head_may_come_in_pieces_and_in_rows(service):
+    """However it arrives: long, a byte at a time, one request behind another."""
+    head = b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"".join(
+        b"X-%d:%s\r\n" % (i, b" \ta" * (i % 40)) for i in range(120)) + b"Accept: */*  \r\n\r\n"
+    for piece in (1, 100, len(head)):
+        with socket.create_connection(("127.0.0.1", service.port), LIMIT) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            stream = connection.makefile("rb")
+            for _ in range(2):
+                for at in range(0, len(head), piece):
+                    connection.sendall(head[at:at + piece])
+                assert stream.readline() == b"HTTP/1.1 200 OK\r\n"
+                length = 0
+                while (line := stream.readline()) != b"\r\n":
+                    length = int(line[15:]) if line.startswith(b"Content-Length:") else length
+                stream.read(length)
 
 
 @pytest.mark.parametrize("host", [
