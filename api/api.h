@@ -72,6 +72,12 @@ int64_t api_pump(struct api *api);
 /* Something was committed: wake the event streams (coalesced inside). */
 void api_events_changed(struct api *api);
 
+/* The configuration was read again: answers from now on are by these, and by what the
+ * hooks return now.  Requests that are in the store may still hold what the hooks
+ * returned before, others do not. */
+void api_reconfigure(struct api *api, int64_t stale_after_ms);
+int api_in_store(const struct api *api); /* requests that are */
+
 /* Stop accepting and end the event streams; then call api_pump until api_idle, then
  * api_close.  api_close also works at once (it waits for reads in flight). */
 void api_quiesce(struct api *api);

@@ -95,7 +95,7 @@ static void verdict_json(const struct request *r, const struct cell *cell, bool 
                          struct json_out *out)
 {
     int64_t now_ms = clock_wall_ms();
-    int64_t stale_after_ms = r->api->options.stale_after_ms;
+    int64_t stale_after_ms = r->api->stale_after_ms;
     int64_t last_ms = cell->evidence.last_completed_ms;
     enum verdict verdict =
         verdict_at(cell->verdict, last_ms, cell->vouched_ms, now_ms, stale_after_ms);

@@ -259,9 +259,10 @@ static char *cache_key(const struct request *r, const struct view *view)
 {
     const struct choice *c = &view->choice;
 
-    return xasprintf("%d|%s|%d|%s|%s|%s|%s|%lld", (int)r->format, view->table->id,
-                     (int)c->only, c->environment, c->device, c->standard.device,
-                     c->standard.stack, (long long)c->as_of_ms);
+    return xasprintf("%llu|%d|%s|%d|%s|%s|%s|%s|%lld",
+                     (unsigned long long)r->api->configured, (int)r->format,
+                     view->table->id, (int)c->only, c->environment, c->device,
+                     c->standard.device, c->standard.stack, (long long)c->as_of_ms);
 }
 
 void matrix_get(struct request *r)
@@ -286,10 +287,9 @@ void matrix_get(struct request *r)
     if (cached) {
         reply_shared(r, cached, format_content_type(r->format));
     } else {
-        matrix_init(&view->matrix, view->table,
-                    r->api->hooks.catalogue(r->api->hooks.arg),
-                    as_of_ms ? as_of_ms : view->now_ms, as_of_ms != 0,
-                    r->api->options.stale_after_ms);
+        matrix_init(
+            &view->matrix, view->table, r->api->hooks.catalogue(r->api->hooks.arg),
+            as_of_ms ? as_of_ms : view->now_ms, as_of_ms != 0, r->api->stale_after_ms);
         view->matrix.only = view->choice.only;
         request_read(r, read_matrix, share);
     }

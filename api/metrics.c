@@ -184,7 +184,7 @@ void metrics_get(struct request *r)
 
     request_keep(r, f, figures_free);
     f->now_ms = clock_wall_ms();
-    f->stale_after_ms = api->options.stale_after_ms;
+    f->stale_after_ms = api->stale_after_ms;
     entries = api->hooks.devices(api->hooks.arg, &devices);
     for (int i = 0; i < entries; i++) {
         f->devices += devices[i].is_default;

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
@@ -64,7 +66,7 @@ static void survey_known(void *arg, const struct job *job)
     }
 }
 
-static void first_survey(struct service *s)
+void service_survey(struct service *s)
 {
     const struct device_stack *devices;
     char fingerprint[DIGEST_TEXT_SIZE];
@@ -143,7 +145,7 @@ static void host_said_hello(void *arg)
         return;
     }
     show_first_stack(s);
-    first_survey(s);
+    service_survey(s);
     survey_watch_update(s->watch);
 }
 
@@ -160,6 +162,7 @@ static void close_handles(struct service *s)
     uv_close((uv_handle_t *)&s->tick, NULL);
     uv_close((uv_handle_t *)&s->interrupt, NULL);
     uv_close((uv_handle_t *)&s->terminate, NULL);
+    uv_close((uv_handle_t *)&s->hangup, NULL);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -168,6 +171,20 @@ static void on_signal(uv_signal_t *handle, int number)
 
     (void)number;
     stop(s);
+}
+
+/* A terminal that is closed ends what was started from it; else, the configuration is to
+ * be read again. */
+static void on_hangup(uv_signal_t *handle, int number)
+{
+    struct service *s = handle->data;
+
+    (void)number;
+    if (s->on_terminal && !isatty(STDIN_FILENO)) {
+        stop(s);
+    } else if (s->stopping.stage == STOPPING_NOT) {
+        service_reload(s);
+    }
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -183,6 +200,7 @@ static void on_tick(uv_timer_t *timer)
     }
     fleet_tick(s->fleet, clock_monotonic_ms());
     service_watch(s);
+    service_free_replaced(s, false);
     localiser_tick(s->localiser);
     runner_kick(s->runner);
     survey_watch_update(s->watch);
@@ -312,11 +330,12 @@ static void open_fleet(struct service *s)
     s->fleet = fleet_new(&options);
 }
 
-static void watch_signal(struct service *s, uv_signal_t *handle, int number)
+static void watch_signal(struct service *s, uv_signal_t *handle, uv_signal_cb callback,
+                         int number)
 {
     uv_signal_init(&s->loop, handle);
     handle->data = s;
-    uv_signal_start(handle, on_signal, number);
+    uv_signal_start(handle, callback, number);
 }
 
 static void run_loop(struct service *s)
@@ -334,8 +353,9 @@ static void run_loop(struct service *s)
     s->tick.data = s;
     uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
     s->vigil.tick_ms = clock_monotonic_ms();
-    watch_signal(s, &s->interrupt, SIGINT);
-    watch_signal(s, &s->terminate, SIGTERM);
+    watch_signal(s, &s->interrupt, on_signal, SIGINT);
+    watch_signal(s, &s->terminate, on_signal, SIGTERM);
+    watch_signal(s, &s->hangup, on_hangup, SIGHUP);
     printf("listening on http://%s%s%s:%d\n", strchr(s->config.address, ':') ? "[" : "",
            s->config.address, strchr(s->config.address, ':') ? "]" : "",
            api_port(s->api));
@@ -386,6 +406,7 @@ static void release(struct service *s)
 {
     api_close(s->api);
     store_close(s->store);
+    service_free_replaced(s, true);
     fleet_free(s->fleet);
     runner_free(s->runner);
     survey_watch_free(s->watch);
@@ -398,12 +419,17 @@ static void release(struct service *s)
 
 int serve_main(int argc, char **argv)
 {
-    struct service s = { 0 };
+    static const int ignored[] = { SIGPIPE, SIGUSR1, SIGUSR2,
+                                   SIGHUP /* until the configuration can be reloaded */ };
+    struct service s = { .argc = argc, .argv = argv };
     struct err err;
     const char *argument;
     int code = EXIT_CODE_USAGE;
 
-    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < COUNT_OF(ignored); i++) {
+        signal(ignored[i], SIG_IGN);
+    }
+    s.on_terminal = isatty(STDIN_FILENO);
     signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of the write */
     uv_loop_init(&s.loop);
     config_init(&s.config);

@@ -22,8 +22,12 @@
 #include "daemon/survey.h"
 #include "db/store.h"
 
+struct reload; /* daemon/reload.c */
+
 struct service {
     uv_loop_t loop;
+    int argc; /* the command line, which is read again with the configuration */
+    char **argv;
     struct config config;
     struct profile_set *profiles;
     struct verified_set *verified;
@@ -36,7 +40,11 @@ struct service {
     struct survey_watch *watch;
     struct pump store_pump, api_pump;
     uv_timer_t tick;
-    uv_signal_t interrupt, terminate;
+    uv_signal_t interrupt, terminate, hangup;
+    bool on_terminal;        /* it was started from one */
+    struct reload *reload;   /* in progress; NULL: none is */
+    bool reload_again;       /* when that is over */
+    struct reload *replaced; /* what reloads replaced, and requests may still read */
     struct stopping stopping;
     int ticks;
     struct health health;
@@ -58,6 +66,18 @@ void service_watch(struct service *service);
 
 /* The same, without what takes time: as of now.  Borrowed until the loop runs on. */
 const struct health *service_health(struct service *service);
+
+/* Reads the configuration again, on a thread of its own.  If it is wrong, the one of
+ * before stays, and the log says why.  What cannot change while the service runs is said
+ * there, too. */
+void service_reload(struct service *service);
+
+/* Frees what earlier reloads replaced, once nobody reads it; called once a second.  ALL:
+ * nobody does. */
+void service_free_replaced(struct service *service, bool all);
+
+/* Requests the survey, where the configuration wants one and there was none. */
+void service_survey(struct service *service);
 
 /* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
 int service_open_api(struct service *service, struct err *err);

@@ -257,6 +257,18 @@ void survey_watch_open(struct survey_watch *w, const struct fleet *fleet,
     w->port = port;
 }
 
+void survey_watch_configure(struct survey_watch *w, const struct profile_set *profiles,
+                            int64_t stale_after_ms)
+{
+    w->profiles = profiles;
+    w->stale_after_ms = stale_after_ms;
+}
+
+bool survey_watch_idle(const struct survey_watch *w)
+{
+    return !w->reading;
+}
+
 void survey_watch_default(struct survey_watch *w, const struct matrix_default *standard)
 {
     w->standard = *standard;

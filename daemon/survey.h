@@ -8,6 +8,7 @@
 #ifndef DAEMON_SURVEY_H
 #define DAEMON_SURVEY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/evidence/profile.h"
@@ -37,6 +38,12 @@ void survey_watch_free(struct survey_watch *watch); /* NULL is fine */
  * served.  Borrowed. */
 void survey_watch_open(struct survey_watch *watch, const struct fleet *fleet,
                        const char *address, int port);
+
+/* The configuration was read again.  What was borrowed before is in use until
+ * survey_watch_idle. */
+void survey_watch_configure(struct survey_watch *watch,
+                            const struct profile_set *profiles, int64_t stale_after_ms);
+bool survey_watch_idle(const struct survey_watch *watch);
 
 /* Whose matrix is printed; until told, that of whatever ran last. */
 void survey_watch_default(struct survey_watch *watch,

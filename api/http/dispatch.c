@@ -188,6 +188,19 @@ static bool choose_format(struct request *r, const struct dispatch_match *m)
     return false;
 }
 
+/* What would be stored while the service stops might be stored no more. */
+static bool is_stopping(struct request *r)
+{
+    const struct api_hooks *hooks = &r->api->hooks;
+    const char *cause = hooks->health(hooks->arg)->conditions[HEALTH_STOPPING].cause;
+
+    if (strcmp(r->route->method, "GET") == 0 || !cause[0]) {
+        return false;
+    }
+    reply_problem(r, PROBLEM_NOT_READY, "%s", cause);
+    return true;
+}
+
 void dispatch(struct request *r)
 {
     struct dispatch_match m;
@@ -204,7 +217,7 @@ void dispatch(struct request *r)
         refuse(r, &m);
         return;
     }
-    if (!choose_format(r, &m)) {
+    if (!choose_format(r, &m) || is_stopping(r)) {
         return;
     }
     /* The page keeps its state in the query. */

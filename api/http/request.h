@@ -33,7 +33,9 @@ enum {
 
 /* The server's own state. */
 struct api {
-    struct api_options options; /* texts are owned */
+    struct api_options options;     /* texts are owned */
+    _Atomic int64_t stale_after_ms; /* instead of that of the options; readers read it */
+    uint64_t configured;            /* how often it was, see api_reconfigure */
     struct api_hooks hooks;
     struct store *store;
     struct MHD_Daemon *mhd;

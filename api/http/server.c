@@ -324,6 +324,7 @@ enum err_code api_open(const struct api_options *options, const struct api_hooks
     }
     api = xcalloc(1, sizeof *api);
     api->options = *options;
+    api->stale_after_ms = options->stale_after_ms;
     api->options.address = xstrdup(options->address);
     api->options.version = xstrdup(options->version);
     api->hooks = *hooks;
@@ -420,6 +421,17 @@ void api_quiesce(struct api *api)
         api->listen_fd = MHD_quiesce_daemon(api->mhd);
         streams_end(&api->streams);
     }
+}
+
+void api_reconfigure(struct api *api, int64_t stale_after_ms)
+{
+    api->stale_after_ms = stale_after_ms;
+    api->configured++;
+}
+
+int api_in_store(const struct api *api)
+{
+    return api->in_store;
 }
 
 bool api_idle(const struct api *api)

@@ -20,6 +20,7 @@
 
 #include "daemon/agent/runs.h"
 #include "daemon/agent/supervise.h"
+#include "daemon/base/array.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
@@ -313,9 +314,12 @@ static void follow_parent(void)
 
 static int serve(struct agent *agent)
 {
+    static const int ignored[] = { SIGPIPE, SIGHUP, SIGUSR1, SIGUSR2 };
     char *launch = stack_companion("reprod-launch");
 
-    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < COUNT_OF(ignored); i++) {
+        signal(ignored[i], SIG_IGN); /* spawn gives each child the default again */
+    }
     init(agent, launch);
     follow_parent();
     start_probes(agent);

@@ -119,9 +119,13 @@ static void close_descriptors(void)
 
 int main(int argc, char **argv)
 {
+    static const int ignored[] = { SIGHUP, SIGUSR1, SIGUSR2 };
     unsigned long long parent = 0;
     int i = 1;
 
+    for (int s = 0; s < COUNT_OF(ignored); s++) {
+        signal(ignored[s], SIG_IGN); /* until the program runs, who has to decide */
+    }
     for (; i < argc && strcmp(argv[i], "--") != 0; i += 2) {
         if (strcmp(argv[i], "--parent") == 0) {
             parent = parse_number(argv[i], argv[i + 1]);
