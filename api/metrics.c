@@ -25,6 +25,7 @@ struct figures {
     int64_t jobs[JOB_CANCELLED + 1], runs_waiting;
     int64_t last_event;
     int devices_online, devices, streams, connections; /* as the loop knew them */
+    int64_t made_room;
     bool conditions[HEALTH_CONDITIONS], ready;
     uint64_t generation;
 };
@@ -129,6 +130,9 @@ static void render_service(const struct figures *f, const char *version, struct 
            "Grows with every commit that changes something.", (int64_t)f->generation);
     single(buf, "reprod_http_connections", "gauge", "Open HTTP connections.",
            f->connections);
+    single(buf, "reprod_http_connections_ended_total", "counter",
+           "Waiting HTTP connections that were ended to make room for others.",
+           f->made_room);
     single(buf, "reprod_event_streams", "gauge", "Listeners of /v1/events.", f->streams);
 }
 
@@ -192,6 +196,7 @@ void metrics_get(struct request *r)
     }
     take_health(f, api->hooks.health(api->hooks.arg));
     f->streams = api->streams.count;
+    f->made_room = api->connections.made_room;
     f->connections =
         (int)MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
             ->num_connections;

@@ -257,8 +257,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **re
     *request = NULL;
     r->peer->arrived_ms = 0;
     api->progress = true;
-    connection_expect(&api->connections, r->peer, clock_monotonic_ms(),
-                      CONNECTION_RECEIVE_MS);
+    connection_await(&api->connections, r->peer, clock_monotonic_ms());
     request_keep(r, NULL, NULL);
     reply_release(&r->reply);
     problems_release(&r->problems);
@@ -282,7 +281,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection,
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
         *socket_context = connection_add(&api->connections, fd, clock_monotonic_ms());
     } else if (*socket_context) {
-        connection_remove(*socket_context);
+        connection_remove(&api->connections, *socket_context);
         *socket_context = NULL;
     }
 }
@@ -301,10 +300,10 @@ static struct MHD_Daemon *start_library(struct api *api, int fd)
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_target, api,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_NOTIFY_CONNECTION,
         on_connection, api, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)api->options.connection_limit, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY_BYTES, STRICTNESS, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-        MHD_OPTION_END);
+        (unsigned)api->options.connection_limit + CONNECTION_RESERVE,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES, STRICTNESS,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
 }
 
 static void kick(void *api)
@@ -388,6 +387,8 @@ int64_t api_pump(struct api *api)
     connections_sweep(&api->connections, now);
     due = streams_tick(&api->streams, now);
     MHD_run(api->mhd);
+    connections_make_room(&api->connections, api->options.connection_limit,
+                          CONNECTION_RESERVE / 2);
     due = earlier(due, api->connections.next_due_ms);
     delay = library_delay(api, now);
     if (delay >= 0) {
@@ -399,7 +400,7 @@ int64_t api_pump(struct api *api)
      * runs again after a client has left. */
     api->kicked |= open < api->last_connections;
     api->last_connections = open;
-    if ((int)open >= api->options.connection_limit) {
+    if ((int)open > api->options.connection_limit) {
         due = earlier(due, now + LIMIT_TICK_MS);
     }
     api->pumping = false;

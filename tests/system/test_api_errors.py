@@ -482,24 +482,47 @@ def test_clients_that_leave_in_the_middle(service):
     assert service.get("/healthz")["status"] == "ok"
 
 
-def test_more_clients_than_connections(start_service):
-    """At the limit others wait; as soon as one leaves, the next is served."""
+def ended(service):
+    """How many connections made room for others."""
+    [line] = [line for line in service.get("/metrics").splitlines()
+              if line.startswith("reprod_http_connections_ended_total ")]
+    return int(line.split()[1])
+
+
+@pytest.mark.parametrize("begun", [
+    b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"\r\n",
+    b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Content-Type: application/json\r\n"
+    b"Content-Length: 100\r\n\r\n{"])
+def test_more_clients_than_connections(start_service, begun):
+    """Whoever keeps silent makes room for whoever asks, and the longest silence first."""
     limit = 16
     service = start_service(config={"connection_limit": limit})
-    idle = [socket.create_connection(("127.0.0.1", service.port), 30) for _ in range(limit)]
-    for connection in idle:
-        connection.sendall(b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"\r\n")
-        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
-    waiting = socket.create_connection(("127.0.0.1", service.port), 30)
-    waiting.sendall(b"GET /healthz HTTP/1.1\r\n" + LOCAL + b"\r\n")
-    waiting.settimeout(2)
-    with pytest.raises(TimeoutError):
-        waiting.recv(4096)
-    idle.pop().close()
-    waiting.settimeout(8)  # well before the idle ones are cut off, which would help it too
-    assert waiting.recv(4096).startswith(b"HTTP/1.1 200")
-    for connection in idle + [waiting]:
-        connection.close()
+    with contextlib.ExitStack() as stack:
+        for _ in range(10 * limit):
+            connection = socket.create_connection(("127.0.0.1", service.port), LIMIT)
+            stack.enter_context(connection).sendall(begun)
+        assert service.get("/healthz")["status"] == "ok"
+        service.wait(lambda: ended(service) > 0, "connections that made room")
+
+
+def test_who_is_served_makes_no_room(start_service):
+    limit = 16
+    service = start_service(config={"connection_limit": limit})
+    with contextlib.ExitStack() as stack:
+        streams = []
+        for _ in range(limit + 1):
+            connection = socket.create_connection(("127.0.0.1", service.port), LIMIT)
+            stack.enter_context(connection).sendall(b"GET /v1/events HTTP/1.1\r\n" + LOCAL + b"\r\n")
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
+            streams.append(connection)
+        for _ in range(3):
+            assert service.get("/healthz")["status"] == "ok"
+        for connection in streams:
+            connection.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while chunk := connection.recv(4096):
+                    pass
+                assert chunk, "the stream was ended"
 
 
 def test_stopping_with_requests_under_way(start_service):
