@@ -38,6 +38,8 @@ struct api_hooks {
     void (*job_cancelled)(void *arg, const char *id);
     /* Milliseconds until the job will have finished, -1 if unknown. */
     int64_t (*job_eta_ms)(void *arg, const char *id);
+    /* How many items the open jobs have together. */
+    int64_t (*open_items)(void *arg);
     /* What is wrong with the service now; borrowed until the loop runs on. */
     const struct health *(*health)(void *arg);
     /* The stacks as JSON array (new reference). */
@@ -54,7 +56,8 @@ struct api_options {
     int port; /* 0: any free one */
     int64_t stale_after_ms;
     int connection_limit;
-    const char *version; /* of reprod */
+    int open_items_limit; /* of items of open jobs: no job is taken beyond it */
+    const char *version;  /* of reprod */
 };
 
 /* Starts listening.  ERR_BUSY: the port is in use; ERR_INVALID: not an address;

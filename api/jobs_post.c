@@ -1,5 +1,6 @@
 /* POST /v1/jobs and /v1/jobs/{id}/rerun: a request becomes a job, is stored, and only
  * then answered. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,26 @@ static void inserted(struct request *r)
     reply_json(r, fresh ? MHD_HTTP_CREATED : MHD_HTTP_OK, &out);
 }
 
+/* What is open is in memory.  False after having replied. */
+static bool has_room(struct request *r)
+{
+    const struct api_hooks *hooks = &r->api->hooks;
+    const struct submission *s = r->state;
+    int64_t open = hooks->open_items(hooks->arg);
+    int limit = r->api->options.open_items_limit;
+
+    if (open + s->job.item_count <= limit) {
+        return true;
+    }
+    reply_problem(r, PROBLEM_TOO_MANY,
+                  "the open jobs have %" PRId64
+                  " items, this one has %d, and together "
+                  "they may have %d (open_items_limit): wait until one has finished, or "
+                  "cancel one",
+                  open, s->job.item_count, limit);
+    return false;
+}
+
 /* Expands REQUEST and stores the job. */
 static void submit(struct request *r, const json_t *request)
 {
@@ -83,6 +104,9 @@ static void submit(struct request *r, const json_t *request)
     if (job_request_expand(request, catalogue, devices, device_count, &s->job,
                            &r->problems) != ERR_OK) {
         reply_problems(r);
+        return;
+    }
+    if (!has_room(r)) {
         return;
     }
     s->job.created_ms = clock_wall_ms();

@@ -56,6 +56,13 @@ static void hook_job_cancelled(void *arg, const char *id)
     survey_watch_update(s->watch);
 }
 
+static int64_t hook_open_items(void *arg)
+{
+    const struct service *s = arg;
+
+    return scheduler_open_items(s->scheduler);
+}
+
 static int64_t hook_job_eta_ms(void *arg, const char *id)
 {
     const struct service *s = arg;
@@ -97,6 +104,7 @@ int service_open_api(struct service *s, struct err *err)
         .port = s->config.port,
         .stale_after_ms = (int64_t)s->config.stale_after_hours * 3600 * 1000,
         .connection_limit = s->config.connection_limit,
+        .open_items_limit = s->config.open_items_limit,
         .version = REPROD_VERSION,
     };
     const struct api_hooks hooks = {
@@ -108,6 +116,7 @@ int service_open_api(struct service *s, struct err *err)
         .job_accepted = service_job_accepted,
         .job_cancelled = hook_job_cancelled,
         .job_eta_ms = hook_job_eta_ms,
+        .open_items = hook_open_items,
         .health = hook_health,
         .stacks = hook_stacks,
         .hosts = hook_hosts,

@@ -128,8 +128,8 @@ static void set_problem(struct request *r, enum problem_kind kind, const char *d
     problem_render(&out, kind, detail, &r->problems);
     buf_putc(&out.buf, '\n');
     set_body(r, status, "application/problem+json", &out.buf);
-    if (status == 503) {
-        reply_header(r, "Retry-After", "1");
+    if (status == 503 || status == 429) {
+        reply_header(r, "Retry-After", status == 429 ? "60" : "1");
     }
 }
 

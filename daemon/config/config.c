@@ -9,6 +9,7 @@
 #include "daemon/config/external.h"
 #include "daemon/evidence/recipe.h"
 #include "daemon/jobs/case.h"
+#include "daemon/jobs/request.h"
 
 enum {
     THREADS_MAX = 256,
@@ -26,6 +27,7 @@ void config_init(struct config *config)
         .survey = true,
         .stale_after_hours = 24 * 30,
         .connection_limit = 512,
+        .open_items_limit = 50000,
         .grace_ms = 2000,
         .stacks = json_array(),
         .hosts = json_array(),
@@ -140,7 +142,7 @@ static const struct in_member a_path = { .kind = IN_TEXT,
 struct settings {
     const char *listen, *data;
     bool survey;
-    int stale_after_hours, connection_limit, grace_ms;
+    int stale_after_hours, connection_limit, open_items_limit, grace_ms;
     const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads;
 };
 
@@ -154,6 +156,8 @@ static const struct in_member settings_members[] = {
       .least = 0, .most = 24 * 365 * 10 },
     { "connection_limit", IN_INT, IN_AT(struct settings, connection_limit), IN_OPTIONAL,
       .least = 8, .most = 65536 },
+    { "open_items_limit", IN_INT, IN_AT(struct settings, open_items_limit), IN_OPTIONAL,
+      .least = JOB_ITEMS_MAX, .most = 10000000 },
     { "grace_ms", IN_INT, IN_AT(struct settings, grace_ms), IN_OPTIONAL, .least = 10,
       .most = 600000 },
     { "stacks", IN_ARRAY, IN_AT(struct settings, stacks), IN_OPTIONAL, .item = &a_stack },
@@ -244,6 +248,7 @@ static void take(struct config *config, const struct settings *s)
     config->survey = s->survey;
     config->stale_after_hours = s->stale_after_hours;
     config->connection_limit = s->connection_limit;
+    config->open_items_limit = s->open_items_limit;
     config->grace_ms = s->grace_ms;
     take_array(&config->stacks, s->stacks);
     take_array(&config->hosts, s->hosts);
@@ -258,6 +263,7 @@ static enum err_code read_settings(struct config *config, const char *file,
     struct settings settings = { .survey = config->survey,
                                  .stale_after_hours = config->stale_after_hours,
                                  .connection_limit = config->connection_limit,
+                                 .open_items_limit = config->open_items_limit,
                                  .grace_ms = config->grace_ms };
     char *where = xasprintf("%s: ", file);
     json_t *workloads;

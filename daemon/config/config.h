@@ -16,7 +16,8 @@ struct config {
     bool survey;           /* start a survey on a new database */
     int stale_after_hours; /* a reproducible cell is stale after this; 0: never */
     int connection_limit;
-    int grace_ms;     /* between SIGTERM and SIGKILL of a worker */
+    int open_items_limit; /* JOB_ITEMS_MAX or more: so any job fits when none is open */
+    int grace_ms;         /* between SIGTERM and SIGKILL of a worker */
     json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
     json_t *profiles; /* array of paths of further profile tables */
     json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */

@@ -39,6 +39,7 @@
       "The query has an unknown parameter")                                              \
     X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 422,                               \
       "A query parameter has an invalid value")                                          \
+    X(PROBLEM_TOO_MANY, "too-many-jobs", 429, "Too much is open; try again later")       \
     X(PROBLEM_INTERNAL, "internal", 500, "reprod failed; the log says more")             \
     X(PROBLEM_BUSY, "busy", 503, "Too busy now; try again")                              \
     X(PROBLEM_NOT_READY, "not-ready", 503, "Not ready yet; try again")                   \

@@ -362,3 +362,13 @@ int scheduler_open_jobs(const struct scheduler *s)
 {
     return s->count;
 }
+
+int64_t scheduler_open_items(const struct scheduler *s)
+{
+    int64_t items = 0;
+
+    for (int i = 0; i < s->count; i++) {
+        items += s->jobs[i]->count;
+    }
+    return items;
+}

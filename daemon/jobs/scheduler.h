@@ -71,4 +71,7 @@ bool scheduler_progress(const struct scheduler *scheduler, const char *job,
 
 int scheduler_open_jobs(const struct scheduler *scheduler);
 
+/* Items of the open jobs together, also those that are done. */
+int64_t scheduler_open_items(const struct scheduler *scheduler);
+
 #endif

@@ -311,6 +311,29 @@ def test_jobs_wait_for_an_agent(start_service, tmp_path):
         service.stop()
 
 
+def test_jobs_wait_for_room(start_service):
+    """What is open is in memory: beyond the limit a job is refused until another one ends."""
+    service = start_service(config={"open_items_limit": 10000})
+    large = {"workloads": ["selftest_hang"], "seeds": [str(seed) for seed in range(1000)]}
+    small = {"workloads": ["selftest_pass"]}
+    open_items = 0
+    while True:
+        status, headers, answer = service.request("POST", "/v1/jobs", large)
+        if status != 201:
+            break
+        items = len(service.get(f"/v1/jobs/{answer['id']}")["items"])
+        open_items += items
+        last = answer["id"]
+    assert open_items <= 10000 < open_items + items
+    assert status == 429 and answer["type"] == "/problems/too-many-jobs", answer
+    assert f"the open jobs have {open_items} items, this one has {items}" in answer["detail"]
+    assert int(headers["Retry-After"]) > 0
+    refused(service, "POST", f"/v1/jobs/{last}/rerun", 429, "too-many-jobs")
+    assert service.request("DELETE", f"/v1/jobs/{last}")[0] == 200
+    assert service.request("POST", "/v1/jobs", large)[0] == 201
+    assert service.request("POST", "/v1/jobs", small)[0] in (201, 429)
+
+
 # Requests that can be read in two ways
 
 
