@@ -1,5 +1,5 @@
-/* The commands of the program reprod on this host: `serve`, `backup` and `fsck`, and what
- * they share.  `agent` is in daemon/agent/agent.h. */
+/* The commands of the program reprod on this host: `serve`, `backup`, `restore` and
+ * `fsck`, and what they share.  `agent` is in daemon/agent/agent.h. */
 #ifndef DAEMON_COMMANDS_H
 #define DAEMON_COMMANDS_H
 
@@ -9,6 +9,7 @@
 /* Each returns an enum exit_code; serve_main after SIGINT or SIGTERM. */
 int serve_main(int argc, char **argv);
 int backup_main(int argc, char **argv);
+int restore_main(int argc, char **argv);
 int fsck_main(int argc, char **argv);
 
 /* Reads --config FILE into CONFIG (initialised), then the other options over it, wherever

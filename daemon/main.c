@@ -32,6 +32,8 @@ static const struct command commands[] = {
       "run workers on this host for a service, which starts the agent" },
     { "backup", backup_main, "backup [--config FILE] [--data FOLDER] NEW-FILE",
       "copy the database, even while a service uses it" },
+    { "restore", restore_main, "restore [--config FILE] [--data FOLDER] BACKUP",
+      "put a backup in the place of the database, and keep what was there" },
     { "fsck", fsck_main, "fsck [--config FILE] [--data FOLDER]",
       "check the database and recompute every cell from its runs" },
     { "version", version_main, "version", "print the version" },

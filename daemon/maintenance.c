@@ -1,10 +1,11 @@
-/* Commands on the database: `reprod backup` and `reprod fsck`. */
+/* Commands on the database: `reprod backup`, `reprod restore` and `reprod fsck`. */
 #include "daemon/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 #include "daemon/process/exit_code.h"
@@ -81,6 +82,30 @@ static int backup(const struct config *config, const char *to, struct err *err)
 int backup_main(int argc, char **argv)
 {
     return run(argc, argv, backup);
+}
+
+static int restore(const struct config *config, const char *from, struct err *err)
+{
+    char *path, *kept;
+    enum err_code code;
+
+    if (!from) {
+        err_set(err, ERR_INVALID, "restore needs the name of a backup");
+        return fail(EXIT_CODE_USAGE, err);
+    }
+    path = database_path(config->data);
+    code = backup_restore(from, path, clock_wall_ms(), &kept, err);
+    if (code == ERR_OK) {
+        printf("%s is what %s holds; what was there is %s\n", path, from, kept);
+        free(kept);
+    }
+    free(path);
+    return code == ERR_OK ? EXIT_CODE_OK : fail(exit_code_of_store(code), err);
+}
+
+int restore_main(int argc, char **argv)
+{
+    return run(argc, argv, restore);
 }
 
 static void print_fault(void *arg, const char *line)

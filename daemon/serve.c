@@ -191,6 +191,7 @@ static void on_tick(uv_timer_t *timer)
 {
     struct service *s = timer->data;
 
+    service_check(s);
     if (s->stopping.stage != STOPPING_NOT) {
         if (stopping_advance(&s->stopping, clock_monotonic_ms())) {
             close_handles(s);

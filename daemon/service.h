@@ -23,6 +23,7 @@
 #include "db/store.h"
 
 struct reload; /* daemon/reload.c */
+struct check;  /* daemon/service_check.c */
 
 struct service {
     uv_loop_t loop;
@@ -55,6 +56,8 @@ struct service {
         int64_t probed_ms, wrote_ms; /* when it was asked; when it last committed */
         bool clock_apart;            /* from wall time, and that was told */
     } vigil;
+    struct check *check; /* that is going on; NULL: none is */
+    int64_t checked_ms;  /* monotonic, when the last one began; 0: never */
     bool profiles_checked;
     struct err refusal; /* why the service ended itself; code ERR_OK: it did not */
     uint64_t generation;
@@ -66,6 +69,10 @@ void service_watch(struct service *service);
 
 /* The same, without what takes time: as of now.  Borrowed until the loop runs on. */
 const struct health *service_health(struct service *service);
+
+/* Has the whole database looked through now and then; called once a second, and ends what
+ * is going on once the service stops. */
+void service_check(struct service *service);
 
 /* Reads the configuration again, on a thread of its own.  If it is wrong, the one of
  * before stays, and the log says why.  What cannot change while the service runs is said

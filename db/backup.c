@@ -5,10 +5,13 @@
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/connection.h"
+#include "db/files.h"
 #include "db/tx.h"
 
 enum { BUSY_TIMEOUT_MS = 5000 };
@@ -34,6 +37,23 @@ static enum err_code copy_pages(struct tx *from, const char *to, struct err *err
     }
     if (sqlite3_close(db) != SQLITE_OK && code == ERR_OK) {
         code = err_set(err, ERR_INTERNAL, "backup: the copy cannot be closed");
+    }
+    return code;
+}
+
+/* ERR_CORRUPT names the first thing that is wrong with the database PATH. */
+static enum err_code check_whole(const char *path, struct err *err)
+{
+    char first[256] = "";
+    struct tx *tx;
+    enum err_code code = connection_open_reader(path, BUSY_TIMEOUT_MS, &tx, err);
+
+    if (code == ERR_OK) {
+        code = tx_fetch(tx, TX_TARGETS(first), err, "PRAGMA integrity_check(1)");
+        tx_free(tx);
+    }
+    if (code == ERR_OK && strcmp(first, "ok") != 0) {
+        code = err_set(err, ERR_CORRUPT, "%s", first);
     }
     return code;
 }
@@ -85,6 +105,11 @@ static enum err_code copy_database(struct tx *from, const char *to, struct err *
     }
     close(fd);
     code = copy_pages(from, partial, err);
+    if (code == ERR_OK && check_whole(partial, err) != ERR_OK) {
+        code = err_wrap(err,
+                        "nothing was written: the copy is damaged, and so is the "
+                        "database");
+    }
     if (code == ERR_OK) {
         code = publish(partial, to, err);
     }
@@ -109,5 +134,77 @@ enum err_code backup_database(const char *from, const char *to, struct err *err)
         code = copy_database(tx, to, err);
         tx_free(tx);
     }
+    return code;
+}
+
+static const char *const endings[] = { "", "-wal", "-shm" };
+enum { ENDINGS = 3 };
+
+/* A database and its log belong together, so their names stay alike. */
+static enum err_code move(const char *from, const char *to, struct err *err)
+{
+    enum err_code code = ERR_OK;
+
+    for (int i = 0; i < ENDINGS && code == ERR_OK; i++) {
+        char *old = xasprintf("%s%s", from, endings[i]);
+        char *new = xasprintf("%s%s", to, endings[i]);
+
+        if (renameat2(AT_FDCWD, old, AT_FDCWD, new, RENAME_NOREPLACE) != 0 &&
+            errno != ENOENT) {
+            code = err_set_errno(err, errno, "%s to %s", old, new);
+        }
+        free(old);
+        free(new);
+    }
+    return code;
+}
+
+/* "reprod.db.replaced-2026-11-24T03:40:00.000Z" */
+static char *kept_name(const char *path, int64_t now_ms)
+{
+    char at[CLOCK_RFC3339_SIZE];
+
+    clock_rfc3339(now_ms, at);
+    return xasprintf("%s.replaced-%s", path, at);
+}
+
+/* PATH is locked. */
+static enum err_code replace(const char *backup, const char *path, const char *kept,
+                             struct err *err)
+{
+    struct err ignored;
+
+    if (move(path, kept, err) != ERR_OK) {
+        move(kept, path, &ignored);
+        return err->code;
+    }
+    if (backup_database(backup, path, err) != ERR_OK) {
+        move(kept, path, &ignored);
+        return err->code;
+    }
+    return ERR_OK;
+}
+
+enum err_code backup_restore(const char *backup, const char *path, int64_t now_ms,
+                             char **ret_kept, struct err *err)
+{
+    struct files_lock lock;
+    enum err_code code;
+    char *kept;
+
+    *ret_kept = NULL;
+    if (check_whole(backup, err) != ERR_OK) {
+        return err_wrap(err, "%s cannot be restored", backup);
+    }
+    code = files_lock(path, &lock, err);
+    if (code == ERR_OK) {
+        kept = kept_name(path, now_ms);
+        code = replace(backup, path, kept, err);
+        *ret_kept = code == ERR_OK ? kept : NULL;
+        if (code != ERR_OK) {
+            free(kept);
+        }
+    }
+    files_unlock(&lock);
     return code;
 }

@@ -1,5 +1,5 @@
 /* Cells in the database, kept up to date in the transaction that stores a run.  No
- * function here reads run rows except cells_recompute.
+ * function here reads run rows except cells_rebuild and cells_recompute.
  */
 #ifndef DB_CELLS_H
 #define DB_CELLS_H
@@ -59,6 +59,10 @@ enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, in
                                 void (*visit)(void *arg,
                                               const struct cell_change *change),
                                 void *arg, struct err *err);
+
+/* Makes cell ID what its stored runs add up to, from nothing, and judges it and what
+ * depends on it: after the outcomes of its runs changed. */
+enum err_code cells_rebuild(struct tx *tx, int64_t id, int64_t now_ms, struct err *err);
 
 /* Recomputes every cell from the stored runs, in one read, and calls DIFFERS for each
  * that is not as stored (what: one line).  Returns how many were compared and differed.

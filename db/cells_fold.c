@@ -1,10 +1,11 @@
-/* Adding finished runs to their cells: cells_place, cells_fold and cells_rebuild of
- * db/cells_judge.h. */
+/* Adding finished runs to their cells: cells_place and cells_fold of db/cells_judge.h,
+ * and cells_rebuild of db/cells.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/array.h"
 #include "daemon/base/mem.h"
+#include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/runs.h"
 #include "db/tx.h"

@@ -27,10 +27,6 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                          const struct run_digest *digests, int digest_count,
                          enum verdict *ret_verdict, bool *ret_changed, struct err *err);
 
-/* Makes cell ID what its stored runs add up to, from nothing, and judges it and what
- * depends on it: after the outcomes of its runs changed. */
-enum err_code cells_rebuild(struct tx *tx, int64_t id, int64_t now_ms, struct err *err);
-
 /* What verdict_judge makes of ROW's evidence and of the control cells as stored. */
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
                               struct judgement *ret_judgement, struct err *err);

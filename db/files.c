@@ -1,10 +1,14 @@
 #include "db/files.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "daemon/base/mem.h"
 
@@ -63,6 +67,71 @@ enum err_code files_check(struct files *files, struct err *err)
         }
     }
     return ERR_OK;
+}
+
+/* Beyond what SQLite locks, and beyond the end of any file. */
+static const off_t LOCK_BYTE = (off_t)1 << 62;
+
+static enum err_code is_served(const char *path, int error, struct err *err)
+{
+    return error == EWOULDBLOCK || error == EACCES
+               ? err_set(err, ERR_BUSY, "another reprod serves %s", path)
+               : err_set_errno(err, error, "the lock of %s", path);
+}
+
+/* The folder's lock outlives whatever happens to the files in it.  But whoever can read a
+ * folder can lock it, so this one counts only where nobody else can. */
+static enum err_code lock_folder(const char *path, int *ret_fd, struct err *err)
+{
+    char *copy = xstrdup(path);
+    const char *folder = dirname(copy);
+    enum err_code code = ERR_OK;
+    struct stat st;
+
+    *ret_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_fd < 0 || fstat(*ret_fd, &st) != 0) {
+        code = err_set_errno(err, errno, "%s", folder);
+    } else if ((st.st_mode & (S_IRWXG | S_IRWXO)) == 0 &&
+               flock(*ret_fd, LOCK_EX | LOCK_NB) != 0) {
+        code = is_served(path, errno, err);
+    }
+    free(copy);
+    return code;
+}
+
+/* Of the open file, not of the process (fcntl(2), F_OFD_SETLK): what SQLite does with its
+ * own descriptors does not take it away.  Only who may write the file can hold it.  What
+ * SQLite puts beside a file has the file's mode. */
+static enum err_code lock_database(const char *path, int *ret_fd, struct err *err)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1
+    };
+
+    *ret_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (*ret_fd < 0) {
+        return err_set_errno(err, errno, "%s", path);
+    }
+    return fcntl(*ret_fd, F_OFD_SETLK, &lock) == 0 ? ERR_OK : is_served(path, errno, err);
+}
+
+enum err_code files_lock(const char *path, struct files_lock *ret_lock, struct err *err)
+{
+    *ret_lock = FILES_UNLOCKED;
+    return lock_folder(path, &ret_lock->folder, err) == ERR_OK
+               ? lock_database(path, &ret_lock->database, err)
+               : err->code;
+}
+
+void files_unlock(struct files_lock *lock)
+{
+    if (lock->database >= 0) {
+        close(lock->database);
+    }
+    if (lock->folder >= 0) {
+        close(lock->folder);
+    }
+    *lock = FILES_UNLOCKED;
 }
 
 enum err_code files_check_room(const char *path, struct err *err)

@@ -28,6 +28,24 @@ void files_release(struct files *files);
  * ERR_IO says which does not. */
 enum err_code files_check(struct files *files, struct err *err);
 
+/* Who serves a database, or puts another in its place, holds its lock and, where others
+ * cannot read that, the lock of its folder. */
+struct files_lock {
+    int folder, database; /* descriptors; -1: none */
+};
+#define FILES_UNLOCKED                                                                   \
+    (struct files_lock)                                                                  \
+    {                                                                                    \
+        -1, -1                                                                           \
+    }
+
+/* A database that is not there is made, empty, and can be read by its owner alone.
+ * ERR_BUSY: another process holds a lock; ERR_IO.  Unlocked in any case, also after an
+ * error, and not before SQLite closed the database: that ends all locks that this process
+ * has on it. */
+enum err_code files_lock(const char *path, struct files_lock *ret_lock, struct err *err);
+void files_unlock(struct files_lock *lock);
+
 /* Whether the file system of PATH takes more: ERR_IO if it is mounted read-only, or has
  * less than FILES_ROOM_BYTES left for this user. */
 enum { FILES_ROOM_BYTES = 1 << 20 };

@@ -16,6 +16,7 @@ enum { BUSY_TIMEOUT_MS = 5000 };
 struct check {
     struct tx *tx;
     void (*report)(void *arg, const char *line);
+    void (*cell_differs)(void *arg, int64_t cell); /* NULL: nobody is told */
     void *arg;
     struct fsck_counts *counts;
 };
@@ -117,6 +118,9 @@ static void cell_differs(void *arg, int64_t cell, const char *what)
 
     snprintf(line, sizeof line, "cell %" PRId64 ": %s", cell, what);
     c->report(c->arg, line);
+    if (c->cell_differs) {
+        c->cell_differs(c->arg, cell);
+    }
 }
 
 static enum err_code check_jobs(struct check *c, struct err *err)
@@ -221,5 +225,31 @@ enum err_code fsck_database(const char *path, void (*report)(void *arg, const ch
         tx_free(check.tx);
         return code == ERR_CONFLICT ? err_wrap(err, "%s", path) : code;
     }
+    return code;
+}
+
+enum { STOP_OPCODES = 10000 };
+
+static int is_stopped(void *arg)
+{
+    return atomic_load((atomic_bool *)arg);
+}
+
+enum err_code fsck_served(const struct fsck_served *fsck, struct fsck_counts *ret_counts,
+                          struct err *err)
+{
+    struct check check = { .tx = fsck->tx,
+                           .report = fsck->report,
+                           .cell_differs = fsck->cell_differs,
+                           .arg = fsck->arg,
+                           .counts = ret_counts };
+    struct err ignored;
+    enum err_code code;
+
+    *ret_counts = (struct fsck_counts){ 0 };
+    sqlite3_progress_handler(check.tx->db, STOP_OPCODES, is_stopped, fsck->stop);
+    code = check_all(&check, err);
+    sqlite3_progress_handler(check.tx->db, 0, NULL, NULL);
+    tx_run(check.tx, &ignored, "ROLLBACK");
     return code;
 }

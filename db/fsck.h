@@ -2,6 +2,8 @@
 #ifndef DB_FSCK_H
 #define DB_FSCK_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/base/err.h"
@@ -24,5 +26,19 @@ struct fsck_counts {
  * to what this program stores. */
 enum err_code fsck_database(const char *path, void (*report)(void *arg, const char *line),
                             void *arg, struct fsck_counts *ret_counts, struct err *err);
+
+/* The same of a database that this process serves, through TX, which nobody else uses
+ * (store_background).  CELL_DIFFERS is told of each cell that is not what its runs give,
+ * in addition to the line.  It ends with ERR_TIMEOUT soon after STOP became true. */
+struct tx;
+struct fsck_served {
+    struct tx *tx;
+    void (*report)(void *arg, const char *line);
+    void (*cell_differs)(void *arg, int64_t cell);
+    void *arg;
+    atomic_bool *stop;
+};
+enum err_code fsck_served(const struct fsck_served *fsck, struct fsck_counts *ret_counts,
+                          struct err *err);
 
 #endif

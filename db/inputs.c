@@ -7,6 +7,7 @@
 
 #include "daemon/base/mem.h"
 #include "db/case_keys.h"
+#include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/jobs_progress.h"
 #include "db/tx.h"

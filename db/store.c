@@ -1,16 +1,12 @@
 #include "db/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
@@ -67,7 +63,8 @@ struct store {
     int64_t read_deadline_ms;
 
     int event_fd;
-    int folder_fd, lock_fd; /* of the folder and of the database; they hold the locks */
+    struct files_lock lock_files;
+    struct tx *background;
     atomic_int pending;
     atomic_bool failing; /* the last transaction met an I/O error */
     atomic_uint_least64_t generation;
@@ -306,53 +303,6 @@ static void threads_stop(struct store *store)
     store->writer_started = false;
 }
 
-/* Beyond what SQLite locks, and beyond the end of any file. */
-static const off_t LOCK_BYTE = (off_t)1 << 62;
-
-static enum err_code is_served(const char *path, int error, struct err *err)
-{
-    return error == EWOULDBLOCK || error == EACCES
-               ? err_set(err, ERR_BUSY, "another reprod serves %s", path)
-               : err_set_errno(err, error, "the lock of %s", path);
-}
-
-/* The folder's lock outlives whatever happens to the files in it.  But whoever can read a
- * folder can lock it, so this one counts only where nobody else can. */
-static enum err_code lock_folder(struct store *store, const char *path, struct err *err)
-{
-    char *copy = xstrdup(path);
-    const char *folder = dirname(copy);
-    enum err_code code = ERR_OK;
-    struct stat st;
-
-    store->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (store->folder_fd < 0 || fstat(store->folder_fd, &st) != 0) {
-        code = err_set_errno(err, errno, "%s", folder);
-    } else if ((st.st_mode & (S_IRWXG | S_IRWXO)) == 0 &&
-               flock(store->folder_fd, LOCK_EX | LOCK_NB) != 0) {
-        code = is_served(path, errno, err);
-    }
-    free(copy);
-    return code;
-}
-
-/* Of the open file, not of the process (fcntl(2), F_OFD_SETLK): what SQLite does with its
- * own descriptors does not take it away.  Only who may write the file can hold it.  A new
- * file is its owner's alone, and so are the files that SQLite puts beside it. */
-static enum err_code lock_file(struct store *store, const char *path, struct err *err)
-{
-    struct flock lock = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1
-    };
-
-    store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-    if (store->lock_fd < 0) {
-        return err_set_errno(err, errno, "%s", path);
-    }
-    return fcntl(store->lock_fd, F_OFD_SETLK, &lock) == 0 ? ERR_OK
-                                                          : is_served(path, errno, err);
-}
-
 /* A random start makes values of two lives of the daemon differ: they serve as ETags. */
 static uint64_t first_generation(void)
 {
@@ -364,6 +314,18 @@ static uint64_t first_generation(void)
     return (uint64_t)(random >> 1) << 32;
 }
 
+/* It reads at once: SQLite opens the log at the first read, and makes it anew if it was
+ * removed by then. */
+static enum err_code open_reader(const char *path, const struct store_options *options,
+                                 struct tx **ret_tx, struct err *err)
+{
+    int64_t ignored;
+
+    return connection_open_beside(path, options->busy_timeout_ms, ret_tx, err) == ERR_OK
+               ? tx_fetch_int(*ret_tx, &ignored, err, "PRAGMA schema_version")
+               : err->code;
+}
+
 static enum err_code open_connections(struct store *store, const char *path,
                                       const struct store_options *options,
                                       struct err *err)
@@ -373,10 +335,9 @@ static enum err_code open_connections(struct store *store, const char *path,
 
     for (int i = 0; i < options->readers && code == ERR_OK; i++) {
         store->readers[i].store = store;
-        code = connection_open_beside(path, options->busy_timeout_ms,
-                                      &store->readers[i].tx, err);
+        code = open_reader(path, options, &store->readers[i].tx, err);
     }
-    return code;
+    return code == ERR_OK ? open_reader(path, options, &store->background, err) : code;
 }
 
 /* Which files they are is known once they were opened. */
@@ -396,18 +357,14 @@ static void release(struct store *store)
     for (int i = 0; i < store->readers_open; i++) {
         tx_free(store->readers[i].tx);
     }
+    tx_free(store->background);
     tx_free(store->writer_tx); /* the last one: writes the log back and removes it */
     files_release(&store->files);
     free(store->readers);
     if (store->event_fd >= 0) {
         close(store->event_fd);
     }
-    if (store->lock_fd >= 0) {
-        close(store->lock_fd); /* and with it SQLite's locks, which are gone by now */
-    }
-    if (store->folder_fd >= 0) {
-        close(store->folder_fd);
-    }
+    files_unlock(&store->lock_files); /* SQLite's own locks are gone by now */
     pthread_cond_destroy(&store->write_queued);
     pthread_cond_destroy(&store->read_queued);
     pthread_cond_destroy(&store->sync_finished);
@@ -430,13 +387,12 @@ enum err_code store_open(const char *path, const struct store_options *options,
     store->readers = xcalloc((size_t)options->readers, sizeof *store->readers);
     store->readers_open = options->readers;
     store->read_deadline_ms = options->read_deadline_ms;
-    store->folder_fd = store->lock_fd = -1;
+    store->lock_files = FILES_UNLOCKED;
     store->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (store->event_fd < 0) {
         err_set_errno(err, errno, "eventfd");
     } else if (filesystem_check(path, err) == ERR_OK &&
-               lock_folder(store, path, err) == ERR_OK &&
-               lock_file(store, path, err) == ERR_OK &&
+               files_lock(path, &store->lock_files, err) == ERR_OK &&
                open_files(store, path, options, err) == ERR_OK &&
                threads_start(store, err) == ERR_OK) {
         *ret_store = store;
@@ -630,4 +586,9 @@ bool store_failing(const struct store *store)
 uint64_t store_generation(const struct store *store)
 {
     return atomic_load(&store->generation);
+}
+
+struct tx *store_background(struct store *store)
+{
+    return store->background;
 }

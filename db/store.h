@@ -51,6 +51,11 @@ enum err_code store_open(const char *path, const struct store_options *options,
  * closes. NULL is fine. */
 void store_close(struct store *store);
 
+/* A connection for one thread at a time that reads for long, and of which the others take
+ * no notice.  It was opened with them: one that is opened later would make files anew
+ * that somebody removed.  Borrowed until store_close. */
+struct tx *store_background(struct store *store);
+
 /* Queues FN(tx, ARG).  ARG belongs to the caller until DONE(ARG, result) was called on
  * the loop thread.  DONE may be NULL only for ARG == NULL. */
 void store_write(struct store *store, store_fn fn, void *arg, store_done done);

@@ -5,6 +5,7 @@
 
 #include "api/http/params.h"
 #include "api/http/reply.h"
+#include "daemon/base/array.h"
 #include "daemon/base/nearest.h"
 
 enum { ROUTES_MAX = 64 };
@@ -188,17 +189,27 @@ static bool choose_format(struct request *r, const struct dispatch_match *m)
     return false;
 }
 
-/* What would be stored while the service stops might be stored no more. */
-static bool is_stopping(struct request *r)
+/* What would be stored while the service stops might be stored no more, and in a damaged
+ * database nobody knows what is. */
+static bool takes_nothing(struct request *r)
 {
+    static const struct {
+        enum health_condition condition;
+        enum problem_kind problem;
+    } refusals[] = { { HEALTH_STOPPING, PROBLEM_NOT_READY },
+                     { HEALTH_DATABASE, PROBLEM_STORAGE } };
     const struct api_hooks *hooks = &r->api->hooks;
-    const char *cause = hooks->health(hooks->arg)->conditions[HEALTH_STOPPING].cause;
+    const struct health *health = hooks->health(hooks->arg);
 
-    if (strcmp(r->route->method, "GET") == 0 || !cause[0]) {
-        return false;
+    for (int i = 0; i < COUNT_OF(refusals); i++) {
+        const char *cause = health->conditions[refusals[i].condition].cause;
+
+        if (strcmp(r->route->method, "GET") != 0 && cause[0]) {
+            reply_problem(r, refusals[i].problem, "%s", cause);
+            return true;
+        }
     }
-    reply_problem(r, PROBLEM_NOT_READY, "%s", cause);
-    return true;
+    return false;
 }
 
 void dispatch(struct request *r)
@@ -217,7 +228,7 @@ void dispatch(struct request *r)
         refuse(r, &m);
         return;
     }
-    if (!choose_format(r, &m) || is_stopping(r)) {
+    if (!choose_format(r, &m) || takes_nothing(r)) {
         return;
     }
     /* The page keeps its state in the query. */

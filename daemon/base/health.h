@@ -9,6 +9,7 @@
 /* The name of each condition, and whether the service is ready in spite of it. */
 #define HEALTH_MAP(X)                                                                    \
     X(HEALTH_STORAGE, "storage", false)   /* what is accepted could not be kept */       \
+    X(HEALTH_DATABASE, "database", false) /* it is damaged: what it says is not known */ \
     X(HEALTH_LOOP, "loop", false)         /* everybody had to wait */                    \
     X(HEALTH_DEVICES, "devices", false)   /* no device can run anything */               \
     X(HEALTH_STOPPING, "stopping", false) /* the service ends */                         \

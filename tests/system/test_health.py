@@ -1,9 +1,11 @@
 """/readyz, the metrics and the log say what is wrong, nothing is acknowledged that would be lost,
 and the service recovers by itself."""
+import contextlib
 import os
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -58,7 +60,7 @@ def finished(service):
 def test_nothing_is_wrong(start_service):
     service = start_service()
     assert service.get("/readyz")["conditions"] == []
-    assert conditions(service) == dict.fromkeys(["storage", "loop", "devices", "stopping", "hosts"], 0)
+    assert conditions(service) == dict.fromkeys(["storage", "database", "loop", "devices", "stopping", "hosts"], 0)
     assert "reprod_ready 1" in service.get("/metrics")
 
 
@@ -102,6 +104,70 @@ def test_a_disk_that_takes_nothing(start_service):
     assert service.finish_job(job)["progress"]["runs_done"] == 1
     [run] = service.items(f"/v1/runs?job={job}")
     assert (run["outcome"], run["check"]["state"]) == ("completed", "passed")
+
+
+def in_database(service, sql):
+    """Nobody serves it meanwhile."""
+    with contextlib.closing(sqlite3.connect(service.data / "reprod.db")) as database, database:
+        return database.execute(sql).fetchall()
+
+
+def maintain(service, command, *arguments):
+    done = subprocess.run([BUILD / "reprod", command, "--data", service.data, *arguments], capture_output=True,
+                          text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def fact(service):
+    """What the matrix says of the job's case."""
+    [found] = [each for each in service.get("/v1/matrix")["variants"]
+               if (each["workload"], each["variant"]) == ("selftest_pass", "ordered")]
+    return {key: found[key] for key in ("verdict", "reason", "runs", "iterations", "distinct_digests")}
+
+
+def test_a_cell_that_somebody_edited(start_service):
+    """It is built anew from its runs, before anybody asks for fsck."""
+    service = start_service()
+    finished(service)
+    cell = fact(service)
+    assert service.stop() == 0
+    in_database(service, "UPDATE cell SET verdict = 'reproducible', completed = 7, iterations = 7, distinct_digests = 1,"
+                         " devices = 1, reason = 'because I say so'")
+    service.start()
+    service.wait(lambda: fact(service) == cell, "what the runs give")
+    service.wait(lambda: "was not what its runs give; it was built anew" in service.log.read_text(), "the log")
+    assert service.stop() == 0
+    assert service.fsck()[0] == 0
+
+
+def test_a_damaged_database(start_service):
+    """It is told, nothing is accepted, no backup of it is called one, and a backup can be restored."""
+    service = start_service()
+    job = finished(service)
+    copy = service.folder / "copy.db"
+    assert maintain(service, "backup", copy)[0] == 0
+    code, text = maintain(service, "restore", copy)
+    assert code == 8 and "another reprod serves" in text
+    assert service.stop() == 0
+    [[page]] = in_database(service, "SELECT rootpage FROM sqlite_schema WHERE name = 'run_telemetry'")
+    with open(service.data / "reprod.db", "r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    service.start(ready=False)
+    becomes(service, 503, "database: the database is damaged", "reprod restore")
+    assert conditions(service)["database"] == 1
+    assert "the database is damaged" in service.log.read_text()
+    status, _, problem = service.request("POST", "/v1/jobs", JOB)
+    assert status == 503 and "nothing is accepted" in problem["detail"]
+    assert service.get(f"/v1/jobs/{job}")["state"] == "finished"
+    code, text = maintain(service, "backup", service.folder / "another.db")
+    assert code == 6 and "nothing was written" in text and not (service.folder / "another.db").exists()
+    assert service.stop() == 0
+    code, text = maintain(service, "restore", copy)
+    assert code == 0 and "what was there is" in text, text
+    service.start()
+    assert service.get(f"/v1/jobs/{job}")["state"] == "finished"
+    finished(service)
 
 
 def agent_of(service):

@@ -200,23 +200,83 @@ static void test_fsck_waits_for_an_upgrade(void **state)
     check_fsck_waits(f->path, "schema 2");
 }
 
-static void test_fsck_sees_damaged_pages(void **state)
+/* Overwrites the last page of PATH. */
+static void damage_page(const char *path)
 {
-    struct fixture *f = *state;
-    struct fsck_counts counts;
-    FILE *file;
+    FILE *file = fopen(path, "r+");
 
-    fill(f, 1, 4);
-    fixture_close(f);
-    file = fopen(f->path, "r+");
     assert_non_null(file);
     fseek(file, -4096, SEEK_END);
     for (int i = 0; i < 4096; i++) {
         fputc(0xff, file);
     }
     fclose(file);
+}
+
+static void test_damaged_pages(void **state)
+{
+    struct fixture *f = *state;
+    struct fsck_counts counts;
+    char copy[128];
+    char partial[160];
+    struct err err;
+
+    copy_path(f, copy);
+    snprintf(partial, sizeof partial, "%s.partial", copy);
+    fill(f, 1, 4);
+    fixture_close(f);
+    damage_page(f->path);
     counts = fsck(f->path, NULL);
     assert_true(counts.damaged > 0);
+    assert_int_equal(backup_database(f->path, copy, &err), ERR_CORRUPT);
+    assert_non_null(strstr(err.message, "nothing was written"));
+    assert_int_not_equal(access(copy, F_OK), 0);
+    assert_int_not_equal(access(partial, F_OK), 0);
+}
+
+static void test_a_backup_takes_the_place(void **state)
+{
+    struct fixture *f = *state;
+    char copy[128];
+    char *kept;
+    struct err err;
+
+    copy_path(f, copy);
+    fill(f, 1, 4);
+    assert_int_equal(backup_database(f->path, copy, &err), ERR_OK);
+    fill(f, 5, 8);
+    assert_int_equal(backup_restore(copy, f->path, 77, &kept, &err), ERR_BUSY);
+    fixture_close(f);
+    damage_page(f->path);
+    assert_int_equal(backup_restore(copy, f->path, 77, &kept, &err), ERR_OK);
+    assert_true(fsck(kept, NULL).damaged > 0);
+    fixture_open(f);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 2);
+    assert_int_equal(fsck(f->path, NULL).cells_differing, 0);
+    free(kept);
+}
+
+/* After what goes wrong everything is where it was. */
+static void test_what_cannot_be_restored(void **state)
+{
+    struct fixture *f = *state;
+    char copy[128];
+    char *kept = NULL;
+    struct err err;
+
+    copy_path(f, copy);
+    fill(f, 1, 4);
+    assert_int_equal(backup_database(f->path, copy, &err), ERR_OK);
+    fixture_close(f);
+    damage_page(copy);
+    assert_int_equal(backup_restore(copy, f->path, 77, &kept, &err), ERR_CORRUPT);
+    assert_int_equal(backup_restore("/etc/hostname", f->path, 77, &kept, &err),
+                     ERR_CORRUPT);
+    assert_int_equal(backup_restore("/nonexistent/x.db", f->path, 77, &kept, &err),
+                     ERR_NOT_FOUND);
+    assert_null(kept);
+    fixture_open(f);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 2);
 }
 
 int main(void)
@@ -228,7 +288,9 @@ int main(void)
         STORE_TEST(test_fsck_beside_a_daemon),
         STORE_TEST(test_fsck_sees_damage),
         STORE_TEST(test_fsck_waits_for_an_upgrade),
-        STORE_TEST(test_fsck_sees_damaged_pages),
+        STORE_TEST(test_damaged_pages),
+        STORE_TEST(test_a_backup_takes_the_place),
+        STORE_TEST(test_what_cannot_be_restored),
     };
 
     return cmocka_run_group_tests_name("backup", tests, NULL, NULL);
