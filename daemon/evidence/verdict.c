@@ -236,8 +236,9 @@ static struct judgement judge_one_digest(const struct evidence *e,
                      runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
                      plural(e->devices), contention_text(e, text),
                      text_bound(verdict_difference_bound(runs), bound),
-                     e->checks.has_reference ? "within bound of the float64 reference"
-                                             : "its command has no reference",
+                     e->checks.has_reference
+                         ? "within bound of the float64 reference"
+                         : "as declared by its command, which has no reference",
                      vouched_text(c, vouched));
 }
 

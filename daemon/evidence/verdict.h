@@ -30,7 +30,7 @@ enum {
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
-    VERDICT_RULES = 11 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 12 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 

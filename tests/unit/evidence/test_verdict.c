@@ -135,7 +135,7 @@ static void test_one_digest_needs_a_check_that_passed(void **state)
     assert_words(e, &control_varied, VERDICT_REPRODUCIBLE, "within bound");
     e.checks = (struct checks){ .has_reference = false };
     assert_words(e, &control_varied, VERDICT_REPRODUCIBLE,
-                 "; its command has no reference");
+                 "; as declared by its command, which has no reference");
 }
 
 static void test_what_is_out_of_bound_fails_whatever_else(void **state)
