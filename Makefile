@@ -96,7 +96,7 @@ obj  = $(patsubst %,$(B)/obj/%.o,$(1))
 INSTRUMENTS_SRC := $(call c_of,workloads/instruments)
 LAUNCH_SRC := daemon/agent/launch_main.c
 MAINS      := daemon/main.c workloads/worker/main.c $(LAUNCH_SRC)
-DAEMON_SRC := $(call c_of,daemon daemon/* api api/* db) workloads/instruments/digest.c
+DAEMON_SRC := $(call c_of,daemon daemon/* api api/* db db/*) workloads/instruments/digest.c
 # What the worker needs of daemon/base: libc only.
 WORKER_BASE := daemon/base/nearest.c daemon/base/reference.c
 WORKER_SRC := $(call c_of,workloads workloads/*) $(WORKER_BASE)

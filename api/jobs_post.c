@@ -13,12 +13,10 @@
 #include "daemon/jobs/expand.h"
 #include "db/jobs.h"
 
-enum { KEY_SIZE = 256 };
-
 /* A job on its way into the store. */
 struct submission {
     struct job job;
-    char key[KEY_SIZE];     /* Idempotency-Key; "" if none was given */
+    char key[IDEMPOTENCY_KEY_SIZE]; /* Idempotency-Key; "" if none was given */
     char existing[ID_SIZE]; /* the job that the key made before; "" for a new one */
 };
 
@@ -118,26 +116,9 @@ static void submit(struct request *r, const json_t *request)
 static bool keep_submission(struct request *r)
 {
     struct submission *s = xcalloc(1, sizeof *s);
-    const char *key = request_header(r, "Idempotency-Key");
 
     request_keep(r, s, submission_free);
-    if (!key) {
-        return true;
-    }
-    for (const char *c = key; *c; c++) {
-        if (*c < 0x20 || *c > 0x7e) {
-            key = "";
-            break;
-        }
-    }
-    if (!*key || strlen(key) >= KEY_SIZE) {
-        reply_problem(r, PROBLEM_BAD_REQUEST,
-                      "Idempotency-Key must be 1 to %d printable ASCII characters",
-                      KEY_SIZE - 1);
-        return false;
-    }
-    copy_text(s->key, sizeof s->key, key);
-    return true;
+    return read_idempotency_key(r, s->key);
 }
 
 void jobs_post(struct request *r)

@@ -203,6 +203,7 @@ static void on_tick(uv_timer_t *timer)
     service_watch(s);
     service_free_replaced(s, false);
     localiser_tick(s->localiser);
+    recurring_tick(s->recurring, clock_wall_ms(), clock_monotonic_ms());
     runner_kick(s->runner);
     survey_watch_update(s->watch);
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
@@ -395,6 +396,7 @@ static int serve(struct service *s, struct err *err)
     if (code != EXIT_CODE_OK) {
         return code;
     }
+    service_open_recurring(s);
     open_fleet(s);
     survey_watch_open(s->watch, s->fleet, s->config.address, api_port(s->api));
     localiser_tick(s->localiser);
@@ -412,6 +414,7 @@ static void release(struct service *s)
     runner_free(s->runner);
     survey_watch_free(s->watch);
     localiser_free(s->localiser);
+    recurring_free(s->recurring);
     scheduler_free(s->scheduler);
     profile_set_free(s->profiles);
     verified_set_free(s->verified);

@@ -17,6 +17,7 @@
 #include "daemon/jobs/scheduler.h"
 #include "daemon/localise/localise.h"
 #include "daemon/process/pump.h"
+#include "daemon/recurring.h"
 #include "daemon/run/runner.h"
 #include "daemon/stopping.h"
 #include "daemon/survey.h"
@@ -35,6 +36,7 @@ struct service {
     struct store *store;
     struct scheduler *scheduler;
     struct localiser *localiser;
+    struct recurring *recurring;
     struct runner *runner;
     struct fleet *fleet;
     struct api *api;
@@ -88,6 +90,9 @@ void service_survey(struct service *service);
 
 /* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
 int service_open_api(struct service *service, struct err *err);
+
+/* Recurring jobs are made from now on. */
+void service_open_recurring(struct service *service);
 
 /* JOB is durable: it is scheduled from now on.  ARG is the service. */
 void service_job_accepted(void *arg, const struct job *job);

@@ -71,6 +71,32 @@ static int64_t hook_job_eta_ms(void *arg, const char *id)
     return scheduler_progress(s->scheduler, id, &progress) ? progress.eta_ms : -1;
 }
 
+static void hook_schedules_changed(void *arg)
+{
+    struct service *s = arg;
+
+    recurring_changed(s->recurring);
+}
+
+static void hook_released(void *arg)
+{
+    struct service *s = arg;
+
+    runner_kick(s->runner);
+}
+
+void service_open_recurring(struct service *s)
+{
+    const struct recurring_hooks hooks = { .arg = s,
+                                           .catalogue = hook_catalogue,
+                                           .devices = hook_devices,
+                                           .accepted = service_job_accepted,
+                                           .released = hook_released };
+
+    s->recurring =
+        recurring_new(s->store, s->scheduler, &hooks, s->config.open_items_limit);
+}
+
 static const struct health *hook_health(void *arg)
 {
     return service_health(arg);
@@ -117,6 +143,7 @@ int service_open_api(struct service *s, struct err *err)
         .job_cancelled = hook_job_cancelled,
         .job_eta_ms = hook_job_eta_ms,
         .open_items = hook_open_items,
+        .schedules_changed = hook_schedules_changed,
         .health = hook_health,
         .stacks = hook_stacks,
         .hosts = hook_hosts,

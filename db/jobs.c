@@ -12,17 +12,6 @@
 #include "db/localisations.h"
 #include "db/tx.h"
 
-/* The table's CHECK keeps other names out. */
-static enum job_state parse_state(const char *name)
-{
-    enum job_state state = JOB_QUEUED;
-
-    while (state < JOB_CANCELLED && strcmp(name, job_state_name(state)) != 0) {
-        state++;
-    }
-    return state;
-}
-
 #define JOB_COLUMNS                                                                      \
     "number, id, state, priority, survey, stop_when_varies, iterations, timeout_ms,"     \
     " created_ms, finished_ms, runs_total, runs_done, runs_failed, request,"             \
@@ -39,7 +28,7 @@ static void take_job(struct query *q, struct job *ret_job, int64_t *ret_number)
     *ret_job = (struct job){ 0 };
     *ret_number = query_take_int(q);
     query_take_text(q, ret_job->id, sizeof ret_job->id);
-    ret_job->state = parse_state(query_borrow_text(q));
+    ret_job->state = job_state_parse(query_borrow_text(q));
     if (job_priority_parse(query_borrow_text(q), &ret_job->priority) != 0) {
         ret_job->priority = JOB_BACKGROUND;
     }
@@ -177,7 +166,7 @@ enum err_code jobs_cancel(struct tx *tx, const char *id, int64_t now_ms, struct 
                 id);
     if (query_step(&q)) {
         number = query_take_int(&q);
-        state = parse_state(query_borrow_text(&q));
+        state = job_state_parse(query_borrow_text(&q));
         localises = query_take_int(&q);
     }
     if (query_end(&q, err) != ERR_OK) {

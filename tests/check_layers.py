@@ -12,7 +12,7 @@ import sys
 
 PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs",
         "workloads/instruments"]
-DAEMON = PURE + ["daemon/process", "daemon/config", "db"]
+DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/recurring"]
 WORKER = ["workloads", "workloads/shared", "workloads/instruments", "daemon/base"]
 # Each room, and the other rooms that it may include.
 ROOMS = {
@@ -21,9 +21,10 @@ ROOMS = {
     "daemon/trace": PURE,
     "daemon/jobs": PURE,
     "db": PURE,
+    "db/recurring": PURE + ["db"],
     "api/http": PURE + ["db", "api", "api/render"],
     "api/render": PURE + ["db", "api"],
-    "api": PURE + ["db", "api/http", "api/render"],
+    "api": PURE + ["db", "db/recurring", "api/http", "api/render"],
     "daemon/process": PURE,
     "daemon/config": PURE,
     "daemon/link": PURE + ["daemon/process"],

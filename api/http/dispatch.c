@@ -218,7 +218,7 @@ void dispatch(struct request *r)
 
     if (strcmp(r->raw, "*") == 0) {
         reply_nothing(r, MHD_HTTP_NO_CONTENT);
-        reply_header(r, "Allow", "GET, HEAD, POST, DELETE, OPTIONS");
+        reply_header(r, "Allow", "GET, HEAD, POST, PUT, DELETE, OPTIONS");
         return;
     }
     dispatch_find(r->method, &r->target, &m);

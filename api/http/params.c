@@ -366,3 +366,27 @@ json_t *body_json(struct request *r)
     }
     return body;
 }
+
+bool read_idempotency_key(struct request *r, char ret_key[IDEMPOTENCY_KEY_SIZE])
+{
+    const char *key = request_header(r, "Idempotency-Key");
+
+    ret_key[0] = '\0';
+    if (!key) {
+        return true;
+    }
+    for (const char *c = key; *c; c++) {
+        if (*c < 0x20 || *c > 0x7e) {
+            key = "";
+            break;
+        }
+    }
+    if (!*key || strlen(key) >= IDEMPOTENCY_KEY_SIZE) {
+        reply_problem(r, PROBLEM_BAD_REQUEST,
+                      "Idempotency-Key must be 1 to %d printable ASCII characters",
+                      IDEMPOTENCY_KEY_SIZE - 1);
+        return false;
+    }
+    copy_text(ret_key, IDEMPOTENCY_KEY_SIZE, key);
+    return true;
+}

@@ -12,7 +12,7 @@
 
 struct request;
 
-enum { BODY_DEPTH_MAX = 32, BODY_DETAIL_SIZE = 256 };
+enum { BODY_DEPTH_MAX = 32, BODY_DETAIL_SIZE = 256, IDEMPOTENCY_KEY_SIZE = 256 };
 
 /* Adds to r->problems each parameter of R's query that its route does not have or that is
  * given twice. */
@@ -58,6 +58,10 @@ json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_
  * that curl -d says is: a page of another origin, the only one who could misuse it, is
  * refused by its Origin.  Pure. */
 bool body_type_is_json(const char *content_type);
+
+/* The Idempotency-Key of R; "" if it has none.  False after having replied that it cannot
+ * be one. */
+bool read_idempotency_key(struct request *r, char ret_key[IDEMPOTENCY_KEY_SIZE]);
 
 /* R's body (new reference), or NULL after having replied what is wrong with it. */
 json_t *body_json(struct request *r);

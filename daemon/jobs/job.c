@@ -30,6 +30,16 @@ const char *job_state_name(enum job_state state)
     return states[state];
 }
 
+enum job_state job_state_parse(const char *name)
+{
+    enum job_state state = JOB_QUEUED;
+
+    while (state < JOB_CANCELLED && strcmp(name, job_state_name(state)) != 0) {
+        state++;
+    }
+    return state;
+}
+
 const char *job_priority_name(enum job_priority priority)
 {
     return priorities[priority];

@@ -19,6 +19,7 @@ enum {
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_FINISHED, JOB_CANCELLED };
 const char *job_state_name(enum job_state state);
+enum job_state job_state_parse(const char *name); /* of a name that is one */
 
 /* Order of service: lower first. */
 enum job_priority { JOB_INTERACTIVE, JOB_CONFIRMATION, JOB_SCHEDULED, JOB_BACKGROUND };
@@ -46,6 +47,8 @@ struct job_item {
                             too often */
     char given_up_reason[CASE_TITLE_SIZE];
     int64_t milliseconds; /* device time of its finished runs */
+    bool held; /* its runs wait for scheduler_release; not stored: forgotten at a restart
+                */
 };
 
 struct job {

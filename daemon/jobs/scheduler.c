@@ -65,7 +65,9 @@ void scheduler_add(struct scheduler *s, const struct job *job)
     open->in_flight = xcalloc((size_t)job->item_count, sizeof *open->in_flight);
     open->waits = xcalloc((size_t)job->item_count, sizeof *open->waits);
     open->localises = open->asks = job->localise_runs > 0;
-    memset(open->waits, open->localises, (size_t)job->item_count * sizeof *open->waits);
+    for (int i = 0; i < job->item_count; i++) {
+        open->waits[i] = open->localises || job->items[i].held;
+    }
     s->jobs = xgrow(s->jobs, s->count, sizeof(struct open_job *));
     s->jobs[s->count++] = open;
 }

@@ -9,7 +9,8 @@
  *
  * The items of a job that localises wait.  Its runs are looked at first; then
  * scheduler_release lets one item be picked once.  Until then no job of lower priority
- * gets the device: looking takes milliseconds. */
+ * gets the device: looking takes milliseconds.  An item that is held waits for its
+ * release, too, but only once, and nobody else waits for it. */
 #ifndef DAEMON_JOBS_SCHEDULER_H
 #define DAEMON_JOBS_SCHEDULER_H
 
@@ -55,7 +56,7 @@ void scheduler_finished(struct scheduler *scheduler, const char *job, int item,
 void scheduler_put_back(struct scheduler *scheduler, const char *job, int item);
 
 /* ITEM of a job that localises may have one more run, with OPTIONS (struct job_item;
- * NULL: those it has). */
+ * NULL: those it has); an item that was held may have all of its runs. */
 void scheduler_release(struct scheduler *scheduler, const char *job, int item,
                        const struct run_options *options);
 

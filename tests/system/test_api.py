@@ -27,7 +27,10 @@ def done(service):
                              runs=2, runs_max=4)
     job = service.post_job(workloads=["selftest_pass"], runs=3, iterations=4)
     service.finish_job(found)
-    return {**service.finish_job(job), "localised": found}
+    status, _, schedule = service.request("POST", "/v1/schedules", {
+        "name": "weekly", "every": "1w", "job": {"workloads": ["selftest_pass"]}})
+    assert status == 201, schedule
+    return {**service.finish_job(job), "localised": found, "schedule": schedule["id"]}
 
 
 # The description is true
@@ -86,7 +89,7 @@ def paths_of(service, done):
     names = {"/v1/jobs/{id}": done["id"], "/v1/jobs/{id}/localisation": done["localised"], "/v1/runs/{id}": run["id"],
              "/v1/cells/{id}": str(run["cell"]), "/v1/workloads/{name}": "selftest_pass",
              "/v1/environments/{id}": run["environment"], "/v1/devices/{id}": run["device"], "/problems/{name}": "not-found",
-             "/{asset}": "index.html"}
+             "/v1/schedules/{id}": done["schedule"], "/{asset}": "index.html"}
     for pattern, operations in service.get("/openapi.json")["paths"].items():
         # The last two need runs with probes: test_trace.py and test_compare.py.
         if "get" not in operations or pattern in ("/v1/events", "/v1/runs/{id}/trace", "/v1/compare"):

@@ -1,0 +1,164 @@
+"""Recurring jobs: made when they are due, once each time, whatever happens to the service."""
+import sqlite3
+import time
+
+import pytest
+
+JOB = {"workloads": ["selftest_pass"], "runs": 2, "iterations": 2}
+
+
+def post(service, **members):
+    return service.request("POST", "/v1/schedules", {"name": "s", "every": "1d", "job": JOB, **members})
+
+
+def set_due(service, name, ms_ago):
+    """As if it had been due so long ago, and nothing had served since."""
+    assert service.stop() == 0
+    with sqlite3.connect(service.data / "reprod.db") as db:
+        changed = db.execute("UPDATE schedule SET next_ms = ? WHERE name = ?",
+                             (int(time.time() * 1000) - ms_ago, name)).rowcount
+    assert changed == 1
+    service.start()
+
+
+def test_a_schedule_from_its_making_to_its_end(start_service):
+    service = start_service()
+    status, headers, made = post(service, name="daily", every="24h")
+    assert status == 201 and headers["Location"] == f"/v1/schedules/{made['id']}"
+    assert made["every"] == "1d" and made["calendar"] is None and made["jobs"] == 0
+    assert made["job"]["priority"] == "scheduled" and made["job"]["note"] == "schedule daily"
+    assert len(made["next_times"]) == 5 and made["next_times"][0] == made["next_at"]
+    assert made["results"] == []
+    assert service.get("/v1/schedules")["items"][0]["id"] == made["id"]
+    text = service.get("/v1/schedules.txt")
+    assert "daily" in text and "1d" in text
+    changed = {"name": "weekly", "calendar": "30 2 * * 1-5", "job": JOB}
+    status, _, replaced = service.request("PUT", f"/v1/schedules/{made['id']}", changed)
+    assert status == 200 and replaced["name"] == "weekly" and replaced["every"] is None
+    assert all(at.endswith("T02:30:00.000Z") for at in replaced["next_times"])
+    status, _, paused = service.request("POST", f"/v1/schedules/{made['id']}/pause")
+    assert status == 200 and paused["paused"] and paused["next_at"] is None
+    assert paused["next_times"] == []
+    status, _, resumed = service.request("POST", f"/v1/schedules/{made['id']}/resume")
+    assert status == 200 and not resumed["paused"] and resumed["next_at"] == replaced["next_at"]
+    status, _, removed = service.request("DELETE", f"/v1/schedules/{made['id']}")
+    assert status == 200 and removed["id"] == made["id"]
+    assert service.request("GET", f"/v1/schedules/{made['id']}")[0] == 404
+    assert service.request("DELETE", f"/v1/schedules/{made['id']}")[0] == 404
+
+
+def test_what_was_missed_is_made_up_once(start_service):
+    service = start_service()
+    made = post(service, name="hourly", every="1h")[2]
+    set_due(service, "hourly", 30 * 3600 * 1000)  # thirty times
+    path = f"/v1/schedules/{made['id']}"
+    service.wait(lambda: service.get(path)["jobs"] == 1, "its job")
+    shown = service.get(path)
+    assert shown["next_at"] == made["next_at"]  # the rhythm of before
+    assert shown["results"][0]["job"] == shown["last_job"]
+    job = service.finish_job(shown["last_job"])
+    assert job["progress"]["runs_done"] == 4 and job["request"]["note"] == "schedule hourly"
+    result = service.get(path)["results"][0]
+    assert (result["state"], result["runs_done"], result["runs_failed"]) == ("finished", 4, 0)
+    assert service.stop() == 0
+    service.start()
+    assert service.get(path)["jobs"] == 1
+    service.wait(lambda: service.get("/readyz")["status"] == "ready", "ready")
+    assert service.get(path)["jobs"] == 1
+    code, text = service.fsck()
+    assert code == 0, text
+
+
+def test_a_time_makes_one_job_whenever_the_service_is_killed(start_service):
+    service = start_service()
+    made = post(service, name="hourly", every="1h")[2]
+    path = f"/v1/schedules/{made['id']}"
+    for kill in range(6):
+        set_due(service, "hourly", 60 * 1000)
+        if kill % 2:
+            service.wait(lambda done=kill: service.get(path)["jobs"] > done, "its job")
+        service.kill()
+        service.start()
+        service.wait(lambda done=kill: service.get(path)["jobs"] > done, "its job")
+        assert service.get(path)["jobs"] == kill + 1
+        service.finish_job(service.get(path)["last_job"])
+    assert len(service.items("/v1/jobs")) == 6
+
+
+def test_a_job_that_is_still_open_is_not_made_twice(start_service):
+    service = start_service()
+    made = post(service, name="slow", every="1h",
+                job={"workloads": ["selftest_hang"], "runs": 1, "timeout_seconds": 600})[2]
+    path = f"/v1/schedules/{made['id']}"
+    set_due(service, "slow", 1000)
+    service.wait(lambda: service.get(path)["jobs"] == 1, "its job")
+    first = service.get(path)["last_job"]
+    service.kill()  # a stop would wait for what hangs
+    with sqlite3.connect(service.data / "reprod.db") as db:
+        db.execute("UPDATE schedule SET next_ms = ?", (int(time.time() * 1000) - 1000,))
+    service.start()
+    service.wait(lambda: service.get(path)["skipped"] == 1, "skipped")
+    shown = service.get(path)
+    assert shown["jobs"] == 1 and shown["last_job"] == first
+    assert shown["problem"] == f"its last job, {first}, is still open" and shown["problem_at"]
+    assert service.request("DELETE", f"/v1/jobs/{first}")[0] == 200
+
+
+@pytest.mark.parametrize("members,pointer,says", [
+    ({"every": "5s"}, "/every", "must be a number with a unit"),
+    ({"every": "0h"}, "/every", "must be a number with a unit"),
+    ({"every": "9999w"}, "/every", "a year at most"),
+    ({"every": None}, "/every", "must be a text"),
+    ({"calendar": "0 0 * * *"}, "", "either 'every' or 'calendar'"),
+    ({"name": ""}, "/name", ""),
+    ({"job": {}, "colour": 1}, "/colour", "has no member"),
+    ({"job": {"workloads": ["selftest_pas"]}}, "/job/workloads/0", "did you mean 'selftest_pass'"),
+    ({"job": {"workloads": ["selftest_pass"], "localise": True}}, "/job/localise", "does not localise"),
+    ({"job": {"runs": 0}}, "/job/runs", ""),
+    ({"spread_seconds": -1}, "/spread_seconds", ""),
+])
+def test_schedules_that_cannot_be(service, members, pointer, says):
+    status, _, body = post(service, **members)
+    assert status == 422, body
+    assert [(e["pointer"], says in e["detail"]) for e in body["errors"]][0] == (pointer, True), body
+    assert service.get("/v1/schedules")["items"] == []
+
+
+@pytest.mark.parametrize("calendar,says", [
+    ("0 24 * * *", "column 3: the number is out of bounds (hour, 0-23)"),
+    ("0 0 1 * 1", "column 1: days of the month and days of the week are both given"),
+    ("0 0 31 2 *", "it would never be due"),
+])
+def test_calendars_that_cannot_be(service, calendar, says):
+    status, _, body = service.request("POST", "/v1/schedules",
+                                      {"name": "c", "calendar": calendar, "job": JOB})
+    assert status == 422 and body["errors"][0]["pointer"] == "/calendar"
+    assert says in body["errors"][0]["detail"]
+
+
+def test_more_often_than_its_runs_take(start_service):
+    service = start_service()
+    job = service.post_job(**JOB)
+    service.finish_job(job)
+    service.stop()
+    with sqlite3.connect(service.data / "reprod.db") as db:
+        db.execute("UPDATE run SET wall_ns = 40000000000")  # as if each had taken 40 s
+    service.start()
+    status, _, body = post(service, name="dense", every="1m")
+    assert status == 422 and body["errors"][0]["pointer"] == "/every", body
+    assert "its runs take 160 s on cpu:" in body["errors"][0]["detail"]
+    assert post(service, name="dense", every="3m")[0] == 201
+
+
+def test_names_and_keys_are_used_once(start_service):
+    service = start_service()
+    body = {"name": "one", "every": "1d", "job": JOB}
+    key = {"Idempotency-Key": "k"}
+    first = service.request("POST", "/v1/schedules", body, headers=key)
+    again = service.request("POST", "/v1/schedules", body, headers=key)
+    assert (first[0], again[0]) == (201, 200) and first[2]["id"] == again[2]["id"]
+    assert again[1]["Idempotent-Replay"] == "true"
+    other = service.request("POST", "/v1/schedules", {**body, "name": "two"}, headers=key)
+    assert other[0] == 409
+    taken = post(service, name="one")
+    assert taken[0] == 409 and "has the name 'one' already" in taken[2]["detail"]
