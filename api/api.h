@@ -40,6 +40,8 @@ struct api_hooks {
     int64_t (*job_eta_ms)(void *arg, const char *id);
     /* How many items the open jobs have together. */
     int64_t (*open_items)(void *arg);
+    /* What background evidence may use and used (daemon/background.h; new reference). */
+    json_t *(*background)(void *arg);
     /* A change of the schedules is durable. */
     void (*schedules_changed)(void *arg);
     /* What is wrong with the service now; borrowed until the loop runs on. */

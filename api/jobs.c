@@ -20,6 +20,7 @@ static int64_t eta_of(const struct request *r, const char *id)
 struct list {
     struct page page;
     char before[ID_SIZE];
+    bool requested; /* without background evidence */
     int count;
     struct job jobs[PARAM_LIMIT_MAX + 1];
     int64_t eta_ms[PARAM_LIMIT_MAX + 1];
@@ -51,7 +52,8 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct list *list = r->state;
 
-    return jobs_list(tx, list->before, page_rows(&list->page), take_job, list, err);
+    return jobs_list(tx, list->before, list->requested, page_rows(&list->page), take_job,
+                     list, err);
 }
 
 static enum err_code write_page(struct tx *tx, void *arg, struct err *err)
@@ -90,6 +92,7 @@ void jobs_get_list(struct request *r)
 
     list->page.release = release_jobs;
     param_cursor_id(r, 'j', list->before);
+    list->requested = param_value(r, "background") != NULL;
     if (!params_refused(r)) {
         request_read(r, read_page, add_etas);
     }

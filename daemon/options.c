@@ -63,6 +63,7 @@ static enum err_code read_word(struct words *w, struct config *config,
     }
     if (strcmp(word, "--no-survey") == 0) {
         config->survey = false;
+        config->background.budget_percent = 0;
         return ERR_OK;
     }
     if (word[0] == '-') {

@@ -89,6 +89,8 @@ static void take_over(struct service *s, struct reload *r)
     }
     s->config.survey = r->config.survey;
     s->config.stale_after_hours = r->config.stale_after_hours;
+    s->config.background = r->config.background;
+    service_configure_background(s);
     SWAP(json_t *, s->config.profiles, r->config.profiles);
     SWAP(json_t *, s->config.gpu_reports, r->config.gpu_reports);
     SWAP(struct profile_set *, s->profiles, r->profiles);

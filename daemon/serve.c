@@ -204,6 +204,7 @@ static void on_tick(uv_timer_t *timer)
     service_free_replaced(s, false);
     localiser_tick(s->localiser);
     recurring_tick(s->recurring, clock_wall_ms(), clock_monotonic_ms());
+    background_tick(s->background, clock_wall_ms(), clock_monotonic_ms());
     runner_kick(s->runner);
     survey_watch_update(s->watch);
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
@@ -415,6 +416,7 @@ static void release(struct service *s)
     survey_watch_free(s->watch);
     localiser_free(s->localiser);
     recurring_free(s->recurring);
+    background_free(s->background);
     scheduler_free(s->scheduler);
     profile_set_free(s->profiles);
     verified_set_free(s->verified);

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "api/api.h"
+#include "daemon/background.h"
 #include "daemon/base/err.h"
 #include "daemon/base/health.h"
 #include "daemon/config/config.h"
@@ -37,6 +38,7 @@ struct service {
     struct scheduler *scheduler;
     struct localiser *localiser;
     struct recurring *recurring;
+    struct background *background;
     struct runner *runner;
     struct fleet *fleet;
     struct api *api;
@@ -91,7 +93,10 @@ void service_survey(struct service *service);
 /* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
 int service_open_api(struct service *service, struct err *err);
 
-/* Recurring jobs are made from now on. */
+/* Background evidence by the configuration as it is now. */
+void service_configure_background(struct service *service);
+
+/* Recurring jobs, and background evidence, are made from now on. */
 void service_open_recurring(struct service *service);
 
 /* JOB is durable: it is scheduled from now on.  ARG is the service. */

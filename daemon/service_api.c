@@ -93,8 +93,36 @@ void service_open_recurring(struct service *s)
                                            .accepted = service_job_accepted,
                                            .released = hook_released };
 
+    const struct background_hooks background_hooks = { .arg = s,
+                                                       .catalogue = hook_catalogue,
+                                                       .devices = hook_devices,
+                                                       .accepted = service_job_accepted };
+    const struct background_options none = { .budget_ppm = 0 };
+
     s->recurring =
         recurring_new(s->store, s->scheduler, &hooks, s->config.open_items_limit);
+    s->background = background_new(s->store, s->scheduler, &background_hooks, &none);
+    service_configure_background(s);
+}
+
+void service_configure_background(struct service *s)
+{
+    const struct config_background *c = &s->config.background;
+    const struct background_options options = {
+        .every_ms = (int64_t)c->every_seconds * 1000,
+        .budget_ppm = (int)(c->budget_percent * 10000),
+        .target_ppm = (int)(c->target_percent * 10000),
+        .age_ms = (int64_t)c->target_days * 24 * 3600 * 1000,
+    };
+
+    background_configure(s->background, &options);
+}
+
+static json_t *hook_background(void *arg)
+{
+    const struct service *s = arg;
+
+    return background_json(s->background);
 }
 
 static const struct health *hook_health(void *arg)
@@ -144,6 +172,7 @@ int service_open_api(struct service *s, struct err *err)
         .job_eta_ms = hook_job_eta_ms,
         .open_items = hook_open_items,
         .schedules_changed = hook_schedules_changed,
+        .background = hook_background,
         .health = hook_health,
         .stacks = hook_stacks,
         .hosts = hook_hosts,

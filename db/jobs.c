@@ -108,14 +108,20 @@ failed:
     return err->code;
 }
 
-enum err_code jobs_list(struct tx *tx, const char *before, int limit,
+enum err_code jobs_list(struct tx *tx, const char *before, bool requested, int limit,
                         void (*visit)(void *arg, const struct job *job), void *arg,
                         struct err *err)
 {
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT " JOB_COLUMNS " FROM job WHERE id < ? ORDER BY id DESC LIMIT ?",
+                requested ? "SELECT " JOB_COLUMNS
+                            " FROM job WHERE id < ?"
+                            " AND (priority <> 'background' OR survey = 1)"
+                            " ORDER BY id DESC LIMIT ?"
+                          : "SELECT " JOB_COLUMNS
+                            " FROM job WHERE id < ? ORDER BY id DESC"
+                            " LIMIT ?",
                 before && *before ? before : "~", limit);
     while (query_step(&q)) {
         struct job job;

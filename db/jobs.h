@@ -22,8 +22,9 @@ enum err_code jobs_get(struct tx *tx, const char *id, struct job *ret_job,
                        struct err *err);
 
 /* Newest first, without items, at most LIMIT, ids less than BEFORE (NULL or "": from the
- * newest).  JOB is borrowed by VISIT for the call. */
-enum err_code jobs_list(struct tx *tx, const char *before, int limit,
+ * newest); where REQUESTED, only what has another priority than `background`, and
+ * surveys.  JOB is borrowed by VISIT for the call. */
+enum err_code jobs_list(struct tx *tx, const char *before, bool requested, int limit,
                         void (*visit)(void *arg, const struct job *job), void *arg,
                         struct err *err);
 

@@ -15,6 +15,11 @@ static const char *view_choice(int index)
     return index == 0 ? "documents" : NULL;
 }
 
+static const char *background_choice(int index)
+{
+    return index == 0 ? "no" : NULL;
+}
+
 static const char *subject_choice(int index)
 {
     return subject_words[index];

@@ -25,6 +25,10 @@ void config_init(struct config *config)
         .port = 7357,
         .data = xstrdup("var"),
         .survey = true,
+        .background = { .budget_percent = 5,
+                        .target_percent = 1,
+                        .target_days = 30,
+                        .every_seconds = 300 },
         .stale_after_hours = 24 * 30,
         .connection_limit = 512,
         .open_items_limit = 50000,
@@ -138,12 +142,25 @@ static const struct in_member a_path = { .kind = IN_TEXT,
                                          .least = 1,
                                          .wanted = "must be the path of a file" };
 
+static const struct in_member background_members[] = {
+    { "budget_percent", IN_REAL, IN_AT(struct config_background, budget_percent),
+      IN_OPTIONAL, .least = 0, .most = 100 },
+    { "target_percent", IN_REAL, IN_AT(struct config_background, target_percent),
+      IN_OPTIONAL, .least = 0, .most = 100 },
+    { "target_days", IN_INT, IN_AT(struct config_background, target_days), IN_OPTIONAL,
+      .least = 0, .most = 3650 },
+    { "every_seconds", IN_INT, IN_AT(struct config_background, every_seconds),
+      IN_OPTIONAL, .least = 1, .most = 86400 },
+};
+static const struct in_shape background_shape =
+    IN_SHAPE(background_members, "the background has no member");
+
 /* What a file holds; texts and JSON are borrowed from it. */
 struct settings {
     const char *listen, *data;
     bool survey;
     int stale_after_hours, connection_limit, open_items_limit, grace_ms;
-    const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads;
+    const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads, *background;
 };
 
 /* One row a setting. */
@@ -152,6 +169,8 @@ static const struct in_member settings_members[] = {
       .wanted = "must be a text, ADDRESS:PORT" },
     { "data", IN_TEXT, IN_AT(struct settings, data), IN_OPTIONAL, .least = 1 },
     { "survey", IN_BOOL, IN_AT(struct settings, survey), IN_OPTIONAL },
+    { "background", IN_OBJECT, IN_AT(struct settings, background), IN_OPTIONAL,
+      .shape = &background_shape },
     { "stale_after_hours", IN_INT, IN_AT(struct settings, stale_after_hours), IN_OPTIONAL,
       .least = 0, .most = 24 * 365 * 10 },
     { "connection_limit", IN_INT, IN_AT(struct settings, connection_limit), IN_OPTIONAL,
@@ -246,6 +265,9 @@ static void take(struct config *config, const struct settings *s)
         config->data = xstrdup(s->data);
     }
     config->survey = s->survey;
+    if (s->background) { /* it was checked with the settings */
+        in_read(&background_shape, s->background, &config->background, NULL, NULL);
+    }
     config->stale_after_hours = s->stale_after_hours;
     config->connection_limit = s->connection_limit;
     config->open_items_limit = s->open_items_limit;

@@ -12,8 +12,14 @@
 struct config {
     char *address; /* numeric address to listen on */
     int port;
-    char *data;            /* folder of the database; created if it is missing */
-    bool survey;           /* start a survey on a new database */
+    char *data;  /* folder of the database; created if it is missing */
+    bool survey; /* start a survey on a new database */
+    struct config_background {
+        double budget_percent; /* of each device's time; 0: no background evidence */
+        double target_percent; /* a bound that is lower needs no more runs */
+        int target_days;       /* nothing should be older; 0: as old as it gets */
+        int every_seconds;     /* between two looks at what is needed */
+    } background;
     int stale_after_hours; /* a reproducible cell is stale after this; 0: never */
     int connection_limit;
     int open_items_limit; /* JOB_ITEMS_MAX or more: so any job fits when none is open */

@@ -360,6 +360,21 @@ bool scheduler_progress(const struct scheduler *s, const char *id,
     return true;
 }
 
+bool scheduler_uses(const struct scheduler *s, const char *device)
+{
+    for (int i = 0; i < s->count; i++) {
+        const struct open_job *job = s->jobs[i];
+
+        for (int j = job->first_open; j < job->count; j++) {
+            if ((!item_done(&job->items[j]) || job->in_flight[j]) &&
+                strcmp(job->items[j].device, device) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 int scheduler_open_jobs(const struct scheduler *s)
 {
     return s->count;

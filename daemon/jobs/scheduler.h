@@ -70,6 +70,9 @@ void scheduler_cancel(struct scheduler *scheduler, const char *job);
 bool scheduler_progress(const struct scheduler *scheduler, const char *job,
                         struct scheduler_progress *ret_progress);
 
+/* Whether an open job has runs for DEVICE, or one in flight. */
+bool scheduler_uses(const struct scheduler *scheduler, const char *device);
+
 int scheduler_open_jobs(const struct scheduler *scheduler);
 
 /* Items of the open jobs together, also those that are done. */

@@ -26,3 +26,5 @@ CREATE TABLE schedule_job (
     PRIMARY KEY (schedule, due_ms)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX schedule_job_job ON schedule_job (job);
+-- Lists without background evidence.
+CREATE INDEX job_requested ON job (id) WHERE priority <> 'background' OR survey = 1;

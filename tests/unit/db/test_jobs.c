@@ -139,6 +139,7 @@ struct listed {
     char ids[8][ID_SIZE];
     int items[8];
     int count;
+    bool requested;
 };
 
 static void collect(void *arg, const struct job *job)
@@ -153,7 +154,7 @@ static enum err_code list(struct tx *tx, void *arg, struct err *err)
 {
     struct listed *l = arg;
 
-    return jobs_list(tx, l->before, l->limit, collect, l, err);
+    return jobs_list(tx, l->before, l->requested, l->limit, collect, l, err);
 }
 
 static enum err_code each_open(struct tx *tx, void *arg, struct err *err)
@@ -198,6 +199,29 @@ static void test_lists(void **state)
     assert_int_equal(open.count, 4);
     assert_string_equal(open.ids[0], expected);
     assert_int_equal(open.items[0], 1);
+}
+
+static void test_lists_without_background_evidence(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item item = fixture_item("ordered", "cpu:a", 1);
+    struct listed all = { .before = "", .limit = 8 };
+    struct listed requested = { .before = "", .limit = 8, .requested = true };
+    char expected[ID_SIZE];
+
+    for (int i = 1; i <= 3; i++) {
+        struct fixture_job j = fixture_job(i, &item, 1);
+
+        j.job.priority = i == 1 ? JOB_SCHEDULED : JOB_BACKGROUND;
+        j.job.survey = i == 2;
+        insert(f, &j);
+    }
+    fixture_read(f, list, &all);
+    fixture_read(f, list, &requested);
+    assert_int_equal(all.count, 3);
+    assert_int_equal(requested.count, 2);
+    fixture_id('J', 2, expected);
+    assert_string_equal(requested.ids[0], expected);
 }
 
 static void test_progress_to_the_end(void **state)
@@ -374,6 +398,7 @@ int main(void)
         STORE_TEST(test_bad_jobs_store_nothing),
         STORE_TEST(test_idempotency),
         STORE_TEST(test_lists),
+        STORE_TEST(test_lists_without_background_evidence),
         STORE_TEST(test_progress_to_the_end),
         STORE_TEST(test_unsupported_is_given_up),
         STORE_TEST(test_lost_too_often_is_given_up),

@@ -47,7 +47,7 @@ static void read_cells_and_jobs(struct tx *tx)
     assert_int_equal(cells_get_control(tx, cell.id, &cell, &err), ERR_NOT_FOUND);
     assert_int_equal(cells_each_digest(tx, 1, 0, ignore_digest, NULL, &err), ERR_OK);
     assert_int_equal(cells_each_change(tx, 1, 0, 0, ignore_change, NULL, &err), ERR_OK);
-    assert_int_equal(jobs_list(tx, "", 5, ignore_job, NULL, &err), ERR_OK);
+    assert_int_equal(jobs_list(tx, "", false, 5, ignore_job, NULL, &err), ERR_OK);
     assert_int_equal(jobs_each_open(tx, ignore_job, NULL, &err), ERR_OK);
     assert_int_equal(jobs_get(tx, "x", &job, &err), ERR_NOT_FOUND);
 }
