@@ -8,6 +8,7 @@ import { createFacts } from "./facts.js";
 import { clock, curl, recipesOf } from "./format.js";
 import { watchHealth } from "./health.js";
 import { createJobs } from "./jobs.js";
+import { createUnattended } from "./unattended.js";
 import { createMatrix, matrixHeadline, matrixSummary } from "./matrix.js";
 import { openStream } from "./stream.js";
 import { createSubmit } from "./submit.js";
@@ -78,6 +79,7 @@ const showFacts = createFacts(byId("facts"));
 const showPanel = createDetail(byId("detail"), unpin);
 const showSigns = createLegend(byId("legend"));
 const jobs = createJobs();
+const showUnattended = createUnattended(byId("schedules-heading"), byId("schedules"), byId("background"));
 
 function showDetail() {
   const key = chosen("cell");
@@ -173,9 +175,11 @@ const loadLists = loader("lists", "The tables and environments could not be read
 }, LISTS_MS);
 
 const loadJobs = loader("jobs", "The jobs could not be read", async () => {
-  const answer = await getJson(`/v1/jobs?limit=${JOBS_SHOWN}`);
+  const paths = [`/v1/jobs?background=no&limit=${JOBS_SHOWN}`, "/v1/schedules", "/v1/background"];
+  const [answer, schedules, background] = await Promise.all(paths.map(getJson));
   jobs.set(answer.items);
   showJobs();
+  showUnattended(schedules.items, background);
 }, JOBS_MS);
 
 const loaders = [loadMatrix, loadJobs, loadLists];

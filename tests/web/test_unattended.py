@@ -1,0 +1,34 @@
+"""Schedules and background evidence on the page."""
+from page import all_of, console_errors, js, open_page, text, wait_for
+
+NIGHTLY = {"id": "01M85BZ2PB9P4GGHC5X3N0KK4K", "name": "nightly <b>", "every": None, "calendar": "30 2 * * *",
+           "paused": False, "next_at": "2026-11-25T02:30:00.000Z", "jobs": 12, "skipped": 1, "problem": None}
+WEEKLY = {**NIGHTLY, "id": "01M85BZ2PB9P4GGHC5X3N0KK4L", "name": "weekly", "every": "1w", "calendar": None,
+          "paused": True, "next_at": None, "jobs": 0, "skipped": 0, "problem": "no device is online"}
+
+
+def test_schedules_and_background_evidence(browser, fixture):
+    server = fixture("filled")
+    server.state["schedules"] = [NIGHTLY, WEEKLY]
+    server.state["background"] = {
+        "budget_percent": 5, "target_percent": 1, "target_days": 30, "every_seconds": 300,
+        "items": [{"device": "cpu:a", "share_percent": 3.21, "spent_seconds": 90, "saved_seconds": 1},
+                  {"device": "cpu:b", "share_percent": 4.96, "spent_seconds": 30, "saved_seconds": -2}]}
+    open_page(browser, server.url)
+    wait_for("the schedules", lambda: "nightly" in text(browser, "#schedules"))
+    first, second = all_of(browser, "#schedules > li", "each.innerText")
+    assert "nightly <b>" in first and "30 2 * * *" in first and "12 jobs, 1 skipped" in first and "next " in first
+    assert "every 1w" in second and "paused" in second and "no device is online" in second
+    note = text(browser, "#background")
+    assert "at most 5 % of each device's time" in note and "none more than 5.0 %" in note
+    assert "2 devices gave 2 min" in note, note
+    assert all_of(browser, "#schedules a", "each.getAttribute('href')")[0] == f"/v1/schedules/{NIGHTLY['id']}"
+    assert console_errors(browser) == []
+
+
+def test_where_there_are_none(browser, fixture):
+    server = fixture("filled")
+    open_page(browser, server.url)
+    wait_for("the note", lambda: "is off" in text(browser, "#background"))
+    assert js(browser, "return document.getElementById('schedules').hidden") is True
+    assert js(browser, "return document.getElementById('schedules-heading').hidden") is True

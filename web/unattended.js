@@ -1,0 +1,59 @@
+// What is measured without being requested each time: schedules, and background evidence.
+
+import { el, setAttribute, setChildren, setText } from "./dom.js";
+import { clock, count, counted, duration } from "./format.js";
+
+/** Keeps LIST (<ul>), its heading and NOTE up to date: update(schedules, background), as
+ *  /v1/schedules and /v1/background list them. */
+export function createUnattended(heading, list, note) {
+  const rows = new Map(); // schedule id -> <li>
+
+  return (schedules, background) => {
+    const shown = schedules.map((schedule) => {
+      if (!rows.has(schedule.id)) rows.set(schedule.id, rowOf());
+      fillRow(rows.get(schedule.id), schedule);
+      return rows.get(schedule.id);
+    });
+    for (const id of rows.keys()) if (!schedules.some((each) => each.id === id)) rows.delete(id);
+    heading.hidden = list.hidden = shown.length === 0;
+    setChildren(list, shown);
+    setText(note, backgroundText(background));
+  };
+}
+
+/** "Background evidence: …" for people; "" where nothing is known. */
+function backgroundText({ budget_percent: budget, target_percent: target, every_seconds: every, items = [] }) {
+  if (!Number.isFinite(budget)) return "";
+  if (budget === 0) return "Background evidence is off: nothing is measured that nobody requests.";
+  const spent = items.reduce((sum, { spent_seconds: seconds }) => sum + seconds, 0);
+  const most = Math.max(0, ...items.map(({ share_percent: share }) => share));
+  const gave = items.length
+    ? ` ${counted(items.length, "device")} gave ${duration(spent)} so far, none more than ${most.toFixed(1)} %.`
+    : "";
+  return `Background evidence: at most ${budget} % of each device's time, every ${duration(every)}, until a bound is below ${target} %.${gave}`;
+}
+
+function rowOf() {
+  return el(
+    "li",
+    {},
+    el("a", { class: "job-title" }),
+    el("span", { class: "job-state" }),
+    el("span", { class: "job-count" }),
+    el("span", { class: "job-time" }),
+    el("p", { class: "why" }),
+  );
+}
+
+function fillRow(row, schedule) {
+  const [title, state, made, next, problem] = row.children;
+  setText(title, schedule.name);
+  setAttribute(title, "href", `/v1/schedules/${encodeURIComponent(schedule.id)}`);
+  setAttribute(row, "data-state", schedule.paused ? "paused" : "scheduled");
+  setText(state, schedule.every ? `every ${schedule.every}` : `${schedule.calendar} UTC`);
+  const skipped = schedule.skipped > 0 ? `, ${count(schedule.skipped)} skipped` : "";
+  setText(made, `${counted(schedule.jobs, "job")}${skipped}`);
+  setText(next, schedule.paused ? "paused" : `next ${clock(schedule.next_at)}`);
+  setText(problem, schedule.problem ? `No job was made when it was last due: ${schedule.problem}.` : "");
+  problem.hidden = !schedule.problem;
+}
