@@ -6,6 +6,7 @@ CREATE INDEX cell_case_key ON cell (case_key, environment);
 CREATE INDEX environment_last_seen ON environment (last_seen_ms, number);
 CREATE INDEX input_decision_case ON input_decision (siblings, number);
 CREATE INDEX job_open ON job (id) WHERE state IN ('queued', 'running');
+CREATE INDEX job_requested ON job (id) WHERE priority <> 'background' OR survey = 1;
 CREATE INDEX run_case_key ON run (case_key, id);
 CREATE INDEX run_cell ON run (cell, id) WHERE cell IS NOT NULL;
 CREATE INDEX run_device ON run (device, id);
@@ -14,6 +15,7 @@ CREATE INDEX run_not_completed ON run (outcome, id) WHERE outcome <> 'completed'
 CREATE INDEX run_open ON run (id) WHERE outcome IS NULL;
 CREATE INDEX run_tensor_blob ON run_tensor (blob);
 CREATE INDEX run_trace_trace ON run_trace (trace);
+CREATE INDEX schedule_job_job ON schedule_job (job);
 CREATE INDEX trace_digest ON trace (digest);
 CREATE TABLE case_input (
     siblings INTEGER NOT NULL, -- as in case_key
@@ -325,6 +327,30 @@ CREATE TABLE run_trace (
     trace   INTEGER NOT NULL REFERENCES trace (number),
     records INTEGER NOT NULL CHECK (records BETWEEN 1 AND 262144), -- kept in it …
     dropped INTEGER NOT NULL CHECK (dropped >= 0)                  -- … and those beyond
+) STRICT, WITHOUT ROWID;
+CREATE TABLE schedule (
+    number        INTEGER PRIMARY KEY,
+    id            TEXT NOT NULL UNIQUE CHECK (length(id) = 26), -- ULID
+    name          TEXT NOT NULL UNIQUE CHECK (name <> ''),
+    every_seconds INTEGER NOT NULL CHECK (every_seconds >= 0), -- 0: it has a calendar
+    calendar      TEXT NOT NULL,             -- five fields, UTC; '': it has a period
+    spread_seconds INTEGER NOT NULL,         -- -1: chosen by reprod
+    paused        INTEGER NOT NULL CHECK (paused IN (0, 1)),
+    created_ms    INTEGER NOT NULL,          -- where periods are counted from
+    next_ms       INTEGER NOT NULL,          -- when it is due
+    skipped       INTEGER NOT NULL DEFAULT 0, -- times due while its last job was open
+    problem       TEXT NOT NULL DEFAULT '',  -- why no job was made when it was last due
+    problem_ms    INTEGER NOT NULL DEFAULT 0,
+    request       TEXT NOT NULL CHECK (json_valid(request)), -- of its jobs, canonical
+    idempotency_key TEXT UNIQUE,             -- NULL: posted without one
+    posted        TEXT NOT NULL,             -- as it was posted, canonical
+    CHECK ((every_seconds = 0) = (calendar <> ''))
+) STRICT;
+CREATE TABLE schedule_job (
+    schedule INTEGER NOT NULL REFERENCES schedule (number) ON DELETE CASCADE,
+    due_ms   INTEGER NOT NULL,
+    job      INTEGER NOT NULL REFERENCES job (number),
+    PRIMARY KEY (schedule, due_ms)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE tensor_blob (
     number INTEGER PRIMARY KEY,

@@ -148,7 +148,12 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
+#define UNDO_21                                                                          \
+    "DROP TABLE schedule_job;"                                                           \
+    "DROP TABLE schedule;"                                                               \
+    "DROP INDEX job_requested;"
 #define UNDO_20                                                                          \
+    UNDO_21                                                                              \
     "DROP TABLE case_input;"                                                             \
     "DROP TABLE input_decision;"                                                         \
     "UPDATE run SET cause = 'the inputs of run ' || id || ' have digest ' ||"            \
