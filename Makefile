@@ -12,6 +12,7 @@
 #   make fuzz      libFuzzer on everything that reads bytes from outside (SECONDS_EACH=60)
 #   make mutate    small changes to what judges, each of which a unit test must notice: a
 #                  sample of each file (MUTANTS=25; all), FILES="db/cells.c ..."
+#   make coverage  which branches of what judges no unit test takes; none may be left
 #   make gpu-check everything that only a GPU can show; exit status 77 where there is none
 #   make detection every control twenty times, every other variant in 200 processes, and the
 #                  digests of sizes that take long
@@ -33,6 +34,7 @@
 #
 #   cuda/cuda.mk                 the worker for GPUs
 #   tests/tests.mk               test programs, and how tests are run
+#   tests/coverage.mk            which branches the unit tests take
 #   tests/simulator/simulator.mk the CUDA code for the simulator
 #   tests/lint.mk                checks of the sources
 #   deploy/deploy.mk             run, install, bundle
@@ -56,7 +58,7 @@ space  := $(subst ,, )
 # Each compiler and each set of sanitizers, a flavour, has a build folder of its own:
 #   build/   build/clang/   build/san-address-undefined/   build/clang-san-address/
 SAN_NAME := $(if $(SAN),san-$(subst $(comma),-,$(SAN)))
-FLAVOUR  := $(subst $(space),-,$(strip $(CLANG) $(SAN_NAME)))
+FLAVOUR  := $(subst $(space),-,$(strip $(CLANG) $(SAN_NAME) $(if $(COVERAGE),coverage)))
 B        := $(if $(FLAVOUR),build/$(FLAVOUR),build)
 
 # -- Flags ---------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ $(B)/%.flags: FORCE
 # The parts add theirs.
 LINKED_SRC = $(DAEMON_SRC) $(WORKER_SRC) $(EMBEDDED)
 
-include cuda/cuda.mk tests/tests.mk tests/simulator/simulator.mk tests/lint.mk deploy/deploy.mk
+include cuda/cuda.mk tests/tests.mk tests/coverage.mk tests/simulator/simulator.mk tests/lint.mk deploy/deploy.mk
 
 clean:
 	rm -rf build

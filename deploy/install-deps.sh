@@ -43,6 +43,7 @@ if [ "$what" = test ]; then
     need clang has clang
     has clang && need libclang-rt-dev sanitizer
     has clang && need libomp-dev openmp clang
+    need llvm has llvm-cov
     need clang-format has clang-format
     need clang-tidy has clang-tidy
     need cppcheck has cppcheck
