@@ -6,19 +6,20 @@
 
 #include "daemon/base/mem.h"
 
-/* The digest that more than half of the runs of HOST have; NULL: there is none. */
-static const char *vote_of(const struct input_count *counts, int count, const char *host)
+/* The digest that more than half of the runs have of the host whose first count is FIRST;
+ * NULL: there is none. */
+static const char *vote_of(const struct input_count *counts, int count, int first)
 {
-    const struct input_count *most = NULL;
+    const struct input_count *most = &counts[first];
     int64_t runs = 0;
 
-    for (int i = 0; i < count; i++) {
-        if (strcmp(counts[i].host, host) == 0) {
+    for (int i = first; i < count; i++) {
+        if (strcmp(counts[i].host, counts[first].host) == 0) {
             runs += counts[i].runs;
-            most = !most || counts[i].runs > most->runs ? &counts[i] : most;
+            most = counts[i].runs > most->runs ? &counts[i] : most;
         }
     }
-    return most && 2 * most->runs > runs ? most->digest : NULL;
+    return 2 * most->runs > runs ? most->digest : NULL;
 }
 
 /* Whether the Ith is the first of its host. */
@@ -47,8 +48,7 @@ static int count_votes(const struct input_count *counts, int count, const char *
     int votes = 0;
 
     for (int i = 0; i < count; i++) {
-        const char *vote =
-            is_first(counts, i) ? vote_of(counts, count, counts[i].host) : NULL;
+        const char *vote = is_first(counts, i) ? vote_of(counts, count, i) : NULL;
 
         votes += vote && strcmp(vote, digest) == 0;
     }

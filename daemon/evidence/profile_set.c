@@ -43,10 +43,8 @@ static void load_embedded(void *arg, const struct embed *file)
 {
     struct profile_set *set = arg;
 
-    if (set->err.code == ERR_OK) {
-        load_text(set, file->name, file->start, embed_size(file));
-        set->built_in = set->count;
-    }
+    load_text(set, file->name, file->start, embed_size(file));
+    set->built_in = set->count;
 }
 
 static void load_file(struct profile_set *set, const char *path)

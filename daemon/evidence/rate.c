@@ -16,7 +16,8 @@ static double beta_fraction(double a, double b, double x)
 {
     double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), value = d;
 
-    for (int m = 1; m < FRACTION_STEPS; m++) {
+    for (int m = 1; m < FRACTION_STEPS;
+         m++) { /* never false: some sqrt(a + b) steps do */
         double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
         double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
         double step;
@@ -59,6 +60,7 @@ static double beta_quantile(double a, double b, double share)
     double log_beta = log_gamma(a) + log_gamma(b) - log_gamma(a + b);
     double low = 0, high = 1, x = a / (a + b), before = -1;
 
+    /* never false: halving alone ends after some 60 steps */
     for (int i = 0; i < STEPS && fabs(x - before) > 1e-11 * x; i++) {
         double above = beta_below(a, b, log_beta, x) - share;
         double slope = exp((a - 1) * log(x) + (b - 1) * log1p(-x) - log_beta);

@@ -58,7 +58,7 @@ const struct relation *relations_find(const struct relations *relations,
 bool relations_involve(const struct relations *relations, const char *workload,
                        const char *variant)
 {
-    for (int i = 0; relations && i < relations->count; i++) {
+    for (int i = 0; i < relations->count; i++) {
         const struct relation *r = &relations->list[i];
 
         if (strcmp(r->workload, workload) == 0 &&
@@ -71,14 +71,11 @@ bool relations_involve(const struct relations *relations, const char *workload,
 
 const char *relation_seen_name(enum relation_seen seen)
 {
-    switch (seen) {
-    case RELATION_EQUAL:
-        return "equal";
-    case RELATION_DIFFERENT:
-        return "different";
-    default:
-        return NULL;
-    }
+    static const char *const names[] = { [RELATION_UNKNOWN] = NULL,
+                                         [RELATION_EQUAL] = "equal",
+                                         [RELATION_DIFFERENT] = "different" };
+
+    return names[seen];
 }
 
 void relation_text(const struct relation *relation, enum relation_seen seen,

@@ -68,7 +68,7 @@ void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
 /* The state that keeps a choice from counting, or SOLUTION_MEASURED when it counts. */
 static enum solution_state settled(const struct variant_knowledge *known)
 {
-    switch (known->verdict) {
+    switch (known->verdict) { /* never else: each verdict has a case (-Wswitch) */
     case VERDICT_VARIES:
         return known->compared ? SOLUTION_MEASURED : SOLUTION_INCONCLUSIVE;
     case VERDICT_REPRODUCIBLE:
@@ -81,7 +81,7 @@ static enum solution_state settled(const struct variant_knowledge *known)
     case VERDICT_INCONCLUSIVE:
         return SOLUTION_INCONCLUSIVE;
     case VERDICT_UNMEASURED:
-    case VERDICT_COUNT:
+    case VERDICT_COUNT: /* never true: it is no verdict */
         break;
     }
     return SOLUTION_UNMEASURED;

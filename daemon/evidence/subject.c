@@ -33,10 +33,14 @@ const char *subject_version(const char *name, const json_t *facts)
     char key[SUBJECT_NAME_SIZE];
     size_t length = 0;
 
-    for (const char *c = name; *c && length < sizeof key - 1; c++) {
-        if (*c != ' ') {
-            key[length++] = (char)tolower((unsigned char)*c);
+    for (const char *c = name; *c; c++) {
+        if (*c == ' ') {
+            continue;
         }
+        if (length == sizeof key - 1) {
+            return NULL; /* a part of it is the name of something else */
+        }
+        key[length++] = (char)tolower((unsigned char)*c);
     }
     key[length] = '\0';
     for (int i = 0; i < COUNT_OF(packages); i++) {

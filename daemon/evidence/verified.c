@@ -100,9 +100,7 @@ static void add_embedded(void *arg, const struct embed *file)
 {
     struct verified_set *set = arg;
 
-    if (set->err.code == ERR_OK) {
-        verified_set_add(set, file->name, file->start, embed_size(file), &set->err);
-    }
+    verified_set_add(set, file->name, file->start, embed_size(file), &set->err);
 }
 
 enum err_code verified_set_load(const json_t *files, struct verified_set **ret_set,

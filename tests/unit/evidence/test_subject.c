@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -46,7 +47,7 @@ static void test_versions(void **state)
     };
     json_t *facts = json_pack("{s:s,s:s,s:s,s:s}", "cudnn", "9.12.0", "onnxruntime",
                               "1.20", "torch", "2.8", "pytorch", "not this");
-    char longest[SUBJECT_NAME_SIZE];
+    char longest[SUBJECT_NAME_SIZE], longer[SUBJECT_NAME_SIZE + 1];
     char text[SUBJECT_TEXT_SIZE];
 
     (void)state;
@@ -65,6 +66,8 @@ static void test_versions(void **state)
     longest[sizeof longest - 1] = '\0';
     json_object_set_new(facts, longest, json_string("7"));
     assert_string_equal(subject_version(longest, facts), "7");
+    snprintf(longer, sizeof longer, "%sX", longest);
+    assert_null(subject_version(longer, facts)); /* not the version of its beginning */
     assert_null(subject_version("cuDNN", NULL));
     subject_text(SUBJECT_MODEL, "", facts, text);
     assert_string_equal(text, "our models");
