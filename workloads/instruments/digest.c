@@ -82,6 +82,7 @@ __attribute__((constructor)) static void digest_prepare(void)
     }
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    /* never false: where tests are run; they compare both sums of a block */
     if (__builtin_cpu_supports("avx2")) {
         block_sums = block_sums_avx2;
     }

@@ -237,6 +237,8 @@ static void test_refused_with_pointer(void **state)
         { "['TDO']", "['TCD']", "/columns/0/recipes/0" },
         { "['TDO']", "[]", "/columns/0" },
         { "['TDO']", "['TDO'],'extra_recipes':['FE']", "/columns/0/extra_recipes/0" },
+        { "['TDO']", "['TDO'],'extra_recipes':['1','2','3','4','5','6','7']",
+          "/columns/0: has more than 7 recipes" },
         { "{'none':'unordered',", "{", "/rows/0/cells/c1/model: no variant for none" },
         { "'TDO':'raises'}", "'TDO':'raises','TCD':'x'}",
           "/rows/0/cells/c1/model/TCD: not" },
@@ -279,6 +281,10 @@ static void test_refused_with_pointer(void **state)
           "/rows/1/workload: 'w' is there twice" },
         { "'rows':[", "'rows':[{'id':'w','title':'V','subject':'model','cells':{}},",
           "/rows/1/workload: 'w' is there twice" },
+        { "'rows':[{'workload':'w'",
+          "'rows':[{'workload':'w','title':'V','subject':'model','cells':{}},"
+          "{'workload':'v','id':'w'",
+          "/rows/1/id: 'w' is there twice" },
         { "'rows':[",
           "'rows':[{'id':'v','title':'V','subject':'model','cells':{'c1':{'note':'n'}}},",
           "/rows/0/cells: a row without a workload must say what is documented in c1" },
@@ -530,6 +536,25 @@ static void test_both_backends_have_the_same_controls(void **state)
     catalogue_free(c);
 }
 
+/* The first thing that is wrong with a cell is told, whatever comes after it. */
+static void test_a_recipe_that_is_missing_is_told_before_extra_ones(void **state)
+{
+    static const char text[] =
+        "{\"table\":\"t\",\"title\":\"T\",\"source\":\"S\",\"recipes\":["
+        "{\"name\":\"TDO\",\"title\":\"do\"},{\"name\":\"FE\",\"title\":\"more\"}],"
+        "\"columns\":[{\"id\":\"c\",\"title\":\"C\",\"recipes\":[\"TDO\"],"
+        "\"extra_recipes\":[\"FE\"]}],\"rows\":["
+        "{\"workload\":\"v\",\"title\":\"V\",\"subject\":\"model\",\"cells\":{\"c\":{"
+        "\"model\":{\"none\":\"a\",\"FE\":\"b\"}}}}]}";
+    struct profile_table *t = NULL;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(profile_parse("t.json", text, sizeof text - 1, &t, &err),
+                     ERR_INVALID);
+    assert_string_equal(err.message, "t.json: /rows/0/cells/c/model: no variant for TDO");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_a_variant_equals_or_differs_from_another),
         cmocka_unit_test(test_controls_have_kinds),
         cmocka_unit_test(test_both_backends_have_the_same_controls),
+        cmocka_unit_test(test_a_recipe_that_is_missing_is_told_before_extra_ones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,6 +236,17 @@ static void test_text(void **state)
         "independent)");
 }
 
+/* What never happened is at 0 %, and not at some small share. */
+static void test_text_of_ends(void **state)
+{
+    struct rate never = rate_of(0, 10), always = rate_of(10, 10);
+    char text[TEXT_NUMBER_SIZE];
+
+    (void)state;
+    assert_string_equal(rate_interval_text(&never, text), "0-31 %");
+    assert_string_equal(rate_interval_text(&always, text), "69-100 %");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_only_what_varies_among_like_runs_departs),
         cmocka_unit_test(test_counts_that_contradict_say_nothing),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_text_of_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,8 @@
 #include "daemon/evidence/catalogue.h"
 #include "daemon/evidence/relation.h"
 
-static void add_workload(struct catalogue *catalogue, const char *name)
+static void add_workload(struct catalogue *catalogue, const char *name,
+                         const char *backend)
 {
     static const char *const variants[][3] = { { "resumed", "equals", "whole" },
                                                { "less", "differs", "whole" },
@@ -33,7 +34,7 @@ static void add_workload(struct catalogue *catalogue, const char *name)
     }
     json =
         json_pack("[{s:s,s:i,s:s,s:s,s:s,s:o,s:[{s:s,s:s}],s:[s],s:s,s:s}]", "workload",
-                  name, "version", 1, "backend", "cpu", "title", "", "summary", "",
+                  name, "version", 1, "backend", backend, "title", "", "summary", "",
                   "variants", list, "sizes", "name", "small", "description", "", "dtypes",
                   "float32", "weight_sum", "", "no_control", "x");
     assert_int_equal(catalogue_add(catalogue, json, &err), ERR_OK);
@@ -47,8 +48,9 @@ static void test_relations_are_of_one_workload(void **state)
     const struct relation *r;
 
     (void)state;
-    add_workload(catalogue, "v");
-    add_workload(catalogue, "w");
+    add_workload(catalogue, "v", "cpu");
+    add_workload(catalogue, "w", "cpu");
+    add_workload(catalogue, "w", "cuda"); /* says the same: one relation */
     relations_init(&relations, catalogue);
     assert_int_equal(relations.count, 4);
     r = relations_find(&relations, "w", "resumed");
@@ -69,6 +71,10 @@ static void test_relations_are_of_one_workload(void **state)
     assert_false(relations_involve(&relations, "x", "whole"));
     relations_release(&relations);
     assert_int_equal(relations.count, 0);
+    assert_false(relations_involve(&relations, "w", "less"));
+    assert_null(relation_seen_name(RELATION_UNKNOWN));
+    assert_string_equal(relation_seen_name(RELATION_EQUAL), "equal");
+    assert_string_equal(relation_seen_name(RELATION_DIFFERENT), "different");
     relations_init(&relations, NULL);
     assert_int_equal(relations.count, 0);
     catalogue_free(catalogue);

@@ -444,6 +444,18 @@ static void test_join_keeps_the_worst_and_the_weakest(void **state)
     assert_int_equal(k.runs, 2);
 }
 
+/* Where it is not known what happens without a recipe, no recipe solves anything. */
+static void test_no_code_without_the_default(void **state)
+{
+    static const struct profile_choice raises[] = { { "none", NULL }, { "TCD", "a" } };
+    struct variant_knowledge k[] = { VARIANT_KNOWLEDGE_INIT,
+                                     known(VERDICT_REPRODUCIBLE) };
+    struct solution s = solution_derive(raises, k, 2);
+
+    (void)state;
+    assert_no_code(s, SOLUTION_UNSUPPORTED, "without a recipe is not known");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -465,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_join_has_an_order),
         cmocka_unit_test(test_join_is_as_weak_as_its_weakest_case),
         cmocka_unit_test(test_join_keeps_the_worst_and_the_weakest),
+        cmocka_unit_test(test_no_code_without_the_default),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,30 @@ static void test_built_in_reports(void **state)
     verified_set_free(set);
 }
 
+/* The first file that is wrong is told: a good one after it makes nothing of that good.
+ */
+static void test_the_first_wrong_file_is_told(void **state)
+{
+    char path[] = "/tmp/reprod-verified-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    json_t *files = json_pack("[s,s,s]", "/no/such/one.json", path, "/no/such/two.json");
+    struct verified_set *set = NULL;
+    struct err err;
+
+    (void)state;
+    assert_non_null(file);
+    fprintf(file,
+            "{\"v\":1,\"rehearsal\":false,\"date\":\"2026-02-01T00:00:00.000Z\","
+            "\"gpu\":\"G\",\"driver\":\"D\",\"worker_build\":\"B\","
+            "\"variants\":[]}");
+    fclose(file);
+    assert_int_equal(verified_set_load(files, &set, &err), ERR_INVALID);
+    assert_non_null(strstr(err.message, "/no/such/one.json"));
+    assert_null(set);
+    unlink(path);
+    json_decref(files);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_what_was_not_run_verifies_nothing),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_built_in_reports),
+        cmocka_unit_test(test_the_first_wrong_file_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "workloads/instruments/exact_sum_bins.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -166,9 +167,41 @@ static void test_special_values(void **state)
     }
 }
 
+static sigjmp_buf before;
+
+static void come_back(int signal)
+{
+    (void)signal;
+    siglongjmp(before, 1);
+}
+
+/* Any sum of a type that is none would be a lie: it ends the process. */
+static void test_no_sum_of_an_unknown_type(void **state)
+{
+    static const unsigned char data[16];
+    struct sigaction comes_back = { .sa_handler = come_back }, was;
+
+    (void)state;
+    assert_int_equal(sigaction(SIGABRT, &comes_back, &was), 0);
+    for (int i = 0; i < 4; i++) {
+        if (sigsetjmp(before, 1) == 0) {
+            if (i % 2) {
+                exact_sum_format_of(DTYPE_COUNT + i / 2);
+            } else {
+                struct exact_sum sum = { 0 };
+
+                exact_sum_add(&sum, DTYPE_COUNT + i / 2, data, 1);
+            }
+            fail_msg("type %d was summed", DTYPE_COUNT + i / 2);
+        }
+    }
+    sigaction(SIGABRT, &was, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_sum_of_an_unknown_type),
         cmocka_unit_test(test_each_exponent_and_sign),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_special_values),

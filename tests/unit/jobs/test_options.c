@@ -1,4 +1,5 @@
 /* Options and circumstances: what is written is read again, byte for byte. */
+#include <jansson.h>
 #include <string.h>
 
 #include "tests/unit/jobs/options_fixture.h"
@@ -52,6 +53,8 @@ static void test_other_texts_are_refused(void **state)
         "{\"contention\":\"4\"}",
         "{\"memory-poison\":1}",
         "{\"probes\":-1}",
+        "{\"memory-poison\":"
+        "\"0123456789012345678901234567890123456789012345678901234567890123\"}",
     };
 
     (void)state;
@@ -113,6 +116,37 @@ static void test_words(void **state)
     buf_release(&words);
 }
 
+/* A circumstance is allowed by its name alone. */
+static void test_circumstances_beyond_what_is_allowed(void **state)
+{
+    static const struct run_circumstances both = { .contention = 4,
+                                                   .memory_poison = "random" };
+    static const struct run_circumstances none = { .contention = 0 };
+    static const struct {
+        const char *allowed, *beyond;
+    } cases[] = {
+        { "[]", "contention" },
+        { "[\"contention\"]", "memory_poison" },
+        { "[\"memory_poison\"]", "contention" },
+        { "[\"allocation_jitter\",\"memory_poison\",\"contention\"]", NULL },
+        { "[1,null,\"memory_poison\"]", "contention" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *allowed = json_loads(cases[i].allowed, 0, NULL);
+        const char *beyond = run_circumstances_beyond(&both, allowed);
+
+        if (cases[i].beyond) {
+            assert_string_equal(beyond, cases[i].beyond);
+        } else {
+            assert_null(beyond);
+        }
+        assert_null(run_circumstances_beyond(&none, allowed));
+        json_decref(allowed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +156,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_fit_is_not_written),
         cmocka_unit_test(test_captures),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_circumstances_beyond_what_is_allowed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -251,6 +251,9 @@ static void test_what_makes_a_run_invalid(void **state)
     }
     assert_int_equal(judged(passed, passed, true).outcome, OUTCOME_INVALID);
     assert_int_equal(judged(passed, NULL, false).outcome, OUTCOME_INVALID);
+    assert_int_equal(cut_off(3, given_up, true, &good_exit).outcome, OUTCOME_INVALID);
+    assert_non_null(strstr(cut_off(3, given_up, true, &good_exit).cause,
+                           "before the last iteration"));
 }
 
 int main(void)

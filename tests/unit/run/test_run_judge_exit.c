@@ -41,6 +41,8 @@ static void test_exits(void **state)
         { { .exit_code = 127 }, "n", OUTCOME_INFRA, "could not be started" },
         { { .exit_code = 125 }, "n", OUTCOME_INFRA, "could not be started" },
         { { .exit_code = 127 }, "s", OUTCOME_CRASHED, "exit status 127 without" },
+        { { .exit_code = 124 }, "n", OUTCOME_CRASHED, "exit status 124 without" },
+        { { .exit_code = 128 }, "n", OUTCOME_CRASHED, "exit status 128 without" },
     };
 
     (void)state;

@@ -60,6 +60,8 @@ static void test_every_wrong_value(void **state)
         { 0, "backend", "\"cuda\"", "environment.backend" },
         { 0, "threads", "3", "environment.threads" },
         { 0, "environment", "{}", "environment does not name" },
+        { 0, "environment", "{\"backend\":\"cpu\",\"model\":\"\",\"worker_build\":\"b\"}",
+          "environment does not name its model" },
         { 0, "environment", "[]", "environment must be an object" },
         { 0, "environment", "{\"backend\":\"cpu\",\"model\":\"x\"}", "worker_build" },
         { 0, "environment", "{\"backend\":1.5}", "environment/backend is neither" },
@@ -70,6 +72,8 @@ static void test_every_wrong_value(void **state)
         { 0, "telemetry", "true", "start: telemetry must be an object, or null" },
         { 0, "telemetry", "{\"gpu\":{}}", "telemetry/gpu is no string" },
         { 0, "telemetry", "{\"gpu\":null}", "telemetry/gpu is no string" },
+        { 0, "telemetry", "{\"gpu\":[1,\"x\"]}", "telemetry/gpu is no string" },
+        { 0, "telemetry", "{\"gpu\":[[]]}", "telemetry/gpu is no string" },
         { 4, "telemetry", "{\"a\":[\"x\",1]}", "end: telemetry/a is no string" },
         { 4, "telemetry", "\"hot\"", "end: telemetry must be an object, or null" },
         { 4, "probes_dropped", "-1", "end: probes_dropped" },
@@ -110,6 +114,7 @@ static void test_every_wrong_value(void **state)
         { 4, "outcome", "\"unsupported\"", "without a cause" },
         { 4, "outcome", "\"out_of_memory\"", "without a cause" },
         { 4, "outcome", "\"infra\"", "without a cause" },
+        { 4, "cause", "7", "end: cause must be a text" },
         { 4, "iterations", "2", "end counts 2" },
         { 4, "iterations", "4", "end counts 4" },
         { 4, "elements", "0", "no proof of work" },
@@ -192,7 +197,7 @@ static void refuse_circumstances(const char *options, const char *said, const ch
 
 static void test_circumstances_are_those_that_were_asked_for(void **state)
 {
-    char longer[96];
+    char longer[2 * RUN_DRAWN_SIZE + 64];
     char cause[64];
     static const char all[] =
         "{\"allocation-jitter\":\"random\",\"contention\":4,"
@@ -224,6 +229,12 @@ static void test_circumstances_are_those_that_were_asked_for(void **state)
     snprintf(cause, sizeof cause, "memory_poison is longer than %d bytes",
              RUN_DRAWN_SIZE - 1);
     refuse_circumstances("{\"memory-poison\":\"random\"}", longer, cause);
+    snprintf(longer, sizeof longer,
+             "{\"memory_poison\":\"%0*d\",\"allocation_jitter\":\"%0*d\"}",
+             RUN_DRAWN_SIZE - 1, 1, RUN_DRAWN_SIZE - 1, 1);
+    refuse_circumstances(
+        "{\"memory-poison\":\"random\",\"allocation-jitter\":\"random\"}", longer,
+        "circumstances are longer than 127 bytes");
 }
 
 static void test_what_its_library_claims_is_kept(void **state)
@@ -248,6 +259,72 @@ static void test_what_its_library_claims_is_kept(void **state)
     }
 }
 
+/* An environment need not say how many threads there are; the start event does. */
+static void test_an_environment_without_threads(void **state)
+{
+    json_t *events[EVENTS];
+    struct run_judge judge;
+    struct run_result result;
+    struct run_record run;
+
+    (void)state;
+    judge_init(&judge);
+    good_events(events);
+    json_object_del(json_object_get(events[0], "environment"), "threads");
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_string_equal(result.environment_json,
+                        "{\"backend\":\"cpu\",\"model\":\"AMD EPYC 9B14\","
+                        "\"worker_build\":\"3f2a91c0dd\"}");
+    run_judge_release(&judge);
+}
+
+/* An end that says nothing of why it ended so early says less than it must. */
+static void test_an_empty_cause_is_none(void **state)
+{
+    json_t *good[EVENTS], *events[2];
+    struct run_judge judge;
+    struct run_result result;
+    struct run_record run;
+
+    (void)state;
+    judge_init(&judge);
+    good_events(good);
+    for (int i = 1; i <= 3; i++) {
+        json_decref(good[i]);
+    }
+    events[0] = good[0];
+    events[1] = good[4];
+    json_object_set_new(events[1], "outcome", json_string("unsupported"));
+    json_object_set_new(events[1], "cause", json_string(""));
+    run = judge_finish(&judge, events, 2, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_INVALID);
+    assert_string_equal(run.cause, "end: unsupported without a cause");
+    run_judge_release(&judge);
+}
+
+/* What loaded libraries at the end of a run whose start could not be read is not known to
+ * be of any environment. */
+static void test_libraries_at_the_end_of_no_start(void **state)
+{
+    json_t *events[EVENTS];
+    struct run_judge judge;
+    struct run_result result;
+    struct run_record run;
+
+    (void)state;
+    judge_init(&judge);
+    good_events(events);
+    json_object_del(events[0], "libraries");
+    json_object_set_new(events[4], "libraries", json_array());
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_INVALID);
+    assert_non_null(strstr(run.cause, "start: libraries is missing"));
+    assert_null(result.libraries_json);
+    assert_null(result.environment_json);
+    run_judge_release(&judge);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +332,9 @@ int main(void)
         cmocka_unit_test(test_what_its_library_claims_is_kept),
         cmocka_unit_test(test_every_wrong_value),
         cmocka_unit_test(test_every_field_is_required),
+        cmocka_unit_test(test_an_environment_without_threads),
+        cmocka_unit_test(test_an_empty_cause_is_none),
+        cmocka_unit_test(test_libraries_at_the_end_of_no_start),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
