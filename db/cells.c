@@ -35,7 +35,7 @@ static void take_past(struct query *q, struct cell *ret_cell)
     *ret_cell = (struct cell){ .id = query_take_int(q) };
     case_keys_take(q, &ret_cell->key);
     query_take(q, &ret_cell->is_control);
-    subject_parse(query_borrow_text(q), &ret_cell->subject);
+    ret_cell->subject = cell_rows_take_subject(q);
     query_take(q, ret_cell->subject_name, ret_cell->environment, &ret_cell->changed_ms);
     ret_cell->verdict = cell_rows_take_verdict(q);
     query_take(q, ret_cell->reason, &ret_cell->evidence.runs[OUTCOME_COMPLETED],

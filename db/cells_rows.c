@@ -13,6 +13,14 @@ enum verdict cell_rows_take_verdict(struct query *q)
                                                               : VERDICT_UNMEASURED;
 }
 
+enum subject cell_rows_take_subject(struct query *q)
+{
+    enum subject subject;
+
+    return subject_parse(query_borrow_text(q), &subject) == 0 ? subject
+                                                              : SUBJECT_FRAMEWORK;
+}
+
 #define TAKE_INTEGER(column, member, what) ret_row->member = query_take_int(q);
 #define TAKE_TEXT(column, member, what)                                                  \
     query_take_text(q, ret_row->member, sizeof ret_row->member);
@@ -24,7 +32,7 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row)
     cell->id = query_take_int(q);
     case_keys_take(q, &cell->key);
     query_take(q, &cell->is_control, ret_row->no_control);
-    subject_parse(query_borrow_text(q), &cell->subject);
+    cell->subject = cell_rows_take_subject(q);
     query_take(q, cell->subject_name, cell->environment, &ret_row->case_key,
                &ret_row->environment);
     cell->verdict = cell_rows_take_verdict(q);
@@ -98,10 +106,9 @@ enum err_code cells_times_stored(struct tx *tx, int64_t cell, int64_t *ret_count
     query_begin(&q, tx, "SELECT bucket, runs FROM cell_time WHERE cell = ?", cell);
     while (query_step(&q)) {
         int64_t bucket = query_take_int(&q);
+        bool is_one = bucket >= 0 && bucket < TIMES_BUCKETS; /* else a damaged file */
 
-        /* A damaged file may hold any bucket. */
-        ret_counts[bucket < TIMES_BUCKETS ? bucket : TIMES_BUCKETS - 1] +=
-            query_take_int(&q);
+        ret_counts[is_one ? bucket : TIMES_BUCKETS - 1] += query_take_int(&q);
     }
     return query_end(&q, err);
 }

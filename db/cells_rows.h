@@ -90,6 +90,10 @@ struct cell_row {
 /* The next column, a verdict; the tables' CHECKs keep other names out. */
 enum verdict cell_rows_take_verdict(struct query *q);
 
+/* The next column, a subject.  Of a damaged file that has another word:
+ * SUBJECT_FRAMEWORK, of which with that name no table has a row. */
+enum subject cell_rows_take_subject(struct query *q);
+
 void cell_rows_take(struct query *q, struct cell_row *ret_row);
 
 /* ERR_NOT_FOUND. */
