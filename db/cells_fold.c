@@ -44,7 +44,7 @@ static void prefer_digest(struct cell *cell, const char *digest,
                     ? counts->iterations > most->iterations
                     : strcmp(digest, cell->digest) < 0;
 
-    if (same || more || !cell->digest[0]) {
+    if (same || more) {
         memcpy(cell->digest, digest, sizeof cell->digest);
         cell->digest_counts = *counts;
     }

@@ -275,6 +275,55 @@ static void test_departures_are_those_of_the_stored_runs(void **state)
     fixture_check_cells(f);
 }
 
+/* A run that was too short to be timed says nothing of how long one takes. */
+static void test_a_run_without_a_time(void **state)
+{
+    for (int first = 0; first < 2; first++) {
+        struct fixture *f = *state;
+        struct fixture_run untimed = completed(first ? 1 : 3, ORDERED);
+        struct cell cell;
+
+        insert_job(f);
+        untimed.untimed = true;
+        if (first) {
+            store(f, untimed);
+        }
+        store(f, completed(2, ORDERED));
+        if (!first) {
+            store(f, untimed);
+        }
+        cell = fixture_cell(f, "ordered");
+        assert_int_equal(cell.min_ns, 1002);
+        assert_int_equal(cell.max_ns, 3002);
+        assert_int_equal(cell.times.runs, 1);
+        fixture_check_cells(f);
+        fixture_free(f);
+        fixture_setup(state);
+    }
+}
+
+/* The sums of a run are those of the digest that its last iteration showed first. */
+static void test_sums_of_a_digest_that_came_last(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run r = completed(1, ORDERED);
+    struct digests d = { .limit = 16 };
+
+    insert_job(f);
+    r.distinct = FIXTURE_ITERATIONS; /* each iteration has one of its own */
+    r.sum = 7;
+    store(f, r);
+    d.cell = fixture_cell(f, "ordered").id;
+    fixture_read(f, read_digests, &d);
+    assert_int_equal(d.count, FIXTURE_ITERATIONS);
+    for (int i = 0; i < d.count; i++) {
+        bool last = strcmp(d.list[i].digest, "00000000000000000000000000000009") == 0;
+
+        assert_string_equal(d.list[i].weight_sum, last ? "0000000000000007" : "");
+    }
+    fixture_check_cells(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +334,8 @@ int main(void)
         STORE_TEST(test_of_equally_frequent_digests_the_smallest_is_shown),
         STORE_TEST(test_of_as_many_runs_the_digest_of_more_iterations_is_shown),
         STORE_TEST(test_departures_are_those_of_the_stored_runs),
+        STORE_TEST(test_a_run_without_a_time),
+        STORE_TEST(test_sums_of_a_digest_that_came_last),
     };
 
     return cmocka_run_group_tests_name("cells_sums", tests, NULL, NULL);

@@ -44,6 +44,10 @@ static void test_circumstances_come_back(void **state)
     }
 }
 
+#define LONGER_THAN_A_SEED                                                               \
+    "{\"memory-poison\":"                                                                \
+    "\"0123456789012345678901234567890123456789012345678901234567890123\"}"
+
 static void test_other_texts_are_refused(void **state)
 {
     static const char *const texts[] = {
@@ -53,8 +57,7 @@ static void test_other_texts_are_refused(void **state)
         "{\"contention\":\"4\"}",
         "{\"memory-poison\":1}",
         "{\"probes\":-1}",
-        "{\"memory-poison\":"
-        "\"0123456789012345678901234567890123456789012345678901234567890123\"}",
+        (LONGER_THAN_A_SEED),
     };
 
     (void)state;
