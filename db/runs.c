@@ -314,6 +314,7 @@ static void take_run(struct query *q, struct run_record *ret_run)
     case_keys_take(q, &ret_run->key);
     TAKE_TEXT(device)
     TAKE_TEXT(stack)
+    ret_run->subject = SUBJECT_FRAMEWORK; /* of a damaged file: none of a row */
     subject_parse(query_borrow_text(q), &ret_run->subject);
     TAKE_TEXT(subject_name)
     TAKE_TEXT(environment)

@@ -129,7 +129,7 @@ static bool took_part(const struct matrix *m, const struct matrix_tally *t)
         const struct matrix_variant *v = &m->variants[i];
 
         if (v->subject == t->subject && v->known.runs > 0 &&
-            strcmp(v->subject_name, t->name ? t->name : "") == 0) {
+            strcmp(v->subject_name, t->name) == 0) {
             return true;
         }
     }

@@ -16,8 +16,8 @@ static double beta_fraction(double a, double b, double x)
 {
     double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), value = d;
 
-    for (int m = 1; m < FRACTION_STEPS;
-         m++) { /* never false: some sqrt(a + b) steps do */
+    /* never false: some sqrt(a + b) steps do */
+    for (int m = 1; m < FRACTION_STEPS; m++) {
         double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
         double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
         double step;

@@ -97,7 +97,7 @@ def judge(path, branches, sources):
         line, column = place[:2]
         text = sources.line(path, line)
         reasons = sources.reasons(path, line)
-        is_switch = text[column - 1:].startswith("switch")
+        is_switch = text[:column - 1].endswith("switch (")  # the case that it lacks
         for taken, direction in zip(times, ("else" if is_switch else "true", "false")):
             if is_switch and direction == "false" or \
                     re.match(r"(case|default)\b", text[column - 1:]) and direction == "false":

@@ -16,6 +16,14 @@ struct looked {
     int64_t compared, differing;
 };
 
+static enum err_code get_run(struct tx *tx, void *arg, struct err *err)
+{
+    char id[ID_SIZE];
+
+    fixture_id('R', 3, id);
+    return runs_get(tx, id, arg, err);
+}
+
 static enum err_code look(struct tx *tx, void *arg, struct err *err)
 {
     struct looked *l = arg;
@@ -116,6 +124,7 @@ static void test_a_time_that_is_none_stays_in_the_table(void **state)
 static void test_a_subject_that_is_none_is_of_no_row(void **state)
 {
     struct fixture *f = *state;
+    struct run_record run;
     struct cell cell;
 
     three_runs(f);
@@ -124,6 +133,11 @@ static void test_a_subject_that_is_none_is_of_no_row(void **state)
     cell = fixture_cell(f, "ordered");
     assert_int_equal(cell.subject, SUBJECT_FRAMEWORK);
     assert_string_equal(cell.subject_name, "");
+    memset(&run, 0xff, sizeof run);
+    damage(f, "UPDATE job_item SET subject = 'librarian'");
+    fixture_read(f, get_run, &run);
+    assert_int_equal(run.subject, SUBJECT_FRAMEWORK);
+    damage(f, "UPDATE job_item SET subject = 'model'");
     expect_difference(f,
                       "runs of another subject, or of another kind of stack: stored 0,"
                       " the runs give 2");

@@ -173,7 +173,7 @@ static void test_so_many_tables(void **state)
     unlink_all(files);
 }
 
-/* A catalogue of workload w, with variants of a library and a model. */
+/* A catalogue of workload w and another, with variants of a library and a model. */
 static struct catalogue *with_library(void)
 {
     struct catalogue *c = catalogue_new();
@@ -186,9 +186,14 @@ static struct catalogue *with_library(void)
         "summary", "", "models", "", "algorithm", "", "subject", "model", "control", 0,
         "sizes", "name", "small", "description", "", "dtypes", "float32", "weight_sum",
         "");
+    json_t *another;
     struct err err;
 
     assert_int_equal(catalogue_add(c, list, &err), ERR_OK);
+    another = json_deep_copy(list);
+    json_object_set_new(json_array_get(another, 0), "workload", json_string("another"));
+    assert_int_equal(catalogue_add(c, another, &err), ERR_OK);
+    json_decref(another);
     json_decref(list);
     return c;
 }

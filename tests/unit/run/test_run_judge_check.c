@@ -1,5 +1,7 @@
 /* A run's check counts if it was asked for, and is of the very bits that the run
  * reported. */
+#include <signal.h>
+
 #include "daemon/base/array.h"
 #include "tests/unit/run/run_judge_fixture.h"
 
@@ -208,6 +210,48 @@ static void test_what_fails_while_it_compares_is_cut_off(void **state)
     assert_string_equal(run.cause, "killed by SIGABRT (signal 6)");
 }
 
+/* A run that says that memory did not suffice while it compared did its own work; one
+ * that ended its comparison before it failed did not fail by that. */
+static void test_what_ends_by_itself_while_it_compares(void **state)
+{
+    static const struct run_exit aborted = { .signal = SIGABRT, .exit_code = -1 };
+
+    (void)state;
+    for (int compared = 0; compared < 2; compared++) {
+        for (int crashes = 0; crashes < 2; crashes++) {
+            json_t *events[EVENTS + 2];
+            struct run_judge judge;
+            struct run_result result;
+            struct run_record run;
+            int count = EVENTS - 1;
+
+            good_events(events);
+            json_object_set_new(events[EVENTS - 1], "outcome",
+                                json_string("out_of_memory"));
+            json_object_set_new(events[EVENTS - 1], "cause", json_string("64 GiB"));
+            events[EVENTS + 1] = events[EVENTS - 1];
+            events[count++] = parse_json(checking);
+            if (compared) {
+                events[count++] = parse_json(passed);
+            }
+            if (crashes) {
+                json_decref(events[EVENTS + 1]);
+            } else {
+                events[count++] = events[EVENTS + 1];
+            }
+            judge_init(&judge);
+            run_judge_asks_check(&judge, "");
+            run = judge_finish(&judge, events, count, crashes ? &aborted : &good_exit,
+                               &result);
+            assert_int_equal(run.outcome,
+                             crashes ? OUTCOME_CRASHED : OUTCOME_OUT_OF_MEMORY);
+            assert_int_equal(run.check.state, compared ? CHECK_NONE : CHECK_CUT_OFF);
+            assert_int_equal(strstr(run.cause, "while it compared") != NULL, !compared);
+            run_judge_release(&judge);
+        }
+    }
+}
+
 static void test_what_makes_a_run_invalid(void **state)
 {
     static const char *const bad[] = {
@@ -267,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_known),
         cmocka_unit_test(test_an_earlier_iteration),
         cmocka_unit_test(test_what_fails_while_it_compares_is_cut_off),
+        cmocka_unit_test(test_what_ends_by_itself_while_it_compares),
         cmocka_unit_test(test_what_makes_a_run_invalid),
     };
 
