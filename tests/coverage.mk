@@ -1,14 +1,15 @@
 # make coverage: whether unit tests take every branch of the code that judges
 # (tests/reliability/coverage.py).  It has a flavour of its own, build/clang-coverage.
 
-# Digests, verdicts and evidence: of these every branch must be taken.
+# Digests, verdicts, evidence and traces: of these every branch must be taken.
 COVERED := $(addprefix workloads/instruments/,digest.c digest_parallel.c exact_sum.c \
              exact_sum_bins.c) $(call c_of,daemon/evidence) \
            $(addprefix daemon/jobs/,case.c check.c options.c outcome.c) \
            daemon/run/run_event.c $(sort $(wildcard daemon/run/run_judge*.c)) \
-           $(sort $(wildcard db/cells*.c)) db/inputs.c
+           $(sort $(wildcard db/cells*.c)) db/inputs.c $(call c_of,daemon/trace)
 # What is shown beside them.
-COVERED_BESIDE := $(call c_of,daemon/trace)
+COVERED_BESIDE := $(filter-out $(COVERED),$(call c_of,daemon/jobs)) \
+                  daemon/run/run_captures.c
 # The rooms whose unit tests are of these files.
 COVERING := $(filter $(addprefix $(B)/tests/,db/% evidence/% instruments/% jobs/% run/% \
               trace/%),$(TESTS))

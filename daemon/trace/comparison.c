@@ -264,6 +264,7 @@ static const char *cause_of(const struct trace *trace, int64_t position)
     if (!trace_reads_nothing(&trace->records[position])) {
         return "equal inputs, another output";
     }
+    /* never else: each role has a case (-Wswitch) */
     switch (trace_place_role(trace_place_at(trace, position))) {
     case TRACE_ROLE_DATA:
         return "the data differ";
@@ -359,7 +360,7 @@ static enum comparison_verdict judge_agreement(const struct comparison_side *a,
                         : is_complete(b) ? "A did"
                                          : "both did");
     }
-    switch (comparison_results(a, b)) {
+    switch (comparison_results(a, b)) { /* never else: each has a case (-Wswitch) */
     case COMPARISON_RESULTS_DIFFERENT:
         return conclude(ret_reason, COMPARISON_DIFFERENT,
                         "all %" PRId64
@@ -389,7 +390,7 @@ enum comparison_verdict comparison_judge(const struct comparison_side *a,
     if (traces->first >= 0) {
         return judge_difference(a, traces, ret_reason);
     }
-    switch (traces->structure) {
+    switch (traces->structure) { /* never else: each has a case (-Wswitch) */
     case TRACE_DIVERGES_IN_RECORDS:
         return judge_records(a, b, traces, ret_reason);
     case TRACE_DIVERGES_IN_LENGTH:

@@ -107,12 +107,12 @@ static int add_segment(struct divergence *d, int parent, int64_t from)
     return index;
 }
 
-/* NULL where it has no record at that position. */
+/* NULL where it has no record at that position, which is not before its first. */
 static struct position *segment_at(const struct segment *s, int64_t at)
 {
     int64_t i = at - s->from;
 
-    return s->positions && i >= 0 && i < s->count ? &s->positions[i] : NULL;
+    return s->positions && i < s->count ? &s->positions[i] : NULL;
 }
 
 static void append(struct segment *s, const struct position *position)
@@ -277,8 +277,7 @@ static bool follow(struct divergence *d, const struct trace *trace, struct walk 
         struct position *known =
             here.place == NONE ? NULL : find_position(d, w, at, &here);
 
-        followed = known && ((w->alone && known->value.first_run == w->run) ||
-                             compare(d, w, at, known, &here));
+        followed = known && (w->alone || compare(d, w, at, known, &here));
     }
     trace_reads_release(&reads);
     free(places);

@@ -110,7 +110,7 @@ bool trace_reads_nothing(const struct trace_record *record)
     return record->in.hi == 0 && record->in.lo == 0;
 }
 
-/* The next code point of AT and how many bytes it takes; 0 bytes where there is none, or
+/* The next code point of AT, which is not at its end, and how many bytes it takes; 0
  * where it is not UTF-8 as RFC 3629 has it (overlong forms, surrogates). */
 static int decode(const char *at, uint32_t *ret_code)
 {
@@ -124,9 +124,6 @@ static int decode(const char *at, uint32_t *ret_code)
                                    : 0;
     uint32_t code = length > 1 ? bytes[0] & (0x7fu >> length) : bytes[0];
 
-    if (bytes[0] == 0) {
-        return 0;
-    }
     for (int i = 1; i < length; i++) {
         if ((bytes[i] & 0xc0) != 0x80) {
             return 0;

@@ -215,6 +215,7 @@ static void put_compressed(struct buf *buf, const struct buf *columns,
     uLongf length = compressBound(columns->length);
     void *compressed = xmalloc(length);
 
+    /* never true: there is room for the worst case, and xmalloc's for what it needs */
     if (compress2(compressed, &length, (const Bytef *)columns->data, columns->length,
                   Z_DEFAULT_COMPRESSION) != Z_OK) {
         abort(); /* out of memory: there is nothing else that it can say */
@@ -257,13 +258,9 @@ static uint64_t take_number(struct reader *r)
 {
     uint64_t value = 0;
 
-    for (int shift = 0; shift < 64; shift += 7) {
-        uint64_t byte;
+    for (int shift = 0; r->at < r->end; shift += 7) {
+        uint64_t byte = *r->at++;
 
-        if (r->at == r->end) {
-            break;
-        }
-        byte = *r->at++;
         if (shift == 63 && byte > 1) {
             break;
         }

@@ -26,7 +26,7 @@ static const struct digest *find_more(const struct trace_reads *reads,
 {
     bool says_nothing = trace_reads_nothing(record);
 
-    switch (place->role) {
+    switch (place->role) { /* never else: each role has a case (-Wswitch) */
     case TRACE_ROLE_DATA:
     case TRACE_ROLE_RNG:
         return says_nothing ? &place->before : NULL;

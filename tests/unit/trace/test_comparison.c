@@ -138,7 +138,9 @@ static void test_what_nothing_computes(void **state)
         const char *place, *reason;
     } cases[] = { { "data/batch", "root cause: data/batch, step 0: the data differ" },
                   { "rng/dropout", "the generator differs" },
-                  { "variable/w/before", "before anything was computed" } };
+                  { "variable/w/before", "before anything was computed" },
+                  { "optimizer/w", "what it reads is not recorded" },
+                  { "output/y", "what it reads is not recorded" } };
     struct pair p;
 
     (void)state;
@@ -219,6 +221,23 @@ static void test_cut_traces(void **state)
     add(&p.traces[1], 3, "conv/backward", 1, 2);
     p.b.outcome = OUTCOME_INVALID;
     check(&p, COMPARISON_NOT_COMPARABLE, "not all that was written is valid");
+    setup(&p);
+    add(&p.traces[0], 3, "conv/forward", 1, 2);
+    add(&p.traces[1], 3, "conv/backward", 1, 2);
+    p.a.outcome = OUTCOME_INVALID;
+    check(&p, COMPARISON_NOT_COMPARABLE, "not all that was written is valid");
+    setup(&p);
+    p.traces[1].dropped = 1;
+    check(&p, COMPARISON_NOT_COMPARABLE, "first 6 records agree; the rest");
+    setup(&p);
+    p.b.outcome = OUTCOME_CRASHED;
+    check(&p, COMPARISON_NOT_COMPARABLE, "B did not complete");
+    setup(&p);
+    add(&p.traces[1], 3, "conv/forward", 1, 2);
+    check(&p, COMPARISON_DIFFERENT, "A ends there and B goes on");
+    setup(&p);
+    p.traces[0].count = p.traces[1].count = 2;
+    check(&p, COMPARISON_EQUAL, "all 2 records of 1 step agree");
 }
 
 static void test_unfit(void **state)
@@ -238,6 +257,15 @@ static void test_unfit(void **state)
     setup(&p);
     p.b.finished = false;
     check(&p, COMPARISON_NOT_COMPARABLE, "B has not finished");
+    setup(&p);
+    p.a.finished = false;
+    check(&p, COMPARISON_NOT_COMPARABLE, "A has not finished");
+    setup(&p);
+    p.a.finished = p.b.finished = false;
+    check(&p, COMPARISON_NOT_COMPARABLE, "both have not finished");
+    setup(&p);
+    p.b.trace = NULL;
+    check(&p, COMPARISON_NOT_COMPARABLE, "B has no trace");
     setup(&p);
     p.a.trace = NULL;
     check(&p, COMPARISON_NOT_COMPARABLE, "A has no trace");
@@ -271,6 +299,7 @@ static void test_results(void **state)
     p.b.outcome = OUTCOME_COMPLETED;
     p.b.finished = false;
     assert_int_equal(comparison_results(&p.a, &p.b), COMPARISON_RESULTS_UNKNOWN);
+    assert_int_equal(comparison_results(&p.b, &p.a), COMPARISON_RESULTS_UNKNOWN);
     trace_release(&p.traces[0]);
     trace_release(&p.traces[1]);
 }

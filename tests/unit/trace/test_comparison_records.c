@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "daemon/trace/trace_reads.h"
+
 /* A trace in words: records "iteration.step place in>out", separated by blanks and
  * commas. Digests are single letters; '0' is nothing. */
 static void make(struct trace *t, const char *text)
@@ -352,6 +354,52 @@ static void test_sums(void **state)
     }
 }
 
+/* What a record reads is what is found on the way to it. */
+static void test_reads_at_a_position(void **state)
+{
+    struct trace t;
+    struct trace_reads reads;
+
+    (void)state;
+    make(&t,
+         "0.0 data/x 0>a, 0.0 p a>b, 0.0 q 0>c, 1.1 optimizer/w d>e, 1.1 output/y 0>f");
+    trace_reads_init(&reads, &t);
+    for (int64_t i = 0; i < t.count; i++) {
+        assert_true(digest_equal(trace_reads_at(&t, i), trace_reads_next(&reads)));
+    }
+    assert_false(digest_equal(trace_reads_at(&t, 2), trace_reads_at(&t, 4)));
+    assert_true(digest_equal(trace_reads_at(&t, 1), t.records[1].in)); /* says all */
+    trace_reads_release(&reads);
+    trace_release(&t);
+}
+
+/* The same digests in another order are told as such, whichever half of them differs. */
+static void test_reordered_digests(void **state)
+{
+    static const struct digest one = { 1, 5 }, two = { 2, 5 }, three = { 2, 6 };
+    const struct digest orders[][3] = { { one, two, three },
+                                        { three, one, two },
+                                        { three, two, two } };
+
+    (void)state;
+    for (int other = 1; other < 3; other++) {
+        struct both both;
+        struct trace_aspect aspect;
+
+        trace_init(&both.a);
+        trace_init(&both.b);
+        for (int i = 0; i < 3; i++) {
+            trace_add(&both.a, 0, i, "output/y", one, orders[0][i]);
+            trace_add(&both.b, 0, i, "output/y", one, orders[other][i]);
+        }
+        trace_compare(&both.a, &both.b, &both.c);
+        aspect = trace_compare_role(&both.a, &both.b, &both.c, TRACE_ROLE_OUTPUT);
+        assert_int_equal(aspect.compared, 3);
+        assert_int_equal(aspect.reordered, other == 1);
+        release(&both);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +416,8 @@ int main(void)
         cmocka_unit_test(test_a_place_twice_in_a_step),
         cmocka_unit_test(test_roles),
         cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_reads_at_a_position),
+        cmocka_unit_test(test_reordered_digests),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,7 @@ static void test_every_dtype(void **state)
     assert_int_equal(difference_dtype_bytes("float33"), 0);
     assert_true(difference_dtype_is_float("bfloat16"));
     assert_false(difference_dtype_is_float("int64"));
+    assert_false(difference_dtype_is_float("float33"));
 }
 
 static void test_what_is_not_finite(void **state)
@@ -103,6 +104,13 @@ static void test_what_is_not_finite(void **state)
     assert_int_equal(d.infinite[0], 1);
     assert_int_equal(d.infinite[1], 1);
     assert_true(d.max_ulp == 2 * UINT64_C(0x7f800000));
+    assert_true(d.max_absolute == 0);
+    a[0] = NAN, b[0] = 1; /* on either side */
+    a[1] = 1, b[1] = INFINITY;
+    d = floats(a, b, 3);
+    assert_int_equal(d.nan[0], 1);
+    assert_int_equal(d.nan[1], 0);
+    assert_true(d.max_ulp == UINT64_C(0x7f800000) - UINT64_C(0x3f800000));
     assert_true(d.max_absolute == 0);
 }
 

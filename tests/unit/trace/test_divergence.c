@@ -365,6 +365,107 @@ static void test_against_all_pairs(void **state)
     }
 }
 
+/* The same place at the same step of another iteration is another. */
+static void test_iterations_are_told_apart(void **state)
+{
+    struct divergence *d = divergence_new();
+    struct divergence_result r;
+
+    (void)state;
+    for (int iteration = 0; iteration < 2; iteration++) {
+        struct trace t;
+
+        trace_init(&t);
+        trace_add(&t, iteration, 0, "a", (struct digest){ 0, 1 },
+                  (struct digest){ 0, 2 });
+        divergence_add(d, &t);
+        trace_release(&t);
+    }
+    divergence_result(d, &r);
+    assert_int_equal(r.structure[0].position, 0);
+    assert_int_equal(r.structure[0].iteration, 0);
+    assert_int_equal(r.structure[1].iteration, 1);
+    assert_int_equal(r.runs_apart, 1);
+    divergence_free(d);
+    divergence_free(NULL);
+}
+
+/* Structures that part before the root, or at it, are still in use: nothing is free. */
+static void test_structures_before_the_root_stay(void **state)
+{
+    struct divergence *d = divergence_new();
+    struct divergence_result r;
+    char text[64];
+
+    (void)state;
+    for (int i = 0; i < DIVERGENCE_STRUCTURES_MAX; i++) {
+        snprintf(text, sizeof text, "0:a:0:1 %d:b:1:2", i);
+        feed(d, text);
+    }
+    r = FED(d, "0:a:0:1 0:b:1:9");
+    assert_int_equal(r.root.position, 1);
+    assert_int_equal(r.unplaced, 0);
+    r = FED(d, "0:a:0:1 99:b:1:2");
+    assert_int_equal(r.unplaced, 1);
+    r = FED(d, "0:a:0:1 3:b:1:2"); /* a structure that is known */
+    assert_int_equal(r.unplaced, 1);
+    divergence_free(d);
+}
+
+/* A run that ended before the root has nothing to say of it, and is apart. */
+static void test_a_run_that_ends_before_the_root(void **state)
+{
+    struct divergence *d = divergence_new();
+    struct divergence_result r = FED(d, "0:a:0:1 0:b:1:2", "0:a:0:1 0:b:1:3", "0:a:0:1");
+
+    (void)state;
+    assert_int_equal(r.root.position, 1);
+    assert_int_equal(r.pairs, 1);
+    assert_int_equal(r.runs_apart, 1);
+    assert_int_equal(r.unplaced, 0);
+    divergence_free(d);
+}
+
+/* A place is said to say all that it reads only if it did so in every run. */
+static void test_a_place_that_stops_saying(void **state)
+{
+    struct divergence *d = divergence_new();
+    struct divergence_result r = FED(d, "0:a:0:1 0:q:5:6", "0:a:0:1 0:q:0:6");
+
+    (void)state;
+    assert_int_equal(r.first.position, 1);
+    assert_false(r.first.says_all);
+    divergence_free(d);
+}
+
+/* More values than are kept: the run is counted as one that could not be placed. */
+static void test_values_are_bounded(void **state)
+{
+    struct divergence *d = divergence_new();
+    struct divergence_result r;
+    int runs = 2 + DIVERGENCE_VALUES_MAX / TRACE_RECORDS_MAX;
+
+    (void)state;
+    for (int run = 0; run < runs; run++) {
+        struct trace t;
+
+        trace_init(&t);
+        for (int64_t i = 0; i < TRACE_RECORDS_MAX;
+             i++) { /* which read other things, too */
+            trace_add(&t, 0, i, "p", (struct digest){ 1, (uint64_t)run },
+                      (struct digest){ 2, (uint64_t)run });
+        }
+        divergence_add(d, &t);
+        trace_release(&t);
+    }
+    divergence_result(d, &r);
+    assert_int_equal(r.traces, runs);
+    assert_int_equal(r.unplaced, 1);
+    assert_int_equal(r.first.position, 0);
+    assert_int_equal(r.root.position, -1);
+    divergence_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +482,11 @@ int main(void)
         cmocka_unit_test(test_names_say_what_is_read),
         cmocka_unit_test(test_two_runs_part_as_trace_compare_says),
         cmocka_unit_test(test_against_all_pairs),
+        cmocka_unit_test(test_iterations_are_told_apart),
+        cmocka_unit_test(test_structures_before_the_root_stay),
+        cmocka_unit_test(test_a_run_that_ends_before_the_root),
+        cmocka_unit_test(test_a_place_that_stops_saying),
+        cmocka_unit_test(test_values_are_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

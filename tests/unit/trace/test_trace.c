@@ -115,9 +115,10 @@ static void test_too_many_places_cut_the_trace(void **state)
 
 static void test_names(void **state)
 {
-    static const char *const good[] = {
-        "a", "conv1/forward", "π/ß", "loss [3] ~", "日本", "\xf0\x9f\x98\x80"
-    };
+    static const char *const good[] = { "a",           "conv1/forward",
+                                        "π/ß",         "loss [3] ~",
+                                        "日本",        "\xf0\x9f\x98\x80",
+                                        "\xe2\x81\xaa" };
     static const char *const bad[] = { "",
                                        "a\tb",
                                        "a\nb",
@@ -130,6 +131,8 @@ static void test_names(void **state)
                                        "\xff",
                                        "\xe2\x82",
                                        "\xe2\x80\xae", /* overrides direction */
+                                       "\xe2\x81\xa6", /* isolates it */
+                                       "\xe2\x81\xa9",
                                        "\xe2\x80\xa8" };
     char name[TRACE_PLACE_MAX + 2];
 
@@ -164,6 +167,8 @@ static void test_globs(void **state)
         { "c*v*d", "conv/forward", true },
         { "conv?/dw", "conv2/dw", true },
         { "conv?/dw", "conv/dw", false },
+        { "?", "", false },
+        { "a?", "a", false },
         { "?", "ß", true },
         { "??", "ß", false },
         { "*ab", "aab", true },
@@ -194,6 +199,8 @@ static void test_roles(void **state)
     assert_int_equal(trace_place_role("variable/conv/w/before"), TRACE_ROLE_VARIABLE);
     assert_int_equal(trace_place_role("variable/w/after"), TRACE_ROLE_OTHER);
     assert_int_equal(trace_place_role("variable/before"), TRACE_ROLE_OTHER);
+    assert_int_equal(trace_place_role("variable/weights/after"), TRACE_ROLE_OTHER);
+    assert_int_equal(trace_place_role("gradients/weights/before"), TRACE_ROLE_OTHER);
     assert_int_equal(trace_place_role("output/y"), TRACE_ROLE_OUTPUT);
     assert_int_equal(trace_place_role("data"), TRACE_ROLE_OTHER);
     assert_int_equal(trace_place_role("loss"), TRACE_ROLE_OTHER);

@@ -294,6 +294,8 @@ static void test_hostile_columns_are_refused(void **state)
         CASE("a name of nothing", "\1\0\1\0\1\0\0", 2, false),
         CASE("a name with a NUL", "\1\0\1\2a\0\1\0\0", 2, false),
         CASE("a name that is not text", "\1\0\1\1\xff\1\0\0", 2, false),
+        CASE("a name that goes on behind the end", "\1\0\1\3a", 0, false),
+        CASE("two digests too few", "\2\0\1\1a\2\0\0\0\0", 1, false),
         CASE("a name that is too long", "\1\0\1\x81\1\1\0\0", 2, false),
         CASE("too many records", "\x81\x80\x10\0\1\1a\1\0\0", 2, false),
         CASE("too many places", "\1\0\x81\x80\1\1a\1\0\0", 2, false),
@@ -315,6 +317,68 @@ static void test_hostile_columns_are_refused(void **state)
     }
 }
 
+/* What the header says is not what follows it: whoever sealed it, none of it is taken. */
+static void test_headers_that_lie(void **state)
+{
+    static const char columns[] = "\1\0\1\1a\1\0\0";
+    static const struct {
+        int at; /* of the word: columns, compressed bytes, digests */
+        uint32_t more;
+        bool is_longer; /* by a byte behind the compressed ones */
+    } lies[] = {
+        { 8, 1, false },  { 8, UINT32_MAX, false },  { 8, 17 << 20, false },
+        { 12, 1, false }, { 12, UINT32_MAX, false }, { 16, 1, false },
+        { 12, 1, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        struct buf buf = BUF_INIT, sealed = BUF_INIT;
+        struct digest end;
+        uint32_t word;
+
+        seal(columns, sizeof columns - 1, 2, &sealed);
+        assert_true(is_taken(sealed.data, sealed.length));
+        memcpy(&word, sealed.data + lies[i].at, sizeof word);
+        word += lies[i].more;
+        memcpy(sealed.data + lies[i].at, &word, sizeof word);
+        buf_add(&buf, sealed.data, sealed.length - 3 * 16);
+        if (lies[i].is_longer) {
+            buf_putc(&buf, 'x');
+        }
+        buf_add(&buf, sealed.data + sealed.length - 3 * 16, 2 * 16);
+        end = digest_bytes(buf.data, buf.length);
+        put(&buf, end.hi, 8);
+        put(&buf, end.lo, 8);
+        if (is_taken(buf.data, buf.length)) {
+            fail_msg("lie %zu is taken", i);
+        }
+        buf_release(&buf);
+        buf_release(&sealed);
+    }
+}
+
+/* Compressed bytes that are none. */
+static void test_what_is_not_compressed(void **state)
+{
+    struct buf buf = BUF_INIT;
+    struct digest end;
+
+    (void)state;
+    buf_add(&buf, "rptrace1", 8);
+    put(&buf, 8, 4);
+    put(&buf, 4, 4);
+    put(&buf, 0, 4);
+    buf_add(&buf, "none", 4);
+    end = digest_bytes(buf.data, buf.length);
+    put(&buf, end.hi, 8);
+    put(&buf, end.lo, 8);
+    assert_false(is_taken(buf.data, buf.length));
+    assert_true(digest_equal(trace_packed_digest(buf.data, buf.length), end));
+    assert_true(digest_equal(trace_packed_digest(buf.data, 15), (struct digest){ 0, 0 }));
+    buf_release(&buf);
+}
+
 /* Steps that are predicted beyond what a step can be. */
 static void test_predictions_stay_in_bounds(void **state)
 {
@@ -330,6 +394,8 @@ static void test_predictions_stay_in_bounds(void **state)
     (void)state;
     seal(low, sizeof low - 1, 8, &buf);
     assert_true(is_taken(buf.data, buf.length));
+    seal(low, sizeof low - 1, 3, &buf); /* so few that it goes on without them */
+    assert_false(is_taken(buf.data, buf.length));
     seal(high, sizeof high - 1, 8, &buf);
     assert_false(is_taken(buf.data, buf.length));
     buf_release(&buf);
@@ -385,6 +451,8 @@ int main(void)
         cmocka_unit_test(test_equal_traces_are_equal_bytes),
         cmocka_unit_test(test_damage_is_refused),
         cmocka_unit_test(test_hostile_columns_are_refused),
+        cmocka_unit_test(test_headers_that_lie),
+        cmocka_unit_test(test_what_is_not_compressed),
         cmocka_unit_test(test_predictions_stay_in_bounds),
         cmocka_unit_test(test_mutations),
     };
