@@ -40,6 +40,8 @@ everyday() {
 deep() {
     stage 'gcc: long tests' build_and check-system PYTEST='-m long'
     stage 'gcc: what an audit planted is noticed' build_and mutate MUTANTS=0
+    stage 'clang: every branch of what judges is taken' \
+        make --no-print-directory -j"$jobs" coverage COVERAGE_RESULT=
     export REPROD_KILLS=10 # everyday killed the service more often; make soak: a thousand times
     # What another compiler and another OpenMP can change: bits, races, processes.
     stage 'clang: unit and system tests' build_and check CC=clang \
