@@ -20,6 +20,8 @@ COUNTED := -fprofile-instr-generate -fcoverage-mapping
 LDFLAGS += -fprofile-instr-generate
 # Exact where threads share a counter: the store has threads of its own.
 $(call obj,$(COVERED) $(COVERED_BESIDE)): FLAGS += $(COUNTED)
+$(call obj,$(COVERED) $(COVERED_BESIDE)): $(B)/counted.flags
+$(B)/counted.flags: export STAMP = $(COUNTED) $(COVERED) $(COVERED_BESIDE)
 $(call obj,$(filter db/%,$(COVERED))): FLAGS += -fprofile-update=atomic
 endif
 

@@ -77,12 +77,16 @@ class Sources:
 
 
 def branches_of(export, files, root, sources):
-    """{file: {place: [times true, times false]}}"""
-    found = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
+    """{file: {place: [times true, times false]}}, of those that were compiled to be counted."""
+    found = {}
+    for function in export["data"][0]["functions"]:
+        path = os.path.relpath(function["filenames"][0], root)
+        if path in files:
+            found.setdefault(path, collections.defaultdict(lambda: [0, 0]))
     for function in export["data"][0]["functions"]:
         for branch in function["branches"]:
             path, line, column, inside = place_of(branch, function, root)
-            if path in files and sources.is_evaluated(inside):
+            if path in found and sources.is_evaluated(inside):
                 times = found[path][line, column, inside]
                 times[0] += branch[4]
                 times[1] += branch[5]
@@ -179,6 +183,9 @@ def main():
     found = branches_of(export, set(files), root, sources)
     rows, missing, wrong = [], [], []
     for path in files:
+        if path not in found:
+            wrong.append(f"{path}: nothing of it was counted")
+            continue
         row, of_file, wrong_of_file = judge(path, found[path], sources)
         rows.append(row)
         missing += of_file
