@@ -9,6 +9,7 @@
 #include "daemon/base/json_in.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/fleet/fleet_claims.h"
 #include "daemon/link/link.h"
 #include "daemon/link/link_wire.h"
 #include "daemon/process/proc.h"
@@ -124,7 +125,8 @@ struct seen {
     bool *stored;
 };
 
-static void add_devices(struct seen *seen, const json_t *stack)
+static void add_devices(struct seen *seen, const struct fleet_host *host,
+                        const json_t *stack)
 {
     json_t *probe = json_object_get(stack, "probe");
     const char *backend = json_string_value(json_object_get(probe, "backend"));
@@ -138,7 +140,7 @@ static void add_devices(struct seen *seen, const json_t *stack)
         json_t *attributes = json_object_get(object, "attributes");
         struct device *d;
 
-        if (!id || !backend) {
+        if (!id || !backend || fleet_claims_host(host->fleet, id) != host) {
             continue;
         }
         seen->devices = xgrow(seen->devices, seen->count, sizeof *seen->devices);
@@ -181,25 +183,24 @@ static void seen_stored(void *arg, const struct err *err)
     free(seen);
 }
 
-/* Puts host and devices on record as last seen.  *RET_STORED, which must outlive the
- * store, becomes true once that is durable.  A failure is logged. */
-static void store_hello(struct store *store, const char *host, const json_t *hello,
-                        bool *ret_stored)
+/* Puts HOST and its devices on record as last seen.  Host->recorded becomes true once
+ * that is durable.  A failure is logged. */
+static void store_hello(struct fleet_host *host)
 {
     struct seen *seen = xcalloc(1, sizeof *seen);
-    const char *boot = json_string_value(json_object_get(hello, "boot_id"));
     size_t i;
     json_t *stack;
 
-    seen->stored = ret_stored;
+    seen->stored = &host->recorded;
     seen->host.last_seen_ms = clock_wall_ms();
-    copy_text(seen->host.name, sizeof seen->host.name, host);
-    copy_text(seen->host.boot_id, sizeof seen->host.boot_id, boot ? boot : "");
-    json_array_foreach(json_object_get(hello, "stacks"), i, stack)
+    copy_text(seen->host.name, sizeof seen->host.name, host->name);
+    copy_text(seen->host.boot_id, sizeof seen->host.boot_id,
+              in_text_or_empty(host->hello, "boot_id"));
+    json_array_foreach(json_object_get(host->hello, "stacks"), i, stack)
     {
-        add_devices(seen, stack);
+        add_devices(seen, host, stack);
     }
-    store_write(store, store_seen, seen, seen_stored);
+    store_write(host->fleet->options.store, store_seen, seen, seen_stored);
 }
 
 /* The life of a host. */
@@ -229,13 +230,51 @@ static void host_failed(struct fleet_host *host, const char *cause)
     }
     copy_text(host->cause, sizeof host->cause, cause);
     host->online = false;
-    host->silent_ms = 0;
+    host->refusal[0] = '\0';
+    host->silent_ms = host->noisy_ms = 0;
     host->backoff_ms = host->backoff_ms ? host->backoff_ms * 2 : BACKOFF_FIRST_MS;
     if (host->backoff_ms > BACKOFF_MOST_MS) {
         host->backoff_ms = BACKOFF_MOST_MS;
     }
     host->retry_ms = clock_monotonic_ms() + host->backoff_ms;
     fleet_list_devices(fleet);
+}
+
+/* Which devices each host has, now that HOST said which, and why not others. */
+static void claim_devices(const struct fleet_host *host)
+{
+    struct fleet *fleet = host->fleet;
+
+    fleet_claims_take(fleet, host);
+    for (int i = 0; i < fleet->host_count; i++) {
+        if (is_beside(host, &fleet->hosts[i])) {
+            fleet_claims_take(fleet, &fleet->hosts[i]);
+        }
+    }
+    for (int i = 0; i < fleet->host_count; i++) {
+        struct fleet_host *each = &fleet->hosts[i];
+        char *refused = each->online ? fleet_claims_refused(fleet, each) : NULL;
+
+        if (refused && strcmp(each->refusal, refused) != 0) {
+            log_warning("host %s: %s", each->name, refused);
+        }
+        copy_text(each->refusal, sizeof each->refusal, refused ? refused : "");
+        free(refused);
+    }
+}
+
+/* The devices of HOST can be used. */
+static void open_devices(struct fleet_host *host)
+{
+    struct fleet *fleet = host->fleet;
+
+    store_hello(host);
+    for (int i = 0; i < fleet->device_count; i++) {
+        if (fleet->devices[i].is_default && fleet->devices[i].host == host->name) {
+            runner_device_online(fleet->options.runner, fleet->devices[i].id, host->link,
+                                 in_text_or_empty(host->hello, "boot_id"));
+        }
+    }
 }
 
 static void bring_online(struct fleet_host *host)
@@ -245,13 +284,11 @@ static void bring_online(struct fleet_host *host)
     host->online = true;
     host->backoff_ms = 0;
     host->cause[0] = '\0';
+    claim_devices(host);
     fleet_list_devices(fleet);
-    store_hello(fleet->options.store, host->name, host->hello, &host->recorded);
-    for (int i = 0; i < fleet->device_count; i++) {
-        if (fleet->devices[i].is_default &&
-            strcmp(fleet->devices[i].host, host->name) == 0) {
-            runner_device_online(fleet->options.runner, fleet->devices[i].id, host->link,
-                                 in_text_or_empty(host->hello, "boot_id"));
+    for (int i = 0; i < fleet->host_count; i++) {
+        if (fleet->hosts[i].online) {
+            open_devices(&fleet->hosts[i]);
         }
     }
     fleet->options.hello(fleet->options.arg);
@@ -343,6 +380,13 @@ static void on_silent(void *arg, int64_t since_ms)
     }
 }
 
+static void on_noisy(void *arg, int64_t since_ms)
+{
+    struct fleet_host *host = arg;
+
+    host->noisy_ms = since_ms;
+}
+
 static void on_closed(void *arg, const char *cause);
 
 static const struct link_events events = {
@@ -353,6 +397,7 @@ static const struct link_events events = {
     .exited = on_exited,
     .refused = on_refused,
     .silent = on_silent,
+    .noisy = on_noisy,
     .closed = on_closed,
 };
 
@@ -541,6 +586,7 @@ void fleet_free(struct fleet *fleet)
     }
     free(fleet->hosts);
     free(fleet->devices);
+    free(fleet->claims);
     catalogue_free(fleet->catalogue);
     free(fleet);
 }

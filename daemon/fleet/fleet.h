@@ -7,7 +7,8 @@
  * What can go wrong: the command cannot be started, there is no hello in time, or the
  * agent goes away or no longer answers (the runs there end as lost; tried again after 1
  * s, 2 s, … 60 s).  Or its catalogue contradicts that of a host that is online (it stays
- * out until that host goes away, and says why).
+ * out until that host goes away, and says why).  Or it has a device that another host has
+ * (daemon/fleet/fleet_claims.h: that device is not used there, and it says why).
  *
  * What is known of the fleet then is daemon/fleet/fleet_facts.h.  Loop thread only. */
 #ifndef DAEMON_FLEET_FLEET_H

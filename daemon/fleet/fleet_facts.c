@@ -8,9 +8,10 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
+#include "daemon/fleet/fleet_claims.h"
 #include "workloads/instruments/digest.h"
 
-enum { TROUBLE_SIZE = 80, MISSING_NAMED = 3 };
+enum { TROUBLE_SIZE = 96, MISSING_NAMED = 3 };
 
 static void add_device(struct fleet *fleet, const struct fleet_host *host,
                        const json_t *stack, const json_t *device)
@@ -19,12 +20,15 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
     const char *name = in_text_or_empty(stack, "name");
     bool known = false;
 
+    if (fleet_claims_host(fleet, id) != host) {
+        return;
+    }
     for (int i = 0; i < fleet->device_count; i++) {
         const struct device_stack *other = &fleet->devices[i];
 
         if (strcmp(other->id, id) == 0) {
-            if (other->host != host->name || strcmp(other->stack, name) == 0) {
-                return; /* a device belongs to the first host that has it */
+            if (strcmp(other->stack, name) == 0) {
+                return;
             }
             known = true;
         }
@@ -59,7 +63,7 @@ static void add_devices(struct fleet *fleet, const struct fleet_host *host)
     }
 }
 
-/* Those that are online first: a device that was moved is where it is now. */
+/* Those that are online first. */
 void fleet_list_devices(struct fleet *fleet)
 {
     fleet->device_count = 0;
@@ -174,15 +178,21 @@ static const char *trouble(const struct fleet_host *host, char ret_text[TROUBLE_
 {
     char since[CLOCK_RFC3339_SIZE];
 
-    ret_text[0] = '\0';
     if (!host->online) {
         return host->cause;
     }
     if (host->silent_ms) {
         clock_rfc3339(host->silent_ms, since);
         snprintf(ret_text, TROUBLE_SIZE, "the agent has not answered since %s", since);
+        return ret_text;
     }
-    return ret_text;
+    if (host->noisy_ms && !host->refusal[0]) {
+        clock_rfc3339(host->noisy_ms, since);
+        snprintf(ret_text, TROUBLE_SIZE,
+                 "more on its standard error than is logged, since %s", since);
+        return ret_text;
+    }
+    return host->refusal;
 }
 
 json_t *fleet_hosts(const struct fleet *fleet)

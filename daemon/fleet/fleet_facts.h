@@ -6,54 +6,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <uv.h>
 
-#include "daemon/config/config.h"
 #include "daemon/evidence/catalogue.h"
+#include "daemon/fleet/fleet_state.h"
 #include "daemon/jobs/device.h"
-#include "daemon/run/runner.h"
-#include "db/store.h"
-
-struct fleet_options {
-    uv_loop_t *loop;
-    const struct config *config;
-    struct store *store;
-    struct runner *runner;
-    void (*hello)(void *arg); /* a host's hello was taken in */
-    void *arg;
-};
-
-/* Private to daemon/fleet and its tests. */
-struct fleet_host {
-    struct fleet *fleet;
-    char *name;
-    char **argv;       /* launch command, NULL-terminated */
-    struct link *link; /* NULL while waiting for retry_ms */
-    bool online;       /* hello was taken in and the link is open */
-    bool recorded;     /* a hello of it is durable: its devices are in the database */
-    json_t *hello;     /* the last one that was taken in; NULL: never */
-    json_t *refused;   /* the hello of the open link, while its catalogue contradicts that
-                          of a host that is online; NULL: it does not */
-    char cause[256];   /* why it is not online; "" */
-    int64_t
-        silent_ms; /* online: it has not answered since then, wall clock; 0: it does */
-    int64_t backoff_ms;
-    int64_t retry_ms; /* monotonic */
-};
-
-struct fleet {
-    struct fleet_options options;
-    struct fleet_host *hosts;
-    int host_count;
-    struct catalogue *catalogue;
-    struct device_stack *devices;
-    int device_count;
-    char not_ready[320];
-    bool closing;
-    int open_links;
-    void (*closed)(void *arg);
-    void *closed_arg;
-};
 
 /* NULL until the first hello. */
 const struct catalogue *fleet_catalogue(const struct fleet *fleet);

@@ -8,10 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/base/array.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/link/agent_log.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/spawn.h"
 #include "daemon/process/stream.h"
@@ -26,6 +25,7 @@ enum {
     PING_MS = 1000,
     PINGS_SILENT = 3, /* without an answer: the owner is told; and it counts as gone */
     PINGS_GONE = 30,
+    SAID_MAX = 4 << 20, /* bytes of standard error between two pings */
     SILENT_GRACE_MS = 1,
     CAUSE_SIZE = 512
 };
@@ -35,16 +35,6 @@ struct process {
     pid_t pid;
     int pidfd;
     int in, out, err; /* the daemon's ends of its standard input, output and error */
-};
-
-enum { LOG_LINE_SIZE = 1024 };
-
-/* What the agent says on standard error, line by line. */
-struct agent_log {
-    const char *host; /* borrowed */
-    size_t length;
-    char line[LOG_LINE_SIZE]; /* the one that is not complete; cut where too long */
-    char last[LOG_LINE_SIZE]; /* the last complete one, without its time; "": none */
 };
 
 enum { STDIN_PIPE, STDOUT_PIPE, STDERR_PIPE, PIPES };
@@ -118,60 +108,6 @@ static enum err_code process_start(char *const *argv, struct process *ret_proces
     return ERR_OK;
 }
 
-/* The agent's log has the daemon's form: its time is dropped, its level taken over. */
-static const char *without_time(const char *line)
-{
-    char time[CLOCK_RFC3339_SIZE];
-    int64_t wall_ms;
-
-    copy_text(time, sizeof time, line);
-    if (strlen(line) > strlen(time) && line[strlen(time)] == ' ' &&
-        clock_parse_rfc3339(time, &wall_ms) == 0) {
-        return line + strlen(time) + 1;
-    }
-    return line;
-}
-
-static const struct {
-    const char *prefix;
-    void (*log)(const char *format, ...);
-} levels[] = {
-    { "error ", log_error },
-    { "warning ", log_warning },
-    { "info ", log_info },
-};
-
-static void end_line(struct agent_log *log)
-{
-    void (*write)(const char *format, ...) = log_info;
-    const char *text;
-
-    log->line[log->length] = '\0';
-    wire_clean(log->line);
-    text = without_time(log->line);
-    copy_text(log->last, sizeof log->last, text);
-    for (int i = 0; i < COUNT_OF(levels); i++) {
-        if (strncmp(text, levels[i].prefix, strlen(levels[i].prefix)) == 0) {
-            write = levels[i].log;
-            text += strlen(levels[i].prefix);
-            break;
-        }
-    }
-    write("%s: %s", log->host, text);
-    log->length = 0;
-}
-
-static void log_add(struct agent_log *log, const char *data, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        if (data[i] == '\n') {
-            end_line(log);
-        } else if (log->length < sizeof log->line - 1) {
-            log->line[log->length++] = data[i] ? data[i] : ' ';
-        }
-    }
-}
-
 /* How far the end of the process was pressed. */
 enum ending { NOT_ENDING, INPUT_CLOSED, TERM_SENT, KILL_SENT, GIVEN_UP };
 
@@ -196,8 +132,11 @@ struct link {
     uv_timer_t deadline; /* for hello, for settling, for the steps of the ending */
     uv_timer_t tell;     /* calls `closed` from the loop */
     uv_timer_t ping;
+    bool answers;     /* pings */
     int pings;        /* sent since anything was heard */
     int64_t heard_ms; /* wall clock */
+    size_t said;      /* bytes of standard error since the last tick of `ping` */
+    bool noisy;       /* that was told */
     struct stream_reader out, err;
     struct stream_writer in;
     void (*closed)(void *arg);
@@ -223,9 +162,7 @@ static void handle_closed(void *arg)
     }
     close(link->pidfd);
     wire_lines_release(&link->lines);
-    if (link->log.length) {
-        end_line(&link->log);
-    }
+    agent_log_end(&link->log, clock_monotonic_ms());
     link_runs_release(&link->runs);
     free(link->name);
     free(link);
@@ -278,6 +215,7 @@ static void end_agent(struct link *link)
     if (link->ending == NOT_ENDING) {
         link->ending = INPUT_CLOSED;
         uv_timer_stop(&link->ping);
+        stream_reader_pause(&link->err, false);
         stream_writer_close(&link->in, handle_closed);
         set_deadline(link, end_grace_ms(link));
     }
@@ -409,12 +347,30 @@ static void heard(struct link *link)
     link->heard_ms = clock_wall_ms();
 }
 
+static void tell_noisy(struct link *link)
+{
+    bool noisy = agent_log_overflows(&link->log);
+
+    if (noisy != link->noisy && link->events->noisy && !link->failed &&
+        !link->owner_closing) {
+        link->noisy = noisy;
+        link->events->noisy(link->arg, noisy ? clock_wall_ms() : 0);
+    }
+}
+
 /* Pings are counted, not seconds: where the loop itself stood still, what the agent said
  * meanwhile is yet to be read. */
 static void ping_cb(uv_timer_t *timer)
 {
     struct link *link = timer->data;
 
+    link->said = 0;
+    stream_reader_pause(&link->err, false);
+    agent_log_tick(&link->log, clock_monotonic_ms());
+    tell_noisy(link);
+    if (!link->answers) {
+        return;
+    }
     if (link->pings >= PINGS_GONE) {
         fail(link, "it does not answer: nothing was heard in %d pings", link->pings);
         return;
@@ -435,11 +391,7 @@ static enum err_code take_hello(struct link *link, const json_t *event, struct e
     }
     link->said_hello = true;
     uv_timer_stop(&link->deadline);
-    if (json_is_true(json_object_get(event, "pings"))) {
-        uint64_t ms = (uint64_t)(link->events->ping_ms ? link->events->ping_ms : PING_MS);
-
-        uv_timer_start(&link->ping, ping_cb, ms, ms);
-    }
+    link->answers = json_is_true(json_object_get(event, "pings"));
     link->events->hello(link->arg, event);
     return ERR_OK;
 }
@@ -499,7 +451,11 @@ static void err_bytes(void *arg, const char *data, size_t length)
 {
     struct link *link = arg;
 
-    log_add(&link->log, data, length);
+    agent_log_add(&link->log, data, length, clock_monotonic_ms());
+    link->said += length;
+    if (link->said > SAID_MAX && link->ending == NOT_ENDING) {
+        stream_reader_pause(&link->err, true); /* it has to wait for the next ping */
+    }
 }
 
 static void err_end(void *arg)
@@ -523,6 +479,7 @@ static void in_broken(void *arg, const char *cause)
 static void watch(struct link *link, const struct process *process)
 {
     const struct link_events *events = link->events;
+    uint64_t ping_ms = (uint64_t)(events->ping_ms ? events->ping_ms : PING_MS);
 
     descendants_know(link->pid);
     link->open_handles = 8;
@@ -535,6 +492,7 @@ static void watch(struct link *link, const struct process *process)
     uv_timer_init(link->loop, &link->deadline);
     uv_timer_init(link->loop, &link->tell);
     uv_timer_init(link->loop, &link->ping);
+    uv_timer_start(&link->ping, ping_cb, ping_ms, ping_ms);
     set_deadline(link, events->hello_deadline_ms ? events->hello_deadline_ms
                                                  : HELLO_DEADLINE_MS);
     link->out.bytes = out_bytes;

@@ -27,6 +27,9 @@ struct link_events {
     /* The agent has not answered since SINCE_MS (wall clock); 0: it answers again.  NULL
      * is fine. */
     void (*silent)(void *arg, int64_t since_ms);
+    /* It says more on standard error than is logged, since SINCE_MS; 0: no longer.  NULL
+     * is fine. */
+    void (*noisy)(void *arg, int64_t since_ms);
     int64_t hello_deadline_ms; /* 0: 15,000 */
     int64_t ping_ms;           /* between two pings; 0: 1,000 */
     int64_t end_grace_ms;      /* between end of input and SIGTERM; 0: 10,000 */

@@ -256,6 +256,10 @@ void runner_device_online(struct runner *r, const char *device, struct link *lin
         r->slots = xgrow(r->slots, r->count, sizeof(struct slot *));
         r->slots[r->count++] = slot;
     }
+    if (slot->state == SLOT_RUNNING && slot->link != link) {
+        link_cancel(slot->link, slot->intent.id);
+        finish_as(slot, OUTCOME_LOST, "the device was found to be of another host");
+    }
     slot->link = link;
     copy_text(slot->boot_id, sizeof slot->boot_id, boot_id);
     next_run(slot);

@@ -39,7 +39,8 @@ struct runner *runner_new(struct store *store, struct scheduler *scheduler,
 /* The store must be drained (store_pending 0).  NULL is fine. */
 void runner_free(struct runner *runner);
 
-/* DEVICE can be used through LINK from now on; BOOT_ID of its host. */
+/* DEVICE can be used through LINK from now on; BOOT_ID of its host.  A run that it has on
+ * another link is lost. */
 void runner_device_online(struct runner *runner, const char *device, struct link *link,
                           const char *boot_id);
 

@@ -13,10 +13,10 @@ from test_processes import children_of
 @pytest.fixture
 def start_service(tmp_path):
     with contextlib.ExitStack() as stack:
-        def start(**options):
+        def start(ready=True, **options):
             service = Service(tmp_path, options=["--no-survey"], **options)
             stack.callback(lambda: service.process and service.stop())
-            return service.start()
+            return service.start(ready)
         yield start
 
 
@@ -59,6 +59,45 @@ def test_a_host_that_contradicts_another_waits_for_it_to_leave(start_service, tm
     assert service.get("/v1/workloads/own")["items"][0]["title"] != title
     [device] = service.get("/v1/devices")["items"]
     assert device["online"] and f"cpu-{out['name']}" in device["stacks"]
+
+
+def plain(folder, name):
+    """A host of this machine, whose agent starts only while the file NAME exists."""
+    return {"name": name, "launch": [
+        "sh", "-c", f"[ -e {folder / name} ] && exec {BUILD / 'reprod'} agent --stack cpu-{name}={SELFTEST_WORKER}"]}
+
+
+def test_a_device_that_another_host_has(start_service, tmp_path):
+    """The second host that says it has a device does not get it, though it is the first of the
+    configuration; the run there goes on, and so do the next ones."""
+    service = start_service(config={"hosts": [plain(tmp_path, "late"), plain(tmp_path, "early")]}, ready=False)
+
+    def shown():
+        return {item["name"]: item for item in service.get("/v1/hosts")["items"]}
+    (tmp_path / "early").touch()
+    service.wait(lambda: shown()["early"]["online"], "the first host")
+    job = service.post_job(workloads=["selftest_hang"], variants=["ordered"], runs=1, iterations=1, timeout_seconds=600)
+    service.wait(lambda: [run for run in service.items(f"/v1/runs?job={job}") if run["process"]], "the run")
+    (tmp_path / "late").touch()
+    service.wait(lambda: shown()["late"]["online"], "the second host")
+    [device] = service.get("/v1/devices")["items"]
+    refusal = f"it says that it has device {device['id']}, which host early has: it is not used there"
+    assert shown()["late"]["cause"] == refusal and shown()["early"]["cause"] is None
+    assert refusal in service.get("/v1/hosts.txt")
+    service.wait(lambda: f"hosts: 1 of 2 hosts: late: {refusal}" in service.log.read_text(), "the log")
+    assert device["host"] == "early" and device["online"]
+    assert service.request("DELETE", f"/v1/jobs/{job}")[0] in (200, 202)
+    service.wait(lambda: service.items(f"/v1/runs?job={job}")[0]["outcome"] == "cancelled", "the end of the run")
+    after = service.post_job(workloads=["selftest_pass"], variants=["ordered"], runs=3, iterations=1)
+    assert service.finish_job(after)["progress"]["runs_done"] == 3
+    (tmp_path / "early").unlink()  # both had it: that one of them is away does not say whose it is
+    for pid in children_of(service.process.pid):
+        if "cpu-early=" in open(f"/proc/{pid}/cmdline").read():
+            os.kill(pid, signal.SIGKILL)
+    service.wait(lambda: not shown()["early"]["online"], "the end of the first host")
+    [device] = service.get("/v1/devices")["items"]
+    assert device["host"] == "early" and not device["online"]
+    assert shown()["late"]["cause"] == refusal
 
 
 def test_stacks_as_a_table(start_service, tmp_path):

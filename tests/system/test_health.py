@@ -1,7 +1,9 @@
 """/readyz, the metrics and the log say what is wrong, nothing is acknowledged that would be lost,
 and the service recovers by itself."""
 import contextlib
+import json
 import os
+import pathlib
 import resource
 import shutil
 import signal
@@ -191,22 +193,62 @@ def test_an_agent_that_is_stopped(start_service):
     assert agent_of(service) == agent
 
 
+def agents_of(service):
+    """Also those that a launch command put into a session of their own."""
+    found = subprocess.run(["pgrep", "-f", f"reprod agent .*{service.folder}"], capture_output=True, text=True)
+    return [int(pid) for pid in found.stdout.split() if f"{BUILD}/reprod\0agent" in
+            pathlib.Path(f"/proc/{pid}/cmdline").read_text()]
+
+
 @pytest.mark.long
-def test_an_agent_that_stays_silent_is_replaced(start_service):
-    """Its run is lost, and its device is free again."""
-    service = start_service()
+@pytest.mark.parametrize("launch", [None, "exec {}", "exec 3<&0; setsid {} <&3 3<&- & wait"])
+@pytest.mark.parametrize("worker", [False, True])
+def test_an_agent_that_stays_silent_is_replaced(start_service, tmp_path, launch, worker):
+    """Its run is lost, and its device is free again: for a local one; for one behind a command; and for
+    one behind a command that leaves it, and what it holds open, alone.  Its worker may be stopped, too."""
+    settings = tmp_path / "service0" / "agent.json"
+    agent = f"{BUILD / 'reprod'} agent --config {settings}"
+    hosts = {"hosts": [{"name": "far", "launch": ["/bin/sh", "-c", launch.format(agent)]}]} if launch else None
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"stacks": [{"name": "cpu", "worker": str(SELFTEST_WORKER)}]}))
+    service = start_service(config=hosts, worker=None if launch else SELFTEST_WORKER)
     job = service.post_job(workloads=["selftest_hang"], variants=["ordered"], runs=1, iterations=1)
-    service.wait(lambda: [run for run in service.items(f"/v1/runs?job={job}") if run["process"]], "the run")
-    agent = agent_of(service)
-    os.kill(agent, signal.SIGSTOP)
-    service.wait(lambda: [run for run in service.items(f"/v1/runs?job={job}") if run["outcome"] == "lost"], "lost",
-                 seconds=90)
-    [run] = [run for run in service.items(f"/v1/runs?job={job}") if run["outcome"] == "lost"]
-    assert "it does not answer" in run["cause"]
-    assert service.request("DELETE", f"/v1/jobs/{job}")[0] in (200, 202)
-    service.wait(lambda: not os.path.exists(f"/proc/{agent}"), "the end of the agent")
-    well(service, "devices")
-    finished(service)
+
+    def first():
+        return service.items(f"/v1/runs?job={job}")[-1]
+    service.wait(lambda: service.items(f"/v1/runs?job={job}") and first()["process"], "the run")
+    [agent] = agents_of(service) if launch else [agent_of(service)]
+    stopped = [agent] + ([first()["process"]["pid"]] if worker else [])
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        becomes(service, 503, "devices: no device is online", "has not answered since")
+        service.wait(lambda: first()["outcome"] == "lost", "lost")
+        assert "it does not answer" in first()["cause"]
+        assert service.request("DELETE", f"/v1/jobs/{job}")[0] in (200, 202)
+        well(service, "devices")
+        finished(service)
+    finally:
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_an_agent_that_floods_its_standard_error(start_service, tmp_path):
+    """The log stays short and says what it leaves out, the host is said to be noisy, and runs go on."""
+    flood = f"yes {60 * 'flood'} >&2 & exec {BUILD / 'reprod'} agent --stack cpu={SELFTEST_WORKER}"
+    service = start_service(worker=None, config={"hosts": [{"name": "noisy", "launch": ["/bin/sh", "-c", flood]}]})
+    said = "noisy: more on its standard error than is logged, since "
+    service.wait(lambda: said in str(service.get("/readyz")["conditions"]), "the condition")
+    assert said in service.log.read_text() and conditions(service)["hosts"] == 1
+    for _ in range(3):
+        finished(service)
+    service.wait(lambda: "more lines of its standard error" in service.log.read_text(), "what was left out")
+    lines = service.log.read_text().splitlines()
+    left = [line for line in lines if "more lines of its standard error" in line]
+    copied = [line for line in lines if "floodflood" in line]
+    assert int(left[0].split("noisy: ")[1].split()[0]) > 10 * len(copied)
+    assert len(copied) <= 200 * (len(left) + 2)
 
 
 @pytest.mark.long

@@ -1,0 +1,68 @@
+/* What the fleet is made of: private to daemon/fleet and its tests. */
+#ifndef DAEMON_FLEET_FLEET_STATE_H
+#define DAEMON_FLEET_FLEET_STATE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "daemon/config/config.h"
+#include "daemon/evidence/catalogue.h"
+#include "daemon/jobs/case.h"
+#include "daemon/jobs/device.h"
+#include "daemon/run/runner.h"
+#include "db/store.h"
+
+struct fleet_options {
+    uv_loop_t *loop;
+    const struct config *config;
+    struct store *store;
+    struct runner *runner;
+    void (*hello)(void *arg); /* a host's hello was taken in */
+    void *arg;
+};
+
+struct fleet_host {
+    struct fleet *fleet;
+    char *name;
+    char **argv;       /* launch command, NULL-terminated */
+    struct link *link; /* NULL while waiting for retry_ms */
+    bool online;       /* hello was taken in and the link is open */
+    bool recorded;     /* a hello of it is durable: its devices are in the database */
+    json_t *hello;     /* the last one that was taken in; NULL: never */
+    json_t *refused;   /* the hello of the open link, while its catalogue contradicts that
+                          of a host that is online; NULL: it does not */
+    char cause[256];   /* why it is not online; "" */
+    char refusal[256]; /* online: why a device is not its own; "" */
+    int64_t
+        silent_ms;    /* online: it has not answered since then, wall clock; 0: it does */
+    int64_t noisy_ms; /* online: it says more than is logged since then; 0: it does not */
+    int64_t backoff_ms;
+    int64_t retry_ms; /* monotonic */
+};
+
+/* Which host has a device (daemon/fleet/fleet_claims.h). */
+struct fleet_claim {
+    char device[CASE_TITLE_SIZE];
+    const struct fleet_host *host;
+    bool contested; /* by another host that was online at the same time */
+};
+
+struct fleet {
+    struct fleet_options options;
+    struct fleet_host *hosts;
+    int host_count;
+    struct catalogue *catalogue;
+    struct device_stack *devices;
+    int device_count;
+    struct fleet_claim *claims;
+    int claim_count;
+    char not_ready[320];
+    bool closing;
+    int open_links;
+    void (*closed)(void *arg);
+    void *closed_arg;
+};
+
+#endif
