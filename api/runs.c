@@ -256,6 +256,8 @@ void runs_get_list(struct request *r)
     param_text(r, "device", f->device, sizeof f->device);
     outcome = param_value(r, "outcome");
     f->by_outcome = outcome && outcome_parse(outcome, &f->outcome) == 0;
+    /* Of a job or a cell there is an index, which most runs of a page are near. */
+    r->heavy = f->workload[0] || f->variant[0] || f->device[0] || f->by_outcome;
     if (!params_refused(r)) {
         request_read(r, read_page, answer_empty);
     }

@@ -326,7 +326,7 @@ void survey_watch_print(struct survey_watch *w)
     matrix_init(&w->matrix, profile_set_at(w->profiles, 0), fleet_catalogue(w->fleet),
                 clock_wall_ms(), false, w->stale_after_ms);
     w->reading = true;
-    if (store_read(w->store, read_matrix, w, print_matrix, &err) != ERR_OK) {
+    if (store_read_heavy(w->store, read_matrix, w, print_matrix, &err) != ERR_OK) {
         print_matrix(w, &err);
     }
 }

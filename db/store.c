@@ -13,9 +13,9 @@
 #include "daemon/base/mem.h"
 #include "db/connection.h"
 #include "db/files.h"
+#include "db/lanes.h"
 #include "db/tx.h"
-
-enum { READS_WAITING_MAX = 256 };
+#include "db/work.h"
 
 /* What the threads share.
  *
@@ -26,27 +26,11 @@ enum { READS_WAITING_MAX = 256 };
  * A statement makes SQLite give up the whole transaction (disk full, I/O error), or the
  * commit fails: every function of that transaction gets the error. */
 
-/* One queued read or write. */
-struct work {
-    struct work *next;
-    store_fn fn;
-    void *arg;
-    store_done done;
-    struct err result;
-    bool sync;     /* somebody waits in store_*_sync; owned by that stack frame */
-    bool finished; /* if sync; under the lock */
-};
-
-struct work_queue {
-    struct work *first;
-    struct work *last;
-};
-
 struct store {
     pthread_mutex_t lock; /* of the queues, their counts, and `stopping` */
     pthread_cond_t write_queued, read_queued, sync_finished;
-    struct work_queue writes, reads, completed;
-    int reads_waiting;
+    struct work_queue writes, completed;
+    struct lanes reads;
     bool stopping;
 
     struct tx *writer_tx; /* these two: only the writer thread uses them */
@@ -69,17 +53,6 @@ struct store {
     atomic_bool failing; /* the last transaction met an I/O error */
     atomic_uint_least64_t generation;
 };
-
-static void work_queue_push(struct work_queue *queue, struct work *work)
-{
-    work->next = NULL;
-    if (queue->last) {
-        queue->last->next = work;
-    } else {
-        queue->first = work;
-    }
-    queue->last = work;
-}
 
 /* Hands the finished LIST over; callbacks are called in its order. */
 static void complete(struct store *store, struct work *list)
@@ -221,38 +194,42 @@ static void run_read(struct tx *tx, int64_t deadline_ms, struct work *w)
     }
 }
 
+/* The next read, after one that was HEAVY or not; NULL: the store is being closed. */
+static struct work *next_read(struct store *store, bool heavy, bool *ret_stopping)
+{
+    struct work *work;
+
+    pthread_mutex_lock(&store->lock);
+    if (heavy) {
+        lanes_done(&store->reads);
+        pthread_cond_signal(&store->read_queued);
+    }
+    while (!(work = lanes_take(&store->reads, store->stopping)) && !store->stopping) {
+        pthread_cond_wait(&store->read_queued, &store->lock);
+    }
+    *ret_stopping = store->stopping;
+    pthread_mutex_unlock(&store->lock);
+    return work;
+}
+
 static void *reader_main(void *arg)
 {
     struct reader *reader = arg;
     struct store *store = reader->store;
+    struct work *work;
+    bool heavy = false;
+    bool stopping;
 
-    for (;;) {
-        struct work *w;
-        bool stopping;
-
-        pthread_mutex_lock(&store->lock);
-        while (!store->reads.first && !store->stopping) {
-            pthread_cond_wait(&store->read_queued, &store->lock);
-        }
-        stopping = store->stopping;
-        w = store->reads.first;
-        if (w) {
-            store->reads.first = w->next;
-            store->reads.last = w->next ? store->reads.last : NULL;
-            store->reads_waiting--;
-            w->next = NULL;
-        }
-        pthread_mutex_unlock(&store->lock);
-        if (!w) {
-            return NULL;
-        }
+    while ((work = next_read(store, heavy, &stopping)) != NULL) {
+        heavy = work->heavy;
         if (stopping) {
-            err_set(&w->result, ERR_BUSY, "the database is being closed");
+            err_set(&work->result, ERR_BUSY, "the database is being closed");
         } else {
-            run_read(reader->tx, store->read_deadline_ms, w);
+            run_read(reader->tx, store->read_deadline_ms, work);
         }
-        complete(store, w);
+        complete(store, work);
     }
+    return NULL;
 }
 
 static enum err_code start_all(struct store *store, struct err *err)
@@ -385,7 +362,7 @@ enum err_code store_open(const char *path, const struct store_options *options,
     atomic_init(&store->failing, false);
     atomic_init(&store->generation, first_generation());
     store->readers = xcalloc((size_t)options->readers, sizeof *store->readers);
-    store->readers_open = options->readers;
+    store->readers_open = store->reads.readers = options->readers;
     store->read_deadline_ms = options->read_deadline_ms;
     store->lock_files = FILES_UNLOCKED;
     store->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -469,20 +446,15 @@ void store_probe(struct store *store, bool commits, void *arg, store_done done)
     store_write(store, commits ? probe_commit : probe, arg, done);
 }
 
-/* LIMIT 0: any number may wait. */
-static enum err_code queue_read(struct store *store, struct work *work, int limit,
-                                struct err *err)
+static enum err_code queue_read(struct store *store, struct work *work, struct err *err)
 {
-    enum err_code code = ERR_OK;
+    enum err_code code;
 
     pthread_mutex_lock(&store->lock);
     if (store->stopping) {
         code = err_set(err, ERR_BUSY, "the database is being closed");
-    } else if (limit && store->reads_waiting >= limit) {
-        code = err_set(err, ERR_BUSY, "too many reads are waiting");
     } else {
-        work_queue_push(&store->reads, work);
-        store->reads_waiting++;
+        code = lanes_add(&store->reads, work, err);
         pthread_cond_signal(&store->read_queued);
     }
     pthread_mutex_unlock(&store->lock);
@@ -495,18 +467,30 @@ void store_write(struct store *store, store_fn fn, void *arg, store_done done)
     queue_write(store, work_new(fn, arg, done));
 }
 
-enum err_code store_read(struct store *store, store_fn fn, void *arg, store_done done,
-                         struct err *err)
+static enum err_code add_read(struct store *store, struct work *work, struct err *err)
 {
-    struct work *work = work_new(fn, arg, done);
-
     atomic_fetch_add(&store->pending, 1);
-    if (queue_read(store, work, READS_WAITING_MAX, err) != ERR_OK) {
+    if (queue_read(store, work, err) != ERR_OK) {
         atomic_fetch_sub(&store->pending, 1);
         free(work);
         return err->code;
     }
     return ERR_OK;
+}
+
+enum err_code store_read(struct store *store, store_fn fn, void *arg, store_done done,
+                         struct err *err)
+{
+    return add_read(store, work_new(fn, arg, done), err);
+}
+
+enum err_code store_read_heavy(struct store *store, store_fn fn, void *arg,
+                               store_done done, struct err *err)
+{
+    struct work *work = work_new(fn, arg, done);
+
+    work->heavy = true;
+    return add_read(store, work, err);
 }
 
 static enum err_code wait_for(struct store *store, struct work *work, struct err *err)
@@ -535,7 +519,7 @@ enum err_code store_read_sync(struct store *store, store_fn fn, void *arg,
                               struct err *err)
 {
     struct work work = { .fn = fn, .arg = arg, .sync = true };
-    enum err_code code = queue_read(store, &work, 0, err);
+    enum err_code code = queue_read(store, &work, err);
 
     return code == ERR_OK ? wait_for(store, &work, err) : code;
 }

@@ -33,22 +33,30 @@ static struct cached **place_for(struct cache *cache, const char *key)
     return &cache->entries[cache->next];
 }
 
-struct cached *cache_add(struct cache *cache, const char *key, uint64_t generation,
-                         int64_t valid_until_ms, char *body, size_t length,
-                         const char *etag)
+struct cached *cached_new(char *body, size_t length, const char *etag)
 {
     struct cached *c = xcalloc(1, sizeof *c);
-    struct cached **place = place_for(cache, key);
 
-    c->references = 2;
-    c->key = xstrdup(key);
-    c->generation = generation;
-    c->valid_until_ms = valid_until_ms;
+    c->references = 1;
     c->response = MHD_create_response_from_buffer(length, body, MHD_RESPMEM_MUST_FREE);
     if (!c->response) {
         abort();
     }
     copy_text(c->etag, sizeof c->etag, etag);
+    return c;
+}
+
+struct cached *cache_add(struct cache *cache, const char *key, uint64_t generation,
+                         int64_t valid_until_ms, char *body, size_t length,
+                         const char *etag)
+{
+    struct cached *c = cached_new(body, length, etag);
+    struct cached **place = place_for(cache, key);
+
+    c->references++;
+    c->key = xstrdup(key);
+    c->generation = generation;
+    c->valid_until_ms = valid_until_ms;
     cached_unref(*place);
     *place = c;
     return c;

@@ -34,6 +34,9 @@ struct cached *cache_find(struct cache *cache, const char *key, uint64_t generat
 struct cached *cache_add(struct cache *cache, const char *key, uint64_t generation,
                          int64_t valid_until_ms, char *body, size_t length,
                          const char *etag);
+
+/* One that is in no cache, with one reference. */
+struct cached *cached_new(char *body, size_t length, const char *etag);
 void cached_unref(struct cached *cached); /* NULL is fine */
 void cache_release(struct cache *cache);
 

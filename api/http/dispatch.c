@@ -228,6 +228,7 @@ void dispatch(struct request *r)
         refuse(r, &m);
         return;
     }
+    r->heavy = r->route->heavy;
     if (!choose_format(r, &m) || takes_nothing(r)) {
         return;
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/http/connection.h"
+#include "api/http/flight.h"
 #include "api/http/routes.h"
 #include "api/render/tabulate.h"
 #include "daemon/base/clock.h"
@@ -297,6 +298,12 @@ static void resume(struct request *r)
     }
 }
 
+static void resume_joined(struct request *r)
+{
+    r->api->in_store--;
+    resume(r);
+}
+
 static void on_done(void *arg, const struct err *result)
 {
     struct request *r = arg;
@@ -315,16 +322,27 @@ static void on_done(void *arg, const struct err *result)
     if (!r->reply.ready) {
         reply_problem(r, PROBLEM_INTERNAL, "no reply was made");
     }
+    flight_land(r, resume_joined);
     resume(r);
 }
 
 void request_read(struct request *r, store_fn fn, void (*then)(struct request *r))
 {
+    enum err_code (*const read)(struct store *, store_fn, void *, store_done,
+                                struct err *) = r->heavy ? store_read_heavy : store_read;
     struct err err = { .code = ERR_OK };
 
     r->then = then;
-    if (store_read(r->api->store, fn, r, on_done, &err) != ERR_OK) {
+    r->generation = store_generation(r->api->store);
+    r->configuration = r->api->configured;
+    if (r->heavy && !r->suspended && flight_join(r)) {
+        suspend(r);
+        return;
+    }
+    if (read(r->api->store, fn, r, on_done, &err) != ERR_OK) {
+        r->api->refused += err.code == ERR_BUSY;
         reply_error(r, &err);
+        flight_land(r, resume_joined);
         return;
     }
     r->work = fn;

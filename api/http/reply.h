@@ -55,7 +55,8 @@ void reply_header(struct request *r, const char *name, const char *format, ...)
 /* Suspends the request and runs FN(tx, request) on a reader thread, where the request is
  * FN's alone.  Then, if FN succeeded without having replied, THEN on the loop, which
  * replies or goes on with more work.  A failure of FN is the reply (reply_error).  THEN
- * may be NULL if FN replies. */
+ * may be NULL if FN replies.  A heavy read may be that of another request for the same
+ * (api/http/flight.h): then neither is called. */
 void request_read(struct request *r, store_fn fn, void (*then)(struct request *r));
 
 /* As above, on the writer thread; THEN follows when the write is durable. */

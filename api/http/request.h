@@ -13,6 +13,7 @@
 #define API_HTTP_REQUEST_H
 
 #include <microhttpd.h>
+#include <sys/queue.h>
 
 #include "api/api.h"
 #include "api/http/cache.h"
@@ -52,6 +53,9 @@ struct api {
     struct connections connections;
     struct streams streams;
     struct cache cache;
+    LIST_HEAD(request_list, request) in_flight; /* see api/http/flight.h */
+    int64_t joined;                             /* requests so far that joined another */
+    int64_t refused; /* because too many were waiting for the store */
 };
 
 struct reply_header {
@@ -96,6 +100,11 @@ struct request {
     store_fn work; /* running in the store */
     void (*then)(struct request *r);
     bool suspended;
+    bool heavy; /* its read may take more than a few milliseconds */
+    uint64_t generation, configuration; /* as its read began */
+    bool leads;                         /* others may join it */
+    struct request_list followers;      /* who joined */
+    LIST_ENTRY(request) in_flight;      /* of those that lead, or of its followers */
 };
 
 /* The header's value, or NULL. */

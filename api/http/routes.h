@@ -52,6 +52,7 @@ struct route {
     const char *operation; /* the handler's name */
     void (*handle)(struct request *r);
     bool (*exists)(const char *argument); /* whether {…} names something; NULL: always */
+    bool heavy; /* a read of it may take more than a few milliseconds */
     /* Names of what api/openapi.json describes; NULL: none. */
     const char *schema;   /* of the JSON it answers */
     const char *body;     /* of the JSON it takes */

@@ -278,7 +278,7 @@ static void look(struct search *search)
     search->due = false;
     search->busy = true;
     search->used = ++l->serial;
-    if (store_read(l->store, read_look, search, looked, &err) != ERR_OK) {
+    if (store_read_heavy(l->store, read_look, search, looked, &err) != ERR_OK) {
         search->busy = false;
         search->due = true;
     }

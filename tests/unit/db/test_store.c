@@ -225,6 +225,32 @@ static void test_too_many_reads_are_refused(void **state)
     drain(f->store);
 }
 
+static void count_done(void *arg, const struct err *result);
+
+/* However many heavy reads there are, the others are served beside them. */
+static void test_heavy_reads_hold_up_no_cheap_one(void **state)
+{
+    struct fixture *f = *state;
+    struct gate gate = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct noted noted = { .count = 0 };
+    struct err err;
+    int heavy = 0;
+
+    pthread_mutex_lock(&gate.lock);
+    while (heavy < 1000 &&
+           store_read_heavy(f->store, wait_at_gate, &gate, nothing, &err) == ERR_OK) {
+        heavy++;
+    }
+    assert_int_equal(err.code, ERR_BUSY);
+    assert_true(heavy >= 64 && heavy <= 64 + fixture_options.readers);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(store_read_sync(f->store, read_events, &noted, &err), ERR_OK);
+    }
+    assert_true(store_pending(f->store) == heavy);
+    pthread_mutex_unlock(&gate.lock);
+    drain(f->store);
+}
+
 static void count_done(void *arg, const struct err *result)
 {
     (void)result;
@@ -423,6 +449,7 @@ int main(void)
         STORE_TEST(test_a_broken_rule_is_an_error_and_changes_nothing),
         STORE_TEST(test_a_read_over_its_deadline_is_interrupted),
         STORE_TEST(test_a_reader_cannot_write),
+        STORE_TEST(test_heavy_reads_hold_up_no_cheap_one),
         STORE_TEST(test_too_many_reads_are_refused),
         STORE_TEST(test_close_commits_what_is_queued),
         STORE_TEST(test_a_write_from_the_last_callback_is_refused),
