@@ -8,6 +8,7 @@
 
 #include "api/http/connection.h"
 #include "api/http/flight.h"
+#include "api/http/library_errors.h"
 #include "api/http/routes.h"
 #include "api/render/tabulate.h"
 #include "daemon/base/clock.h"
@@ -258,7 +259,7 @@ enum MHD_Result reply_send(struct request *r)
     }
     connection_expect(&r->api->connections, r->peer, clock_monotonic_ms(),
                       reply->stream ? 0 : CONNECTION_SEND_MS);
-    result = MHD_queue_response(r->connection, status, response);
+    result = queue_reply(r->connection, status, response);
     if (!reply->shared && !reply->stream) {
         MHD_destroy_response(response);
     }

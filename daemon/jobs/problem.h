@@ -40,11 +40,14 @@
     X(PROBLEM_INVALID_PARAMETER, "invalid-parameter", 422,                               \
       "A query parameter has an invalid value")                                          \
     X(PROBLEM_TOO_MANY, "too-many-jobs", 429, "Too much is open; try again later")       \
+    X(PROBLEM_HEAD_TOO_LARGE, "head-too-large", 431,                                     \
+      "The request line and the headers are too large")                                  \
     X(PROBLEM_INTERNAL, "internal", 500, "reprod failed; the log says more")             \
     X(PROBLEM_BUSY, "busy", 503, "Too busy now; try again")                              \
     X(PROBLEM_NOT_READY, "not-ready", 503, "Not ready yet; try again")                   \
     X(PROBLEM_STORAGE, "storage", 503, "The database fails now; try again")              \
-    X(PROBLEM_NO_DEVICE, "no-device", 503, "No device is online; try again")
+    X(PROBLEM_NO_DEVICE, "no-device", 503, "No device is online; try again")             \
+    X(PROBLEM_VERSION, "http-version", 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here")
 
 enum problem_kind {
 #define X(kind, name, status, title) kind,
