@@ -65,11 +65,26 @@ static enum err_code read_missed(struct tx *tx, void *arg, struct err *err)
     return ERR_OK;
 }
 
+static bool refuse_more(struct request *r)
+{
+    int listeners = r->api->streams.count;
+
+    if (!r->api->quiescing && listeners < STREAM_CLIENTS_MAX) {
+        return false;
+    }
+    reply_problem(r, PROBLEM_BUSY, "there are %d listeners already", listeners);
+    return true;
+}
+
+/* Others may have joined meanwhile. */
 static void join(struct request *r)
 {
     struct joining *j = r->state;
     struct buf hello = BUF_INIT;
 
+    if (refuse_more(r)) {
+        return;
+    }
     /* The empty event tells the client where it stands, so that it misses nothing even if
      * the connection breaks before the first event. */
     buf_printf(&hello, "retry: %d\nid: %" PRId64 "\n\n", RETRY_MS,
@@ -88,9 +103,7 @@ void events_get(struct request *r)
     char *end = NULL;
 
     request_keep(r, j, joining_free);
-    if (r->api->quiescing || r->api->streams.count >= STREAM_CLIENTS_MAX) {
-        reply_problem(r, PROBLEM_BUSY, "there are %d listeners already",
-                      r->api->streams.count);
+    if (refuse_more(r)) {
         return;
     }
     if (last && *last) {

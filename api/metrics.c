@@ -25,7 +25,7 @@ struct figures {
     int64_t jobs[JOB_CANCELLED + 1], runs_waiting;
     int64_t last_event;
     int devices_online, devices, streams, connections; /* as the loop knew them */
-    int64_t made_room, joined, refused;
+    int64_t made_room, overdue, joined, refused;
     bool conditions[HEALTH_CONDITIONS], ready;
     uint64_t generation;
 };
@@ -131,8 +131,9 @@ static void render_service(const struct figures *f, const char *version, struct 
     single(buf, "reprod_http_connections", "gauge", "Open HTTP connections.",
            f->connections);
     single(buf, "reprod_http_connections_ended_total", "counter",
-           "Waiting HTTP connections that were ended to make room for others.",
-           f->made_room);
+           "HTTP connections that were ended to make room for others.", f->made_room);
+    single(buf, "reprod_http_connections_overdue_total", "counter",
+           "HTTP connections that were ended at their deadlines.", f->overdue);
     single(buf, "reprod_reads_joined_total", "counter",
            "Requests that got the reply of another one for the same.", f->joined);
     single(buf, "reprod_reads_refused_total", "counter",
@@ -202,6 +203,7 @@ void metrics_get(struct request *r)
     take_health(f, api->hooks.health(api->hooks.arg));
     f->streams = api->streams.count;
     f->made_room = api->connections.made_room;
+    f->overdue = api->connections.overdue;
     f->joined = api->joined;
     f->refused = api->refused;
     f->connections =

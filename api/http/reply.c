@@ -257,8 +257,11 @@ enum MHD_Result reply_send(struct request *r)
         etag_listed(known, reply->etag)) {
         status = MHD_HTTP_NOT_MODIFIED; /* with the 200's response: its length is right */
     }
-    connection_expect(&r->api->connections, r->peer, clock_monotonic_ms(),
-                      reply->stream ? 0 : CONNECTION_SEND_MS);
+    if (reply->stream) {
+        connection_serve(&r->api->connections, r->peer);
+    } else {
+        connection_take(&r->api->connections, r->peer, clock_monotonic_ms());
+    }
     result = queue_reply(r->connection, status, response);
     if (!reply->shared && !reply->stream) {
         MHD_destroy_response(response);
@@ -327,6 +330,20 @@ static void on_done(void *arg, const struct err *result)
     resume(r);
 }
 
+/* Requests that are in the store have their connections, and make room for nobody. */
+static bool refuse_more(struct request *r)
+{
+    struct api *api = r->api;
+
+    if (4 * api->in_store < 3 * api->options.connection_limit) {
+        return false;
+    }
+    api->refused++;
+    reply_problem(r, PROBLEM_BUSY, "%d other requests are waiting for the database",
+                  api->in_store);
+    return true;
+}
+
 void request_read(struct request *r, store_fn fn, void (*then)(struct request *r))
 {
     enum err_code (*const read)(struct store *, store_fn, void *, store_done,
@@ -336,6 +353,9 @@ void request_read(struct request *r, store_fn fn, void (*then)(struct request *r
     r->then = then;
     r->generation = store_generation(r->api->store);
     r->configuration = r->api->configured;
+    if (!r->suspended && refuse_more(r)) {
+        return;
+    }
     if (r->heavy && !r->suspended && flight_join(r)) {
         suspend(r);
         return;
@@ -352,6 +372,9 @@ void request_read(struct request *r, store_fn fn, void (*then)(struct request *r
 
 void request_write(struct request *r, store_fn fn, void (*then)(struct request *r))
 {
+    if (!r->suspended && refuse_more(r)) {
+        return;
+    }
     r->then = then;
     r->work = fn;
     suspend(r);

@@ -231,7 +231,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection,
         r->phase = REQUEST_HANDLED;
         r->peer->arrived_ms = 0;
         api->progress = true;
-        connection_expect(&api->connections, r->peer, 0, 0);
+        connection_serve(&api->connections, r->peer);
         if (r->discarded) {
             reply_problem(r, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
                           REQUEST_BODY_MAX);
@@ -330,6 +330,7 @@ enum err_code api_open(const struct api_options *options, const struct api_hooks
     api->store = store;
     api->port = port;
     api->listen_fd = -1;
+    connections_init(&api->connections);
     streams_init(&api->streams, store, kick, api);
     api->mhd = start_library(api, fd);
     if (!api->mhd) {
@@ -385,11 +386,15 @@ int64_t api_pump(struct api *api)
     api->pumping = true;
     api->kicked = false;
     connections_sweep(&api->connections, now);
+    connections_look(&api->connections, now);
     due = streams_tick(&api->streams, now);
     MHD_run(api->mhd);
     connections_make_room(&api->connections, api->options.connection_limit,
                           CONNECTION_RESERVE / 2);
     due = earlier(due, api->connections.next_due_ms);
+    if (api->connections.count > 0) {
+        due = earlier(due, api->connections.next_look_ms);
+    }
     delay = library_delay(api, now);
     if (delay >= 0) {
         due = earlier(due, now + delay);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct stream_client {
     struct buf pending; /* to be sent, from SENT on */
     size_t sent;
     bool suspended;
+    bool left;
     LIST_ENTRY(stream_client) entry;
 };
 
@@ -69,7 +71,7 @@ static ssize_t client_read(void *arg, uint64_t position, char *to, size_t max)
     size_t length;
 
     (void)position;
-    if (c->sent == c->pending.length && !refill(c)) {
+    if (c->left || (c->sent == c->pending.length && !refill(c))) {
         return MHD_CONTENT_READER_END_OF_STREAM;
     }
     length = c->pending.length - c->sent;
@@ -227,7 +229,38 @@ void streams_changed(struct streams *s)
     }
 }
 
-/* The only way to notice that a suspended client has gone is to write to it. */
+/* The library looks at no connection that is suspended: it does not notice that the
+ * client has left.  One that says that it sends no more has left, too. */
+static void look(struct streams *s)
+{
+    struct pollfd polls[STREAM_CLIENTS_MAX];
+    struct stream_client *clients[STREAM_CLIENTS_MAX];
+    int count = 0;
+    int left = 0;
+    struct stream_client *c;
+
+    LIST_FOREACH(c, &s->clients, entry)
+    {
+        if (c->suspended && count < STREAM_CLIENTS_MAX) {
+            int fd =
+                MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+                    ->connect_fd;
+
+            polls[count] = (struct pollfd){ .fd = fd, .events = POLLRDHUP };
+            clients[count++] = c;
+        }
+    }
+    poll(polls, (nfds_t)count, 0);
+    for (int i = 0; i < count; i++) {
+        clients[i]->left = polls[i].revents != 0;
+        left += clients[i]->left;
+    }
+    if (left > 0) {
+        wake(s);
+    }
+}
+
+/* Also keeps what lies between from taking the connection for dead. */
 static void beat(struct streams *s)
 {
     static const char heartbeat[] = ": still here\n\n";
@@ -259,7 +292,11 @@ int64_t streams_tick(struct streams *s, int64_t now_ms)
         }
         s->next_heartbeat_ms = now_ms + STREAM_HEARTBEAT_MS;
     }
-    due = s->next_heartbeat_ms;
+    if (now_ms >= s->next_look_ms) {
+        look(s);
+        s->next_look_ms = now_ms + STREAM_LOOK_MS;
+    }
+    due = s->next_look_ms < s->next_heartbeat_ms ? s->next_look_ms : s->next_heartbeat_ms;
     if (s->dirty && !s->reading && s->next_read_ms < due) {
         due = s->next_read_ms;
     }

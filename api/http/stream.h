@@ -20,7 +20,8 @@ enum {
     STREAM_READ_EVENTS = 500,    /* in one read */
     STREAM_REPLAY_EVENTS = 1000, /* for a listener that comes back; else a reset */
     STREAM_INTERVAL_MS = 100,
-    STREAM_HEARTBEAT_MS = 15000
+    STREAM_HEARTBEAT_MS = 15000,
+    STREAM_LOOK_MS = 1000 /* whether clients have left */
 };
 
 struct event;
@@ -45,6 +46,7 @@ struct streams {
     bool dirty;                /* there may be new events */
     int64_t next_read_ms;      /* not before */
     int64_t next_heartbeat_ms; /* 0: nobody listens */
+    int64_t next_look_ms;
     int64_t floor_id, last_id; /* the ring holds the events after floor, up to last */
     struct stream_event ring[STREAM_RING_EVENTS];
     int ring_first, ring_count;

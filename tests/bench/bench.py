@@ -29,6 +29,7 @@ from service import BUILD, ROOT  # noqa: E402
 BENCHMARKS = {
     "ingest": storage.ingest, "matrix": storage.matrix, "turnaround": serving.turnaround,
     "post": serving.post, "compare": serving.compare, "events": serving.events,
+    "reads": serving.heavy_reads, "stalled": serving.stalled,
     "instruments": worker.instruments, "probes": worker.probes,
     "determinism": worker.determinism, "fresh-process": worker.fresh_process,
 }

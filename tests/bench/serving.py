@@ -1,8 +1,13 @@
-"""Benchmarks of the service: turnaround of runs, requests, traces compared, events."""
+"""Benchmarks of the service: turnaround of runs, requests, traces compared, events, and what others
+have to wait for."""
+import contextlib
 import http.client
 import os
 import pathlib
+import resource
+import socket
 import tempfile
+import threading
 from datetime import datetime
 
 from measure import alternate, milliseconds, percentile, row
@@ -86,6 +91,64 @@ def compare(quick):
                 lambda: milliseconds(lambda: service.get("/healthz")))
             yield row("compare", f"{what}, {title}", "ms", compared, healthy, "/healthz")
         service.stop()
+
+
+def measured_beside(service, background, count, action):
+    """COUNT values of ACTION, alone and while each of BACKGROUND is called again and again on a
+    thread of its own."""
+    stop = threading.Event()
+
+    def again(call):
+        while not stop.is_set():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                call()
+    alone = [milliseconds(action) for _ in range(count)]
+    threads = [threading.Thread(target=again, args=(call,)) for call in background]
+    for thread in threads:
+        thread.start()
+    beside = [milliseconds(action) for _ in range(count)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    return beside, alone
+
+
+def heavy_reads(quick):
+    """What a short list waits for while 24 clients compare traces, each pair in its own way."""
+    workload, count, clients = ("trace_root", 5, 4) if quick else ("trace_large", 100, 24)
+    with tempfile.TemporaryDirectory() as folder:
+        service = trace_service(pathlib.Path(folder)).start()
+        a, b = run_pair(service, workload)
+        pair = f"/v1/compare?a={a['id']}&b={b['id']}"
+        for what, paths in (("different", [f"{pair}&step={i}-999" for i in range(clients)]),
+                            ("the same", clients * [pair])):
+            beside, alone = measured_beside(
+                service, [lambda path=path: service.request("GET", path) for path in paths], count,
+                lambda: service.get("/v1/jobs?limit=1"))
+            yield row("reads", f"a list beside {clients} comparisons, {what}", "ms", beside, alone, "alone")
+            yield row("reads", f"a list beside {clients} comparisons, {what}, p99", "ms", [percentile(beside, 99)],
+                      target=("<=", 200))
+        service.stop()
+
+
+def stalled(quick):
+    """A new client, while a thousand others have begun requests that never go on."""
+    many, count = (50, 5) if quick else (1000, 300)
+    begun = (b"", b"GET /healthz HT", b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, limits[1]), limits[1]))
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        service = Service(folder, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+        alone = [milliseconds(lambda: service.get("/healthz")) for _ in range(count)]
+        for i in range(many):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", service.port)))
+            connection.sendall(begun[i % len(begun)])
+        beside = [milliseconds(lambda: service.get("/healthz")) for _ in range(count)]
+        yield row("stalled", f"a new client beside {many} stalled", "ms", beside, alone, "alone")
+        yield row("stalled", f"a new client beside {many} stalled, p99", "ms", [percentile(beside, 99)],
+                  target=("<=", 100))
+        service.stop()
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def read_events(service, count):

@@ -10,7 +10,7 @@ from service import BUILD, ROOT
 
 BENCH = ROOT / "tests" / "bench" / "bench.py"
 BENCHMARKS = {"ingest", "start", "matrix", "turnaround", "post", "compare", "events", "instruments",
-              "probes", "determinism", "fresh-process"}
+              "probes", "determinism", "fresh-process", "reads", "stalled"}
 
 
 def run(*arguments):
