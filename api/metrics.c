@@ -26,7 +26,8 @@ struct figures {
     int64_t last_event;
     int devices_online, devices, streams, connections; /* as the loop knew them */
     int64_t made_room, overdue, joined, refused;
-    bool conditions[HEALTH_CONDITIONS], ready;
+    char causes[HEALTH_CONDITIONS][HEALTH_CAUSE_SIZE]; /* "": it does not apply */
+    bool ready;
     uint64_t generation;
 };
 
@@ -94,6 +95,17 @@ static void single(struct buf *buf, const char *name, const char *type, const ch
     buf_printf(buf, "%s %" PRId64 "\n", name, value);
 }
 
+/* As the text format wants a label's value (a text shows no control characters). */
+static void add_label(struct buf *buf, const char *value)
+{
+    for (; *value; value++) {
+        if (*value == '\\' || *value == '"') {
+            buf_putc(buf, '\\');
+        }
+        buf_putc(buf, *value == '\n' ? ' ' : *value);
+    }
+}
+
 static void render_evidence(const struct figures *f, struct buf *buf)
 {
     head(buf, "reprod_runs_total", "counter",
@@ -121,7 +133,16 @@ static void render_service(const struct figures *f, const char *version, struct 
     head(buf, "reprod_condition", "gauge", "1 for what is wrong with the service now.");
     for (int i = 0; i < HEALTH_CONDITIONS; i++) {
         buf_printf(buf, "reprod_condition{name=\"%s\"} %d\n",
-                   health_name((enum health_condition)i), f->conditions[i]);
+                   health_name((enum health_condition)i), f->causes[i][0] != '\0');
+    }
+    head(buf, "reprod_condition_info", "gauge", "1, labelled with what is wrong now.");
+    for (int i = 0; i < HEALTH_CONDITIONS; i++) {
+        if (f->causes[i][0]) {
+            buf_printf(buf, "reprod_condition_info{name=\"%s\",cause=\"",
+                       health_name((enum health_condition)i));
+            add_label(buf, f->causes[i]);
+            buf_puts(buf, "\"} 1\n");
+        }
     }
     single(buf, "reprod_devices", "gauge", "Devices known.", f->devices);
     single(buf, "reprod_devices_online", "gauge", "Devices whose agent is connected.",
@@ -181,7 +202,7 @@ static void take_health(struct figures *f, const struct health *health)
 {
     f->ready = health_ready(health);
     for (int i = 0; i < HEALTH_CONDITIONS; i++) {
-        f->conditions[i] = health->conditions[i].cause[0];
+        copy_text(f->causes[i], HEALTH_CAUSE_SIZE, health->conditions[i].cause);
     }
 }
 
@@ -210,7 +231,7 @@ void metrics_get(struct request *r)
         (int)MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
             ->num_connections;
     f->generation = store_generation(api->store);
-    if (f->conditions[HEALTH_STORAGE]) {
+    if (f->causes[HEALTH_STORAGE][0]) {
         struct buf buf = BUF_INIT;
 
         render_service(f, api->options.version, &buf);

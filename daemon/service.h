@@ -58,6 +58,7 @@ struct service {
         int64_t stalled_ms;          /* when a stall of the loop was noticed; 0: never */
         bool probing;                /* the store was asked, and has not answered */
         int64_t probed_ms, wrote_ms; /* when it was asked; when it last committed */
+        bool asked;                  /* somebody wanted to know since it last committed */
         bool clock_apart;            /* from wall time, and that was told */
     } vigil;
     struct check *check; /* that is going on; NULL: none is */

@@ -127,7 +127,10 @@ static json_t *hook_background(void *arg)
 
 static const struct health *hook_health(void *arg)
 {
-    return service_health(arg);
+    struct service *s = arg;
+
+    s->vigil.asked = true;
+    return service_health(s);
 }
 
 static json_t *hook_stacks(void *arg)

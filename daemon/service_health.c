@@ -9,10 +9,12 @@
 #include "daemon/service.h"
 
 enum {
-    LATE_MS = 2000,          /* a tick that comes so much later: the loop stood still */
-    STALL_TOLD_MS = 10000,   /* for so long it is told */
-    COMMIT_EVERY_MS = 10000, /* an idle store is asked to commit */
-    ANSWER_MS = 5000,        /* what the store may take */
+    LATE_MS = 2000,        /* a tick that comes so much later: the loop stood still */
+    STALL_TOLD_MS = 10000, /* for so long it is told */
+    COMMIT_EVERY_MS =
+        10000,            /* an idle store is asked to commit, if nobody asks how it is */
+    READ_TOLD_MS = 10000, /* for so long a failed read is told */
+    ANSWER_MS = 5000,     /* what the store may take */
     TICK_MS = 1000,
     APART_MS = 5000 /* wall time and the system's clock, before it is told */
 };
@@ -20,12 +22,16 @@ enum {
 static void probed(void *arg, const struct err *result)
 {
     struct service *s = arg;
-    bool failed = result->code != ERR_OK;
+    const char *cause = result->code != ERR_OK ? result->message : NULL;
+    int64_t read_failed_ms = store_read_failed_ms(s->store);
 
     s->vigil.probing = false;
+    if (!cause && read_failed_ms &&
+        clock_monotonic_ms() - read_failed_ms < READ_TOLD_MS) {
+        cause = "the database could not be read a short time ago: the log says more";
+    }
     if (s->stopping.stage == STOPPING_NOT) {
-        health_set(&s->health, HEALTH_STORAGE, failed ? result->message : NULL,
-                   clock_wall_ms());
+        health_set(&s->health, HEALTH_STORAGE, cause, clock_wall_ms());
         health_log(&s->health);
     }
 }
@@ -34,9 +40,10 @@ static void probed(void *arg, const struct err *result)
 static void probe_store(struct service *s, int64_t now)
 {
     bool troubled = s->health.conditions[HEALTH_STORAGE].cause[0];
-    bool commits =
-        troubled || store_failing(s->store) || now - s->vigil.wrote_ms >= COMMIT_EVERY_MS;
+    bool commits = troubled || s->vigil.asked || store_failing(s->store) ||
+                   now - s->vigil.wrote_ms >= COMMIT_EVERY_MS;
 
+    s->vigil.asked = s->vigil.asked && !commits;
     s->vigil.probing = true;
     s->vigil.probed_ms = now;
     s->vigil.wrote_ms = commits ? now : s->vigil.wrote_ms;

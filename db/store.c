@@ -13,9 +13,8 @@
 #include "daemon/base/mem.h"
 #include "db/connection.h"
 #include "db/files.h"
-#include "db/lanes.h"
+#include "db/queue/lanes.h"
 #include "db/tx.h"
-#include "db/work.h"
 
 /* What the threads share.
  *
@@ -26,10 +25,31 @@
  * A statement makes SQLite give up the whole transaction (disk full, I/O error), or the
  * commit fails: every function of that transaction gets the error. */
 
+/* One queued read or write. */
+struct work {
+    struct queued queued; /* the first member: see work_of; waited_for: in store_*_sync,
+                             whose stack frame owns it */
+    store_fn fn;
+    void *arg;
+    store_done done;
+    struct err result;
+    bool finished; /* if waited_for; under the lock */
+};
+
+static struct work *work_of(struct queued *queued)
+{
+    return (struct work *)queued;
+}
+
+static struct work *next_work(const struct work *work)
+{
+    return work_of(work->queued.next);
+}
+
 struct store {
     pthread_mutex_t lock; /* of the queues, their counts, and `stopping` */
     pthread_cond_t write_queued, read_queued, sync_finished;
-    struct work_queue writes, completed;
+    struct queue writes, completed;
     struct lanes reads;
     bool stopping;
 
@@ -51,6 +71,7 @@ struct store {
     struct tx *background;
     atomic_int pending;
     atomic_bool failing; /* the last transaction met an I/O error */
+    atomic_int_least64_t read_failed_ms;
     atomic_uint_least64_t generation;
 };
 
@@ -62,13 +83,13 @@ static void complete(struct store *store, struct work *list)
 
     pthread_mutex_lock(&store->lock);
     for (struct work *w = list; w; w = next) {
-        next = w->next;
-        if (w->sync) {
+        next = next_work(w);
+        if (w->queued.waited_for) {
             w->finished = true;
             pthread_cond_broadcast(&store->sync_finished);
         } else {
             wake = wake || !store->completed.first;
-            work_queue_push(&store->completed, w);
+            queue_push(&store->completed, &w->queued);
         }
     }
     pthread_mutex_unlock(&store->lock);
@@ -81,7 +102,7 @@ static void complete(struct store *store, struct work *list)
  * transaction that is gone. */
 static void fail_all(struct work *first, const struct work *end, const struct err *why)
 {
-    for (struct work *w = first; w != end; w = w->next) {
+    for (struct work *w = first; w != end; w = next_work(w)) {
         if (w->result.code == ERR_OK) {
             w->result = *why;
             err_wrap(&w->result, "not stored");
@@ -126,10 +147,10 @@ static struct work *run_commit(struct store *store, struct work *first)
         fail_all(first, NULL, &err);
         return NULL;
     }
-    for (struct work *w = first; w; w = w->next) {
+    for (struct work *w = first; w; w = next_work(w)) {
         if (!run_write(tx, w)) {
             fail_all(first, w, &w->result);
-            return w->next;
+            return next_work(w);
         }
     }
     if (tx_run(tx, &err, "COMMIT") != ERR_OK) {
@@ -161,8 +182,8 @@ static void *writer_main(void *arg)
         while (!store->writes.first && !store->stopping) {
             pthread_cond_wait(&store->write_queued, &store->lock);
         }
-        list = store->writes.first;
-        store->writes = (struct work_queue){ NULL, NULL };
+        list = work_of(store->writes.first);
+        store->writes = (struct queue){ NULL, NULL };
         pthread_mutex_unlock(&store->lock);
         if (!list) {
             return NULL;
@@ -204,7 +225,8 @@ static struct work *next_read(struct store *store, bool heavy, bool *ret_stoppin
         lanes_done(&store->reads);
         pthread_cond_signal(&store->read_queued);
     }
-    while (!(work = lanes_take(&store->reads, store->stopping)) && !store->stopping) {
+    while (!(work = work_of(lanes_take(&store->reads, store->stopping))) &&
+           !store->stopping) {
         pthread_cond_wait(&store->read_queued, &store->lock);
     }
     *ret_stopping = store->stopping;
@@ -221,11 +243,14 @@ static void *reader_main(void *arg)
     bool stopping;
 
     while ((work = next_read(store, heavy, &stopping)) != NULL) {
-        heavy = work->heavy;
+        heavy = work->queued.heavy;
         if (stopping) {
             err_set(&work->result, ERR_BUSY, "the database is being closed");
         } else {
             run_read(reader->tx, store->read_deadline_ms, work);
+        }
+        if (work->result.code == ERR_IO) {
+            atomic_store(&store->read_failed_ms, clock_monotonic_ms());
         }
         complete(store, work);
     }
@@ -360,6 +385,7 @@ enum err_code store_open(const char *path, const struct store_options *options,
     pthread_cond_init(&store->sync_finished, NULL);
     atomic_init(&store->pending, 0);
     atomic_init(&store->failing, false);
+    atomic_init(&store->read_failed_ms, 0);
     atomic_init(&store->generation, first_generation());
     store->readers = xcalloc((size_t)options->readers, sizeof *store->readers);
     store->readers_open = store->reads.readers = options->readers;
@@ -406,11 +432,11 @@ static void queue_write(struct store *store, struct work *work)
     if (store->stopping) {
         err_set(&work->result, ERR_BUSY, "the database is being closed");
         work->finished = true;
-        if (!work->sync) {
-            work_queue_push(&store->completed, work);
+        if (!work->queued.waited_for) {
+            queue_push(&store->completed, &work->queued);
         }
     } else {
-        work_queue_push(&store->writes, work);
+        queue_push(&store->writes, &work->queued);
         pthread_cond_signal(&store->write_queued);
     }
     pthread_mutex_unlock(&store->lock);
@@ -454,7 +480,7 @@ static enum err_code queue_read(struct store *store, struct work *work, struct e
     if (store->stopping) {
         code = err_set(err, ERR_BUSY, "the database is being closed");
     } else {
-        code = lanes_add(&store->reads, work, err);
+        code = lanes_add(&store->reads, &work->queued, err);
         pthread_cond_signal(&store->read_queued);
     }
     pthread_mutex_unlock(&store->lock);
@@ -489,7 +515,7 @@ enum err_code store_read_heavy(struct store *store, store_fn fn, void *arg,
 {
     struct work *work = work_new(fn, arg, done);
 
-    work->heavy = true;
+    work->queued.heavy = true;
     return add_read(store, work, err);
 }
 
@@ -509,7 +535,7 @@ static enum err_code wait_for(struct store *store, struct work *work, struct err
 enum err_code store_write_sync(struct store *store, store_fn fn, void *arg,
                                struct err *err)
 {
-    struct work work = { .fn = fn, .arg = arg, .sync = true };
+    struct work work = { .fn = fn, .arg = arg, .queued.waited_for = true };
 
     queue_write(store, &work);
     return wait_for(store, &work, err);
@@ -518,7 +544,7 @@ enum err_code store_write_sync(struct store *store, store_fn fn, void *arg,
 enum err_code store_read_sync(struct store *store, store_fn fn, void *arg,
                               struct err *err)
 {
-    struct work work = { .fn = fn, .arg = arg, .sync = true };
+    struct work work = { .fn = fn, .arg = arg, .queued.waited_for = true };
     enum err_code code = queue_read(store, &work, err);
 
     return code == ERR_OK ? wait_for(store, &work, err) : code;
@@ -542,12 +568,12 @@ void store_dispatch(struct store *store)
 
         eventfd_read(store->event_fd, &ignored);
         pthread_mutex_lock(&store->lock);
-        list = store->completed.first;
-        store->completed = (struct work_queue){ NULL, NULL };
+        list = work_of(store->completed.first);
+        store->completed = (struct queue){ NULL, NULL };
         again = store->stopping && list;
         pthread_mutex_unlock(&store->lock);
         for (struct work *w = list; w; w = next) {
-            next = w->next;
+            next = next_work(w);
             atomic_fetch_sub(&store->pending, 1);
             if (w->done) {
                 w->done(w->arg, &w->result);
@@ -565,6 +591,11 @@ int store_pending(const struct store *store)
 bool store_failing(const struct store *store)
 {
     return atomic_load(&store->failing);
+}
+
+int64_t store_read_failed_ms(const struct store *store)
+{
+    return atomic_load(&store->read_failed_ms);
 }
 
 uint64_t store_generation(const struct store *store)

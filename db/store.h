@@ -68,9 +68,12 @@ void store_probe(struct store *store, bool commits, void *arg, store_done done);
 /* The last transaction met an error of the disk or of the files.  Any thread. */
 bool store_failing(const struct store *store);
 
+/* When a read last met an error of the disk, monotonic; 0: never.  Any thread. */
+int64_t store_read_failed_ms(const struct store *store);
+
 /* Queues a read; returns ERR_BUSY (and calls nothing) when over 256 are waiting.  A heavy
  * one, which may take more than a few milliseconds, leaves a reader to the others, and
- * 64 may wait (db/lanes.h). */
+ * 64 may wait (db/queue/lanes.h). */
 enum err_code store_read(struct store *store, store_fn fn, void *arg, store_done done,
                          struct err *err);
 enum err_code store_read_heavy(struct store *store, store_fn fn, void *arg,

@@ -1,5 +1,5 @@
 /* Which of the waiting reads comes next. */
-#include "db/lanes.h"
+#include "db/queue/lanes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,19 +10,19 @@
 #include <cmocka.h>
 
 enum { MOST = 400 };
-static struct work works[MOST];
+static struct queued items[MOST];
 
 static enum err_code add(struct lanes *lanes, int number, bool heavy)
 {
     struct err err = { .code = ERR_OK };
 
-    works[number] = (struct work){ .heavy = heavy };
-    return lanes_add(lanes, &works[number], &err);
+    items[number] = (struct queued){ .heavy = heavy };
+    return lanes_add(lanes, &items[number], &err);
 }
 
 static void expect(struct lanes *lanes, int number)
 {
-    assert_ptr_equal(lanes_take(lanes, false), number < 0 ? NULL : &works[number]);
+    assert_ptr_equal(lanes_take(lanes, false), number < 0 ? NULL : &items[number]);
 }
 
 static void test_cheap_ones_first(void **state)
@@ -56,7 +56,7 @@ static void test_heavy_ones_leave_a_reader(void **state)
     lanes_done(&lanes);
     expect(&lanes, 2);
     expect(&lanes, -1);
-    assert_ptr_equal(lanes_take(&lanes, true), &works[3]);
+    assert_ptr_equal(lanes_take(&lanes, true), &items[3]);
     assert_null(lanes_take(&lanes, true));
 }
 

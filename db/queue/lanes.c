@@ -1,34 +1,34 @@
-#include "db/lanes.h"
+#include "db/queue/lanes.h"
 
-enum err_code lanes_add(struct lanes *lanes, struct work *work, struct err *err)
+enum err_code lanes_add(struct lanes *lanes, struct queued *item, struct err *err)
 {
-    int *waiting = work->heavy ? &lanes->heavy_waiting : &lanes->cheap_waiting;
+    int *waiting = item->heavy ? &lanes->heavy_waiting : &lanes->cheap_waiting;
 
-    if (!work->sync && *waiting >= (work->heavy ? LANES_HEAVY_MAX : LANES_CHEAP_MAX)) {
+    if (!item->waited_for && *waiting >= (item->heavy ? LANES_HEAVY_MAX : LANES_CHEAP_MAX)) {
         return err_set(err, ERR_BUSY, "%d other %s are waiting for the database",
-                       *waiting, work->heavy ? "large reads" : "reads");
+                       *waiting, item->heavy ? "large reads" : "reads");
     }
     ++*waiting;
-    work_queue_push(work->heavy ? &lanes->heavy : &lanes->cheap, work);
+    queue_push(item->heavy ? &lanes->heavy : &lanes->cheap, item);
     return ERR_OK;
 }
 
-static struct work *take_cheap(struct lanes *lanes)
+static struct queued *take_cheap(struct lanes *lanes)
 {
     lanes->cheap_waiting--;
     lanes->passed = lanes->heavy.first && !lanes->heavy_running ? lanes->passed + 1 : 0;
-    return work_queue_pop(&lanes->cheap);
+    return queue_pop(&lanes->cheap);
 }
 
-static struct work *take_heavy(struct lanes *lanes)
+static struct queued *take_heavy(struct lanes *lanes)
 {
     lanes->heavy_waiting--;
     lanes->heavy_running++;
     lanes->passed = 0;
-    return work_queue_pop(&lanes->heavy);
+    return queue_pop(&lanes->heavy);
 }
 
-struct work *lanes_take(struct lanes *lanes, bool drain)
+struct queued *lanes_take(struct lanes *lanes, bool drain)
 {
     int most = lanes->readers > 1 ? lanes->readers - 1 : 1;
     bool heavy = lanes->heavy.first && (drain || lanes->heavy_running < most);

@@ -1,0 +1,78 @@
+/* Preloaded: while the file that FAILING_DISK names holds the number of an error, nothing
+ * in the folder of its name without ".error" can be written. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int is_inside(int fd, const char *control)
+{
+    size_t length = strlen(control) - strlen(".error");
+    char link[64];
+    char path[4096];
+    ssize_t got;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    got = readlink(link, path, sizeof path - 1);
+    return got > (ssize_t)length && strncmp(path, control, length) == 0 &&
+           path[length] == '/';
+}
+
+static int fails(int fd)
+{
+    const char *control = getenv("FAILING_DISK");
+    char text[16] = "";
+    int file = control ? (int)syscall(SYS_open, control, O_RDONLY) : -1;
+
+    if (file < 0) {
+        return 0;
+    }
+    if (syscall(SYS_read, file, text, sizeof text - 1) < 0) {
+        text[0] = '\0';
+    }
+    syscall(SYS_close, file);
+    if (!is_inside(fd, control) || atoi(text) == 0) {
+        return 0;
+    }
+    errno = atoi(text);
+    return 1;
+}
+
+ssize_t write(int fd, const void *data, size_t length)
+{
+    return fails(fd) ? -1 : syscall(SYS_write, fd, data, length);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t length, off_t offset)
+{
+    return fails(fd) ? -1 : syscall(SYS_pwrite64, fd, data, length, offset);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t length, off_t offset)
+{
+    return pwrite(fd, data, length, offset);
+}
+
+int fsync(int fd)
+{
+    return fails(fd) ? -1 : (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    return fails(fd) ? -1 : (int)syscall(SYS_fdatasync, fd);
+}
+
+int ftruncate(int fd, off_t length)
+{
+    return fails(fd) ? -1 : (int)syscall(SYS_ftruncate, fd, length);
+}
+
+int ftruncate64(int fd, off_t length)
+{
+    return ftruncate(fd, length);
+}

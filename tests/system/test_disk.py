@@ -1,0 +1,150 @@
+"""A disk that takes nothing: reading goes on, nothing is acknowledged, what has ended waits, and all of
+it is stored once the disk takes it again."""
+import errno
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from service import SELFTEST_WORKER, Service
+from test_health import JOB, becomes, conditions, finished, refused, well
+
+ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "read-only": errno.EROFS}
+
+
+class Disk:
+    """That of a data folder: what is written there fails while it is told to."""
+
+    def __init__(self, data, shim):
+        self.control = pathlib.Path(f"{data}.error")
+        self.env = {"LD_PRELOAD": str(shim), "FAILING_DISK": str(self.control),
+                    "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+
+    def fail(self, error):
+        self.control.write_text(str(error))
+
+    def work(self):
+        self.control.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shim") / "failing_disk.so"
+    source = pathlib.Path(__file__).with_name("failing_disk.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", path, source], check=True)
+    return path
+
+
+@pytest.fixture
+def served(start_service, shim, tmp_path):
+    disk = Disk(tmp_path / "service0" / "data", shim)
+    yield start_service(env=disk.env), disk
+    disk.work()
+
+
+def info(service, name):
+    """The words of a condition, in the metrics."""
+    [line] = [line for line in service.get("/metrics").splitlines()
+              if line.startswith(f'reprod_condition_info{{name="{name}",')]
+    return line.split('cause="')[1].rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_a_disk_that_fails(served, kind):
+    service, disk = served
+    before = finished(service)
+    disk.fail(ERRORS[kind])
+    becomes(service, 503, "storage: ")  # nobody wrote but the service, which looked
+    words = service.request("GET", "/readyz")[2]["detail"].removeprefix("storage: ")
+    assert info(service, "storage") == words and conditions(service)["storage"] == 1
+    assert f"health: not ready: storage: {words}" in service.log.read_text()
+    refused(service, "not stored: ")
+    for path in ("/v1/matrix", "/v1/runs", "/v1/jobs", f"/v1/jobs/{before}", "/v1/devices", "/metrics", "/"):
+        assert service.request("GET", path)[0] == 200
+    disk.work()
+    well(service, "storage")
+    finished(service)
+    assert service.stop() == 0 and service.fsck()[0] == 0
+
+
+@pytest.mark.long
+def test_a_disk_that_fails_again_and_again(served):
+    """Each run is stored once, and none is lost."""
+    service, disk = served
+    job = service.post_job(workloads=["selftest_pass"], variants=["ordered", "unordered"], runs=20, iterations=1)
+
+    def done():
+        return service.get(f"/v1/jobs/{job}")["progress"]["runs_done"]
+    for i in range(6):
+        service.wait(lambda at=done(): done() > at or done() == 40, "another run")
+        disk.fail(list(ERRORS.values())[i % 3])
+        becomes(service, 503, "storage: ")
+        disk.work()
+        becomes(service, 200)
+    assert service.finish_job(job)["progress"]["runs_failed"] == 0
+    runs = service.items(f"/v1/runs?job={job}")
+    assert [run["outcome"] for run in runs] == 40 * ["completed"] and len({run["id"] for run in runs}) == 40
+    assert service.stop() == 0 and service.fsck()[0] == 0
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_a_start_on_a_disk_that_fails(shim, tmp_path, kind):
+    """It names the database and ends; or it waits, says so, and goes on."""
+    disk = Disk(tmp_path / "data", shim)
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"], env=disk.env)
+    disk.fail(ERRORS[kind])
+    with pytest.raises(AssertionError, match="data/reprod.db"):
+        service.start(ready=False)
+    assert service.refused == 4
+    disk.work()
+    service.start()
+    finished(service)
+    assert service.stop() == 0
+    disk.fail(ERRORS[kind])
+    try:
+        service.start(ready=False)
+    except AssertionError:
+        assert service.refused == 4 and "data/reprod.db" in service.log.read_text().splitlines()[-1]
+        disk.work()
+        service.start(ready=False)
+    else:
+        becomes(service, 503, "storage: ")
+        disk.work()
+    becomes(service, 200)
+    finished(service)
+    assert service.stop() == 0 and service.fsck()[0] == 0
+
+
+def mounted(folder, size):
+    folder.mkdir(parents=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", folder], check=False,
+                          capture_output=True)
+    return done.returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
+def test_a_file_system_that_is_full(start_service, tmp_path):
+    """A real one, with less room than it needs."""
+    data = tmp_path / "service0" / "data"
+    if not mounted(data, "8m"):
+        pytest.skip("no file system may be mounted here")
+    try:
+        service = start_service()
+        job = service.post_job(workloads=["selftest_slow_reference"], variants=["ordered"], seeds=["99"], runs=1,
+                               iterations=1)
+        service.wait(lambda: service.get(f"/v1/jobs/{job}")["state"] == "running", "running")
+        filler = os.open(data / "filler", os.O_CREAT | os.O_WRONLY)
+        with pytest.raises(OSError, match="No space"):
+            while os.write(filler, bytes(4096)):
+                pass
+        os.close(filler)
+        becomes(service, 503, f"storage: the file system of {data}/reprod.db is full")
+        assert service.request("POST", "/v1/jobs", JOB)[0] == 503 and service.get("/v1/matrix")
+        service.wait(lambda: "kept, trying again" in service.log.read_text(), "the end of the run")
+        (data / "filler").unlink()
+        well(service, "storage")
+        assert service.finish_job(job)["progress"]["runs_done"] == 1
+        assert service.stop() == 0 and service.fsck()[0] == 0
+    finally:
+        subprocess.run(["umount", "-l", data], check=True)
