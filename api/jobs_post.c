@@ -15,15 +15,24 @@
 
 /* A job on its way into the store. */
 struct submission {
+    struct api *api;
     struct job job;
+    int reserved; /* items that count as open until it is known whether they are */
     char key[IDEMPOTENCY_KEY_SIZE]; /* Idempotency-Key; "" if none was given */
     char existing[ID_SIZE]; /* the job that the key made before; "" for a new one */
 };
+
+static void settle(struct submission *s)
+{
+    s->api->items_reserved -= s->reserved;
+    s->reserved = 0;
+}
 
 static void submission_free(void *state)
 {
     struct submission *s = state;
 
+    settle(s);
     job_release(&s->job);
     free(s);
 }
@@ -54,6 +63,7 @@ static void inserted(struct request *r)
     bool fresh = !s->existing[0];
     struct json_out out = JSON_OUT_INIT;
 
+    settle(s);
     if (fresh) {
         hooks->job_accepted(hooks->arg, &s->job);
     } else {
@@ -69,11 +79,13 @@ static void inserted(struct request *r)
 static bool has_room(struct request *r)
 {
     const struct api_hooks *hooks = &r->api->hooks;
-    const struct submission *s = r->state;
-    int64_t open = hooks->open_items(hooks->arg);
+    struct submission *s = r->state;
+    int64_t open = hooks->open_items(hooks->arg) + r->api->items_reserved;
     int limit = r->api->options.open_items_limit;
 
     if (open + s->job.item_count <= limit) {
+        s->reserved = s->job.item_count;
+        r->api->items_reserved += s->reserved;
         return true;
     }
     reply_problem(r, PROBLEM_TOO_MANY,
@@ -117,6 +129,7 @@ static bool keep_submission(struct request *r)
 {
     struct submission *s = xcalloc(1, sizeof *s);
 
+    s->api = r->api;
     request_keep(r, s, submission_free);
     return read_idempotency_key(r, s->key);
 }

@@ -55,6 +55,7 @@ struct api {
     struct cache cache;
     LIST_HEAD(request_list, request) in_flight; /* see api/http/flight.h */
     int64_t joined;                             /* requests so far that joined another */
+    int64_t items_reserved;                     /* of jobs that are being stored */
     int64_t refused; /* because too many were waiting for the store */
 };
 

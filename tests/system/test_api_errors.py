@@ -311,6 +311,22 @@ def test_jobs_wait_for_an_agent(start_service, tmp_path):
         service.stop()
 
 
+def test_jobs_that_come_at_a_time_wait_for_room(start_service):
+    """Those that are being stored are as good as open."""
+    service = start_service(config={"open_items_limit": 10000})
+    body = json.dumps({"workloads": ["selftest_hang"], "variants": ["ordered"],
+                       "seeds": [str(seed) for seed in range(1000)]}).encode()
+    request = (b"POST /v1/jobs HTTP/1.1\r\n" + LOCAL + b"Content-Type: application/json\r\nConnection: close\r\n"
+               b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", service.port), LIMIT)) for _ in range(40)]
+        for client in clients:
+            client.sendall(request)
+        found = [status_of(client.recv(12) + b" ") for client in clients]
+    items = sum(len(service.get(f"/v1/jobs/{job['id']}")["items"]) for job in service.items("/v1/jobs"))
+    assert 0 < items <= 10000 and set(found) == {201, 429}
+
+
 def test_jobs_wait_for_room(start_service):
     """What is open is in memory: beyond the limit a job is refused until another one ends."""
     service = start_service(config={"open_items_limit": 10000})
