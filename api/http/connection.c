@@ -83,13 +83,12 @@ static int end_longest(struct connections *list, int state, int count)
 void connections_make_room(struct connections *list, int limit, int spared)
 {
     int over = list->count - limit;
-    struct connection *c;
 
     if (over <= 0) {
         return;
     }
-    TAILQ_FOREACH_REVERSE(c, &list->open, connection_list, entry)
-    {
+    for (struct connection *c = TAILQ_LAST(&list->open, connection_list); c;
+         c = TAILQ_PREV(c, connection_list, entry)) {
         c->spared = spared > 0 && c->state != CONNECTION_SERVED && !c->ended;
         spared -= c->spared;
         over -= c->ended;
@@ -111,14 +110,11 @@ static bool has_left(const struct connection *c, int64_t now_ms)
 
 void connections_look(struct connections *list, int64_t now_ms)
 {
-    struct connection *c;
-
     if (now_ms < list->next_look_ms) {
         return;
     }
     list->next_look_ms = now_ms + CONNECTION_LOOK_MS;
-    TAILQ_FOREACH(c, &list->open, entry)
-    {
+    for (struct connection *c = TAILQ_FIRST(&list->open); c; c = TAILQ_NEXT(c, entry)) {
         if (c->state == CONNECTION_WAITS && c->deadline_ms && has_left(c, now_ms)) {
             shut(c);
         }
@@ -127,14 +123,11 @@ void connections_look(struct connections *list, int64_t now_ms)
 
 void connections_sweep(struct connections *list, int64_t now_ms)
 {
-    struct connection *c;
-
     if (!list->next_due_ms || now_ms < list->next_due_ms) {
         return;
     }
     list->next_due_ms = 0;
-    TAILQ_FOREACH(c, &list->open, entry)
-    {
+    for (struct connection *c = TAILQ_FIRST(&list->open); c; c = TAILQ_NEXT(c, entry)) {
         if (c->deadline_ms && c->deadline_ms <= now_ms) {
             list->overdue++;
             shut(c);
@@ -147,10 +140,7 @@ void connections_sweep(struct connections *list, int64_t now_ms)
 
 void connections_drop_stuck(struct connections *list, int64_t now_ms)
 {
-    struct connection *c;
-
-    TAILQ_FOREACH(c, &list->open, entry)
-    {
+    for (struct connection *c = TAILQ_FIRST(&list->open); c; c = TAILQ_NEXT(c, entry)) {
         if (c->arrived_ms && now_ms - c->arrived_ms >= CONNECTION_STUCK_MS) {
             c->arrived_ms = 0;
             shutdown(c->fd, SHUT_RDWR);

@@ -14,10 +14,9 @@ static bool is_same(const struct request *a, const struct request *b)
 bool flight_join(struct request *r)
 {
     struct api *api = r->api;
-    struct request *other;
 
-    LIST_FOREACH(other, &api->in_flight, in_flight)
-    {
+    for (struct request *other = LIST_FIRST(&api->in_flight); other;
+         other = LIST_NEXT(other, in_flight)) {
         if (is_same(r, other)) {
             LIST_INSERT_HEAD(&other->followers, r, in_flight);
             api->joined++;

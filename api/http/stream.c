@@ -237,10 +237,8 @@ static void look(struct streams *s)
     struct stream_client *clients[STREAM_CLIENTS_MAX];
     int count = 0;
     int left = 0;
-    struct stream_client *c;
 
-    LIST_FOREACH(c, &s->clients, entry)
-    {
+    for (struct stream_client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, entry)) {
         if (c->suspended && count < STREAM_CLIENTS_MAX) {
             int fd =
                 MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD)
