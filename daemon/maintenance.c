@@ -132,10 +132,11 @@ static int fsck(const struct config *config, const char *argument, struct err *e
     }
     printf("%" PRId64 " cells recomputed from their runs, %" PRId64 " differ; %" PRId64
            " jobs recounted, %" PRId64 " differ; %" PRId64 " traces unpacked, %" PRId64
-           " wrong; %" PRId64 " damaged pages or indexes, %" PRId64 " dangling rows\n",
+           " wrong; %" PRId64 " rows compared with their checksums, %" PRId64
+           " damaged; %" PRId64 " damaged pages or indexes, %" PRId64 " dangling rows\n",
            c.cells, c.cells_differing, c.jobs, c.jobs_differing, c.traces,
-           c.traces_damaged, c.damaged, c.dangling);
-    if (c.damaged || c.dangling || c.traces_damaged) {
+           c.traces_damaged, c.rows, c.rows_damaged, c.damaged, c.dangling);
+    if (c.damaged || c.rows_damaged || c.dangling || c.traces_damaged) {
         return EXIT_CODE_CORRUPT;
     }
     return c.cells_differing || c.jobs_differing ? EXIT_CODE_DIFFERS : EXIT_CODE_OK;

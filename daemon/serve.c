@@ -18,6 +18,7 @@
 #include "daemon/survey.h"
 #include "db/cells.h"
 #include "db/events.h"
+#include "db/integrity/quarantine.h"
 #include "db/jobs.h"
 #include "db/runs.h"
 
@@ -265,12 +266,36 @@ static enum err_code continue_time(struct service *s, struct err *err)
     return ERR_OK;
 }
 
+struct quarantine {
+    int64_t count;
+    char words[DAMAGED_WORDS_SIZE];
+};
+
+static enum err_code read_quarantine(struct tx *tx, void *arg, struct err *err)
+{
+    struct quarantine *q = arg;
+
+    return quarantine_open(tx, &q->count, q->words, err);
+}
+
+/* What the last service found and nobody acknowledged. */
+static enum err_code resume_quarantine(struct service *s, struct err *err)
+{
+    struct quarantine q;
+
+    if (store_read_sync(s->store, read_quarantine, &q, err) == ERR_OK) {
+        service_tell_quarantine(s, q.count, q.words);
+    }
+    return err->code;
+}
+
 /* What the database knows of jobs and runs that did not end. */
 static enum err_code resume(struct service *s, struct err *err)
 {
     int lost = 0;
 
-    if (continue_time(s, err) != ERR_OK) {
+    err->code = ERR_OK;
+    if (continue_time(s, err) != ERR_OK || resume_quarantine(s, err) != ERR_OK) {
         return err->code;
     }
     if (store_write_sync(s->store, lose_unfinished, &lost, err) != ERR_OK ||

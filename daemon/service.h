@@ -79,6 +79,10 @@ const struct health *service_health(struct service *service);
  * is going on once the service stops. */
 void service_check(struct service *service);
 
+/* COUNT things are in quarantine (db/integrity/quarantine.h), WORDS says which: as the
+ * condition `database`. */
+void service_tell_quarantine(struct service *service, int64_t count, const char *words);
+
 /* Reads the configuration again, on a thread of its own.  If it is wrong, the one of
  * before stays, and the log says why.  What cannot change while the service runs is said
  * there, too. */

@@ -3,8 +3,10 @@
  * service_check of daemon/service.h.
  *
  * What can be wrong: pages are damaged, and then nobody knows what else is, so nothing
- * more is accepted; rows contradict each other, which is told; a cell is not what its
- * runs give, and is built anew from them. */
+ * more is accepted; a row is not what was stored, and then nothing follows from it, and
+ * nothing more is accepted either, until a person says so; rows contradict each other,
+ * which is told; a cell is not what its runs give, and is built anew from them, if these
+ * are what was stored. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,8 +18,9 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/service.h"
-#include "db/cells.h"
 #include "db/fsck.h"
+#include "db/integrity/cell_repair.h"
+#include "db/integrity/quarantine.h"
 
 enum { EVERY_MS = 24 * 3600 * 1000, LINES_LOGGED = 20, NICE = 19 };
 
@@ -71,42 +74,89 @@ static void look(uv_work_t *work)
 }
 
 struct repair {
+    struct service *service;
     int64_t cell;
+    enum cell_repair repair;
+    int64_t open; /* in quarantine */
+    char words[DAMAGED_WORDS_SIZE];
 };
 
-static enum err_code rebuild(struct tx *tx, void *arg, struct err *err)
+static enum err_code repair(struct tx *tx, void *arg, struct err *err)
 {
-    const struct repair *repair = arg;
+    struct repair *r = arg;
 
-    return cells_rebuild(tx, repair->cell, clock_wall_ms(), err);
+    return cell_repair(tx, r->cell, clock_wall_ms(), &r->repair, err) == ERR_OK
+               ? quarantine_open(tx, &r->open, r->words, err)
+               : err->code;
 }
 
-static void rebuilt(void *arg, const struct err *result)
+static void tell(struct service *s, const char *cause)
 {
-    struct repair *repair = arg;
+    if (!s->health.conditions[HEALTH_DATABASE].cause[0]) {
+        health_set(&s->health, HEALTH_DATABASE, cause, clock_wall_ms());
+        health_log(&s->health);
+    }
+}
 
-    if (result->code == ERR_OK) {
-        log_warning("cell %" PRId64
-                    " was not what its runs give; it was built anew from "
-                    "them",
-                    repair->cell);
-    } else {
+void service_tell_quarantine(struct service *s, int64_t count, const char *words)
+{
+    char cause[HEALTH_CAUSE_SIZE];
+
+    if (count) {
+        snprintf(cause, sizeof cause,
+                 "%s (%" PRId64
+                 " in quarantine): such cells are inconclusive, and nothing is accepted "
+                 "until a backup is restored (reprod restore), or this is acknowledged "
+                 "(reprod fsck --accept-loss)",
+                 words, count);
+        tell(s, cause);
+    }
+}
+
+static void repaired(void *arg, const struct err *result)
+{
+    struct repair *r = arg;
+
+    if (result->code != ERR_OK) {
         log_error("cell %" PRId64
                   " is not what its runs give, and cannot be built anew: "
                   "%s",
-                  repair->cell, result->message);
+                  r->cell, result->message);
+    } else if (r->repair == CELL_REBUILT) {
+        log_warning("cell %" PRId64
+                    " was not what its runs give; it was built anew from "
+                    "them",
+                    r->cell);
+    } else {
+        log_error("cell %" PRId64 " is in quarantine", r->cell);
     }
-    free(repair);
+    service_tell_quarantine(r->service, r->open, r->words);
+    free(r);
 }
 
 static void repair_cells(struct check *c)
 {
     for (int i = 0; i < c->cell_count; i++) {
-        struct repair *repair = xcalloc(1, sizeof *repair);
+        struct repair *r = xcalloc(1, sizeof *r);
 
-        repair->cell = c->cells[i];
-        store_write(c->service->store, rebuild, repair, rebuilt);
+        r->service = c->service;
+        r->cell = c->cells[i];
+        store_write(c->service->store, repair, r, repaired);
     }
+}
+
+/* Rows that are not what was stored, and whose cells the repair tells of. */
+static void tell_rows(struct check *c)
+{
+    char cause[HEALTH_CAUSE_SIZE];
+
+    snprintf(cause, sizeof cause,
+             "%.200s (%" PRId64
+             " such rows): nothing follows from them, and nothing is accepted until a "
+             "backup is restored (reprod restore), or this is acknowledged (reprod fsck "
+             "--accept-loss)",
+             c->first, c->counts.rows_damaged);
+    tell(c->service, cause);
 }
 
 static void tell_damage(struct check *c)
@@ -119,8 +169,7 @@ static void tell_damage(struct check *c)
         "and nothing is accepted; stop the service, and restore a backup (reprod "
         "restore)",
         c->counts.damaged ? c->first : c->err.message);
-    health_set(&c->service->health, HEALTH_DATABASE, cause, clock_wall_ms());
-    health_log(&c->service->health);
+    tell(c->service, cause);
 }
 
 static void looked(uv_work_t *work, int status)
@@ -137,6 +186,9 @@ static void looked(uv_work_t *work, int status)
     } else if (c->err.code != ERR_OK) {
         log_error("fsck: %s", c->err.message);
     } else {
+        if (c->counts.rows_damaged) {
+            tell_rows(c);
+        }
         log_info("fsck: %" PRId64 " cells and %" PRId64 " jobs recomputed, %d fault%s",
                  c->counts.cells, c->counts.jobs, c->lines, c->lines == 1 ? "" : "s");
         repair_cells(c);

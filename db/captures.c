@@ -47,8 +47,9 @@ static enum err_code store_tensor(struct tx *tx, const char *run,
         return err->code;
     }
     return tx_run(tx, err,
-                  "INSERT INTO run_tensor (run, role, seq, name, blob)"
-                  " SELECT ?, ?, ?, ?, number FROM tensor_blob WHERE digest = ?",
+                  "INSERT INTO run_tensor (run, role, seq, name, blob, sum)"
+                  " SELECT ?1, ?2, ?3, ?4, number, reprod_sum(?1, ?2, ?3, ?4, number)"
+                  " FROM tensor_blob WHERE digest = ?5",
                   run, role_name(tensor->is_out), tensor->index, tensor->name, digest);
 }
 

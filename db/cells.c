@@ -1,5 +1,6 @@
 #include "db/cells.h"
 
+#include "daemon/base/mem.h"
 #include "db/cells_rows.h"
 #include "db/tx.h"
 
@@ -22,6 +23,7 @@ static enum err_code each_now(struct tx *tx, const char *environment,
         struct cell_row row;
 
         cell_rows_take(&q, &row);
+        cell_rows_distrust(&row);
         code = cells_times_load(tx, &row.cell, err);
         if (code == ERR_OK) {
             visit(arg, &row.cell);
@@ -32,6 +34,8 @@ static enum err_code each_now(struct tx *tx, const char *environment,
 
 static void take_past(struct query *q, struct cell *ret_cell)
 {
+    bool damaged;
+
     *ret_cell = (struct cell){ .id = query_take_int(q) };
     case_keys_take(q, &ret_cell->key);
     query_take(q, &ret_cell->is_control);
@@ -43,7 +47,12 @@ static void take_past(struct query *q, struct cell *ret_cell)
                &ret_cell->vouched_ms, &ret_cell->evidence.varied,
                &ret_cell->evidence.checks.has_reference,
                &ret_cell->evidence.checks.passed, &ret_cell->evidence.checks.failed,
-               &ret_cell->evidence.checks.digests_passed);
+               &ret_cell->evidence.checks.digests_passed, &damaged);
+    if (damaged) {
+        ret_cell->verdict = VERDICT_INCONCLUSIVE;
+        copy_text(ret_cell->reason, sizeof ret_cell->reason,
+                  "its row in the database is not what was stored");
+    }
 }
 
 static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t as_of_ms,
@@ -58,8 +67,8 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
                 " h.verdict, h.reason, h.runs, h.iterations, h.distinct_digests,"
                 " h.vouched_ms,"
                 " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"
-                " c.has_reference, c.checks_passed, c.checks_failed, c.digests_passed"
-                " FROM environment e CROSS JOIN case_key k"
+                " c.has_reference, c.checks_passed, c.checks_failed, c.digests_passed,"
+                " h.sum IS NOT " CELL_HISTORY_SUM " FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
                 " CROSS JOIN cell_history h ON h.cell = c.id AND h.at_ms ="
                 " (SELECT max(at_ms) FROM cell_history WHERE cell = c.id AND at_ms <= ?)"
@@ -90,6 +99,7 @@ enum err_code cells_get(struct tx *tx, int64_t id, struct cell *ret_cell, struct
     if (cell_rows_load(tx, id, &row, err) != ERR_OK) {
         return err->code;
     }
+    cell_rows_distrust(&row);
     *ret_cell = row.cell;
     return cells_times_load(tx, ret_cell, err);
 }
@@ -132,6 +142,7 @@ enum err_code cells_each_broken_claim(struct tx *tx, int64_t before, int limit,
         struct cell_row row;
 
         cell_rows_take(&q, &row);
+        cell_rows_distrust(&row);
         visit(arg, &row.cell);
     }
     return query_end(&q, err);

@@ -7,6 +7,8 @@
 #include "daemon/base/mem.h"
 #include "db/cells.h"
 #include "db/cells_judge.h"
+#include "db/integrity/cell_repair.h"
+#include "db/integrity/quarantine.h"
 #include "db/runs.h"
 #include "db/tx.h"
 
@@ -26,6 +28,11 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
                      " " HAS_REFERENCE("i") " FROM job_item i WHERE i.job = ?"
                                             " AND i.seq = ? RETURNING id",
                      environment, case_key, job, item) != ERR_OK) {
+        return err->code;
+    }
+    if (tx_run(tx, err,
+               "UPDATE cell SET sum = reprod_sum(" CELL_SUM("") ") WHERE id = ?",
+               *ret_id) != ERR_OK) {
         return err->code;
     }
     return tx_run(tx, err, "UPDATE environment SET cells = cells + 1 WHERE number = ?",
@@ -325,6 +332,26 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
                : ERR_OK;
 }
 
+/* Nothing is added to what is not what was stored: it is built anew from the runs, of
+ * which RUN is one. */
+static enum err_code fold_damaged(struct tx *tx, const struct run_record *run,
+                                  struct cell_row *row, enum verdict *ret_verdict,
+                                  bool *ret_changed, struct err *err)
+{
+    enum verdict before = row->cell.verdict;
+    enum cell_repair ignored;
+
+    if (cell_repair(tx, run->cell, run->finished_ms, &ignored, err) !=
+            ERR_OK ||
+        cell_rows_load(tx, run->cell, row, err) != ERR_OK) {
+        return err->code;
+    }
+    cell_rows_distrust(row);
+    *ret_verdict = row->cell.verdict;
+    *ret_changed = row->cell.verdict != before;
+    return ERR_OK;
+}
+
 enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                          const struct run_digest *digests, int digest_count,
                          enum verdict *ret_verdict, bool *ret_changed, struct err *err)
@@ -335,8 +362,13 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
     int64_t varied_before = 0;
     int64_t now_ms = run->finished_ms;
 
-    if (cell_rows_load(tx, run->cell, &row, err) != ERR_OK ||
-        (row.cell.is_control &&
+    if (cell_rows_load(tx, run->cell, &row, err) != ERR_OK) {
+        return err->code;
+    }
+    if (row.damaged) {
+        return fold_damaged(tx, run, &row, ret_verdict, ret_changed, err);
+    }
+    if ((row.cell.is_control &&
          count_varied(tx, row.cell.id, &varied_before, err) != ERR_OK)) {
         return err->code;
     }
@@ -428,6 +460,9 @@ static enum err_code fold_again(struct tx *tx, struct cell_row *row, const char 
     struct run_record run;
     enum err_code code = runs_get(tx, id, &run, err);
 
+    if (code == ERR_OK && run.damaged) {
+        return quarantine_run(tx, id, row->cell.id, run.finished_ms, err);
+    }
     if (code == ERR_OK) {
         code = runs_each_digest(tx, id, add_digest, &list, err);
     }

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "db/integrity/quarantine.h"
 #include "db/tx.h"
 
 /* Of cell c, a control: it was seen to compute what it should.  Its parameter is
  * CHECKS_DIGESTS. */
 #define IS_RIGHT                                                                         \
-    "(NOT c.has_reference OR (c.digests_passed >= ?2 AND c.checks_failed = 0))"
+    "(" CELL_INTACT                                                                      \
+    " AND (NOT c.has_reference OR (c.digests_passed >= ?2 AND c.checks_failed = 0)))"
 
 #define OF_THOSE_THAT_DIFFERED " FILTER (WHERE c.distinct_digests > 1)"
 
@@ -125,7 +127,8 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
         .no_control = row->no_control[0] ? row->no_control : NULL,
     };
 
-    if (load_contested(tx, row->case_key, &evidence, err) != ERR_OK) {
+    if (load_contested(tx, row->case_key, &evidence, err) != ERR_OK ||
+        quarantine_words(tx, row->cell.id, evidence.damaged, err) != ERR_OK) {
         return err->code;
     }
     if (!control.is_control && !control.no_control &&
@@ -140,16 +143,19 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
     return ERR_OK;
 }
 
-static enum err_code store_verdict(struct tx *tx, int64_t cell, bool changed,
-                                   const struct judgement *judgement, int64_t now_ms,
-                                   struct err *err)
+#define SUM_COLUMN(column, member, what) ", " #column
+
+static enum err_code store_verdict(struct tx *tx, int64_t cell, int64_t changed_ms,
+                                   const struct judgement *judgement, struct err *err)
 {
     return tx_run(
         tx, err,
-        "UPDATE cell SET verdict = ?, reason = ?, vouched_ms = ?, changed_ms = iif(?, ?,"
-        " changed_ms) WHERE id = ?",
+        "UPDATE cell SET verdict = ?1, reason = ?2, vouched_ms = ?3, changed_ms = ?4,"
+        " sum = reprod_sum(id, case_key, environment, subject, subject_name,"
+        " has_reference" CELL_INTEGERS(SUM_COLUMN) CELL_TEXTS(SUM_COLUMN)
+        ", ?1, ?2, ?3, ?4) WHERE id = ?5",
         verdict_name(judgement->verdict), judgement->reason, judgement->vouched_ms,
-        changed, now_ms, cell);
+        changed_ms, cell);
 }
 
 /* The time is moved on where two changes fall into one millisecond, so that the history
@@ -158,13 +164,20 @@ static enum err_code add_history(struct tx *tx, const struct cell *cell,
                                  const struct judgement *judgement, const char *run,
                                  int64_t now_ms, struct err *err)
 {
+    int64_t at_ms = now_ms;
+
+    if (tx_fetch_int(tx, &at_ms, err,
+                     "SELECT max(?2, ifnull(max(at_ms) + 1, 0)) FROM cell_history"
+                     " WHERE cell = ?1",
+                     cell->id, now_ms) != ERR_OK) {
+        return err->code;
+    }
     return tx_run(
         tx, err,
         "INSERT INTO cell_history (cell, at_ms, run, verdict, reason, runs,"
-        " iterations, distinct_digests, vouched_ms) VALUES (?1, max(?2, (SELECT"
-        " ifnull(max(at_ms) + 1, 0) FROM cell_history WHERE cell = ?1)), ?3, ?4,"
-        " ?5, ?6, ?7, ?8, ?9)",
-        cell->id, now_ms, or_null(run), verdict_name(judgement->verdict),
+        " iterations, distinct_digests, vouched_ms, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6,"
+        " ?7, ?8, ?9, reprod_sum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9))",
+        cell->id, at_ms, or_null(run), verdict_name(judgement->verdict),
         judgement->reason, cell->evidence.runs[OUTCOME_COMPLETED],
         cell->evidence.iterations, cell->evidence.distinct_digests,
         judgement->vouched_ms);
@@ -203,12 +216,16 @@ static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64
         cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
         return err->code;
     }
+    if (row.damaged) {
+        return ERR_OK; /* nothing follows from it, until it is built anew */
+    }
     changed = judgement.verdict != row.cell.verdict;
     if (!changed && strcmp(judgement.reason, row.cell.reason) == 0 &&
         judgement.vouched_ms == row.cell.vouched_ms) {
         return ERR_OK;
     }
-    if (store_verdict(tx, id, changed, &judgement, now_ms, err) != ERR_OK) {
+    if (store_verdict(tx, id, changed ? now_ms : row.cell.changed_ms, &judgement, err) !=
+        ERR_OK) {
         return err->code;
     }
     return changed ? cells_add_change(tx, &row, &judgement, run, now_ms, err) : ERR_OK;
@@ -233,6 +250,21 @@ static enum err_code judge_each(struct query *q, const char *run, int64_t now_ms
     }
     free(ids);
     return code;
+}
+
+enum err_code cells_judge_again(struct tx *tx, int64_t id, int64_t now_ms,
+                                struct err *err)
+{
+    int64_t is_control = 0;
+
+    if (judge_one(tx, id, "", now_ms, err) != ERR_OK ||
+        tx_fetch_int(tx, &is_control, err,
+                     "SELECT k.is_control FROM cell c JOIN case_key k"
+                     " ON k.number = c.case_key WHERE c.id = ?",
+                     id) != ERR_OK) {
+        return err->code;
+    }
+    return is_control ? cells_judge_dependants(tx, id, "", now_ms, err) : ERR_OK;
 }
 
 enum err_code cells_judge_dependants(struct tx *tx, int64_t control, const char *run,

@@ -41,6 +41,11 @@ enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
 enum err_code cells_judge_dependants(struct tx *tx, int64_t control, const char *run,
                                      int64_t now_ms, struct err *err);
 
+/* Judges cell ID and, if it is a control, the cells that depend on it: after something
+ * else than its runs changed. */
+enum err_code cells_judge_again(struct tx *tx, int64_t id, int64_t now_ms,
+                                struct err *err);
+
 /* Judges the cells of case CASE_KEY (a number) and of its siblings in every environment:
  * after the declaration of the case changed. */
 enum err_code cells_judge_siblings(struct tx *tx, int64_t case_key, int64_t now_ms,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/base/mem.h"
 #include "db/tx.h"
 
 enum verdict cell_rows_take_verdict(struct query *q)
@@ -37,9 +38,20 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row)
                &ret_row->environment);
     cell->verdict = cell_rows_take_verdict(q);
     query_take(q, cell->reason, &cell->evidence.varied, &cell->vouched_ms,
-               &cell->changed_ms, &cell->evidence.checks.has_reference);
+               &cell->changed_ms, &cell->evidence.checks.has_reference,
+               &ret_row->damaged);
     CELL_INTEGERS(TAKE_INTEGER)
     CELL_TEXTS(TAKE_TEXT)
+}
+
+void cell_rows_distrust(struct cell_row *row)
+{
+    if (row->damaged) {
+        row->cell.verdict = VERDICT_INCONCLUSIVE;
+        row->cell.vouched_ms = 0;
+        copy_text(row->cell.reason, sizeof row->cell.reason,
+                  "its row in the database is not what was stored: see /readyz and the log");
+    }
 }
 
 enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row,
@@ -64,20 +76,26 @@ enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row
     return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "no cell %" PRId64, id);
 }
 
-#define SET_COLUMN(column, member, what)   #column " = ?, "
+#define SET_COLUMN(column, member, what)   #column " = :" #column ", "
 #define SET_COLUMNS                        CELL_INTEGERS(SET_COLUMN) CELL_TEXTS(SET_COLUMN)
+#define SUM_COLUMN(column, member, what)   ", :" #column
 #define BIND_INTEGER(column, member, what) query_bind(&q, row->member);
 #define BIND_TEXT(column, member, what)    query_bind(&q, or_null(row->member));
 
+/* In the order of CELL_SUM. */
 enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
                               const struct judgement *judgement, int64_t changed_ms,
                               struct err *err)
 {
     struct query q;
 
-    query_begin(&q, tx,
-                "UPDATE cell SET " SET_COLUMNS
-                "verdict = ?, reason = ?, vouched_ms = ?, changed_ms = ? WHERE id = ?");
+    query_begin(
+        &q, tx,
+        "UPDATE cell SET " SET_COLUMNS
+        "verdict = :verdict, reason = :reason, vouched_ms = :vouched_ms,"
+        " changed_ms = :changed_ms, sum = reprod_sum(id, case_key, environment, subject,"
+        " subject_name, has_reference" CELL_INTEGERS(SUM_COLUMN) CELL_TEXTS(SUM_COLUMN)
+        ", :verdict, :reason, :vouched_ms, :changed_ms) WHERE id = :id");
     CELL_INTEGERS(BIND_INTEGER)
     CELL_TEXTS(BIND_TEXT)
     query_bind(&q, verdict_name(judgement->verdict), judgement->reason,

@@ -20,6 +20,7 @@ struct cell_row {
     char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
     char last_failed_run[ID_SIZE];    /* "" when none failed */
     char failed_check[ID_SIZE];       /* the first run out of bound; "": none */
+    bool damaged;                     /* its sum is another's (db/integrity/checksums.h) */
 };
 
 /* The integers of table cell: the column, its member of struct cell_row, and what fsck
@@ -77,6 +78,29 @@ struct cell_row {
 
 #define CELL_COLUMN(column, member, what) ", c." #column
 
+/* What the sum of a cell is over (db/integrity/checksums.h), each column behind B. */
+#define CELL_SUM(b)                                                                      \
+    b "id, " b "case_key, " b "environment, " b "subject, " b "subject_name, " b         \
+      "has_reference, " b "completed, " b "unsupported, " b "timeout, " b "crashed, " b  \
+      "out_of_memory, " b "lost, " b "infra, " b "cancelled, " b "invalid, " b           \
+      "iterations, " b "distinct_digests, " b "devices, " b "disturbed, " b              \
+      "contended, " b "claimed, " b "warned, " b "completed_since_failure, " b           \
+      "last_completed_ms, " b "first_ms, " b "last_ms, " b "min_ns, " b "max_ns, " b     \
+      "median_ns_sum, " b "checks_passed, " b "checks_failed, " b "checks_given_up, " b  \
+      "checks_unanswered, " b "checks_cut_off, " b "digests_passed, " b                  \
+      "check_share_ppm, " b "digest_runs, " b "digest_iterations, " b                    \
+      "digest_first_runs, " b "digest_only_runs, " b "last_failed_run, " b               \
+      "failed_check, " b "failed_check_words, " b "digest, " b "verdict, " b "reason, "  \
+    b "vouched_ms, " b "changed_ms"
+
+/* Whether cell c is what was stored. */
+#define CELL_INTACT "(c.sum IS reprod_sum(" CELL_SUM("c.") "))"
+
+/* The sum of row h of its history. */
+#define CELL_HISTORY_SUM                                                                 \
+    "reprod_sum(h.cell, h.at_ms, h.run, h.verdict, h.reason, h.runs, h.iterations,"      \
+    " h.distinct_digests, h.vouched_ms)"
+
 /* The columns that cell_rows_take reads, of cell c, case_key k and environment e. */
 #define CELL_ROW_COLUMNS                                                                 \
     "c.id, " CASE_KEY_COLUMNS                                                            \
@@ -84,8 +108,8 @@ struct cell_row {
     "c.environment, c.verdict, "                                                         \
     "c.reason,"                                                                          \
     " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"             \
-    " c.vouched_ms, c.changed_ms, c.has_reference" CELL_INTEGERS(CELL_COLUMN)            \
-        CELL_TEXTS(CELL_COLUMN)
+    " c.vouched_ms, c.changed_ms, c.has_reference, NOT " CELL_INTACT                     \
+        CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
 
 /* The next column, a verdict; the tables' CHECKs keep other names out. */
 enum verdict cell_rows_take_verdict(struct query *q);
@@ -95,6 +119,9 @@ enum verdict cell_rows_take_verdict(struct query *q);
 enum subject cell_rows_take_subject(struct query *q);
 
 void cell_rows_take(struct query *q, struct cell_row *ret_row);
+
+/* What is not what was stored is shown as inconclusive, whatever it says. */
+void cell_rows_distrust(struct cell_row *row);
 
 /* ERR_NOT_FOUND. */
 enum err_code cell_rows_load(struct tx *tx, int64_t id, struct cell_row *ret_row,

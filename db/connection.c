@@ -17,6 +17,8 @@
 #include "daemon/base/id.h"
 #include "daemon/base/mem.h"
 #include "db/cells_judge.h"
+#include "db/integrity/checksums.h"
+#include "db/integrity/row_sum.h"
 #include "db/migrate.h"
 #include "db/tx.h"
 
@@ -197,6 +199,12 @@ static struct tx *open_file(const char *path, int flags, int64_t busy_timeout_ms
     }
     sqlite3_busy_timeout(db, (int)busy_timeout_ms);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    rc = row_sum_register(db);
+    if (rc != SQLITE_OK) {
+        tx_error(db, rc, err);
+        sqlite3_close(db);
+        return NULL;
+    }
     tx = tx_new(db);
     sqlite3_progress_handler(db, PROGRESS_OPCODES, past_deadline, tx);
     return tx;
@@ -322,7 +330,7 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, struct err *err
      * every page of every write.  Migrations sort all runs, which memory may not hold. */
     if (tx_run(tx, err, "PRAGMA temp_store = MEMORY") != ERR_OK ||
         tx_run(tx, err, "PRAGMA foreign_keys = ON") != ERR_OK ||
-        follow_ids(tx, err) != ERR_OK) {
+        checksums_watch(tx, err) != ERR_OK || follow_ids(tx, err) != ERR_OK) {
         return err->code;
     }
     return cells_judge_outdated(tx, clock_wall_ms(), err);

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/connection.h"
+#include "db/integrity/checksums.h"
 #include "db/migrate.h"
 #include "db/traces.h"
 #include "db/tx.h"
@@ -20,6 +22,18 @@ struct check {
     void *arg;
     struct fsck_counts *counts;
 };
+
+static void cell_differs(void *arg, int64_t cell, const char *what)
+{
+    struct check *c = arg;
+    char line[1024];
+
+    snprintf(line, sizeof line, "cell %" PRId64 ": %s", cell, what);
+    c->report(c->arg, line);
+    if (c->cell_differs) {
+        c->cell_differs(c->arg, cell);
+    }
+}
 
 static enum err_code check_integrity(struct check *c, struct err *err)
 {
@@ -111,18 +125,6 @@ static enum err_code check_inputs(struct check *c, struct err *err)
     return query_end(&q, err);
 }
 
-static void cell_differs(void *arg, int64_t cell, const char *what)
-{
-    struct check *c = arg;
-    char line[1024];
-
-    snprintf(line, sizeof line, "cell %" PRId64 ": %s", cell, what);
-    c->report(c->arg, line);
-    if (c->cell_differs) {
-        c->cell_differs(c->arg, cell);
-    }
-}
-
 static enum err_code check_jobs(struct check *c, struct err *err)
 {
     struct query q;
@@ -157,6 +159,108 @@ static enum err_code check_jobs(struct check *c, struct err *err)
     return query_end(&q, err);
 }
 
+static void row_damaged(void *arg, const char *table, const char *key, int64_t cell)
+{
+    struct check *c = arg;
+    bool is_cell = strcmp(table, "cell") == 0;
+    char line[160];
+    int64_t accepted = 0;
+    struct err ignored;
+
+    tx_fetch_int(c->tx, &accepted, &ignored,
+                 "SELECT count(accepted_ms) FROM quarantine WHERE run = ? AND ? = 'run'",
+                 key, table);
+    snprintf(line, sizeof line, "%s %.100s: its row is not what was stored%s", table, key,
+             accepted ? ", which was acknowledged" : "");
+    c->report(c->arg, line);
+    if (accepted) {
+        return;
+    }
+    c->counts->cells_differing += is_cell;
+    c->counts->rows_damaged += !is_cell;
+    c->counts->facts_damaged += !is_cell && strcmp(table, "run") != 0;
+    if (cell && c->cell_differs) {
+        c->cell_differs(c->arg, cell);
+    }
+}
+
+static void schema_differs(void *arg, const char *line)
+{
+    struct check *c = arg;
+
+    c->counts->damaged++;
+    c->report(c->arg, line);
+}
+
+static enum err_code check_sums(struct check *c, struct err *err)
+{
+    if (checksums_check_schema(c->tx, schema_differs, c, err) != ERR_OK ||
+        c->counts->damaged) {
+        return err->code;
+    }
+    return checksums_check(c->tx, row_damaged, c, &c->counts->rows, err);
+}
+
+/* What is derived from runs one by one, and has no checksum. */
+static const struct derived {
+    const char *what, *sql;
+} derived[] = {
+    { "sums of a digest that are not those of its run",
+      "SELECT c.cell FROM cell_digest c LEFT JOIN run r ON r.id = c.run"
+      " WHERE (c.run IS NULL AND (c.weight_sum IS NOT NULL OR c.loss IS NOT NULL))"
+      " OR (c.run IS NOT NULL AND (r.cell IS NOT c.cell"
+      " OR r.weight_sum IS NOT c.weight_sum OR r.loss IS NOT c.loss))" },
+    { "a last digest of a device that no run has",
+      "SELECT d.cell FROM cell_device d WHERE NOT EXISTS (SELECT 1 FROM run r"
+      " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.cell = d.cell"
+      " AND r.device = d.device AND i.options = d.options AND r.outcome = 'completed'"
+      " AND r.finished_ms = d.last_ms AND r.digest = d.last_digest)" },
+    { "an environment of a device that its run did not report",
+      "SELECT 0 FROM device_stack_environment d WHERE NOT EXISTS (SELECT 1 FROM run r"
+      " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
+      " JOIN case_key k ON k.number = r.case_key WHERE r.id = d.run"
+      " AND r.device = d.device AND r.environment = d.environment"
+      " AND d.stack IN (i.stack, i.stack || '/' || k.workload))" },
+    { "an environment with another count of cells",
+      "SELECT 0 FROM environment e WHERE e.cells <>"
+      " (SELECT count(*) FROM cell c WHERE c.environment = e.number)" },
+    { "an item with other counts than its runs",
+      "SELECT 0 FROM job_item i WHERE (i.runs_answered, i.runs_failed,"
+      " i.runs_unanswered, i.milliseconds) <> (SELECT"
+      " count(*) FILTER (WHERE outcome IN ('completed', 'unsupported', 'timeout',"
+      " 'crashed', 'out_of_memory', 'invalid')), count(*) FILTER (WHERE outcome IN"
+      " ('timeout', 'crashed', 'out_of_memory', 'invalid')),"
+      " count(*) FILTER (WHERE outcome IN ('lost', 'infra')),"
+      " ifnull(sum(ifnull(wall_ns, 0) / 1000000) FILTER (WHERE outcome IS NOT NULL), 0)"
+      " FROM run r WHERE r.job = i.job AND r.item = i.seq)" },
+};
+
+static enum err_code check_derived(struct check *c, struct err *err)
+{
+    for (int i = 0; i < COUNT_OF(derived); i++) {
+        struct query q;
+
+        query_begin(&q, c->tx, derived[i].sql);
+        while (query_step(&q)) {
+            int64_t cell = query_take_int(&q);
+            char line[120];
+
+            if (cell) {
+                cell_differs(c, cell, derived[i].what);
+                c->counts->cells_differing++;
+            } else {
+                snprintf(line, sizeof line, "there is %s", derived[i].what);
+                c->report(c->arg, line);
+                c->counts->dangling++;
+            }
+        }
+        if (query_end(&q, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return ERR_OK;
+}
+
 /* What the rows say means nothing in a damaged file. */
 static enum err_code check_rows(struct check *c, struct err *err)
 {
@@ -164,7 +268,8 @@ static enum err_code check_rows(struct check *c, struct err *err)
         c->report(c->arg, "references, jobs, cells and traces were not checked");
         return ERR_OK;
     }
-    if (check_references(c, err) != ERR_OK || check_siblings(c, err) != ERR_OK ||
+    if (check_sums(c, err) != ERR_OK || check_derived(c, err) != ERR_OK ||
+        check_references(c, err) != ERR_OK || check_siblings(c, err) != ERR_OK ||
         check_inputs(c, err) != ERR_OK || check_jobs(c, err) != ERR_OK ||
         traces_check(c->tx, c->report, c->arg, &c->counts->traces,
                      &c->counts->traces_damaged, err) != ERR_OK) {

@@ -10,6 +10,9 @@
 
 struct fsck_counts {
     int64_t damaged;         /* lines of PRAGMA integrity_check */
+    int64_t rows;            /* whose checksums were compared … */
+    int64_t rows_damaged;    /* … and are not what was stored, except cells, which differ */
+    int64_t facts_damaged;   /* of these, of other tables than run */
     int64_t dangling;        /* rows that refer to a missing row, or cases to others than
                                 their siblings */
     int64_t cells;           /* recomputed from the runs … */

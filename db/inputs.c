@@ -10,6 +10,7 @@
 #include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/jobs_progress.h"
+#include "db/runs.h"
 #include "db/tx.h"
 
 void case_inputs_cause(const char *digest, const char *wanted, char *ret_cause,
@@ -22,6 +23,7 @@ void case_inputs_cause(const char *digest, const char *wanted, char *ret_cause,
 /* Runs whose outcome changed: where they count. */
 struct touched {
     struct touched_run {
+        char id[ID_SIZE];
         int64_t cell, job;
         int item;
     } * runs;
@@ -35,7 +37,7 @@ static enum err_code collect(struct query *q, struct touched *touched, struct er
 
         touched->runs = xgrow(touched->runs, touched->count, sizeof *touched->runs);
         run = &touched->runs[touched->count++];
-        query_take(q, &run->cell, &run->job, &run->item);
+        query_take(q, run->id, &run->cell, &run->job, &run->item);
     }
     return query_end(q, err);
 }
@@ -52,7 +54,7 @@ static enum err_code refuse_runs(struct tx *tx, int64_t siblings, const char *di
                 " cause = format('its inputs have digest %s, those of the case have %s',"
                 " input_digest, ?2) WHERE " OF_SIBLINGS
                 " AND outcome = 'completed' AND input_digest <> ?2"
-                " RETURNING cell, job, item",
+                " AND sum IS " RUN_SUM " RETURNING id, cell, job, item",
                 siblings, digest);
     return collect(&q, touched, err);
 }
@@ -67,9 +69,20 @@ static enum err_code restore_runs(struct tx *tx, int64_t siblings, const char *d
                 "UPDATE run SET outcome = 'completed', refused = 0, cause = NULL"
                 " WHERE " OF_SIBLINGS
                 " AND refused AND (?2 IS NULL OR input_digest = ?2)"
-                " RETURNING cell, job, item",
+                " AND sum IS " RUN_SUM " RETURNING id, cell, job, item",
                 siblings, or_null(digest));
     return collect(&q, touched, err);
+}
+
+/* None of them was damaged. */
+static enum err_code seal(struct tx *tx, const struct touched *touched, struct err *err)
+{
+    for (int i = 0; i < touched->count; i++) {
+        if (runs_seal(tx, touched->runs[i].id, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return ERR_OK;
 }
 
 /* Each cell and each item once: the first of its kind in the list stands for it. */
@@ -103,6 +116,9 @@ enum err_code case_inputs_settle(struct tx *tx, int64_t siblings,
 
     if (code == ERR_OK && !inputs->contested) {
         code = refuse_runs(tx, siblings, inputs->digest, &touched, err);
+    }
+    if (code == ERR_OK) {
+        code = seal(tx, &touched, err);
     }
     if (code == ERR_OK) {
         code = follow(tx, &touched, now_ms, err);

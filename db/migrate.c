@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/embed.h"
 #include "daemon/base/log.h"
+#include "db/integrity/row_sum.h"
 #include "db/tx.h"
 
 enum { MIGRATIONS_MAX = 1000 };
@@ -101,7 +102,9 @@ enum err_code migrate_apply(sqlite3 *db, const struct migration *list, int count
                             int *ret_from, struct err *err)
 {
     int64_t begin_ms = clock_monotonic_ms();
-    enum err_code code = read_version(db, ret_from, err);
+    enum err_code code = row_sum_register(db) == SQLITE_OK
+                             ? read_version(db, ret_from, err)
+                             : tx_error(db, SQLITE_ERROR, err);
 
     if (code != ERR_OK) {
         return code;

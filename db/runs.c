@@ -252,7 +252,8 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
     ", r.device, i.stack, i.subject, i.subject_name, e.id, r.cell, r.outcome, "          \
     "r.intent_ms, r.started_ms,"                                                         \
     " r.finished_ms, r.pid, r.process_start, r.boot_id, t.records, t.dropped,"           \
-    " r.circumstances, x.state, x.digest, x.share_ppm, x.words" RUN_RESULTS(             \
+    " r.circumstances, " RUN_DAMAGED_R                                                   \
+    ", x.state, x.digest, x.share_ppm, x.words" RUN_RESULTS(                             \
         RUN_COLUMN, RUN_COLUMN, RUN_COLUMN)
 
 #define RUN_JOINS                                                                        \
@@ -333,6 +334,7 @@ static void take_run(struct query *q, struct run_record *ret_run)
     TAKE_INTEGER(trace_records)
     TAKE_INTEGER(trace_dropped)
     TAKE_TEXT(circumstances)
+    ret_run->damaged = query_take_int(q);
     ret_run->check.state = check_state_parse(query_borrow_text(q));
     query_take(q, ret_run->check.digest, &ret_run->check.share_ppm, ret_run->check.words);
     RUN_RESULTS(TAKE_TEXT, TAKE_INTEGER, TAKE_INTEGER)
@@ -353,6 +355,11 @@ enum err_code runs_get(struct tx *tx, const char *id, struct run_record *ret_run
         return err->code;
     }
     return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "no run %s", id);
+}
+
+enum err_code runs_seal(struct tx *tx, const char *id, struct err *err)
+{
+    return tx_run(tx, err, "UPDATE run SET sum = " RUN_SUM " WHERE id = ?", id);
 }
 
 /* The index whose walk passes over the fewest runs in vain. */

@@ -277,7 +277,8 @@ static enum err_code store_telemetry(struct finishing *f, struct err *err)
         return ERR_OK;
     }
     return tx_run(f->tx, err,
-                  "INSERT INTO run_telemetry (run, at_start, at_end) VALUES (?, ?, ?)",
+                  "INSERT INTO run_telemetry (run, at_start, at_end, sum)"
+                  " VALUES (?1, ?2, ?3, reprod_sum(?1, ?2, ?3))",
                   f->run.id, result->telemetry_start, result->telemetry_end) == ERR_OK
                ? ERR_OK
                : err_wrap(err, "telemetry of run %s", f->run.id);
@@ -288,26 +289,31 @@ static enum err_code store_log(struct finishing *f, struct err *err)
     if (!f->result->log || f->result->log_bytes == 0) {
         return ERR_OK;
     }
-    return tx_run(f->tx, err, "INSERT INTO run_log (run, log, written) VALUES (?, ?, ?)",
+    return tx_run(f->tx, err,
+                  "INSERT INTO run_log (run, log, written, sum)"
+                  " VALUES (?1, ?2, ?3, reprod_sum(?1, ?2, ?3))",
                   f->run.id, tx_blob(f->result->log, f->result->log_length),
                   f->result->log_bytes);
 }
 
-#define SET_COLUMN(name)  ", " #name " = ?"
+#define SET_COLUMN(name)  ", " #name " = :" #name
 #define SET_RESULTS       RUN_RESULTS(SET_COLUMN, SET_COLUMN, SET_COLUMN)
 #define BIND_TEXT(name)   query_bind(&q, or_null(run->name));
 #define BIND_COUNT(name)  query_bind(&q, run->name);
 #define BIND_NUMBER(name) query_bind(&q, or_null(run->name));
 
+/* After its digests and its check, which its sum is over. */
 static enum err_code store_run(struct finishing *f, struct err *err)
 {
     const struct run_record *run = &f->run;
     struct query q;
 
     query_begin(&q, f->tx,
-                "UPDATE run SET started_ms = ?, finished_ms = ?, environment = ?,"
-                " cell = ?, libraries = ?, outcome = ?,"
-                " circumstances = ?, refused = ?" SET_RESULTS " WHERE id = ?",
+                "UPDATE run SET started_ms = :started_ms, finished_ms = :finished_ms,"
+                " environment = :environment, cell = :cell, libraries = :libraries,"
+                " outcome = :outcome, circumstances = :circumstances,"
+                " refused = :refused" SET_RESULTS ", sum = " RUN_SUM_BOUND
+                " WHERE id = :id",
                 or_null(run->started_ms), run->finished_ms, or_null(f->environment),
                 or_null(run->cell), or_null(f->libraries), outcome_name(run->outcome),
                 or_null(run->circumstances), f->refused);
@@ -368,8 +374,8 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
     *ret_effect = (struct run_effect){ .verdict = VERDICT_UNMEASURED };
     if (load_intent(&f, err) != ERR_OK || check_digests(&f, err) != ERR_OK ||
         find_place(&f, err) != ERR_OK || check_others(&f, err) != ERR_OK ||
-        check_inputs(&f, err) != ERR_OK || store_run(&f, err) != ERR_OK ||
-        store_digests(&f, err) != ERR_OK || store_check(&f, err) != ERR_OK ||
+        check_inputs(&f, err) != ERR_OK || store_digests(&f, err) != ERR_OK ||
+        store_check(&f, err) != ERR_OK || store_run(&f, err) != ERR_OK ||
         store_log(&f, err) != ERR_OK || store_telemetry(&f, err) != ERR_OK ||
         runs_store_trace(tx, f.run.id, result->trace, err) != ERR_OK ||
         captures_store(tx, &f.run, result, err) != ERR_OK ||

@@ -54,8 +54,8 @@ enum err_code runs_store_trace(struct tx *tx, const char *id, const struct trace
     }
     if (place(tx, trace, &number, err) != ERR_OK ||
         tx_run(tx, err,
-               "INSERT INTO run_trace (run, trace, records, dropped)"
-               " VALUES (?, ?, ?, ?)",
+               "INSERT INTO run_trace (run, trace, records, dropped, sum)"
+               " VALUES (?1, ?2, ?3, ?4, reprod_sum(?1, ?2, ?3, ?4))",
                id, number, trace->count, trace->dropped) != ERR_OK) {
         return err_wrap(err, "trace of run %s", id);
     }

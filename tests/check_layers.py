@@ -12,7 +12,7 @@ import sys
 
 PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs",
         "workloads/instruments"]
-DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/recurring"]
+DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/integrity", "db/recurring"]
 WORKER = ["workloads", "workloads/shared", "workloads/instruments", "daemon/base"]
 # Each room, and the other rooms that it may include.
 ROOMS = {
@@ -20,7 +20,8 @@ ROOMS = {
     "daemon/evidence": PURE,
     "daemon/trace": PURE,
     "daemon/jobs": PURE,
-    "db": PURE + ["db/queue"],
+    "db": PURE + ["db/integrity", "db/queue"],
+    "db/integrity": PURE + ["db"],
     "db/queue": ["daemon/base"],
     "db/recurring": PURE + ["db"],
     "api/http": PURE + ["db", "api", "api/render"],

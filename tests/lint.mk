@@ -1,7 +1,7 @@
 # make lint: everything that is read, not run.  Each file that passed has an empty .ok in the
 # build folder, newer than it.
 
-C_FOLDERS := daemon daemon/* api api/* db workloads workloads/* cuda cuda/* tests/unit \
+C_FOLDERS := daemon daemon/* api api/* db db/* workloads workloads/* cuda cuda/* tests/unit \
              tests/unit/* tests/fuzz tests/bench tests/selftest tests/simulator tests/gpu \
              tests/fixtures/*
 C_FILES   := $(sort $(foreach kind,c h cu cpp,$(wildcard $(addsuffix /*.$(kind),$(C_FOLDERS)))))

@@ -267,6 +267,9 @@ static struct judgement judge(const struct evidence *e, const struct control *c)
         return judgement(VERDICT_INCONCLUSIVE, "its inputs are contested: %.224s",
                          e->contested);
     }
+    if (e->damaged[0]) {
+        return judgement(VERDICT_INCONCLUSIVE, "damaged in the database: %s", e->damaged);
+    }
     if (e->distinct_digests > 1) {
         return judgement(VERDICT_VARIES,
                          "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64

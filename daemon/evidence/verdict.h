@@ -30,6 +30,7 @@ enum {
     VERDICT_HEALING_RUNS = 20, /* completed runs after a failure that make it history */
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
+    DAMAGED_WORDS_SIZE = 160,
     VERDICT_RULES = 12 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
@@ -60,6 +61,8 @@ struct evidence {
     int64_t completed_since_failure; /* completed runs started after the last failure */
     int64_t last_completed_ms;       /* wall clock; 0: never */
     struct checks checks;
+    char damaged[DAMAGED_WORDS_SIZE];  /* what of them is not what was stored; "": nothing
+                                        */
     char contested[INPUTS_WORDS_SIZE]; /* who says what the inputs are; "": they are
                                           agreed */
 };
@@ -110,8 +113,8 @@ const char *verdict_name(enum verdict verdict);
 int verdict_parse(const char *name, enum verdict *ret_verdict); /* 0, or -1 */
 
 /* Precedence: failing because of what was computed, inconclusive because its runs
- * computed from inputs that are contested (daemon/evidence/inputs.h), varies, failing,
- * unsupported, unmeasured, inconclusive, reproducible.
+ * computed from inputs that are contested (daemon/evidence/inputs.h) or are damaged in the
+ * database (db/integrity/quarantine.h), varies, failing, unsupported, unmeasured, inconclusive, reproducible.
  *
  * What is out of bound of the reference is failing for ever, also where it varies: that
  * wrong numbers vary says nothing of the operation.  One check is enough where there is

@@ -7,6 +7,7 @@ CREATE INDEX environment_last_seen ON environment (last_seen_ms, number);
 CREATE INDEX input_decision_case ON input_decision (siblings, number);
 CREATE INDEX job_open ON job (id) WHERE state IN ('queued', 'running');
 CREATE INDEX job_requested ON job (id) WHERE priority <> 'background' OR survey = 1;
+CREATE INDEX quarantine_open ON quarantine (found_ms) WHERE accepted_ms IS NULL;
 CREATE INDEX run_case_key ON run (case_key, id);
 CREATE INDEX run_cell ON run (cell, id) WHERE cell IS NOT NULL;
 CREATE INDEX run_device ON run (device, id);
@@ -17,6 +18,11 @@ CREATE INDEX run_tensor_blob ON run_tensor (blob);
 CREATE INDEX run_trace_trace ON run_trace (trace);
 CREATE INDEX schedule_job_job ON schedule_job (job);
 CREATE INDEX trace_digest ON trace (digest);
+CREATE TABLE accepted_loss (
+    number INTEGER PRIMARY KEY,
+    at_ms  INTEGER NOT NULL,
+    what   TEXT NOT NULL
+) STRICT;
 CREATE TABLE case_input (
     siblings INTEGER NOT NULL, -- as in case_key
     digest   TEXT NOT NULL CHECK (length(digest) = 32),
@@ -35,7 +41,7 @@ CREATE TABLE case_key (
     seed       INTEGER NOT NULL,          -- the unsigned 64 bits, read as signed
     is_control INTEGER NOT NULL CHECK (is_control IN (0, 1)), -- must be seen to vary
     no_control TEXT NOT NULL, siblings INTEGER NOT NULL DEFAULT 0, kind TEXT NOT NULL DEFAULT 'race' -- of a control: why it varies;
-    CHECK (kind IN ('race', 'entropy', 'choice', 'poison')),             -- why the workload has no control; '' if it has
+    CHECK (kind IN ('race', 'entropy', 'choice', 'poison')), sum INTEGER,             -- why the workload has no control; '' if it has
     UNIQUE (workload, variant, size, dtype, seed, version)
 ) STRICT;
 CREATE TABLE cell (
@@ -73,7 +79,7 @@ CREATE TABLE cell (
     changed_ms        INTEGER NOT NULL DEFAULT 0, disturbed INTEGER NOT NULL DEFAULT 0, contended INTEGER NOT NULL DEFAULT 0, claimed INTEGER NOT NULL DEFAULT 0, warned INTEGER NOT NULL DEFAULT 0, subject TEXT NOT NULL DEFAULT 'model'
     CHECK (subject IN ('model', 'library', 'framework')), subject_name TEXT NOT NULL DEFAULT ''     -- as in job_item
     CHECK ((subject_name = '') = (subject = 'model')), vouched_ms INTEGER NOT NULL DEFAULT 0, has_reference INTEGER NOT NULL DEFAULT 1 -- 0: a command of the
-    CHECK (has_reference IN (0, 1)), checks_passed INTEGER NOT NULL DEFAULT 0, checks_failed INTEGER NOT NULL DEFAULT 0, checks_given_up INTEGER NOT NULL DEFAULT 0, checks_unanswered INTEGER NOT NULL DEFAULT 0, check_share_ppm INTEGER NOT NULL DEFAULT 0, failed_check TEXT, failed_check_words TEXT, digest_first_runs INTEGER NOT NULL DEFAULT 0, digest_only_runs INTEGER NOT NULL DEFAULT 0, checks_cut_off INTEGER NOT NULL DEFAULT 0, digests_passed INTEGER NOT NULL DEFAULT 0, -- when the verdict became what it is
+    CHECK (has_reference IN (0, 1)), checks_passed INTEGER NOT NULL DEFAULT 0, checks_failed INTEGER NOT NULL DEFAULT 0, checks_given_up INTEGER NOT NULL DEFAULT 0, checks_unanswered INTEGER NOT NULL DEFAULT 0, check_share_ppm INTEGER NOT NULL DEFAULT 0, failed_check TEXT, failed_check_words TEXT, digest_first_runs INTEGER NOT NULL DEFAULT 0, digest_only_runs INTEGER NOT NULL DEFAULT 0, checks_cut_off INTEGER NOT NULL DEFAULT 0, digests_passed INTEGER NOT NULL DEFAULT 0, sum INTEGER, -- when the verdict became what it is
     UNIQUE (environment, case_key),
     CONSTRAINT reproducible_is_earned CHECK (verdict <> 'reproducible' OR
         (completed >= 2 AND iterations >= 2 AND distinct_digests = 1 AND devices >= 1))
@@ -113,7 +119,7 @@ CREATE TABLE cell_history (
     reason           TEXT NOT NULL,
     runs             INTEGER NOT NULL, -- completed so far
     iterations       INTEGER NOT NULL,
-    distinct_digests INTEGER NOT NULL, vouched_ms INTEGER NOT NULL DEFAULT 0,
+    distinct_digests INTEGER NOT NULL, vouched_ms INTEGER NOT NULL DEFAULT 0, sum INTEGER,
     PRIMARY KEY (cell, at_ms)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE cell_time (
@@ -122,6 +128,10 @@ CREATE TABLE cell_time (
     runs   INTEGER NOT NULL CHECK (runs >= 1),
     PRIMARY KEY (cell, bucket)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE commits (
+    lineage INTEGER NOT NULL, -- drawn when the database was made
+    number  INTEGER NOT NULL
+) STRICT;
 CREATE TABLE device (
     id            TEXT NOT NULL PRIMARY KEY,      -- "cpu:host" or the GPU's UUID
     host          TEXT NOT NULL REFERENCES host (name), -- where it was seen last
@@ -130,7 +140,7 @@ CREATE TABLE device (
     attributes    TEXT NOT NULL CHECK (json_valid(attributes)), -- object, as probed
     first_seen_ms INTEGER NOT NULL,
     last_seen_ms  INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, sum INTEGER) STRICT, WITHOUT ROWID;
 CREATE TABLE device_stack_environment (
     device      TEXT NOT NULL,
     stack       TEXT NOT NULL,
@@ -146,7 +156,7 @@ CREATE TABLE environment (
     first_seen_ms INTEGER NOT NULL,           -- earliest start of its runs
     last_seen_ms  INTEGER NOT NULL,           -- latest end of its runs
     cells         INTEGER NOT NULL DEFAULT 0  -- how many cells it has
-) STRICT;
+, sum INTEGER) STRICT;
 CREATE TABLE event (
     id    INTEGER PRIMARY KEY,
     at_ms INTEGER NOT NULL,
@@ -158,14 +168,14 @@ CREATE TABLE host (
     boot_id       TEXT NOT NULL,             -- of its last boot that was seen
     first_seen_ms INTEGER NOT NULL,
     last_seen_ms  INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, sum INTEGER) STRICT, WITHOUT ROWID;
 CREATE TABLE input_decision (
     number   INTEGER PRIMARY KEY,
     siblings INTEGER NOT NULL,
     digest   TEXT CHECK (length(digest) = 32), -- NULL: the majority rules again
     reason   TEXT NOT NULL CHECK (reason <> ''),
     at_ms    INTEGER NOT NULL
-) STRICT;
+, sum INTEGER) STRICT;
 CREATE TABLE job (
     number           INTEGER PRIMARY KEY,
     id               TEXT NOT NULL UNIQUE CHECK (length(id) = 26), -- ULID
@@ -184,7 +194,7 @@ CREATE TABLE job (
     runs_failed      INTEGER NOT NULL DEFAULT 0, -- failures so far
     items_open       INTEGER NOT NULL CHECK (items_open >= 0), -- neither done nor given up
     request          TEXT NOT NULL CHECK (json_valid(request)), -- as posted, canonical
-    idempotency_key  TEXT UNIQUE,        -- NULL: posted without one
+    idempotency_key  TEXT UNIQUE, sum INTEGER,        -- NULL: posted without one
     CHECK ((state IN ('finished', 'cancelled')) = (finished_ms IS NOT NULL))
 ) STRICT;
 CREATE TABLE job_item (
@@ -202,7 +212,7 @@ CREATE TABLE job_item (
     CHECK (options = '' OR (json_valid(options) AND json_type(options) = 'object')), timeout_ms INTEGER NOT NULL DEFAULT 0
     CHECK (timeout_ms >= 0), subject TEXT NOT NULL DEFAULT 'model'
     CHECK (subject IN ('model', 'library', 'framework')), subject_name TEXT NOT NULL DEFAULT '' -- "cuDNN"; '' of a model
-    CHECK ((subject_name = '') = (subject = 'model')), -- device time of its finished runs
+    CHECK ((subject_name = '') = (subject = 'model')), sum INTEGER, -- device time of its finished runs
     PRIMARY KEY (job, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE judged (
@@ -211,7 +221,7 @@ CREATE TABLE judged (
 CREATE TABLE library_list (
     number INTEGER PRIMARY KEY,
     json   TEXT NOT NULL UNIQUE CHECK (json_valid(json)) -- array as reported
-) STRICT;
+, sum INTEGER) STRICT;
 CREATE TABLE localisation (
     job        INTEGER NOT NULL PRIMARY KEY REFERENCES job (number),
     runs_min   INTEGER NOT NULL CHECK (runs_min >= 2), -- before a place counts as earliest
@@ -221,10 +231,18 @@ CREATE TABLE localisation (
     ended_ms   INTEGER,                  -- NULL: it goes on; the job is not finished before
     search     TEXT CHECK (search IS NULL OR json_valid(search)), -- what the traces showed:
                                          -- member "search" of the API's localisation
-    difference TEXT CHECK (difference IS NULL OR json_valid(difference)), -- likewise
+    difference TEXT CHECK (difference IS NULL OR json_valid(difference)), sum INTEGER, -- likewise
     CHECK ((state IN ('searching', 'capturing')) = (ended_ms IS NULL)),
     CHECK (state NOT IN ('capturing', 'localised') OR search IS NOT NULL)
 ) STRICT;
+CREATE TABLE quarantine (
+    cell        INTEGER NOT NULL REFERENCES cell (id),
+    run         TEXT NOT NULL,
+    reason      TEXT NOT NULL CHECK (reason <> ''),
+    found_ms    INTEGER NOT NULL,
+    accepted_ms INTEGER, -- when a person acknowledged it; the cell stays what it is
+    PRIMARY KEY (cell, run)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE run (
     id               TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 26), -- ULID
     job              INTEGER NOT NULL,
@@ -261,7 +279,7 @@ CREATE TABLE run (
     max_rss_kb       INTEGER, circumstances TEXT
     CHECK (circumstances IS NULL OR (json_valid(circumstances)
            AND json_type(circumstances) = 'object')), refused INTEGER NOT NULL DEFAULT 0 -- invalid for its inputs alone
-    CHECK (refused IN (0, 1) AND (refused = 0 OR outcome = 'invalid')),           -- its peak of memory
+    CHECK (refused IN (0, 1) AND (refused = 0 OR outcome = 'invalid')), sum INTEGER,           -- its peak of memory
     FOREIGN KEY (job, item) REFERENCES job_item (job, seq),
     CONSTRAINT outcome_ends_a_run CHECK ((outcome IS NULL) = (finished_ms IS NULL)),
     -- Proof of work.  NULL would pass a CHECK, hence ifnull, IS and IS NOT NULL.
@@ -305,11 +323,11 @@ CREATE TABLE run_log (
     run     TEXT NOT NULL PRIMARY KEY REFERENCES run (id),
     log     BLOB NOT NULL,    -- the last bytes
     written INTEGER NOT NULL  -- how many bytes the run wrote
-) STRICT, WITHOUT ROWID;
+, sum INTEGER) STRICT, WITHOUT ROWID;
 CREATE TABLE run_telemetry (
     run      TEXT NOT NULL PRIMARY KEY REFERENCES run (id),
     at_start TEXT CHECK (at_start IS NULL OR json_valid(at_start)), -- object; NULL: nothing
-    at_end   TEXT CHECK (at_end IS NULL OR json_valid(at_end)),     -- likewise
+    at_end   TEXT CHECK (at_end IS NULL OR json_valid(at_end)), sum INTEGER,     -- likewise
     CONSTRAINT says_something CHECK (at_start IS NOT NULL OR at_end IS NOT NULL),
     CONSTRAINT is_small CHECK (ifnull(length(CAST(at_start AS BLOB)), 0) <= 4096
                                AND ifnull(length(CAST(at_end AS BLOB)), 0) <= 4096)
@@ -319,7 +337,7 @@ CREATE TABLE run_tensor (
     role TEXT NOT NULL CHECK (role IN ('in', 'out')),
     seq  INTEGER NOT NULL CHECK (seq >= 0),
     name TEXT NOT NULL, -- '': it has none
-    blob INTEGER NOT NULL REFERENCES tensor_blob (number),
+    blob INTEGER NOT NULL REFERENCES tensor_blob (number), sum INTEGER,
     PRIMARY KEY (run, role, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE run_trace (
@@ -327,7 +345,7 @@ CREATE TABLE run_trace (
     trace   INTEGER NOT NULL REFERENCES trace (number),
     records INTEGER NOT NULL CHECK (records BETWEEN 1 AND 262144), -- kept in it …
     dropped INTEGER NOT NULL CHECK (dropped >= 0)                  -- … and those beyond
-) STRICT, WITHOUT ROWID;
+, sum INTEGER) STRICT, WITHOUT ROWID;
 CREATE TABLE schedule (
     number        INTEGER PRIMARY KEY,
     id            TEXT NOT NULL UNIQUE CHECK (length(id) = 26), -- ULID
@@ -343,13 +361,13 @@ CREATE TABLE schedule (
     problem_ms    INTEGER NOT NULL DEFAULT 0,
     request       TEXT NOT NULL CHECK (json_valid(request)), -- of its jobs, canonical
     idempotency_key TEXT UNIQUE,             -- NULL: posted without one
-    posted        TEXT NOT NULL,             -- as it was posted, canonical
+    posted        TEXT NOT NULL, sum INTEGER,             -- as it was posted, canonical
     CHECK ((every_seconds = 0) = (calendar <> ''))
 ) STRICT;
 CREATE TABLE schedule_job (
     schedule INTEGER NOT NULL REFERENCES schedule (number) ON DELETE CASCADE,
     due_ms   INTEGER NOT NULL,
-    job      INTEGER NOT NULL REFERENCES job (number),
+    job      INTEGER NOT NULL REFERENCES job (number), sum INTEGER,
     PRIMARY KEY (schedule, due_ms)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE tensor_blob (
@@ -361,7 +379,7 @@ CREATE TABLE tensor_blob (
     bytes  INTEGER NOT NULL CHECK (bytes BETWEEN 0 AND total), -- of these, from the
                                                     -- beginning, are here
     data   BLOB NOT NULL CHECK (length(data) = bytes)
-) STRICT;
+, sum INTEGER) STRICT;
 CREATE TABLE trace (
     number INTEGER PRIMARY KEY,
     digest TEXT NOT NULL CHECK (length(digest) = 32), -- as at the end of `packed`
@@ -369,6 +387,7 @@ CREATE TABLE trace (
 ) STRICT;
 CREATE VIEW cell_control (cell, control, vouches) AS
     SELECT c.id, o.id, s.kind = k.kind
+        AND NOT EXISTS (SELECT 1 FROM quarantine q WHERE q.cell = o.id)
     FROM cell c JOIN case_key k ON k.number = c.case_key AND NOT k.is_control
     JOIN case_key s ON s.siblings = k.siblings AND s.is_control
     JOIN cell o ON o.case_key = s.number AND +o.environment = +c.environment;

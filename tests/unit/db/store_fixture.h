@@ -14,6 +14,8 @@
 #include <cmocka.h>
 
 #include "db/cells.h"
+#include "db/cells_rows.h"
+#include "db/integrity/checksums.h"
 #include "db/jobs.h"
 #include "db/runs.h"
 #include "db/store.h"
@@ -102,6 +104,9 @@ static inline void fixture_read(struct fixture *f, store_fn fn, void *arg)
         fail_msg("read: %s", err.message);
     }
 }
+
+/* After a test edited cells: as if reprod had stored them so. */
+#define FIXTURE_SEAL_CELLS "UPDATE cell SET sum = reprod_sum(" CELL_SUM("") ")"
 
 /* The Nth id of its KIND (a letter). */
 static inline void fixture_id(char kind, int n, char ret_id[ID_SIZE])
@@ -351,10 +356,25 @@ static inline enum err_code fixture_recompute(struct tx *tx, void *arg, struct e
 }
 
 /* Cells as stored are what the stored runs give. */
+static inline void fixture_damaged(void *arg, const char *table, const char *key,
+                                   int64_t cell)
+{
+    (void)arg;
+    (void)cell;
+    fail_msg("%s %s is not what was stored", table, key);
+}
+
+static inline enum err_code fixture_check_sums(struct tx *tx, void *arg, struct err *err)
+{
+    return checksums_check(tx, fixture_damaged, NULL, arg, err);
+}
+
 static inline void fixture_check_cells(struct fixture *f)
 {
     int64_t counts[2];
 
+    fixture_read(f, fixture_check_sums, counts);
+    assert_true(counts[0] > 0);
     fixture_read(f, fixture_recompute, counts);
     assert_int_equal(counts[1], 0);
 }

@@ -184,7 +184,7 @@ static void test_fsck_waits_for_an_upgrade(void **state)
 {
     static char older_rules[] =
         "UPDATE judged SET rules = 1;"
-        "UPDATE cell SET reason = 'as of old'";
+        "UPDATE cell SET reason = 'as of old';" FIXTURE_SEAL_CELLS;
     struct fixture *f = *state;
     char command[256];
 

@@ -148,7 +148,31 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
+#define UNDO_22                                                                          \
+    "DROP VIEW cell_control;"                                                            \
+    "DROP TABLE quarantine; DROP TABLE commits; DROP TABLE accepted_loss;"               \
+    "ALTER TABLE schedule DROP COLUMN sum;"                                              \
+    "ALTER TABLE schedule_job DROP COLUMN sum;"                                          \
+    "ALTER TABLE run DROP COLUMN sum;"                                                   \
+    "ALTER TABLE cell DROP COLUMN sum;"                                                  \
+    "ALTER TABLE cell_history DROP COLUMN sum;"                                          \
+    "ALTER TABLE run_log DROP COLUMN sum;"                                               \
+    "ALTER TABLE run_telemetry DROP COLUMN sum;"                                         \
+    "ALTER TABLE run_trace DROP COLUMN sum;"                                             \
+    "ALTER TABLE run_tensor DROP COLUMN sum;"                                            \
+    "ALTER TABLE tensor_blob DROP COLUMN sum;"                                           \
+    "ALTER TABLE job DROP COLUMN sum;"                                                   \
+    "ALTER TABLE job_item DROP COLUMN sum;"                                              \
+    "ALTER TABLE case_key DROP COLUMN sum;"                                              \
+    "ALTER TABLE environment DROP COLUMN sum;"                                           \
+    "ALTER TABLE library_list DROP COLUMN sum;"                                          \
+    "ALTER TABLE localisation DROP COLUMN sum;"                                          \
+    "ALTER TABLE input_decision DROP COLUMN sum;"                                        \
+    "ALTER TABLE host DROP COLUMN sum;"                                                  \
+    "ALTER TABLE device DROP COLUMN sum;"                                                \
+    "CREATE VIEW cell_control AS SELECT 1;"
 #define UNDO_21                                                                          \
+    UNDO_22                                                                              \
     "DROP TABLE schedule_job;"                                                           \
     "DROP TABLE schedule;"                                                               \
     "DROP INDEX job_requested;"
@@ -207,6 +231,30 @@ static void test_inputs(void **state)
     };
 
     check_again(state, 19, UNDO_20, queries, COUNT_OF(queries));
+    fixture_check_cells(*state);
+}
+
+/* Every sum, as storing the same made it. */
+static void test_sums(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT id, sum FROM run ORDER BY 1",
+        "SELECT id, sum FROM cell ORDER BY 1",
+        "SELECT cell, at_ms, sum FROM cell_history ORDER BY 1, 2",
+        "SELECT run, sum FROM run_log ORDER BY 1",
+        "SELECT run, sum FROM run_telemetry ORDER BY 1",
+        "SELECT run, sum FROM run_trace ORDER BY 1",
+        "SELECT number, sum FROM job ORDER BY 1",
+        "SELECT job, seq, sum FROM job_item ORDER BY 1, 2",
+        "SELECT number, sum FROM case_key ORDER BY 1",
+        "SELECT number, sum FROM environment ORDER BY 1",
+        "SELECT number, sum FROM library_list ORDER BY 1",
+        "SELECT name, sum FROM host ORDER BY 1",
+        "SELECT id, sum FROM device ORDER BY 1",
+        "SELECT count(*) > 0 FROM run WHERE sum IS NOT NULL",
+    };
+
+    check_again(state, 21, UNDO_22, queries, COUNT_OF(queries));
     fixture_check_cells(*state);
 }
 
@@ -320,6 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_inputs),
+        STORE_TEST(test_sums),
         STORE_TEST(test_checked_digests),
         STORE_TEST(test_when_controls_varied),
         STORE_TEST(test_what_was_said_counts_from_then),

@@ -1,0 +1,109 @@
+#include "db/integrity/witness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/base/mem.h"
+#include "db/tx.h"
+
+enum err_code commits_read(struct tx *tx, struct commits *ret_commits, struct err *err)
+{
+    *ret_commits = (struct commits){ 0 };
+    return tx_fetch(tx, TX_TARGETS(&ret_commits->lineage, &ret_commits->number), err,
+                    "SELECT lineage, number FROM commits");
+}
+
+enum err_code commits_count(struct tx *tx, struct commits *ret_commits, struct err *err)
+{
+    return tx_fetch(tx, TX_TARGETS(&ret_commits->lineage, &ret_commits->number), err,
+                    "UPDATE commits SET number = number + 1 RETURNING lineage, number");
+}
+
+/* "reprod commit 00000000000000000012 of 0123456789abcdef check 0123456789abcdef\n": one
+ * sector, so it is there as a whole or not at all. */
+enum { RECORD_BYTES = 80 };
+#define RECORD                                                                           \
+    "reprod commit %020" PRId64 " of %016" PRIx64 " check %016" PRIx64 "\n"
+
+static uint64_t check_of(const struct commits *commits)
+{
+    uint64_t sum = (uint64_t)commits->lineage * 0xbf58476d1ce4e5b9;
+
+    sum ^= sum >> 29;
+    return (sum ^ (uint64_t)commits->number) * 0x94d049bb133111eb;
+}
+
+static int write_record(const struct commits *commits, char *ret_record, size_t size)
+{
+    return snprintf(ret_record, size, RECORD, commits->number,
+                    (uint64_t)commits->lineage, check_of(commits));
+}
+
+static char *path_of(const char *database)
+{
+    return xasprintf("%s-seq", database);
+}
+
+/* Whether RECORD is one, byte by byte. */
+static bool read_record(const char *record, struct commits *ret_commits)
+{
+    char again[RECORD_BYTES + 1];
+    uint64_t lineage, check;
+
+    if (sscanf(record, "reprod commit %" SCNd64 " of %" SCNx64 " check %" SCNx64,
+               &ret_commits->number, &lineage, &check) != 3) {
+        return false;
+    }
+    ret_commits->lineage = (int64_t)lineage;
+    write_record(ret_commits, again, sizeof again);
+    return strcmp(record, again) == 0;
+}
+
+enum witness_word witness_ask(const char *path, const struct commits *found,
+                              struct commits *ret_witnessed)
+{
+    char record[RECORD_BYTES + 1] = "";
+    char *name = path_of(path);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t length;
+
+    free(name);
+    *ret_witnessed = (struct commits){ 0 };
+    if (fd < 0) {
+        return errno == ENOENT ? WITNESS_MISSING : WITNESS_UNREADABLE;
+    }
+    length = pread(fd, record, RECORD_BYTES, 0);
+    close(fd);
+    if (length <= 0 || !read_record(record, ret_witnessed)) {
+        return WITNESS_UNREADABLE;
+    }
+    if (ret_witnessed->lineage != found->lineage) {
+        return WITNESS_OF_ANOTHER;
+    }
+    return ret_witnessed->number > found->number ? WITNESS_AHEAD : WITNESS_AGREES;
+}
+
+int witness_open(const char *path)
+{
+    char *name = path_of(path);
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+    free(name);
+    return fd;
+}
+
+void witness_write(int fd, const struct commits *commits)
+{
+    char record[RECORD_BYTES + 1];
+    int length = write_record(commits, record, sizeof record);
+
+    if (fd >= 0 && pwrite(fd, record, (size_t)length, 0) != length) {
+        return; /* an older witness says less, and nothing wrong */
+    }
+}

@@ -1,0 +1,52 @@
+/* A witness of the last commit, beside the database: REPROD.DB-seq.
+ *
+ * SQLite takes a write-ahead log up to its first damaged frame: commits behind it are gone,
+ * though they were acknowledged, and nothing says so.  So each commit counts one up in the
+ * database (table commits), and when it is durable its number is written here.  A database
+ * that has a lower one has lost commits.  A higher one is normal: the service was killed
+ * between the two writes, so the witness is never ahead of what is durable.
+ *
+ * The witness itself is not synced at each commit: after a power cut it may be older than
+ * the database, and then says less.  It is a text of a fixed length, with a checksum;
+ * which database it is of (its lineage) is in it, too. */
+#ifndef DB_INTEGRITY_WITNESS_H
+#define DB_INTEGRITY_WITNESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+
+struct tx;
+
+struct commits {
+    int64_t lineage; /* of the database, for ever */
+    int64_t number;  /* of its last commit */
+};
+
+/* What the database of TX says. */
+enum err_code commits_read(struct tx *tx, struct commits *ret_commits, struct err *err);
+
+/* Counts one up, in the transaction that TX is in. */
+enum err_code commits_count(struct tx *tx, struct commits *ret_commits, struct err *err);
+
+enum witness_word {
+    WITNESS_AGREES, /* or is older */
+    WITNESS_MISSING,
+    WITNESS_UNREADABLE,
+    WITNESS_OF_ANOTHER, /* database */
+    WITNESS_AHEAD       /* commits were lost */
+};
+
+/* What the witness of the database PATH says of FOUND. */
+enum witness_word witness_ask(const char *path, const struct commits *found,
+                              struct commits *ret_witnessed);
+
+/* Opens the witness of PATH for witness_write; makes it where there is none, for its owner
+ * alone.  -1: it cannot be opened, and there is none. */
+int witness_open(const char *path);
+
+/* COMMITS is durable.  FD may be -1. */
+void witness_write(int fd, const struct commits *commits);
+
+#endif
