@@ -183,6 +183,8 @@ struct view {
     int64_t now_ms;
     uint64_t generation;
     char *key;
+    char warning[HEALTH_CAUSE_SIZE]; /* a text says first what is wrong with what it shows
+                                      */
     struct matrix matrix;
     struct buf body;
     char etag[ETAG_SIZE];
@@ -203,6 +205,9 @@ static void render(struct request *r, struct view *view)
     struct json_out out = JSON_OUT_INIT;
 
     if (r->format == FORMAT_TEXT) {
+        if (view->warning[0]) {
+            buf_printf(&view->body, "database: %s\n\n", view->warning);
+        }
         matrix_text(&view->matrix, &view->body);
     } else if (r->format == FORMAT_CSV) {
         matrix_csv(&view->matrix, &view->body);
@@ -259,10 +264,10 @@ static char *cache_key(const struct request *r, const struct view *view)
 {
     const struct choice *c = &view->choice;
 
-    return xasprintf("%llu|%d|%s|%d|%s|%s|%s|%s|%lld",
-                     (unsigned long long)r->api->configured, (int)r->format,
-                     view->table->id, (int)c->only, c->environment, c->device,
-                     c->standard.device, c->standard.stack, (long long)c->as_of_ms);
+    return xasprintf(
+        "%llu|%d|%s|%d|%s|%s|%s|%s|%lld|%s", (unsigned long long)r->api->configured,
+        (int)r->format, view->table->id, (int)c->only, c->environment, c->device,
+        c->standard.device, c->standard.stack, (long long)c->as_of_ms, view->warning);
 }
 
 void matrix_get(struct request *r)
@@ -281,6 +286,11 @@ void matrix_get(struct request *r)
         return;
     }
     as_of_ms = view->choice.as_of_ms;
+    if (r->format == FORMAT_TEXT) {
+        copy_text(
+            view->warning, sizeof view->warning,
+            r->api->hooks.health(r->api->hooks.arg)->conditions[HEALTH_DATABASE].cause);
+    }
     view->generation = store_generation(r->api->store);
     view->key = cache_key(r, view);
     cached = cache_find(&r->api->cache, view->key, view->generation, view->now_ms);

@@ -26,16 +26,18 @@ static int version_main(int argc, char **argv)
 
 static const struct command commands[] = {
     { "serve", serve_main,
-      "serve [--config FILE] [--listen ADDRESS:PORT] [--data FOLDER] [--no-survey]",
-      "run the service" },
+      "serve [--config FILE] [--listen ADDRESS:PORT] [--data FOLDER] [--no-survey]"
+      " [--read-only BACKUP]",
+      "run the service, or show a backup" },
     { "agent", agent_main, "agent [--stack NAME=WORKER]...",
       "run workers on this host for a service, which starts the agent" },
     { "backup", backup_main, "backup [--config FILE] [--data FOLDER] NEW-FILE",
       "copy the database, even while a service uses it" },
     { "restore", restore_main, "restore [--config FILE] [--data FOLDER] BACKUP",
       "put a backup in the place of the database, and keep what was there" },
-    { "fsck", fsck_main, "fsck [--config FILE] [--data FOLDER]",
-      "check the database and recompute every cell from its runs" },
+    { "fsck", fsck_main, "fsck [--config FILE] [--data FOLDER] [--accept-loss]",
+      "check the database and recompute every cell from its runs, or acknowledge what is "
+      "lost or damaged" },
     { "version", version_main, "version", "print the version" },
 };
 enum { COMMAND_COUNT = COUNT_OF(commands) };

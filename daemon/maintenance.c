@@ -11,6 +11,7 @@
 #include "daemon/process/exit_code.h"
 #include "db/backup.h"
 #include "db/fsck.h"
+#include "db/integrity/accept.h"
 
 int exit_code_of_store(enum err_code code)
 {
@@ -114,6 +115,21 @@ static void print_fault(void *arg, const char *line)
     text_print(stdout, "%s", line);
 }
 
+static int accept(const struct config *config, struct err *err)
+{
+    char *path = database_path(config->data);
+    int64_t count = 0;
+    enum err_code code =
+        accept_loss(path, clock_wall_ms(), print_fault, NULL, &count, err);
+
+    free(path);
+    if (code != ERR_OK) {
+        return fail(exit_code_of_store(code), err);
+    }
+    printf("%" PRId64 " acknowledged; the database keeps a list\n", count);
+    return EXIT_CODE_OK;
+}
+
 static int fsck(const struct config *config, const char *argument, struct err *err)
 {
     struct fsck_counts c = { 0 };
@@ -123,6 +139,9 @@ static int fsck(const struct config *config, const char *argument, struct err *e
     if (argument) {
         err_set(err, ERR_INVALID, "unexpected argument '%s'", argument);
         return fail(EXIT_CODE_USAGE, err);
+    }
+    if (config->accept_loss) {
+        return accept(config, err);
     }
     path = database_path(config->data);
     code = fsck_database(path, print_fault, NULL, &c, err);

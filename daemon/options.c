@@ -61,6 +61,15 @@ static enum err_code read_word(struct words *w, struct config *config,
     if (is_option(w, "--data", &value, err)) {
         return err->code ? err->code : set_data(config, value, err);
     }
+    if (is_option(w, "--read-only", &value, err)) {
+        free(config->read_only);
+        config->read_only = xstrdup(value);
+        return err->code;
+    }
+    if (strcmp(word, "--accept-loss") == 0) {
+        config->accept_loss = true;
+        return ERR_OK;
+    }
     if (strcmp(word, "--no-survey") == 0) {
         config->survey = false;
         config->background.budget_percent = 0;

@@ -63,6 +63,8 @@ static int tell_what_waits(const struct config *old, const struct config *new)
                       old->connection_limit == new->connection_limit) +
            tell_later("open_items_limit",
                       old->open_items_limit == new->open_items_limit) +
+           tell_later("backup_every_hours",
+                      old->backup_every_hours == new->backup_every_hours) +
            tell_later("grace_ms", old->grace_ms == new->grace_ms) +
            tell_later("stacks", json_equal(old->stacks, new->stacks)) +
            tell_later("hosts", json_equal(old->hosts, new->hosts)) +

@@ -16,6 +16,7 @@
 #include "daemon/process/exit_code.h"
 #include "daemon/service.h"
 #include "daemon/survey.h"
+#include "db/backup.h"
 #include "db/cells.h"
 #include "db/events.h"
 #include "db/integrity/quarantine.h"
@@ -203,6 +204,9 @@ static void on_tick(uv_timer_t *timer)
     fleet_tick(s->fleet, clock_monotonic_ms());
     service_watch(s);
     service_free_replaced(s, false);
+    if (s->reads_only) {
+        return;
+    }
     localiser_tick(s->localiser);
     recurring_tick(s->recurring, clock_wall_ms(), clock_monotonic_ms());
     background_tick(s->background, clock_wall_ms(), clock_monotonic_ms());
@@ -298,6 +302,9 @@ static enum err_code resume(struct service *s, struct err *err)
     if (continue_time(s, err) != ERR_OK || resume_quarantine(s, err) != ERR_OK) {
         return err->code;
     }
+    if (s->reads_only) {
+        return ERR_OK;
+    }
     if (store_write_sync(s->store, lose_unfinished, &lost, err) != ERR_OK ||
         store_read_sync(s->store, read_open_jobs, s, err) != ERR_OK) {
         return err->code;
@@ -321,16 +328,67 @@ static void warn_of_readers(const char *folder)
     }
 }
 
+/* Says where there is a good one. */
+static void name_backup(const char *path, struct err *err)
+{
+    char *backup = backup_newest(path);
+
+    if (backup) {
+        struct err damage = *err;
+
+        err_set(err, damage.code,
+                "%s; the newest good backup is %s: reprod serve --read-only shows it, "
+                "reprod restore puts it in place",
+                damage.message, backup);
+        free(backup);
+    }
+}
+
+/* A store that refuses writes: what is there is shown, and nothing runs. */
+static void read_only(struct service *s)
+{
+    char cause[HEALTH_CAUSE_SIZE];
+    char at[CLOCK_RFC3339_SIZE] = "";
+    struct stat st;
+
+    s->reads_only = store_refusal(s->store) != NULL;
+    if (!s->reads_only) {
+        return;
+    }
+    if (s->config.read_only && stat(s->config.read_only, &st) == 0) {
+        clock_rfc3339((int64_t)st.st_mtime * 1000, at);
+        snprintf(cause, sizeof cause,
+                 "this service only reads: it shows %.300s of %s; nothing runs and "
+                 "nothing is accepted",
+                 s->config.read_only, at);
+    } else {
+        char *path = database_path(s->config.data);
+        char *backup = backup_newest(path);
+
+        snprintf(cause, sizeof cause, "%.320s%s%.150s", store_refusal(s->store),
+                 backup ? "; newest good backup: " : "", backup ? backup : "");
+        free(backup);
+        free(path);
+    }
+    health_set(&s->health, HEALTH_DATABASE, cause, clock_wall_ms());
+    health_log(&s->health);
+}
+
 static int open_store(struct service *s, struct err *err)
 {
     const struct store_options options = {
         .readers = 2,
         .read_deadline_ms = 5000,
         .busy_timeout_ms = 5000,
+        .read_only = s->config.read_only != NULL,
     };
     char *path;
     enum err_code code;
 
+    if (options.read_only) {
+        code = store_open(s->config.read_only, &options, &s->store, err);
+        return code == ERR_OK ? EXIT_CODE_OK : exit_code_of_store(code);
+    }
     if (mkdir(s->config.data, S_IRWXU) != 0 && errno != EEXIST) {
         err_set_errno(err, errno, "cannot create the data folder %s", s->config.data);
         return EXIT_CODE_DATA;
@@ -338,6 +396,9 @@ static int open_store(struct service *s, struct err *err)
     warn_of_readers(s->config.data);
     path = database_path(s->config.data);
     code = store_open(path, &options, &s->store, err);
+    if (code == ERR_CORRUPT) {
+        name_backup(path, err);
+    }
     free(path);
     return code == ERR_OK ? EXIT_CODE_OK : exit_code_of_store(code);
 }
@@ -349,6 +410,7 @@ static void open_fleet(struct service *s)
         .loop = &s->loop,
         .config = &s->config,
         .store = s->store,
+        .idle = s->reads_only,
         .hello = host_said_hello,
         .arg = s,
     };
@@ -411,6 +473,7 @@ static int serve(struct service *s, struct err *err)
     if (code != EXIT_CODE_OK) {
         return code;
     }
+    read_only(s);
     s->scheduler = scheduler_new();
     s->localiser = localiser_new(s->store, s->scheduler, &localiser_hooks);
     s->watch = survey_watch_new(s->store, s->scheduler, s->profiles,

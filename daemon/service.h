@@ -46,6 +46,7 @@ struct service {
     struct pump store_pump, api_pump;
     uv_timer_t tick;
     uv_signal_t interrupt, terminate, hangup;
+    bool reads_only;         /* nothing is stored, so nothing runs (store_refusal) */
     bool on_terminal;        /* it was started from one */
     struct reload *reload;   /* in progress; NULL: none is */
     bool reload_again;       /* when that is over */

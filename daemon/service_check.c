@@ -17,7 +17,9 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/commands.h"
 #include "daemon/service.h"
+#include "db/backup.h"
 #include "db/fsck.h"
 #include "db/integrity/cell_repair.h"
 #include "db/integrity/quarantine.h"
@@ -57,6 +59,34 @@ static void take_cell(void *arg, int64_t cell)
     }
 }
 
+/* No read of the served database lasts longer than copying it does.  The copy becomes a
+ * backup where one is due.  False: there is no copy. */
+static bool look_at_copy(struct check *c, const struct fsck_served *fsck)
+{
+    int every_hours = c->service->config.backup_every_hours;
+    int64_t now_ms = clock_wall_ms();
+    char *path = database_path(c->service->config.data);
+    char *partial = NULL;
+    struct err err = { .code = ERR_OK };
+    bool due = now_ms - backup_newest_ms(path) >= (int64_t)every_hours * 3600 * 1000;
+
+    if (every_hours && backup_begin(fsck->tx, path, &partial, &err) != ERR_OK) {
+        log_warning("%s", err.message);
+    }
+    if (partial) {
+        fsck_copy(partial, fsck, &c->counts, &c->err);
+        if (!due || c->err.code != ERR_OK || !fsck_is_whole(&c->counts)) {
+            backup_drop(partial);
+        } else if (backup_keep(path, partial, now_ms, &err) != ERR_OK) {
+            log_warning("no backup: %s", err.message);
+        }
+    }
+    free(path);
+    due = partial != NULL;
+    free(partial);
+    return due;
+}
+
 /* On a thread of its own; Linux has a nice value for each. */
 static void look(uv_work_t *work)
 {
@@ -69,7 +99,9 @@ static void look(uv_work_t *work)
     int before = getpriority(PRIO_PROCESS, (id_t)gettid());
 
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-    fsck_served(&fsck, &c->counts, &c->err);
+    if (!look_at_copy(c, &fsck)) {
+        fsck_served(&fsck, &c->counts, &c->err);
+    }
     setpriority(PRIO_PROCESS, (id_t)gettid(), before);
 }
 
@@ -162,13 +194,18 @@ static void tell_rows(struct check *c)
 static void tell_damage(struct check *c)
 {
     char cause[HEALTH_CAUSE_SIZE];
+    char *path = database_path(c->service->config.data);
+    char *backup = backup_newest(path);
 
     snprintf(
         cause, sizeof cause,
-        "the database is damaged (%.240s): what it holds can be read as far as it goes, "
+        "the database is damaged (%.180s): what it holds can be read as far as it goes, "
         "and nothing is accepted; stop the service, and restore a backup (reprod "
-        "restore)",
-        c->counts.damaged ? c->first : c->err.message);
+        "restore)%s%.120s",
+        c->counts.damaged ? c->first : c->err.message,
+        backup ? "; the newest good one is " : "", backup ? backup : "");
+    free(backup);
+    free(path);
     tell(c->service, cause);
 }
 

@@ -56,6 +56,9 @@ static void watch_store(struct service *s, int64_t now)
     char cause[128];
     int64_t waited = now - s->vigil.probed_ms;
 
+    if (s->reads_only) {
+        return;
+    }
     if (!s->vigil.probing) {
         probe_store(s, now);
     } else if (waited > ANSWER_MS) {

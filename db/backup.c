@@ -10,15 +10,17 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "db/backup_copy.h"
 #include "db/connection.h"
 #include "db/files.h"
+#include "db/integrity/witness.h"
 #include "db/tx.h"
 
 enum { BUSY_TIMEOUT_MS = 5000 };
 
 /* All pages in one step: one snapshot of FROM, which its writer does not wait for.  Steps
  * of a few pages would start again at each commit and might never end. */
-static enum err_code copy_pages(struct tx *from, const char *to, struct err *err)
+enum err_code backup_copy_pages(struct tx *from, const char *to, struct err *err)
 {
     sqlite3 *db = NULL;
     sqlite3_backup *backup = NULL;
@@ -73,7 +75,7 @@ static enum err_code sync_path(const char *path, int flags, struct err *err)
     return code;
 }
 
-static enum err_code publish(const char *partial, const char *to, struct err *err)
+enum err_code backup_publish(const char *partial, const char *to, struct err *err)
 {
     char *copy = xstrdup(to);
     enum err_code code = sync_path(partial, 0, err);
@@ -104,14 +106,14 @@ static enum err_code copy_database(struct tx *from, const char *to, struct err *
         goto out;
     }
     close(fd);
-    code = copy_pages(from, partial, err);
+    code = backup_copy_pages(from, partial, err);
     if (code == ERR_OK && check_whole(partial, err) != ERR_OK) {
         code = err_wrap(err,
                         "nothing was written: the copy is damaged, and so is the "
                         "database");
     }
     if (code == ERR_OK) {
-        code = publish(partial, to, err);
+        code = backup_publish(partial, to, err);
     }
     if (code != ERR_OK) {
         unlink(partial);
@@ -137,8 +139,8 @@ enum err_code backup_database(const char *from, const char *to, struct err *err)
     return code;
 }
 
-static const char *const endings[] = { "", "-wal", "-shm" };
-enum { ENDINGS = 3 };
+static const char *const endings[] = { "", "-wal", "-shm", "-seq" };
+enum { ENDINGS = 4 };
 
 /* A database and its log belong together, so their names stay alike. */
 static enum err_code move(const char *from, const char *to, struct err *err)
@@ -168,6 +170,26 @@ static char *kept_name(const char *path, int64_t now_ms)
     return xasprintf("%s.replaced-%s", path, at);
 }
 
+/* What was restored is behind what was acknowledged, and somebody wants it so. */
+static void witness_anew(const char *path)
+{
+    struct commits commits;
+    struct err ignored;
+    struct tx *tx;
+
+    if (connection_open_reader(path, BUSY_TIMEOUT_MS, &tx, &ignored) == ERR_OK) {
+        if (commits_read(tx, &commits, &ignored) == ERR_OK) {
+            int fd = witness_open(path);
+
+            witness_write(fd, &commits);
+            if (fd >= 0) {
+                close(fd);
+            }
+        }
+        tx_free(tx);
+    }
+}
+
 /* PATH is locked. */
 static enum err_code replace(const char *backup, const char *path, const char *kept,
                              struct err *err)
@@ -182,6 +204,7 @@ static enum err_code replace(const char *backup, const char *path, const char *k
         move(kept, path, &ignored);
         return err->code;
     }
+    witness_anew(path);
     return ERR_OK;
 }
 

@@ -68,7 +68,8 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
                 " h.vouched_ms,"
                 " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"
                 " c.has_reference, c.checks_passed, c.checks_failed, c.digests_passed,"
-                " h.sum IS NOT " CELL_HISTORY_SUM " FROM environment e CROSS JOIN case_key k"
+                " h.sum IS NOT " CELL_HISTORY_SUM
+                " FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
                 " CROSS JOIN cell_history h ON h.cell = c.id AND h.at_ms ="
                 " (SELECT max(at_ms) FROM cell_history WHERE cell = c.id AND at_ms <= ?)"

@@ -30,8 +30,7 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
                      environment, case_key, job, item) != ERR_OK) {
         return err->code;
     }
-    if (tx_run(tx, err,
-               "UPDATE cell SET sum = reprod_sum(" CELL_SUM("") ") WHERE id = ?",
+    if (tx_run(tx, err, "UPDATE cell SET sum = reprod_sum(" CELL_SUM("") ") WHERE id = ?",
                *ret_id) != ERR_OK) {
         return err->code;
     }
@@ -341,8 +340,7 @@ static enum err_code fold_damaged(struct tx *tx, const struct run_record *run,
     enum verdict before = row->cell.verdict;
     enum cell_repair ignored;
 
-    if (cell_repair(tx, run->cell, run->finished_ms, &ignored, err) !=
-            ERR_OK ||
+    if (cell_repair(tx, run->cell, run->finished_ms, &ignored, err) != ERR_OK ||
         cell_rows_load(tx, run->cell, row, err) != ERR_OK) {
         return err->code;
     }

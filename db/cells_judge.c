@@ -152,8 +152,8 @@ static enum err_code store_verdict(struct tx *tx, int64_t cell, int64_t changed_
         tx, err,
         "UPDATE cell SET verdict = ?1, reason = ?2, vouched_ms = ?3, changed_ms = ?4,"
         " sum = reprod_sum(id, case_key, environment, subject, subject_name,"
-        " has_reference" CELL_INTEGERS(SUM_COLUMN) CELL_TEXTS(SUM_COLUMN)
-        ", ?1, ?2, ?3, ?4) WHERE id = ?5",
+        " has_reference" CELL_INTEGERS(SUM_COLUMN)
+            CELL_TEXTS(SUM_COLUMN) ", ?1, ?2, ?3, ?4) WHERE id = ?5",
         verdict_name(judgement->verdict), judgement->reason, judgement->vouched_ms,
         changed_ms, cell);
 }

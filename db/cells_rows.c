@@ -49,8 +49,9 @@ void cell_rows_distrust(struct cell_row *row)
     if (row->damaged) {
         row->cell.verdict = VERDICT_INCONCLUSIVE;
         row->cell.vouched_ms = 0;
-        copy_text(row->cell.reason, sizeof row->cell.reason,
-                  "its row in the database is not what was stored: see /readyz and the log");
+        copy_text(
+            row->cell.reason, sizeof row->cell.reason,
+            "its row in the database is not what was stored: see /readyz and the log");
     }
 }
 
@@ -94,8 +95,8 @@ enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
         "UPDATE cell SET " SET_COLUMNS
         "verdict = :verdict, reason = :reason, vouched_ms = :vouched_ms,"
         " changed_ms = :changed_ms, sum = reprod_sum(id, case_key, environment, subject,"
-        " subject_name, has_reference" CELL_INTEGERS(SUM_COLUMN) CELL_TEXTS(SUM_COLUMN)
-        ", :verdict, :reason, :vouched_ms, :changed_ms) WHERE id = :id");
+        " subject_name, has_reference" CELL_INTEGERS(SUM_COLUMN) CELL_TEXTS(
+            SUM_COLUMN) ", :verdict, :reason, :vouched_ms, :changed_ms) WHERE id = :id");
     CELL_INTEGERS(BIND_INTEGER)
     CELL_TEXTS(BIND_TEXT)
     query_bind(&q, verdict_name(judgement->verdict), judgement->reason,

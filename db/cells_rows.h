@@ -20,7 +20,7 @@ struct cell_row {
     char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
     char last_failed_run[ID_SIZE];    /* "" when none failed */
     char failed_check[ID_SIZE];       /* the first run out of bound; "": none */
-    bool damaged;                     /* its sum is another's (db/integrity/checksums.h) */
+    bool damaged; /* its sum is another's (db/integrity/checksums.h) */
 };
 
 /* The integers of table cell: the column, its member of struct cell_row, and what fsck
@@ -90,8 +90,8 @@ struct cell_row {
       "checks_unanswered, " b "checks_cut_off, " b "digests_passed, " b                  \
       "check_share_ppm, " b "digest_runs, " b "digest_iterations, " b                    \
       "digest_first_runs, " b "digest_only_runs, " b "last_failed_run, " b               \
-      "failed_check, " b "failed_check_words, " b "digest, " b "verdict, " b "reason, "  \
-    b "vouched_ms, " b "changed_ms"
+      "failed_check, " b "failed_check_words, " b "digest, " b "verdict, " b             \
+      "reason, " b "vouched_ms, " b "changed_ms"
 
 /* Whether cell c is what was stored. */
 #define CELL_INTACT "(c.sum IS reprod_sum(" CELL_SUM("c.") "))"
@@ -109,7 +109,7 @@ struct cell_row {
     "c.reason,"                                                                          \
     " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"             \
     " c.vouched_ms, c.changed_ms, c.has_reference, NOT " CELL_INTACT                     \
-        CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
+    CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
 
 /* The next column, a verdict; the tables' CHECKs keep other names out. */
 enum verdict cell_rows_take_verdict(struct query *q);

@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "daemon/base/buf.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/id.h"
 #include "daemon/base/mem.h"
@@ -377,4 +378,65 @@ enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
         return err->code;
     }
     return connection_open_beside(path, busy_timeout_ms, ret_tx, err);
+}
+
+/* "file:PATH?immutable=1" (sqlite.org/uri.html). */
+static char *frozen_uri(const char *path)
+{
+    struct buf uri = BUF_INIT;
+
+    buf_puts(&uri, "file:");
+    for (; *path; path++) {
+        if (strchr("%?#", *path)) {
+            buf_printf(&uri, "%%%02x", (unsigned char)*path);
+        } else {
+            buf_putc(&uri, *path);
+        }
+    }
+    buf_puts(&uri, "?immutable=1");
+    return buf_detach(&uri, NULL);
+}
+
+enum err_code connection_open_frozen(const char *path, struct tx **ret_tx,
+                                     struct err *err)
+{
+    char *log = xasprintf("%s-wal", path);
+    char *uri = NULL;
+    struct stat st;
+
+    if (access(path, R_OK) != 0) {
+        err_set_errno(err, errno, "%s", path);
+    } else if (stat(log, &st) == 0 && st.st_size > 0) {
+        err_set(err, ERR_CONFLICT,
+                "%s is served or was not closed: only a backup can be read so", path);
+    } else if (connection_check_file(path, err) == ERR_OK) {
+        uri = frozen_uri(path);
+        *ret_tx = open_file(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, 0, err);
+        err->code = *ret_tx ? ERR_OK : err->code;
+    }
+    free(log);
+    free(uri);
+    return err->code;
+}
+
+enum witness_word connection_ask_witness(const char *path, int64_t busy_timeout_ms,
+                                         struct commits *ret_found,
+                                         struct commits *ret_witnessed)
+{
+    enum witness_word word = WITNESS_AGREES;
+    struct tx *tx = NULL;
+    struct err ignored;
+    struct stat st;
+
+    *ret_found = *ret_witnessed = (struct commits){ 0 };
+    if (stat(path, &st) != 0 || st.st_size == 0 ||
+        connection_open_reader(path, busy_timeout_ms, &tx, &ignored) != ERR_OK) {
+        return word;
+    }
+    sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (commits_read(tx, ret_found, &ignored) == ERR_OK && ret_found->lineage) {
+        word = witness_ask(path, ret_found, ret_witnessed);
+    }
+    tx_free(tx);
+    return word;
 }

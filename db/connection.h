@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
+#include "db/integrity/witness.h"
 
 struct tx;
 
@@ -43,6 +44,17 @@ enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,
  * is no file.  Freed with tx_free. */
 enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
                                      struct tx **ret_tx, struct err *err);
+
+/* A connection to a file that nobody changes, such as a backup: nothing is locked, and
+ * nothing appears beside it.  ERR_CONFLICT: it has a log, so somebody may. */
+enum err_code connection_open_frozen(const char *path, struct tx **ret_tx,
+                                     struct err *err);
+
+/* Asks the witness of PATH before anything is changed there; what cannot be read agrees,
+ * and is refused later. */
+enum witness_word connection_ask_witness(const char *path, int64_t busy_timeout_ms,
+                                         struct commits *ret_found,
+                                         struct commits *ret_witnessed);
 
 /* The same beside a connection of this process, which has checked the file. */
 enum err_code connection_open_beside(const char *path, int64_t busy_timeout_ms,

@@ -358,3 +358,23 @@ enum err_code fsck_served(const struct fsck_served *fsck, struct fsck_counts *re
     tx_run(check.tx, &ignored, "ROLLBACK");
     return code;
 }
+
+enum err_code fsck_copy(const char *copy, const struct fsck_served *fsck,
+                        struct fsck_counts *ret_counts, struct err *err)
+{
+    struct fsck_served of_copy = *fsck;
+    enum err_code code = connection_open_frozen(copy, &of_copy.tx, err);
+
+    *ret_counts = (struct fsck_counts){ 0 };
+    if (code == ERR_OK) {
+        code = fsck_served(&of_copy, ret_counts, err);
+        tx_free(of_copy.tx);
+    }
+    return code;
+}
+
+bool fsck_is_whole(const struct fsck_counts *c)
+{
+    return !c->damaged && !c->rows_damaged && !c->dangling && !c->cells_differing &&
+           !c->jobs_differing && !c->traces_damaged;
+}

@@ -9,9 +9,9 @@
 #include "daemon/base/err.h"
 
 struct fsck_counts {
-    int64_t damaged;         /* lines of PRAGMA integrity_check */
-    int64_t rows;            /* whose checksums were compared … */
-    int64_t rows_damaged;    /* … and are not what was stored, except cells, which differ */
+    int64_t damaged;      /* lines of PRAGMA integrity_check */
+    int64_t rows;         /* whose checksums were compared … */
+    int64_t rows_damaged; /* … and are not what was stored, except cells, which differ */
     int64_t facts_damaged;   /* of these, of other tables than run */
     int64_t dangling;        /* rows that refer to a missing row, or cases to others than
                                 their siblings */
@@ -41,6 +41,14 @@ struct fsck_served {
     void *arg;
     atomic_bool *stop;
 };
+/* The same of COPY, a copy of that database, which takes it no time: FSCK's own
+ * connection is not used. */
+enum err_code fsck_copy(const char *copy, const struct fsck_served *fsck,
+                        struct fsck_counts *ret_counts, struct err *err);
+
+/* Whether nothing at all was found. */
+bool fsck_is_whole(const struct fsck_counts *counts);
+
 enum err_code fsck_served(const struct fsck_served *fsck, struct fsck_counts *ret_counts,
                           struct err *err);
 

@@ -253,8 +253,8 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
     "r.intent_ms, r.started_ms,"                                                         \
     " r.finished_ms, r.pid, r.process_start, r.boot_id, t.records, t.dropped,"           \
     " r.circumstances, " RUN_DAMAGED_R                                                   \
-    ", x.state, x.digest, x.share_ppm, x.words" RUN_RESULTS(                             \
-        RUN_COLUMN, RUN_COLUMN, RUN_COLUMN)
+    ", x.state, x.digest, x.share_ppm, x.words" RUN_RESULTS(RUN_COLUMN, RUN_COLUMN,      \
+                                                            RUN_COLUMN)
 
 #define RUN_JOINS                                                                        \
     " CROSS JOIN job j ON j.number = r.job"                                              \

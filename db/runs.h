@@ -148,18 +148,21 @@ enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *r
         ".intent_ms, " run ".pid, " run ".process_start, " run ".boot_id"
 #define RUN_SUM_ROWS(run)                                                                \
     ", (SELECT reprod_sums(d.digest, d.iterations, d.first_iteration)"                   \
-    " FROM run_digest d WHERE d.run = " run ".id)"                                       \
+    " FROM run_digest d WHERE d.run = " run                                              \
+    ".id)"                                                                               \
     ", (SELECT reprod_sums(k.state, k.digest, k.share_ppm, k.words)"                     \
     " FROM run_check k WHERE k.run = " run ".id))"
 #define RUN_SUM_COLUMNS(X)                                                               \
     X(started_ms)                                                                        \
-    X(finished_ms) X(environment) X(cell) X(libraries) X(outcome) X(circumstances)       \
-        X(refused) RUN_RESULTS(X, X, X)
+    X(finished_ms)                                                                       \
+    X(environment) X(cell) X(libraries) X(outcome) X(circumstances) X(refused)           \
+        RUN_RESULTS(X, X, X)
 #define RUN_SUM_OF_RUN(name)   ", run." #name
 #define RUN_SUM_OF_R(name)     ", r." #name
 #define RUN_SUM_OF_BOUND(name) ", :" #name
 #define RUN_SUM                                                                          \
-    "reprod_sum(" RUN_SUM_KEPT("run") RUN_SUM_COLUMNS(RUN_SUM_OF_RUN) RUN_SUM_ROWS("run")
+    "reprod_sum(" RUN_SUM_KEPT("run") RUN_SUM_COLUMNS(RUN_SUM_OF_RUN) RUN_SUM_ROWS("ru"  \
+                                                                                   "n")
 #define RUN_SUM_R                                                                        \
     "reprod_sum(" RUN_SUM_KEPT("r") RUN_SUM_COLUMNS(RUN_SUM_OF_R) RUN_SUM_ROWS("r")
 #define RUN_SUM_BOUND                                                                    \

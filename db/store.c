@@ -1,18 +1,23 @@
 #include "db/store.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "db/connection.h"
 #include "db/files.h"
+#include "db/integrity/witness.h"
+#include "db/migrate.h"
 #include "db/queue/lanes.h"
 #include "db/tx.h"
 
@@ -68,6 +73,8 @@ struct store {
 
     int event_fd;
     struct files_lock lock_files;
+    int witness;        /* descriptor, or -1 */
+    struct err refusal; /* of all writes; ERR_OK: none */
     struct tx *background;
     atomic_int pending;
     atomic_bool failing; /* the last transaction met an I/O error */
@@ -134,19 +141,39 @@ static bool run_write(struct tx *tx, struct work *w)
     return true;
 }
 
+static void give_up(struct tx *tx)
+{
+    struct err ignored;
+
+    if (!sqlite3_get_autocommit(tx->db)) {
+        tx_run(tx, &ignored, "ROLLBACK");
+    }
+}
+
 /* Runs the functions from FIRST on in one transaction and commits.  Returns the first
  * that had no turn because the transaction was lost, or NULL. */
 static struct work *run_commit(struct store *store, struct work *first)
 {
     struct tx *tx = store->writer_tx;
-    sqlite3_int64 changes = sqlite3_total_changes64(tx->db);
+    sqlite3_int64 changes;
+    struct commits commits;
     struct err err;
 
+    if (store->refusal.code != ERR_OK) {
+        fail_all(first, NULL, &store->refusal);
+        return NULL;
+    }
     if (files_check(&store->files, &err) != ERR_OK ||
         tx_run(tx, &err, "BEGIN IMMEDIATE") != ERR_OK) {
         fail_all(first, NULL, &err);
         return NULL;
     }
+    if (commits_count(tx, &commits, &err) != ERR_OK) {
+        fail_all(first, NULL, &err);
+        give_up(tx);
+        return NULL;
+    }
+    changes = sqlite3_total_changes64(tx->db);
     for (struct work *w = first; w; w = next_work(w)) {
         if (!run_write(tx, w)) {
             fail_all(first, w, &w->result);
@@ -154,12 +181,8 @@ static struct work *run_commit(struct store *store, struct work *first)
         }
     }
     if (tx_run(tx, &err, "COMMIT") != ERR_OK) {
-        struct err ignored;
-
         fail_all(first, NULL, &err);
-        if (!sqlite3_get_autocommit(tx->db)) {
-            tx_run(tx, &ignored, "ROLLBACK");
-        }
+        give_up(tx);
         return NULL;
     }
     if (sqlite3_total_changes64(tx->db) != changes) {
@@ -167,6 +190,8 @@ static struct work *run_commit(struct store *store, struct work *first)
     }
     if (files_check(&store->files, &err) != ERR_OK) {
         fail_all(first, NULL, &err); /* it may have gone while this was committed */
+    } else {
+        witness_write(store->witness, &commits);
     }
     return NULL;
 }
@@ -328,12 +353,74 @@ static enum err_code open_reader(const char *path, const struct store_options *o
                : err->code;
 }
 
+static void refuse(struct store *store, const char *why)
+{
+    err_set(&store->refusal, ERR_CORRUPT, "%s", why);
+}
+
+/* A database that lost commits is left as it is: a commit would make it look as if it had
+ * not. */
+static enum err_code open_writer(struct store *store, const char *path,
+                                 int64_t busy_timeout_ms, struct err *err)
+{
+    struct commits found, witnessed;
+    char why[256];
+    enum witness_word word =
+        connection_ask_witness(path, busy_timeout_ms, &found, &witnessed);
+
+    if (word != WITNESS_AHEAD) {
+        if (word != WITNESS_AGREES && found.number > 0) {
+            log_warning("%s-seq %s: whether commits were lost before now is not known",
+                        path,
+                        word == WITNESS_MISSING      ? "is missing"
+                        : word == WITNESS_UNREADABLE ? "cannot be read"
+                                                     : "is of another database");
+        }
+        return connection_open_writer(path, busy_timeout_ms, &store->writer_tx, err);
+    }
+    snprintf(
+        why, sizeof why,
+        "commits that were acknowledged are missing: the last of the database is %" PRId64
+        ", and %" PRId64
+        " was durable; nothing runs and nothing is accepted until a "
+        "backup is restored (reprod restore), or the loss is acknowledged (reprod "
+        "fsck --accept-loss)",
+        found.number, witnessed.number);
+    refuse(store, why);
+    return connection_open_beside(path, busy_timeout_ms, &store->writer_tx, err);
+}
+
+/* Readers of a file that nobody changes; its writer is one, too. */
+static enum err_code open_frozen(struct store *store, const char *path,
+                                 const struct store_options *options, struct err *err)
+{
+    enum err_code code = connection_open_frozen(path, &store->writer_tx, err);
+    int64_t version = 0;
+
+    for (int i = 0; i < options->readers && code == ERR_OK; i++) {
+        store->readers[i].store = store;
+        code = connection_open_frozen(path, &store->readers[i].tx, err);
+    }
+    if (code == ERR_OK) {
+        code = connection_open_frozen(path, &store->background, err);
+    }
+    if (code == ERR_OK) {
+        code = tx_fetch_int(store->writer_tx, &version, err, "PRAGMA user_version");
+    }
+    if (code == ERR_OK && version != migrate_current()) {
+        code = err_set(err, ERR_CONFLICT,
+                       "%s has schema %d, this program needs %d: restore it", path,
+                       (int)version, migrate_current());
+    }
+    refuse(store, "this service only reads");
+    return code;
+}
+
 static enum err_code open_connections(struct store *store, const char *path,
                                       const struct store_options *options,
                                       struct err *err)
 {
-    enum err_code code =
-        connection_open_writer(path, options->busy_timeout_ms, &store->writer_tx, err);
+    enum err_code code = open_writer(store, path, options->busy_timeout_ms, err);
 
     for (int i = 0; i < options->readers && code == ERR_OK; i++) {
         store->readers[i].store = store;
@@ -346,10 +433,18 @@ static enum err_code open_connections(struct store *store, const char *path,
 static enum err_code open_files(struct store *store, const char *path,
                                 const struct store_options *options, struct err *err)
 {
-    if (open_connections(store, path, options, err) != ERR_OK) {
+    struct commits commits;
+
+    if ((options->read_only ? open_frozen : open_connections)(store, path, options,
+                                                              err) != ERR_OK) {
         return err->code;
     }
     files_init(&store->files, path);
+    if (store->refusal.code == ERR_OK &&
+        commits_read(store->writer_tx, &commits, err) == ERR_OK) {
+        store->witness = witness_open(path);
+        witness_write(store->witness, &commits);
+    }
     return ERR_OK;
 }
 
@@ -362,6 +457,10 @@ static void release(struct store *store)
     tx_free(store->background);
     tx_free(store->writer_tx); /* the last one: writes the log back and removes it */
     files_release(&store->files);
+    if (store->witness >= 0) {
+        fsync(store->witness);
+        close(store->witness);
+    }
     free(store->readers);
     if (store->event_fd >= 0) {
         close(store->event_fd);
@@ -391,11 +490,13 @@ enum err_code store_open(const char *path, const struct store_options *options,
     store->readers_open = store->reads.readers = options->readers;
     store->read_deadline_ms = options->read_deadline_ms;
     store->lock_files = FILES_UNLOCKED;
+    store->witness = -1;
     store->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (store->event_fd < 0) {
         err_set_errno(err, errno, "eventfd");
-    } else if (filesystem_check(path, err) == ERR_OK &&
-               files_lock(path, &store->lock_files, err) == ERR_OK &&
+    } else if ((options->read_only ||
+                (filesystem_check(path, err) == ERR_OK &&
+                 files_lock(path, &store->lock_files, err) == ERR_OK)) &&
                open_files(store, path, options, err) == ERR_OK &&
                threads_start(store, err) == ERR_OK) {
         *ret_store = store;
@@ -586,6 +687,11 @@ void store_dispatch(struct store *store)
 int store_pending(const struct store *store)
 {
     return atomic_load(&store->pending);
+}
+
+const char *store_refusal(const struct store *store)
+{
+    return store->refusal.code == ERR_OK ? NULL : store->refusal.message;
 }
 
 bool store_failing(const struct store *store)

@@ -35,6 +35,7 @@ typedef void (*store_done)(void *arg, const struct err *result);
 struct store_options {
     int readers;              /* reader threads, >= 1 */
     int64_t read_deadline_ms; /* a read is interrupted after this; 0: never */
+    bool read_only;           /* a backup, which nobody changes: every write is refused */
     int64_t busy_timeout_ms;  /* waiting for the lock of another process, such as fsck */
 };
 
@@ -45,6 +46,10 @@ struct store_options {
  * cannot read that, on its folder).  A new database can be read by its owner alone. */
 enum err_code store_open(const char *path, const struct store_options *options,
                          struct store **ret_store, struct err *err);
+
+/* Why every write is refused with ERR_CORRUPT, for as long as the store is open: it was
+ * opened read-only, or commits were lost (db/integrity/witness.h).  NULL: none is. */
+const char *store_refusal(const struct store *store);
 
 /* Commits the queued writes, interrupts reads, calls all callbacks that are due (waiting
  * reads, and writes that these callbacks add, get ERR_BUSY), stops the threads and

@@ -230,6 +230,7 @@ static void check(struct json_out *out, const struct run_check *check)
 void run_json(struct json_out *out, const struct run_record *run)
 {
     identity(out, run);
+    out_bool(out, "damaged", run->damaged);
     out_int(out, "iterations", run->iterations);
     out_int(out, "distinct_digests", run->distinct_digests);
     out_name(out, "digest", run->digest);

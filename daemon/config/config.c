@@ -32,6 +32,7 @@ void config_init(struct config *config)
         .stale_after_hours = 24 * 30,
         .connection_limit = 512,
         .open_items_limit = 50000,
+        .backup_every_hours = 24,
         .grace_ms = 2000,
         .stacks = json_array(),
         .hosts = json_array(),
@@ -45,6 +46,7 @@ void config_release(struct config *config)
 {
     free(config->address);
     free(config->data);
+    free(config->read_only);
     json_decref(config->stacks);
     json_decref(config->hosts);
     json_decref(config->profiles);
@@ -159,7 +161,8 @@ static const struct in_shape background_shape =
 struct settings {
     const char *listen, *data;
     bool survey;
-    int stale_after_hours, connection_limit, open_items_limit, grace_ms;
+    int stale_after_hours, connection_limit, open_items_limit, grace_ms,
+        backup_every_hours;
     const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads, *background;
 };
 
@@ -177,6 +180,8 @@ static const struct in_member settings_members[] = {
       .least = 8, .most = 65536 },
     { "open_items_limit", IN_INT, IN_AT(struct settings, open_items_limit), IN_OPTIONAL,
       .least = JOB_ITEMS_MAX, .most = 10000000 },
+    { "backup_every_hours", IN_INT, IN_AT(struct settings, backup_every_hours),
+      IN_OPTIONAL, .least = 0, .most = 24 * 365 },
     { "grace_ms", IN_INT, IN_AT(struct settings, grace_ms), IN_OPTIONAL, .least = 10,
       .most = 600000 },
     { "stacks", IN_ARRAY, IN_AT(struct settings, stacks), IN_OPTIONAL, .item = &a_stack },
@@ -272,6 +277,7 @@ static void take(struct config *config, const struct settings *s)
     config->connection_limit = s->connection_limit;
     config->open_items_limit = s->open_items_limit;
     config->grace_ms = s->grace_ms;
+    config->backup_every_hours = s->backup_every_hours;
     take_array(&config->stacks, s->stacks);
     take_array(&config->hosts, s->hosts);
     take_array(&config->profiles, s->profiles);
@@ -286,6 +292,7 @@ static enum err_code read_settings(struct config *config, const char *file,
                                  .stale_after_hours = config->stale_after_hours,
                                  .connection_limit = config->connection_limit,
                                  .open_items_limit = config->open_items_limit,
+                                 .backup_every_hours = config->backup_every_hours,
                                  .grace_ms = config->grace_ms };
     char *where = xasprintf("%s: ", file);
     json_t *workloads;

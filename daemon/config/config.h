@@ -22,8 +22,11 @@ struct config {
     } background;
     int stale_after_hours; /* a reproducible cell is stale after this; 0: never */
     int connection_limit;
-    int open_items_limit; /* JOB_ITEMS_MAX or more: so any job fits when none is open */
-    int grace_ms;         /* between SIGTERM and SIGKILL of a worker */
+    int open_items_limit;   /* JOB_ITEMS_MAX or more: so any job fits when none is open */
+    int backup_every_hours; /* beside the database, after it was found whole; 0: never */
+    bool accept_loss;       /* fsck --accept-loss */
+    char *read_only;        /* serve --read-only FILE; NULL: the database is served */
+    int grace_ms;           /* between SIGTERM and SIGKILL of a worker */
     json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
     json_t *profiles; /* array of paths of further profile tables */
     json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */

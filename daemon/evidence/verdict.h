@@ -113,8 +113,9 @@ const char *verdict_name(enum verdict verdict);
 int verdict_parse(const char *name, enum verdict *ret_verdict); /* 0, or -1 */
 
 /* Precedence: failing because of what was computed, inconclusive because its runs
- * computed from inputs that are contested (daemon/evidence/inputs.h) or are damaged in the
- * database (db/integrity/quarantine.h), varies, failing, unsupported, unmeasured, inconclusive, reproducible.
+ * computed from inputs that are contested (daemon/evidence/inputs.h) or are damaged in
+ * the database (db/integrity/quarantine.h), varies, failing, unsupported, unmeasured,
+ * inconclusive, reproducible.
  *
  * What is out of bound of the reference is failing for ever, also where it varies: that
  * wrong numbers vary says nothing of the operation.  One check is enough where there is

@@ -544,7 +544,9 @@ struct fleet *fleet_new(const struct fleet_options *options)
     struct fleet *fleet = xcalloc(1, sizeof *fleet);
 
     fleet->options = *options;
-    add_hosts(fleet);
+    if (!options->idle) {
+        add_hosts(fleet);
+    }
     for (int i = 0; i < fleet->host_count; i++) {
         fleet->hosts[i].fleet = fleet;
         copy_text(fleet->hosts[i].cause, sizeof fleet->hosts[i].cause, "no hello yet");

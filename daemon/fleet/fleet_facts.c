@@ -319,6 +319,9 @@ const char *fleet_not_ready(const struct fleet *fleet)
             return NULL;
         }
     }
+    if (fleet->host_count == 0) {
+        return "the service only reads";
+    }
     cause = trouble(&fleet->hosts[0], text);
     snprintf(f->not_ready, sizeof f->not_ready, "no device is online: host %s: %s",
              fleet->hosts[0].name, cause[0] ? cause : "its stacks have no device");

@@ -19,6 +19,7 @@ struct fleet_options {
     const struct config *config;
     struct store *store;
     struct runner *runner;
+    bool idle;                /* no host is used: the service only reads */
     void (*hello)(void *arg); /* a host's hello was taken in */
     void *arg;
 };

@@ -47,7 +47,8 @@ struct run_record {
     char environment[DIGEST_TEXT_SIZE];
     int64_t cell; /* where it counts, see runs_finish; 0: in none */
     bool finished;
-    bool damaged; /* it is not what was stored (db/integrity/checksums.h): nothing follows from it */
+    bool damaged; /* it is not what was stored (db/integrity/checksums.h): nothing follows
+                     from it */
     enum outcome outcome;
     char cause[CASE_TITLE_SIZE * 2];
     int64_t intent_ms, started_ms, finished_ms; /* wall clock; 0: not (yet) */

@@ -38,8 +38,8 @@ static enum err_code isolate(struct tx *tx, int64_t cell, int64_t now_ms, struct
 {
     if (tx_run(tx, err, "ROLLBACK TO repair") != ERR_OK ||
         tx_run(tx, err, "RELEASE repair") != ERR_OK ||
-        quarantine_put(tx, cell, "", "its runs on record are not those that it counted", now_ms,
-            err) != ERR_OK) {
+        quarantine_put(tx, cell, "", "its runs on record are not those that it counted",
+                       now_ms, err) != ERR_OK) {
         return err->code;
     }
     return cells_judge_again(tx, cell, now_ms, err);
@@ -52,10 +52,11 @@ static enum err_code find_owner(struct tx *tx, int64_t cell, bool *ret_same,
     *ret_same = false;
     if (tx_run(tx, err,
                "UPDATE cell SET (subject, subject_name, has_reference) ="
-               " (SELECT i.subject, i.subject_name, " HAS_REFERENCE("i")
-               " FROM run r JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-               " WHERE r.cell = cell.id LIMIT 1)"
-               " WHERE id = ? AND EXISTS (SELECT 1 FROM run r WHERE r.cell = cell.id)",
+               " (SELECT i.subject, i.subject_name, " HAS_REFERENCE(
+                   "i") " FROM run r JOIN job_item i ON i.job = r.job AND i.seq = r.item"
+                        " WHERE r.cell = cell.id LIMIT 1)"
+                        " WHERE id = ? AND EXISTS (SELECT 1 FROM run r WHERE r.cell = "
+                        "cell.id)",
                cell) != ERR_OK) {
         return err->code;
     }
@@ -104,8 +105,7 @@ static enum err_code try_rebuild(struct tx *tx, const struct cell_row *before,
         cell_rows_load(tx, id, &after, err) != ERR_OK) {
         return err->code;
     }
-    if (!before->damaged &&
-        !count_alike(&before->cell.evidence, &after.cell.evidence)) {
+    if (!before->damaged && !count_alike(&before->cell.evidence, &after.cell.evidence)) {
         *ret_repair = CELL_ISOLATED;
         return isolate(tx, id, now_ms, err);
     }
@@ -117,7 +117,7 @@ static enum err_code try_rebuild(struct tx *tx, const struct cell_row *before,
 }
 
 enum err_code cell_repair(struct tx *tx, int64_t cell, int64_t now_ms,
-                                     enum cell_repair *ret_repair, struct err *err)
+                          enum cell_repair *ret_repair, struct err *err)
 {
     struct cell_row row;
     int64_t damaged;

@@ -13,8 +13,8 @@ enum cell_repair {
     CELL_ISOLATED, /* it is in quarantine, and judged so, as what depends on it */
 };
 
-/* Makes CELL right again if that can be known: where all its runs are what was stored, and
- * its own row either is not, or counts what they give. */
+/* Makes CELL right again if that can be known: where all its runs are what was stored,
+ * and its own row either is not, or counts what they give. */
 enum err_code cell_repair(struct tx *tx, int64_t cell, int64_t now_ms,
                           enum cell_repair *ret_repair, struct err *err);
 

@@ -34,12 +34,7 @@ static const struct summed {
       " @distinct_digests, @vouched_ms)",
       "false",
       false },
-    { "run_log",
-      { "run" },
-      "0",
-      "reprod_sum(@run, @log, @written)",
-      "false",
-      false },
+    { "run_log", { "run" }, "0", "reprod_sum(@run, @log, @written)", "false", false },
     { "run_telemetry",
       { "run" },
       "0",
@@ -185,8 +180,7 @@ static enum err_code watch(struct tx *tx, const struct summed *t, struct err *er
                t->table, t->table, t->table);
     put(&sql, t->sum, "NEW.");
     put_where(&sql, t);
-    buf_printf(&sql,
-               "CREATE TEMP TRIGGER sum_%s AFTER UPDATE OF %.*s ON main.%s WHEN ",
+    buf_printf(&sql, "CREATE TEMP TRIGGER sum_%s AFTER UPDATE OF %.*s ON main.%s WHEN ",
                t->table, (int)strlen(columns) - 1, columns, t->table);
     put(&sql, t->sum, "NEW.");
     buf_printf(&sql, " <> ");
@@ -245,7 +239,10 @@ static void put_slice(struct buf *sql, const struct walk *w)
     if (w->last[0]) {
         buf_printf(sql, " WHERE (");
         put_keys(sql, t, "r.");
-        buf_printf(sql, ") > (?%s)", key_count(t) == 1 ? "" : key_count(t) == 2 ? ", ?" : ", ?, ?");
+        buf_printf(sql, ") > (?%s)",
+                   key_count(t) == 1   ? ""
+                   : key_count(t) == 2 ? ", ?"
+                                       : ", ?, ?");
     }
     buf_printf(sql, " ORDER BY ");
     put_keys(sql, t, "r.");
@@ -370,7 +367,8 @@ enum err_code checksums_accept(struct tx *tx,
         }
     }
     return tx_run(tx, err,
-                  "UPDATE run SET sum = " RUN_SUM " WHERE cell IS NULL"
+                  "UPDATE run SET sum = " RUN_SUM
+                  " WHERE cell IS NULL"
                   " AND outcome IS NOT NULL AND sum IS NOT " RUN_SUM);
 }
 
@@ -383,7 +381,8 @@ static enum err_code compare_schema(struct tx *expected, struct tx *tx,
     struct query q;
     enum err_code code = ERR_OK;
 
-    query_begin(&q, expected, "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL");
+    query_begin(&q, expected,
+                "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL");
     while (code == ERR_OK && query_step(&q)) {
         const char *type = query_borrow_text(&q);
         const char *name = query_borrow_text(&q);

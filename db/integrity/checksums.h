@@ -8,12 +8,12 @@
  * another.  It is no secret: it shows damage and careless edits, not forgery.
  *
  * Three kinds of tables.  `run` and `cell`, which each run changes, are written with
- * their sum in the same statement (RUN_SUM of db/runs.h, CELL_SUM of db/cells_rows.h).  Rows that are only added to say
- * it in their INSERT.  The others have triggers of the writing connection, which see that
- * a row is damaged already and leave it so.  Without a sum, because fsck compares all of
- * them with the runs: cell_digest, cell_device, cell_alike, cell_time, case_input,
- * device_stack_environment, how far items and jobs are; because nobody relies on them:
- * event, judged, and when an environment was seen.
+ * their sum in the same statement (RUN_SUM of db/runs.h, CELL_SUM of db/cells_rows.h).
+ * Rows that are only added to say it in their INSERT.  The others have triggers of the
+ * writing connection, which see that a row is damaged already and leave it so.  Without a
+ * sum, because fsck compares all of them with the runs: cell_digest, cell_device,
+ * cell_alike, cell_time, case_input, device_stack_environment, how far items and jobs
+ * are; because nobody relies on them: event, judged, and when an environment was seen.
  *
  * A migration that changes columns with a sum, or adds one to a list here, carries the
  * sums of the rows that are intact. */
@@ -37,8 +37,8 @@ enum err_code checksums_check(struct tx *tx,
                                               const char *key, int64_t cell),
                               void *arg, int64_t *ret_rows, struct err *err);
 
-/* Seals what is damaged as it is, but cells and the runs that count in one, after a person acknowledged it;
- * tells of each as above. */
+/* Seals what is damaged as it is, but cells and the runs that count in one, after a
+ * person acknowledged it; tells of each as above. */
 enum err_code checksums_accept(struct tx *tx,
                                void (*accepted)(void *arg, const char *table,
                                                 const char *key, int64_t cell),

@@ -30,8 +30,8 @@ enum err_code quarantine_words(struct tx *tx, int64_t cell,
     return query_end(&q, err);
 }
 
-enum err_code quarantine_put(struct tx *tx, int64_t cell, const char *run, const char *reason,
-                         int64_t now_ms, struct err *err)
+enum err_code quarantine_put(struct tx *tx, int64_t cell, const char *run,
+                             const char *reason, int64_t now_ms, struct err *err)
 {
     return tx_run(tx, err,
                   "INSERT INTO quarantine (cell, run, reason, found_ms)"
@@ -66,8 +66,7 @@ enum err_code quarantine_open(struct tx *tx, int64_t *ret_count,
 enum err_code quarantine_accept(struct tx *tx, int64_t now_ms, int64_t *ret_count,
                                 struct err *err)
 {
-    if (tx_run(tx, err,
-               "UPDATE quarantine SET accepted_ms = ? WHERE accepted_ms IS NULL",
+    if (tx_run(tx, err, "UPDATE quarantine SET accepted_ms = ? WHERE accepted_ms IS NULL",
                now_ms) != ERR_OK) {
         return err->code;
     }

@@ -2,9 +2,9 @@
  *
  * A run whose row is not what was stored is not folded into a cell, and its cell is
  * inconclusive, with the run in its reason, until a backup is restored.  So is a cell
- * whose runs no longer give what it counted, though its own row is intact: runs were taken
- * away or changed.  A person may acknowledge it: then the service is ready again, and the
- * cell stays inconclusive. */
+ * whose runs no longer give what it counted, though its own row is intact: runs were
+ * taken away or changed.  A person may acknowledge it: then the service is ready again,
+ * and the cell stays inconclusive. */
 #ifndef DB_INTEGRITY_QUARANTINE_H
 #define DB_INTEGRITY_QUARANTINE_H
 

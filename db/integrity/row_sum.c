@@ -47,9 +47,8 @@ static uint64_t add_value(uint64_t sum, sqlite3_value *value)
     case SQLITE_NULL:
         return add_word(sum, 3);
     default: {
-        const void *bytes = type == SQLITE_TEXT
-                                ? (const void *)sqlite3_value_text(value)
-                                : sqlite3_value_blob(value);
+        const void *bytes = type == SQLITE_TEXT ? (const void *)sqlite3_value_text(value)
+                                                : sqlite3_value_blob(value);
         int length = sqlite3_value_bytes(value);
 
         sum = add_word(sum, type == SQLITE_TEXT ? 4 : 5);

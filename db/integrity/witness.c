@@ -28,8 +28,7 @@ enum err_code commits_count(struct tx *tx, struct commits *ret_commits, struct e
 /* "reprod commit 00000000000000000012 of 0123456789abcdef check 0123456789abcdef\n": one
  * sector, so it is there as a whole or not at all. */
 enum { RECORD_BYTES = 80 };
-#define RECORD                                                                           \
-    "reprod commit %020" PRId64 " of %016" PRIx64 " check %016" PRIx64 "\n"
+#define RECORD "reprod commit %020" PRId64 " of %016" PRIx64 " check %016" PRIx64 "\n"
 
 static uint64_t check_of(const struct commits *commits)
 {
@@ -41,8 +40,8 @@ static uint64_t check_of(const struct commits *commits)
 
 static int write_record(const struct commits *commits, char *ret_record, size_t size)
 {
-    return snprintf(ret_record, size, RECORD, commits->number,
-                    (uint64_t)commits->lineage, check_of(commits));
+    return snprintf(ret_record, size, RECORD, commits->number, (uint64_t)commits->lineage,
+                    check_of(commits));
 }
 
 static char *path_of(const char *database)

@@ -1,10 +1,10 @@
 /* A witness of the last commit, beside the database: REPROD.DB-seq.
  *
- * SQLite takes a write-ahead log up to its first damaged frame: commits behind it are gone,
- * though they were acknowledged, and nothing says so.  So each commit counts one up in the
- * database (table commits), and when it is durable its number is written here.  A database
- * that has a lower one has lost commits.  A higher one is normal: the service was killed
- * between the two writes, so the witness is never ahead of what is durable.
+ * SQLite takes a write-ahead log up to its first damaged frame: commits behind it are
+ * gone, though they were acknowledged, and nothing says so.  So each commit counts one up
+ * in the database (table commits), and when it is durable its number is written here.  A
+ * database that has a lower one has lost commits.  A higher one is normal: the service
+ * was killed between the two writes, so the witness is never ahead of what is durable.
  *
  * The witness itself is not synced at each commit: after a power cut it may be older than
  * the database, and then says less.  It is a text of a fixed length, with a checksum;
@@ -42,8 +42,8 @@ enum witness_word {
 enum witness_word witness_ask(const char *path, const struct commits *found,
                               struct commits *ret_witnessed);
 
-/* Opens the witness of PATH for witness_write; makes it where there is none, for its owner
- * alone.  -1: it cannot be opened, and there is none. */
+/* Opens the witness of PATH for witness_write; makes it where there is none, for its
+ * owner alone.  -1: it cannot be opened, and there is none. */
 int witness_open(const char *path);
 
 /* COMMITS is durable.  FD may be -1. */

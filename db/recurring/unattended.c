@@ -20,7 +20,8 @@ static enum err_code find_environment(struct tx *tx, const char *device,
 }
 
 enum err_code unattended_cells(struct tx *tx, const char *device, const char *stack,
-                               void (*visit)(void *arg, const struct background_cell *cell),
+                               void (*visit)(void *arg,
+                                             const struct background_cell *cell),
                                void *arg, struct err *err)
 {
     struct query q;

@@ -13,10 +13,12 @@ struct tx;
  * something with STACK, of the newest version of each workload.  None if it never did.
  * CELL is borrowed by VISIT for the call. */
 enum err_code unattended_cells(struct tx *tx, const char *device, const char *stack,
-                               void (*visit)(void *arg, const struct background_cell *cell),
+                               void (*visit)(void *arg,
+                                             const struct background_cell *cell),
                                void *arg, struct err *err);
 
-/* Device time of the runs of job ID on DEVICE so far, in ms; 0 if there is no such job. */
+/* Device time of the runs of job ID on DEVICE so far, in ms; 0 if there is no such job.
+ */
 enum err_code unattended_spent(struct tx *tx, const char *id, const char *device,
                                int64_t *ret_ms, struct err *err);
 

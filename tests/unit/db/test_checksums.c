@@ -87,12 +87,14 @@ static void test_any_edited_row_is_found(void **state)
         { "run", "UPDATE run SET weight_sum = '3ff0000000000001' WHERE id LIKE '%0002'" },
         { "run", "UPDATE run SET refused = 0, cause = 'x' WHERE id LIKE '%0002'" },
         { "run", "UPDATE run SET sum = NULL WHERE id LIKE '%0002'" },
-        { "run", "UPDATE run_digest SET first_iteration = first_iteration + 1"
-                 " WHERE run LIKE '%0001' AND first_iteration = 1" },
+        { "run",
+          "UPDATE run_digest SET first_iteration = first_iteration + 1"
+          " WHERE run LIKE '%0001' AND first_iteration = 1" },
         { "run", "DELETE FROM run_check WHERE run LIKE '%0001'" },
         { "cell", "UPDATE cell SET reason = reason || '.' WHERE distinct_digests = 1" },
-        { "cell_history", "UPDATE cell_history SET runs = runs + 1 WHERE cell = 1"
-                          " AND at_ms = (SELECT max(at_ms) FROM cell_history WHERE cell = 1)" },
+        { "cell_history",
+          "UPDATE cell_history SET runs = runs + 1 WHERE cell = 1"
+          " AND at_ms = (SELECT max(at_ms) FROM cell_history WHERE cell = 1)" },
         { "job", "UPDATE job SET request = '{\"a\":1}'" },
         { "job", "UPDATE job SET timeout_ms = timeout_ms + 1" },
         { "job_item", "UPDATE job_item SET runs_wanted = runs_wanted + 1 WHERE seq = 0" },
@@ -144,8 +146,9 @@ static void test_no_green_from_an_edited_run(void **state)
     other.digest = 77;
     store(f, other);
     assert_int_equal(verdict_of(f, "ordered"), VERDICT_VARIES);
-    edit(f, "UPDATE run SET digest = (SELECT digest FROM run WHERE id LIKE '%2')"
-            " WHERE id LIKE '%4'");
+    edit(f,
+         "UPDATE run SET digest = (SELECT digest FROM run WHERE id LIKE '%2')"
+         " WHERE id LIKE '%4'");
     assert_int_equal(repair_cell(f, "ordered"), CELL_ISOLATED);
     assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
 }
@@ -184,8 +187,9 @@ static void test_an_edited_cell_is_not_served(void **state)
 
     make_green(f);
     before = fixture_cell(f, "ordered");
-    edit(f, "UPDATE cell SET completed = 99, changed_ms = 1, subject = 'library',"
-            " subject_name = 'cuDNN' WHERE verdict = 'reproducible'");
+    edit(f,
+         "UPDATE cell SET completed = 99, changed_ms = 1, subject = 'library',"
+         " subject_name = 'cuDNN' WHERE verdict = 'reproducible'");
     after = fixture_cell(f, "ordered");
     assert_int_equal(after.verdict, VERDICT_INCONCLUSIVE);
     assert_non_null(strstr(after.reason, "not what was stored"));

@@ -482,13 +482,12 @@ static enum err_code pretend_other_rules(struct tx *tx, void *arg, struct err *e
 {
     (void)arg;
     (void)err;
-    assert_int_equal(
-        sqlite3_exec(tx->db,
-                     "UPDATE cell SET verdict = 'reproducible', reason = ''"
-                     " WHERE distinct_digests = 1; UPDATE judged SET rules = 0;"
-                     FIXTURE_SEAL_CELLS,
-                     NULL, NULL, NULL),
-        SQLITE_OK);
+    assert_int_equal(sqlite3_exec(tx->db,
+                                  "UPDATE cell SET verdict = 'reproducible', reason = ''"
+                                  " WHERE distinct_digests = 1; UPDATE judged SET rules "
+                                  "= 0;" FIXTURE_SEAL_CELLS,
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
     return ERR_OK;
 }
 

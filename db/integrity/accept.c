@@ -1,0 +1,119 @@
+#include "db/integrity/accept.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "db/connection.h"
+#include "db/files.h"
+#include "db/integrity/checksums.h"
+#include "db/integrity/quarantine.h"
+#include "db/integrity/witness.h"
+#include "db/tx.h"
+
+enum { BUSY_TIMEOUT_MS = 5000 };
+
+struct acceptance {
+    struct tx *tx;
+    int64_t now_ms, count;
+    void (*report)(void *arg, const char *line);
+    void *arg;
+    struct err err; /* of what could not be written down */
+};
+
+static void write_down(struct acceptance *a, const char *line)
+{
+    a->count++;
+    a->report(a->arg, line);
+    if (a->err.code == ERR_OK) {
+        tx_run(a->tx, &a->err, "INSERT INTO accepted_loss (at_ms, what) VALUES (?, ?)",
+               a->now_ms, line);
+    }
+}
+
+static void take_row(void *arg, const char *table, const char *key, int64_t cell)
+{
+    char line[160];
+
+    (void)cell;
+    snprintf(line, sizeof line, "%s %.100s is taken as it is", table, key);
+    write_down(arg, line);
+}
+
+/* The number goes on behind the last one that was durable. */
+static enum err_code accept_commits(struct acceptance *a, const struct commits *found,
+                                    const struct commits *witnessed, struct err *err)
+{
+    char line[160];
+
+    snprintf(line, sizeof line, "commits %" PRId64 " to %" PRId64 " are lost",
+             found->number + 1, witnessed->number);
+    write_down(a, line);
+    return tx_run(a->tx, err, "UPDATE commits SET number = ?", witnessed->number + 1);
+}
+
+static enum err_code accept_quarantine(struct acceptance *a, struct err *err)
+{
+    int64_t count;
+    char line[160];
+
+    if (quarantine_accept(a->tx, a->now_ms, &count, err) != ERR_OK) {
+        return err->code;
+    }
+    if (count) {
+        snprintf(line, sizeof line, "%" PRId64 " in quarantine stay there", count);
+        write_down(a, line);
+    }
+    return ERR_OK;
+}
+
+static enum err_code accept_all(struct acceptance *a, bool lost,
+                                const struct commits *found,
+                                const struct commits *witnessed, struct err *err)
+{
+    if (tx_run(a->tx, err, "BEGIN IMMEDIATE") != ERR_OK ||
+        (lost && accept_commits(a, found, witnessed, err) != ERR_OK) ||
+        accept_quarantine(a, err) != ERR_OK ||
+        checksums_accept(a->tx, take_row, a, err) != ERR_OK) {
+        return err->code;
+    }
+    if (a->err.code != ERR_OK) {
+        *err = a->err;
+        return err->code;
+    }
+    return tx_run(a->tx, err, "COMMIT");
+}
+
+static enum err_code accept_locked(struct acceptance *a, const char *path,
+                                   struct err *err)
+{
+    struct commits found, witnessed;
+    enum witness_word word =
+        connection_ask_witness(path, BUSY_TIMEOUT_MS, &found, &witnessed);
+    enum err_code code = connection_open_writer(path, BUSY_TIMEOUT_MS, &a->tx, err);
+
+    if (code == ERR_OK) {
+        code = accept_all(a, word == WITNESS_AHEAD, &found, &witnessed, err);
+    }
+    if (code == ERR_OK && word == WITNESS_AHEAD) {
+        code = commits_read(a->tx, &found, err);
+        witness_write(witness_open(path), &found);
+    }
+    tx_free(a->tx);
+    return code;
+}
+
+enum err_code accept_loss(const char *path, int64_t now_ms,
+                          void (*report)(void *arg, const char *line), void *arg,
+                          int64_t *ret_count, struct err *err)
+{
+    struct acceptance a = { .now_ms = now_ms, .report = report, .arg = arg };
+    struct files_lock lock;
+    enum err_code code = files_lock(path, &lock, err);
+
+    if (code == ERR_OK) {
+        code = accept_locked(&a, path, err);
+    }
+    files_unlock(&lock);
+    *ret_count = a.count;
+    return code;
+}

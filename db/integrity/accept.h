@@ -1,0 +1,17 @@
+/* What a person acknowledges of a damaged database. */
+#ifndef DB_INTEGRITY_ACCEPT_H
+#define DB_INTEGRITY_ACCEPT_H
+
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+
+/* In the database PATH, which nobody serves (ERR_BUSY): commits that were lost are no
+ * longer missed; what is in quarantine is known, and stays there; rows that state facts,
+ * but runs and cells, are taken as they are.  REPORT is told each, and each stays in
+ * table accepted_loss.  Errors as store_open has. */
+enum err_code accept_loss(const char *path, int64_t now_ms,
+                          void (*report)(void *arg, const char *line), void *arg,
+                          int64_t *ret_count, struct err *err);
+
+#endif

@@ -1,0 +1,273 @@
+"""A damaged database is noticed, and damage never becomes truth."""
+import concurrent.futures
+import itertools
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+from service import BUILD, LIMIT, SELFTEST_WORKER, Service
+
+# What changes at each start, or what nobody relies on (db/integrity/checksums.h).
+NO_FACTS = {"event", "commits", "sqlite_sequence", "judged", "accepted_loss"}
+NO_FACT = {("environment", "first_seen_ms"), ("environment", "last_seen_ms")}
+NOBODY = {"hosts": [{"name": "nobody", "launch": ["/bin/false"]}]}  # starts fast, runs nothing
+PAGE = 4096
+
+
+def facts(path):
+    """Every value of every table, by table; indexes are not asked."""
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    found = {}
+    tables = [row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    for table in sorted(set(tables) - NO_FACTS):
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        kept = ", ".join(name for name in columns if (table, name) not in NO_FACT)
+        found[table] = sorted(map(repr, db.execute(f"SELECT {kept} FROM {table} NOT INDEXED")))
+    db.close()
+    return found
+
+
+def copied(base, folder):
+    shutil.copytree(base, folder / "data")
+    return folder / "data" / "reprod.db"
+
+
+def condition(service):
+    """What /readyz says of the database; "" if nothing."""
+    body = service.request("GET", "/readyz")[2]
+    listed = {item["name"]: item["cause"] for item in body.get("conditions", [])}
+    detail = body.get("detail", "")
+    return listed.get("database", detail if "database: " in detail else "")
+
+
+def looked(service):
+    log = service.log.read_text()
+    return "fsck: " in log and " recomputed, " in log
+
+
+running = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    yield
+    while running:
+        service = running.pop()
+        if service.process:
+            service.kill()
+
+
+def started(folder, options=(), config=None):
+    """The service of FOLDER after its first look, or None with why it did not start."""
+    service = Service(folder, options=["--no-survey", *options], config=config or NOBODY)
+    try:
+        service.start(ready=False)
+    except AssertionError:
+        return None, service.log.read_text()
+    running.append(service)
+    service.wait(lambda: condition(service) or looked(service), "the look")
+    return service, condition(service)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """(a data folder that was closed, one whose service was killed)"""
+    folder = tmp_path_factory.mktemp("base")
+    service = Service(folder, worker=SELFTEST_WORKER, options=["--no-survey"],
+                      config={"backup_every_hours": 0}).start()
+    for workloads in (["selftest_pass", "selftest_wrong"], ["selftest_pass"], ["selftest_crash"]):
+        service.finish_job(service.post_job(workloads=workloads, runs=3, iterations=3))
+    shutil.copytree(service.data, folder / "copy")
+    service.finish_job(service.post_job(workloads=["selftest_pass"], runs=4, iterations=2))
+    service.kill()
+    shutil.copytree(service.data, folder / "killed")
+    service.start()
+    assert service.stop() == 0
+    assert service.fsck()[0] == 0
+    return service.data, folder / "killed"
+
+
+def edited(base, folder, sql):
+    path = copied(base[0], folder)
+    db = sqlite3.connect(path)
+    assert db.execute(sql).rowcount > 0
+    db.commit()
+    db.close()
+    return path
+
+
+def test_a_run_edited_by_hand_is_no_evidence(base, tmp_path):
+    edited(base, tmp_path, "UPDATE run SET digest = '0123456789abcdef0123456789abcdef' WHERE id = (SELECT min(id) FROM"
+           " run WHERE outcome = 'completed' AND distinct_digests = 1)")
+    service, cause = started(tmp_path)
+    assert "its row is not what was stored" in cause and "--accept-loss" in cause
+    run = cause.split("run ")[1].split(":")[0]
+    assert service.get(f"/v1/runs/{run}")["damaged"] is True
+    service.wait(lambda: "is in quarantine" in service.log.read_text(), "the quarantine")
+    cell = cell_of(service, run)
+    assert cell["verdict"] == "inconclusive" and run in cell["reason"]
+    assert service.request("POST", "/v1/jobs", {"workloads": ["selftest_pass"]})[0] == 503
+    assert service.stop() == 0
+    # It is said before the next look, too, until a person acknowledges it; the cell stays what it is.
+    service.start(ready=False)
+    assert run in condition(service)
+    assert service.stop() == 0
+    done = accept(service)
+    assert done.returncode == 0 and "in quarantine stay there" in done.stdout
+    service.log.unlink()
+    service, cause = started(tmp_path)
+    assert cause == "" and "which was acknowledged" in service.log.read_text()
+    assert cell_of(service, run)["verdict"] == "inconclusive"
+    assert service.stop() == 0
+
+
+def cell_of(service, run):
+    return service.get(f"/v1/cells/{service.get(f'/v1/runs/{run}')['cell']}")
+
+
+def accept(service):
+    return subprocess.run([BUILD / "reprod", "fsck", "--accept-loss", "--data", service.data], capture_output=True,
+                          text=True, timeout=LIMIT)
+
+
+def test_commits_that_are_lost_are_missed(base, tmp_path):
+    path = copied(base[1], tmp_path)
+    before = len(facts(path)["run"])
+    log = path.with_name("reprod.db-wal")
+    with open(log, "r+b") as file:  # the last frame's commit, and with it everything behind
+        file.seek(40 + 24)
+        byte = file.read(1)
+        file.seek(40 + 24)
+        file.write(bytes([byte[0] ^ 1]))
+    for _ in range(2):  # also the next start says so
+        service, cause = started(tmp_path)
+        assert "commits that were acknowledged are missing" in cause
+        assert service.request("POST", "/v1/jobs", {"workloads": ["selftest_pass"]})[0] == 503
+        assert service.get("/v1/matrix")["rows"] is not None
+        assert 'reprod_condition{name="database"} 1' in service.get("/metrics") or "database" in service.get("/metrics")
+        assert service.stop() == 0
+    done = accept(service)
+    assert done.returncode == 0 and "are lost" in done.stdout
+    service.log.unlink()
+    service, cause = started(tmp_path)
+    assert cause == ""
+    assert service.stop() == 0
+    assert len(facts(path)["run"]) < before
+    rows = sqlite3.connect(path).execute("SELECT what FROM accepted_loss").fetchall()
+    assert any("are lost" in row[0] for row in rows)
+
+
+@pytest.mark.parametrize("make", [lambda path: path.unlink(), lambda path: path.write_bytes(b"nonsense" * 9)])
+def test_a_witness_that_says_nothing_is_not_fatal(base, tmp_path, make):
+    path = copied(base[0], tmp_path)
+    witness = path.with_name("reprod.db-seq")
+    assert os.stat(witness).st_mode & 0o777 == 0o600
+    make(witness)
+    service, cause = started(tmp_path)
+    assert cause == "" and "whether commits were lost" in service.log.read_text()
+    assert service.stop() == 0
+    assert witness.read_text().startswith("reprod commit ")
+
+
+def test_the_last_good_backup_is_offered_and_shown(base, tmp_path):
+    path = copied(base[0], tmp_path)
+    service, cause = started(tmp_path)
+    assert cause == ""
+    assert service.stop() == 0
+    (backup,) = tmp_path.glob("data/reprod.db.backup-*Z")
+    assert facts(backup) == facts(path)
+    assert os.stat(backup).st_mode & 0o777 == 0o600
+    with open(path, "r+b") as file:
+        file.write(b"\xff" * PAGE)
+    service, why = started(tmp_path)
+    assert service is None and str(backup) in why and "--read-only" in why
+    shown, cause = started(tmp_path, options=["--read-only", str(backup)])
+    assert cause and "this service only reads" in cause and str(backup) in cause
+    assert shown.request("POST", "/v1/jobs", {"workloads": ["selftest_pass"]})[0] == 503
+    matrix = shown.get("/v1/matrix")
+    assert matrix["variants"] and shown.get(matrix["variants"][0]["href"])["evidence"]["runs"] > 0
+    assert "only reads" in shown.get("/v1/matrix.txt")
+    assert shown.items("/v1/runs")
+    assert shown.stop() == 0
+    assert sorted(item.name for item in backup.parent.glob(backup.name + "*")) == [backup.name]
+    done = subprocess.run([BUILD / "reprod", "restore", "--data", path.parent, backup], capture_output=True, text=True,
+                          timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    service, cause = started(tmp_path)
+    assert cause == "" and facts(path) == facts(backup)
+    assert service.stop() == 0
+
+
+def test_backups_are_bounded_and_can_be_off(base, tmp_path):
+    path = copied(base[0], tmp_path)
+    for name in ("2001-01-01T00:00:00.000Z", "2002-01-01T00:00:00.000Z"):
+        old = path.with_name(f"reprod.db.backup-{name}")
+        old.write_bytes(b"old")
+        os.utime(old, (1, 1))
+    service, _ = started(tmp_path)
+    assert service.stop() == 0
+    kept = sorted(item.name for item in path.parent.glob("reprod.db.backup*"))
+    assert len(kept) == 2 and kept[0].startswith("reprod.db.backup-2002")
+    (path.parent / kept[1]).unlink()
+    service, _ = started(tmp_path, config={**NOBODY, "backup_every_hours": 0})
+    assert service.stop() == 0
+    assert len(list(path.parent.glob("reprod.db.backup*"))) == 1
+
+
+def damage(path, rng):
+    """One bit or one page; what was done."""
+    size = path.stat().st_size
+    page = rng.random() < 0.3
+    at = rng.randrange(size // PAGE) * PAGE if page else rng.randrange(size)
+    with open(path, "r+b") as file:
+        file.seek(at)
+        was = file.read(PAGE if page else 1)
+        file.seek(at)
+        file.write(rng.randbytes(len(was)) if page else bytes([was[0] ^ 1 << rng.randrange(8)]))
+    return f"{path.name}: {'page' if page else 'bit'} at {at}"
+
+
+def one_case(base, folder, seed, expected):
+    """("noticed", "harmless" or "repaired") and what was done; "UNNOTICED" if facts are others."""
+    rng = random.Random(seed)
+    killed = rng.random() < 0.3
+    path = copied(base[killed], folder)
+    done = damage(path.with_name("reprod.db-wal") if killed else path, rng)
+    service, why = started(folder, config={**NOBODY, "backup_every_hours": 0 if seed % 2 else 24})
+    if service is None or why:
+        if service:
+            service.kill()
+        assert why, done
+        return "noticed", done
+    repaired = "built anew" in service.log.read_text()
+    assert service.stop() == 0, done
+    same = facts(path) == expected[killed]
+    shutil.rmtree(folder)
+    return ("repaired" if repaired else "harmless") if same else "UNNOTICED", done
+
+
+def campaign(base, tmp_path, seeds):
+    # A start changes nothing that is a fact; only what it says about hosts.
+    expected = [facts(copied(folder, tmp_path / f"base{i}")) for i, folder in enumerate(base)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        cases = list(pool.map(lambda seed: (seed, *one_case(base, tmp_path / str(seed), seed, expected)), seeds))
+    counts = {kind: len(list(group)) for kind, group in
+              itertools.groupby(sorted(case[1] for case in cases))}
+    print(json.dumps(counts))
+    assert [case for case in cases if case[1] == "UNNOTICED"] == []
+    assert counts.get("noticed", 0) > 0
+    return counts
+
+
+def test_damage_anywhere_is_noticed_or_harmless(base, tmp_path):
+    campaign(base, tmp_path, range(8))
+
+
+@pytest.mark.long
+def test_damage_at_many_places(base, tmp_path):
+    campaign(base, tmp_path, range(int(os.environ.get("REPROD_DAMAGES", "240"))))
