@@ -10,9 +10,9 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "db/backup_copy.h"
 #include "db/connection.h"
 #include "db/files.h"
+#include "db/integrity/backup_copy.h"
 #include "db/integrity/witness.h"
 #include "db/tx.h"
 

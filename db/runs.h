@@ -141,11 +141,12 @@ enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *r
     NUMBER(wall_ns)                                                                      \
     NUMBER(max_rss_kb)
 
-/* The sum of a run as an expression: of table "run", of its alias r, or, in the statement
- * that stores its end, of the parameters that it binds by name. */
+/* The sum of a run (db/integrity/checksums.h) as an expression: of table "run", of its
+ * alias r, or, in the statement that stores its end, of the parameters that it binds by
+ * name. */
 #define RUN_SUM_KEPT(run)                                                                \
-    run ".id, " run ".job, " run ".item, " run ".case_key, " run ".device, " run         \
-        ".intent_ms, " run ".pid, " run ".process_start, " run ".boot_id"
+    "reprod_sum(" run ".id, " run ".job, " run ".item, " run ".case_key, " run           \
+    ".device, " run ".intent_ms, " run ".pid, " run ".process_start, " run ".boot_id"
 #define RUN_SUM_ROWS(run)                                                                \
     ", (SELECT reprod_sums(d.digest, d.iterations, d.first_iteration)"                   \
     " FROM run_digest d WHERE d.run = " run                                              \
@@ -155,19 +156,20 @@ enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *r
 #define RUN_SUM_COLUMNS(X)                                                               \
     X(started_ms)                                                                        \
     X(finished_ms)                                                                       \
-    X(environment) X(cell) X(libraries) X(outcome) X(circumstances) X(refused)           \
-        RUN_RESULTS(X, X, X)
+    X(environment)                                                                       \
+    X(cell)                                                                              \
+    X(libraries)                                                                         \
+    X(outcome)                                                                           \
+    X(circumstances)                                                                     \
+    X(refused)                                                                           \
+    RUN_RESULTS(X, X, X)
 #define RUN_SUM_OF_RUN(name)   ", run." #name
 #define RUN_SUM_OF_R(name)     ", r." #name
 #define RUN_SUM_OF_BOUND(name) ", :" #name
-#define RUN_SUM                                                                          \
-    "reprod_sum(" RUN_SUM_KEPT("run") RUN_SUM_COLUMNS(RUN_SUM_OF_RUN) RUN_SUM_ROWS("ru"  \
-                                                                                   "n")
-#define RUN_SUM_R                                                                        \
-    "reprod_sum(" RUN_SUM_KEPT("r") RUN_SUM_COLUMNS(RUN_SUM_OF_R) RUN_SUM_ROWS("r")
 #define RUN_SUM_BOUND                                                                    \
-    "reprod_sum(" RUN_SUM_KEPT("run") RUN_SUM_COLUMNS(RUN_SUM_OF_BOUND)                  \
-        RUN_SUM_ROWS("run")
+    RUN_SUM_KEPT("run") RUN_SUM_COLUMNS(RUN_SUM_OF_BOUND) RUN_SUM_ROWS("run")
+#define RUN_SUM   RUN_SUM_KEPT("run") RUN_SUM_COLUMNS(RUN_SUM_OF_RUN) RUN_SUM_ROWS("run")
+#define RUN_SUM_R RUN_SUM_KEPT("r") RUN_SUM_COLUMNS(RUN_SUM_OF_R) RUN_SUM_ROWS("r")
 
 /* Whether run r is finished and not what was stored. */
 #define RUN_DAMAGED_R "(r.outcome IS NOT NULL AND r.sum IS NOT " RUN_SUM_R ")"

@@ -12,7 +12,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/backup.h"
-#include "db/backup_copy.h"
+#include "db/integrity/backup_copy.h"
 #include "db/tx.h"
 
 static int64_t size_of(const char *path, const char *ending)

@@ -1,6 +1,6 @@
 /* How a database is copied.  Private to db/. */
-#ifndef DB_BACKUP_COPY_H
-#define DB_BACKUP_COPY_H
+#ifndef DB_INTEGRITY_BACKUP_COPY_H
+#define DB_INTEGRITY_BACKUP_COPY_H
 
 #include "daemon/base/err.h"
 
