@@ -156,6 +156,7 @@ static struct work *run_commit(struct store *store, struct work *first)
 {
     struct tx *tx = store->writer_tx;
     sqlite3_int64 changes;
+    bool changed;
     struct commits commits;
     struct err err;
 
@@ -168,11 +169,6 @@ static struct work *run_commit(struct store *store, struct work *first)
         fail_all(first, NULL, &err);
         return NULL;
     }
-    if (commits_count(tx, &commits, &err) != ERR_OK) {
-        fail_all(first, NULL, &err);
-        give_up(tx);
-        return NULL;
-    }
     changes = sqlite3_total_changes64(tx->db);
     for (struct work *w = first; w; w = next_work(w)) {
         if (!run_write(tx, w)) {
@@ -180,17 +176,19 @@ static struct work *run_commit(struct store *store, struct work *first)
             return next_work(w);
         }
     }
-    if (tx_run(tx, &err, "COMMIT") != ERR_OK) {
+    changed = sqlite3_total_changes64(tx->db) != changes;
+    if ((changed && commits_count(tx, &commits, &err) != ERR_OK) ||
+        tx_run(tx, &err, "COMMIT") != ERR_OK) {
         fail_all(first, NULL, &err);
         give_up(tx);
         return NULL;
     }
-    if (sqlite3_total_changes64(tx->db) != changes) {
+    if (changed) {
         atomic_fetch_add(&store->generation, 1);
     }
     if (files_check(&store->files, &err) != ERR_OK) {
         fail_all(first, NULL, &err); /* it may have gone while this was committed */
-    } else {
+    } else if (changed) {
         witness_write(store->witness, &commits);
     }
     return NULL;

@@ -4,7 +4,8 @@ enum err_code lanes_add(struct lanes *lanes, struct queued *item, struct err *er
 {
     int *waiting = item->heavy ? &lanes->heavy_waiting : &lanes->cheap_waiting;
 
-    if (!item->waited_for && *waiting >= (item->heavy ? LANES_HEAVY_MAX : LANES_CHEAP_MAX)) {
+    if (!item->waited_for &&
+        *waiting >= (item->heavy ? LANES_HEAVY_MAX : LANES_CHEAP_MAX)) {
         return err_set(err, ERR_BUSY, "%d other %s are waiting for the database",
                        *waiting, item->heavy ? "large reads" : "reads");
     }

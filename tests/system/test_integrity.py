@@ -21,7 +21,8 @@ PAGE = 4096
 
 def facts(path):
     """Every value of every table, by table; indexes are not asked."""
-    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
+    db = sqlite3.connect(f"file:{path}?mode=ro{still}", uri=True)
     found = {}
     tables = [row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     for table in sorted(set(tables) - NO_FACTS):

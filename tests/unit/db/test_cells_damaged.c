@@ -82,7 +82,7 @@ static void test_a_verdict_that_is_none_is_not_green(void **state)
 
     three_runs(f);
     damage(f, "UPDATE cell SET verdict = 'Reproducible'" OF_ORDERED);
-    assert_int_equal(verdict_of(f, "ordered"), VERDICT_UNMEASURED);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
     expect_difference(f,
                       "verdict: stored \"unmeasured\", the runs give \"reproducible\"");
 }

@@ -7,6 +7,7 @@
 #include "daemon/base/mem.h"
 #include "db/cells_judge.h"
 #include "db/inputs.h"
+#include "db/integrity/row_sum.h"
 
 /* The run R begins, and each statement that stores its result fails once. */
 static void finish_failing(struct fixture *f, struct fixture_run r, int least)
@@ -203,6 +204,7 @@ static struct tx *open_beside(const struct fixture *f)
     sqlite3 *db;
 
     assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(row_sum_register(db), SQLITE_OK);
     return tx_new(db);
 }
 
@@ -222,6 +224,7 @@ static void test_other_rules_come_whole_or_not(void **state)
     other = open_beside(f);
     assert_int_equal(tx_run(tx, &err, "UPDATE judged SET rules = 0"), ERR_OK);
     assert_int_equal(tx_run(tx, &err, "UPDATE cell SET verdict = 'failing'"), ERR_OK);
+    assert_int_equal(tx_run(tx, &err, FIXTURE_SEAL_CELLS), ERR_OK);
     for (int n = 1;; n++) {
         struct faulty faulty = { .fn = judge_outdated, .countdown = n };
         enum err_code code = faulty_run(tx, &faulty, &err);
@@ -238,6 +241,7 @@ static void test_other_rules_come_whole_or_not(void **state)
     }
     assert_int_equal(tx_run(tx, &err, "UPDATE judged SET rules = 0"), ERR_OK);
     assert_int_equal(tx_run(tx, &err, "UPDATE cell SET verdict = 'failing'"), ERR_OK);
+    assert_int_equal(tx_run(tx, &err, FIXTURE_SEAL_CELLS), ERR_OK);
     sqlite3_commit_hook(tx->db, refuse, NULL);
     assert_int_not_equal(cells_judge_outdated(tx, 5, &err), ERR_OK);
     sqlite3_commit_hook(tx->db, NULL, NULL);
