@@ -261,14 +261,14 @@ def campaign(base, tmp_path, seeds):
               itertools.groupby(sorted(case[1] for case in cases))}
     print(json.dumps(counts))
     assert [case for case in cases if case[1] == "UNNOTICED"] == []
-    assert counts.get("noticed", 0) > 0
     return counts
 
 
 def test_damage_anywhere_is_noticed_or_harmless(base, tmp_path):
-    campaign(base, tmp_path, range(8))
+    campaign(base, tmp_path, range(6, 18))
 
 
 @pytest.mark.long
 def test_damage_at_many_places(base, tmp_path):
-    campaign(base, tmp_path, range(int(os.environ.get("REPROD_DAMAGES", "240"))))
+    counts = campaign(base, tmp_path, range(int(os.environ.get("REPROD_DAMAGES", "240"))))
+    assert counts["noticed"] > 0 and counts["harmless"] > 0
