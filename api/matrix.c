@@ -1,9 +1,10 @@
 /* GET /v1/matrix: which matrix the query asks for, and its rendering, which is cached
- * until the store changes. */
+ * until the store changes.  The documents view is here, others are in api/classes.c. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/classes.h"
 #include "api/http/cache.h"
 #include "api/http/handlers.h"
 #include "api/http/params.h"
@@ -50,6 +51,19 @@ static const struct profile_table *choose_table(struct request *r,
                            "there is no table '%.64s'; did you mean '%s'?", id,
                            near ? near : ids[0]);
     return NULL;
+}
+
+/* Parameters of other views. */
+static void refuse_others(struct request *r)
+{
+    static const char *const others[] = { "rows", "workload", "limit", "cursor" };
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (request_parameter(r, others[i])) {
+            problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, others[i],
+                                   "is not a parameter of this view");
+        }
+    }
 }
 
 /* The other parameters; what is wrong is added to r->problems. */
@@ -270,7 +284,7 @@ static char *cache_key(const struct request *r, const struct view *view)
         c->standard.device, c->standard.stack, (long long)c->as_of_ms, view->warning);
 }
 
-void matrix_get(struct request *r)
+static void documents_get(struct request *r)
 {
     const struct profile_set *profiles = r->api->hooks.profiles(r->api->hooks.arg);
     struct view *view = xcalloc(1, sizeof *view);
@@ -279,7 +293,8 @@ void matrix_get(struct request *r)
 
     request_keep(r, view, view_free);
     view->now_ms = clock_wall_ms();
-    param_value(r, "view"); /* there is one */
+    param_value(r, "view"); /* refused where there is no such view */
+    refuse_others(r);
     view->table = choose_table(r, profiles);
     read_choice(r, view->now_ms, &view->choice);
     if (params_refused(r)) {
@@ -302,5 +317,16 @@ void matrix_get(struct request *r)
             as_of_ms ? as_of_ms : view->now_ms, as_of_ms != 0, r->api->stale_after_ms);
         view->matrix.only = view->choice.only;
         request_read(r, read_matrix, share);
+    }
+}
+
+void matrix_get(struct request *r)
+{
+    const char *view = request_parameter(r, "view");
+
+    if (view && (strcmp(view, "environments") == 0 || strcmp(view, "devices") == 0)) {
+        classes_get(r);
+    } else {
+        documents_get(r);
     }
 }

@@ -234,6 +234,20 @@ static enum err_code remember_latest(struct tx *tx, const struct run_record *run
                   run->device, scope, environment, run->id);
 }
 
+/* Minima and maxima: results may come in any order. */
+static enum err_code remember_span(struct tx *tx, const struct run_record *run,
+                                   const char *scope, int64_t environment,
+                                   struct err *err)
+{
+    return tx_run(tx, err,
+                  "INSERT INTO device_environment (device, stack, environment, first_run,"
+                  " last_run) VALUES (?1, ?2, ?3, ?4, ?4)"
+                  " ON CONFLICT (device, stack, environment) DO UPDATE SET"
+                  " first_run = min(first_run, excluded.first_run),"
+                  " last_run = max(last_run, excluded.last_run)",
+                  run->device, scope, environment, run->id);
+}
+
 enum err_code environments_store(struct tx *tx, const struct run_record *run,
                                  const struct run_result *result,
                                  int64_t *ret_environment, int64_t *ret_libraries,
@@ -257,7 +271,11 @@ enum err_code environments_store(struct tx *tx, const struct run_record *run,
     if (run->device_read_back[0] && strcmp(run->device_read_back, run->device) != 0) {
         return ERR_OK;
     }
-    if (strcmp(scope_of(run, scope), run->stack) != 0 &&
+    scope_of(run, scope);
+    if (remember_span(tx, run, scope, *ret_environment, err) != ERR_OK) {
+        return err->code;
+    }
+    if (strcmp(scope, run->stack) != 0 &&
         remember_latest(tx, run, scope, *ret_environment, err) != ERR_OK) {
         return err->code;
     }

@@ -12,7 +12,8 @@ import sys
 
 PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs",
         "workloads/instruments"]
-DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/integrity", "db/recurring"]
+DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/integrity", "db/recurring",
+                 "db/views"]
 WORKER = ["workloads", "workloads/shared", "workloads/instruments", "daemon/base"]
 # Each room, and the other rooms that it may include.
 ROOMS = {
@@ -24,9 +25,10 @@ ROOMS = {
     "db/integrity": PURE + ["db"],
     "db/queue": ["daemon/base"],
     "db/recurring": PURE + ["db"],
+    "db/views": PURE + ["db"],
     "api/http": PURE + ["db", "api", "api/render"],
     "api/render": PURE + ["db", "api"],
-    "api": PURE + ["db", "db/recurring", "api/http", "api/render"],
+    "api": PURE + ["db", "db/recurring", "db/views", "api/http", "api/render"],
     "daemon/process": PURE,
     "daemon/config": PURE,
     "daemon/link": PURE + ["daemon/process"],

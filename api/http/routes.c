@@ -12,7 +12,16 @@
 
 static const char *view_choice(int index)
 {
-    return index == 0 ? "documents" : NULL;
+    static const char *const views[] = { "documents", "environments", "devices", NULL };
+
+    return views[index];
+}
+
+static const char *rows_choice(int index)
+{
+    static const char *const rows[] = { "all", "differing", NULL };
+
+    return rows[index];
 }
 
 static const char *background_choice(int index)

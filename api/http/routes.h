@@ -11,7 +11,7 @@
 
 struct request;
 
-enum { ROUTE_FORMATS_MAX = 5, ROUTE_PARAMETERS_MAX = 10 };
+enum { ROUTE_FORMATS_MAX = 5, ROUTE_PARAMETERS_MAX = 14 };
 enum { PARAM_LIMIT_DEFAULT = 100, PARAM_LIMIT_MAX = 1000, TRACE_LIMIT_MAX = 10000 };
 
 /* What a parameter may hold.  api/http/params.c checks it, /openapi.json describes it. */

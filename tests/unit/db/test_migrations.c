@@ -148,7 +148,9 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
+#define UNDO_23 "DROP TABLE device_environment;"
 #define UNDO_22                                                                          \
+    UNDO_23                                                                              \
     "DROP VIEW cell_control;"                                                            \
     "DROP TABLE quarantine; DROP TABLE commits; DROP TABLE accepted_loss;"               \
     "ALTER TABLE schedule DROP COLUMN sum;"                                              \
@@ -221,6 +223,16 @@ static void check_again(void **state, int version, const char *undo,
     "SELECT cell, digest, runs, iterations, first_runs, only_runs, run, weight_sum, "    \
     "loss FROM cell_digest ORDER BY 1, 2"
 #define DEPARTURES "SELECT id, digest_first_runs, digest_only_runs FROM cell ORDER BY 1"
+
+static void test_spans_of_environments(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT * FROM device_environment ORDER BY 1, 2, 3",
+        "SELECT count(*) > 0 FROM device_environment WHERE first_run < last_run",
+    };
+
+    check_again(state, 22, UNDO_23, queries, COUNT_OF(queries));
+}
 
 static void test_inputs(void **state)
 {
@@ -367,6 +379,7 @@ static void test_the_schema(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        STORE_TEST(test_spans_of_environments),
         STORE_TEST(test_inputs),
         STORE_TEST(test_sums),
         STORE_TEST(test_checked_digests),

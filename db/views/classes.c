@@ -1,0 +1,279 @@
+#include "db/views/classes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "db/case_keys.h"
+#include "db/cells_rows.h"
+#include "db/fleet.h"
+#include "db/tx.h"
+
+enum { ENVIRONMENTS_MAX = 1000 };
+
+#define CLASS_CELL_COLUMNS                                                               \
+    CASE_KEY_COLUMNS                                                                     \
+    ", k.is_control, c.subject, c.subject_name, c.id, c.verdict,"                        \
+    " c.last_completed_ms, c.vouched_ms, c.completed,"                                   \
+    " c.distinct_digests, c.digest"
+/* Binds the filter's workload twice, then its subject likewise. */
+#define CLASS_CELL_FILTER "(? IS NULL OR k.workload = ?) AND (? IS NULL OR c.subject = ?)"
+
+static void bind_filter(struct query *q, const struct classes_filter *filter)
+{
+    const char *subject =
+        filter->subject == SUBJECT_COUNT ? NULL : subject_word(filter->subject);
+
+    query_bind(q, filter->workload, filter->workload, subject, subject);
+}
+
+static void take_cell(struct query *q, const struct classes_filter *filter,
+                      struct class_cell *ret_cell)
+{
+    int64_t last_ms;
+    int64_t vouched_ms;
+
+    case_keys_take(q, &ret_cell->key);
+    query_take(q, &ret_cell->is_control);
+    subject_parse(query_borrow_text(q), &ret_cell->subject);
+    query_take(q, ret_cell->subject_name, &ret_cell->id);
+    ret_cell->verdict = cell_rows_take_verdict(q);
+    query_take(q, &last_ms, &vouched_ms, &ret_cell->runs, &ret_cell->distinct_digests,
+               ret_cell->digest);
+    ret_cell->verdict = verdict_at(ret_cell->verdict, last_ms, vouched_ms, filter->now_ms,
+                                   filter->stale_after_ms);
+    if (ret_cell->distinct_digests != 1) {
+        ret_cell->digest[0] = '\0';
+    }
+}
+
+static enum err_code each_cell(struct query *q, const struct classes_filter *filter,
+                               void (*visit)(void *arg, const struct class_cell *cell,
+                                             const char *environment),
+                               void *arg, struct err *err)
+{
+    while (query_step(q)) {
+        struct class_cell cell;
+        char environment[DIGEST_TEXT_SIZE];
+
+        take_cell(q, filter, &cell);
+        query_take(q, environment);
+        visit(arg, &cell, environment);
+    }
+    return query_end(q, err);
+}
+
+enum err_code classes_each_cell(struct tx *tx, const struct classes_filter *filter,
+                                const char *environment,
+                                void (*visit)(void *arg, const struct class_cell *cell,
+                                              const char *environment),
+                                void *arg, struct err *err)
+{
+    struct query q;
+
+    if (environment) {
+        query_begin(&q, tx,
+                    "SELECT " CLASS_CELL_COLUMNS
+                    ", e.id FROM environment e"
+                    " CROSS JOIN cell c ON c.environment = e.number"
+                    " CROSS JOIN case_key k ON k.number = c.case_key"
+                    " WHERE e.id = ? AND " CLASS_CELL_FILTER,
+                    environment);
+    } else {
+        query_begin(&q, tx,
+                    "SELECT " CLASS_CELL_COLUMNS
+                    ", e.id FROM case_key k"
+                    " CROSS JOIN environment e"
+                    " CROSS JOIN cell c ON c.environment = e.number"
+                    " AND c.case_key = k.number WHERE " CLASS_CELL_FILTER);
+    }
+    bind_filter(&q, filter);
+    return each_cell(&q, filter, visit, arg, err);
+}
+
+/* By environment. */
+
+struct columns {
+    struct class_column *list;
+    int count;
+};
+
+static void add_environment(void *arg, const struct environment *e)
+{
+    struct columns *columns = arg;
+    struct class_column *column;
+
+    columns->list = xgrow(columns->list, columns->count, sizeof *columns->list);
+    column = &columns->list[columns->count++];
+    *column = (struct class_column){ .facts = json_loads(e->json, 0, NULL),
+                                     .first_ms = e->first_seen_ms,
+                                     .last_ms = e->last_seen_ms,
+                                     .members = 1 };
+    copy_text(column->id, sizeof column->id, e->id);
+}
+
+static int by_first_use(const void *a, const void *b)
+{
+    const struct class_column *left = a;
+    const struct class_column *right = b;
+
+    return left->first_ms != right->first_ms ? (left->first_ms < right->first_ms ? 1 : -1)
+                                             : strcmp(left->id, right->id);
+}
+
+struct filling {
+    struct classes *classes;
+    const struct class_column **by_id; /* of its columns */
+    int count;
+};
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp((*(const struct class_column *const *)a)->id,
+                  (*(const struct class_column *const *)b)->id);
+}
+
+static int compare_id(const void *id, const void *column)
+{
+    return strcmp(id, (*(const struct class_column *const *)column)->id);
+}
+
+static struct filling filling_of(struct classes *classes)
+{
+    struct filling f = { .classes = classes, .count = classes->column_count };
+
+    f.by_id = xcalloc((size_t)f.count + 1, sizeof(struct class_column *));
+    for (int i = 0; i < f.count; i++) {
+        f.by_id[i] = &classes->columns[i];
+    }
+    qsort(f.by_id, (size_t)f.count, sizeof(struct class_column *), by_id);
+    return f;
+}
+
+static void fill(void *arg, const struct class_cell *cell, const char *column)
+{
+    const struct filling *f = arg;
+    const struct class_column **found = bsearch(
+        column, f->by_id, (size_t)f->count, sizeof(struct class_column *), compare_id);
+
+    if (found && cell->id) {
+        classes_add(f->classes, (int)(*found - f->classes->columns), cell);
+    }
+}
+
+enum err_code classes_read_environments(struct tx *tx,
+                                        const struct classes_filter *filter,
+                                        struct classes *ret_classes, struct err *err)
+{
+    struct columns columns = { NULL, 0 };
+    struct filling f;
+    enum err_code code =
+        environments_each(tx, 0, 0, ENVIRONMENTS_MAX, add_environment, &columns, err);
+
+    if (columns.count > 0) {
+        qsort(columns.list, (size_t)columns.count, sizeof *columns.list, by_first_use);
+    }
+    classes_init(ret_classes, columns.list, columns.count);
+    if (code != ERR_OK) {
+        return code;
+    }
+    f = filling_of(ret_classes);
+    code = classes_each_cell(tx, filter, NULL, fill, &f, err);
+    free(f.by_id);
+    classes_settle(ret_classes, false);
+    return code;
+}
+
+/* By device. */
+
+static enum err_code list_devices(struct tx *tx, const char *environment,
+                                  struct columns *columns, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT d.id, d.host, d.model, min(r.first_ms), max(r.last_ms) FROM"
+                " (SELECT x.device, c.first_ms, c.last_ms FROM environment e"
+                " CROSS JOIN cell c ON c.environment = e.number"
+                " CROSS JOIN cell_device x ON x.cell = c.id WHERE e.id = ?) r"
+                " JOIN device d ON d.id = r.device GROUP BY d.id"
+                " ORDER BY d.model, d.host, d.id",
+                environment);
+    while (query_step(&q)) {
+        struct class_column *column;
+
+        columns->list = xgrow(columns->list, columns->count, sizeof *columns->list);
+        column = &columns->list[columns->count++];
+        *column = (struct class_column){ .members = 1 };
+        query_take(&q, column->id, column->host, column->model, &column->first_ms,
+                   &column->last_ms);
+    }
+    return query_end(&q, err);
+}
+
+/* What a device of a cell showed is its own: only where all devices showed the same is
+ * the cell's verdict that of the device, too. */
+static void judge_device(struct class_cell *cell, int64_t varied)
+{
+    bool whole = cell->verdict == VERDICT_REPRODUCIBLE || cell->verdict == VERDICT_STALE;
+
+    if (cell->verdict == VERDICT_FAILING || cell->verdict == VERDICT_UNSUPPORTED) {
+        cell->digest[0] = '\0';
+    } else if (varied) {
+        cell->digest[0] = '\0';
+        cell->verdict = VERDICT_VARIES;
+    } else if (!whole || cell->runs < VERDICT_MIN_RUNS) {
+        cell->verdict = VERDICT_INCONCLUSIVE;
+    }
+    cell->distinct_digests = cell->digest[0] ? 1 : 2;
+}
+
+static enum err_code each_device(struct tx *tx, const struct classes_filter *filter,
+                                 const char *environment, struct filling *f,
+                                 struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT " CLASS_CELL_COLUMNS
+                ", x.device, sum(x.runs), min(x.digest),"
+                " count(x.digest) < count(*) OR min(x.digest) < max(x.digest)"
+                " FROM environment e"
+                " CROSS JOIN cell c ON c.environment = e.number"
+                " CROSS JOIN cell_device x ON x.cell = c.id"
+                " CROSS JOIN case_key k ON k.number = c.case_key"
+                " WHERE e.id = ? AND " CLASS_CELL_FILTER " GROUP BY c.id, x.device",
+                environment);
+    bind_filter(&q, filter);
+    while (query_step(&q)) {
+        struct class_cell cell;
+        char device[CASE_TITLE_SIZE];
+        int64_t varied;
+
+        take_cell(&q, filter, &cell);
+        query_take(&q, device, &cell.runs, cell.digest, &varied);
+        judge_device(&cell, varied);
+        fill(f, &cell, device);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code classes_read_devices(struct tx *tx, const struct classes_filter *filter,
+                                   const char *environment, struct classes *ret_classes,
+                                   struct err *err)
+{
+    struct columns columns = { NULL, 0 };
+    struct filling f;
+    enum err_code code = list_devices(tx, environment, &columns, err);
+
+    classes_init(ret_classes, columns.list, columns.count);
+    if (code != ERR_OK) {
+        return code;
+    }
+    f = filling_of(ret_classes);
+    code = each_device(tx, filter, environment, &f, err);
+    free(f.by_id);
+    classes_merge_hosts(ret_classes);
+    classes_settle(ret_classes, true);
+    return code;
+}

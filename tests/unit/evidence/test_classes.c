@@ -1,0 +1,142 @@
+/* Digest classes: which letter is given to which digest, and what differs. */
+#include "tests/unit/evidence/classes_fixture.h"
+
+static int letter(const struct classes *classes, int row, int column)
+{
+    const struct class_row *r = &classes->rows[row];
+
+    return classes_letter(r, &r->entries[column]);
+}
+
+static void test_letters_go_by_columns_not_by_arrival(void **state)
+{
+    (void)state;
+    for (int backwards = 0; backwards < 2; backwards++) {
+        struct classes classes = fixture_classes(4);
+        static const int digests[] = { 7, 5, 7, 3 };
+
+        for (int i = 0; i < 4; i++) {
+            int c = backwards ? 3 - i : i;
+
+            fixture_add(&classes, c, 0, digests[c], VERDICT_REPRODUCIBLE);
+        }
+        classes_settle(&classes, false);
+        assert_int_equal(letter(&classes, 0, 0), 0);
+        assert_int_equal(letter(&classes, 0, 1), 1);
+        assert_int_equal(letter(&classes, 0, 2), 0);
+        assert_int_equal(letter(&classes, 0, 3), 2);
+        assert_true(classes.rows[0].differs);
+        classes_release(&classes);
+    }
+}
+
+static void test_what_varies_has_no_letter(void **state)
+{
+    struct classes classes = fixture_classes(3);
+
+    (void)state;
+    fixture_add(&classes, 0, 0, 0, VERDICT_VARIES);
+    fixture_add(&classes, 1, 0, 5, VERDICT_REPRODUCIBLE);
+    fixture_add(&classes, 0, 1, 0, VERDICT_VARIES);
+    fixture_add(&classes, 1, 1, 0, VERDICT_VARIES);
+    fixture_add(&classes, 0, 2, 5, VERDICT_REPRODUCIBLE);
+    fixture_add(&classes, 1, 2, 5, VERDICT_STALE);
+    classes_settle(&classes, false);
+    assert_int_equal(letter(&classes, 0, 0), -1);
+    assert_int_equal(letter(&classes, 0, 1), 0);
+    assert_int_equal(letter(&classes, 0, 2), -1);
+    assert_true(classes.rows[0].differs && classes.rows[0].varies);
+    assert_false(classes.rows[1].differs);
+    assert_true(classes.rows[1].varies);
+    assert_false(classes.rows[2].differs || classes.rows[2].varies);
+    classes_release(&classes);
+}
+
+static void test_rows_are_in_order(void **state)
+{
+    struct classes classes = fixture_classes(1);
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        fixture_add(&classes, 0, i * 7 % 40, 1, VERDICT_REPRODUCIBLE);
+    }
+    assert_int_equal(classes.row_count, 40);
+    for (int i = 1; i < 40; i++) {
+        assert_true(classes_compare_keys(&classes.rows[i - 1].key, &classes.rows[i].key) <
+                    0);
+    }
+    classes_release(&classes);
+}
+
+/* Eight devices of a host, one of which is wrong, beside a host that agrees. */
+static void test_hosts_that_agree_are_one_column(void **state)
+{
+    struct classes classes = fixture_devices(16, 8);
+
+    (void)state;
+    for (int d = 0; d < 16; d++) {
+        fixture_add(&classes, d, 0, d == 3 ? 9 : 5, VERDICT_REPRODUCIBLE);
+        if (d != 12) {
+            fixture_add(&classes, d, 1, 5, d == 9 ? VERDICT_STALE : VERDICT_REPRODUCIBLE);
+        }
+    }
+    classes_merge_hosts(&classes);
+    classes_settle(&classes, true);
+    assert_int_equal(classes.column_count, 9);
+    assert_string_equal(classes.columns[3].id, "GPU-0003");
+    assert_string_equal(classes.columns[8].id, "host-0001");
+    assert_int_equal(classes.columns[8].members, 8);
+    assert_int_equal(letter(&classes, 0, 3), 1);
+    assert_int_equal(letter(&classes, 0, 0), 0);
+    assert_int_equal(letter(&classes, 0, 8), 0);
+    assert_int_equal(classes.rows[0].entries[8].members, 8);
+    assert_int_equal(classes.rows[1].entries[8].members, 7);
+    assert_int_equal(classes.rows[1].entries[8].verdict, VERDICT_STALE);
+    assert_false(classes.rows[1].differs);
+    classes_release(&classes);
+}
+
+/* The majority is A, wherever it stands. */
+static void test_devices_are_lettered_by_size(void **state)
+{
+    struct classes classes = fixture_devices(8, 1);
+
+    (void)state;
+    for (int d = 0; d < 8; d++) {
+        fixture_add(&classes, d, 0, d == 0 ? 1 : 5, VERDICT_INCONCLUSIVE);
+    }
+    classes_merge_hosts(&classes);
+    classes_settle(&classes, true);
+    assert_int_equal(classes.column_count, 8);
+    assert_int_equal(letter(&classes, 0, 0), 1);
+    assert_int_equal(letter(&classes, 0, 7), 0);
+    classes_release(&classes);
+}
+
+static void test_names(void **state)
+{
+    static const struct {
+        int letter;
+        const char *name;
+    } names[] = { { 0, "A" }, { 25, "Z" }, { 26, "AA" }, { 701, "ZZ" }, { 702, "AAA" } };
+    char name[CLASS_NAME_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_string_equal(classes_name(names[i].letter, name), names[i].name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_letters_go_by_columns_not_by_arrival),
+        cmocka_unit_test(test_what_varies_has_no_letter),
+        cmocka_unit_test(test_rows_are_in_order),
+        cmocka_unit_test(test_hosts_that_agree_are_one_column),
+        cmocka_unit_test(test_devices_are_lettered_by_size),
+        cmocka_unit_test(test_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
