@@ -27,7 +27,7 @@ ROOMS = {
     "db/recurring": PURE + ["db"],
     "db/views": PURE + ["db"],
     "api/http": PURE + ["db", "api", "api/render"],
-    "api/render": PURE + ["db", "api"],
+    "api/render": PURE + ["db", "db/views", "api"],
     "api": PURE + ["db", "db/recurring", "db/views", "api/http", "api/render"],
     "daemon/process": PURE,
     "daemon/config": PURE,

@@ -47,6 +47,16 @@ static void decode(const char *id, uint8_t ret_bytes[16])
     }
 }
 
+void id_first(int64_t at_ms, char ret_id[ID_SIZE])
+{
+    uint8_t bytes[16] = { 0 };
+
+    for (int i = 0; i < 6; i++) {
+        bytes[i] = (uint8_t)((uint64_t)at_ms >> (40 - 8 * i));
+    }
+    encode(bytes, ret_id);
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t last[16]; /* the latest id */
 static int64_t last_ms = -1;

@@ -13,6 +13,9 @@ enum { ID_SIZE = 27 }; /* 26 characters and the NUL */
  * go backwards. */
 void id_new(int64_t now_ms, char ret_id[ID_SIZE]);
 
+/* Sorts before every id of AT_MS or later, and behind every earlier one. */
+void id_first(int64_t at_ms, char ret_id[ID_SIZE]);
+
 /* Ids made from here on sort behind ID, a valid one: what was stored before the process
  * started, by a clock that was ahead.  Thread-safe. */
 void id_follow(const char *id);

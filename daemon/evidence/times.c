@@ -1,5 +1,7 @@
 #include "daemon/evidence/times.h"
 
+#include <math.h>
+
 int times_bucket(int64_t ns)
 {
     uint64_t n = ns < 1 ? 1 : (uint64_t)ns;
@@ -39,6 +41,31 @@ struct quartiles times_quartiles(const int64_t *counts)
         }
     }
     return q;
+}
+
+double times_shift(const int64_t *subject, const int64_t *base)
+{
+    double n = 0;     /* runs of the subject */
+    double m = 0;     /* of the base */
+    double above = 0; /* pairs in which the subject takes longer; half of equal ones */
+    double ties = 0;
+    double variance;
+
+    for (int b = 0; b < TIMES_BUCKETS; b++) {
+        double s = (double)subject[b];
+        double o = (double)base[b];
+        double both = s + o;
+
+        above += s * (m + o / 2);
+        ties += both * both * both - both;
+        n += s;
+        m += o;
+    }
+    if (n < TIMES_SHIFT_RUNS || m < TIMES_SHIFT_RUNS) {
+        return 0;
+    }
+    variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)));
+    return variance > 0 ? (above - n * m / 2) / sqrt(variance) : 0;
 }
 
 struct cost times_cost(const struct quartiles *subject, const struct quartiles *base)

@@ -29,6 +29,14 @@ struct quartiles {
 /* COUNTS[i]: runs in bucket i, TIMES_BUCKETS of them. */
 struct quartiles times_quartiles(const int64_t *counts);
 
+/* How far the times of SUBJECT lie above those of BASE, of which each is such a
+ * histogram: the statistic of Mann and Whitney ("On a test of whether one of two random
+ * variables is stochastically larger than the other", Ann. Math. Statist. 18, 1947) as a
+ * standard normal deviate, with their correction for ties; below 0 they lie below.  0
+ * where one of the two has fewer than TIMES_SHIFT_RUNS runs, or all are in one bucket. */
+enum { TIMES_SHIFT_RUNS = 5 };
+double times_shift(const int64_t *subject, const int64_t *base);
+
 /* How many times as long as BASE something takes.  Low and high divide opposite
  * quartiles, since the runs of the two are not paired. */
 struct cost {

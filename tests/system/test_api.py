@@ -91,8 +91,8 @@ def paths_of(service, done):
              "/v1/environments/{id}": run["environment"], "/v1/devices/{id}": run["device"], "/problems/{name}": "not-found",
              "/v1/schedules/{id}": done["schedule"], "/{asset}": "index.html"}
     for pattern, operations in service.get("/openapi.json")["paths"].items():
-        # The last two need runs with probes: test_trace.py and test_compare.py.
-        if "get" not in operations or pattern in ("/v1/events", "/v1/runs/{id}/trace", "/v1/compare"):
+        # The last three need more: test_trace.py, test_compare.py and test_drift.py.
+        if "get" not in operations or pattern in ("/v1/events", "/v1/runs/{id}/trace", "/v1/compare", "/v1/drift"):
             continue
         path = pattern
         for prefix, value in names.items():

@@ -67,6 +67,8 @@ GREEN = {("selftest_pass", "ordered"), ("selftest_claims", "kept"),
          # one digest is what these two have until they do not, which is the point of them
          ("selftest_varies_rarely", "ordered"), ("selftest_fork_bomb", "ordered"),
          ("selftest_flood", "log"),
+         # it misbehaves in another environment: test_drift.py
+         *(("selftest_planted", variant) for variant in ("ordered", "planted", "turning", "breaking")),
          # a defect that only poisoned memory shows: test_circumstances.py
          ("selftest_library", "honest"), ("selftest_memory", "scratch"), ("selftest_memory", "recycled")}
 

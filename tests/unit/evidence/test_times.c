@@ -1,6 +1,7 @@
 /* Times of runs: buckets, quartiles and costs. */
 #include "daemon/evidence/times.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,6 +107,34 @@ static void test_cost(void **state)
     assert_false(times_cost(&subject, &base).known);
 }
 
+/* Against the statistic by its definition, over all pairs. */
+static void test_shift(void **state)
+{
+    static const int64_t low[] = { 1000, 1100, 1200, 1300, 1400 };
+    static const int64_t high[] = { 2000, 2100, 2200, 2300, 2400 };
+    static const int64_t mixed[] = { 1000, 2000, 1000, 2000, 1000 };
+    int64_t a[TIMES_BUCKETS] = { 0 };
+    int64_t b[TIMES_BUCKETS] = { 0 };
+    int64_t c[TIMES_BUCKETS] = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        a[times_bucket(low[i])]++;
+        b[times_bucket(high[i])]++;
+        c[times_bucket(mixed[i])]++;
+    }
+    /* 25 of 25 pairs: (25 - 12.5) / sqrt(25 * 11 / 12). */
+    assert_true(fabs(times_shift(b, a) - 2.6112) < 1e-4);
+    assert_true(fabs(times_shift(a, b) + 2.6112) < 1e-4);
+    /* Three runs tie with one, two are above all: 3 / 2 + 2 * 5 of 25 pairs.  Of the ten
+     * runs four are equal, and two others. */
+    assert_true(fabs(times_shift(c, a) -
+                     (11.5 - 12.5) / sqrt(25.0 / 12 * (11 - (60.0 + 6.0) / 90))) < 1e-9);
+    assert_true(times_shift(a, a) == 0);
+    a[times_bucket(low[0])]--;
+    assert_true(times_shift(b, a) == 0); /* four are too few */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +142,7 @@ int main(void)
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_quartiles_are_nearest_ranks),
         cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_shift),
     };
 
     return cmocka_run_group_tests_name("times", tests, NULL, NULL);

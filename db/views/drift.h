@@ -1,0 +1,54 @@
+/* What drift between two environments is told from (daemon/evidence/drift.h), and which
+ * environments a host had before and after a time. */
+#ifndef DB_VIEWS_DRIFT_H
+#define DB_VIEWS_DRIFT_H
+
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "daemon/base/id.h"
+#include "daemon/evidence/drift.h"
+#include "daemon/jobs/device.h"
+
+struct tx;
+
+/* A device with a stack that reported an environment last. */
+struct drift_place {
+    char device[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
+};
+
+struct drift_end {
+    struct environment environment; /* its json is NULL */
+    char *json;                     /* its facts */
+    struct drift_place *places;     /* that have it now */
+    int place_count;
+};
+
+struct drift {
+    struct drift_end from, to;
+    char (*hosts)[CASE_TITLE_SIZE]; /* on which a device went from one to the other */
+    int host_count;
+    struct drift_case *cases; /* not judged */
+    int case_count;
+};
+
+/* Reads everything but what can be run.  ERR_NOT_FOUND: there is no such environment;
+ * RET_MISSING is which.  The caller releases it, also after an error. */
+enum err_code drift_read(struct tx *tx, const char *from, const char *to, int64_t now_ms,
+                         int64_t stale_after_ms, struct drift *ret_drift,
+                         const char **ret_missing, struct err *err);
+void drift_release(struct drift *drift);
+
+/* What the devices of a host went from and to. */
+struct drift_pair {
+    char from[DIGEST_TEXT_SIZE], to[DIGEST_TEXT_SIZE];
+};
+enum { DRIFT_PAIRS_MAX = 64 };
+
+/* For each device of HOST with each of its stacks: the environment that it had at
+ * SINCE_MS, and the one that it has now, where they differ; each pair once. */
+enum err_code drift_pairs(struct tx *tx, const char *host, int64_t since_ms,
+                          struct drift_pair ret_pairs[DRIFT_PAIRS_MAX], int *ret_count,
+                          struct err *err);
+
+#endif
