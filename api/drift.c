@@ -162,113 +162,6 @@ static enum err_code read_drift(struct tx *tx, void *arg, struct err *err)
 
 /* On the loop, which knows what can be run now. */
 
-static bool lists(const json_t *list, const char *name)
-{
-    size_t i;
-    json_t *entry;
-
-    json_array_foreach((json_t *)list, i, entry)
-    {
-        const char *text = json_is_string(entry)
-                               ? json_string_value(entry)
-                               : json_string_value(json_object_get(entry, "name"));
-
-        if (text && strcmp(text, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool has_case(const json_t *workload, const struct case_key *key)
-{
-    const char *name = json_string_value(json_object_get(workload, "workload"));
-
-    return name && strcmp(name, key->workload) == 0 &&
-           json_integer_value(json_object_get(workload, "version")) == key->version &&
-           lists(json_object_get(workload, "variants"), key->variant) &&
-           lists(json_object_get(workload, "sizes"), key->size) &&
-           lists(json_object_get(workload, "dtypes"), key->dtype);
-}
-
-static bool computes(const struct device_stack *device, const struct case_key *key)
-{
-    size_t i;
-    json_t *workload;
-
-    json_array_foreach((json_t *)device->catalogue, i, workload)
-    {
-        if (has_case(workload, key)) {
-            return true;
-        }
-    }
-    return device->catalogue == NULL;
-}
-
-static bool is_place(const struct device_stack *device, const struct drift_place *place)
-{
-    size_t length = strcspn(place->stack, "/");
-
-    return device->online && strcmp(device->id, place->device) == 0 &&
-           strncmp(device->stack, place->stack, length) == 0 &&
-           device->stack[length] == '\0';
-}
-
-/* The entry of PLACE; NULL: it is not online. */
-static const struct device_stack *find_place(struct request *r,
-                                             const struct drift_place *place)
-{
-    const struct device_stack *devices;
-    int count = r->api->hooks.devices(r->api->hooks.arg, &devices);
-
-    for (int i = 0; i < count; i++) {
-        if (is_place(&devices[i], place)) {
-            return &devices[i];
-        }
-    }
-    return NULL;
-}
-
-/* The first of END's places that is online becomes its first, where jobs run. */
-static const struct device_stack *choose_place(struct request *r, struct drift_end *end)
-{
-    for (int i = 0; i < end->place_count; i++) {
-        const struct device_stack *device = find_place(r, &end->places[i]);
-
-        if (device) {
-            struct drift_place place = end->places[i];
-
-            end->places[i] = end->places[0];
-            end->places[0] = place;
-            return device;
-        }
-    }
-    return NULL;
-}
-
-static enum drift_reach reach(const struct device_stack *device,
-                              const struct case_key *key)
-{
-    return !device                 ? DRIFT_NO_DEVICE
-           : computes(device, key) ? DRIFT_RUNNABLE
-                                   : DRIFT_NO_CASE;
-}
-
-static void judge(struct request *r, struct drift *drift)
-{
-    const struct device_stack *from = choose_place(r, &drift->from);
-    const struct device_stack *to = choose_place(r, &drift->to);
-
-    for (int i = 0; i < drift->case_count; i++) {
-        struct drift_case *c = &drift->cases[i];
-
-        c->from.reach = reach(from, &c->key);
-        c->to.reach = reach(to, &c->key);
-        drift_judge(c);
-    }
-    drift_sort(drift->cases, drift->case_count);
-}
-
 static void reply_as_json(struct request *r, const struct asked *asked)
 {
     struct json_out out = JSON_OUT_INIT;
@@ -314,9 +207,11 @@ static void reply_as_csv(struct request *r, const struct asked *asked)
 static void show(struct request *r)
 {
     struct asked *asked = r->state;
+    const struct device_stack *devices;
+    int count = r->api->hooks.devices(r->api->hooks.arg, &devices);
 
     for (int i = 0; i < asked->count; i++) {
-        judge(r, &asked->drifts[i]);
+        drift_settle(&asked->drifts[i], devices, count);
     }
     if (r->format == FORMAT_TEXT) {
         reply_as_text(r, asked);

@@ -212,6 +212,7 @@ static void on_tick(uv_timer_t *timer)
     background_tick(s->background, clock_wall_ms(), clock_monotonic_ms());
     runner_kick(s->runner);
     survey_watch_update(s->watch);
+    changes_tick(s->changes);
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
         store_write(s->store, trim_events, NULL, NULL);
     }
@@ -420,6 +421,30 @@ static void open_fleet(struct service *s)
     s->fleet = fleet_new(&options);
 }
 
+static const struct catalogue *known_catalogue(void *arg)
+{
+    const struct service *s = arg;
+
+    return fleet_catalogue(s->fleet);
+}
+
+static int known_devices(void *arg, const struct device_stack **ret_devices)
+{
+    const struct service *s = arg;
+
+    return fleet_devices(s->fleet, ret_devices);
+}
+
+static void open_changes(struct service *s)
+{
+    const struct changes_hooks hooks = { .arg = s,
+                                         .catalogue = known_catalogue,
+                                         .devices = known_devices,
+                                         .accepted = service_job_accepted };
+
+    s->changes = changes_new(s->store, &hooks);
+}
+
 static void watch_signal(struct service *s, uv_signal_t *handle, uv_signal_cb callback,
                          int number)
 {
@@ -487,6 +512,7 @@ static int serve(struct service *s, struct err *err)
     }
     service_open_recurring(s);
     open_fleet(s);
+    open_changes(s);
     survey_watch_open(s->watch, s->fleet, s->config.address, api_port(s->api));
     localiser_tick(s->localiser);
     run_loop(s);
@@ -498,6 +524,7 @@ static void release(struct service *s)
 {
     api_close(s->api);
     store_close(s->store);
+    changes_free(s->changes);
     service_free_replaced(s, true);
     fleet_free(s->fleet);
     runner_free(s->runner);

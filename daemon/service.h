@@ -11,6 +11,7 @@
 #include "daemon/background.h"
 #include "daemon/base/err.h"
 #include "daemon/base/health.h"
+#include "daemon/changes.h"
 #include "daemon/config/config.h"
 #include "daemon/evidence/profile.h"
 #include "daemon/evidence/verified.h"
@@ -43,6 +44,7 @@ struct service {
     struct fleet *fleet;
     struct api *api;
     struct survey_watch *watch;
+    struct changes *changes;
     struct pump store_pump, api_pump;
     uv_timer_t tick;
     uv_signal_t interrupt, terminate, hangup;

@@ -16,6 +16,7 @@
 #include "daemon/jobs/expand.h"
 #include "daemon/jobs/survey_jobs.h"
 #include "db/jobs.h"
+#include "db/views/changes.h"
 
 /* Starting one. */
 
@@ -31,7 +32,18 @@ struct survey {
 static enum err_code store_survey(struct tx *tx, void *arg, struct err *err)
 {
     struct survey *s = arg;
-    enum err_code code = jobs_insert(tx, &s->jobs.jobs[0], s->key, s->existing, err);
+    int64_t change = 0;
+    enum err_code code = changes_last(tx, &change, err);
+
+    /* What changed is measured again, also where it is as it was once before. */
+    if (code == ERR_OK && change) {
+        size_t length = strlen(s->key);
+
+        snprintf(s->key + length, sizeof s->key - length, ":change:%" PRId64, change);
+    }
+    if (code == ERR_OK) {
+        code = jobs_insert(tx, &s->jobs.jobs[0], s->key, s->existing, err);
+    }
 
     for (int i = 1; i < s->jobs.count && code == ERR_OK && !s->existing[0]; i++) {
         char existing[ID_SIZE];

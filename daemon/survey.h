@@ -18,8 +18,9 @@
 #include "db/store.h"
 
 /* Stores a survey for the devices that are online unless one with FINGERPRINT was stored
- * before, and hands each of its jobs to ACCEPTED(arg, job) (borrowed for the call) once
- * all are durable; NULL when there was one.  Loop thread; logs what goes wrong. */
+ * since a host last changed (db/views/changes.h), and hands each of its jobs to
+ * ACCEPTED(arg, job) (borrowed for the call) once all are durable; NULL when there was
+ * one.  Loop thread; logs what goes wrong. */
 void survey_start(struct store *store, const struct catalogue *catalogue,
                   const struct device_stack *devices, int device_count,
                   const char *fingerprint,

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "daemon/agent/host_facts.h"
 #include "daemon/agent/runs.h"
 #include "daemon/agent/supervise.h"
 #include "daemon/base/array.h"
@@ -209,11 +210,12 @@ static void say_hello(struct agent *agent)
     for (int i = 0; i < agent->options.stack_count; i++) {
         json_array_append_new(stacks, stack_json(&agent->options.stacks[i]));
     }
-    send_event(agent, json_pack("{s:s,s:i,s:o,s:i,s:s,s:s,s:b,s:o}", "event", "hello",
-                                "v", WIRE_VERSION, "host",
-                                wire_string(host.nodename, strlen(host.nodename)), "pid",
-                                (int)getpid(), "boot_id", boot_id, "build",
-                                REPROD_VERSION, "pings", 1, "stacks", stacks));
+    send_event(agent,
+               json_pack("{s:s,s:i,s:o,s:i,s:s,s:s,s:b,s:o,s:o}", "event", "hello", "v",
+                         WIRE_VERSION, "host",
+                         wire_string(host.nodename, strlen(host.nodename)), "pid",
+                         (int)getpid(), "boot_id", boot_id, "build", REPROD_VERSION,
+                         "pings", 1, "facts", host_facts(), "stacks", stacks));
 }
 
 static void probed(void *arg)

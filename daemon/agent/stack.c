@@ -13,6 +13,7 @@
 #include "daemon/process/proc.h"
 #include "daemon/process/stack_limits.h"
 #include "daemon/process/wire.h"
+#include "workloads/instruments/digest.h"
 
 enum { PROBE_LINES_MAX = 1000, PROBE_BYTES_MAX = 2 * 1024 * 1024 };
 
@@ -167,12 +168,37 @@ static json_t *text_or_null(const char *text)
     return text ? wire_string(text, strlen(text)) : json_null();
 }
 
+/* Its threads and variables, as far as they are set: a change of one of them may be a
+ * change of what is computed.  Values may be secret, so their digests stand for them. */
+static json_t *settings_json(const struct stack *stack)
+{
+    json_t *settings = json_object();
+    const char *name;
+    json_t *value;
+
+    if (stack->threads) {
+        json_object_set_new(settings, "threads", json_integer(stack->threads));
+    }
+    json_object_foreach(stack->variables, name, value)
+    {
+        const char *text = json_string_value(value);
+        char digest[DIGEST_HEX_SIZE];
+
+        if (text) {
+            digest_hex(digest_bytes(text, strlen(text)), digest);
+            json_object_set_new(settings, name, json_sprintf("digest %.8s", digest));
+        }
+    }
+    return settings;
+}
+
 json_t *stack_json(const struct stack *stack)
 {
-    return json_pack("{s:o,s:o,s:o,s:O?,s:O?,s:o}", "name", text_or_null(stack->name),
+    return json_pack("{s:o,s:o,s:o,s:o,s:O?,s:O?,s:o}", "name", text_or_null(stack->name),
                      "worker", text_or_null(stack->worker), "library_path",
-                     text_or_null(stack->library_path), "probe", stack->probe,
-                     "catalogue", stack->catalogue, "cause", text_or_null(stack->cause));
+                     text_or_null(stack->library_path), "settings", settings_json(stack),
+                     "probe", stack->probe, "catalogue", stack->catalogue, "cause",
+                     text_or_null(stack->cause));
 }
 
 /* What a worker is asked, each in a process of its own. */

@@ -9,11 +9,13 @@
 #include "daemon/base/json_in.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/evidence/changes.h"
 #include "daemon/fleet/fleet_claims.h"
 #include "daemon/link/link.h"
 #include "daemon/link/link_wire.h"
 #include "daemon/process/proc.h"
 #include "db/fleet.h"
+#include "db/views/changes.h"
 
 enum { BACKOFF_FIRST_MS = 1000, BACKOFF_MOST_MS = 60000 };
 
@@ -122,6 +124,7 @@ struct seen {
     struct host host;
     struct device *devices; /* attributes_json is owned */
     int count;
+    char *facts; /* as of changes_facts; owned */
     bool *stored;
 };
 
@@ -164,7 +167,9 @@ static enum err_code store_seen(struct tx *tx, void *arg, struct err *err)
     for (int i = 0; i < seen->count && code == ERR_OK; i++) {
         code = devices_seen(tx, &seen->devices[i], err);
     }
-    return code;
+    return code == ERR_OK ? changes_seen(tx, seen->host.name, seen->host.last_seen_ms,
+                                         seen->facts, err)
+                          : code;
 }
 
 static void seen_stored(void *arg, const struct err *err)
@@ -180,7 +185,17 @@ static void seen_stored(void *arg, const struct err *err)
         free((char *)seen->devices[i].attributes_json);
     }
     free(seen->devices);
+    free(seen->facts);
     free(seen);
+}
+
+static char *facts_of(const json_t *hello)
+{
+    json_t *facts = changes_facts(hello);
+    char *text = json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS);
+
+    json_decref(facts);
+    return text;
 }
 
 /* Puts HOST and its devices on record as last seen.  Host->recorded becomes true once
@@ -192,6 +207,7 @@ static void store_hello(struct fleet_host *host)
     json_t *stack;
 
     seen->stored = &host->recorded;
+    seen->facts = facts_of(host->hello);
     seen->host.last_seen_ms = clock_wall_ms();
     copy_text(seen->host.name, sizeof seen->host.name, host->name);
     copy_text(seen->host.boot_id, sizeof seen->host.boot_id,

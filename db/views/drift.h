@@ -39,6 +39,9 @@ enum err_code drift_read(struct tx *tx, const char *from, const char *to, int64_
                          const char **ret_missing, struct err *err);
 void drift_release(struct drift *drift);
 
+/* Judges and sorts the cases, by what DEVICES can run now. */
+void drift_settle(struct drift *drift, const struct device_stack *devices, int count);
+
 /* What the devices of a host went from and to. */
 struct drift_pair {
     char from[DIGEST_TEXT_SIZE], to[DIGEST_TEXT_SIZE];

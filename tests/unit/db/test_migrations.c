@@ -148,7 +148,10 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
-#define UNDO_23 "DROP TABLE device_environment;"
+#define UNDO_24                                                                          \
+    "DROP TABLE change;"                                                                 \
+    "DROP TABLE host_facts;"
+#define UNDO_23 UNDO_24 "DROP TABLE device_environment;"
 #define UNDO_22                                                                          \
     UNDO_23                                                                              \
     "DROP VIEW cell_control;"                                                            \
@@ -223,6 +226,16 @@ static void check_again(void **state, int version, const char *undo,
     "SELECT cell, digest, runs, iterations, first_runs, only_runs, run, weight_sum, "    \
     "loss FROM cell_digest ORDER BY 1, 2"
 #define DEPARTURES "SELECT id, digest_first_runs, digest_only_runs FROM cell ORDER BY 1"
+
+static void test_events_stay(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT id, at_ms, kind, data FROM event ORDER BY 1",
+        "SELECT count(*) > 0 FROM event",
+    };
+
+    check_again(state, 23, UNDO_24, queries, COUNT_OF(queries));
+}
 
 static void test_spans_of_environments(void **state)
 {
@@ -379,6 +392,7 @@ static void test_the_schema(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        STORE_TEST(test_events_stay),
         STORE_TEST(test_spans_of_environments),
         STORE_TEST(test_inputs),
         STORE_TEST(test_sums),

@@ -1,0 +1,83 @@
+/* GET /v1/changes: what changed on hosts, and the drift that was measured since. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "api/http/handlers.h"
+#include "api/http/page.h"
+#include "api/http/params.h"
+#include "api/http/reply.h"
+#include "daemon/evidence/changes.h"
+#include "db/views/changes.h"
+
+struct list {
+    struct page page;
+    int64_t before;
+};
+
+/* The headlines alone, for tables. */
+static void headlines_json(struct json_out *out, const json_t *reports)
+{
+    size_t i;
+    json_t *report;
+
+    out_open(out, "headlines", '[');
+    json_array_foreach(reports, i, report)
+    {
+        out_text(out, NULL, json_string_value(json_object_get(report, "headline")));
+    }
+    out_close(out, ']');
+}
+
+static void show(void *arg, const struct change *change)
+{
+    struct page *page = arg;
+    struct json_out *out = &page->out;
+    json_t *facts;
+    json_t *reports;
+    char *text;
+
+    if (!page_takes(page, "%" PRId64, change->number)) {
+        return;
+    }
+    facts = json_loads(change->facts, 0, NULL);
+    reports = json_loads(change->reports, 0, NULL);
+    text = changes_text(facts);
+    out_open(out, NULL, '{');
+    out_int(out, "id", change->number);
+    out_text(out, "host", change->host);
+    out_time(out, "at", change->at_ms);
+    out_text(out, "text", text);
+    out_json(out, "facts", change->facts);
+    out_text(out, "state", change_state_name(change->state));
+    headlines_json(out, reports);
+    out_json(out, "reports", change->reports);
+    out_close(out, '}');
+    free(text);
+    json_decref(facts);
+    json_decref(reports);
+}
+
+static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct list *list = r->state;
+    struct page *page = &list->page;
+
+    list_open(&page->out);
+    if (changes_each(tx, list->before, page_rows(page), show, page, err) != ERR_OK) {
+        return err->code;
+    }
+    page_reply(r, page);
+    return ERR_OK;
+}
+
+void changes_get(struct request *r)
+{
+    struct list *list = page_new(r, sizeof *list, 'x');
+
+    list->before = param_cursor_number(r, 'x');
+    if (!params_refused(r)) {
+        request_read(r, read_page, NULL);
+    }
+}

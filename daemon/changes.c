@@ -1,0 +1,299 @@
+#include "daemon/changes.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/render/drift.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/jobs/expand.h"
+#include "daemon/jobs/request.h"
+#include "db/views/changes.h"
+#include "db/views/drift.h"
+
+enum { OPEN_MAX = 100, CASES_MAX = 1000, JOBS_MAX = 200, REPORTS_MAX = 16 };
+
+/* A step of one change: read what it needs, decide on the loop, store what follows. */
+struct step {
+    int64_t number; /* 0: there is nothing to do */
+    char host[CASE_TITLE_SIZE];
+    int64_t at_ms;
+    bool measure; /* else its survey is over */
+    json_t *requests;
+    struct job *jobs;
+    int job_count;
+    struct drift drifts[REPORTS_MAX];
+    int drift_count;
+    char *reports;
+};
+
+struct changes {
+    struct store *store;
+    struct changes_hooks hooks;
+    bool busy;
+    bool settled;        /* nothing is open, as of the generation below */
+    uint64_t generation; /* of the store */
+    struct step step;
+};
+
+struct changes *changes_new(struct store *store, const struct changes_hooks *hooks)
+{
+    struct changes *changes = xcalloc(1, sizeof *changes);
+
+    changes->store = store;
+    changes->hooks = *hooks;
+    return changes;
+}
+
+static void release_step(struct step *step)
+{
+    for (int i = 0; i < step->job_count; i++) {
+        job_release(&step->jobs[i]);
+    }
+    for (int i = 0; i < step->drift_count; i++) {
+        drift_release(&step->drifts[i]);
+    }
+    free(step->jobs);
+    free(step->reports);
+    json_decref(step->requests);
+    *step = (struct step){ .number = 0 };
+}
+
+void changes_free(struct changes *changes)
+{
+    if (changes) {
+        release_step(&changes->step);
+        free(changes);
+    }
+}
+
+bool changes_idle(const struct changes *changes)
+{
+    return !changes->busy;
+}
+
+/* Reading. */
+
+static void choose(void *arg, const struct change *change)
+{
+    struct step *step = arg;
+    bool measure = change->state == CHANGE_SEEN && change->surveyed;
+    bool report = change->state == CHANGE_MEASURING && !change->surveying;
+
+    if (!step->number && (measure || report)) {
+        step->number = change->number;
+        step->at_ms = change->at_ms;
+        step->measure = measure;
+        copy_text(step->host, sizeof step->host, change->host);
+    }
+}
+
+static bool is_alike(const json_t *a, const json_t *b)
+{
+    static const char *const members[] = { "devices", "stacks", "workloads",
+                                           "sizes",   "dtypes", "seeds" };
+    bool same = true;
+
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        same = same &&
+               json_equal(json_object_get(a, members[i]), json_object_get(b, members[i]));
+    }
+    return same;
+}
+
+/* A request for each set of siblings, with all their variants. */
+static void add_case(void *arg, const struct case_key *key, const char *device,
+                     const char *stack)
+{
+    struct step *step = arg;
+    char seed[24];
+    json_t *request;
+    json_t *other;
+    size_t i;
+
+    snprintf(seed, sizeof seed, "%" PRIu64, key->seed);
+    request = json_pack("{s:[s], s:[s], s:[s], s:[s], s:[s], s:[s], s:[s#], s:b, s:s}",
+                        "workloads", key->workload, "variants", key->variant, "sizes",
+                        key->size, "dtypes", key->dtype, "seeds", seed, "devices", device,
+                        "stacks", stack, (int)strcspn(stack, "/"), "survey", 1, "note",
+                        "measured before the host changed");
+    json_array_foreach(step->requests, i, other)
+    {
+        if (is_alike(request, other)) {
+            json_array_append(json_object_get(other, "variants"),
+                              json_array_get(json_object_get(request, "variants"), 0));
+            json_decref(request);
+            return;
+        }
+    }
+    if (json_array_size(step->requests) < JOBS_MAX) {
+        json_array_append_new(step->requests, request);
+    } else {
+        json_decref(request);
+    }
+}
+
+static enum err_code read_drifts(struct tx *tx, struct step *step, struct err *err)
+{
+    struct drift_pair pairs[DRIFT_PAIRS_MAX];
+    int count = 0;
+    enum err_code code = drift_pairs(tx, step->host, step->at_ms, pairs, &count, err);
+
+    for (int i = 0; i < count && i < REPORTS_MAX && code == ERR_OK; i++) {
+        const char *missing;
+
+        code = drift_read(tx, pairs[i].from, pairs[i].to, clock_wall_ms(), 0,
+                          &step->drifts[step->drift_count++], &missing, err);
+    }
+    return code;
+}
+
+static enum err_code read_step(struct tx *tx, void *arg, struct err *err)
+{
+    struct step *step = &((struct changes *)arg)->step;
+
+    if (changes_each_open(tx, OPEN_MAX, choose, step, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!step->number) {
+        return ERR_OK;
+    }
+    step->requests = json_array();
+    return step->measure
+               ? changes_each_case(tx, step->number, CASES_MAX, add_case, step, err)
+               : read_drifts(tx, step, err);
+}
+
+/* Deciding. */
+
+static void add_job(struct changes *changes, const json_t *request)
+{
+    struct step *step = &changes->step;
+    const struct device_stack *devices;
+    int count = changes->hooks.devices(changes->hooks.arg, &devices);
+    struct problems problems = { .count = 0 };
+    struct job job;
+
+    if (job_request_expand(request, changes->hooks.catalogue(changes->hooks.arg), devices,
+                           count, &job, &problems) == ERR_OK) {
+        job.created_ms = clock_wall_ms();
+        id_new(job.created_ms, job.id);
+        step->jobs = xgrow(step->jobs, step->job_count, sizeof *step->jobs);
+        step->jobs[step->job_count++] = job;
+    } else {
+        log_info("host %s: not measured again after its change: %s", step->host,
+                 problems.count ? problems.items[0].detail : "it cannot be run");
+    }
+    problems_release(&problems);
+}
+
+static json_t *report_of(const struct drift *drift)
+{
+    char headline[DRIFT_HEADLINE_SIZE];
+    char *title = drift_title(drift);
+    struct drift_counts counts = drift_count(drift->cases, drift->case_count);
+    json_t *kinds = json_object();
+    json_t *report;
+
+    for (int k = 0; k < DRIFT_KIND_COUNT; k++) {
+        json_object_set_new(
+            kinds, drift_kind_name((enum drift_kind)k),
+            json_integer(k == DRIFT_SAME ? counts.same_bits : counts.kinds[k]));
+    }
+    drift_headline(drift->cases, drift->case_count, headline);
+    report = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "title", title, "headline",
+                       headline, "from", drift->from.environment.id, "to",
+                       drift->to.environment.id, "counts", kinds, "href",
+                       json_sprintf("/v1/drift?from=%s&to=%s", drift->from.environment.id,
+                                    drift->to.environment.id));
+    free(title);
+    return report;
+}
+
+static void make_reports(struct changes *changes)
+{
+    struct step *step = &changes->step;
+    const struct device_stack *devices;
+    int count = changes->hooks.devices(changes->hooks.arg, &devices);
+    json_t *reports = json_array();
+
+    for (int i = 0; i < step->drift_count; i++) {
+        drift_settle(&step->drifts[i], devices, count);
+        json_array_append_new(reports, report_of(&step->drifts[i]));
+    }
+    step->reports = json_dumps(reports, JSON_COMPACT);
+    json_decref(reports);
+}
+
+/* Storing. */
+
+static enum err_code store_step(struct tx *tx, void *arg, struct err *err)
+{
+    const struct step *step = &((struct changes *)arg)->step;
+
+    return step->measure
+               ? changes_measure(tx, step->number, step->jobs, step->job_count, err)
+               : changes_report(tx, step->number, clock_wall_ms(), step->reports, err);
+}
+
+static void step_stored(void *arg, const struct err *err)
+{
+    struct changes *changes = arg;
+    struct step *step = &changes->step;
+
+    if (err->code != ERR_OK) {
+        log_error("change %" PRId64 " of host %s: %s", step->number, step->host,
+                  err->message);
+    }
+    for (int i = 0; i < step->job_count && err->code == ERR_OK; i++) {
+        changes->hooks.accepted(changes->hooks.arg, &step->jobs[i]);
+    }
+    release_step(step);
+    changes->busy = false;
+}
+
+static void step_read(void *arg, const struct err *err)
+{
+    struct changes *changes = arg;
+    struct step *step = &changes->step;
+    size_t i;
+    json_t *request;
+
+    if (err->code != ERR_OK || !step->number ||
+        !changes->hooks.catalogue(changes->hooks.arg)) {
+        if (err->code != ERR_OK) {
+            log_error("changes of hosts: %s", err->message);
+        }
+        changes->settled = err->code == ERR_OK && !step->number;
+        release_step(step);
+        changes->busy = false;
+        return;
+    }
+    json_array_foreach(step->requests, i, request)
+    {
+        add_job(changes, request);
+    }
+    if (!step->measure) {
+        make_reports(changes);
+    }
+    store_write(changes->store, store_step, changes, step_stored);
+}
+
+void changes_tick(struct changes *changes)
+{
+    uint64_t generation = store_generation(changes->store);
+    struct err err;
+
+    if (changes->busy || (changes->settled && generation == changes->generation)) {
+        return;
+    }
+    changes->generation = generation;
+    changes->busy = true;
+    if (store_read(changes->store, read_step, changes, step_read, &err) != ERR_OK) {
+        changes->busy = false;
+    }
+}

@@ -1,0 +1,122 @@
+/* What changed on a host, by what its agent says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "daemon/evidence/changes.h"
+
+static json_t *facts_of(const char *text)
+{
+    json_t *hello = json_loads(text, 0, NULL);
+    json_t *facts;
+
+    assert_non_null(hello);
+    facts = changes_facts(hello);
+    json_decref(hello);
+    return facts;
+}
+
+#define HELLO(kernel, driver, ecc, errors)                                               \
+    "{\"facts\":{\"kernel\":\"" kernel                                                   \
+    "\"},\"stacks\":[{\"name\":\"cuda\",\"probe\":{"                                     \
+    "\"worker_build\":\"b\",\"versions\":{\"driver\":\"" driver                          \
+    "\"},"                                                                               \
+    "\"devices\":[{\"id\":\"GPU-1\",\"model\":\"H100\",\"attributes\":{\"ecc_"           \
+    "mode\":" ecc ",\"health\":{\"errors\":" errors "}}}]}}]}"
+static const char away[] =
+    "{\"facts\":{},\"stacks\":[{\"name\":\"cuda\",\"probe\":null}]}";
+
+/* FIRST, then SECOND, then THIRD (NULL: not): what the last of them changed. */
+static void check(const char *first, const char *second, const char *third,
+                  const char *expected)
+{
+    json_t *before = facts_of(first);
+    json_t *changes = NULL;
+    const char *const then[] = { second, third };
+    char *text;
+
+    for (int i = 0; i < 2 && then[i]; i++) {
+        json_t *now = facts_of(then[i]);
+        json_t *merged;
+
+        json_decref(changes);
+        changes = changes_compare(before, now, &merged);
+        json_decref(before);
+        json_decref(now);
+        before = merged;
+    }
+    text = changes_text(changes);
+    assert_string_equal(text, expected);
+    free(text);
+    json_decref(before);
+    json_decref(changes);
+}
+
+static void test_what_changed_is_told(void **state)
+{
+    (void)state;
+    check(HELLO("6.1", "550", "true", "0"), HELLO("6.1", "550", "true", "0"), NULL, "");
+    check(HELLO("6.1", "550", "true", "0"), HELLO("6.2", "550", "true", "0"), NULL,
+          "kernel 6.1 → 6.2");
+    check(HELLO("6.1", "550", "true", "0"), HELLO("6.1", "560", "false", "0"), NULL,
+          "driver 550 → 560 (stack cuda), ecc_mode true → false (device GPU-1)");
+    check("{\"stacks\":[{\"name\":\"a\",\"settings\":{\"threads\":1},\"probe\":{}}]}",
+          "{\"stacks\":[{\"name\":\"a\",\"settings\":{\"threads\":2},\"probe\":{}}]}",
+          NULL, "threads 1 → 2 (stack a)");
+}
+
+static void test_counters_are_no_change(void **state)
+{
+    (void)state;
+    check(HELLO("6.1", "550", "true", "0"), HELLO("6.1", "550", "true", "7"), NULL, "");
+}
+
+static void test_libraries_come_and_go(void **state)
+{
+    static const char without[] =
+        "{\"stacks\":[{\"name\":\"a\",\"probe\":{\"versions\":{\"libc\":\"1\"}}}]}";
+    static const char with[] =
+        "{\"stacks\":[{\"name\":\"a\",\"probe\":{\"versions\":{"
+        "\"libc\":\"1\",\"cudnn\":\"9\"}}}]}";
+
+    (void)state;
+    check(without, with, NULL, "cudnn none → 9 (stack a)");
+    check(with, without, NULL, "cudnn 9 → none (stack a)");
+    check(with, without, with, "cudnn none → 9 (stack a)");
+}
+
+/* What is away, or could not be asked, comes back as it was, or changed. */
+static void test_what_was_away(void **state)
+{
+    (void)state;
+    check(HELLO("6.1", "550", "true", "0"), away, NULL, "");
+    check(HELLO("6.1", "550", "true", "0"), away, HELLO("6.1", "550", "true", "0"), "");
+    check(HELLO("6.1", "550", "true", "0"), away, HELLO("6.1", "560", "true", "0"),
+          "driver 550 → 560 (stack cuda)");
+    check(HELLO("6.1", "550", "true", "0"), HELLO("6.1", "550", "null", "0"),
+          HELLO("6.1", "550", "true", "0"), "");
+}
+
+static void test_the_first_word_is_no_change(void **state)
+{
+    (void)state;
+    check("{}", HELLO("6.1", "550", "true", "0"), NULL, "");
+    check("{\"stacks\":[]}", "{}", NULL, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_changed_is_told),
+        cmocka_unit_test(test_counters_are_no_change),
+        cmocka_unit_test(test_libraries_come_and_go),
+        cmocka_unit_test(test_what_was_away),
+        cmocka_unit_test(test_the_first_word_is_no_change),
+    };
+
+    return cmocka_run_group_tests_name("changes", tests, NULL, NULL);
+}
