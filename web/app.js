@@ -4,6 +4,7 @@
 import { ApiError, coalesce, getJson, getList, withQuery } from "./api.js";
 import { copyButton, el, fillSelect, setAttribute, setNotice, setText } from "./dom.js";
 import { createDetail, createLegend } from "./detail.js";
+import { createEnvironments } from "./environments.js";
 import { createFacts } from "./facts.js";
 import { clock, curl, recipesOf } from "./format.js";
 import { watchHealth } from "./health.js";
@@ -79,6 +80,7 @@ const showFacts = createFacts(byId("facts"));
 const showPanel = createDetail(byId("detail"), unpin);
 const showSigns = createLegend(byId("legend"));
 const jobs = createJobs();
+const refreshEnvironments = createEnvironments(byId("environments"), chosen, (changes) => choose(changes, true));
 const showUnattended = createUnattended(byId("schedules-heading"), byId("schedules"), byId("background"));
 
 function showDetail() {
@@ -226,9 +228,10 @@ showSigns({});
 byId("matrix-copy").append(
   copyButton("copy curl", "Copy the curl command for this table", () => curl(matrixPath(".txt"))),
 );
+byId("compare-environments").addEventListener("click", () => (byId("environments").open = true));
 watchHealth(byId("health"));
 createSubmit(byId("submit"), () => loadJobs(true));
-openStream("/v1/events", ["job", "run", "cell"], {
+openStream("/v1/events", ["job", "run", "cell", "change", "drift"], {
   state: showConnection,
   refresh,
   event(kind, data) {
@@ -239,6 +242,7 @@ openStream("/v1/events", ["job", "run", "cell"], {
     } else {
       loadMatrix();
       loadLists();
+      refreshEnvironments();
     }
   },
 });

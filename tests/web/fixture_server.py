@@ -162,6 +162,10 @@ class Fixture:
                                                       "every_seconds": 300, "items": []})
         if path == "/v1/schedules":
             return 200, {"items": self.state.get("schedules", []), "next": None}
+        if path == "/v1/matrix" and query.get("view") == ["environments"]:
+            return 200, self.state["classes"]
+        if path == "/v1/drift":
+            return 200, {"host": None, "since": None, "more": 0, "items": [self.state["drift"]]}
         if path == "/v1/matrix":
             chosen = query.get("environment", [None])[0]
             body = dict(self.state["matrix"], table=query.get("table", ["documents-2020"])[0])
