@@ -30,7 +30,7 @@ void classes_mark(const struct classes_view *view, const struct class_row *row,
     const struct class_entry *e = &row->entries[column];
     int letter = classes_letter(row, e);
     char name[CLASS_NAME_SIZE] = "";
-    const char *sign = letter < 0 ? "·" : "?";
+    const char *sign = !e->cell ? "·" : letter < 0 ? "≠" : "?";
     bool partly = e->cell && e->members < view->classes->columns[column].members;
 
     if (letter >= 0) {
@@ -263,6 +263,7 @@ static void legend(const struct classes_view *view, struct buf *buf)
              "  A?     one digest, but the proof is not complete\n"
              "  A~     measured too long ago\n"
              "  ≈      several digests: it varies, and has no letter\n"
+             "  ≠      several digests: devices disagree\n"
              "  !      runs fail, or compute what is wrong\n"
              "  –      cannot be computed there\n"
              "  ·      not measured there\n");

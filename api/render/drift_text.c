@@ -29,10 +29,13 @@ static void end_text(struct buf *buf, const char *name, const struct drift_end *
     fact(buf, name, line);
 }
 
+enum { VERDICTS_LISTED = 20 };
+
 /* What matters less is counted, not listed. */
-static bool is_listed(enum drift_kind kind)
+static bool is_listed(enum drift_kind kind, const struct drift_counts *counts)
 {
-    return kind <= DRIFT_DISAPPEARED;
+    return kind <= DRIFT_DISAPPEARED &&
+           (kind != DRIFT_VERDICT || counts->kinds[kind] <= VERDICTS_LISTED);
 }
 
 static void case_text(const struct drift_case *c, struct buf *buf)
@@ -54,28 +57,28 @@ static const char *whose(const struct drift_case *c)
 enum { HEAD_SIZE = CASE_NAME_SIZE + SUBJECT_NAME_SIZE + 2 * DRIFT_ALGORITHM_SIZE + 64 };
 
 /* Of what is counted alone, the algorithms are not shown. */
-static bool is_like(const struct drift_case *a, const struct drift_case *b)
+static bool is_like(const struct drift_case *a, const struct drift_case *b, bool listed)
 {
     return drift_same_group(a, b) ||
-           (!is_listed(a->kind) && a->kind == b->kind && a->subject == b->subject &&
+           (!listed && a->kind == b->kind && a->subject == b->subject &&
             strcmp(a->key.workload, b->key.workload) == 0 &&
             strcmp(a->subject_name, b->subject_name) == 0);
 }
 
 /* LAST is the line of the group before, which is not repeated. */
-static int group_text(const struct drift *drift, int first, char last[HEAD_SIZE],
-                      struct buf *buf)
+static int group_text(const struct drift *drift, int first, bool listed,
+                      char last[HEAD_SIZE], struct buf *buf)
 {
     const struct drift_case *head = &drift->cases[first];
     char line[HEAD_SIZE];
-    bool changed = head->algorithm_changed && is_listed(head->kind);
+    bool changed = head->algorithm_changed && listed;
     char number[48] = "";
     int end = first;
 
-    while (end < drift->case_count && is_like(head, &drift->cases[end])) {
+    while (end < drift->case_count && is_like(head, &drift->cases[end], listed)) {
         end++;
     }
-    if (!is_listed(head->kind)) {
+    if (!listed) {
         snprintf(number, sizeof number, ": %d case%s", end - first,
                  end - first == 1 ? "" : "s");
     }
@@ -87,7 +90,7 @@ static int group_text(const struct drift *drift, int first, char last[HEAD_SIZE]
         text_wrap(buf, line, PAGE_WIDTH, 4);
     }
     memcpy(last, line, sizeof line);
-    for (int i = first; i < end && is_listed(head->kind); i++) {
+    for (int i = first; i < end && listed; i++) {
         case_text(&drift->cases[i], buf);
     }
     return end;
@@ -143,7 +146,7 @@ void drift_text(const struct drift *drift, struct buf *buf)
             last = kind;
             line[0] = '\0';
         }
-        i = group_text(drift, i, line, buf);
+        i = group_text(drift, i, is_listed(kind, &counts), line, buf);
     }
     jobs_text(drift, buf);
     free(title);

@@ -14,6 +14,7 @@ static const struct {
     const char *name, *words;
 } kinds[DRIFT_KIND_COUNT] = {
     [DRIFT_VARIES_NOW] = { "varies_now", "vary now" },
+    [DRIFT_DISAGREE_NOW] = { "devices_disagree_now", "have devices that disagree now" },
     [DRIFT_FAILS_NOW] = { "fails_now", "fail now" },
     [DRIFT_BITS] = { "bits_changed", "changed bits" },
     [DRIFT_ALGORITHM] = { "algorithm_changed", "have another algorithm" },
@@ -128,7 +129,10 @@ static void judge_varying(struct drift_case *c)
     const struct drift_side *to = &c->to;
 
     if (!varies(from)) {
-        say(c, DRIFT_VARIES_NOW,
+        say(c,
+            c->is_control                   ? DRIFT_VERDICT
+            : to->verdict == VERDICT_VARIES ? DRIFT_VARIES_NOW
+                                            : DRIFT_DISAGREE_NOW,
             "one digest in %" PRId64 " runs before, %" PRId64 " in %" PRId64 " runs now",
             from->runs, to->distinct_digests, to->runs);
     } else if (!varies(to)) {
@@ -172,7 +176,7 @@ void drift_judge(struct drift_case *c)
     const struct drift_side *to = &c->to;
 
     judge_cost(c);
-    c->algorithm_changed = from->algorithm[0] && to->algorithm[0] &&
+    c->algorithm_changed = from->algorithms == 1 && to->algorithms == 1 &&
                            strcmp(from->algorithm, to->algorithm) != 0;
     if (from->contested || to->contested) {
         say(c, DRIFT_UNKNOWN, "its inputs are contested: see /v1/inputs");
@@ -331,7 +335,8 @@ void drift_headline(const struct drift_case *cases, int count,
                     char ret_text[DRIFT_HEADLINE_SIZE])
 {
     static const enum drift_kind named[] = { DRIFT_BITS, DRIFT_VARIES_NOW,
-                                             DRIFT_FAILS_NOW, DRIFT_ALGORITHM };
+                                             DRIFT_DISAGREE_NOW, DRIFT_FAILS_NOW,
+                                             DRIFT_ALGORITHM };
     static const enum drift_kind counted[] = { DRIFT_VERDICT, DRIFT_DISAPPEARED,
                                                DRIFT_APPEARED, DRIFT_UNKNOWN };
     struct drift_counts counts = drift_count(cases, count);

@@ -17,11 +17,13 @@
 
 /* In the order in which they matter. */
 enum drift_kind {
-    DRIFT_VARIES_NOW,  /* one digest before, several now */
-    DRIFT_FAILS_NOW,   /* computed before; now it fails, or is unsupported */
-    DRIFT_BITS,        /* one digest on each side, and not the same */
-    DRIFT_ALGORITHM,   /* another algorithm */
-    DRIFT_COST,        /* another time, beyond noise */
+    DRIFT_VARIES_NOW,   /* one digest before, several now; of controls, which are to vary,
+                            this is another verdict */
+    DRIFT_DISAGREE_NOW, /* one digest before; now devices disagree */
+    DRIFT_FAILS_NOW,    /* computed before; now it fails, or is unsupported */
+    DRIFT_BITS,         /* one digest on each side, and not the same */
+    DRIFT_ALGORITHM,    /* another algorithm */
+    DRIFT_COST,         /* another time, beyond noise */
     DRIFT_VERDICT,     /* another verdict: it varied or failed before, or its proof is not
                           what it was */
     DRIFT_UNKNOWN,     /* cannot be told yet */
@@ -55,7 +57,8 @@ struct drift_side {
     int64_t distinct_digests;
     char digest[DIGEST_TEXT_SIZE];        /* if it is the only one; else "" */
     bool contested;                       /* the inputs of the case are */
-    char algorithm[DRIFT_ALGORITHM_SIZE]; /* of its latest runs, in order; "" */
+    int algorithms;                       /* that its latest runs said */
+    char algorithm[DRIFT_ALGORITHM_SIZE]; /* the only one, or how many; "" */
     struct quartiles times;
     enum drift_reach reach;
 };

@@ -1,5 +1,6 @@
 #include "db/views/drift.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,28 +158,27 @@ static enum err_code read_cases(struct tx *tx, struct collecting *c, struct err 
 
 /* What only some cells need. */
 
+/* What was chosen anew in each run is no algorithm that another could replace. */
 static enum err_code read_algorithm(struct tx *tx, struct drift_side *side,
                                     struct err *err)
 {
     struct query q;
-    size_t length = 0;
 
     if (side->runs == 0) {
         return ERR_OK;
     }
     query_begin(&q, tx,
-                "SELECT DISTINCT algorithm FROM (SELECT algorithm FROM run"
-                " WHERE cell = ? AND outcome = 'completed' ORDER BY id DESC LIMIT ?)"
-                " WHERE algorithm IS NOT NULL ORDER BY 1",
+                "SELECT count(DISTINCT algorithm), min(algorithm) FROM"
+                " (SELECT algorithm FROM run WHERE cell = ? AND outcome = 'completed'"
+                " ORDER BY id DESC LIMIT ?)",
                 side->cell, LATEST_RUNS);
-    while (query_step(&q)) {
-        const char *algorithm = query_borrow_text(&q);
-
-        copy_text(side->algorithm + length, sizeof side->algorithm - length,
-                  length ? " or " : "");
-        length = strlen(side->algorithm);
-        copy_text(side->algorithm + length, sizeof side->algorithm - length, algorithm);
-        length = strlen(side->algorithm);
+    if (query_step(&q)) {
+        side->algorithms = (int)query_take_int(&q);
+        query_take_text(&q, side->algorithm, sizeof side->algorithm);
+    }
+    if (side->algorithms > 1) {
+        snprintf(side->algorithm, sizeof side->algorithm, "%d, chosen in each run",
+                 side->algorithms);
     }
     return query_end(&q, err);
 }

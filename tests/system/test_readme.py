@@ -25,7 +25,8 @@ def shape(text):
 
 @pytest.mark.skipif(not shutil.which("jq") or not shutil.which("curl"), reason="needs curl and jq")
 def test_commands_work_as_printed(tmp_path):
-    service = Service(tmp_path, options=["--no-survey"]).start()
+    stacks = [{"name": "cpu"}, {"name": "one-thread", "threads": 1}]
+    service = Service(tmp_path, options=["--no-survey"], config={"stacks": stacks}).start()
     address, environment = f"127.0.0.1:{service.port}", {}
     seen = 0
     for _, block in make_readme.blocks((ROOT / "README.md").read_text()):

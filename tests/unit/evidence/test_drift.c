@@ -26,6 +26,7 @@ static struct drift_side side(enum verdict verdict, int runs, int distinct, int 
         snprintf(s.digest, sizeof s.digest, "%032x", digest);
     }
     snprintf(s.algorithm, sizeof s.algorithm, "tree");
+    s.algorithms = 1;
     return s;
 }
 
@@ -67,6 +68,7 @@ static void test_kinds(void **state)
         { GREEN(7), OPEN(7), DRIFT_VERDICT, 1 },
         { GREEN(7), VARYING, DRIFT_VARIES_NOW, -1 },
         { OPEN(7), VARYING, DRIFT_VARIES_NOW, -1 },
+        { GREEN(7), side(VERDICT_INCONCLUSIVE, 5, 2, 0), DRIFT_DISAGREE_NOW, -1 },
         { VARYING, GREEN(7), DRIFT_VERDICT, -1 },
         { VARYING, VARYING, DRIFT_VARIES, -1 },
         /* One process says of no case that its digest repeats. */
@@ -166,8 +168,20 @@ static void test_algorithms(void **state)
     snprintf(to.algorithm, sizeof to.algorithm, "ring");
     assert_int_equal(judged(from, to).kind, DRIFT_BITS);
     assert_true(judged(from, to).algorithm_changed);
-    to.algorithm[0] = '\0'; /* it did not say */
+    to.algorithms = 3; /* one is chosen in each run */
     assert_false(judged(from, to).algorithm_changed);
+    to.algorithms = 0; /* it did not say */
+    assert_false(judged(from, to).algorithm_changed);
+}
+
+static void test_a_control_that_varies_is_as_it_should_be(void **state)
+{
+    struct drift_case c = { .from = OPEN(7), .to = VARYING, .is_control = true };
+
+    (void)state;
+    drift_judge(&c);
+    assert_int_equal(c.kind, DRIFT_VERDICT);
+    assert_false(c.bits_told);
 }
 
 static struct drift_case timed(int64_t before, int64_t after, double shift)
@@ -270,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_contested_inputs_tell_nothing),
         cmocka_unit_test(test_what_to_run),
         cmocka_unit_test(test_algorithms),
+        cmocka_unit_test(test_a_control_that_varies_is_as_it_should_be),
         cmocka_unit_test(test_cost_beyond_noise_alone),
         cmocka_unit_test(test_order_and_headline),
         cmocka_unit_test(test_sorting_is_whole),
