@@ -126,6 +126,19 @@ static enum err_code add_drift(struct tx *tx, struct request *r, const char *fro
                : code;
 }
 
+static enum err_code add_pair(struct tx *tx, struct request *r,
+                              const struct drift_pair *pair, struct err *err)
+{
+    struct asked *asked = r->state;
+
+    if (strcmp(pair->from, pair->to) != 0) {
+        return add_drift(tx, r, pair->from, pair->to, err);
+    }
+    asked->drifts = xgrow(asked->drifts, asked->count, sizeof *asked->drifts);
+    return drift_read_since(tx, pair->to, asked->host, asked->since_ms,
+                            &asked->drifts[asked->count++], err);
+}
+
 static enum err_code add_pairs(struct tx *tx, struct request *r, struct err *err)
 {
     struct asked *asked = r->state;
@@ -138,7 +151,7 @@ static enum err_code add_pairs(struct tx *tx, struct request *r, struct err *err
     }
     asked->more = count > DRIFTS_MAX ? count - DRIFTS_MAX : 0;
     for (int i = 0; i < count - asked->more; i++) {
-        if (add_drift(tx, r, pairs[i].from, pairs[i].to, err) != ERR_OK) {
+        if (add_pair(tx, r, &pairs[i], err) != ERR_OK) {
             return err->code;
         }
     }
@@ -188,7 +201,7 @@ static void reply_as_text(struct request *r, const struct asked *asked)
         drift_text(&asked->drifts[i], &buf);
     }
     if (asked->count == 0) {
-        buf_puts(&buf, "The host has the environments that it had then.\n");
+        buf_puts(&buf, "Nothing of this host was measured before that time.\n");
     }
     reply_text(r, &buf);
 }

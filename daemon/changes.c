@@ -10,6 +10,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/evidence/changes.h"
 #include "daemon/jobs/expand.h"
 #include "daemon/jobs/request.h"
 #include "db/views/changes.h"
@@ -23,6 +24,7 @@ struct step {
     char host[CASE_TITLE_SIZE];
     int64_t at_ms;
     bool measure; /* else its survey is over */
+    char *facts;  /* what changed, JSON */
     json_t *requests;
     struct job *jobs;
     int job_count;
@@ -59,6 +61,7 @@ static void release_step(struct step *step)
     }
     free(step->jobs);
     free(step->reports);
+    free(step->facts);
     json_decref(step->requests);
     *step = (struct step){ .number = 0 };
 }
@@ -88,6 +91,7 @@ static void choose(void *arg, const struct change *change)
         step->number = change->number;
         step->at_ms = change->at_ms;
         step->measure = measure;
+        step->facts = xstrdup(change->facts);
         copy_text(step->host, sizeof step->host, change->host);
     }
 }
@@ -144,10 +148,14 @@ static enum err_code read_drifts(struct tx *tx, struct step *step, struct err *e
     enum err_code code = drift_pairs(tx, step->host, step->at_ms, pairs, &count, err);
 
     for (int i = 0; i < count && i < REPORTS_MAX && code == ERR_OK; i++) {
+        struct drift *drift = &step->drifts[step->drift_count++];
         const char *missing;
 
-        code = drift_read(tx, pairs[i].from, pairs[i].to, clock_wall_ms(), 0,
-                          &step->drifts[step->drift_count++], &missing, err);
+        code =
+            strcmp(pairs[i].from, pairs[i].to) == 0
+                ? drift_read_since(tx, pairs[i].to, step->host, step->at_ms, drift, err)
+                : drift_read(tx, pairs[i].from, pairs[i].to, clock_wall_ms(), 0, drift,
+                             &missing, err);
     }
     return code;
 }
@@ -191,10 +199,29 @@ static void add_job(struct changes *changes, const json_t *request)
     problems_release(&problems);
 }
 
-static json_t *report_of(const struct drift *drift)
+/* What changed where no environment did. */
+static char *title_of(const struct step *step, const struct drift *drift)
+{
+    json_t *facts;
+    char *words;
+    char *title;
+
+    if (!drift->since_ms) {
+        return drift_title(drift);
+    }
+    facts = json_loads(step->facts, 0, NULL);
+    words = changes_text(facts);
+    title = xasprintf("%s on %s", words, step->host);
+    free(words);
+    json_decref(facts);
+    return title;
+}
+
+static json_t *report_of(const struct step *step, const struct drift *drift)
 {
     char headline[DRIFT_HEADLINE_SIZE];
-    char *title = drift_title(drift);
+    char *title = title_of(step, drift);
+    char *href = drift_href(drift);
     struct drift_counts counts = drift_count(drift->cases, drift->case_count);
     json_t *kinds = json_object();
     json_t *report;
@@ -205,12 +232,11 @@ static json_t *report_of(const struct drift *drift)
             json_integer(k == DRIFT_SAME ? counts.same_bits : counts.kinds[k]));
     }
     drift_headline(drift->cases, drift->case_count, headline);
-    report = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "title", title, "headline",
+    report = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s}", "title", title, "headline",
                        headline, "from", drift->from.environment.id, "to",
-                       drift->to.environment.id, "counts", kinds, "href",
-                       json_sprintf("/v1/drift?from=%s&to=%s", drift->from.environment.id,
-                                    drift->to.environment.id));
+                       drift->to.environment.id, "counts", kinds, "href", href);
     free(title);
+    free(href);
     return report;
 }
 
@@ -223,7 +249,7 @@ static void make_reports(struct changes *changes)
 
     for (int i = 0; i < step->drift_count; i++) {
         drift_settle(&step->drifts[i], devices, count);
-        json_array_append_new(reports, report_of(&step->drifts[i]));
+        json_array_append_new(reports, report_of(step, &step->drifts[i]));
     }
     step->reports = json_dumps(reports, JSON_COMPACT);
     json_decref(reports);

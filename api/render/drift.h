@@ -9,8 +9,12 @@
 #include "daemon/base/json_out.h"
 #include "db/views/drift.h"
 
-/* "driver 550 → 560 on 12 hosts"; of the same environment "nothing".  Caller frees. */
+/* "driver 550 → 560 on 12 hosts"; of one environment "gpu1 since …, in the same
+ * environment".  Caller frees. */
 char *drift_title(const struct drift *drift);
+
+/* Where it is shown.  Caller frees. */
+char *drift_href(const struct drift *drift);
 
 /* What would tell what cannot be told: an array of bodies of POST /v1/jobs, each for all
  * cases of a workload that lack runs in the same environment.  New reference. */

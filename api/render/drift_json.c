@@ -8,6 +8,7 @@
 
 #include "api/render/nouns_json.h"
 #include "daemon/base/array.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 #include "daemon/evidence/facts.h"
@@ -27,7 +28,13 @@ char *drift_title(const struct drift *drift)
     char *change = facts_change(from, to);
     char *title;
 
-    if (drift->host_count > 1) {
+    if (drift->since_ms) {
+        char when[CLOCK_RFC3339_SIZE];
+
+        clock_rfc3339(drift->since_ms, when);
+        title =
+            xasprintf("%s since %s, in the same environment", drift->since_host, when);
+    } else if (drift->host_count > 1) {
         title = xasprintf("%s on %d hosts", change, drift->host_count);
     } else {
         title = xasprintf("%s%s%s", *change ? change : "nothing",
@@ -38,6 +45,18 @@ char *drift_title(const struct drift *drift)
     json_decref(from);
     json_decref(to);
     return title;
+}
+
+char *drift_href(const struct drift *drift)
+{
+    char when[CLOCK_RFC3339_SIZE];
+
+    if (drift->since_ms) {
+        clock_rfc3339(drift->since_ms, when);
+        return xasprintf("/v1/drift?host=%s&since=%s", drift->since_host, when);
+    }
+    return xasprintf("/v1/drift?from=%s&to=%s", drift->from.environment.id,
+                     drift->to.environment.id);
 }
 
 /* Jobs. */
@@ -257,6 +276,7 @@ void drift_json(const struct drift *drift, struct json_out *out)
     struct drift_counts counts = drift_count(drift->cases, drift->case_count);
     char headline[DRIFT_HEADLINE_SIZE];
     char *title = drift_title(drift);
+    char *href = drift_href(drift);
     json_t *jobs = drift_jobs(drift);
 
     drift_headline(drift->cases, drift->case_count, headline);
@@ -278,11 +298,11 @@ void drift_json(const struct drift *drift, struct json_out *out)
     }
     out_close(out, ']');
     dump_json(out, "to_run", jobs);
-    out_format(out, "href", "/v1/drift?from=%s&to=%s", drift->from.environment.id,
-               drift->to.environment.id);
+    out_text(out, "href", href);
     out_close(out, '}');
     json_decref(jobs);
     free(title);
+    free(href);
 }
 
 /* The table. */

@@ -158,6 +158,14 @@ static enum err_code read_cases(struct tx *tx, struct collecting *c, struct err 
 
 /* What only some cells need. */
 
+static void name_algorithms(struct drift_side *side)
+{
+    if (side->algorithms > 1) {
+        snprintf(side->algorithm, sizeof side->algorithm, "%d, chosen in each run",
+                 side->algorithms);
+    }
+}
+
 /* What was chosen anew in each run is no algorithm that another could replace. */
 static enum err_code read_algorithm(struct tx *tx, struct drift_side *side,
                                     struct err *err)
@@ -176,10 +184,7 @@ static enum err_code read_algorithm(struct tx *tx, struct drift_side *side,
         side->algorithms = (int)query_take_int(&q);
         query_take_text(&q, side->algorithm, sizeof side->algorithm);
     }
-    if (side->algorithms > 1) {
-        snprintf(side->algorithm, sizeof side->algorithm, "%d, chosen in each run",
-                 side->algorithms);
-    }
+    name_algorithms(side);
     return query_end(&q, err);
 }
 
@@ -273,6 +278,171 @@ enum err_code drift_read(struct tx *tx, const char *from, const char *to, int64_
     return ERR_OK;
 }
 
+/* Before and since a time. */
+
+/* The runs of CELL on the devices of a host, from the time on or before it, the nearest
+ * first; binds cell, time and host. */
+#define RUNS_BEFORE                                                                      \
+    "SELECT id, digest, algorithm, median_ns, circumstances FROM run WHERE cell = ?"     \
+    " AND id < ? AND outcome = 'completed' AND device IN (SELECT id FROM device"         \
+    " WHERE host = ?) ORDER BY id DESC LIMIT 200"
+#define RUNS_SINCE                                                                       \
+    "SELECT id, digest, algorithm, median_ns, circumstances FROM run WHERE cell = ?"     \
+    " AND id >= ? AND outcome = 'completed' AND device IN (SELECT id FROM device"        \
+    " WHERE host = ?) ORDER BY id LIMIT 200"
+#define SUMS(runs)                                                                       \
+    "SELECT count(DISTINCT r.id), count(DISTINCT ifnull(d.digest, r.digest)),"           \
+    " min(ifnull(d.digest, r.digest)), count(DISTINCT r.algorithm), min(r.algorithm)"    \
+    " FROM (" runs ") r LEFT JOIN run_digest d ON d.run = r.id"
+#define TIMES(runs)                                                                      \
+    "SELECT median_ns FROM (" runs ") WHERE median_ns > 0 AND circumstances IS NULL"
+
+struct moment {
+    const char *host;
+    char first[ID_SIZE]; /* no run since then has a smaller id */
+    int64_t at_ms;
+};
+
+static enum err_code sum_runs(struct tx *tx, const struct moment *m, bool since,
+                              int64_t cell, struct drift_side *side, struct err *err)
+{
+    struct query q;
+
+    if (since) {
+        query_begin(&q, tx, SUMS(RUNS_SINCE), cell, m->first, m->host);
+    } else {
+        query_begin(&q, tx, SUMS(RUNS_BEFORE), cell, m->first, m->host);
+    }
+    if (query_step(&q)) {
+        query_take(&q, &side->runs, &side->distinct_digests, side->digest,
+                   &side->algorithms, side->algorithm);
+    }
+    name_algorithms(side);
+    if (side->distinct_digests != 1) {
+        side->digest[0] = '\0';
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code count_times(struct tx *tx, const struct moment *m, bool since,
+                                 int64_t cell, int64_t *counts, struct err *err)
+{
+    struct query q;
+
+    if (since) {
+        query_begin(&q, tx, TIMES(RUNS_SINCE), cell, m->first, m->host);
+    } else {
+        query_begin(&q, tx, TIMES(RUNS_BEFORE), cell, m->first, m->host);
+    }
+    while (query_step(&q)) {
+        counts[times_bucket(query_take_int(&q))]++;
+    }
+    return query_end(&q, err);
+}
+
+/* What the history says of CELL at that time. */
+static enum err_code read_past_verdict(struct tx *tx, const struct moment *m,
+                                       int64_t cell, struct drift_side *side,
+                                       struct err *err)
+{
+    struct query q;
+
+    side->verdict = VERDICT_INCONCLUSIVE;
+    query_begin(&q, tx,
+                "SELECT verdict FROM cell_history WHERE cell = ? AND at_ms < ?"
+                " ORDER BY at_ms DESC LIMIT 1",
+                cell, m->at_ms);
+    if (query_step(&q)) {
+        side->verdict = cell_rows_take_verdict(&q);
+    }
+    return query_end(&q, err);
+}
+
+/* A cell is about all of its runs.  That it varies may be because what came since differs
+ * from what was before, of which each has one digest. */
+static enum err_code read_verdict_since(struct tx *tx, const struct moment *m,
+                                        int64_t cell, enum verdict verdict,
+                                        struct drift_side *side, struct err *err)
+{
+    int64_t failed = 0;
+
+    side->verdict = verdict;
+    if (side->distinct_digests > 1) {
+        side->verdict = VERDICT_VARIES;
+    } else if (verdict == VERDICT_VARIES) {
+        side->verdict = VERDICT_INCONCLUSIVE;
+    }
+    if (tx_fetch_int(tx, &failed, err,
+                     "SELECT count(*) FROM run WHERE cell = ? AND id >= ? AND outcome IN"
+                     " ('timeout', 'crashed', 'out_of_memory', 'invalid') AND device IN"
+                     " (SELECT id FROM device WHERE host = ?)",
+                     cell, m->first, m->host) != ERR_OK) {
+        return err->code;
+    }
+    if (failed > 0 && side->runs == 0) {
+        side->verdict = VERDICT_FAILING;
+        side->cell = cell;
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_sides(struct tx *tx, const struct moment *m,
+                                struct drift_case *x, struct err *err)
+{
+    int64_t *counts = xcalloc((size_t)2 * TIMES_BUCKETS, sizeof *counts);
+    int64_t cell = x->to.cell;
+    enum verdict verdict = x->to.verdict;
+    enum err_code code;
+
+    x->from = x->to = (struct drift_side){ .cell = 0 };
+    code = sum_runs(tx, m, false, cell, &x->from, err);
+    code = code == ERR_OK ? sum_runs(tx, m, true, cell, &x->to, err) : code;
+    code = code == ERR_OK ? count_times(tx, m, false, cell, counts, err) : code;
+    code = code == ERR_OK ? count_times(tx, m, true, cell, counts + TIMES_BUCKETS, err)
+                          : code;
+    code = code == ERR_OK ? read_past_verdict(tx, m, cell, &x->from, err) : code;
+    x->from.cell = x->from.runs ? cell : 0;
+    x->to.cell = x->to.runs ? cell : 0;
+    code = code == ERR_OK ? read_verdict_since(tx, m, cell, verdict, &x->to, err) : code;
+    x->from.times = times_quartiles(counts);
+    x->to.times = times_quartiles(counts + TIMES_BUCKETS);
+    x->shift = times_shift(counts + TIMES_BUCKETS, counts);
+    free(counts);
+    return code;
+}
+
+enum err_code drift_read_since(struct tx *tx, const char *environment, const char *host,
+                               int64_t since_ms, struct drift *ret_drift, struct err *err)
+{
+    const struct classes_filter filter = { .subject = SUBJECT_COUNT };
+    struct collecting c = { .drift = ret_drift, .to = true };
+    struct moment m = { .host = host, .at_ms = since_ms };
+    int count = 0;
+
+    *ret_drift = (struct drift){ .since_ms = since_ms };
+    copy_text(ret_drift->since_host, sizeof ret_drift->since_host, host);
+    id_first(since_ms, m.first);
+    if (environments_get(tx, environment, &ret_drift->from.environment,
+                         &ret_drift->from.json, err) != ERR_OK ||
+        read_end(tx, environment, &ret_drift->to, err) != ERR_OK ||
+        classes_each_cell(tx, &filter, environment, add_cell, &c, err) != ERR_OK) {
+        return err->code;
+    }
+    for (int i = 0; i < ret_drift->case_count; i++) {
+        struct drift_case *x = &ret_drift->cases[i];
+
+        if (read_sides(tx, &m, x, err) != ERR_OK ||
+            ((x->from.cell || x->to.cell) && read_contested(tx, x, err) != ERR_OK)) {
+            return err->code;
+        }
+        if (x->from.cell || x->to.cell) {
+            ret_drift->cases[count++] = *x;
+        }
+    }
+    ret_drift->case_count = count;
+    return ERR_OK;
+}
+
 /* Of a host. */
 
 static bool is_known(const struct drift_pair *pairs, int count,
@@ -304,12 +474,17 @@ enum err_code drift_pairs(struct tx *tx, const char *host, int64_t since_ms,
                 " FROM device_environment x WHERE x.device = n.device"
                 " AND x.stack = n.stack AND x.first_run < ?"
                 " ORDER BY x.first_run DESC LIMIT 1)"
-                " WHERE d.host = ? AND f.number <> t.number ORDER BY d.id, n.stack",
+                " WHERE d.host = ?"
+                " ORDER BY f.number = t.number, d.id, n.stack",
                 since, host);
     while (query_step(&q)) {
         struct drift_pair pair;
 
         query_take(&q, pair.from, pair.to);
+        if (strcmp(pair.from, pair.to) == 0 && *ret_count > 0 &&
+            strcmp(ret_pairs[0].from, ret_pairs[0].to) != 0) {
+            continue;
+        }
         if (*ret_count < DRIFT_PAIRS_MAX && !is_known(ret_pairs, *ret_count, &pair)) {
             ret_pairs[(*ret_count)++] = pair;
         }

@@ -30,6 +30,9 @@ struct drift {
     int host_count;
     struct drift_case *cases; /* not judged */
     int case_count;
+    /* Of an environment before and since a time, on one host; else 0 and "". */
+    int64_t since_ms;
+    char since_host[CASE_TITLE_SIZE];
 };
 
 /* Reads everything but what can be run.  ERR_NOT_FOUND: there is no such environment;
@@ -38,6 +41,14 @@ enum err_code drift_read(struct tx *tx, const char *from, const char *to, int64_
                          int64_t stale_after_ms, struct drift *ret_drift,
                          const char **ret_missing, struct err *err);
 void drift_release(struct drift *drift);
+
+/* The same of one environment on HOST before SINCE_MS and since: after a change that is
+ * no part of an environment.  It is told from the SINCE_RUNS_MAX runs of each cell that
+ * are nearest to that time on either side. */
+enum { SINCE_RUNS_MAX = 200 };
+enum err_code drift_read_since(struct tx *tx, const char *environment, const char *host,
+                               int64_t since_ms, struct drift *ret_drift,
+                               struct err *err);
 
 /* Judges and sorts the cases, by what DEVICES can run now. */
 void drift_settle(struct drift *drift, const struct device_stack *devices, int count);
@@ -49,7 +60,8 @@ struct drift_pair {
 enum { DRIFT_PAIRS_MAX = 64 };
 
 /* For each device of HOST with each of its stacks: the environment that it had at
- * SINCE_MS, and the one that it has now, where they differ; each pair once. */
+ * SINCE_MS, and the one that it has now, where they differ; where none differ, all of
+ * them.  Each pair once. */
 enum err_code drift_pairs(struct tx *tx, const char *host, int64_t since_ms,
                           struct drift_pair ret_pairs[DRIFT_PAIRS_MAX], int *ret_count,
                           struct err *err);

@@ -5,9 +5,10 @@
 
 #include "tests/selftest/selftest.h"
 
+/* The second is no part of the environment, as a firmware is not. */
 static bool is_planted(void)
 {
-    return getenv("OPENBLAS_CORETYPE") != NULL;
+    return getenv("OPENBLAS_CORETYPE") != NULL || getenv("SELFTEST_FIRMWARE") != NULL;
 }
 
 static void compute_planted(struct run *run)

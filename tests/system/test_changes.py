@@ -8,13 +8,16 @@ import pytest
 from service import LIMIT, SELFTEST_WORKER, Service
 from test_api import matches
 
-# A worker with one workload, and a library whose version is in a file beside it.
+# A worker with one workload.  The versions of its library and of its firmware, which is no part of
+# the environment, are in files beside it.
 WORKER = """#!/bin/sh
 version=$(cat {folder}/version)
+firmware=$(cat {folder}/firmware)
 [ "$version" = 1 ] || export OPENBLAS_CORETYPE=$version
+[ "$firmware" = 1 ] || export SELFTEST_FIRMWARE=$firmware
 case "$1" in
 --catalogue) {worker} --catalogue | grep '"workload":"selftest_planted"' ;;
---probe) {worker} --probe | sed 's/"versions":{{/"versions":{{"openblas":"'$version'",/' ;;
+--probe) {worker} --probe | sed 's/"versions":{{/"versions":{{"openblas":"'$version'","firmware":"'$firmware'",/' ;;
 *) exec {worker} "$@" ;;
 esac
 """
@@ -27,7 +30,9 @@ def upgradable(tmp_path):
     script.chmod(0o755)
     service = Service(tmp_path / "service", worker=script)
     service.install = (tmp_path / "version").write_text
+    service.flash = (tmp_path / "firmware").write_text
     service.install("1")
+    service.flash("1")
     service.start()
     yield service
     if service.process:
@@ -120,3 +125,27 @@ def test_a_report_survives_a_kill(upgradable):
     service.wait(lambda: [c for c in service.items("/v1/changes") if c["state"] == "reported"], "a report")
     [change] = service.get("/v1/changes")["items"]
     assert change["reports"][0]["counts"]["bits_changed"] == 2
+
+
+def test_a_firmware_changes_bits_within_its_environment(upgradable):
+    """There are no two environments: runs before are compared with those since."""
+    service = upgradable
+    surveyed(service)
+    service.flash("2")
+    restart(service, "1")
+    service.wait(lambda: [c for c in service.items("/v1/changes") if c["state"] == "reported"], "a report")
+    [change] = service.get("/v1/changes")["items"]
+    assert change["text"] == "firmware 1 → 2 (stack cpu)"
+    [report] = change["reports"]
+    assert report["from"] == report["to"] and report["title"] == f"{change['text']} on {change['host']}"
+    counts = report["counts"]
+    assert counts["bits_changed"] == 1 and counts["varies_now"] == 1 and counts["fails_now"] == 1
+    assert counts["same_bits"] == 1
+    answer = service.get(report["href"])
+    matches(answer, {"$ref": "#/components/schemas/DriftList"})
+    [drift] = answer["items"]
+    kinds = {case["variant"]: case["kind"] for group in drift["groups"] for case in group["cases"]}
+    assert kinds["planted"] == "bits_changed" and kinds["turning"] == "varies_now"
+    assert kinds["breaking"] == "fails_now" and kinds["ordered"] in ("same_bits", "cost_changed")
+    assert drift["title"].startswith(f"{change['host']} since ")
+    assert drift["title"] in service.get(report["href"].replace("?", ".txt?"))
