@@ -165,11 +165,13 @@ static void add_value(struct buf *buf, const json_t *value)
 
     if (json_is_string(value)) {
         buf_puts(buf, json_string_value(value));
-        return;
+    } else if (json_is_null(value)) {
+        buf_puts(buf, "none");
+    } else {
+        text = json_dumps(value, JSON_ENCODE_ANY);
+        buf_puts(buf, text);
+        free(text);
     }
-    text = value && !json_is_null(value) ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
-    buf_puts(buf, text ? text : "none");
-    free(text);
 }
 
 char *changes_text(const json_t *changes)

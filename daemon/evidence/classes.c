@@ -118,9 +118,7 @@ void classes_add(struct classes *classes, int column, const struct class_cell *c
     row->entries[column] = (struct class_entry){
         .cell = cell->id,
         .runs = cell->runs,
-        .digest = cell->digest[0] && cell->distinct_digests == 1
-                      ? digest_of(row, cell->digest)
-                      : -1,
+        .digest = cell->digest[0] ? digest_of(row, cell->digest) : -1,
         .verdict = cell->verdict,
         .members = 1,
     };
@@ -269,8 +267,7 @@ static void settle_row(const struct classes *classes, struct class_row *row, boo
     for (int c = 0; c < classes->column_count; c++) {
         const struct class_entry *e = &row->entries[c];
 
-        varies |= e->digest < 0 && e->runs > 0 && e->verdict != VERDICT_FAILING &&
-                  e->verdict != VERDICT_UNSUPPORTED;
+        varies |= e->digest < 0 && e->runs > 0 && e->verdict != VERDICT_FAILING;
         if (e->digest >= 0) {
             struct tally *t = &tallies[e->digest];
 
@@ -311,8 +308,8 @@ const char *classes_name(int letter, char ret_name[CLASS_NAME_SIZE])
     char reversed[CLASS_NAME_SIZE];
     int length = 0;
 
-    /* Without a zero: behind Z comes AA. */
-    for (int n = letter + 1; n > 0 && length < CLASS_NAME_SIZE - 1; n = (n - 1) / 26) {
+    /* Without a zero: behind Z comes AA.  An int has seven at most. */
+    for (int n = letter + 1; n > 0; n = (n - 1) / 26) {
         reversed[length++] = (char)('A' + (n - 1) % 26);
     }
     for (int i = 0; i < length; i++) {

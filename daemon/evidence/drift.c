@@ -64,29 +64,33 @@ static void judge_one_sided(struct drift_case *c)
 {
     const struct drift_side *to = &c->to;
     const struct drift_side *from = &c->from;
+    bool since = from->runs > 0 || to->cell == 0; /* the side that lacks it */
+    enum drift_reach reach = since ? to->reach : from->reach;
 
-    if (from->runs == 0 && from->cell == 0 && from->reach != DRIFT_RUNNABLE) {
-        say(c, DRIFT_APPEARED, "%s; the environment before did not measure it",
-            is_out(to) ? verdict_name(to->verdict) : "measured now");
-    } else if (to->cell == 0 && to->reach == DRIFT_NO_CASE) {
+    if (from->cell == 0 && reach != DRIFT_RUNNABLE) {
+        say(c, DRIFT_APPEARED, "%s now; the environment before did not measure it",
+            verdict_name(to->verdict));
+    } else if (to->cell == 0 && reach == DRIFT_NO_CASE) {
         say(c, DRIFT_DISAPPEARED, "measured before; no device has this case now");
     } else {
-        const struct drift_side *missing = from->runs == 0 ? from : to;
-
-        c->lacks_from = from->runs == 0 && from->reach == DRIFT_RUNNABLE;
-        c->lacks_to = to->runs == 0 && to->reach == DRIFT_RUNNABLE;
-        say(c, DRIFT_UNKNOWN, "not measured %s%s", missing == from ? "before" : "since",
-            missing->reach == DRIFT_RUNNABLE
-                ? ""
-                : "; no device that has the environment is online");
+        c->lacks_from = !since && reach == DRIFT_RUNNABLE;
+        c->lacks_to = since && reach == DRIFT_RUNNABLE;
+        say(c, DRIFT_UNKNOWN, "not measured %s%s", since ? "since" : "before",
+            reach == DRIFT_RUNNABLE ? ""
+                                    : "; no device that has the environment is online");
     }
 }
 
 /* Fewer processes than it takes to see that a digest repeats. */
+static bool is_too_few(const struct drift_side *side)
+{
+    return side->runs < VERDICT_MIN_RUNS && !varies(side);
+}
+
 static void judge_too_few(struct drift_case *c)
 {
-    bool from = c->from.runs < VERDICT_MIN_RUNS && !varies(&c->from);
-    bool to = c->to.runs < VERDICT_MIN_RUNS && !varies(&c->to);
+    bool from = is_too_few(&c->from);
+    bool to = is_too_few(&c->to);
 
     c->lacks_from = from && c->from.reach == DRIFT_RUNNABLE;
     c->lacks_to = to && c->to.reach == DRIFT_RUNNABLE;
@@ -175,6 +179,7 @@ void drift_judge(struct drift_case *c)
     const struct drift_side *from = &c->from;
     const struct drift_side *to = &c->to;
 
+    c->bits_told = c->bits_same = c->proven = c->lacks_from = c->lacks_to = false;
     judge_cost(c);
     c->algorithm_changed = from->algorithms == 1 && to->algorithms == 1 &&
                            strcmp(from->algorithm, to->algorithm) != 0;
@@ -191,8 +196,7 @@ void drift_judge(struct drift_case *c)
             verdict_name(to->verdict));
     } else if (from->runs == 0 || to->runs == 0) {
         judge_one_sided(c);
-    } else if ((from->runs < VERDICT_MIN_RUNS && !varies(from)) ||
-               (to->runs < VERDICT_MIN_RUNS && !varies(to))) {
+    } else if (is_too_few(from) || is_too_few(to)) {
         judge_too_few(c);
     } else if (varies(from) || varies(to)) {
         judge_varying(c);
@@ -292,9 +296,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line,
     written =
         vsnprintf(line->text + line->length, line->size - line->length, format, args);
     va_end(args);
-    if (written > 0) {
-        line->length += (size_t)written;
-    }
+    line->length += (size_t)written;
     if (line->length >= line->size) {
         line->length = line->size - 1;
     }

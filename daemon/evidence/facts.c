@@ -100,7 +100,7 @@ static void value_text(const json_t *value, int most, char ret_text[VALUE_SIZE])
     } else {
         char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
 
-        snprintf(ret_text, VALUE_SIZE, "%s", text ? text : "?");
+        snprintf(ret_text, VALUE_SIZE, "%s", text);
         free(text);
     }
 }

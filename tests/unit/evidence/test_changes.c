@@ -101,6 +101,47 @@ static void test_what_was_away(void **state)
           HELLO("6.1", "550", "true", "0"), "");
 }
 
+/* Any worker may have written it. */
+static void test_what_is_incomplete_says_nothing(void **state)
+{
+    static const char odd[] =
+        "{\"stacks\":[{\"probe\":{\"worker_build\":\"x\"}},{\"name\":\"a\",\"probe\":{"
+        "\"devices\":[{\"model\":\"nameless\"},{\"id\":\"GPU-1\",\"model\":7,"
+        "\"attributes\":{\"slot\":[1]}},{\"id\":\"GPU-2\",\"model\":{}}]}}]}";
+    json_t *facts = facts_of(odd);
+
+    (void)state;
+    assert_int_equal(json_object_size(json_object_get(facts, "stacks")), 1);
+    assert_int_equal(json_object_size(json_object_get(facts, "devices")), 2);
+    json_decref(facts);
+    check(odd, odd, NULL, "");
+}
+
+static void test_texts(void **state)
+{
+    static const char old[] = "{\"host\":{\"kernel\":\"6.1\"}}";
+    static const char new[] = "{\"host\":{\"kernel\":\"6.2\"}}";
+    char *merged;
+    char *words;
+    char *changes = changes_compare_texts(old, new, &merged, &words);
+
+    (void)state;
+    assert_string_equal(changes,
+                        "[{\"after\":\"6.2\",\"before\":\"6.1\",\"device\":null,"
+                        "\"name\":\"kernel\",\"stack\":null}]");
+    assert_string_equal(words, "kernel 6.1 → 6.2");
+    free(changes);
+    free(words);
+    free(merged);
+    assert_null(changes_compare_texts("", new, &merged, &words));
+    assert_string_equal(words, "");
+    assert_string_equal(merged,
+                        "{\"devices\":{},\"host\":{\"kernel\":\"6.2\"},"
+                        "\"stacks\":{}}");
+    free(words);
+    free(merged);
+}
+
 static void test_the_first_word_is_no_change(void **state)
 {
     (void)state;
@@ -115,6 +156,8 @@ int main(void)
         cmocka_unit_test(test_counters_are_no_change),
         cmocka_unit_test(test_libraries_come_and_go),
         cmocka_unit_test(test_what_was_away),
+        cmocka_unit_test(test_what_is_incomplete_says_nothing),
+        cmocka_unit_test(test_texts),
         cmocka_unit_test(test_the_first_word_is_no_change),
     };
 

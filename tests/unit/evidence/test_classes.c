@@ -96,6 +96,73 @@ static void test_hosts_that_agree_are_one_column(void **state)
     classes_release(&classes);
 }
 
+/* What varies or fails on two devices of a host is one column, if both do; and it is as
+ * weak as the weakest. */
+static void test_what_hosts_agree_about(void **state)
+{
+    static const struct {
+        int digests[2];
+        enum verdict verdicts[2];
+        int columns;
+        enum verdict merged;
+    } table[] = {
+        { { 0, 0 }, { VERDICT_VARIES, VERDICT_VARIES }, 1, VERDICT_VARIES },
+        { { 0, 0 }, { VERDICT_VARIES, VERDICT_FAILING }, 2, VERDICT_VARIES },
+        { { 5, 5 }, { VERDICT_REPRODUCIBLE, VERDICT_FAILING }, 1, VERDICT_FAILING },
+        { { 5, 5 }, { VERDICT_STALE, VERDICT_INCONCLUSIVE }, 1, VERDICT_INCONCLUSIVE },
+        { { 5, 5 }, { VERDICT_FAILING, VERDICT_REPRODUCIBLE }, 1, VERDICT_FAILING },
+        { { 5, 0 }, { VERDICT_REPRODUCIBLE, VERDICT_VARIES }, 2, VERDICT_REPRODUCIBLE },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct classes classes = fixture_devices(2, 2);
+
+        classes.columns[0].first_ms = classes.columns[1].last_ms = 9;
+        classes.columns[1].first_ms = classes.columns[0].last_ms = 3;
+        for (int d = 0; d < 2; d++) {
+            fixture_add(&classes, d, 0, table[i].digests[d], table[i].verdicts[d]);
+        }
+        classes_merge_hosts(&classes);
+        classes_settle(&classes, true);
+        assert_int_equal(classes.column_count, table[i].columns);
+        assert_int_equal(classes.rows[0].entries[0].verdict, table[i].merged);
+        if (table[i].columns == 1) {
+            assert_int_equal(classes.columns[0].first_ms, 3);
+            assert_int_equal(classes.columns[0].last_ms, 9);
+        }
+        classes_release(&classes);
+    }
+}
+
+/* Of equally many devices, the smallest digest is A. */
+static void test_ties_go_by_the_digest(void **state)
+{
+    struct classes classes = fixture_devices(4, 1);
+
+    (void)state;
+    for (int d = 0; d < 4; d++) {
+        fixture_add(&classes, d, 0, d < 2 ? 9 : 4, VERDICT_INCONCLUSIVE);
+    }
+    classes_settle(&classes, true);
+    assert_int_equal(letter(&classes, 0, 0), 1);
+    assert_int_equal(letter(&classes, 0, 3), 0);
+    classes_release(&classes);
+}
+
+/* Wrong numbers that differ say nothing of the operation. */
+static void test_what_fails_does_not_vary(void **state)
+{
+    struct classes classes = fixture_classes(2);
+
+    (void)state;
+    fixture_add(&classes, 0, 0, 0, VERDICT_FAILING);
+    fixture_add(&classes, 1, 0, 5, VERDICT_REPRODUCIBLE);
+    classes_settle(&classes, false);
+    assert_false(classes.rows[0].varies || classes.rows[0].differs);
+    classes_release(&classes);
+}
+
 /* The majority is A, wherever it stands. */
 static void test_devices_are_lettered_by_size(void **state)
 {
@@ -134,6 +201,9 @@ int main(void)
         cmocka_unit_test(test_what_varies_has_no_letter),
         cmocka_unit_test(test_rows_are_in_order),
         cmocka_unit_test(test_hosts_that_agree_are_one_column),
+        cmocka_unit_test(test_what_hosts_agree_about),
+        cmocka_unit_test(test_ties_go_by_the_digest),
+        cmocka_unit_test(test_what_fails_does_not_vary),
         cmocka_unit_test(test_devices_are_lettered_by_size),
         cmocka_unit_test(test_names),
     };

@@ -41,6 +41,7 @@ static struct drift_side nothing(enum drift_reach reach)
 #define VARYING       side(VERDICT_VARIES, 5, 3, 0)
 #define BROKEN        side(VERDICT_FAILING, 0, 0, 0)
 #define WRONG         side(VERDICT_FAILING, 5, 1, 7)
+#define LOST          side(VERDICT_UNMEASURED, 0, 0, 0)
 #define UNSUPPORTED   side(VERDICT_UNSUPPORTED, 0, 0, 0)
 
 static struct drift_case judged(struct drift_side from, struct drift_side to)
@@ -89,6 +90,17 @@ static void test_kinds(void **state)
         { nothing(DRIFT_RUNNABLE), GREEN(7), DRIFT_UNKNOWN, -1 },
         { nothing(DRIFT_NO_DEVICE), GREEN(7), DRIFT_APPEARED, -1 },
         { nothing(DRIFT_NO_CASE), VARYING, DRIFT_APPEARED, -1 },
+        { nothing(DRIFT_NO_DEVICE), WRONG, DRIFT_APPEARED, -1 },
+        { BROKEN, nothing(DRIFT_RUNNABLE), DRIFT_UNKNOWN, -1 },
+        { BROKEN, nothing(DRIFT_NO_CASE), DRIFT_DISAPPEARED, -1 },
+        { LOST, BROKEN, DRIFT_UNKNOWN, -1 },
+        { LOST, GREEN(7), DRIFT_UNKNOWN, -1 },
+        { BROKEN, LOST, DRIFT_UNKNOWN, -1 },
+        { GREEN(7), LOST, DRIFT_UNKNOWN, -1 },
+        { side(VERDICT_VARIES, 1, 2, 0), VARYING, DRIFT_VARIES, -1 },
+        { VARYING, side(VERDICT_VARIES, 1, 2, 0), DRIFT_VARIES, -1 },
+        { side(VERDICT_VARIES, 1, 2, 0), ONCE(7), DRIFT_UNKNOWN, -1 },
+        { VARYING, side(VERDICT_INCONCLUSIVE, 5, 2, 0), DRIFT_VERDICT, -1 },
     };
 
     (void)state;
@@ -129,6 +141,15 @@ static void test_contested_inputs_tell_nothing(void **state)
     from.contested = to.contested = true;
     assert_int_equal(judged(from, to).kind, DRIFT_UNKNOWN);
     assert_false(judged(from, to).bits_told);
+    from.contested = false;
+    assert_int_equal(judged(from, to).kind, DRIFT_UNKNOWN);
+}
+
+/* No device has the environment of SIDE now. */
+static struct drift_side away(struct drift_side side)
+{
+    side.reach = DRIFT_NO_DEVICE;
+    return side;
 }
 
 static void test_what_to_run(void **state)
@@ -144,6 +165,10 @@ static void test_what_to_run(void **state)
         { GREEN(7), ONCE(7), false, true },
         { ONCE(7), VARYING, true, false },
         { GREEN(7), GREEN(8), false, false },
+        { BROKEN, nothing(DRIFT_RUNNABLE), false, true },
+        { away(LOST), GREEN(7), false, false },
+        { away(ONCE(7)), GREEN(7), false, false },
+        { GREEN(7), away(ONCE(7)), false, false },
     };
 
     (void)state;
@@ -168,6 +193,13 @@ static void test_algorithms(void **state)
     snprintf(to.algorithm, sizeof to.algorithm, "ring");
     assert_int_equal(judged(from, to).kind, DRIFT_BITS);
     assert_true(judged(from, to).algorithm_changed);
+    from = to = VARYING;
+    snprintf(to.algorithm, sizeof to.algorithm, "ring");
+    assert_int_equal(judged(from, to).kind, DRIFT_ALGORITHM);
+    assert_false(judged(from, to).bits_told);
+    from = GREEN(7);
+    to = GREEN(7);
+    snprintf(to.algorithm, sizeof to.algorithm, "ring");
     to.algorithms = 3; /* one is chosen in each run */
     assert_false(judged(from, to).algorithm_changed);
     to.algorithms = 0; /* it did not say */
@@ -205,6 +237,11 @@ static void test_cost_beyond_noise_alone(void **state)
     assert_int_equal(timed(1000, 1500, 2.5).kind, DRIFT_SAME);  /* it may be chance */
     assert_int_equal(timed(1000, 1040, 2.61).kind, DRIFT_SAME); /* too little */
     c = timed(1000, 1500, 2.61);
+    c.from.distinct_digests = c.to.distinct_digests = 3; /* also of what varies */
+    drift_judge(&c);
+    assert_int_equal(c.kind, DRIFT_COST);
+    assert_false(c.bits_told);
+    c = timed(1000, 1500, 2.61);
     c.to.times.lower_ns = 900; /* the middle halves overlap */
     drift_judge(&c);
     assert_int_equal(c.kind, DRIFT_SAME);
@@ -236,6 +273,61 @@ static void test_order_and_headline(void **state)
         "3 cases same bits (1 of them not proven reproducible); 1 changed: "
         "conv_wgrad algo_1; 1 vary now: conv_wgrad ordered; 1 cost more "
         "(median +50 %); 1 cannot be told yet");
+}
+
+static void test_headlines(void **state)
+{
+    enum { MANY = 12 };
+    struct drift_case cases[MANY];
+    char headline[DRIFT_HEADLINE_SIZE];
+
+    (void)state;
+    drift_sort(NULL, 0);
+    drift_headline(NULL, 0, headline);
+    assert_string_equal(headline, "0 cases same bits");
+    cases[0] = timed(1500, 1000, -3);
+    cases[1] = timed(4000, 1000, -3);
+    cases[2] = timed(2000, 1000, -3);
+    drift_headline(cases, 1, headline);
+    assert_string_equal(headline, "1 case same bits; 1 cost less (median -33 %)");
+    drift_headline(cases, 3, headline);
+    assert_string_equal(headline, "3 cases same bits; 3 cost less (median -50 %)");
+    /* Several seeds of a case are named once, and what finds no room is counted. */
+    for (int i = 0; i < MANY; i++) {
+        cases[i] = judged(GREEN(7), GREEN(8));
+        snprintf(cases[i].key.variant, sizeof cases[i].key.variant, "algo_%d", i / 2);
+        cases[i].key.seed = (uint64_t)i;
+    }
+    drift_headline(cases, MANY, headline);
+    assert_string_equal(headline,
+                        "0 cases same bits; 12 changed: conv_wgrad algo_0, conv_wgrad "
+                        "algo_1, conv_wgrad algo_2 and 3 more");
+}
+
+/* It ends where its room does. */
+static void test_a_headline_is_cut(void **state)
+{
+    static const enum verdict to[] = { VERDICT_VARIES, VERDICT_INCONCLUSIVE };
+    struct drift_case cases[12];
+    char headline[DRIFT_HEADLINE_SIZE];
+    int n = 0;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        cases[n++] = judged(GREEN(7), GREEN(8));
+        cases[n++] = judged(GREEN(7), BROKEN);
+        for (int v = 0; v < COUNT_OF(to); v++) {
+            cases[n++] = judged(GREEN(7), side(to[v], 5, 3, 0));
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        memset(cases[i].key.workload, 'w', CASE_NAME_SIZE - 1);
+        memset(cases[i].key.variant, 'a' + i, CASE_NAME_SIZE - 1);
+        cases[i].key.workload[CASE_NAME_SIZE - 1] = '\0';
+        cases[i].key.variant[CASE_NAME_SIZE - 1] = '\0';
+    }
+    drift_headline(cases, n, headline);
+    assert_int_equal(strlen(headline), DRIFT_HEADLINE_SIZE - 1);
 }
 
 /* Any order of the cases gives the same one. */
@@ -287,6 +379,8 @@ int main(void)
         cmocka_unit_test(test_a_control_that_varies_is_as_it_should_be),
         cmocka_unit_test(test_cost_beyond_noise_alone),
         cmocka_unit_test(test_order_and_headline),
+        cmocka_unit_test(test_headlines),
+        cmocka_unit_test(test_a_headline_is_cut),
         cmocka_unit_test(test_sorting_is_whole),
     };
 

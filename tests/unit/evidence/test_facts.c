@@ -37,6 +37,8 @@ static void test_exactly_what_differs_is_named(void **state)
     check_change("{\"zlib\":\"1\",\"threads\":1,\"cudnn\":\"8\"}",
                  "{\"zlib\":\"2\",\"threads\":2,\"cudnn\":\"9\"}",
                  "threads 1 → 2, cuDNN 8 → 9, zlib 1 → 2");
+    check_change("{\"zlib\":\"1\",\"alpha\":1}", "{\"zlib\":\"2\",\"alpha\":2}",
+                 "alpha 1 → 2, zlib 1 → 2");
     check_change("{\"driver\":\"550\"}", "{\"driver\":\"550\"}", "");
     check_change("{\"threads\":1}", "{\"threads\":\"1\"}", "threads 1 → 1");
 }
@@ -56,6 +58,20 @@ static void test_a_hash_is_cut_where_it_still_tells(void **state)
     check_change("{\"worker_build\":\"aaaaaaaaaaaa\"}",
                  "{\"worker_build\":\"aaaaaaaabbbb\"}",
                  "worker aaaaaaaaaaaa → aaaaaaaabbbb");
+}
+
+static void test_what_the_first_two_lack(void **state)
+{
+    json_t *none = facts_of("{}");
+    json_t *one = facts_of("{\"cudnn\":\"9\"}");
+    const json_t *const all[] = { none, none, one };
+    json_t *names = facts_names(all, 3, true);
+
+    (void)state;
+    assert_int_equal(json_array_size(names), 1);
+    json_decref(names);
+    json_decref(none);
+    json_decref(one);
 }
 
 static void test_titles_of_columns(void **state)
@@ -95,6 +111,7 @@ int main(void)
         cmocka_unit_test(test_exactly_what_differs_is_named),
         cmocka_unit_test(test_what_is_missing_differs),
         cmocka_unit_test(test_a_hash_is_cut_where_it_still_tells),
+        cmocka_unit_test(test_what_the_first_two_lack),
         cmocka_unit_test(test_titles_of_columns),
     };
 

@@ -131,8 +131,12 @@ static void test_shift(void **state)
     assert_true(fabs(times_shift(c, a) -
                      (11.5 - 12.5) / sqrt(25.0 / 12 * (11 - (60.0 + 6.0) / 90))) < 1e-9);
     assert_true(times_shift(a, a) == 0);
+    memset(c, 0, sizeof c);
+    c[times_bucket(low[0])] = 9; /* all the same: nothing to order by */
+    assert_true(times_shift(c, c) == 0);
     a[times_bucket(low[0])]--;
     assert_true(times_shift(b, a) == 0); /* four are too few */
+    assert_true(times_shift(a, b) == 0);
 }
 
 int main(void)
