@@ -319,7 +319,7 @@ void changes_tick(struct changes *changes)
     }
     changes->generation = generation;
     changes->busy = true;
-    if (store_read(changes->store, read_step, changes, step_read, &err) != ERR_OK) {
+    if (store_read_heavy(changes->store, read_step, changes, step_read, &err) != ERR_OK) {
         changes->busy = false;
     }
 }
