@@ -3,6 +3,8 @@ CREATE INDEX case_key_siblings ON case_key (siblings);
 CREATE INDEX cell_broken_claim ON cell (id)
     WHERE claimed > 0 AND claimed = completed AND distinct_digests > 1;
 CREATE INDEX cell_case_key ON cell (case_key, environment);
+CREATE INDEX change_open ON change (number) WHERE state <> 'reported';
+CREATE INDEX device_environment_environment ON device_environment (environment);
 CREATE INDEX environment_last_seen ON environment (last_seen_ms, number);
 CREATE INDEX input_decision_case ON input_decision (siblings, number);
 CREATE INDEX job_open ON job (id) WHERE state IN ('queued', 'running');
@@ -128,6 +130,16 @@ CREATE TABLE cell_time (
     runs   INTEGER NOT NULL CHECK (runs >= 1),
     PRIMARY KEY (cell, bucket)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE change (
+    number  INTEGER PRIMARY KEY,
+    host    TEXT NOT NULL REFERENCES host (name),
+    at_ms   INTEGER NOT NULL,                        -- when it was seen
+    facts   TEXT NOT NULL CHECK (json_valid(facts)), -- array: stack, device, name, before,
+                                                     -- after
+    state   TEXT NOT NULL DEFAULT 'seen' CHECK (state IN ('seen', 'measuring', 'reported')),
+    reports TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(reports)) -- array: the drift that
+                                                     -- was measured since, once reported
+) STRICT;
 CREATE TABLE commits (
     lineage INTEGER NOT NULL, -- drawn when the database was made
     number  INTEGER NOT NULL
@@ -141,6 +153,14 @@ CREATE TABLE device (
     first_seen_ms INTEGER NOT NULL,
     last_seen_ms  INTEGER NOT NULL
 , sum INTEGER) STRICT, WITHOUT ROWID;
+CREATE TABLE device_environment (
+    device      TEXT NOT NULL,
+    stack       TEXT NOT NULL, -- of external ones with their workload: "external/NAME"
+    environment INTEGER NOT NULL REFERENCES environment (number),
+    first_run   TEXT NOT NULL, -- smallest id of a run that reported it there
+    last_run    TEXT NOT NULL, -- greatest
+    PRIMARY KEY (device, stack, environment)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE device_stack_environment (
     device      TEXT NOT NULL,
     stack       TEXT NOT NULL,
@@ -157,10 +177,10 @@ CREATE TABLE environment (
     last_seen_ms  INTEGER NOT NULL,           -- latest end of its runs
     cells         INTEGER NOT NULL DEFAULT 0  -- how many cells it has
 , sum INTEGER) STRICT;
-CREATE TABLE event (
+CREATE TABLE "event" (
     id    INTEGER PRIMARY KEY,
     at_ms INTEGER NOT NULL,
-    kind  TEXT NOT NULL CHECK (kind IN ('job', 'run', 'cell')),
+    kind  TEXT NOT NULL CHECK (kind <> ''),
     data  TEXT NOT NULL CHECK (json_valid(data)) -- object
 ) STRICT;
 CREATE TABLE host (
@@ -169,6 +189,10 @@ CREATE TABLE host (
     first_seen_ms INTEGER NOT NULL,
     last_seen_ms  INTEGER NOT NULL
 , sum INTEGER) STRICT, WITHOUT ROWID;
+CREATE TABLE host_facts (
+    host  TEXT NOT NULL PRIMARY KEY REFERENCES host (name),
+    facts TEXT NOT NULL CHECK (json_valid(facts)) -- object (daemon/evidence/changes.h)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE input_decision (
     number   INTEGER PRIMARY KEY,
     siblings INTEGER NOT NULL,

@@ -69,6 +69,20 @@ static void test_what_changed_is_told(void **state)
           NULL, "threads 1 → 2 (stack a)");
 }
 
+static void test_models_and_builds(void **state)
+{
+    static const char old[] =
+        "{\"stacks\":[{\"name\":\"a\",\"probe\":{\"worker_build\":\"1\",\"devices\":"
+        "[{\"id\":\"cpu:a\",\"model\":\"EPYC\"}]}}]}";
+    static const char new[] =
+        "{\"stacks\":[{\"name\":\"a\",\"probe\":{\"worker_build\":\"2\",\"devices\":"
+        "[{\"id\":\"cpu:a\",\"model\":\"Xeon\"}]}}]}";
+
+    (void)state;
+    check(old, new, NULL,
+          "worker_build 1 → 2 (stack a), model EPYC → Xeon (device cpu:a)");
+}
+
 static void test_counters_are_no_change(void **state)
 {
     (void)state;
@@ -153,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_changed_is_told),
+        cmocka_unit_test(test_models_and_builds),
         cmocka_unit_test(test_counters_are_no_change),
         cmocka_unit_test(test_libraries_come_and_go),
         cmocka_unit_test(test_what_was_away),

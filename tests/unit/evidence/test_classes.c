@@ -68,6 +68,32 @@ static void test_rows_are_in_order(void **state)
     classes_release(&classes);
 }
 
+/* Seeds and versions are cases of their own, and one run can show that it varies. */
+static void test_cases_that_differ_in_their_seed(void **state)
+{
+    struct classes classes = fixture_classes(2);
+    struct class_cell cell = { .id = 1,
+                               .verdict = VERDICT_VARIES,
+                               .runs = 1,
+                               .distinct_digests = 2,
+                               .key = { .version = 1 } };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        cell.key.seed = (uint64_t)(2 - i);
+        classes_add(&classes, 0, &cell);
+    }
+    cell.key.version = 2;
+    classes_add(&classes, 0, &cell);
+    classes_settle(&classes, false);
+    assert_int_equal(classes.row_count, 4);
+    assert_int_equal(classes.rows[0].key.seed, 0);
+    assert_int_equal(classes.rows[1].key.version, 2);
+    assert_int_equal(classes.rows[3].key.seed, 2);
+    assert_true(classes.rows[0].varies);
+    classes_release(&classes);
+}
+
 /* Eight devices of a host, one of which is wrong, beside a host that agrees. */
 static void test_hosts_that_agree_are_one_column(void **state)
 {
@@ -111,6 +137,8 @@ static void test_what_hosts_agree_about(void **state)
         { { 5, 5 }, { VERDICT_REPRODUCIBLE, VERDICT_FAILING }, 1, VERDICT_FAILING },
         { { 5, 5 }, { VERDICT_STALE, VERDICT_INCONCLUSIVE }, 1, VERDICT_INCONCLUSIVE },
         { { 5, 5 }, { VERDICT_FAILING, VERDICT_REPRODUCIBLE }, 1, VERDICT_FAILING },
+        { { 5, 5 }, { VERDICT_INCONCLUSIVE, VERDICT_FAILING }, 1, VERDICT_FAILING },
+        { { 5, 5 }, { VERDICT_FAILING, VERDICT_INCONCLUSIVE }, 1, VERDICT_FAILING },
         { { 5, 0 }, { VERDICT_REPRODUCIBLE, VERDICT_VARIES }, 2, VERDICT_REPRODUCIBLE },
     };
 
@@ -130,6 +158,7 @@ static void test_what_hosts_agree_about(void **state)
         if (table[i].columns == 1) {
             assert_int_equal(classes.columns[0].first_ms, 3);
             assert_int_equal(classes.columns[0].last_ms, 9);
+            assert_int_equal(classes.rows[0].entries[0].runs, 10);
         }
         classes_release(&classes);
     }
@@ -200,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_letters_go_by_columns_not_by_arrival),
         cmocka_unit_test(test_what_varies_has_no_letter),
         cmocka_unit_test(test_rows_are_in_order),
+        cmocka_unit_test(test_cases_that_differ_in_their_seed),
         cmocka_unit_test(test_hosts_that_agree_are_one_column),
         cmocka_unit_test(test_what_hosts_agree_about),
         cmocka_unit_test(test_ties_go_by_the_digest),

@@ -309,7 +309,9 @@ static void test_a_headline_is_cut(void **state)
 {
     static const enum verdict to[] = { VERDICT_VARIES, VERDICT_INCONCLUSIVE };
     struct drift_case cases[12];
-    char headline[DRIFT_HEADLINE_SIZE];
+    struct {
+        char text[DRIFT_HEADLINE_SIZE], behind[4096];
+    } headline = { .text = "" };
     int n = 0;
 
     (void)state;
@@ -326,8 +328,29 @@ static void test_a_headline_is_cut(void **state)
         cases[i].key.workload[CASE_NAME_SIZE - 1] = '\0';
         cases[i].key.variant[CASE_NAME_SIZE - 1] = '\0';
     }
-    drift_headline(cases, n, headline);
-    assert_int_equal(strlen(headline), DRIFT_HEADLINE_SIZE - 1);
+    drift_headline(cases, n, headline.text);
+    assert_int_equal(strlen(headline.text), DRIFT_HEADLINE_SIZE - 1);
+    for (size_t i = 0; i < sizeof headline.behind; i++) {
+        assert_int_equal(headline.behind[i], 0);
+    }
+}
+
+static void test_groups_share_what_they_name(void **state)
+{
+    struct drift_case a = judged(GREEN(7), GREEN(8));
+    struct drift_case b = judged(GREEN(7), GREEN(8));
+
+    (void)state;
+    b.key.seed = 2;
+    assert_true(drift_same_group(&a, &b));
+    b.subject = SUBJECT_LIBRARY;
+    assert_false(drift_same_group(&a, &b));
+    assert_false(drift_same_group(&b, &a));
+    b = judged(GREEN(7), VARYING);
+    assert_false(drift_same_group(&a, &b));
+    b = a;
+    snprintf(b.to.algorithm, sizeof b.to.algorithm, "ring");
+    assert_false(drift_same_group(&a, &b));
 }
 
 /* Any order of the cases gives the same one. */
@@ -381,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_order_and_headline),
         cmocka_unit_test(test_headlines),
         cmocka_unit_test(test_a_headline_is_cut),
+        cmocka_unit_test(test_groups_share_what_they_name),
         cmocka_unit_test(test_sorting_is_whole),
     };
 

@@ -40,6 +40,7 @@ static void test_exactly_what_differs_is_named(void **state)
     check_change("{\"zlib\":\"1\",\"alpha\":1}", "{\"zlib\":\"2\",\"alpha\":2}",
                  "alpha 1 → 2, zlib 1 → 2");
     check_change("{\"driver\":\"550\"}", "{\"driver\":\"550\"}", "");
+    check_change("{}", "{\"zlib\":\"1.2.13\"}", "no zlib → zlib 1.2.13");
     check_change("{\"threads\":1}", "{\"threads\":\"1\"}", "threads 1 → 1");
 }
 
