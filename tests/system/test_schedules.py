@@ -1,8 +1,11 @@
 """Recurring jobs: made when they are due, once each time, whatever happens to the service."""
 import sqlite3
+import subprocess
 import time
 
 import pytest
+
+from service import BUILD, LIMIT
 
 JOB = {"workloads": ["selftest_pass"], "runs": 2, "iterations": 2}
 
@@ -11,13 +14,19 @@ def post(service, **members):
     return service.request("POST", "/v1/schedules", {"name": "s", "every": "1d", "job": JOB, **members})
 
 
-def set_due(service, name, ms_ago):
-    """As if it had been due so long ago, and nothing had served since."""
-    assert service.stop() == 0
+def make_due(service, ms_ago):
+    """Of a service that is stopped: as if its only schedule had been due so long ago."""
     with sqlite3.connect(service.data / "reprod.db") as db:
-        changed = db.execute("UPDATE schedule SET next_ms = ? WHERE name = ?",
-                             (int(time.time() * 1000) - ms_ago, name)).rowcount
+        changed = db.execute("UPDATE schedule SET next_ms = ?", (int(time.time() * 1000) - ms_ago,)).rowcount
     assert changed == 1
+    sealed = subprocess.run([str(BUILD / "reprod"), "fsck", "--accept-loss", "--data", str(service.data)],
+                            capture_output=True, text=True, timeout=LIMIT)
+    assert "schedule" in sealed.stdout, sealed  # its row was not what was stored; it is now
+
+
+def set_due(service, ms_ago):
+    assert service.stop() == 0
+    make_due(service, ms_ago)
     service.start()
 
 
@@ -50,7 +59,7 @@ def test_a_schedule_from_its_making_to_its_end(start_service):
 def test_what_was_missed_is_made_up_once(start_service):
     service = start_service()
     made = post(service, name="hourly", every="1h")[2]
-    set_due(service, "hourly", 30 * 3600 * 1000)  # thirty times
+    set_due(service, 30 * 3600 * 1000)  # thirty times
     path = f"/v1/schedules/{made['id']}"
     service.wait(lambda: service.get(path)["jobs"] == 1, "its job")
     shown = service.get(path)
@@ -74,7 +83,7 @@ def test_a_time_makes_one_job_whenever_the_service_is_killed(start_service):
     made = post(service, name="hourly", every="1h")[2]
     path = f"/v1/schedules/{made['id']}"
     for kill in range(6):
-        set_due(service, "hourly", 60 * 1000)
+        set_due(service, 60 * 1000)
         if kill % 2:
             service.wait(lambda done=kill: service.get(path)["jobs"] > done, "its job")
         service.kill()
@@ -90,12 +99,11 @@ def test_a_job_that_is_still_open_is_not_made_twice(start_service):
     made = post(service, name="slow", every="1h",
                 job={"workloads": ["selftest_hang"], "runs": 1, "timeout_seconds": 600})[2]
     path = f"/v1/schedules/{made['id']}"
-    set_due(service, "slow", 1000)
+    set_due(service, 1000)
     service.wait(lambda: service.get(path)["jobs"] == 1, "its job")
     first = service.get(path)["last_job"]
     service.kill()  # a stop would wait for what hangs
-    with sqlite3.connect(service.data / "reprod.db") as db:
-        db.execute("UPDATE schedule SET next_ms = ?", (int(time.time() * 1000) - 1000,))
+    make_due(service, 1000)
     service.start()
     service.wait(lambda: service.get(path)["skipped"] == 1, "skipped")
     shown = service.get(path)
@@ -138,16 +146,14 @@ def test_calendars_that_cannot_be(service, calendar, says):
 
 def test_more_often_than_its_runs_take(start_service):
     service = start_service()
-    job = service.post_job(**JOB)
-    service.finish_job(job)
-    service.stop()
-    with sqlite3.connect(service.data / "reprod.db") as db:
-        db.execute("UPDATE run SET wall_ns = 40000000000")  # as if each had taken 40 s
-    service.start()
-    status, _, body = post(service, name="dense", every="1m")
+    service.finish_job(service.post_job(**JOB))
+    many = {**JOB, "runs": 100000}  # of two variants, a millisecond each at the very least
+    status, _, body = post(service, name="dense", every="1m", job=many)
     assert status == 422 and body["errors"][0]["pointer"] == "/every", body
-    assert "its runs take 160 s on cpu:" in body["errors"][0]["detail"]
-    assert post(service, name="dense", every="3m")[0] == 201
+    assert " s on cpu:" in body["errors"][0]["detail"] and "due again after 1m" in body["errors"][0]["detail"]
+    assert post(service, name="dense", every="52w", job=many)[0] == 201
+    assert post(service, name="unknown", every="1m", job={"workloads": ["selftest_nan_everywhere"], "runs": 100000})[0] \
+        == 201  # it never ran: nothing is known
 
 
 def test_names_and_keys_are_used_once(start_service):
