@@ -42,7 +42,7 @@ deep() {
     stage 'gcc: what an audit planted is noticed' build_and mutate MUTANTS=0
     stage 'clang: every branch of what judges is taken' \
         make --no-print-directory -j"$jobs" coverage COVERAGE_RESULT=
-    export REPROD_KILLS=10 # everyday killed the service more often; make soak: a thousand times
+    export REPROD_KILLS=10 # everyday killed the service more often; make soak: at 10,000 points
     # What another compiler and another OpenMP can change: bits, races, processes.
     stage 'clang: unit and system tests' build_and check CC=clang \
         PYTEST="-m flavour -k 'golden or detection or processes or worker'"

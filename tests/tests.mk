@@ -55,6 +55,13 @@ $(TRY_LIBRARIES): $(call obj,$(wildcard tests/fixtures/cudnn/try_*.c) \
 	$(LINK) -pie -fopenmp $(OBJECTS)
 endif
 
+# Loaded before all others it makes calls fail.  Never sanitized.
+FAULTS := $(B)/tests/faults.so
+FAULTS_SRC := $(call c_of,tests/faults/preload)
+$(FAULTS): $(FAULTS_SRC) tests/faults/preload/fault.h $(B)/cc.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) -Wno-pedantic $(CFLAGS) -fPIC -shared \
+	    -o $@ $(FAULTS_SRC)
+
 BENCHES := $(B)/tests/bench-ingest $(B)/tests/bench-instruments
 $(B)/tests/bench-ingest: $(call obj,tests/bench/ingest.c) $(DAEMON_LIB) $(B)/link.flags
 $(B)/tests/bench-instruments: $(call obj,tests/bench/instruments.c $(INSTRUMENTS_SRC)) \
@@ -78,7 +85,7 @@ RUN_PYTEST = REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -rs -c tests/pyt
 # Half of the tests wait rather than work.
 BESIDE = $(shell expr $$(nproc) \* 3 / 2)
 # What the system tests use, in addition to what simulator.mk adds.
-SYSTEM_USES := $(SELFTEST) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML)
+SYSTEM_USES := $(SELFTEST) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML) $(FAULTS)
 build-tests: all $(TESTS) $(SYSTEM_USES)
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST)
@@ -88,8 +95,13 @@ check-system: all $(SYSTEM_USES)
 
 # -- On demand -------------------------------------------------------------------------------
 
-soak: all $(SELFTEST)
-	@REPROD_KILLS=1000 $(RUN_PYTEST) tests/system/test_durability.py
+# SIGKILL at 10,000 points (KILLS=, SEED=): half an hour.  What it found becomes a part of
+# RELIABILITY.md.
+KILLS ?= 10000
+RESULTS := tests/reliability/results
+soak: all $(SELFTEST) $(FAULTS)
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/faults/kills.py --kills $(KILLS) \
+	    $(if $(SEED),--seed $(SEED)) --out $(RESULTS)/kills.json
 detection: all $(SELFTEST)
 	@REPROD_SURVEYS=20 REPROD_PROCESSES=200 REPROD_SCHEDULES=50 REPROD_LOCALISATIONS=20 \
 	    $(RUN_PYTEST) -vv $(addprefix tests/system/test_,$(addsuffix .py,detection cudasim \
