@@ -8,6 +8,7 @@
 #include "daemon/base/text.h"
 #include "daemon/commands.h"
 #include "daemon/process/exit_code.h"
+#include "daemon/process/loop.h"
 
 struct command {
     const char *name;
@@ -54,6 +55,7 @@ int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
 
+    loop_prepare();
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
         strcmp(name, "help") == 0) {
         print_usage(stdout);

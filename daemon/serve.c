@@ -14,6 +14,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 #include "daemon/process/exit_code.h"
+#include "daemon/process/loop.h"
 #include "daemon/service.h"
 #include "daemon/survey.h"
 #include "db/backup.h"
@@ -448,9 +449,9 @@ static void open_changes(struct service *s)
 static void watch_signal(struct service *s, uv_signal_t *handle, uv_signal_cb callback,
                          int number)
 {
-    uv_signal_init(&s->loop, handle);
+    loop_must(uv_signal_init(&s->loop, handle), "signals");
     handle->data = s;
-    uv_signal_start(handle, callback, number);
+    loop_must(uv_signal_start(handle, callback, number), "signals");
 }
 
 static void run_loop(struct service *s)
@@ -552,7 +553,7 @@ int serve_main(int argc, char **argv)
     }
     s.on_terminal = isatty(STDIN_FILENO);
     signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of the write */
-    uv_loop_init(&s.loop);
+    loop_must(uv_loop_init(&s.loop), "the event loop");
     config_init(&s.config);
     if (options_read(argc, argv, &s.config, &argument, &err) == ERR_OK) {
         if (argument) {

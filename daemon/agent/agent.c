@@ -26,6 +26,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 #include "daemon/process/exit_code.h"
+#include "daemon/process/loop.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/stream.h"
 #include "daemon/process/wire.h"
@@ -247,14 +248,14 @@ static void start_probes(struct agent *agent)
 
 static void watch_signal(struct agent *agent, uv_signal_t *handle, int number)
 {
-    uv_signal_init(&agent->loop, handle);
+    loop_must(uv_signal_init(&agent->loop, handle), "signals");
     handle->data = agent;
-    uv_signal_start(handle, signal_cb, number);
+    loop_must(uv_signal_start(handle, signal_cb, number), "signals");
 }
 
 static void init(struct agent *agent, char *launch)
 {
-    uv_loop_init(&agent->loop);
+    loop_must(uv_loop_init(&agent->loop), "the event loop");
     agent->supervisor.launch = launch;
     agent->supervisor.grace_ms = agent->options.grace_ms;
     supervisor_init(&agent->supervisor, &agent->loop);

@@ -204,6 +204,9 @@ json_t *stack_json(const struct stack *stack)
 /* What a worker is asked, each in a process of its own. */
 static const char *const questions[] = { "--probe", "--catalogue" };
 enum { QUESTION_COUNT = COUNT_OF(questions) };
+/* How often they are asked where it was the host that had no answer, and how long after.
+ */
+enum { PROBE_TRIES = 3, PROBE_AGAIN_MS = 500 };
 
 struct probe;
 
@@ -212,16 +215,18 @@ struct question {
     const char *option;
     json_t *answers; /* array of the objects it printed */
     char *cause;     /* what was wrong first; NULL: nothing */
+    bool of_host;    /* it could not start, or was killed: the next may do better */
 };
 
 struct probe {
     struct stack *stack;
     struct question questions[QUESTION_COUNT];
-    int open;
+    int open, tries;
+    int64_t timeout_ms;
     void (*done)(void *arg);
     void *arg;
     struct supervisor *supervisor;
-    uv_timer_t later; /* tells DONE after stack_probe where nothing could be started */
+    uv_timer_t later; /* asks again; tells DONE after stack_probe, never inside */
 };
 
 static void blame(struct question *question, char *cause)
@@ -266,6 +271,14 @@ static void take_answers(struct stack *stack, json_t *self, json_t *catalogue)
     json_decref(whole);
 }
 
+static void forget_answers(struct probe *probe)
+{
+    for (int i = 0; i < QUESTION_COUNT; i++) {
+        json_decref(probe->questions[i].answers);
+        free(probe->questions[i].cause);
+    }
+}
+
 static void conclude(struct probe *probe)
 {
     struct stack *stack = probe->stack;
@@ -283,10 +296,7 @@ static void conclude(struct probe *probe)
     if (stack->cause) {
         log_warning("stack '%s' is not usable: %s", stack->name, stack->cause);
     }
-    for (int i = 0; i < QUESTION_COUNT; i++) {
-        json_decref(probe->questions[i].answers);
-        free(probe->questions[i].cause);
-    }
+    forget_answers(probe);
     probe->done(probe->arg);
 }
 
@@ -298,9 +308,21 @@ static void closed_cb(uv_handle_t *handle)
     free(probe);
 }
 
+static void again_cb(uv_timer_t *timer);
+
 static void settle(struct probe *probe)
 {
-    if (--probe->open == 0) {
+    bool of_host = false;
+
+    if (--probe->open > 0) {
+        return;
+    }
+    for (int i = 0; i < QUESTION_COUNT; i++) {
+        of_host = of_host || probe->questions[i].of_host;
+    }
+    if (of_host && probe->tries < PROBE_TRIES && !probe->supervisor->ending) {
+        uv_timer_start(&probe->later, again_cb, PROBE_AGAIN_MS, 0);
+    } else {
         uv_close((uv_handle_t *)&probe->later, closed_cb);
     }
 }
@@ -330,6 +352,7 @@ static void finished(void *arg, const struct run_exit *exit)
                                       ? "no answer before the deadline"
                                       : exit_reason_name(exit->reason)));
     } else if (exit->signal) {
+        question->of_host = true;
         blame(question, xasprintf("%s: killed by SIG%s", question->option,
                                   exit_signal_name(exit->signal)));
     } else if (exit->exit_code != 0) {
@@ -357,10 +380,36 @@ static void ask(struct probe *probe, struct question *question, int64_t timeout_
 
     if (supervisor_start(probe->supervisor, &supervise, &events, question, &supervised,
                          &err) != ERR_OK) {
+        question->of_host = true;
         blame(question, xstrdup(err.message));
         settle(probe);
     }
     free_texts(environment);
+}
+
+static void ask_all(struct probe *probe)
+{
+    probe->tries++;
+    probe->open = QUESTION_COUNT;
+    for (int i = 0; i < QUESTION_COUNT; i++) {
+        probe->questions[i] =
+            (struct question){ probe, questions[i], json_array(), NULL, false };
+    }
+    for (int i = 0; i < QUESTION_COUNT; i++) {
+        ask(probe, &probe->questions[i], probe->timeout_ms);
+    }
+}
+
+static void again_cb(uv_timer_t *timer)
+{
+    struct probe *probe = timer->data;
+
+    if (probe->supervisor->ending) {
+        uv_close((uv_handle_t *)&probe->later, closed_cb);
+        return;
+    }
+    forget_answers(probe);
+    ask_all(probe);
 }
 
 void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t timeout_ms,
@@ -370,14 +419,10 @@ void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t tim
 
     probe->supervisor = supervisor;
     probe->stack = stack;
+    probe->timeout_ms = timeout_ms;
     probe->done = done;
     probe->arg = arg;
-    probe->open = QUESTION_COUNT;
     uv_timer_init(supervisor->loop, &probe->later);
     probe->later.data = probe;
-    for (int i = 0; i < QUESTION_COUNT; i++) {
-        probe->questions[i] =
-            (struct question){ probe, questions[i], json_array(), NULL };
-        ask(probe, &probe->questions[i], timeout_ms);
-    }
+    ask_all(probe);
 }

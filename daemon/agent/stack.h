@@ -51,8 +51,9 @@ void stack_release(struct stack *stack);
 char **stack_environment(const struct stack *stack);
 
 /* Asks its worker what it is, `--probe` and `--catalogue` at once, with a deadline (a
- * driver can hang) and bounded output.  Calls DONE(arg) once, later: STACK, borrowed
- * until then, has probe and catalogue, or a cause. */
+ * driver can hang) and bounded output.  Where a worker cannot be started, or is killed,
+ * it is asked again, a few times.  Calls DONE(arg) once, later: STACK, borrowed until
+ * then, has probe and catalogue, or a cause. */
 void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t timeout_ms,
                  void (*done)(void *arg), void *arg);
 

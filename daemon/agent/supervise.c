@@ -12,6 +12,7 @@
 #include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/process/loop.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/spawn.h"
 #include "daemon/process/stream.h"
@@ -354,8 +355,8 @@ static void watch(struct supervised *s, int data, int log, int64_t timeout_ms)
     descendants_know(s->pid);
     s->open_handles = 4;
     s->poll.data = s->timer.data = s;
-    uv_poll_init(supervisor->loop, &s->poll, s->pidfd);
-    uv_poll_start(&s->poll, UV_READABLE, poll_cb);
+    loop_must(uv_poll_init(supervisor->loop, &s->poll, s->pidfd), "the end of a process");
+    loop_must(uv_poll_start(&s->poll, UV_READABLE, poll_cb), "the end of a process");
     uv_timer_init(supervisor->loop, &s->timer);
     set_timer(s, timeout_ms);
     s->data.bytes = data_bytes;
@@ -473,11 +474,12 @@ void supervisor_init(struct supervisor *supervisor, uv_loop_t *loop)
 {
     supervisor->loop = loop;
     supervisor->first = NULL;
-    supervisor->paused = false;
+    supervisor->paused = supervisor->ending = false;
     descendants_init();
-    uv_signal_init(loop, &supervisor->child_signal);
+    loop_must(uv_signal_init(loop, &supervisor->child_signal), "signals");
     supervisor->child_signal.data = supervisor;
-    uv_signal_start(&supervisor->child_signal, child_signal_cb, SIGCHLD);
+    loop_must(uv_signal_start(&supervisor->child_signal, child_signal_cb, SIGCHLD),
+              "signals");
 }
 
 bool supervisor_is_busy(const struct supervisor *supervisor)
@@ -492,6 +494,7 @@ bool supervisor_is_busy(const struct supervisor *supervisor)
 
 void supervisor_kill_all(struct supervisor *supervisor)
 {
+    supervisor->ending = true;
     for (struct supervised *s = supervisor->first; s; s = s->next) {
         s->patient = false;
         if (s->state == TERM_SENT) {

@@ -32,6 +32,7 @@ struct supervisor {
     uv_signal_t child_signal;
     struct supervised *first;
     bool paused;
+    bool ending; /* everything was killed; nothing is to be started any more */
     void (*closed)(void *arg);
     void *closed_arg;
 };

@@ -11,6 +11,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/link/agent_log.h"
+#include "daemon/process/loop.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/spawn.h"
 #include "daemon/process/stream.h"
@@ -485,10 +486,10 @@ static void watch(struct link *link, const struct process *process)
     link->open_handles = 8;
     link->poll.data = link->child_signal.data = link->deadline.data = link->tell.data =
         link->ping.data = link;
-    uv_poll_init(link->loop, &link->poll, link->pidfd);
-    uv_poll_start(&link->poll, UV_READABLE, poll_cb);
-    uv_signal_init(link->loop, &link->child_signal);
-    uv_signal_start(&link->child_signal, child_signal_cb, SIGCHLD);
+    loop_must(uv_poll_init(link->loop, &link->poll, link->pidfd), "the end of an agent");
+    loop_must(uv_poll_start(&link->poll, UV_READABLE, poll_cb), "the end of an agent");
+    loop_must(uv_signal_init(link->loop, &link->child_signal), "signals");
+    loop_must(uv_signal_start(&link->child_signal, child_signal_cb, SIGCHLD), "signals");
     uv_timer_init(link->loop, &link->deadline);
     uv_timer_init(link->loop, &link->tell);
     uv_timer_init(link->loop, &link->ping);

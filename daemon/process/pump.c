@@ -1,5 +1,7 @@
 #include "daemon/process/pump.h"
 
+#include "daemon/process/loop.h"
+
 static void run_now(struct pump *pump);
 
 static void on_timer(uv_timer_t *timer)
@@ -51,13 +53,13 @@ void pump_open(struct pump *pump, uv_loop_t *loop, int fd, int64_t (*run)(void *
                void *arg)
 {
     *pump = (struct pump){ .run = run, .arg = arg };
-    uv_poll_init(loop, &pump->poll, fd);
+    loop_must(uv_poll_init(loop, &pump->poll, fd), "the event loop");
     uv_timer_init(loop, &pump->timer);
     uv_idle_init(loop, &pump->soon);
     pump->poll.data = pump;
     pump->timer.data = pump;
     pump->soon.data = pump;
-    uv_poll_start(&pump->poll, UV_READABLE, on_readable);
+    loop_must(uv_poll_start(&pump->poll, UV_READABLE, on_readable), "the event loop");
     pump_kick(pump);
 }
 
