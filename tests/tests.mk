@@ -102,6 +102,11 @@ RESULTS := tests/reliability/results
 soak: all $(SELFTEST) $(FAULTS)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/faults/kills.py --kills $(KILLS) \
 	    $(if $(SEED),--seed $(SEED)) --out $(RESULTS)/kills.json
+# Each call of the service, its agent, a worker and a backup fails once (EACH=N: N of a kind).
+EACH ?= 0
+faults: all $(SELFTEST) $(FAULTS)
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/faults/sweep.py --each $(EACH) \
+	    $(if $(SEED),--seed $(SEED)) --out $(RESULTS)/faults.json
 detection: all $(SELFTEST)
 	@REPROD_SURVEYS=20 REPROD_PROCESSES=200 REPROD_SCHEDULES=50 REPROD_LOCALISATIONS=20 \
 	    $(RUN_PYTEST) -vv $(addprefix tests/system/test_,$(addsuffix .py,detection cudasim \
@@ -140,5 +145,5 @@ $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
 
-.PHONY: test test-deep build-tests check check-unit check-system soak detection bench fuzz \
+.PHONY: test test-deep build-tests check check-unit check-system soak faults detection bench fuzz \
         fuzz-program check-stacks check-pytorch mutate

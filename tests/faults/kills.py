@@ -72,7 +72,7 @@ class Life:
         self.doing = "job"
         waiting = [key for key, job in world.keys.items() if job is None]
         key = self.rng.choice(waiting) if waiting and self.rng.random() < 0.7 else f"key-{len(world.keys)}"
-        job = world.post(key)
+        job = world.post(key, patience=1)
         give_up = time.monotonic() + 1.5  # what was struck elsewhere may keep a job from its end
         while job and not world.look(job) and not self.due() and time.monotonic() < give_up:
             pass

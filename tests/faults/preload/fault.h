@@ -81,11 +81,19 @@ void fault_end(enum fault_what what);
  * what is neither, such as an eventfd. */
 enum fault_call fault_kind(int fd, enum fault_call file, enum fault_call message);
 
+/* Whether messages over FD are left alone from now on. */
+void fault_leave_alone(int fd, bool alone);
+
+/* Whether CODE is of the library whose file's name begins with NAME. */
+bool fault_is_library(const void *code, const char *name);
+
 /* What CLOCK_REALTIME is ahead of the system's. */
 int64_t fault_wall_ahead_ns(void);
 
-/* The function that this library stands before. */
-void *fault_real(const char *name);
-#define REAL(name) __typeof__(&(name)) real = (__typeof__(&(name)))fault_real(#name)
+/* The function NAME that this library stands before; found once and kept in CACHE. */
+void *fault_real(void **cache, const char *name);
+#define REAL(name)                                                                       \
+    static void *cached;                                                                 \
+    __typeof__(&(name)) real = (__typeof__(&(name)))fault_real(&cached, #name)
 
 #endif

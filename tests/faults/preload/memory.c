@@ -42,10 +42,11 @@ void *realloc(void *old, size_t size)
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
     enum { SECOND = 1000000000 };
-    REAL(clock_gettime);
-    int result = real(clock, ret_time);
     int64_t ahead = clock == CLOCK_REALTIME ? fault_wall_ahead_ns() : 0;
+    int result;
+    REAL(clock_gettime);
 
+    result = real(clock, ret_time);
     if (result == 0 && ahead) {
         int64_t ns = (int64_t)ret_time->tv_sec * SECOND + ret_time->tv_nsec + ahead;
 

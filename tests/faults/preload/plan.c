@@ -35,12 +35,18 @@ static struct {
     char log[512];
 } plan;
 
+enum { ALONE_MAX = 4096 };
+static bool left_alone[ALONE_MAX];
+
 /* Writing the log calls what is intercepted. */
 static _Thread_local bool inside;
 
-void *fault_real(const char *name)
+void *fault_real(void **cache, const char *name)
 {
-    return dlsym(RTLD_NEXT, name);
+    if (!*cache) {
+        *cache = dlsym(RTLD_NEXT, name);
+    }
+    return *cache;
 }
 
 static int find(const char *name, size_t length, const char *const *names, int count)
@@ -242,7 +248,7 @@ enum fault_call fault_kind(int fd, enum fault_call file, enum fault_call message
     struct stat st;
     enum fault_call kind = FAULT_CALL_COUNT;
 
-    if (!plan.shared || inside) {
+    if (!plan.shared || inside || (fd >= 0 && fd < ALONE_MAX && left_alone[fd])) {
         return kind;
     }
     inside = true;
@@ -254,6 +260,26 @@ enum fault_call fault_kind(int fd, enum fault_call file, enum fault_call message
     inside = false;
     errno = error;
     return kind;
+}
+
+void fault_leave_alone(int fd, bool alone)
+{
+    if (fd < ALONE_MAX) {
+        left_alone[fd] = alone;
+    }
+}
+
+bool fault_is_library(const void *code, const char *name)
+{
+    const char *file;
+    Dl_info info;
+
+    if (!dladdr(code, &info) || !info.dli_fname) {
+        return false;
+    }
+    file =
+        strrchr(info.dli_fname, '/') ? strrchr(info.dli_fname, '/') + 1 : info.dli_fname;
+    return strncmp(file, name, strlen(name)) == 0;
 }
 
 int64_t fault_wall_ahead_ns(void)

@@ -1,0 +1,90 @@
+"""Calls that fail, and kills at chosen calls (tests/faults/): the rare places by name, and a sample of
+all of them, which `make faults` and `make soak` try."""
+import errno
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "faults"))
+import kills  # noqa: E402
+import sweep  # noqa: E402
+from world import World  # noqa: E402
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = World(tmp_path / "world")
+    yield made
+    made.kill()
+
+
+def struck(world, role, call, first, times, error):
+    end = sweep.live(world, world.faults.plan(role, call, first, times, getattr(errno, error)))
+    assert world.faults.struck, world.faults.counts()
+    world.struck_outside = 100
+    said = world.service.log.read_text()
+    world.check()
+    return end, said
+
+
+def test_nothing_is_struck(world):
+    assert sweep.live(world, world.faults.plan()) == "went on"
+    assert world.faults.struck == 0 and world.faults.counts()["serve"]["write"] > 100
+    world.check()
+
+
+@pytest.mark.parametrize("call, first, words", [
+    ("pipe", 1, "aborted: a library cannot go on"), ("event", 1, ""), ("thread", 1, "cannot start a thread"),
+    ("socket", 1, ""), ("malloc", 1000, "out of memory"),
+])
+def test_a_start_without_resources(world, call, first, words):
+    end, said = struck(world, "serve", call, first, 1, "ENOMEM" if call == "malloc" else "EMFILE")
+    assert end != "went on" and "reprod: " in said and words in said, (end, said)
+
+
+@pytest.mark.parametrize("first, times", [(1, 1), (2, 1), (1, 3)])
+def test_a_worker_that_cannot_be_started_at_first(world, first, times):
+    """It is asked again what it is, rather than not used until somebody restarts its agent."""
+    assert struck(world, "agent", "spawn", first, times, "EAGAIN")[0] == "went on"
+
+
+def test_memory_is_missing_for_a_line_of_a_worker(world):
+    """Which is not a line that is wrong: the agent ends, and is started again."""
+    end, said = struck(world, "agent", "malloc", 9000, 1, "ENOMEM")
+    assert end == "went on" and "not usable" not in said and "out of memory" in said
+
+
+def test_a_kill_in_the_middle_of_a_commit(world):
+    """By its place: after a half of a page of the log was written."""
+    world.lives = 0
+    life = kills.Life(world, None, "start", world.faults.plan("serve", "write", 200, 1, "torn"))
+    assert life.live() in ("start", "job")
+    [(role, call, number, path, frames)] = world.faults.strikes()
+    assert (role, call, number) == ("serve", "write", 200) and path.startswith("reprod.db") and frames
+    world.check()
+
+
+def test_what_the_checks_are_for(world):
+    """They notice a job that was acknowledged and is not there, and a finished run that is another."""
+    assert sweep.live(world, world.faults.plan()) == "went on"
+    world.keys["another"] = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    with pytest.raises(sweep.Failed, match="jobs stored and acknowledged differ"):
+        world.check()
+    world.kill()
+    del world.keys["another"]
+    world.finished[sorted(world.finished)[0]]["digest"] = "0" * 32
+    with pytest.raises(sweep.Failed, match="a finished run changed"):
+        world.check()
+
+
+@pytest.mark.long
+def test_kills_at_places(tmp_path):
+    result = kills.campaign(150, "1", 2, [tmp_path])
+    assert result["kills"] >= 150 and result["by_place"] > 50 and not result["failures"], result
+
+
+@pytest.mark.long
+def test_a_sample_of_faults(tmp_path):
+    result = sweep.sweep(1, "1", 2, tmp_path)
+    assert result["faults"] > 50 and not result["failures"], result["failures"]
