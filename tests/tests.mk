@@ -31,6 +31,7 @@ $(B)/tests/cuda/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
 # The fuzz targets, with what they call beyond the daemon: run with their corpus by a unit
 # test, and, in a flavour of its own, by libFuzzer.
 FUZZ_LIB := $(call obj,$(FUZZ_SRC) cuda/library/elf.c cuda/library/ldcache.c)
+$(B)/reprod-fuzz: $(call obj,workloads/checkpoint/file.c)
 $(B)/tests/test_fuzz: $(FUZZ_LIB)
 $(B)/reprod-fuzz: $(call obj,tests/fuzz/engine.c) $(FUZZ_LIB) $(DAEMON_LIB) $(B)/link.flags
 	$(LINK) $(SANFLAGS) -fsanitize=fuzzer -pie $(OBJECTS) $(PKG_LIBS) -lm -lpthread
@@ -120,8 +121,14 @@ FUZZ_FLAVOUR := CC=clang SAN=fuzzer-no-link,address,undefined CUDA=0
 fuzz: deps-test
 	@$(MAKE) --no-print-directory $(FUZZ_FLAVOUR) fuzz-program
 	@tests/fuzz/run.sh build/clang-san-fuzzer-no-link-address-undefined/reprod-fuzz \
-	    $(SECONDS_EACH) build/fuzz $(TARGETS)
+	    $(SECONDS_EACH) build/fuzz $(TARGETS); code=$$?; $(if $(TARGETS),,$(PYTHON) \
+	    tests/reliability/keep_fuzz.py build/fuzz/results.tsv;) exit $$code
 fuzz-program: $(B)/reprod-fuzz
+# RELIABILITY.md, from what the campaigns left in $(RESULTS).
+reliability:
+	@python3 tests/reliability/make_reliability.py
+reliability-tests: all $(SYSTEM_USES)
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/reliability/run_tests.py
 # Small changes to what judges, each of which a unit test must notice.  MUTANTS=N of each file,
 # or all; FILES= names some.
 MUTANTS ?= 25
@@ -145,5 +152,6 @@ $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
 
-.PHONY: test test-deep build-tests check check-unit check-system soak faults detection bench fuzz \
+.PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests \
+        detection bench fuzz \
         fuzz-program check-stacks check-pytorch mutate

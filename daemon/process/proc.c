@@ -29,6 +29,19 @@ static bool read_line(const char *path, char *ret_line, size_t size)
     return ok;
 }
 
+/* All of PATH that fits, as a text; false if it cannot be read. */
+static bool read_text(const char *path, char *ret_text, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(ret_text, 1, size - 1, file) : 0;
+
+    if (file) {
+        fclose(file);
+    }
+    ret_text[length] = '\0';
+    return length > 0;
+}
+
 int proc_stat(pid_t pid, struct proc_stat *ret_stat)
 {
     char path[64], line[1024];
@@ -38,8 +51,9 @@ int proc_stat(pid_t pid, struct proc_stat *ret_stat)
     char state;
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    /* The second field is the name in parentheses, which may itself hold any of them. */
-    if (!read_line(path, line, sizeof line) || !(rest = strrchr(line, ')')) ||
+    /* The second field is the name in parentheses, which may itself hold any of them, and
+     * line feeds. */
+    if (!read_text(path, line, sizeof line) || !(rest = strrchr(line, ')')) ||
         sscanf(rest + 1,
                " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
                "%*d %llu",
