@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -32,15 +33,18 @@ void files_release(struct files *files)
     }
 }
 
-static enum err_code check_file(struct file *file, struct err *err)
+/* RET_UNSEEN: it could not be looked at, so the error says nothing about the file. */
+static enum err_code check_file(struct file *file, bool *ret_unseen, struct err *err)
 {
     struct stat found;
 
+    *ret_unseen = false;
     if (stat(file->path, &found) != 0) {
         if (file->inode == 0 && errno == ENOENT) {
             return ERR_OK;
         }
-        return errno == ENOENT || errno == ENOTDIR
+        *ret_unseen = errno != ENOENT && errno != ENOTDIR;
+        return !*ret_unseen
                    ? err_set(err, ERR_IO,
                              "%s was removed or moved away while it is served: put it "
                              "back, or restart reprod",
@@ -61,8 +65,22 @@ static enum err_code check_file(struct file *file, struct err *err)
 
 enum err_code files_check(struct files *files, struct err *err)
 {
+    bool unseen;
+
     for (int i = 0; i < FILES_COUNT; i++) {
-        if (check_file(&files->list[i], err) != ERR_OK) {
+        if (check_file(&files->list[i], &unseen, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+enum err_code files_check_stored(struct files *files, struct err *err)
+{
+    bool unseen;
+
+    for (int i = 0; i < FILES_COUNT; i++) {
+        if (check_file(&files->list[i], &unseen, err) != ERR_OK && !unseen) {
             return err->code;
         }
     }

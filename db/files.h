@@ -28,6 +28,10 @@ void files_release(struct files *files);
  * ERR_IO says which does not. */
 enum err_code files_check(struct files *files, struct err *err);
 
+/* The same once something was committed into them: a file that cannot be looked at may be
+ * there, and whoever was told that nothing is stored would store it again. */
+enum err_code files_check_stored(struct files *files, struct err *err);
+
 /* Who serves a database, or puts another in its place, holds its lock and, where others
  * cannot read that, the lock of its folder. */
 struct files_lock {

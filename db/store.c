@@ -186,7 +186,7 @@ static struct work *run_commit(struct store *store, struct work *first)
     if (changed) {
         atomic_fetch_add(&store->generation, 1);
     }
-    if (files_check(&store->files, &err) != ERR_OK) {
+    if (files_check_stored(&store->files, &err) != ERR_OK) {
         fail_all(first, NULL, &err); /* it may have gone while this was committed */
     } else if (changed) {
         witness_write(store->witness, &commits);

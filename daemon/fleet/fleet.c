@@ -125,7 +125,7 @@ struct seen {
     struct device *devices; /* attributes_json is owned */
     int count;
     char *facts; /* as of changes_facts; owned */
-    bool *stored;
+    struct fleet_host *of;
 };
 
 static void add_devices(struct seen *seen, const struct fleet_host *host,
@@ -177,10 +177,11 @@ static void seen_stored(void *arg, const struct err *err)
     struct seen *seen = arg;
 
     if (err->code != ERR_OK) {
-        log_error("store: host %s: %s", seen->host.name, err->message);
+        log_error("store: host %s: %s; trying again", seen->host.name, err->message);
     } else {
-        *seen->stored = true;
+        seen->of->recorded = true;
     }
+    seen->of->recording--;
     for (int i = 0; i < seen->count; i++) {
         free((char *)seen->devices[i].attributes_json);
     }
@@ -199,15 +200,17 @@ static char *facts_of(const json_t *hello)
 }
 
 /* Puts HOST and its devices on record as last seen.  Host->recorded becomes true once
- * that is durable.  A failure is logged. */
+ * that is durable.  A failure is logged; where none was ever durable, fleet_tick tries
+ * again. */
 static void store_hello(struct fleet_host *host)
 {
     struct seen *seen = xcalloc(1, sizeof *seen);
     size_t i;
     json_t *stack;
 
-    seen->stored = &host->recorded;
     seen->facts = facts_of(host->hello);
+    host->recording++;
+    seen->of = host;
     seen->host.last_seen_ms = clock_wall_ms();
     copy_text(seen->host.name, sizeof seen->host.name, host->name);
     copy_text(seen->host.boot_id, sizeof seen->host.boot_id,
@@ -464,6 +467,8 @@ void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms)
 
         if (!host->link && now_monotonic_ms >= host->retry_ms) {
             start_host(host);
+        } else if (host->online && !host->recorded && host->recording == 0) {
+            store_hello(host);
         }
     }
 }

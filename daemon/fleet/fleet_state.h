@@ -31,6 +31,7 @@ struct fleet_host {
     struct link *link; /* NULL while waiting for retry_ms */
     bool online;       /* hello was taken in and the link is open */
     bool recorded;     /* a hello of it is durable: its devices are in the database */
+    int recording;     /* how many are on their way there */
     json_t *hello;     /* the last one that was taken in; NULL: never */
     json_t *refused;   /* the hello of the open link, while its catalogue contradicts that
                           of a host that is online; NULL: it does not */

@@ -55,6 +55,13 @@ def test_memory_is_missing_for_a_line_of_a_worker(world):
     assert end == "went on" and "not usable" not in said and "out of memory" in said
 
 
+def test_a_look_at_the_files_that_fails(tmp_path):
+    """Before a commit or after it: what is stored is not stored again.  Six in a row are both."""
+    for first in range(60, 66):
+        world = World(tmp_path / str(first))
+        assert struck(world, "serve", "stat", first, 1, "EIO")[0] == "went on"
+
+
 def test_a_kill_in_the_middle_of_a_commit(world):
     """By its place: after a half of a page of the log was written."""
     world.lives = 0

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from service import BUILD, SELFTEST_WORKER
+from service import BUILD, SELFTEST_WORKER, Service
 
 JOB = {"workloads": ["selftest_pass"], "variants": ["ordered"], "runs": 1, "iterations": 1}
 
@@ -272,3 +272,19 @@ def test_one_host_of_two(start_service):
     assert condition["name"] == "hosts"
     assert condition["cause"].startswith("1 of 2 hosts: gone: the agent went away: exit status 3")
     assert conditions(service)["hosts"] == 1 and "reprod_ready 1" in service.get("/metrics")
+
+
+def test_a_hello_that_cannot_be_stored(tmp_path):
+    """It is stored when it can be: the devices are used then, without a new start."""
+    agent = f"while [ ! -e {tmp_path}/go ]; do sleep 0.02; done; exec {BUILD}/reprod agent --stack cpu={SELFTEST_WORKER}"
+    service = Service(tmp_path, options=["--no-survey"],
+                      config={"hosts": [{"name": "here", "launch": ["/bin/sh", "-c", agent]}]}).start(ready=False)
+    try:
+        limits = resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        (tmp_path / "go").touch()
+        becomes(service, 503, "storage: ", "devices: they are not on record yet")
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, limits)
+        well(service, "devices")
+        finished(service)
+    finally:
+        assert service.stop() == 0
