@@ -9,6 +9,8 @@
 #   make check-pytorch the probes and the example with PyTorch; downloads 3 GB, once
 #   make soak      SIGKILL at 10,000 points of the service, its agent, workers and backups
 #   make faults    each call that can fail fails once, in every process (EACH=N of a kind)
+#   make reliability  RELIABILITY.md from what the campaigns found: soak, faults, fuzz, coverage, and
+#                  make reliability-tests
 #   make bench     how fast it is, next to peers on this machine: a table and build/bench/*.json
 #   make fuzz      libFuzzer on everything that reads bytes from outside (SECONDS_EACH=60)
 #   make mutate    small changes to what judges, each of which a unit test must notice: a

@@ -249,6 +249,7 @@ def main():
     parser.add_argument("--processes", type=int, default=2 * os.cpu_count())
     parser.add_argument("--out")
     options = parser.parse_args()
+    begun = machine("make soak")  # before the sources change
     print("seed", options.seed, flush=True)
     places = [place for place in ("/dev/shm", tempfile.gettempdir()) if os.access(place, os.W_OK)]
     folders = [tempfile.mkdtemp(prefix="reprod-kills-", dir=place) for place in places]
@@ -261,7 +262,7 @@ def main():
     else:
         print("kept:", *folders)
     if options.out:
-        write_result(options.out, {**machine("make soak"), **result})
+        write_result(options.out, {**begun, **result})
     return bool(result["failures"])
 
 

@@ -201,6 +201,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--out")
     options = parser.parse_args()
+    begun = machine("make faults")  # before the sources change
     print("seed", options.seed, flush=True)
     folder = tempfile.mkdtemp(prefix="reprod-faults-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
     result = sweep(options.each, options.seed, options.processes, folder, options.only,
@@ -211,7 +212,7 @@ def main():
     else:
         shutil.rmtree(folder)
     if options.out:
-        write_result(options.out, {**machine("make faults"), **result})
+        write_result(options.out, {**begun, **result})
     return bool(result["failures"])
 
 

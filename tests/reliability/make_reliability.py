@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""RELIABILITY.md from results/*.json: every figure is of a result, none is typed.
+
+  make_reliability.py [FOLDER [FILE]]
+"""
+import json
+import pathlib
+import sys
+
+from results import FOLDER, ROOT
+
+HEAD = """# Reliability
+
+What reprod was seen to withstand, with the command that showed it. `make reliability` renders this file from
+`tests/reliability/results/`, where each campaign leaves what it found; a test compares the two. A figure is of
+the day, commit and machine beside it; `+` behind a commit: with changes that were not committed. Nothing here
+is a promise about what was not tried.
+"""
+
+
+def origin(result):
+    return f"`{result['command']}`, {result['date']}, commit {result['commit']}, on {result['machine']}"
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|" + "|".join(" --- " for _ in heads) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]) + "\n"
+
+
+def number(value):
+    return f"{value:,}"
+
+
+def counts(found):
+    return ", ".join(f"{name} {number(count)}" for name, count in found.items() if count)
+
+
+def failures_of(result, key="failures"):
+    return len(result[key])
+
+
+def verdict(failed, good):
+    return good if failed == 0 else f"**{number(failed)} failed**"
+
+
+# Each section: the claim, its figure, and its text, from one result.
+
+def kills(result):
+    failed = failures_of(result)
+    text = (
+        f"{number(result['kills'])} SIGKILLs in {number(result['chapters'])} data folders, one of three of which began "
+        f"with a database of an older schema, in {number(result['seconds'])} s (seed {result['seed']}). "
+        f"{number(result['by_place'])} came at a chosen call: before it, after it, or in the middle of what it wrote "
+        f"({counts(result['moments'])}), in {number(result['functions'])} different functions of reprod. The others "
+        f"came from outside, at random times: {counts(result['from_outside'])}.\n\n"
+        f"{number(result['jobs_acknowledged'])} jobs were acknowledged and {number(result['runs_remembered'])} finished "
+        f"runs had been shown. Checked at the end of each folder: every acknowledged job is there, once; every item was "
+        f"answered exactly as often as asked; a finished run is what it was; a green cell shows the bits of an "
+        f"undisturbed run; `reprod fsck` finds nothing.\n\n"
+        + table(["at work on", "kills"], [(name, number(count)) for name, count in result["phases"].items()])
+        + "\nBy process and call: " + counts(result["calls"]) + ".\n")
+    return ("Killed at any point, nothing acknowledged is lost, done twice, or done again",
+            verdict(failed, f"{number(result['kills'])} kills, 0 losses"), text,
+            "The power of the machine was not cut: what a disk acknowledges and forgets is not shown. The launcher is "
+            "linked statically, and is killed only as a child that was just started. Kills inside of a system call "
+            "are those the kernel allows.")
+
+
+def faults(result):
+    failed = failures_of(result)
+    ends = sorted({end for found in result["calls"].values() for end in found})
+    rows = [(call, *(number(found.get(end, 0)) for end in ends)) for call, found in result["calls"].items()]
+    how = "each call" if result["each"] == "all" else f"up to {result['each']} calls of each kind and error"
+    text = (
+        f"{number(result['faults'])} faults, one a life of the service: {how} failed with ENOMEM, EMFILE, ENOSPC, EIO, "
+        f"EAGAIN or what fits it, once or some times in turn (seed {result['seed']}; {number(result['seconds'])} s; in "
+        f"{number(result['functions'])} functions). The service went on, said what was wrong and recovered; or it "
+        f"ended with a documented exit code and words. Then an undisturbed life found and finished everything that "
+        f"was acknowledged, with the bits of an undisturbed run, and fsck found nothing. How the lives ended:\n\n"
+        + table(["call"] + ends, rows))
+    return ("A call that fails is not a crash, a hang or a loss",
+            verdict(failed, f"{number(result['faults'])} faults, 0 losses"), text,
+            "One fault a life; no two different ones. Allocations are a sample, since there are 160,000 in a life. "
+            "Threads of the workers' OpenMP are not struck. \"Not struck\" is a call that came less often this time.")
+
+
+def fuzz(result):
+    failed = sum(not each["passed"] for each in result["targets"])
+    rows = [(each["target"], number(each["runs"]), number(each["edges"]), each["seconds"],
+             "passed" if each["passed"] else "**failed**") for each in result["targets"]]
+    runs = sum(each["runs"] for each in result["targets"])
+    text = (f"libFuzzer with AddressSanitizer and UBSan, {len(rows)} targets:\n\n"
+            + table(["target", "inputs", "edges reached", "seconds", ""], rows))
+    return ("No bytes from outside crash it", verdict(failed, f"{number(runs)} inputs, {len(rows)} targets, 0 findings"),
+            text, "Minutes, not days, for each target. Libraries are not instrumented. `/proc` and NVML are read "
+            "through the system's own and are not fuzzed.")
+
+
+def tests(result):
+    failed = sum(each["failed"] for each in result["files"])
+    rows = [(f"`{each['file']}`", each["says"], each["passed"], each["failed"], each["skipped"])
+            for each in result["files"]]
+    text = table(["tests", "of", "passed", "failed", "skipped"], rows)
+    return ("Under each fault it says what is wrong, and recovers",
+            verdict(failed, f"{sum(each['passed'] for each in result['files'])} tests"), text,
+            "Each fault for seconds, not for days.")
+
+
+def coverage(result):
+    taken = sum(each["taken"] for each in result["files"])
+    branches = sum(each["branches"] for each in result["files"])
+    rows = [(f"`{each['file']}`", number(each["branches"]), number(each["taken"]),
+             f"{100 * each['taken'] / each['branches']:.1f} %" if each["branches"] else "")
+            for each in result["files"]]
+    text = table(["file", "branches", "taken", ""], rows)
+    percent = 100 * taken / branches if branches else 100
+    return ("What judges was taken down every branch by a test",
+            f"{number(taken)} of {number(branches)} branches ({percent:.1f} %)", text,
+            "A branch that is taken is not a result that is checked: `make mutate` asks that.")
+
+
+def damage(result):
+    """Another campaign's result: its own words, and a table of what it lists."""
+    known = {"date", "commit", "machine", "command"}
+    text = ""
+    for key, value in result.items():
+        if key in known:
+            continue
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            heads = list(value[0])
+            text += f"\n{key}:\n\n" + table(heads, [[row.get(head, "") for head in heads] for row in value])
+        elif isinstance(value, dict):
+            text += f"\n{key}: {counts_or_text(value)}\n"
+        else:
+            text += f"\n{key}: {value}\n"
+    figure = result.get("figure") or counts_or_text({k: v for k, v in result.items() if isinstance(v, int)})
+    return ("Damage of the database is noticed", figure, text.lstrip("\n"), "What the campaign lists, and no more.")
+
+
+def counts_or_text(found):
+    return ", ".join(f"{name} {number(value) if isinstance(value, int) else value}" for name, value in found.items())
+
+
+SECTIONS = [("kills", kills), ("faults", faults), ("tests", tests), ("damage", damage), ("coverage", coverage),
+            ("fuzz", fuzz)]
+
+
+def render(folder=FOLDER):
+    summary, body = [], ""
+    for name, section in SECTIONS:
+        path = pathlib.Path(folder) / f"{name}.json"
+        if not path.exists():
+            continue
+        result = json.loads(path.read_text())
+        claim, figure, text, missing = section(result)
+        summary.append((claim, figure, f"`{result['command']}`", result["date"]))
+        body += f"\n## {claim}\n\n{origin(result)}.\n\n{text}\nNot tried: {missing}\n"
+        for failure in result.get("failures", []):
+            body += f"\n```\n{failure if isinstance(failure, str) else json.dumps(failure, indent=1)}\n```\n"
+    return HEAD + "\n" + table(["claim", "seen", "by", "on"], summary) + body
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else FOLDER
+    target = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "RELIABILITY.md"
+    target.write_text(render(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Runs the tests of faults that a person would ask about, and keeps how many passed (results/tests.json)."""
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+from results import FOLDER, ROOT, machine, write_result
+
+FILES = {
+    "test_health.py": "files removed, a full disk, damage, silent agents: said in /readyz, metrics and log, and over",
+    "test_clock.py": "a clock that is set, before a start and during runs",
+    "test_durability.py": "SIGKILL at random times",
+    "test_faults.py": "SIGKILL and failing calls at chosen places",
+    "test_signals.py": "signals", "test_agent_ends.py": "agents that end",
+    "test_selftests.py": "workloads that misbehave: none is reproducible", "test_inputs.py": "hosts with other inputs",
+    "test_external_refused.py": "commands that lie", "test_library_misbehaves.py": "libraries that misbehave",
+}
+
+
+def main():
+    found = []
+    for name, says in FILES.items():
+        with tempfile.NamedTemporaryFile(suffix=".xml") as file:
+            subprocess.run([sys.executable, "-m", "pytest", "-q", "-c", "tests/pytest.ini", "-p", "no:cacheprovider",
+                            f"--junitxml={file.name}", f"tests/system/{name}"], cwd=ROOT, check=False)
+            suite = xml.etree.ElementTree.parse(file.name).getroot().find("testsuite")
+        count = {key: int(suite.get(key)) for key in ("tests", "failures", "errors", "skipped")}
+        failed = count["failures"] + count["errors"]
+        found.append({"file": f"tests/system/{name}", "says": says, "failed": failed, "skipped": count["skipped"],
+                      "passed": count["tests"] - failed - count["skipped"]})
+    write_result(FOLDER / "tests.json", {**machine("make reliability-tests"), "files": found})
+    return any(each["failed"] for each in found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
