@@ -108,6 +108,44 @@ def test_a_disk_that_takes_nothing(start_service):
     assert (run["outcome"], run["check"]["state"]) == ("completed", "passed")
 
 
+class OnSmallDisk(Service):
+    """Its data folder is a file system of 64 MiB, which only it and who looks through it see."""
+
+    def command(self):
+        self.data.mkdir(mode=0o700, exist_ok=True)
+        mount = 'mount -t tmpfs -o size=64m,mode=700 none "$0" && exec "$@"'
+        return ["unshare", "-rm", "/bin/sh", "-c", mount, str(self.data), *super().command()]
+
+    @property
+    def seen(self):
+        return f"/proc/{self.process.pid}/root{self.data}"
+
+
+@pytest.mark.skipif(subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], check=False,
+                                   capture_output=True).returncode != 0, reason="no file system can be mounted here")
+def test_a_disk_that_is_full(tmp_path):
+    """To its last byte, while a run computes: its result is kept until there is room."""
+    service = OnSmallDisk(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+    try:
+        before = finished(service)
+        job = service.post_job(workloads=["selftest_slow_reference"], variants=["ordered"], seeds=["99"], runs=1,
+                               iterations=1)
+        service.wait(lambda: service.get(f"/v1/jobs/{job}")["state"] == "running", "running")
+        with contextlib.suppress(OSError), open(f"{service.seen}/filler", "wb", buffering=0) as filler:
+            while filler.write(bytes(4096)):
+                pass
+        becomes(service, 503, "storage: ", "is full")
+        wrong(service, "storage")
+        refused(service, "full")
+        assert service.get(f"/v1/jobs/{before}")["state"] == "finished"
+        os.unlink(f"{service.seen}/filler")
+        well(service, "storage")
+        assert service.finish_job(job)["progress"]["runs_done"] == 1
+        finished(service)
+    finally:
+        assert service.stop() == 0, service.log.read_text()
+
+
 def in_database(service, sql):
     """Nobody serves it meanwhile."""
     with contextlib.closing(sqlite3.connect(service.data / "reprod.db")) as database, database:

@@ -253,9 +253,11 @@ enum fault_call fault_kind(int fd, enum fault_call file, enum fault_call message
     }
     inside = true;
     if (fstat(fd, &st) == 0) {
-        kind = S_ISREG(st.st_mode)                            ? file
-               : S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode) ? message
-                                                              : FAULT_CALL_COUNT;
+        /* Reading a pipe never fails. */
+        bool transfers =
+            S_ISSOCK(st.st_mode) || (S_ISFIFO(st.st_mode) && message != FAULT_receive);
+
+        kind = S_ISREG(st.st_mode) ? file : transfers ? message : FAULT_CALL_COUNT;
     }
     inside = false;
     errno = error;
