@@ -149,10 +149,12 @@ void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t o
          fd, offset);
 }
 
-static bool is_lock(int command)
+/* Giving a lock back never fails. */
+static bool is_lock(int command, const struct flock *lock)
 {
-    return command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK ||
-           command == F_OFD_SETLKW;
+    return (command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK ||
+            command == F_OFD_SETLKW) &&
+           lock->l_type != F_UNLCK;
 }
 
 #define FCNTL(function)                                                                  \
@@ -164,8 +166,8 @@ static bool is_lock(int command)
         va_start(arguments, command);                                                    \
         argument = va_arg(arguments, void *);                                            \
         va_end(arguments);                                                               \
-        CALL(int, is_lock(command) ? FAULT_lock : FAULT_CALL_COUNT, -1, fd, NULL,        \
-             function, fd, command, argument);                                           \
+        CALL(int, is_lock(command, argument) ? FAULT_lock : FAULT_CALL_COUNT, -1, fd,    \
+             NULL, function, fd, command, argument);                                     \
     }
 FCNTL(fcntl)
 FCNTL(fcntl64)
