@@ -105,7 +105,8 @@ soak: all $(SELFTEST) $(FAULTS)
 	    $(if $(SEED),--seed $(SEED)) --out $(RESULTS)/kills.json
 # Each call of the service, its agent, a worker and a backup fails once (EACH=N: N of a kind).
 EACH ?= 0
-faults: all $(SELFTEST) $(FAULTS)
+faults: all $(SELFTEST) $(FAULTS) $(B)/tests/db/test_faults
+	@REPROD_FAULTS_ALL=1 $(B)/tests/db/test_faults
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/faults/sweep.py --each $(EACH) \
 	    $(if $(SEED),--seed $(SEED)) --out $(RESULTS)/faults.json
 detection: all $(SELFTEST)
