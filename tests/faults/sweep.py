@@ -87,7 +87,8 @@ def live(world, plan):
         recovers(world, job)
         patiently(world, lambda: visit(world))
         done = world.backup(plan, "copy.db")
-        demand(done.returncode in EXIT_CODES and (done.returncode == 0 or "reprod: " in done.stderr), "backup", done)
+        demand(done.returncode in EXIT_CODES or done.returncode == -6 and "out of memory" in done.stderr, "backup", done)
+        demand(done.returncode == 0 or "reprod: " in done.stderr, "backup", done)
     except Gone:
         return ending(world)
     world.service.process.terminate()

@@ -19,7 +19,9 @@ is a promise about what was not tried.
 
 
 def origin(result):
-    return f"`{result['command']}`, {result['date']}, commit {result['commit']}, on {result['machine']}"
+    machine = result["machine"]
+    machine = ", ".join(f"{key} {value}" for key, value in machine.items()) if isinstance(machine, dict) else machine
+    return f"`{result['command']}`, {result['date']}, commit {result['commit'][:13]}, on {machine}"
 
 
 def table(heads, rows):
@@ -70,16 +72,18 @@ def faults(result):
     failed = failures_of(result)
     ends = sorted({end for found in result["calls"].values() for end in found})
     rows = [(call, *(number(found.get(end, 0)) for end in ends)) for call, found in result["calls"].items()]
+    ends = ["aborted with words" if end == "out of memory" else end for end in ends]
+    struck = result["faults"] - sum(found.get("not struck", 0) for found in result["calls"].values())
     how = "each call" if result["each"] == "all" else f"up to {result['each']} calls of each kind and error"
     text = (
-        f"{number(result['faults'])} faults, one a life of the service: {how} failed with ENOMEM, EMFILE, ENOSPC, EIO, "
+        f"{number(struck)} faults, one a life of the service: {how} failed with ENOMEM, EMFILE, ENOSPC, EIO, "
         f"EAGAIN or what fits it, once or some times in turn (seed {result['seed']}; {number(result['seconds'])} s; in "
         f"{number(result['functions'])} functions). The service went on, said what was wrong and recovered; or it "
         f"ended with a documented exit code and words. Then an undisturbed life found and finished everything that "
         f"was acknowledged, with the bits of an undisturbed run, and fsck found nothing. How the lives ended:\n\n"
         + table(["call"] + ends, rows))
     return ("A call that fails is not a crash, a hang or a loss",
-            verdict(failed, f"{number(result['faults'])} faults, 0 losses"), text,
+            verdict(failed, f"{number(struck)} faults, 0 losses"), text,
             "One fault a life; no two different ones. Allocations are a sample, since there are 160,000 in a life. "
             "Threads of the workers' OpenMP are not struck. \"Not struck\" is a call that came less often this time.")
 
@@ -92,7 +96,7 @@ def fuzz(result):
     text = (f"libFuzzer with AddressSanitizer and UBSan, {len(rows)} targets:\n\n"
             + table(["target", "inputs", "edges reached", "seconds", ""], rows))
     return ("No bytes from outside crash it", verdict(failed, f"{number(runs)} inputs, {len(rows)} targets, 0 findings"),
-            text, "Minutes, not days, for each target. Libraries are not instrumented. `/proc` and NVML are read "
+            text, "More than seconds or minutes for each target. Libraries are not instrumented. `/proc` and NVML are read "
             "through the system's own and are not fuzzed.")
 
 
@@ -103,20 +107,27 @@ def tests(result):
     text = table(["tests", "of", "passed", "failed", "skipped"], rows)
     return ("Under each fault it says what is wrong, and recovers",
             verdict(failed, f"{sum(each['passed'] for each in result['files'])} tests"), text,
-            "Each fault for seconds, not for days.")
+            "Any fault for longer than seconds.")
 
 
 def coverage(result):
-    taken = sum(each["taken"] for each in result["files"])
-    branches = sum(each["branches"] for each in result["files"])
-    rows = [(f"`{each['file']}`", number(each["branches"]), number(each["taken"]),
-             f"{100 * each['taken'] / each['branches']:.1f} %" if each["branches"] else "")
-            for each in result["files"]]
-    text = table(["file", "branches", "taken", ""], rows)
-    percent = 100 * taken / branches if branches else 100
-    return ("What judges was taken down every branch by a test",
-            f"{number(taken)} of {number(branches)} branches ({percent:.1f} %)", text,
-            "A branch that is taken is not a result that is checked: `make mutate` asks that.")
+    core = [each for each in result["files"] if each["file"] in result.get("core", [each["file"]])]
+    others = [each for each in result["files"] if each not in core]
+
+    def total(files):
+        return sum(each["taken"] for each in files), sum(each["branches"] for each in files)
+
+    def rows(files):
+        return [(f"`{each['file']}`", number(each["branches"]), number(each["taken"]), len(each.get("excluded", [])))
+                for each in files]
+    heads = ["file", "branches", "taken", "excluded, with a reason"]
+    taken, branches = total(core)
+    text = "What turns measurements into verdicts:\n\n" + table(heads, rows(core))
+    if others:
+        text += ("\nBeyond that, {} of {} branches:\n\n".format(*map(number, total(others)))
+                 + table(heads, rows(others)))
+    return ("What judges was taken down every branch by a unit test", f"{number(taken)} of {number(branches)} branches",
+            text, "A branch that is taken is not a result that is checked: `make mutate` asks that.")
 
 
 def damage(result):
@@ -147,12 +158,14 @@ SECTIONS = [("kills", kills), ("faults", faults), ("tests", tests), ("damage", d
 
 def render(folder=FOLDER):
     summary, body = [], ""
-    for name, section in SECTIONS:
-        path = pathlib.Path(folder) / f"{name}.json"
-        if not path.exists():
-            continue
+    found = [(path, section) for name, section in SECTIONS
+             for path in [pathlib.Path(folder) / f"{name}.json", *sorted(pathlib.Path(folder).glob(f"{name}-*.json"))]
+             if path.exists()]
+    for path, section in found:
         result = json.loads(path.read_text())
         claim, figure, text, missing = section(result)
+        earlier = " (an earlier campaign)" if "-" in path.stem else ""
+        claim += earlier
         summary.append((claim, figure, f"`{result['command']}`", result["date"]))
         body += f"\n## {claim}\n\n{origin(result)}.\n\n{text}\nNot tried: {missing}\n"
         for failure in result.get("failures", []):

@@ -17,7 +17,7 @@ def test_the_document_is_what_the_results_render_to():
 
 @pytest.mark.parametrize("name", [path.stem for path in (ROOT / "tests/reliability/results").glob("*.json")])
 def test_every_result_is_rendered_and_says_where_it_is_from(name):
-    assert name in dict(make_reliability.SECTIONS)
+    assert name.split("-")[0] in dict(make_reliability.SECTIONS)
     result = json.loads((ROOT / f"tests/reliability/results/{name}.json").read_text())
     assert all(result[key] for key in ("date", "commit", "machine", "command"))
     assert result["command"].startswith("make ") and result["command"] in make_reliability.render()
