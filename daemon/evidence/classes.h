@@ -25,6 +25,7 @@ struct class_cell {
     enum verdict verdict;                 /* as it stands now */
     int64_t runs;                         /* completed */
     int64_t distinct_digests;
+    bool damaged; /* it is not what was stored: then it has no runs and no digest */
     char digest[DIGEST_TEXT_SIZE]; /* the only one; "" where there is none or several */
 };
 

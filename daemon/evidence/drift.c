@@ -183,7 +183,10 @@ void drift_judge(struct drift_case *c)
     judge_cost(c);
     c->algorithm_changed = from->algorithms == 1 && to->algorithms == 1 &&
                            strcmp(from->algorithm, to->algorithm) != 0;
-    if (from->contested || to->contested) {
+    if (from->damaged || to->damaged) {
+        say(c, DRIFT_UNKNOWN,
+            "its row in the database is not what was stored: see /readyz and the log");
+    } else if (from->contested || to->contested) {
         say(c, DRIFT_UNKNOWN, "its inputs are contested: see /v1/inputs");
     } else if (is_out(from) && is_out(to)) {
         say(c, DRIFT_NEITHER, "%s before, %s now", verdict_name(from->verdict),

@@ -56,6 +56,7 @@ struct drift_side {
     int64_t runs;         /* completed */
     int64_t distinct_digests;
     char digest[DIGEST_TEXT_SIZE];        /* if it is the only one; else "" */
+    bool damaged;                         /* its row is not what was stored */
     bool contested;                       /* the inputs of the case are */
     int algorithms;                       /* that its latest runs said */
     char algorithm[DRIFT_ALGORITHM_SIZE]; /* the only one, or how many; "" */

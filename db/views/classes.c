@@ -15,7 +15,7 @@ enum { ENVIRONMENTS_MAX = 1000 };
     CASE_KEY_COLUMNS                                                                     \
     ", k.is_control, c.subject, c.subject_name, c.id, c.verdict,"                        \
     " c.last_completed_ms, c.vouched_ms, c.completed,"                                   \
-    " c.distinct_digests, c.digest"
+    " c.distinct_digests, c.digest, NOT " CELL_INTACT
 /* Binds the filter's workload twice, then its subject likewise. */
 #define CLASS_CELL_FILTER "(? IS NULL OR k.workload = ?) AND (? IS NULL OR c.subject = ?)"
 
@@ -35,14 +35,19 @@ static void take_cell(struct query *q, const struct classes_filter *filter,
 
     case_keys_take(q, &ret_cell->key);
     query_take(q, &ret_cell->is_control);
-    subject_parse(query_borrow_text(q), &ret_cell->subject);
+    ret_cell->subject = cell_rows_take_subject(q);
     query_take(q, ret_cell->subject_name, &ret_cell->id);
     ret_cell->verdict = cell_rows_take_verdict(q);
     query_take(q, &last_ms, &vouched_ms, &ret_cell->runs, &ret_cell->distinct_digests,
-               ret_cell->digest);
+               ret_cell->digest, &ret_cell->damaged);
     ret_cell->verdict = verdict_at(ret_cell->verdict, last_ms, vouched_ms, filter->now_ms,
                                    filter->stale_after_ms);
     if (ret_cell->distinct_digests != 1) {
+        ret_cell->digest[0] = '\0';
+    }
+    if (ret_cell->damaged) { /* nothing of it is known to have been measured */
+        ret_cell->verdict = VERDICT_INCONCLUSIVE;
+        ret_cell->runs = ret_cell->distinct_digests = 0;
         ret_cell->digest[0] = '\0';
     }
 }
@@ -251,8 +256,12 @@ static enum err_code each_device(struct tx *tx, const struct classes_filter *fil
         int64_t varied;
 
         take_cell(&q, filter, &cell);
-        query_take(&q, device, &cell.runs, cell.digest, &varied);
-        judge_device(&cell, varied);
+        if (cell.damaged) {
+            query_take(&q, device);
+        } else {
+            query_take(&q, device, &cell.runs, cell.digest, &varied);
+            judge_device(&cell, varied);
+        }
         fill(f, &cell, device);
     }
     return query_end(&q, err);

@@ -98,6 +98,7 @@ static void add_cell(void *arg, const struct class_cell *cell, const char *envir
     side = c->to ? &x->to : &x->from;
     side->cell = cell->id;
     side->verdict = cell->verdict;
+    side->damaged = cell->damaged;
     side->runs = cell->runs;
     side->distinct_digests = cell->distinct_digests;
     copy_text(side->digest, sizeof side->digest, cell->digest);

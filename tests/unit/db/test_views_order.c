@@ -7,6 +7,7 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/json_out.h"
 #include "db/fleet.h"
+#include "db/tx.h"
 #include "db/views/classes.h"
 #include "db/views/drift.h"
 
@@ -204,10 +205,55 @@ static void test_every_order_gives_the_same_bytes(void **state)
     free(first);
 }
 
+/* A cell that somebody edited shows no digest, and is not green. */
+static enum err_code look_at_edited(struct tx *tx, void *arg, struct err *err)
+{
+    const struct classes_filter filter = { .subject = SUBJECT_COUNT, .now_ms = now_ms };
+    static const char one[] = "00000000000000000000000000000001";
+    struct classes classes;
+    enum err_code code;
+
+    (void)arg;
+    code = tx_run(tx, err,
+                  "UPDATE cell SET verdict = 'reproducible', distinct_digests = 1,"
+                  " iterations = iterations + 1");
+    if (code != ERR_OK) {
+        return code;
+    }
+    for (int of_devices = 0; of_devices < 2; of_devices++) {
+        assert_int_equal(of_devices
+                             ? classes_read_devices(tx, &filter, one, &classes, err)
+                             : classes_read_environments(tx, &filter, &classes, err),
+                         ERR_OK);
+        assert_true(classes.row_count > 0);
+        for (int r = 0; r < classes.row_count; r++) {
+            assert_int_equal(classes.rows[r].digest_count, 0);
+            assert_int_equal(classes.rows[r].entries[0].verdict, VERDICT_INCONCLUSIVE);
+            assert_false(classes.rows[r].varies || classes.rows[r].differs);
+        }
+        classes_release(&classes);
+    }
+    return ERR_OK;
+}
+
+static void test_edited_cells_show_no_digest(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_job(f);
+    fixture_write(f, insert_hosts, NULL);
+    vary(f, 1);
+    store(f, completed(2, ORDERED));
+    store(f, completed(3, ORDERED));
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_REPRODUCIBLE);
+    fixture_write(f, look_at_edited, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_every_order_gives_the_same_bytes),
+        STORE_TEST(test_edited_cells_show_no_digest),
     };
 
     return cmocka_run_group_tests_name("order of arrival", tests, NULL, NULL);

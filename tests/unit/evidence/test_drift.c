@@ -152,6 +152,19 @@ static struct drift_side away(struct drift_side side)
     return side;
 }
 
+static void test_damaged_rows_tell_nothing(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        struct drift_case c = { .from = GREEN(7), .to = GREEN(7) };
+
+        (which ? &c.from : &c.to)->damaged = true;
+        drift_judge(&c);
+        assert_int_equal(c.kind, DRIFT_UNKNOWN);
+        assert_false(c.bits_told || c.proven);
+    }
+}
+
 static void test_what_to_run(void **state)
 {
     const struct {
@@ -397,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_no_digest_of_what_varies),
         cmocka_unit_test(test_contested_inputs_tell_nothing),
+        cmocka_unit_test(test_damaged_rows_tell_nothing),
         cmocka_unit_test(test_what_to_run),
         cmocka_unit_test(test_algorithms),
         cmocka_unit_test(test_a_control_that_varies_is_as_it_should_be),
