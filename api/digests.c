@@ -12,11 +12,14 @@
 #include "daemon/base/text.h"
 #include "db/jobs.h"
 #include "db/runs.h"
+#include "db/upkeep/summaries.h"
 
 enum { LINES_MAX = 10000, LINES_PAGE = 1000 };
 
 struct line {
     char run[ID_SIZE];
+    char last_run[ID_SIZE]; /* of a summary: `run` is its first; "" for a run */
+    int64_t runs;           /* in it; 1 */
     int item;
     bool finished;
     enum outcome outcome;
@@ -48,7 +51,8 @@ static void take_run(void *arg, const struct run_record *run)
 
     t->lines = xgrow(t->lines, t->count, sizeof *t->lines);
     line = &t->lines[t->count++];
-    *line = (struct line){ .item = run->item,
+    *line = (struct line){ .runs = 1,
+                           .item = run->item,
                            .finished = run->finished,
                            .outcome = run->outcome,
                            .distinct_digests = run->distinct_digests,
@@ -57,6 +61,27 @@ static void take_run(void *arg, const struct run_record *run)
     copy_text(line->digest, sizeof line->digest, run->digest);
     copy_text(line->weight_sum_bits, sizeof line->weight_sum_bits, run->weight_sum);
     copy_text(line->loss_bits, sizeof line->loss_bits, run->loss);
+}
+
+/* A summary is a line, too. */
+static void take_summary(void *arg, const struct run_summary *summary)
+{
+    struct table *t = arg;
+    struct line *line;
+
+    t->lines = xgrow(t->lines, t->count, sizeof *t->lines);
+    line = &t->lines[t->count++];
+    *line =
+        (struct line){ .runs = summary->runs,
+                       .item = summary->item,
+                       .finished = true,
+                       .outcome = summary->refused ? OUTCOME_INVALID : OUTCOME_COMPLETED,
+                       .distinct_digests = 1 };
+    copy_text(line->run, sizeof line->run, summary->first_run);
+    copy_text(line->last_run, sizeof line->last_run, summary->last_run);
+    copy_text(line->digest, sizeof line->digest, summary->digest);
+    copy_text(line->weight_sum_bits, sizeof line->weight_sum_bits, summary->weight_sum);
+    copy_text(line->loss_bits, sizeof line->loss_bits, summary->loss);
 }
 
 static int by_item(const void *a, const void *b)
@@ -84,6 +109,9 @@ static enum err_code read_lines(struct tx *tx, struct table *t, struct err *err)
         }
     }
     t->truncated = t->count >= LINES_MAX;
+    if (summaries_each_of_job(tx, t->job.id, take_summary, t, err) != ERR_OK) {
+        return err->code;
+    }
     if (t->count > 0) {
         qsort(t->lines, (size_t)t->count, sizeof *t->lines, by_item);
     }
@@ -137,7 +165,7 @@ static int64_t count_digests(const struct line *first, const struct line *end)
 /* What is known of the results of the completed runs among the lines FIRST … END - 1: of
  * a run with several, only its first is at hand. */
 struct results {
-    int64_t completed, digests;
+    int64_t runs, completed, digests;
     bool more; /* there may be more digests than these */
 };
 
@@ -146,8 +174,9 @@ static struct results count_results(const struct line *first, const struct line 
     struct results results = { .digests = count_digests(first, end) };
 
     for (const struct line *l = first; l < end; l++) {
+        results.runs += l->runs;
         if (l->finished && l->outcome == OUTCOME_COMPLETED) {
-            results.completed++;
+            results.completed += l->runs;
             results.more |= l->distinct_digests > 1;
             if (l->distinct_digests > results.digests) {
                 results.digests = l->distinct_digests;
@@ -180,6 +209,32 @@ static void line_json(struct json_out *out, const struct line *line)
     out_close(out, '}');
 }
 
+static void folded_json(struct json_out *out, const struct line *line)
+{
+    out_open(out, NULL, '{');
+    out_int(out, "runs", line->runs);
+    out_text(out, "first_run", line->run);
+    out_text(out, "last_run", line->last_run);
+    out_text(out, "outcome", outcome_name(line->outcome));
+    out_text(out, "digest", line->digest);
+    sum_json(out, "weight_sum", line->weight_sum_bits);
+    sum_json(out, "loss", line->loss_bits);
+    out_close(out, '}');
+}
+
+/* Either the summaries among the lines FIRST … END - 1, or the others. */
+static void lines_json(struct json_out *out, const char *name, const struct line *first,
+                       const struct line *end, bool folded)
+{
+    out_open(out, name, '[');
+    for (const struct line *l = first; l < end; l++) {
+        if ((l->last_run[0] != '\0') == folded) {
+            (folded ? folded_json : line_json)(out, l);
+        }
+    }
+    out_close(out, ']');
+}
+
 static void render_json(struct request *r, const struct table *t)
 {
     struct json_out out = JSON_OUT_INIT;
@@ -201,11 +256,8 @@ static void render_json(struct request *r, const struct table *t)
         run_options_write(&item->options, options);
         out_json(&out, "options", options);
         out_int(&out, "distinct_first_digests", count_digests(l, end));
-        out_open(&out, "runs", '[');
-        for (; l < end; l++) {
-            line_json(&out, l);
-        }
-        out_close(&out, ']');
+        lines_json(&out, "folded", l, end, true);
+        lines_json(&out, "runs", l, end, false);
         out_close(&out, '}');
     }
     out_close(&out, ']');
@@ -213,9 +265,10 @@ static void render_json(struct request *r, const struct table *t)
     reply_json(r, 200, &out);
 }
 
-static void heading(struct buf *buf, const struct job_item *item, int64_t runs,
+static void heading(struct buf *buf, const struct job_item *item,
                     const struct results *results)
 {
+    int64_t runs = results->runs;
     struct buf options = BUF_INIT;
     struct buf line = BUF_INIT;
 
@@ -256,6 +309,10 @@ static void line_text(struct buf *buf, const struct line *line)
     } else if (line->distinct_digests > 1) {
         buf_printf(buf, "  (%" PRId64 " digests within the run)", line->distinct_digests);
     }
+    if (line->last_run[0]) {
+        buf_printf(buf, "  (%" PRId64 " old run%s, folded)", line->runs,
+                   line->runs == 1 ? "" : "s");
+    }
     buf_putc(buf, '\n');
 }
 
@@ -271,7 +328,7 @@ static void render_text(struct request *r, const struct table *t)
 
         end = group_end(t, l);
         results = count_results(l, end);
-        heading(&buf, &t->job.items[l->item], end - l, &results);
+        heading(&buf, &t->job.items[l->item], &results);
         for (; l < end; l++) {
             line_text(&buf, l);
         }
@@ -296,8 +353,8 @@ static void line_csv(struct buf *buf, const struct job_item *item,
         text_csv(buf, texts[i]);
         buf_putc(buf, ',');
     }
-    buf_printf(buf, "%" PRIu64 ",%.6f\r\n", item->key.seed,
-               (double)line->median_ns / 1e6);
+    buf_printf(buf, "%" PRIu64 ",%.6f,%" PRId64 "\r\n", item->key.seed,
+               (double)line->median_ns / 1e6, line->runs);
 }
 
 static void render_csv(struct request *r, const struct table *t)
@@ -306,7 +363,7 @@ static void render_csv(struct request *r, const struct table *t)
 
     buf_puts(&buf,
              "workload,variant,size,dtype,device,run,outcome,weight_sum,loss,"
-             "weight_sum_bits,loss_bits,digest,seed,milliseconds\r\n");
+             "weight_sum_bits,loss_bits,digest,seed,milliseconds,runs\r\n");
     for (int i = 0; i < t->count; i++) {
         line_csv(&buf, &t->job.items[t->lines[i].item], &t->lines[i]);
     }

@@ -13,6 +13,7 @@
 #include "daemon/evidence/catalogue.h"
 #include "db/cells.h"
 #include "db/runs.h"
+#include "db/upkeep/summaries.h"
 
 /* If a list of runs is empty, the names in its filter are checked: one that does not
  * exist is refused, with the nearest that does. */
@@ -193,6 +194,7 @@ struct list {
     struct runs_filter filter;
     char before[ID_SIZE];
     struct names names;
+    int64_t folded; /* runs that the list would have, were they not; -1: not counted */
 };
 
 static void list_release(void *state)
@@ -213,13 +215,30 @@ static void show_run(void *arg, const struct run_record *run)
     }
 }
 
+/* Whoever asks for less than a job or a cell is told of none. */
+static enum err_code count_folded(struct tx *tx, struct list *list, struct err *err)
+{
+    const struct runs_filter *f = &list->filter;
+
+    list->folded = -1;
+    return (!f->job[0] && !f->cell) || f->workload[0] || f->variant[0] || f->device[0] ||
+                   f->by_outcome
+               ? ERR_OK
+               : summaries_count(tx, f->job, f->cell, &list->folded, err);
+}
+
 static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct list *list = r->state;
     struct page *page = &list->page;
 
-    list_open(&page->out);
+    if (count_folded(tx, list, err) != ERR_OK) {
+        return err->code;
+    }
+    out_open(&page->out, NULL, '{');
+    out_int_if(&page->out, "folded", list->folded >= 0, list->folded);
+    out_open(&page->out, "items", '[');
     if (runs_list(tx, &list->filter, list->before, page_rows(page), show_run, page,
                   err) != ERR_OK) {
         return err->code;

@@ -36,9 +36,9 @@ static const struct command commands[] = {
       "copy the database, even while a service uses it" },
     { "restore", restore_main, "restore [--config FILE] [--data FOLDER] BACKUP",
       "put a backup in the place of the database, and keep what was there" },
-    { "fsck", fsck_main, "fsck [--config FILE] [--data FOLDER] [--accept-loss]",
-      "check the database and recompute every cell from its runs, or acknowledge what is "
-      "lost or damaged" },
+    { "fsck", fsck_main, "fsck [--config FILE] [--data FOLDER] [--full] [--accept-loss]",
+      "check the database and recompute from its runs every cell that changed since, or "
+      "all; or acknowledge what is lost or damaged" },
     { "version", version_main, "version", "print the version" },
 };
 enum { COMMAND_COUNT = COUNT_OF(commands) };

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
@@ -12,6 +13,7 @@
 #include "db/backup.h"
 #include "db/fsck.h"
 #include "db/integrity/accept.h"
+#include "db/upkeep/marks.h"
 
 int exit_code_of_store(enum err_code code)
 {
@@ -130,8 +132,33 @@ static int accept(const struct config *config, struct err *err)
     return EXIT_CODE_OK;
 }
 
+static void print_counts(const struct fsck_counts *c)
+{
+    printf("%" PRId64 " cells recomputed from their runs, %" PRId64 " differ; %" PRId64
+           " jobs recounted, %" PRId64 " differ; %" PRId64 " traces unpacked, %" PRId64
+           " wrong; %" PRId64 " rows compared with their checksums, %" PRId64
+           " damaged; %" PRId64 " damaged pages or indexes, %" PRId64 " dangling rows\n",
+           c->cells - c->cells_trusted, c->cells_differing, c->jobs, c->jobs_differing,
+           c->traces, c->traces_damaged, c->rows, c->rows_damaged, c->damaged,
+           c->dangling);
+    if (c->cells_trusted) {
+        printf("%" PRId64
+               " cells were found right in the last %d days and did not change "
+               "since: they were judged again, but not recomputed (fsck --full does)\n",
+               c->cells_trusted, MARKS_DAYS);
+    }
+    if (c->marks_failed) {
+        puts("what was found right could not be noted: the next fsck begins anew");
+    }
+}
+
 static int fsck(const struct config *config, const char *argument, struct err *err)
 {
+    const struct fsck how = { .full = config->fsck_full,
+                              .marks = true,
+                              .readers = (int)sysconf(_SC_NPROCESSORS_ONLN),
+                              .now_ms = clock_wall_ms(),
+                              .report = print_fault };
     struct fsck_counts c = { 0 };
     char *path;
     enum err_code code;
@@ -144,17 +171,12 @@ static int fsck(const struct config *config, const char *argument, struct err *e
         return accept(config, err);
     }
     path = database_path(config->data);
-    code = fsck_database(path, print_fault, NULL, &c, err);
+    code = fsck_file(path, &how, &c, err);
     free(path);
     if (code != ERR_OK) {
         return fail(exit_code_of_store(code), err);
     }
-    printf("%" PRId64 " cells recomputed from their runs, %" PRId64 " differ; %" PRId64
-           " jobs recounted, %" PRId64 " differ; %" PRId64 " traces unpacked, %" PRId64
-           " wrong; %" PRId64 " rows compared with their checksums, %" PRId64
-           " damaged; %" PRId64 " damaged pages or indexes, %" PRId64 " dangling rows\n",
-           c.cells, c.cells_differing, c.jobs, c.jobs_differing, c.traces,
-           c.traces_damaged, c.rows, c.rows_damaged, c.damaged, c.dangling);
+    print_counts(&c);
     if (c.damaged || c.rows_damaged || c.dangling || c.traces_damaged) {
         return EXIT_CODE_CORRUPT;
     }

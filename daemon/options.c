@@ -75,6 +75,10 @@ static enum err_code read_word(struct words *w, struct config *config,
         config->background.budget_percent = 0;
         return ERR_OK;
     }
+    if (strcmp(word, "--full") == 0) {
+        config->fsck_full = true;
+        return ERR_OK;
+    }
     if (word[0] == '-') {
         return err_set(err, ERR_INVALID, "unknown option '%s'", word);
     }

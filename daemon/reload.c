@@ -89,6 +89,14 @@ static void take_over(struct service *s, struct reload *r)
     if (s->config.stale_after_hours != r->config.stale_after_hours) {
         log_info("reload: stale_after_hours: %d", r->config.stale_after_hours);
     }
+    if (s->config.retention_days != r->config.retention_days ||
+        s->config.retention_runs != r->config.retention_runs) {
+        log_info("reload: retention_days: %d, retention_runs: %d",
+                 r->config.retention_days, r->config.retention_runs);
+        s->folded_ms = 0; /* at once */
+    }
+    s->config.retention_days = r->config.retention_days;
+    s->config.retention_runs = r->config.retention_runs;
     s->config.survey = r->config.survey;
     s->config.stale_after_hours = r->config.stale_after_hours;
     s->config.background = r->config.background;

@@ -195,6 +195,7 @@ static void on_tick(uv_timer_t *timer)
     struct service *s = timer->data;
 
     service_check(s);
+    service_retention(s);
     if (s->stopping.stage != STOPPING_NOT) {
         if (stopping_advance(&s->stopping, clock_monotonic_ms())) {
             close_handles(s);
@@ -526,6 +527,7 @@ static void release(struct service *s)
     api_close(s->api);
     store_close(s->store);
     changes_free(s->changes);
+    free(s->folding); /* between two slices of it */
     service_free_replaced(s, true);
     fleet_free(s->fleet);
     runner_free(s->runner);

@@ -25,8 +25,9 @@
 #include "daemon/survey.h"
 #include "db/store.h"
 
-struct reload; /* daemon/reload.c */
-struct check;  /* daemon/service_check.c */
+struct reload;  /* daemon/reload.c */
+struct check;   /* daemon/service_check.c */
+struct folding; /* daemon/service_retention.c */
 
 struct service {
     uv_loop_t loop;
@@ -64,8 +65,10 @@ struct service {
         bool asked;                  /* somebody wanted to know since it last committed */
         bool clock_apart;            /* from wall time, and that was told */
     } vigil;
-    struct check *check; /* that is going on; NULL: none is */
-    int64_t checked_ms;  /* monotonic, when the last one began; 0: never */
+    struct check *check;     /* that is going on; NULL: none is */
+    int64_t checked_ms;      /* monotonic, when the last one began; 0: never */
+    struct folding *folding; /* of old runs; NULL: none is going on */
+    int64_t folded_ms;       /* monotonic, when the last pass ended; 0: never */
     bool profiles_checked;
     struct err refusal; /* why the service ended itself; code ERR_OK: it did not */
     uint64_t generation;
@@ -85,6 +88,10 @@ void service_check(struct service *service);
 /* COUNT things are in quarantine (db/integrity/quarantine.h), WORDS says which: as the
  * condition `database`. */
 void service_tell_quarantine(struct service *service, int64_t count, const char *words);
+
+/* Has old runs folded, a few at a time, as the configuration says; called once a second.
+ */
+void service_retention(struct service *service);
 
 /* Reads the configuration again, on a thread of its own.  If it is wrong, the one of
  * before stays, and the log says why.  What cannot change while the service runs is said

@@ -23,8 +23,16 @@
 #include "db/fsck.h"
 #include "db/integrity/cell_repair.h"
 #include "db/integrity/quarantine.h"
+#include "db/upkeep/marks.h"
 
-enum { EVERY_MS = 24 * 3600 * 1000, LINES_LOGGED = 20, NICE = 19 };
+enum { EVERY_MS = 24 * 3600 * 1000, LINES_LOGGED = 20, NICE = 19, MARKS_AT_ONCE = 256 };
+
+/* Cells that were found right, on their way to the writer. */
+struct marks {
+    struct mark marks[MARKS_AT_ONCE];
+    int count;
+    int64_t now_ms;
+};
 
 struct check {
     uv_work_t work;
@@ -32,7 +40,9 @@ struct check {
     atomic_bool stop;
     struct fsck_counts counts;
     struct err err;
-    int64_t *cells; /* that are to be built anew */
+    int64_t now_ms;
+    struct marks *marks; /* that are collected; NULL: none */
+    int64_t *cells;      /* that are to be built anew */
     int cell_count, lines;
     char first[HEALTH_CAUSE_SIZE / 2];
 };
@@ -87,13 +97,51 @@ static bool look_at_copy(struct check *c, const struct fsck_served *fsck)
     return due;
 }
 
+static enum err_code store_marks(struct tx *tx, void *arg, struct err *err)
+{
+    const struct marks *marks = arg;
+
+    return marks_store(tx, marks->marks, marks->count, marks->now_ms, err);
+}
+
+/* Without them the next look has more to do. */
+static void marks_stored(void *arg, const struct err *result)
+{
+    (void)result;
+    free(arg);
+}
+
+static void send_marks(struct check *c)
+{
+    if (c->marks) {
+        store_write(c->service->store, store_marks, c->marks, marks_stored);
+        c->marks = NULL;
+    }
+}
+
+static void take_mark(void *arg, const struct mark *mark)
+{
+    struct check *c = arg;
+
+    if (!c->marks) {
+        c->marks = xcalloc(1, sizeof *c->marks);
+        c->marks->now_ms = c->now_ms;
+    }
+    c->marks->marks[c->marks->count++] = *mark;
+    if (c->marks->count == MARKS_AT_ONCE) {
+        send_marks(c);
+    }
+}
+
 /* On a thread of its own; Linux has a nice value for each. */
 static void look(uv_work_t *work)
 {
     struct check *c = work->data;
     const struct fsck_served fsck = { .tx = store_background(c->service->store),
+                                      .now_ms = c->now_ms,
                                       .report = take_line,
                                       .cell_differs = take_cell,
+                                      .right = take_mark,
                                       .arg = c,
                                       .stop = &c->stop };
     int before = getpriority(PRIO_PROCESS, (id_t)gettid());
@@ -102,6 +150,7 @@ static void look(uv_work_t *work)
     if (!look_at_copy(c, &fsck)) {
         fsck_served(&fsck, &c->counts, &c->err);
     }
+    send_marks(c);
     setpriority(PRIO_PROCESS, (id_t)gettid(), before);
 }
 
@@ -226,8 +275,10 @@ static void looked(uv_work_t *work, int status)
         if (c->counts.rows_damaged) {
             tell_rows(c);
         }
-        log_info("fsck: %" PRId64 " cells and %" PRId64 " jobs recomputed, %d fault%s",
-                 c->counts.cells, c->counts.jobs, c->lines, c->lines == 1 ? "" : "s");
+        log_info("fsck: %" PRId64 " cells and %" PRId64 " jobs recomputed, %" PRId64
+                 " cells unchanged since they were, %d fault%s",
+                 c->counts.cells - c->counts.cells_trusted, c->counts.jobs,
+                 c->counts.cells_trusted, c->lines, c->lines == 1 ? "" : "s");
         repair_cells(c);
     }
     free(c->cells);
@@ -254,6 +305,7 @@ void service_check(struct service *s)
     c = xcalloc(1, sizeof *c);
     c->work.data = c;
     c->service = s;
+    c->now_ms = clock_wall_ms();
     atomic_init(&c->stop, false);
     s->check = c;
     uv_queue_work(&s->loop, &c->work, look, looked);

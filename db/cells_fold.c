@@ -1,16 +1,11 @@
-/* Adding finished runs to their cells: cells_place and cells_fold of db/cells_judge.h,
- * and cells_rebuild of db/cells.h. */
-#include <stdlib.h>
+/* Adding finished runs to their cells: the folding of db/cells_judge.h. */
 #include <string.h>
 
-#include "daemon/base/array.h"
 #include "daemon/base/mem.h"
-#include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/integrity/cell_repair.h"
-#include "db/integrity/quarantine.h"
-#include "db/runs.h"
 #include "db/tx.h"
+#include "db/upkeep/summaries.h"
 
 enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
                           int64_t job, int item, int64_t *ret_id, struct err *err)
@@ -63,17 +58,18 @@ static bool sums_belong(const struct run_record *run, const struct run_digest *d
     return run->distinct_digests == 1 || digest->first_iteration == run->iterations - 1;
 }
 
-static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
-                                 const struct run_record *run,
-                                 const struct run_digest *digest, struct err *err)
+/* What RUNS runs show of one digest. */
+static enum err_code add_digest(struct tx *tx, struct cell_row *row,
+                                const struct run_digest *digest, int64_t runs,
+                                int64_t first_runs, int64_t only_runs,
+                                const struct run_record *sums, struct err *err)
 {
-    bool sums = sums_belong(run, digest);
     struct query q;
 
     query_begin(&q, tx,
                 "INSERT INTO cell_digest (cell, digest, runs, iterations, first_runs,"
-                " only_runs, run, weight_sum, loss) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (cell, digest) DO UPDATE SET runs = runs + 1,"
+                " only_runs, run, weight_sum, loss) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (cell, digest) DO UPDATE SET runs = runs + excluded.runs,"
                 " iterations = iterations + excluded.iterations,"
                 " first_runs = first_runs + excluded.first_runs,"
                 " only_runs = only_runs + excluded.only_runs,"
@@ -82,30 +78,44 @@ static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
                 " loss = iif(excluded.run < ifnull(run, '~'), excluded.loss, loss),"
                 " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)"
                 " RETURNING runs, iterations, first_runs, only_runs",
-                row->cell.id, digest->digest, digest->iterations,
-                strcmp(digest->digest, run->digest) == 0, run->distinct_digests == 1,
-                sums ? run->id : NULL, or_null(sums ? run->weight_sum : NULL),
-                or_null(sums ? run->loss : NULL));
+                row->cell.id, digest->digest, runs, digest->iterations, first_runs,
+                only_runs, sums ? sums->id : NULL,
+                or_null(sums ? sums->weight_sum : NULL),
+                or_null(sums ? sums->loss : NULL));
     if (query_step(&q)) {
         struct digest_counts counts;
 
         query_take(&q, &counts.runs, &counts.iterations, &counts.first_runs,
                    &counts.only_runs);
-        row->cell.evidence.distinct_digests += counts.runs == 1;
+        row->cell.evidence.distinct_digests += counts.runs == runs;
         prefer_digest(&row->cell, digest->digest, &counts);
     }
     return query_run(&q, err);
 }
 
+static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
+                                 const struct run_record *run,
+                                 const struct run_digest *digest, struct err *err)
+{
+    return add_digest(tx, row, digest, 1, strcmp(digest->digest, run->digest) == 0,
+                      run->distinct_digests == 1, sums_belong(run, digest) ? run : NULL,
+                      err);
+}
+
+static void add_extremes(struct cell *cell, int64_t min_ns, int64_t max_ns)
+{
+    if (min_ns && (!cell->min_ns || min_ns < cell->min_ns)) {
+        cell->min_ns = min_ns;
+    }
+    if (max_ns > cell->max_ns) {
+        cell->max_ns = max_ns;
+    }
+}
+
 static enum err_code fold_times(struct tx *tx, struct cell *cell,
                                 const struct run_record *run, struct err *err)
 {
-    if (run->min_ns && (!cell->min_ns || run->min_ns < cell->min_ns)) {
-        cell->min_ns = run->min_ns;
-    }
-    if (run->max_ns > cell->max_ns) {
-        cell->max_ns = run->max_ns;
-    }
+    add_extremes(cell, run->min_ns, run->max_ns);
     cell->median_ns_sum += run->median_ns;
     return cells_times_add(tx, cell->id, run->median_ns, err);
 }
@@ -134,11 +144,18 @@ static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct e
                         row->cell.id);
 }
 
+/* Runs of one device that gave DIGEST; VARIED: it is one run that gave others, too. */
+struct alike {
+    const char *device, *digest;
+    int64_t runs, last_ms; /* the latest end of them */
+    bool varied;
+};
+
 /* A device varied where its runs gave more than one digest: then it has none.  Its last
  * digest is the smallest of those of its latest end; the latest end of any other digest
  * is when it varied last (0015-varied.sql). */
 static enum err_code fold_device(struct tx *tx, struct cell_row *row,
-                                 const struct run_record *run, const char *options,
+                                 const struct alike *alike, const char *options,
                                  int64_t *ret_varied_ms, struct err *err)
 {
     struct query q;
@@ -146,8 +163,9 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
 
     query_begin(&q, tx,
                 "INSERT INTO cell_device (cell, device, options, runs, digest, last_ms,"
-                " last_digest, varied_ms) VALUES (?, ?, ?, 1, ?, ?, ?, ?)"
-                " ON CONFLICT (cell, device, options) DO UPDATE SET runs = runs + 1,"
+                " last_digest, varied_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (cell, device, options) DO UPDATE SET"
+                " runs = runs + excluded.runs,"
                 " digest = iif(digest = excluded.digest, digest, NULL),"
                 " varied_ms = max(varied_ms, excluded.varied_ms,"
                 " iif(last_digest = excluded.last_digest, 0,"
@@ -156,11 +174,11 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
                 " excluded.last_digest), excluded.last_digest, last_digest),"
                 " last_ms = max(last_ms, excluded.last_ms)"
                 " RETURNING runs, varied_ms",
-                row->cell.id, run->device, options,
-                run->distinct_digests == 1 ? run->digest : NULL, run->finished_ms,
-                run->digest, run->distinct_digests == 1 ? 0 : run->finished_ms);
+                row->cell.id, alike->device, options, alike->runs,
+                alike->varied ? NULL : alike->digest, alike->last_ms, alike->digest,
+                alike->varied ? alike->last_ms : 0);
     if (query_step(&q)) {
-        new = query_take_int(&q) == 1;
+        new = query_take_int(&q) == alike->runs;
         *ret_varied_ms = query_take_int(&q);
     }
     if (query_run(&q, err) != ERR_OK) {
@@ -169,24 +187,38 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
     return new ? count_devices(tx, row, err) : ERR_OK;
 }
 
-static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
-                                     const struct run_record *run, struct err *err)
+static enum err_code add_conditions(struct tx *tx, struct cell_row *row,
+                                    const struct alike *alike, const char *options,
+                                    struct err *err)
 {
-    char options[RUN_OPTIONS_SIZE];
     int64_t varied_ms = 0;
 
-    if (load_options(tx, run, options, err) != ERR_OK ||
-        fold_device(tx, row, run, options, &varied_ms, err) != ERR_OK) {
+    if (fold_device(tx, row, alike, options, &varied_ms, err) != ERR_OK) {
         return err->code;
     }
     row->cell.evidence.varied |= varied_ms > 0;
     return tx_run(tx, err,
                   "INSERT INTO cell_alike (cell, options, runs, varied, varied_ms)"
-                  " VALUES (?, ?, 1, ?, ?)"
-                  " ON CONFLICT (cell, options) DO UPDATE SET runs = runs + 1,"
-                  " varied = max(varied, excluded.varied),"
+                  " VALUES (?, ?, ?, ?, ?)"
+                  " ON CONFLICT (cell, options) DO UPDATE SET"
+                  " runs = runs + excluded.runs, varied = max(varied, excluded.varied),"
                   " varied_ms = max(varied_ms, excluded.varied_ms)",
-                  row->cell.id, options, varied_ms > 0, varied_ms);
+                  row->cell.id, options, alike->runs, varied_ms > 0, varied_ms);
+}
+
+static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
+                                     const struct run_record *run, struct err *err)
+{
+    const struct alike alike = { .device = run->device,
+                                 .digest = run->digest,
+                                 .runs = 1,
+                                 .last_ms = run->finished_ms,
+                                 .varied = run->distinct_digests > 1 };
+    char options[RUN_OPTIONS_SIZE];
+
+    return load_options(tx, run, options, err) == ERR_OK
+               ? add_conditions(tx, row, &alike, options, err)
+               : err->code;
 }
 
 /* Grows when CELL varies under further conditions, or in a further hour. */
@@ -266,6 +298,24 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
                                                    : err->code;
 }
 
+enum err_code cells_count_since_failure(struct tx *tx, struct cell_row *row,
+                                        struct err *err)
+{
+    int64_t *count = &row->cell.evidence.completed_since_failure;
+    int64_t folded;
+
+    if (tx_fetch_int(tx, count, err,
+                     "SELECT count(*) FROM run WHERE cell = ? AND id > ?"
+                     " AND outcome = 'completed'",
+                     row->cell.id, row->last_failed_run) != ERR_OK ||
+        summaries_count_since(tx, row->cell.id, row->last_failed_run, &folded, err) !=
+            ERR_OK) {
+        return err->code;
+    }
+    *count += folded;
+    return ERR_OK;
+}
+
 /* A failure later than all before it restarts the count of completed runs. */
 static enum err_code fold_failure(struct tx *tx, struct cell_row *row,
                                   const struct run_record *run, struct err *err)
@@ -274,32 +324,83 @@ static enum err_code fold_failure(struct tx *tx, struct cell_row *row,
         return ERR_OK;
     }
     memcpy(row->last_failed_run, run->id, sizeof row->last_failed_run);
-    return tx_fetch_int(tx, &row->cell.evidence.completed_since_failure, err,
-                        "SELECT count(*) FROM run WHERE cell = ? AND id > ?"
-                        " AND outcome = 'completed'",
-                        row->cell.id, run->id);
+    return cells_count_since_failure(tx, row, err);
 }
 
-static enum err_code fold_counts(struct tx *tx, struct cell_row *row,
-                                 const struct run_record *run,
-                                 const struct run_digest *digests, int digest_count,
-                                 struct err *err)
+static void add_span(struct cell *cell, int64_t first_ms, int64_t last_ms)
+{
+    if (!cell->first_ms || first_ms < cell->first_ms) {
+        cell->first_ms = first_ms;
+    }
+    if (last_ms > cell->last_ms) {
+        cell->last_ms = last_ms;
+    }
+}
+
+enum err_code cells_fold_counts(struct tx *tx, struct cell_row *row,
+                                const struct run_record *run,
+                                const struct run_digest *digests, int digest_count,
+                                struct err *err)
 {
     struct cell *cell = &row->cell;
-    int64_t first = run->started_ms ? run->started_ms : run->intent_ms;
 
     cell->evidence.runs[run->outcome]++;
     cell->evidence.checks.cut_off += run->check.state == CHECK_CUT_OFF;
-    if (!cell->first_ms || first < cell->first_ms) {
-        cell->first_ms = first;
-    }
-    if (run->finished_ms > cell->last_ms) {
-        cell->last_ms = run->finished_ms;
-    }
+    add_span(cell, run->started_ms ? run->started_ms : run->intent_ms, run->finished_ms);
     if (run->outcome == OUTCOME_COMPLETED) {
         return fold_completed(tx, row, run, digests, digest_count, err);
     }
     return outcome_is_failure(run->outcome) ? fold_failure(tx, row, run, err) : ERR_OK;
+}
+
+static enum err_code fold_summary_times(struct tx *tx, struct cell *cell,
+                                        const struct run_summary *s, struct err *err)
+{
+    add_extremes(cell, s->min_ns, s->max_ns);
+    cell->median_ns_sum += s->median_ns_sum;
+    for (int b = 0; b < TIMES_BUCKETS; b++) {
+        if (s->times[b] &&
+            cells_times_add_many(tx, cell->id, b, s->times[b], err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
+                                 const struct run_summary *s, struct err *err)
+{
+    struct evidence *e = &row->cell.evidence;
+    struct run_digest digest = { .iterations = s->iterations };
+    const struct alike alike = {
+        .device = s->device, .digest = s->digest, .runs = s->runs, .last_ms = s->last_ms
+    };
+
+    add_span(&row->cell, s->first_ms, s->last_ms);
+    if (s->refused) {
+        e->runs[OUTCOME_INVALID] += s->runs;
+        if (strcmp(s->last_run, row->last_failed_run) > 0) {
+            copy_text(row->last_failed_run, sizeof row->last_failed_run, s->last_run);
+        }
+        return ERR_OK;
+    }
+    e->runs[OUTCOME_COMPLETED] += s->runs;
+    e->iterations += s->iterations;
+    if (s->last_ms > e->last_completed_ms) {
+        e->last_completed_ms = s->last_ms;
+    }
+    e->disturbed += s->circumstances[0] ? s->runs : 0;
+    e->contended += s->contended ? s->runs : 0;
+    e->claimed += strcmp(s->claim, "deterministic") == 0 ? s->runs : 0;
+    e->warned += strcmp(s->claim, "non-deterministic") == 0 ? s->runs : 0;
+    if (!s->circumstances[0] && fold_summary_times(tx, &row->cell, s, err) != ERR_OK) {
+        return err->code;
+    }
+    copy_text(digest.digest, sizeof digest.digest, s->digest);
+    /* Its sums are those of the first run with its digest, which has its own row. */
+    return add_digest(tx, row, &digest, s->runs, s->runs, s->runs, NULL, err) == ERR_OK
+               ? add_conditions(tx, row, &alike, s->options, err)
+               : err->code;
 }
 
 /* Whether a control is said to have computed the same, and for the same reason, with the
@@ -371,7 +472,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
         return err->code;
     }
     before = row.cell.evidence;
-    if (fold_counts(tx, &row, run, digests, digest_count, err) != ERR_OK ||
+    if (cells_fold_counts(tx, &row, run, digests, digest_count, err) != ERR_OK ||
         cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
         return err->code;
     }
@@ -389,134 +490,4 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                                    run->check.state == CHECK_CUT_OFF)
                ? judge_dependants(tx, &row, run, &before, varied_before, err)
                : ERR_OK;
-}
-
-/* Cells from nothing. */
-
-static enum err_code forget_rows(struct tx *tx, int64_t cell, struct err *err)
-{
-    static const char *const forget[] = { "DELETE FROM cell_digest WHERE cell = ?",
-                                          "DELETE FROM cell_device WHERE cell = ?",
-                                          "DELETE FROM cell_alike WHERE cell = ?",
-                                          "DELETE FROM cell_time WHERE cell = ?" };
-
-    for (int i = 0; i < COUNT_OF(forget); i++) {
-        if (tx_run(tx, err, forget[i], cell) != ERR_OK) {
-            return err->code;
-        }
-    }
-    return ERR_OK;
-}
-
-#define FORGET_INTEGER(column, member, what) row->member = 0;
-#define FORGET_TEXT(column, member, what)    row->member[0] = '\0';
-
-static void forget_counts(struct cell_row *row)
-{
-    CELL_INTEGERS(FORGET_INTEGER)
-    CELL_TEXTS(FORGET_TEXT)
-    row->cell.evidence.varied = false;
-}
-
-struct run_list {
-    char (*ids)[ID_SIZE];
-    int count;
-};
-
-static enum err_code list_runs(struct tx *tx, int64_t cell, struct run_list *ret_list,
-                               struct err *err)
-{
-    struct query q;
-
-    query_begin(&q, tx,
-                "SELECT id FROM run WHERE cell = ? AND outcome IS NOT NULL ORDER BY id",
-                cell);
-    while (query_step(&q)) {
-        ret_list->ids = xgrow(ret_list->ids, ret_list->count, sizeof *ret_list->ids);
-        query_take_text(&q, ret_list->ids[ret_list->count++], ID_SIZE);
-    }
-    return query_end(&q, err);
-}
-
-struct digest_list {
-    struct run_digest *digests;
-    int count;
-};
-
-static void add_digest(void *arg, const struct run_digest *digest)
-{
-    struct digest_list *list = arg;
-
-    list->digests = xgrow(list->digests, list->count, sizeof *list->digests);
-    list->digests[list->count++] = *digest;
-}
-
-static enum err_code fold_again(struct tx *tx, struct cell_row *row, const char *id,
-                                struct err *err)
-{
-    struct digest_list list = { NULL, 0 };
-    struct run_record run;
-    enum err_code code = runs_get(tx, id, &run, err);
-
-    if (code == ERR_OK && run.damaged) {
-        return quarantine_run(tx, id, row->cell.id, run.finished_ms, err);
-    }
-    if (code == ERR_OK) {
-        code = runs_each_digest(tx, id, add_digest, &list, err);
-    }
-    if (code == ERR_OK) {
-        code = fold_counts(tx, row, &run, list.digests, list.count, err);
-    }
-    free(list.digests);
-    return code;
-}
-
-/* Folding counts what completed since a failure from all stored runs, also from those
- * that it has not come to yet. */
-static enum err_code count_since_failure(struct tx *tx, struct cell_row *row,
-                                         struct err *err)
-{
-    return tx_fetch_int(tx, &row->cell.evidence.completed_since_failure, err,
-                        "SELECT count(*) FROM run WHERE cell = ? AND id > ?"
-                        " AND outcome = 'completed'",
-                        row->cell.id, row->last_failed_run);
-}
-
-static enum err_code fold_all(struct tx *tx, struct cell_row *row, struct err *err)
-{
-    struct run_list list = { NULL, 0 };
-    enum err_code code = list_runs(tx, row->cell.id, &list, err);
-
-    for (int i = 0; i < list.count && code == ERR_OK; i++) {
-        code = fold_again(tx, row, list.ids[i], err);
-    }
-    free(list.ids);
-    return code == ERR_OK ? count_since_failure(tx, row, err) : code;
-}
-
-enum err_code cells_rebuild(struct tx *tx, int64_t id, int64_t now_ms, struct err *err)
-{
-    struct cell_row row;
-    struct judgement judgement;
-    int64_t digests;
-    bool changed;
-
-    if (cell_rows_load(tx, id, &row, err) != ERR_OK ||
-        forget_rows(tx, id, err) != ERR_OK) {
-        return err->code;
-    }
-    digests = row.cell.evidence.distinct_digests;
-    forget_counts(&row);
-    if (fold_all(tx, &row, err) != ERR_OK ||
-        cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
-        return err->code;
-    }
-    changed = judgement.verdict != row.cell.verdict;
-    if (cell_rows_store(tx, &row, &judgement, changed ? now_ms : row.cell.changed_ms,
-                        err) != ERR_OK ||
-        ((changed || digests != row.cell.evidence.distinct_digests) &&
-         cells_add_change(tx, &row, &judgement, "", now_ms, err) != ERR_OK)) {
-        return err->code;
-    }
-    return row.cell.is_control ? cells_judge_dependants(tx, id, "", now_ms, err) : ERR_OK;
 }

@@ -13,6 +13,7 @@
 #include "daemon/jobs/run.h"
 #include "db/cells_rows.h"
 
+struct run_summary; /* db/upkeep/summaries.h */
 struct tx;
 
 /* The cell of a case and an environment (numbers), made if there is none, with the
@@ -26,6 +27,19 @@ enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
 enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                          const struct run_digest *digests, int digest_count,
                          enum verdict *ret_verdict, bool *ret_changed, struct err *err);
+
+/* What of that changes ROW and the rows below it, for a run and for runs that are folded
+ * into one row.  The latter does not count what completed since a failure. */
+enum err_code cells_fold_counts(struct tx *tx, struct cell_row *row,
+                                const struct run_record *run,
+                                const struct run_digest *digests, int digest_count,
+                                struct err *err);
+enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
+                                 const struct run_summary *summary, struct err *err);
+
+/* Counts in ROW which stored runs completed since its last failure. */
+enum err_code cells_count_since_failure(struct tx *tx, struct cell_row *row,
+                                        struct err *err);
 
 /* What verdict_judge makes of ROW's evidence and of the control cells as stored. */
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,

@@ -107,13 +107,18 @@ enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
 enum err_code cells_times_add(struct tx *tx, int64_t cell, int64_t median_ns,
                               struct err *err)
 {
-    if (median_ns < 1) {
-        return ERR_OK;
-    }
+    return median_ns < 1
+               ? ERR_OK
+               : cells_times_add_many(tx, cell, times_bucket(median_ns), 1, err);
+}
+
+enum err_code cells_times_add_many(struct tx *tx, int64_t cell, int bucket, int64_t runs,
+                                   struct err *err)
+{
     return tx_run(tx, err,
-                  "INSERT INTO cell_time (cell, bucket, runs) VALUES (?, ?, 1)"
-                  " ON CONFLICT (cell, bucket) DO UPDATE SET runs = runs + 1",
-                  cell, times_bucket(median_ns));
+                  "INSERT INTO cell_time (cell, bucket, runs) VALUES (?, ?, ?)"
+                  " ON CONFLICT (cell, bucket) DO UPDATE SET runs = runs + excluded.runs",
+                  cell, bucket, runs);
 }
 
 enum err_code cells_times_stored(struct tx *tx, int64_t cell, int64_t *ret_counts,
@@ -128,22 +133,6 @@ enum err_code cells_times_stored(struct tx *tx, int64_t cell, int64_t *ret_count
         bool is_one = bucket >= 0 && bucket < TIMES_BUCKETS; /* else a damaged file */
 
         ret_counts[is_one ? bucket : TIMES_BUCKETS - 1] += query_take_int(&q);
-    }
-    return query_end(&q, err);
-}
-
-enum err_code cells_times_recount(struct tx *tx, int64_t cell, int64_t *ret_counts,
-                                  struct err *err)
-{
-    struct query q;
-
-    memset(ret_counts, 0, TIMES_BUCKETS * sizeof *ret_counts);
-    query_begin(&q, tx,
-                "SELECT median_ns FROM run WHERE cell = ? AND outcome = 'completed'"
-                " AND median_ns > 0 AND circumstances IS NULL",
-                cell);
-    while (query_step(&q)) {
-        ret_counts[times_bucket(query_take_int(&q))]++;
     }
     return query_end(&q, err);
 }

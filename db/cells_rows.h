@@ -141,13 +141,15 @@ enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
 enum err_code cells_times_add(struct tx *tx, int64_t cell, int64_t median_ns,
                               struct err *err);
 
+/* Counts RUNS more of them in BUCKET. */
+enum err_code cells_times_add_many(struct tx *tx, int64_t cell, int bucket, int64_t runs,
+                                   struct err *err);
+
 /* Fills cell->times. */
 enum err_code cells_times_load(struct tx *tx, struct cell *cell, struct err *err);
 
-/* TIMES_BUCKETS counts as stored, and as the stored runs give them. */
+/* TIMES_BUCKETS counts as stored. */
 enum err_code cells_times_stored(struct tx *tx, int64_t cell, int64_t *ret_counts,
                                  struct err *err);
-enum err_code cells_times_recount(struct tx *tx, int64_t cell, int64_t *ret_counts,
-                                  struct err *err);
 
 #endif

@@ -368,6 +368,26 @@ enum err_code connection_open_beside(const char *path, int64_t busy_timeout_ms,
     return *ret_tx ? ERR_OK : err->code;
 }
 
+enum err_code connection_open_to_mark(const char *path, int64_t busy_timeout_ms,
+                                      struct tx **ret_tx, struct err *err)
+{
+    *ret_tx = open_file(path, SQLITE_OPEN_READWRITE, busy_timeout_ms, err);
+    if (!*ret_tx) {
+        return err->code;
+    }
+    if (sqlite3_db_readonly((*ret_tx)->db, "main")) {
+        tx_free(*ret_tx);
+        *ret_tx = NULL;
+        return err_set(err, ERR_IO, "%s is not writable", path);
+    }
+    if (tx_run(*ret_tx, err, "PRAGMA synchronous = NORMAL") != ERR_OK) {
+        tx_free(*ret_tx);
+        *ret_tx = NULL;
+        return err->code;
+    }
+    return ERR_OK;
+}
+
 enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
                                      struct tx **ret_tx, struct err *err)
 {

@@ -60,4 +60,9 @@ enum witness_word connection_ask_witness(const char *path, int64_t busy_timeout_
 enum err_code connection_open_beside(const char *path, int64_t busy_timeout_ms,
                                      struct tx **ret_tx, struct err *err);
 
+/* A connection that writes what fsck verified, and nothing else, also beside a service:
+ * what it writes need not be durable.  ERR_IO: the file cannot be written. */
+enum err_code connection_open_to_mark(const char *path, int64_t busy_timeout_ms,
+                                      struct tx **ret_tx, struct err *err);
+
 #endif

@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "daemon/base/array.h"
-#include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/connection.h"
 #include "db/integrity/checksums.h"
 #include "db/migrate.h"
 #include "db/traces.h"
 #include "db/tx.h"
+#include "db/upkeep/fsck_cells.h"
+#include "db/upkeep/summaries.h"
 
 enum { BUSY_TIMEOUT_MS = 5000 };
 
@@ -35,12 +36,17 @@ static void cell_differs(void *arg, int64_t cell, const char *what)
     }
 }
 
-static enum err_code check_integrity(struct check *c, struct err *err)
+/* Of the whole file, or of TABLE and its indexes. */
+static enum err_code check_pages(struct check *c, const char *table, struct err *err)
 {
     struct query q;
     enum err_code code;
 
-    query_begin(&q, c->tx, "PRAGMA integrity_check");
+    if (table) {
+        query_begin(&q, c->tx, "SELECT * FROM pragma_integrity_check(?)", table);
+    } else {
+        query_begin(&q, c->tx, "PRAGMA integrity_check");
+    }
     while (query_step(&q)) {
         const char *line = query_borrow_text(&q);
 
@@ -59,13 +65,66 @@ static enum err_code check_integrity(struct check *c, struct err *err)
     return code;
 }
 
-static enum err_code check_references(struct check *c, struct err *err)
+typedef enum err_code (*part_fn)(struct check *c, struct err *err);
+
+/* Each part sees one instant, and the next a later one: no read lasts long, and so many
+ * can be made at the same time. */
+static enum err_code in_one_read(struct check *c, part_fn part, struct err *err)
+{
+    struct err ignored;
+    enum err_code code = tx_run(c->tx, err, "BEGIN");
+
+    if (code == ERR_OK) {
+        code = part(c, err);
+        tx_run(c->tx, &ignored, "ROLLBACK"); /* a COMMIT may fail on damage */
+    }
+    return code;
+}
+
+static enum err_code check_file(struct check *c, struct err *err)
+{
+    return check_pages(c, NULL, err);
+}
+
+typedef enum err_code (*table_fn)(struct check *c, const char *table, struct err *err);
+
+/* Table by table. */
+static enum err_code each_table(struct check *c, table_fn part, struct err *err)
+{
+    char before[64] = "";
+    enum err_code code = ERR_OK;
+
+    for (;;) {
+        struct err ignored;
+        char table[sizeof before] = "";
+
+        code = tx_run(c->tx, err, "BEGIN");
+        if (code == ERR_OK) {
+            code = tx_fetch(c->tx, TX_TARGETS(table), err,
+                            "SELECT name FROM sqlite_schema WHERE type = 'table'"
+                            " AND name > ? ORDER BY name LIMIT 1",
+                            before);
+        }
+        if (code == ERR_OK && table[0]) {
+            code = part(c, table, err);
+        }
+        tx_run(c->tx, &ignored, "ROLLBACK");
+        if (code != ERR_OK || !table[0]) {
+            return code;
+        }
+        memcpy(before, table, sizeof before);
+    }
+}
+
+static enum err_code check_references_of(struct check *c, const char *child,
+                                         struct err *err)
 {
     struct query q;
 
     query_begin(&q, c->tx,
-                "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check"
-                " GROUP BY 1, 2");
+                "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check(?)"
+                " GROUP BY 1, 2",
+                child);
     while (query_step(&q)) {
         const char *table = query_borrow_text(&q);
         const char *parent = query_borrow_text(&q);
@@ -107,9 +166,16 @@ static enum err_code check_inputs(struct check *c, struct err *err)
     struct query q;
 
     query_begin(&q, c->tx,
-                "WITH fresh AS (SELECT k.siblings, r.input_digest, r.device, count(*),"
-                " min(r.id) FROM run r JOIN case_key k ON k.number = r.case_key"
-                " WHERE r.outcome = 'completed' OR r.refused GROUP BY 1, 2, 3)"
+                "WITH seen (siblings, digest, device, runs, run) AS ("
+                " SELECT k.siblings, r.input_digest, r.device, count(*), min(r.id)"
+                " FROM run r JOIN case_key k ON k.number = r.case_key"
+                " WHERE r.outcome = 'completed' OR r.refused GROUP BY 1, 2, 3"
+                " UNION ALL SELECT k.siblings, s.input_digest, i.device, s.runs,"
+                " s.first_run FROM run_summary s"
+                " JOIN job_item i ON i.job = s.job AND i.seq = s.item"
+                " JOIN case_key k ON k.number = i.case_key),"
+                " fresh AS (SELECT siblings, digest, device, sum(runs), min(run)"
+                " FROM seen GROUP BY 1, 2, 3)"
                 " SELECT DISTINCT siblings FROM (SELECT * FROM (SELECT * FROM fresh"
                 " EXCEPT SELECT * FROM case_input) UNION ALL SELECT * FROM"
                 " (SELECT * FROM case_input EXCEPT SELECT * FROM fresh))");
@@ -141,7 +207,8 @@ static enum err_code check_jobs(struct check *c, struct err *err)
                 " AND l.ended_ms IS NULL))"
                 " AND sum(i.runs_answered) = (SELECT count(*) FROM run r"
                 " WHERE r.job = j.number AND r.outcome IN ('completed', 'unsupported',"
-                " 'timeout', 'crashed', 'out_of_memory', 'invalid'))"
+                " 'timeout', 'crashed', 'out_of_memory', 'invalid')) + (SELECT"
+                " ifnull(sum(s.runs), 0) FROM run_summary s WHERE s.job = j.number)"
                 " FROM job j CROSS JOIN job_item i ON i.job = j.number"
                 " GROUP BY j.number");
     while (query_step(&q)) {
@@ -214,7 +281,11 @@ static const struct derived {
       "SELECT d.cell FROM cell_device d WHERE NOT EXISTS (SELECT 1 FROM run r"
       " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.cell = d.cell"
       " AND r.device = d.device AND i.options = d.options AND r.outcome = 'completed'"
-      " AND r.finished_ms = d.last_ms AND r.digest = d.last_digest)" },
+      " AND r.finished_ms = d.last_ms AND r.digest = d.last_digest)"
+      " AND NOT EXISTS (SELECT 1 FROM run_summary s JOIN job_item i ON i.job = s.job"
+      " AND i.seq = s.item WHERE s.cell = d.cell AND i.device = d.device"
+      " AND i.options = d.options AND NOT s.refused AND s.last_ms = d.last_ms"
+      " AND s.digest = d.last_digest)" },
     { "an environment of a device that its run did not report",
       "SELECT 0 FROM device_stack_environment d WHERE NOT EXISTS (SELECT 1 FROM run r"
       " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
@@ -225,8 +296,11 @@ static const struct derived {
       "SELECT 0 FROM environment e WHERE e.cells <>"
       " (SELECT count(*) FROM cell c WHERE c.environment = e.number)" },
     { "an item with other counts than its runs",
-      "SELECT 0 FROM job_item i WHERE (i.runs_answered, i.runs_failed,"
-      " i.runs_unanswered, i.milliseconds) <> (SELECT"
+      "SELECT 0 FROM job_item i LEFT JOIN (SELECT job, item, sum(runs) AS runs,"
+      " sum(iif(refused, runs, 0)) AS refused, sum(milliseconds) AS milliseconds"
+      " FROM run_summary GROUP BY 1, 2) s ON s.job = i.job AND s.item = i.seq"
+      " WHERE (i.runs_answered - ifnull(s.runs, 0), i.runs_failed - ifnull(s.refused, 0),"
+      " i.runs_unanswered, i.milliseconds - ifnull(s.milliseconds, 0)) <> (SELECT"
       " count(*) FILTER (WHERE outcome IN ('completed', 'unsupported', 'timeout',"
       " 'crashed', 'out_of_memory', 'invalid')), count(*) FILTER (WHERE outcome IN"
       " ('timeout', 'crashed', 'out_of_memory', 'invalid')),"
@@ -261,24 +335,6 @@ static enum err_code check_derived(struct check *c, struct err *err)
     return ERR_OK;
 }
 
-/* What the rows say means nothing in a damaged file. */
-static enum err_code check_rows(struct check *c, struct err *err)
-{
-    if (c->counts->damaged) {
-        c->report(c->arg, "references, jobs, cells and traces were not checked");
-        return ERR_OK;
-    }
-    if (check_sums(c, err) != ERR_OK || check_derived(c, err) != ERR_OK ||
-        check_references(c, err) != ERR_OK || check_siblings(c, err) != ERR_OK ||
-        check_inputs(c, err) != ERR_OK || check_jobs(c, err) != ERR_OK ||
-        traces_check(c->tx, c->report, c->arg, &c->counts->traces,
-                     &c->counts->traces_damaged, err) != ERR_OK) {
-        return err->code;
-    }
-    return cells_recompute(c->tx, cell_differs, c, &c->counts->cells,
-                           &c->counts->cells_differing, err);
-}
-
 /* What this program recomputes can be compared only with what it has stored itself. */
 static enum err_code check_up_to_date(struct check *c, struct err *err)
 {
@@ -306,31 +362,133 @@ static enum err_code check_up_to_date(struct check *c, struct err *err)
                      "service, which judges them again, and check it then");
 }
 
-/* One transaction: all checks see the same instant. */
-static enum err_code check_all(struct check *c, struct err *err)
+static enum err_code check_traces(struct check *c, struct err *err)
 {
-    if (tx_run(c->tx, err, "BEGIN") != ERR_OK || check_integrity(c, err) != ERR_OK ||
-        (!c->counts->damaged && check_up_to_date(c, err) != ERR_OK) ||
-        check_rows(c, err) != ERR_OK) {
-        return err->code;
-    }
-    return ERR_OK; /* closing ends the transaction; a COMMIT may fail on damage */
+    return traces_check(c->tx, c->report, c->arg, &c->counts->traces,
+                        &c->counts->traces_damaged, err);
 }
 
-enum err_code fsck_database(const char *path, void (*report)(void *arg, const char *line),
-                            void *arg, struct fsck_counts *ret_counts, struct err *err)
+static enum err_code check_summaries(struct check *c, struct err *err)
 {
-    struct check check = { .report = report, .arg = arg, .counts = ret_counts };
+    int64_t wrong = 0;
+    enum err_code code = summaries_check(c->tx, c->report, c->arg, &wrong, err);
+
+    c->counts->dangling += wrong;
+    return code;
+}
+
+static enum err_code check_other_rows(struct check *c, struct err *err)
+{
+    static const part_fn parts[] = { check_derived, check_siblings,  check_inputs,
+                                     check_jobs,    check_summaries, check_traces };
+    enum err_code code = check_sums(c, err);
+
+    if (c->counts->damaged) {
+        return code;
+    }
+    if (code == ERR_OK) {
+        code = each_table(c, check_references_of, err);
+    }
+    for (int i = 0; i < COUNT_OF(parts) && code == ERR_OK; i++) {
+        code = in_one_read(c, parts[i], err);
+    }
+    return code;
+}
+
+/* The pages first: what the rows say means nothing in a damaged file. */
+static enum err_code check_before_rows(struct check *c, bool by_table, bool *ret_go_on,
+                                       struct err *err)
+{
+    enum err_code code =
+        by_table ? each_table(c, check_pages, err) : in_one_read(c, check_file, err);
+
+    *ret_go_on = code == ERR_OK && !c->counts->damaged;
+    if (c->counts->damaged) {
+        c->report(c->arg, "references, jobs, cells and traces were not checked");
+    }
+    return *ret_go_on ? in_one_read(c, check_up_to_date, err) : code;
+}
+
+static void count_cells(struct check *c, const struct recomputed *cells)
+{
+    c->counts->cells = cells->compared;
+    c->counts->cells_trusted = cells->trusted;
+    c->counts->cells_differing = cells->differing;
+}
+
+/* Marks are trusted unless all is to be done anew. */
+static int64_t trusted_since(bool full, int64_t now_ms)
+{
+    return full ? INT64_MAX : now_ms - MARKS_MS;
+}
+
+/* All but the pages. */
+static enum err_code check_rows(struct check *c, const char *path,
+                                const struct fsck *fsck, struct tx *marks,
+                                struct err *err)
+{
+    struct fsck_cells cells = { .path = path,
+                                .busy_timeout_ms = BUSY_TIMEOUT_MS,
+                                .readers = fsck->readers,
+                                .now_ms = fsck->now_ms,
+                                .marks = marks,
+                                .how = { .trusted_since_ms =
+                                             trusted_since(fsck->full, fsck->now_ms),
+                                         .differs = cell_differs,
+                                         .arg = c } };
+    enum err_code code = fsck_cells_prepare(c->tx, FSCK_CACHE_LARGE, err);
+
+    if (code == ERR_OK) {
+        code = check_other_rows(c, err);
+    }
+    if (code == ERR_OK && !c->counts->damaged) {
+        code = fsck_cells_beside(&cells, c->tx, err);
+        count_cells(c, &cells.counts);
+        c->counts->marks_failed |= cells.marks_failed;
+    }
+    return code;
+}
+
+static struct tx *open_marks(const char *path, struct fsck_counts *counts)
+{
+    struct tx *tx = NULL;
+    struct err ignored;
+
+    counts->marks_failed =
+        connection_open_to_mark(path, BUSY_TIMEOUT_MS, &tx, &ignored) != ERR_OK;
+    return tx;
+}
+
+enum err_code fsck_file(const char *path, const struct fsck *fsck,
+                        struct fsck_counts *ret_counts, struct err *err)
+{
+    struct check check = { .report = fsck->report,
+                           .arg = fsck->arg,
+                           .counts = ret_counts };
+    struct tx *marks = NULL;
+    bool go_on = false;
     enum err_code code;
 
     *ret_counts = (struct fsck_counts){ 0 };
     code = connection_open_reader(path, BUSY_TIMEOUT_MS, &check.tx, err);
     if (code == ERR_OK) {
-        code = check_all(&check, err);
-        tx_free(check.tx);
-        return code == ERR_CONFLICT ? err_wrap(err, "%s", path) : code;
+        code = check_before_rows(&check, false, &go_on, err);
     }
-    return code;
+    if (code == ERR_OK && go_on) {
+        marks = fsck->marks ? open_marks(path, ret_counts) : NULL;
+        code = check_rows(&check, path, fsck, marks, err);
+    }
+    tx_free(check.tx);
+    tx_free(marks); /* last, since only a writer takes the log with it */
+    return code == ERR_CONFLICT ? err_wrap(err, "%s", path) : code;
+}
+
+enum err_code fsck_database(const char *path, void (*report)(void *arg, const char *line),
+                            void *arg, struct fsck_counts *ret_counts, struct err *err)
+{
+    const struct fsck fsck = { .full = true, .readers = 1, .report = report, .arg = arg };
+
+    return fsck_file(path, &fsck, ret_counts, err);
 }
 
 enum { STOP_OPCODES = 10000 };
@@ -338,6 +496,32 @@ enum { STOP_OPCODES = 10000 };
 static int is_stopped(void *arg)
 {
     return atomic_load((atomic_bool *)arg);
+}
+
+static enum err_code check_served(struct check *c, const struct fsck_served *fsck,
+                                  struct err *err)
+{
+    struct recompute_how how = { .trusted_since_ms = trusted_since(false, fsck->now_ms),
+                                 .differs = cell_differs,
+                                 .right = fsck->right,
+                                 .arg = c,
+                                 .right_arg = fsck->arg,
+                                 .stop = fsck->stop };
+    struct recomputed counts = { 0 };
+    bool go_on;
+    enum err_code code = check_before_rows(c, true, &go_on, err);
+
+    if (code == ERR_OK && go_on) {
+        code = fsck_cells_prepare(c->tx, FSCK_CACHE_SMALL, err);
+    }
+    if (code == ERR_OK && go_on) {
+        code = check_other_rows(c, err);
+    }
+    if (code == ERR_OK && go_on && !c->counts->damaged) {
+        code = fsck_cells_one_by_one(c->tx, &how, &counts, err);
+        count_cells(c, &counts);
+    }
+    return code;
 }
 
 enum err_code fsck_served(const struct fsck_served *fsck, struct fsck_counts *ret_counts,
@@ -348,14 +532,13 @@ enum err_code fsck_served(const struct fsck_served *fsck, struct fsck_counts *re
                            .cell_differs = fsck->cell_differs,
                            .arg = fsck->arg,
                            .counts = ret_counts };
-    struct err ignored;
     enum err_code code;
 
     *ret_counts = (struct fsck_counts){ 0 };
     sqlite3_progress_handler(check.tx->db, STOP_OPCODES, is_stopped, fsck->stop);
-    code = check_all(&check, err);
+    code = check_served(&check, fsck, err);
     sqlite3_progress_handler(check.tx->db, 0, NULL, NULL);
-    tx_run(check.tx, &ignored, "ROLLBACK");
+    sqlite3_db_release_memory(check.tx->db);
     return code;
 }
 

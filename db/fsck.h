@@ -1,4 +1,4 @@
-/* Checking a database, also while a daemon serves it: it only reads. */
+/* Checking a database, also while a daemon serves it. */
 #ifndef DB_FSCK_H
 #define DB_FSCK_H
 
@@ -15,29 +15,54 @@ struct fsck_counts {
     int64_t facts_damaged;   /* of these, of other tables than run */
     int64_t dangling;        /* rows that refer to a missing row, or cases to others than
                                 their siblings */
-    int64_t cells;           /* recomputed from the runs … */
+    int64_t cells;           /* compared with their runs … */
+    int64_t cells_trusted;   /* … of these, unchanged since that was done last, and only
+                                judged again … */
     int64_t cells_differing; /* … and not as stored */
+    bool marks_failed;       /* what was verified could not be noted */
     int64_t jobs;            /* counted again from their items … */
     int64_t jobs_differing;  /* … and not as stored */
     int64_t traces;          /* unpacked … */
     int64_t traces_damaged;  /* … and found wrong, or not what their runs say */
 };
 
-/* Calls REPORT(arg, line) for every fault.  Returns ERR_OK when the check could be made,
- * whatever it found: ret_counts tells.  ERR_NOT_FOUND, ERR_CORRUPT (not a database at
- * all) and ERR_NEWER as store_open would; ERR_CONFLICT: store_open has not yet brought it
- * to what this program stores. */
+/* What is checked when.  The pages of the file, the references between rows, the sums of
+ * jobs and inputs, and traces: each time.  Cells, which take longest: each is judged each
+ * time, and summed up from its runs unless that was done within MARKS_DAYS and neither
+ * its runs nor its own rows changed since (db/upkeep/marks.h).  So a check that was
+ * stopped goes on where it was. */
+struct fsck {
+    bool full;   /* trust nothing that was verified before */
+    bool marks;  /* note what was verified, in the database */
+    int readers; /* connections that recompute cells at the same time */
+    int64_t now_ms;
+    void (*report)(void *arg, const char *line); /* for every fault; one call at a time */
+    void *arg;
+};
+
+/* Returns ERR_OK when the check could be made, whatever it found: ret_counts tells.
+ * ERR_NOT_FOUND, ERR_CORRUPT (not a database at all) and ERR_NEWER as store_open would;
+ * ERR_CONFLICT: store_open has not yet brought it to what this program stores. */
+enum err_code fsck_file(const char *path, const struct fsck *fsck,
+                        struct fsck_counts *ret_counts, struct err *err);
+
+/* The same, in full and with one reader; it only reads. */
 enum err_code fsck_database(const char *path, void (*report)(void *arg, const char *line),
                             void *arg, struct fsck_counts *ret_counts, struct err *err);
 
 /* The same of a database that this process serves, through TX, which nobody else uses
- * (store_background).  CELL_DIFFERS is told of each cell that is not what its runs give,
- * in addition to the line.  It ends with ERR_TIMEOUT soon after STOP became true. */
+ * (store_background): a table and a few cells at a time, each in a short read.
+ * CELL_DIFFERS is told of each cell that is not what its runs give, in addition to the
+ * line, RIGHT of each that was summed up and is (the caller stores the mark).  It ends
+ * with ERR_TIMEOUT soon after STOP became true. */
+struct mark;
 struct tx;
 struct fsck_served {
     struct tx *tx;
+    int64_t now_ms;
     void (*report)(void *arg, const char *line);
     void (*cell_differs)(void *arg, int64_t cell);
+    void (*right)(void *arg, const struct mark *mark);
     void *arg;
     atomic_bool *stop;
 };

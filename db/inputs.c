@@ -12,6 +12,7 @@
 #include "db/jobs_progress.h"
 #include "db/runs.h"
 #include "db/tx.h"
+#include "db/upkeep/summaries.h"
 
 void case_inputs_cause(const char *digest, const char *wanted, char *ret_cause,
                        size_t size)
@@ -43,6 +44,9 @@ static enum err_code collect(struct query *q, struct touched *touched, struct er
 }
 
 #define OF_SIBLINGS "case_key IN (SELECT number FROM case_key WHERE siblings = ?1)"
+#define SUMMARIES_OF_SIBLINGS                                                            \
+    "cell IN (SELECT c.id FROM case_key k JOIN cell c ON c.case_key = k.number"          \
+    " WHERE k.siblings = ?1)"
 
 static enum err_code refuse_runs(struct tx *tx, int64_t siblings, const char *digest,
                                  struct touched *touched, struct err *err)
@@ -55,6 +59,15 @@ static enum err_code refuse_runs(struct tx *tx, int64_t siblings, const char *di
                 " input_digest, ?2) WHERE " OF_SIBLINGS
                 " AND outcome = 'completed' AND input_digest <> ?2"
                 " AND sum IS " RUN_SUM " RETURNING id, cell, job, item",
+                siblings, digest);
+    if (collect(&q, touched, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx,
+                "UPDATE run_summary SET refused = 1, sum = " SUMMARY_SUM_IF(
+                    "1") " WHERE " SUMMARIES_OF_SIBLINGS
+                         " AND NOT refused AND input_digest <> ?2 AND sum IS " SUMMARY_SUM
+                         " RETURNING '', cell, job, item",
                 siblings, digest);
     return collect(&q, touched, err);
 }
@@ -71,6 +84,15 @@ static enum err_code restore_runs(struct tx *tx, int64_t siblings, const char *d
                 " AND refused AND (?2 IS NULL OR input_digest = ?2)"
                 " AND sum IS " RUN_SUM " RETURNING id, cell, job, item",
                 siblings, or_null(digest));
+    if (collect(&q, touched, err) != ERR_OK) {
+        return err->code;
+    }
+    query_begin(&q, tx,
+                "UPDATE run_summary SET refused = 0, sum = " SUMMARY_SUM_IF(
+                    "0") " WHERE " SUMMARIES_OF_SIBLINGS
+                         " AND refused AND (?2 IS NULL OR input_digest = ?2)"
+                         " AND sum IS " SUMMARY_SUM " RETURNING '', cell, job, item",
+                siblings, or_null(digest));
     return collect(&q, touched, err);
 }
 
@@ -78,7 +100,7 @@ static enum err_code restore_runs(struct tx *tx, int64_t siblings, const char *d
 static enum err_code seal(struct tx *tx, const struct touched *touched, struct err *err)
 {
     for (int i = 0; i < touched->count; i++) {
-        if (runs_seal(tx, touched->runs[i].id, err) != ERR_OK) {
+        if (touched->runs[i].id[0] && runs_seal(tx, touched->runs[i].id, err) != ERR_OK) {
             return err->code;
         }
     }

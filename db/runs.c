@@ -8,6 +8,7 @@
 #include "db/cells_rows.h"
 #include "db/jobs_progress.h"
 #include "db/tx.h"
+#include "db/upkeep/summaries.h"
 
 static enum err_code set_running(struct tx *tx, int64_t job, int64_t now_ms,
                                  struct err *err)
@@ -212,7 +213,7 @@ enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *r
         free(*ret_log);
         return err->code;
     }
-    return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "no run %s", id);
+    return found ? ERR_OK : summaries_explain(tx, id, err);
 }
 
 enum err_code runs_telemetry(struct tx *tx, const char *id, char **ret_start,
@@ -354,7 +355,7 @@ enum err_code runs_get(struct tx *tx, const char *id, struct run_record *ret_run
     if (query_end(&q, err) != ERR_OK) {
         return err->code;
     }
-    return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "no run %s", id);
+    return found ? ERR_OK : summaries_explain(tx, id, err);
 }
 
 enum err_code runs_seal(struct tx *tx, const char *id, struct err *err)

@@ -65,7 +65,7 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
 enum err_code runs_lose_all(struct tx *tx, const char *cause, int64_t now_ms,
                             int *ret_count, struct err *err);
 
-/* ERR_NOT_FOUND. */
+/* ERR_NOT_FOUND; ERR_GONE: it was folded (db/upkeep/retention.h), with what is known. */
 enum err_code runs_get(struct tx *tx, const char *id, struct run_record *ret_run,
                        struct err *err);
 
@@ -115,7 +115,7 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
 enum err_code runs_telemetry(struct tx *tx, const char *id, char **ret_start,
                              char **ret_end, struct err *err);
 
-/* The log tail: caller frees ret_log (never NULL). */
+/* The log tail: caller frees ret_log (never NULL).  Fails as runs_get. */
 enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *ret_length,
                        int64_t *ret_written, struct err *err);
 

@@ -13,7 +13,7 @@ import sys
 PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs",
         "workloads/instruments"]
 DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/integrity", "db/recurring",
-                 "db/views"]
+                 "db/upkeep", "db/views"]
 WORKER = ["workloads", "workloads/shared", "workloads/instruments", "daemon/base"]
 # Each room, and the other rooms that it may include.
 ROOMS = {
@@ -21,14 +21,15 @@ ROOMS = {
     "daemon/evidence": PURE,
     "daemon/trace": PURE,
     "daemon/jobs": PURE,
-    "db": PURE + ["db/integrity", "db/queue"],
-    "db/integrity": PURE + ["db"],
+    "db": PURE + ["db/integrity", "db/queue", "db/upkeep"],
+    "db/integrity": PURE + ["db", "db/upkeep"],
     "db/queue": ["daemon/base"],
     "db/recurring": PURE + ["db"],
+    "db/upkeep": PURE + ["db", "db/integrity"],
     "db/views": PURE + ["db"],
     "api/http": PURE + ["db", "api", "api/render"],
     "api/render": PURE + ["db", "db/views", "api"],
-    "api": PURE + ["db", "db/recurring", "db/views", "api/http", "api/render"],
+    "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "api/http", "api/render"],
     "daemon/process": PURE,
     "daemon/config": PURE,
     "daemon/link": PURE + ["daemon/process"],

@@ -9,7 +9,7 @@ COVERED := $(addprefix workloads/instruments/,digest.c digest_parallel.c exact_s
            $(sort $(wildcard db/cells*.c)) db/inputs.c $(call c_of,daemon/trace)
 # What is shown beside them.
 COVERED_BESIDE := $(filter-out $(COVERED),$(call c_of,daemon/jobs)) \
-                  daemon/run/run_captures.c
+                  daemon/run/run_captures.c db/upkeep/recompute.c db/upkeep/rebuild.c
 # The rooms whose unit tests are of these files.
 COVERING := $(filter $(addprefix $(B)/tests/,db/% evidence/% instruments/% jobs/% run/% \
               trace/%),$(TESTS))

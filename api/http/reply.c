@@ -167,6 +167,9 @@ void reply_error(struct request *r, const struct err *err)
     case ERR_NOT_FOUND:
         reply_problem(r, PROBLEM_NOT_FOUND, "%s", err->message);
         break;
+    case ERR_GONE:
+        reply_problem(r, PROBLEM_FOLDED, "%s", err->message);
+        break;
     case ERR_CONFLICT:
         reply_problem(r, PROBLEM_CONFLICT, "%s", err->message);
         break;

@@ -10,6 +10,7 @@
 #define ERR_MAP(X)                                                                       \
     X(ERR_INVALID, "invalid")     /* the caller's input is wrong */                      \
     X(ERR_NOT_FOUND, "not-found") /* no such thing */                                    \
+    X(ERR_GONE, "gone")           /* it was there, and is no more on purpose */          \
     X(ERR_CONFLICT, "conflict")   /* contradicts what is already stored */               \
     X(ERR_TOO_LARGE, "too-large") /* over a stated limit */                              \
     X(ERR_BUSY, "busy")           /* try again later */                                  \

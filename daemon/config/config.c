@@ -33,6 +33,8 @@ void config_init(struct config *config)
         .connection_limit = 512,
         .open_items_limit = 50000,
         .backup_every_hours = 24,
+        .retention_days = 365,
+        .retention_runs = 1000,
         .grace_ms = 2000,
         .stacks = json_array(),
         .hosts = json_array(),
@@ -163,6 +165,7 @@ struct settings {
     bool survey;
     int stale_after_hours, connection_limit, open_items_limit, grace_ms,
         backup_every_hours;
+    int retention_days, retention_runs;
     const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads, *background;
 };
 
@@ -182,6 +185,10 @@ static const struct in_member settings_members[] = {
       .least = JOB_ITEMS_MAX, .most = 10000000 },
     { "backup_every_hours", IN_INT, IN_AT(struct settings, backup_every_hours),
       IN_OPTIONAL, .least = 0, .most = 24 * 365 },
+    { "retention_days", IN_INT, IN_AT(struct settings, retention_days), IN_OPTIONAL,
+      .least = 0, .most = 36500 },
+    { "retention_runs", IN_INT, IN_AT(struct settings, retention_runs), IN_OPTIONAL,
+      .least = 1, .most = 1000000 },
     { "grace_ms", IN_INT, IN_AT(struct settings, grace_ms), IN_OPTIONAL, .least = 10,
       .most = 600000 },
     { "stacks", IN_ARRAY, IN_AT(struct settings, stacks), IN_OPTIONAL, .item = &a_stack },
@@ -276,6 +283,8 @@ static void take(struct config *config, const struct settings *s)
     config->stale_after_hours = s->stale_after_hours;
     config->connection_limit = s->connection_limit;
     config->open_items_limit = s->open_items_limit;
+    config->retention_days = s->retention_days;
+    config->retention_runs = s->retention_runs;
     config->grace_ms = s->grace_ms;
     config->backup_every_hours = s->backup_every_hours;
     take_array(&config->stacks, s->stacks);
@@ -293,6 +302,8 @@ static enum err_code read_settings(struct config *config, const char *file,
                                  .connection_limit = config->connection_limit,
                                  .open_items_limit = config->open_items_limit,
                                  .backup_every_hours = config->backup_every_hours,
+                                 .retention_days = config->retention_days,
+                                 .retention_runs = config->retention_runs,
                                  .grace_ms = config->grace_ms };
     char *where = xasprintf("%s: ", file);
     json_t *workloads;

@@ -27,6 +27,9 @@ struct config {
     bool accept_loss;       /* fsck --accept-loss */
     char *read_only;        /* serve --read-only FILE; NULL: the database is served */
     int grace_ms;           /* between SIGTERM and SIGKILL of a worker */
+    int retention_days;     /* alike runs that are older are folded; 0: never */
+    int retention_runs;     /* of each cell, the newest, that never are */
+    bool fsck_full;         /* of the command line: trust nothing that was verified */
     json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
     json_t *profiles; /* array of paths of further profile tables */
     json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */

@@ -13,6 +13,7 @@
     X(PROBLEM_FOREIGN_ORIGIN, "foreign-origin", 403,                                     \
       "The request comes from a page of another origin")                                 \
     X(PROBLEM_NOT_FOUND, "not-found", 404, "There is no such thing")                     \
+    X(PROBLEM_FOLDED, "folded", 410, "The run was folded into a summary")                \
     X(PROBLEM_METHOD, "method-not-allowed", 405, "The method does not apply here")       \
     X(PROBLEM_NOT_ACCEPTABLE, "not-acceptable", 406,                                     \
       "There is no representation that the client accepts")                              \

@@ -11,6 +11,7 @@
 #include "db/migrate.h"
 #include "db/runs.h"
 #include "db/tx.h"
+#include "db/upkeep/summaries.h"
 
 /* Which rows have a sum. */
 
@@ -32,6 +33,12 @@ static const struct summed {
       "r.cell",
       "reprod_sum(@cell, @at_ms, @run, @verdict, @reason, @runs, @iterations,"
       " @distinct_digests, @vouched_ms)",
+      "false",
+      false },
+    { "run_summary",
+      { "number" },
+      "r.cell",
+      SUMMARY_SUM_OF("@", "@refused"),
       "false",
       false },
     { "run_log", { "run" }, "0", "reprod_sum(@run, @log, @written)", "false", false },

@@ -13,7 +13,8 @@
  * writing connection, which see that a row is damaged already and leave it so.  Without a
  * sum, because fsck compares all of them with the runs: cell_digest, cell_device,
  * cell_alike, cell_time, case_input, device_stack_environment, how far items and jobs
- * are; because nobody relies on them: event, judged, and when an environment was seen.
+ * are; because nobody relies on them: event, judged, cell_changes, cell_verified, and
+ * when an environment was seen.
  *
  * A migration that changes columns with a sum, or adds one to a list here, carries the
  * sums of the rows that are intact. */

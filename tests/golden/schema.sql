@@ -1,8 +1,10 @@
+CREATE INDEX case_input_run ON case_input (run);
 CREATE INDEX case_key_group ON case_key (workload, version, size, dtype, seed);
 CREATE INDEX case_key_siblings ON case_key (siblings);
 CREATE INDEX cell_broken_claim ON cell (id)
     WHERE claimed > 0 AND claimed = completed AND distinct_digests > 1;
 CREATE INDEX cell_case_key ON cell (case_key, environment);
+CREATE INDEX cell_history_run ON cell_history (run) WHERE run IS NOT NULL;
 CREATE INDEX change_open ON change (number) WHERE state <> 'reported';
 CREATE INDEX device_environment_environment ON device_environment (environment);
 CREATE INDEX environment_last_seen ON environment (last_seen_ms, number);
@@ -16,6 +18,9 @@ CREATE INDEX run_device ON run (device, id);
 CREATE INDEX run_job ON run (job, id);
 CREATE INDEX run_not_completed ON run (outcome, id) WHERE outcome <> 'completed';
 CREATE INDEX run_open ON run (id) WHERE outcome IS NULL;
+CREATE INDEX run_summary_cell ON run_summary (cell);
+CREATE INDEX run_summary_job ON run_summary (job, item);
+CREATE INDEX run_summary_span ON run_summary (last_run, first_run);
 CREATE INDEX run_tensor_blob ON run_tensor (blob);
 CREATE INDEX run_trace_trace ON run_trace (trace);
 CREATE INDEX schedule_job_job ON schedule_job (job);
@@ -93,6 +98,10 @@ CREATE TABLE cell_alike (
     varied  INTEGER NOT NULL CHECK (varied IN (0, 1)), varied_ms INTEGER NOT NULL DEFAULT 0, -- a device has more than one digest
     PRIMARY KEY (cell, options)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE cell_changes (
+    cell    INTEGER PRIMARY KEY,
+    changes INTEGER NOT NULL
+) STRICT;
 CREATE TABLE cell_device (
     cell    INTEGER NOT NULL REFERENCES cell (id),
     device  TEXT NOT NULL,
@@ -130,6 +139,12 @@ CREATE TABLE cell_time (
     runs   INTEGER NOT NULL CHECK (runs >= 1),
     PRIMARY KEY (cell, bucket)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE cell_verified (
+    cell        INTEGER PRIMARY KEY,
+    changes     INTEGER NOT NULL, -- as in cell_changes, when it was; another number: no more
+    fingerprint TEXT NOT NULL CHECK (length(fingerprint) = 32), -- of the cell's rows, then
+    at_ms       INTEGER NOT NULL
+) STRICT;
 CREATE TABLE change (
     number  INTEGER PRIMARY KEY,
     host    TEXT NOT NULL REFERENCES host (name),
@@ -348,6 +363,40 @@ CREATE TABLE run_log (
     log     BLOB NOT NULL,    -- the last bytes
     written INTEGER NOT NULL  -- how many bytes the run wrote
 , sum INTEGER) STRICT, WITHOUT ROWID;
+CREATE TABLE run_summary (
+    number        INTEGER PRIMARY KEY,
+    cell          INTEGER NOT NULL REFERENCES cell (id),
+    job           INTEGER NOT NULL,
+    item          INTEGER NOT NULL,
+    runs          INTEGER NOT NULL CHECK (runs >= 1),
+    ids           BLOB NOT NULL CHECK (length(ids) = 26 * runs), -- ascending, one after the other
+    first_run     TEXT NOT NULL CHECK (first_run = CAST(substr(ids, 1, 26) AS TEXT)),
+    last_run      TEXT NOT NULL CHECK (last_run = CAST(substr(ids, -26) AS TEXT)),
+    first_ms      INTEGER NOT NULL,  -- earliest start
+    last_ms       INTEGER NOT NULL,  -- latest end
+    iterations    INTEGER NOT NULL CHECK (iterations >= runs), -- of all of them
+    digest        TEXT NOT NULL CHECK (length(digest) = 32),   -- of each iteration of each run
+    input_digest  TEXT NOT NULL CHECK (length(input_digest) = 32),
+    weight_sum    TEXT,              -- these, where not NULL, as in `run`
+    loss          TEXT,
+    algorithm     TEXT,
+    claim         TEXT,
+    circumstances TEXT,
+    libraries     INTEGER REFERENCES library_list (number),
+    elements      INTEGER NOT NULL CHECK (elements > 0),      -- of an iteration
+    bytes_hashed  INTEGER NOT NULL CHECK (bytes_hashed > 0),  -- of all of them
+    min_ns        INTEGER,           -- shortest iteration; NULL: no times are known
+    max_ns        INTEGER,           -- longest
+    median_ns_sum INTEGER,           -- sum of the runs' medians
+    times         TEXT NOT NULL CHECK (json_valid(times)), -- object: how many medians fell into
+                                     -- which bucket of daemon/evidence/times.h
+    milliseconds  INTEGER NOT NULL,  -- lives of the processes, each in whole ones, together
+    refused       INTEGER NOT NULL DEFAULT 0 CHECK (refused IN (0, 1)), -- as in `run`: then all
+                                     -- of them count as invalid
+    folded_ms     INTEGER NOT NULL,  -- when this row was made
+    sum           INTEGER,           -- checksum of the others (db/integrity/checksums.h)
+    FOREIGN KEY (job, item) REFERENCES job_item (job, seq)
+) STRICT;
 CREATE TABLE run_telemetry (
     run      TEXT NOT NULL PRIMARY KEY REFERENCES run (id),
     at_start TEXT CHECK (at_start IS NULL OR json_valid(at_start)), -- object; NULL: nothing
@@ -409,6 +458,60 @@ CREATE TABLE trace (
     digest TEXT NOT NULL CHECK (length(digest) = 32), -- as at the end of `packed`
     packed BLOB NOT NULL
 ) STRICT;
+CREATE TRIGGER job_item_updated AFTER UPDATE OF options, subject, subject_name, stack ON job_item
+    BEGIN
+    INSERT INTO cell_changes SELECT cell, 1 FROM (SELECT DISTINCT cell FROM run
+        WHERE job = NEW.job AND item = NEW.seq AND cell IS NOT NULL
+        UNION SELECT cell FROM run_summary WHERE job = NEW.job AND item = NEW.seq) WHERE true
+        ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_check_deleted AFTER DELETE ON run_check BEGIN
+    INSERT INTO cell_changes SELECT cell, 1 FROM run WHERE id = OLD.run AND cell IS NOT NULL
+        ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_check_inserted AFTER INSERT ON run_check BEGIN
+    INSERT INTO cell_changes SELECT cell, 1 FROM run WHERE id = NEW.run AND cell IS NOT NULL
+        ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_check_updated AFTER UPDATE ON run_check BEGIN
+    INSERT INTO cell_changes SELECT cell, 1 FROM run WHERE id IN (OLD.run, NEW.run)
+        AND cell IS NOT NULL ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_deleted AFTER DELETE ON run WHEN OLD.cell IS NOT NULL BEGIN
+    INSERT INTO cell_changes VALUES (OLD.cell, 1) ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_digest_deleted AFTER DELETE ON run_digest BEGIN
+    INSERT INTO cell_changes SELECT cell, 1 FROM run WHERE id = OLD.run AND cell IS NOT NULL
+        ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_digest_inserted AFTER INSERT ON run_digest BEGIN
+    INSERT INTO cell_changes SELECT cell, 1 FROM run WHERE id = NEW.run AND cell IS NOT NULL
+        ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_digest_updated AFTER UPDATE ON run_digest BEGIN
+    INSERT INTO cell_changes SELECT cell, 1 FROM run WHERE id IN (OLD.run, NEW.run)
+        AND cell IS NOT NULL ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_inserted AFTER INSERT ON run WHEN NEW.cell IS NOT NULL BEGIN
+    INSERT INTO cell_changes VALUES (NEW.cell, 1) ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_moved AFTER UPDATE OF cell ON run
+    WHEN OLD.cell IS NOT NULL AND OLD.cell IS NOT NEW.cell BEGIN
+    INSERT INTO cell_changes VALUES (OLD.cell, 1) ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_summary_deleted AFTER DELETE ON run_summary BEGIN
+    INSERT INTO cell_changes VALUES (OLD.cell, 1) ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_summary_inserted AFTER INSERT ON run_summary BEGIN
+    INSERT INTO cell_changes VALUES (NEW.cell, 1) ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_summary_updated AFTER UPDATE ON run_summary BEGIN
+    INSERT INTO cell_changes VALUES (OLD.cell, 1) ON CONFLICT DO UPDATE SET changes = changes + 1;
+    INSERT INTO cell_changes VALUES (NEW.cell, 1) ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_updated AFTER UPDATE ON run WHEN NEW.cell IS NOT NULL BEGIN
+    INSERT INTO cell_changes VALUES (NEW.cell, 1) ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
 CREATE VIEW cell_control (cell, control, vouches) AS
     SELECT c.id, o.id, s.kind = k.kind
         AND NOT EXISTS (SELECT 1 FROM quarantine q WHERE q.cell = o.id)

@@ -148,7 +148,25 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
+#define UNDO_25                                                                          \
+    "DROP TRIGGER run_inserted;"                                                         \
+    "DROP TRIGGER run_updated;"                                                          \
+    "DROP TRIGGER run_moved;"                                                            \
+    "DROP TRIGGER run_deleted;"                                                          \
+    "DROP TRIGGER run_digest_inserted;"                                                  \
+    "DROP TRIGGER run_digest_updated;"                                                   \
+    "DROP TRIGGER run_digest_deleted;"                                                   \
+    "DROP TRIGGER run_check_inserted;"                                                   \
+    "DROP TRIGGER run_check_updated;"                                                    \
+    "DROP TRIGGER run_check_deleted;"                                                    \
+    "DROP TRIGGER job_item_updated;"                                                     \
+    "DROP TABLE run_summary;"                                                            \
+    "DROP TABLE cell_changes;"                                                           \
+    "DROP TABLE cell_verified;"                                                          \
+    "DROP INDEX case_input_run;"                                                         \
+    "DROP INDEX cell_history_run;"
 #define UNDO_24                                                                          \
+    UNDO_25                                                                              \
     "DROP TABLE change;"                                                                 \
     "DROP TABLE host_facts;"
 #define UNDO_23 UNDO_24 "DROP TABLE device_environment;"
