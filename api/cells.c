@@ -83,6 +83,34 @@ static void checks_json(struct json_out *out, const struct checks *checks)
     out_close(out, '}');
 }
 
+static const char *challenges_state(const struct evidence *e)
+{
+    const struct challenges *c = &e->challenges;
+
+    return e->checks.has_reference ? "has_reference"
+           : challenges_ignored(c) ? "ignored"
+           : e->unseeded           ? "unseeded"
+           : challenges_passed(c)  ? "passed"
+           : c->repeated > 0       ? "repeated"
+           : c->failed > 0         ? "failed"
+                                   : NULL;
+}
+
+static void challenges_json(struct json_out *out, const struct cell *cell)
+{
+    const struct challenges *c = &cell->evidence.challenges;
+
+    out_open(out, "challenge", '{');
+    out_text(out, "state", challenges_state(&cell->evidence));
+    out_int(out, "passed", c->passed);
+    out_int(out, "repeated", c->repeated);
+    out_int(out, "unchanged", c->unchanged);
+    out_int(out, "failed", c->failed);
+    out_name(out, "run", c->run);
+    out_format(out, "runs", "/v1/runs?challenges=only&cell=%" PRId64, cell->id);
+    out_close(out, '}');
+}
+
 static void cell_departures_json(struct json_out *out, const struct cell *cell)
 {
     struct departures departures;
@@ -156,6 +184,7 @@ static void cell_json(const struct request *r, const struct cell *cell,
     out_time(out, "last_run_at", cell->last_ms);
     evidence_json(out, cell);
     checks_json(out, &cell->evidence.checks);
+    challenges_json(out, cell);
     out_name(out, "digest", cell->digest);
     cell_departures_json(out, cell);
     times_json(out, cell);
@@ -299,6 +328,7 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     case_json(out, &cell.key);
     out_text(out, "environment", cell.environment);
     verdict_json(r, &cell, false, out);
+    challenges_json(out, &cell);
     cell_departures_json(out, &cell);
     out_open(out, "items", '[');
     if (cells_each_digest(tx, view->id, page_rows(page), show_digest, page, err) !=

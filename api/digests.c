@@ -17,6 +17,8 @@
 enum { LINES_MAX = 10000, LINES_PAGE = 1000 };
 
 struct line {
+    bool is_challenge; /* then it stands behind the others, and has a seed of its own */
+    uint64_t seed;
     char run[ID_SIZE];
     char last_run[ID_SIZE]; /* of a summary: `run` is its first; "" for a run */
     int64_t runs;           /* in it; 1 */
@@ -52,6 +54,8 @@ static void take_run(void *arg, const struct run_record *run)
     t->lines = xgrow(t->lines, t->count, sizeof *t->lines);
     line = &t->lines[t->count++];
     *line = (struct line){ .runs = 1,
+                           .is_challenge = run->is_challenge,
+                           .seed = run->key.seed,
                            .item = run->item,
                            .finished = run->finished,
                            .outcome = run->outcome,
@@ -90,26 +94,35 @@ static int by_item(const void *a, const void *b)
     const struct line *y = b;
 
     return x->item != y->item ? (x->item > y->item) - (x->item < y->item)
-                              : strcmp(x->run, y->run);
+           : x->is_challenge != y->is_challenge ? x->is_challenge - y->is_challenge
+                                                : strcmp(x->run, y->run);
 }
 
-static enum err_code read_lines(struct tx *tx, struct table *t, struct err *err)
+/* All runs, newest first, as far as there is room; or all challenges. */
+static enum err_code read_runs(struct tx *tx, struct table *t, bool challenges,
+                               struct err *err)
 {
-    struct runs_filter filter = { .job = "" };
-    int before = -1;
+    struct runs_filter filter = { .challenges = challenges };
+    int before = -1, first = t->count;
 
     copy_text(filter.job, sizeof filter.job, t->job.id);
-    while (t->count > before && t->count < LINES_MAX) {
+    while (t->count > before && t->count - first < LINES_MAX) {
         char last[ID_SIZE] = "";
 
         before = t->count;
-        copy_text(last, sizeof last, before ? t->lines[before - 1].run : "");
+        copy_text(last, sizeof last, before > first ? t->lines[before - 1].run : "");
         if (runs_list(tx, &filter, last, LINES_PAGE, take_run, t, err) != ERR_OK) {
             return err->code;
         }
     }
-    t->truncated = t->count >= LINES_MAX;
-    if (summaries_each_of_job(tx, t->job.id, take_summary, t, err) != ERR_OK) {
+    t->truncated |= t->count - first >= LINES_MAX;
+    return ERR_OK;
+}
+
+static enum err_code read_lines(struct tx *tx, struct table *t, struct err *err)
+{
+    if (read_runs(tx, t, false, err) != ERR_OK || read_runs(tx, t, true, err) != ERR_OK ||
+        summaries_each_of_job(tx, t->job.id, take_summary, t, err) != ERR_OK) {
         return err->code;
     }
     if (t->count > 0) {
@@ -186,11 +199,15 @@ static struct results count_results(const struct line *first, const struct line 
     return results;
 }
 
-static const struct line *group_end(const struct table *t, const struct line *first)
+/* Where the lines of ITEM end that are challenges, or that are not; FIRST begins with
+ * them. */
+static const struct line *group_end(const struct table *t, const struct line *first,
+                                    int item, bool challenges)
 {
     const struct line *end = first;
 
-    while (end < t->lines + t->count && end->item == first->item) {
+    while (end < t->lines + t->count && end->item == item &&
+           end->is_challenge == challenges) {
         end++;
     }
     return end;
@@ -200,6 +217,9 @@ static void line_json(struct json_out *out, const struct line *line)
 {
     out_open(out, NULL, '{');
     out_text(out, "run", line->run);
+    if (line->is_challenge) {
+        out_format(out, "seed", "%" PRIu64, line->seed);
+    }
     out_text(out, "outcome", line->finished ? outcome_name(line->outcome) : NULL);
     out_name(out, "digest", line->digest);
     out_int(out, "distinct_digests", line->distinct_digests);
@@ -244,11 +264,11 @@ static void render_json(struct request *r, const struct table *t)
     out_text(&out, "state", job_state_name(t->job.state));
     out_bool(&out, "truncated", t->truncated);
     out_open(&out, "groups", '[');
-    for (const struct line *l = t->lines, *end; l < t->lines + t->count; l = end) {
+    for (const struct line *l = t->lines, *end; l < t->lines + t->count;) {
         const struct job_item *item = &t->job.items[l->item];
         char options[RUN_OPTIONS_SIZE];
 
-        end = group_end(t, l);
+        end = group_end(t, l, item->seq, false);
         out_open(&out, NULL, '{');
         case_json(&out, &item->key);
         out_text(&out, "device", item->device);
@@ -258,6 +278,10 @@ static void render_json(struct request *r, const struct table *t)
         out_int(&out, "distinct_first_digests", count_digests(l, end));
         lines_json(&out, "folded", l, end, true);
         lines_json(&out, "runs", l, end, false);
+        l = end;
+        end = group_end(t, l, item->seq, true);
+        lines_json(&out, "challenges", l, end, false);
+        l = end;
         out_close(&out, '}');
     }
     out_close(&out, ']');
@@ -304,6 +328,9 @@ static void line_text(struct buf *buf, const struct line *line)
     } else if (ms > 0) {
         buf_printf(buf, " (%.1f ms)", ms);
     }
+    if (line->is_challenge) {
+        buf_printf(buf, "  (challenge: seed %" PRIu64 ")", line->seed);
+    }
     if (!line->finished || line->outcome != OUTCOME_COMPLETED) {
         buf_printf(buf, "  (%s)", outcome_of(line));
     } else if (line->distinct_digests > 1) {
@@ -323,13 +350,17 @@ static void render_text(struct request *r, const struct table *t)
     buf_printf(&buf, "Job %s (%s)\n\n", t->job.id, job_state_name(t->job.state));
     buf_puts(&buf, "  SUM OF WEIGHTS       | FINAL LOSS (time of one computation)\n");
     buf_puts(&buf, "  ==================== | ====================\n");
-    for (const struct line *l = t->lines, *end; l < t->lines + t->count; l = end) {
+    for (const struct line *l = t->lines, *end; l < t->lines + t->count;) {
+        const struct job_item *item = &t->job.items[l->item];
         struct results results;
 
-        end = group_end(t, l);
+        end = group_end(t, l, item->seq, false);
         results = count_results(l, end);
-        heading(&buf, &t->job.items[l->item], &results);
+        heading(&buf, item, &results);
         for (; l < end; l++) {
+            line_text(&buf, l);
+        }
+        for (end = group_end(t, l, item->seq, true); l < end; l++) {
             line_text(&buf, l);
         }
     }
@@ -365,7 +396,9 @@ static void render_csv(struct request *r, const struct table *t)
              "workload,variant,size,dtype,device,run,outcome,weight_sum,loss,"
              "weight_sum_bits,loss_bits,digest,seed,milliseconds,runs\r\n");
     for (int i = 0; i < t->count; i++) {
-        line_csv(&buf, &t->job.items[t->lines[i].item], &t->lines[i]);
+        if (!t->lines[i].is_challenge) {
+            line_csv(&buf, &t->job.items[t->lines[i].item], &t->lines[i]);
+        }
     }
     reply_csv(r, &buf);
 }

@@ -264,7 +264,7 @@ void runs_get_list(struct request *r)
 {
     struct list *list = page_new(r, sizeof *list, 'r');
     struct runs_filter *f = &list->filter;
-    const char *outcome;
+    const char *outcome, *challenges;
 
     list->page.release = list_release;
     param_cursor_id(r, 'r', list->before);
@@ -274,6 +274,8 @@ void runs_get_list(struct request *r)
     param_text(r, "variant", f->variant, sizeof f->variant);
     param_text(r, "device", f->device, sizeof f->device);
     outcome = param_value(r, "outcome");
+    challenges = param_value(r, "challenges");
+    f->challenges = challenges && strcmp(challenges, "only") == 0;
     f->by_outcome = outcome && outcome_parse(outcome, &f->outcome) == 0;
     /* Of a job or a cell there is an index, which most runs of a page are near. */
     r->heavy = f->workload[0] || f->variant[0] || f->device[0] || f->by_outcome;

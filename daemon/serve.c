@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,6 +42,18 @@ static int64_t run_store(void *arg)
         api_events_changed(s->api);
     }
     return -1;
+}
+
+/* Nobody can tell which runs are challenges. */
+static void seed_scheduler(struct scheduler *scheduler)
+{
+    uint64_t seed;
+
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {
+        fputs("reprod: getrandom failed\n", stderr);
+        abort();
+    }
+    scheduler_seed(scheduler, seed);
 }
 
 static int64_t run_api(void *arg)
@@ -502,6 +515,7 @@ static int serve(struct service *s, struct err *err)
     }
     read_only(s);
     s->scheduler = scheduler_new();
+    seed_scheduler(s->scheduler);
     s->localiser = localiser_new(s->store, s->scheduler, &localiser_hooks);
     s->watch = survey_watch_new(s->store, s->scheduler, s->profiles,
                                 (int64_t)s->config.stale_after_hours * 3600 * 1000);

@@ -20,21 +20,23 @@ static enum err_code insert(struct tx *tx, const struct case_key *key,
     return tx_fetch_int(
         tx, ret_number, err,
         "INSERT INTO case_key (workload, version, variant, size, dtype, seed,"
-        " is_control, kind, no_control, siblings) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-        " ?8, ?9, ifnull((SELECT min(siblings) FROM case_key WHERE workload = ?1"
+        " is_control, kind, no_control, unseeded, challenge, siblings)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ifnull((SELECT "
+        "min(siblings) FROM case_key WHERE workload = ?1"
         " AND version = ?2 AND size = ?4 AND dtype = ?5 AND seed = ?6),"
         " (SELECT ifnull(max(number), 0) + 1 FROM case_key))) RETURNING number",
         key->workload, key->version, key->variant, key->size, key->dtype,
-        (int64_t)key->seed, d->is_control, d->kind, d->no_control);
+        (int64_t)key->seed, d->is_control, d->kind, d->no_control, d->unseeded,
+        d->is_challenge);
 }
 
 static enum err_code update(struct tx *tx, int64_t number,
                             const struct case_declaration *d, struct err *err)
 {
     return tx_run(tx, err,
-                  "UPDATE case_key SET is_control = ?, kind = ?, no_control = ?"
-                  " WHERE number = ?",
-                  d->is_control, d->kind, d->no_control, number);
+                  "UPDATE case_key SET is_control = ?, kind = ?, no_control = ?,"
+                  " unseeded = ?, challenge = 0 WHERE number = ?",
+                  d->is_control, d->kind, d->no_control, d->unseeded, number);
 }
 
 enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
@@ -44,12 +46,13 @@ enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
     *ret_number = 0;
     *ret_declared = false;
     if (tx_fetch(tx, TX_TARGETS(ret_number, ret_declared), err,
-                 "SELECT number, is_control <> ?7 OR kind <> ?8 OR no_control <> ?9 FROM "
-                 "case_key"
+                 "SELECT number, NOT ?11 AND (is_control <> ?7 OR kind <> ?8"
+                 " OR no_control <> ?9 OR unseeded <> ?10 OR challenge) FROM case_key"
                  " WHERE workload = ?1 AND version = ?2 AND variant = ?3 AND size = ?4"
                  " AND dtype = ?5 AND seed = ?6",
                  key->workload, key->version, key->variant, key->size, key->dtype,
-                 (int64_t)key->seed, d->is_control, d->kind, d->no_control) != ERR_OK) {
+                 (int64_t)key->seed, d->is_control, d->kind, d->no_control, d->unseeded,
+                 d->is_challenge) != ERR_OK) {
         return err->code;
     }
     if (!*ret_number) {

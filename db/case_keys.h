@@ -27,6 +27,8 @@ struct case_declaration {
     bool is_control;
     const char *kind;       /* of control_kinds (daemon/evidence/verdict.h) */
     const char *no_control; /* "" when the workload has a control */
+    bool unseeded;          /* its command has no seeded inputs */
+    bool is_challenge;      /* no job requested it: what one says of it stays */
 };
 enum err_code case_keys_declare(struct tx *tx, const struct case_key *key,
                                 const struct case_declaration *declaration,

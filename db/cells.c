@@ -16,7 +16,7 @@ static enum err_code each_now(struct tx *tx, const char *environment,
                 "SELECT " CELL_ROW_COLUMNS
                 " FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
-                " WHERE e.id = ?"
+                " WHERE e.id = ? AND NOT k.challenge"
                 " ORDER BY k.workload, k.variant, k.size, k.dtype, k.seed, k.version",
                 environment);
     while (code == ERR_OK && query_step(&q)) {
@@ -73,7 +73,7 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
                 " CROSS JOIN cell_history h ON h.cell = c.id AND h.at_ms ="
                 " (SELECT max(at_ms) FROM cell_history WHERE cell = c.id AND at_ms <= ?)"
-                " WHERE e.id = ?"
+                " WHERE e.id = ? AND NOT k.challenge"
                 " ORDER BY k.workload, k.variant, k.size, k.dtype, k.seed, k.version",
                 as_of_ms, environment);
     while (query_step(&q)) {
@@ -135,7 +135,7 @@ enum err_code cells_each_broken_claim(struct tx *tx, int64_t before, int limit,
                 " FROM cell c INDEXED BY cell_broken_claim CROSS JOIN case_key k"
                 " ON k.number = c.case_key CROSS JOIN environment e"
                 " ON e.number = c.environment"
-                " WHERE c.claimed > 0 AND c.claimed = c.completed"
+                " WHERE NOT k.challenge AND c.claimed > 0 AND c.claimed = c.completed"
                 " AND c.distinct_digests > 1 AND c.checks_failed = 0 AND c.id < ? ORDER "
                 "BY c.id DESC LIMIT ?",
                 before ? before : INT64_MAX, limit);

@@ -11,10 +11,10 @@
 
 struct tx;
 
-/* All cells of one environment, in order of workload, variant, size, dtype, seed, version
- * (seeds as signed numbers).  CELL is borrowed by VISIT for the call.  AS_OF_MS 0: now;
- * else as the history has them (evidence then holds completed runs, iterations and
- * distinct digests only, and times nothing). */
+/* All cells of one environment that a job requested, in order of workload, variant, size,
+ * dtype, seed, version (seeds as signed numbers).  CELL is borrowed by VISIT for the
+ * call.  AS_OF_MS 0: now; else as the history has them (evidence then holds completed
+ * runs, iterations and distinct digests only, and times nothing). */
 enum err_code cells_each(struct tx *tx, const char *environment, int64_t as_of_ms,
                          void (*visit)(void *arg, const struct cell *cell), void *arg,
                          struct err *err);

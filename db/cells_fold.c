@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "db/cases/challenges.h"
 #include "db/cells_judge.h"
 #include "db/integrity/cell_repair.h"
 #include "db/tx.h"
@@ -413,6 +414,14 @@ static bool are_alike(const struct checks *a, const struct checks *b)
            (a->unanswered > 0) == (b->unanswered > 0);
 }
 
+/* Likewise of how a command was challenged. */
+static bool answered_alike(const struct challenges *a, const struct challenges *b)
+{
+    return a->passed == b->passed && a->repeated == b->repeated &&
+           a->unchanged == b->unchanged && a->failed == b->failed &&
+           strcmp(a->run, b->run) == 0;
+}
+
 /* If a control has differed before, what depends on it can only change because it varied
  * under further conditions, or lately, or because of what it was seen to compute. */
 static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
@@ -427,7 +436,8 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
         return err->code;
     }
     return before->distinct_digests < 2 || varied > varied_before ||
-                   !are_alike(checks, &before->checks)
+                   !are_alike(checks, &before->checks) ||
+                   !answered_alike(&row->cell.evidence.challenges, &before->challenges)
                ? cells_judge_dependants(tx, row->cell.id, run->id, run->finished_ms, err)
                : ERR_OK;
 }
@@ -449,6 +459,47 @@ static enum err_code fold_damaged(struct tx *tx, const struct run_record *run,
     *ret_verdict = row->cell.verdict;
     *ret_changed = row->cell.verdict != before;
     return ERR_OK;
+}
+
+/* Whether a challenge gave a digest of its cell depends on which these are. */
+static enum err_code count_challenges(struct tx *tx, struct cell_row *row,
+                                      int64_t digests_before, struct err *err)
+{
+    struct evidence *e = &row->cell.evidence;
+
+    return e->checks.has_reference || e->distinct_digests == digests_before
+               ? ERR_OK
+               : challenges_count(tx, row->cell.id, &e->challenges, err);
+}
+
+enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_record *run,
+                               enum verdict *ret_verdict, bool *ret_changed,
+                               struct err *err)
+{
+    struct cell_row row;
+    struct judgement judgement;
+    struct challenges before;
+
+    if (cell_rows_load(tx, cell, &row, err) != ERR_OK) {
+        return err->code;
+    }
+    before = row.cell.evidence.challenges;
+    if (challenges_count(tx, cell, &row.cell.evidence.challenges, err) != ERR_OK ||
+        cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
+        return err->code;
+    }
+    *ret_verdict = judgement.verdict;
+    *ret_changed = judgement.verdict != row.cell.verdict;
+    if (cell_rows_store(tx, &row, &judgement,
+                        *ret_changed ? run->finished_ms : row.cell.changed_ms,
+                        err) != ERR_OK ||
+        (*ret_changed && cells_add_change(tx, &row, &judgement, run->id, run->finished_ms,
+                                          err) != ERR_OK)) {
+        return err->code;
+    }
+    return row.cell.is_control && !answered_alike(&row.cell.evidence.challenges, &before)
+               ? cells_judge_dependants(tx, cell, run->id, run->finished_ms, err)
+               : ERR_OK;
 }
 
 enum err_code cells_fold(struct tx *tx, const struct run_record *run,
@@ -473,6 +524,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
     }
     before = row.cell.evidence;
     if (cells_fold_counts(tx, &row, run, digests, digest_count, err) != ERR_OK ||
+        count_challenges(tx, &row, before.distinct_digests, err) != ERR_OK ||
         cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
         return err->code;
     }

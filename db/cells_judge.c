@@ -7,11 +7,16 @@
 #include "db/integrity/quarantine.h"
 #include "db/tx.h"
 
-/* Of cell c, a control: it was seen to compute what it should.  Its parameter is
- * CHECKS_DIGESTS. */
+/* Of cell c, a control: it was seen to compute what it should, within bound of its
+ * reference; or, of a command, from its inputs (challenges_passed of
+ * daemon/jobs/challenge.h).  Its parameters are CHECKS_DIGESTS and CHALLENGES_REPEATED.
+ */
 #define IS_RIGHT                                                                         \
     "(" CELL_INTACT                                                                      \
-    " AND (NOT c.has_reference OR (c.digests_passed >= ?2 AND c.checks_failed = 0)))"
+    " AND iif(c.has_reference, c.digests_passed >= ?2 AND c.checks_failed = 0,"          \
+    " c.challenges_passed > 0 AND c.challenges_unchanged = 0"                            \
+    " AND NOT (c.challenges_repeated >= ?3"                                              \
+    " AND c.challenges_repeated > 3 * c.challenges_passed)))"
 
 #define OF_THOSE_THAT_DIFFERED " FILTER (WHERE c.distinct_digests > 1)"
 
@@ -19,12 +24,15 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
                                   struct control *ret_control, struct err *err)
 {
     struct checks *checks = &ret_control->checks;
+    struct challenges *challenges = &ret_control->challenges;
 
     return tx_fetch(tx,
                     TX_TARGETS(&ret_control->runs, &ret_control->differed,
                                &ret_control->right, &checks->failed, &checks->given_up,
                                &checks->cut_off, &checks->unanswered,
-                               &checks->digests_passed),
+                               &checks->digests_passed, &ret_control->is_command,
+                               &challenges->passed, &challenges->repeated,
+                               &challenges->unchanged, &challenges->failed),
                     err,
                     "SELECT sum(c.completed), max(c.distinct_digests > 1),"
                     " max(c.distinct_digests > 1 AND " IS_RIGHT
@@ -34,9 +42,14 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
                     ", sum(c.checks_cut_off)" OF_THOSE_THAT_DIFFERED
                     ", sum(c.checks_unanswered)" OF_THOSE_THAT_DIFFERED
                     ", max(c.digests_passed)" OF_THOSE_THAT_DIFFERED
+                    ", max(NOT c.has_reference)" OF_THOSE_THAT_DIFFERED
+                    ", sum(c.challenges_passed)" OF_THOSE_THAT_DIFFERED
+                    ", sum(c.challenges_repeated)" OF_THOSE_THAT_DIFFERED
+                    ", sum(c.challenges_unchanged)" OF_THOSE_THAT_DIFFERED
+                    ", sum(c.challenges_failed)" OF_THOSE_THAT_DIFFERED
                     " FROM cell_control x JOIN cell c ON c.id = x.control"
                     " WHERE x.cell = ?1 AND x.vouches",
-                    cell, CHECKS_DIGESTS);
+                    cell, CHECKS_DIGESTS, CHALLENGES_REPEATED);
 }
 
 /* What is wrong with the first, by variant, of the controls that differed and are. */
@@ -47,14 +60,16 @@ static enum err_code load_wrong(struct tx *tx, int64_t cell, struct control *ret
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT c.failed_check_words FROM cell_control x"
-                " JOIN cell c ON c.id = x.control AND c.checks_failed > 0"
+                "SELECT c.failed_check_words, c.challenge_run FROM cell_control x"
+                " JOIN cell c ON c.id = x.control"
+                " AND (c.checks_failed > 0 OR c.challenge_run IS NOT NULL)"
                 " AND c.distinct_digests > 1"
                 " JOIN case_key k ON k.number = c.case_key"
                 " WHERE x.cell = ? AND x.vouches ORDER BY k.variant LIMIT 1",
                 cell);
     if (query_step(&q)) {
         query_take_text(&q, words, CASE_TITLE_SIZE);
+        query_take(&q, ret_control->challenges.run);
     }
     return query_end(&q, err);
 }
@@ -74,8 +89,8 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
                 " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                 " LEFT JOIN cell_alike own ON own.cell = x.cell"
                 " AND own.options = a.options WHERE x.cell = ?1 AND x.vouches"
-                " ORDER BY min(ifnull(own.runs, 0), ?3) DESC, a.options LIMIT 1",
-                cell, CHECKS_DIGESTS, VERDICT_MIN_RUNS);
+                " ORDER BY min(ifnull(own.runs, 0), ?4) DESC, a.options LIMIT 1",
+                cell, CHECKS_DIGESTS, CHALLENGES_REPEATED, VERDICT_MIN_RUNS);
     if (query_step(&q)) {
         ret_control->varied = true;
         query_take_text(&q, ret_conditions, RUN_OPTIONS_SIZE);
@@ -94,9 +109,9 @@ static enum err_code load_varied(struct tx *tx, int64_t cell, struct control *re
                         " JOIN cell c ON c.id = x.control AND " IS_RIGHT
                         " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                         " JOIN cell_alike own ON own.cell = x.cell"
-                        " AND own.options = a.options AND own.runs >= ?3"
+                        " AND own.options = a.options AND own.runs >= ?4"
                         " WHERE x.cell = ?1 AND x.vouches",
-                        cell, CHECKS_DIGESTS, VERDICT_MIN_RUNS);
+                        cell, CHECKS_DIGESTS, CHALLENGES_REPEATED, VERDICT_MIN_RUNS);
 }
 
 /* Whether the runs of the case CASE_KEY and its siblings computed from the same. */

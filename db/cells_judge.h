@@ -41,6 +41,12 @@ enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
 enum err_code cells_count_since_failure(struct tx *tx, struct cell_row *row,
                                         struct err *err);
 
+/* A challenge (db/cases/challenges.h) of cell CELL ended: counts how it was answered and
+ * judges as cells_fold does. */
+enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_record *run,
+                               enum verdict *ret_verdict, bool *ret_changed,
+                               struct err *err);
+
 /* What verdict_judge makes of ROW's evidence and of the control cells as stored. */
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
                               struct judgement *ret_judgement, struct err *err);

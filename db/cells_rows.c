@@ -38,8 +38,8 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row)
                &ret_row->environment);
     cell->verdict = cell_rows_take_verdict(q);
     query_take(q, cell->reason, &cell->evidence.varied, &cell->vouched_ms,
-               &cell->changed_ms, &cell->evidence.checks.has_reference,
-               &ret_row->damaged);
+               &cell->changed_ms, &cell->evidence.checks.has_reference, &ret_row->damaged,
+               &cell->evidence.unseeded);
     CELL_INTEGERS(TAKE_INTEGER)
     CELL_TEXTS(TAKE_TEXT)
 }

@@ -57,6 +57,12 @@ struct cell_row {
     X(checks_cut_off, cell.evidence.checks.cut_off, "checks cut off")                    \
     X(digests_passed, cell.evidence.checks.digests_passed, "digests that passed")        \
     X(check_share_ppm, cell.evidence.checks.share_ppm, "largest share of a bound")       \
+    X(challenges_passed, cell.evidence.challenges.passed, "challenges passed")           \
+    X(challenges_repeated, cell.evidence.challenges.repeated,                            \
+      "challenges with the same digest")                                                 \
+    X(challenges_unchanged, cell.evidence.challenges.unchanged,                          \
+      "challenges with the same inputs")                                                 \
+    X(challenges_failed, cell.evidence.challenges.failed, "challenges without a result") \
     X(digest_runs, cell.digest_counts.runs, "runs of the most frequent digest")          \
     X(digest_iterations, cell.digest_counts.iterations,                                  \
       "iterations of the most frequent digest")                                          \
@@ -70,6 +76,7 @@ struct cell_row {
     X(last_failed_run, last_failed_run, "last failed run")                               \
     X(failed_check, failed_check, "first failed check")                                  \
     X(failed_check_words, cell.evidence.checks.failed_words, "what failed it")           \
+    X(challenge_run, cell.evidence.challenges.run, "first challenge that was ignored")   \
     X(digest, cell.digest, "digest")
 
 /* Whether the workload of job_item ITEM has a float64 reference: commands of the
@@ -88,10 +95,12 @@ struct cell_row {
       "last_completed_ms, " b "first_ms, " b "last_ms, " b "min_ns, " b "max_ns, " b     \
       "median_ns_sum, " b "checks_passed, " b "checks_failed, " b "checks_given_up, " b  \
       "checks_unanswered, " b "checks_cut_off, " b "digests_passed, " b                  \
-      "check_share_ppm, " b "digest_runs, " b "digest_iterations, " b                    \
-      "digest_first_runs, " b "digest_only_runs, " b "last_failed_run, " b               \
-      "failed_check, " b "failed_check_words, " b "digest, " b "verdict, " b             \
-      "reason, " b "vouched_ms, " b "changed_ms"
+      "check_share_ppm, " b "challenges_passed, " b "challenges_repeated, " b            \
+      "challenges_unchanged, " b "challenges_failed, " b "digest_runs, " b               \
+      "digest_iterations, " b "digest_first_runs, " b "digest_only_runs, " b             \
+      "last_failed_run, " b "failed_check, " b "failed_check_words, " b                  \
+      "challenge_run, " b "digest, " b "verdict, " b "reason, " b "vouched_ms, " b       \
+      "changed_ms"
 
 /* Whether cell c is what was stored. */
 #define CELL_INTACT "(c.sum IS reprod_sum(" CELL_SUM("c.") "))"
@@ -109,7 +118,7 @@ struct cell_row {
     "c.reason,"                                                                          \
     " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"             \
     " c.vouched_ms, c.changed_ms, c.has_reference, NOT " CELL_INTACT                     \
-    CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
+    ", k.unseeded" CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
 
 /* The next column, a verdict; the tables' CHECKs keep other names out. */
 enum verdict cell_rows_take_verdict(struct query *q);

@@ -206,7 +206,8 @@ static enum err_code check_jobs(struct check *c, struct err *err)
                 " (SELECT 1 FROM localisation l WHERE l.job = j.number"
                 " AND l.ended_ms IS NULL))"
                 " AND sum(i.runs_answered) = (SELECT count(*) FROM run r"
-                " WHERE r.job = j.number AND r.outcome IN ('completed', 'unsupported',"
+                " WHERE r.job = j.number AND NOT r.challenge AND r.outcome IN"
+                " ('completed', 'unsupported',"
                 " 'timeout', 'crashed', 'out_of_memory', 'invalid')) + (SELECT"
                 " ifnull(sum(s.runs), 0) FROM run_summary s WHERE s.job = j.number)"
                 " FROM job j CROSS JOIN job_item i ON i.job = j.number"
@@ -306,7 +307,7 @@ static const struct derived {
       " ('timeout', 'crashed', 'out_of_memory', 'invalid')),"
       " count(*) FILTER (WHERE outcome IN ('lost', 'infra')),"
       " ifnull(sum(ifnull(wall_ns, 0) / 1000000) FILTER (WHERE outcome IS NOT NULL), 0)"
-      " FROM run r WHERE r.job = i.job AND r.item = i.seq)" },
+      " FROM run r WHERE r.job = i.job AND r.item = i.seq AND NOT r.challenge)" },
 };
 
 static enum err_code check_derived(struct check *c, struct err *err)

@@ -7,6 +7,7 @@
 
 #include "daemon/base/mem.h"
 #include "db/case_keys.h"
+#include "db/cases/challenges.h"
 #include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/jobs_progress.h"
@@ -134,7 +135,11 @@ enum err_code case_inputs_settle(struct tx *tx, int64_t siblings,
                                  struct err *err)
 {
     struct touched touched = { NULL, 0 };
-    enum err_code code = restore_runs(tx, siblings, inputs->digest, &touched, err);
+    enum err_code code = challenges_recount(tx, siblings, err);
+
+    if (code == ERR_OK) {
+        code = restore_runs(tx, siblings, inputs->digest, &touched, err);
+    }
 
     if (code == ERR_OK && !inputs->contested) {
         code = refuse_runs(tx, siblings, inputs->digest, &touched, err);

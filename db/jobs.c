@@ -46,7 +46,7 @@ static void take_item(struct query *q, struct job_item *ret_item)
     ret_item->seq = (int)query_take_int(q);
     case_keys_take(q, &ret_item->key);
     query_take(q, &ret_item->is_control, ret_item->kind, ret_item->no_control,
-               ret_item->device, ret_item->stack);
+               &ret_item->unseeded, ret_item->device, ret_item->stack);
     subject_parse(query_borrow_text(q), &ret_item->subject);
     query_take(q, ret_item->subject_name);
     run_options_read(query_borrow_text(q), &ret_item->options);
@@ -63,7 +63,7 @@ static enum err_code load_items(struct tx *tx, int64_t number, struct job *job,
 
     query_begin(&q, tx,
                 "SELECT i.seq, " CASE_KEY_COLUMNS
-                ", k.is_control, k.kind, k.no_control, i.device,"
+                ", k.is_control, k.kind, k.no_control, k.unseeded, i.device,"
                 " i.stack, i.subject, i.subject_name, i.options, i.timeout_ms, "
                 "i.runs_wanted, i.runs_answered, "
                 "i.runs_failed,"
@@ -248,6 +248,7 @@ static enum err_code insert_item(struct tx *tx, int64_t job, int seq, int64_t no
         .is_control = item->is_control,
         .kind = item->kind[0] ? item->kind : control_kinds[0],
         .no_control = item->no_control,
+        .unseeded = item->unseeded,
     };
     char options[RUN_OPTIONS_SIZE];
     int64_t key;

@@ -176,7 +176,8 @@ enum err_code jobs_recount_failed(struct tx *tx, int64_t number, int seq, struct
 {
     if (tx_run(tx, err,
                "UPDATE job_item SET runs_failed = (SELECT count(*) FROM run"
-               " WHERE job = ?1 AND item = ?2 AND outcome IN ('timeout', 'crashed',"
+               " WHERE job = ?1 AND item = ?2 AND NOT challenge AND outcome IN "
+               "('timeout', 'crashed',"
                " 'out_of_memory', 'invalid')) + (SELECT ifnull(sum(runs), 0)"
                " FROM run_summary WHERE job = ?1 AND item = ?2 AND refused)"
                " WHERE job = ?1 AND seq = ?2",

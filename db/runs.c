@@ -5,6 +5,7 @@
 
 #include "daemon/base/mem.h"
 #include "db/case_keys.h"
+#include "db/cases/challenges.h"
 #include "db/cells_rows.h"
 #include "db/jobs_progress.h"
 #include "db/tx.h"
@@ -76,7 +77,7 @@ static enum err_code ask_check(struct tx *tx, struct run_intent *intent, struct 
 
 enum err_code runs_begin(struct tx *tx, struct run_intent *intent, struct err *err)
 {
-    int64_t job;
+    int64_t job, case_key;
     bool open = false;
     bool queued = false;
 
@@ -90,11 +91,13 @@ enum err_code runs_begin(struct tx *tx, struct run_intent *intent, struct err *e
     if (!open) {
         return err_set(err, ERR_CONFLICT, "job %s is not open", intent->job);
     }
-    if (tx_run(tx, err,
-               "INSERT INTO run (id, job, item, case_key, device, intent_ms)"
-               " SELECT ?, job, seq, case_key, device, ? FROM job_item"
+    if (challenges_begin(tx, job, intent, &case_key, err) != ERR_OK ||
+        tx_run(tx, err,
+               "INSERT INTO run (id, job, item, case_key, challenge, device, intent_ms)"
+               " SELECT ?, job, seq, ifnull(?, case_key), ?, device, ? FROM job_item"
                " WHERE job = ? AND seq = ?",
-               intent->id, intent->intent_ms, job, intent->item) != ERR_OK) {
+               intent->id, or_null(case_key), intent->challenge != 0, intent->intent_ms,
+               job, intent->item) != ERR_OK) {
         return err_wrap(err, "run %s", intent->id);
     }
     if (ask_check(tx, intent, err) != ERR_OK) {
@@ -238,7 +241,8 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
     bool found;
 
     query_begin(&q, tx,
-                "SELECT j.iterations, i.options FROM run r JOIN job j ON j.number = r.job"
+                "SELECT j.iterations, iif(r.challenge, '', i.options) FROM run r JOIN "
+                "job j ON j.number = r.job"
                 " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = ?",
                 id);
     found = query_step(&q);
@@ -250,7 +254,8 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
 #define RUN_COLUMN(name) ", r." #name
 #define RUN_COLUMNS                                                                      \
     "r.id, j.id, r.item, " CASE_KEY_COLUMNS                                              \
-    ", r.device, i.stack, i.subject, i.subject_name, e.id, r.cell, r.outcome, "          \
+    ", r.device, i.stack, i.subject, i.subject_name, e.id, r.cell, r.challenge, "        \
+    "r.challenged, r.outcome, "                                                          \
     "r.intent_ms, r.started_ms,"                                                         \
     " r.finished_ms, r.pid, r.process_start, r.boot_id, t.records, t.dropped,"           \
     " r.circumstances, " RUN_DAMAGED_R                                                   \
@@ -265,15 +270,15 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
     " LEFT JOIN run_check x ON x.run = r.id"
 
 /* The parameters of every list: ?1 before, ?2 limit, and, NULL for any, ?3 job, ?4 cell,
- * ?5 workload, ?6 variant, ?7 device, ?8 outcome. */
+ * ?5 workload, ?6 variant, ?7 device, ?8 outcome; ?9: challenges, or the others. */
 #define RUN_FILTERS(run)                                                                 \
     " AND (?3 IS NULL OR " run                                                           \
     ".job = (SELECT number FROM job WHERE id = ?3))"                                     \
-    " AND (?4 IS NULL OR " run                                                           \
-    ".cell = ?4)"                                                                        \
+    " AND (?4 IS NULL OR iif(?9, " run ".challenged, " run                               \
+    ".cell) = ?4)"                                                                       \
     " AND (?7 IS NULL OR " run                                                           \
     ".device = ?7)"                                                                      \
-    " AND (?8 IS NULL OR " run ".outcome = ?8)"
+    " AND (?8 IS NULL OR " run ".outcome = ?8) AND " run ".challenge = ?9"
 #define CASE_FILTERS " (?5 IS NULL OR k.workload = ?5) AND (?6 IS NULL OR k.variant = ?6)"
 
 /* A walk along INDEX, newest first. */
@@ -287,6 +292,9 @@ static const char BY_CELL[] = RUN_LIST("INDEXED BY run_cell", "r.cell = ?4 AND")
 static const char BY_JOB[] =
     RUN_LIST("INDEXED BY run_job", "r.job = (SELECT number FROM job WHERE id = ?3) AND");
 static const char BY_DEVICE[] = RUN_LIST("INDEXED BY run_device", "r.device = ?7 AND");
+static const char CHALLENGES[] = RUN_LIST("INDEXED BY run_challenge", "r.challenge AND");
+static const char CHALLENGES_OF_CELL[] =
+    RUN_LIST("INDEXED BY run_challenged", "r.challenged = ?4 AND");
 static const char BY_OUTCOME[] = RUN_LIST(
     "INDEXED BY run_not_completed", "r.outcome = ?8 AND r.outcome <> 'completed' AND");
 
@@ -321,6 +329,8 @@ static void take_run(struct query *q, struct run_record *ret_run)
     TAKE_TEXT(subject_name)
     TAKE_TEXT(environment)
     TAKE_INTEGER(cell)
+    ret_run->is_challenge = query_take_int(q);
+    TAKE_INTEGER(challenged)
     ret_run->finished = !query_next_is_null(q);
     /* The table's CHECK keeps other names out. */
     if (outcome_parse(query_borrow_text(q), &ret_run->outcome) != 0) {
@@ -366,6 +376,9 @@ enum err_code runs_seal(struct tx *tx, const char *id, struct err *err)
 /* The index whose walk passes over the fewest runs in vain. */
 static const char *choose(const struct runs_filter *filter)
 {
+    if (filter->challenges) {
+        return filter->cell ? CHALLENGES_OF_CELL : CHALLENGES;
+    }
     if (filter->cell) {
         return BY_CELL;
     }
@@ -391,7 +404,8 @@ enum err_code runs_list(struct tx *tx, const struct runs_filter *filter,
     query_begin(&q, tx, choose(filter), before && *before ? before : "~", limit,
                 or_null(filter->job), or_null(filter->cell), or_null(filter->workload),
                 or_null(filter->variant), or_null(filter->device),
-                filter->by_outcome ? outcome_name(filter->outcome) : NULL);
+                filter->by_outcome ? outcome_name(filter->outcome) : NULL,
+                filter->challenges);
     while (query_step(&q)) {
         struct run_record run;
 

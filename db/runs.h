@@ -16,17 +16,21 @@ struct tx;
 struct run_effect {
     char job[ID_SIZE];
     int item;
+    bool is_challenge;    /* no answer of the item */
     enum outcome outcome; /* may differ from what was asked: a completed run whose input
                              digest contradicts the stored one becomes invalid */
     bool item_given_up;
     bool job_finished;
-    int64_t cell;
+    int64_t cell; /* where it counts; of a challenge, the cell that it challenged */
     enum verdict verdict; /* of the cell, now */
     bool verdict_changed;
 };
 
 /* Stores the intent; the job becomes running.  ERR_CONFLICT if the job is not open,
  * ERR_NOT_FOUND if there is no such item.
+ *
+ * Where intent->offer is due (daemon/jobs/challenge.h), the run is a challenge: of the
+ * case with the seed intent->challenge, without the item's options.
  *
  * Says in intent->checks whether the run is asked to check itself: unless its cell, in
  * the environment that its device last reported with its stack, has CHECKS_DIGESTS
@@ -51,6 +55,9 @@ enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,
  * external one: for the same workload), if there is one.  So a workload that always
  * crashes at its start is `failing`, not merely unmeasured.  Otherwise it counts for its
  * job only.  Where it counts is stored with the run and does not change later.
+ *
+ * A challenge counts in the cell of the case that it computed, and not for its job; the
+ * cell of its item's case is told how it answered, and judged.
  *
  * A completed run becomes invalid where it contradicts an earlier one: other inputs of
  * the same case; or, in the same cell, other sums of the same digest, or other work.
@@ -78,6 +85,7 @@ struct runs_filter {
     char device[CASE_TITLE_SIZE];
     bool by_outcome;
     enum outcome outcome; /* if by_outcome */
+    bool challenges; /* these, and no others; CELL: that they challenge.  Else none. */
 };
 
 /* The names by which runs can be filtered, as far as the database has them: also those
@@ -146,7 +154,8 @@ enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *r
  * name. */
 #define RUN_SUM_KEPT(run)                                                                \
     "reprod_sum(" run ".id, " run ".job, " run ".item, " run ".case_key, " run           \
-    ".device, " run ".intent_ms, " run ".pid, " run ".process_start, " run ".boot_id"
+    ".device, " run ".challenge, " run ".intent_ms, " run ".pid, " run                   \
+    ".process_start, " run ".boot_id"
 #define RUN_SUM_ROWS(run)                                                                \
     ", (SELECT reprod_sums(d.digest, d.iterations, d.first_iteration)"                   \
     " FROM run_digest d WHERE d.run = " run                                              \
@@ -158,6 +167,7 @@ enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *r
     X(finished_ms)                                                                       \
     X(environment)                                                                       \
     X(cell)                                                                              \
+    X(challenged)                                                                        \
     X(libraries)                                                                         \
     X(outcome)                                                                           \
     X(circumstances)                                                                     \

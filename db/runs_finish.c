@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "db/captures.h"
 #include "db/case_keys.h"
+#include "db/cases/challenges.h"
 #include "db/cells_judge.h"
 #include "db/fleet.h"
 #include "db/inputs.h"
@@ -54,7 +55,7 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
                 "SELECT r.outcome IS NOT NULL, r.job, r.case_key, j.id, r.item, r.device,"
                 " i.stack, r.intent_ms, r.started_ms, k.siblings, k.workload, k.version, "
                 "k.variant,"
-                " k.size, k.dtype, k.seed, EXISTS (SELECT 1 FROM run_check x"
+                " k.size, k.dtype, k.seed, r.challenge, EXISTS (SELECT 1 FROM run_check x"
                 " WHERE x.run = r.id) FROM run r JOIN job j ON j.number = r.job"
                 " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
                 " JOIN case_key k ON k.number = r.case_key WHERE r.id = ?",
@@ -68,6 +69,7 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
         run->started_ms = started ? started : run->started_ms;
         put_in_order(run);
         case_keys_take(&q, &run->key);
+        run->is_challenge = query_take_int(&q);
         if (!query_take_int(&q)) {
             run->check = (struct run_check){ .state = CHECK_NONE };
         } else if (run->check.state == CHECK_NONE) {
@@ -225,6 +227,10 @@ static enum err_code check_inputs(struct finishing *f, struct err *err)
     }
     f->turned =
         before.contested || before.digest[0] ? !are_same(&before, &f->inputs) : false;
+    if (!f->turned && !before.digest[0] &&
+        challenges_recount(f->tx, f->siblings, err) != ERR_OK) {
+        return err->code;
+    }
     if (!f->inputs.contested && strcmp(f->inputs.digest, run->input_digest) != 0) {
         f->refused = true;
         run->outcome = OUTCOME_INVALID;
@@ -310,13 +316,14 @@ static enum err_code store_run(struct finishing *f, struct err *err)
 
     query_begin(&q, f->tx,
                 "UPDATE run SET started_ms = :started_ms, finished_ms = :finished_ms,"
-                " environment = :environment, cell = :cell, libraries = :libraries,"
+                " environment = :environment, cell = :cell, challenged = :challenged, "
+                "libraries = :libraries,"
                 " outcome = :outcome, circumstances = :circumstances,"
                 " refused = :refused" SET_RESULTS ", sum = " RUN_SUM_BOUND
                 " WHERE id = :id",
                 or_null(run->started_ms), run->finished_ms, or_null(f->environment),
-                or_null(run->cell), or_null(f->libraries), outcome_name(run->outcome),
-                or_null(run->circumstances), f->refused);
+                or_null(run->cell), or_null(run->challenged), or_null(f->libraries),
+                outcome_name(run->outcome), or_null(run->circumstances), f->refused);
     RUN_RESULTS(BIND_TEXT, BIND_COUNT, BIND_NUMBER)
     query_bind(&q, run->id);
     return query_run(&q, err) == ERR_OK ? ERR_OK : err_wrap(err, "run %s", run->id);
@@ -329,9 +336,20 @@ static enum err_code add_event(struct finishing *f, struct err *err)
     return tx_run(f->tx, err,
                   "INSERT INTO event (at_ms, kind, data) VALUES (?, 'run', json_object("
                   "'id', ?, 'job', ?, 'workload', ?, 'variant', ?, 'outcome', ?,"
-                  " 'cell', ?))",
+                  " 'cell', ?, 'challenge', json(?)))",
                   run->finished_ms, run->id, run->job, run->key.workload,
-                  run->key.variant, outcome_name(run->outcome), or_null(run->cell));
+                  run->key.variant, outcome_name(run->outcome),
+                  run->is_challenge ? or_null(run->challenged) : or_null(run->cell),
+                  run->is_challenge ? "true" : "false");
+}
+
+/* After all that decides about its outcome. */
+static enum err_code place_challenge(struct finishing *f, struct err *err)
+{
+    f->run.challenged = 0;
+    return f->run.is_challenge
+               ? challenges_place(f->tx, f->job, &f->run, &f->run.challenged, err)
+               : ERR_OK;
 }
 
 static enum err_code find_place(struct finishing *f, struct err *err)
@@ -366,6 +384,19 @@ static enum err_code count_answer(struct finishing *f, struct run_effect *effect
                              &effect->job_finished, err);
 }
 
+/* What its own cell became matters to nobody who waits for this run. */
+static enum err_code tell_challenged(struct finishing *f, struct run_effect *effect,
+                                     struct err *err)
+{
+    effect->cell = f->run.challenged;
+    effect->verdict = VERDICT_UNMEASURED;
+    effect->verdict_changed = false;
+    return f->run.challenged
+               ? cells_challenged(f->tx, f->run.challenged, &f->run, &effect->verdict,
+                                  &effect->verdict_changed, err)
+               : ERR_OK;
+}
+
 enum err_code runs_finish(struct tx *tx, const struct run_result *result,
                           struct run_effect *ret_effect, struct err *err)
 {
@@ -374,9 +405,10 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
     *ret_effect = (struct run_effect){ .verdict = VERDICT_UNMEASURED };
     if (load_intent(&f, err) != ERR_OK || check_digests(&f, err) != ERR_OK ||
         find_place(&f, err) != ERR_OK || check_others(&f, err) != ERR_OK ||
-        check_inputs(&f, err) != ERR_OK || store_digests(&f, err) != ERR_OK ||
-        store_check(&f, err) != ERR_OK || store_run(&f, err) != ERR_OK ||
-        store_log(&f, err) != ERR_OK || store_telemetry(&f, err) != ERR_OK ||
+        check_inputs(&f, err) != ERR_OK || place_challenge(&f, err) != ERR_OK ||
+        store_digests(&f, err) != ERR_OK || store_check(&f, err) != ERR_OK ||
+        store_run(&f, err) != ERR_OK || store_log(&f, err) != ERR_OK ||
+        store_telemetry(&f, err) != ERR_OK ||
         runs_store_trace(tx, f.run.id, result->trace, err) != ERR_OK ||
         captures_store(tx, &f.run, result, err) != ERR_OK ||
         add_event(&f, err) != ERR_OK) {
@@ -384,6 +416,7 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
     }
     copy_text(ret_effect->job, sizeof ret_effect->job, f.run.job);
     ret_effect->item = f.run.item;
+    ret_effect->is_challenge = f.run.is_challenge;
     ret_effect->outcome = f.run.outcome;
     ret_effect->cell = f.run.cell;
     if (f.run.cell &&
@@ -391,7 +424,8 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
                    &ret_effect->verdict, &ret_effect->verdict_changed, err) != ERR_OK) {
         return err->code;
     }
-    if (count_answer(&f, ret_effect, err) != ERR_OK) {
+    if ((f.run.is_challenge ? tell_challenged(&f, ret_effect, err)
+                            : count_answer(&f, ret_effect, err)) != ERR_OK) {
         return err->code;
     }
     return f.turned

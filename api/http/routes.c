@@ -34,6 +34,13 @@ static const char *subject_choice(int index)
     return subject_words[index];
 }
 
+static const char *challenges_choice(int index)
+{
+    static const char *const choices[] = { "none", "only", NULL };
+
+    return choices[index];
+}
+
 static const char *outcome_choice(int index)
 {
     return index < OUTCOME_COUNT ? outcome_name((enum outcome)index) : NULL;

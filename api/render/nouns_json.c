@@ -173,6 +173,15 @@ static void times(struct json_out *out, const struct run_record *run)
     out_close(out, '}');
 }
 
+static void challenge(struct json_out *out, const struct run_record *run)
+{
+    if (!out_object(out, "challenge", run->is_challenge)) {
+        return;
+    }
+    out_int_if(out, "cell", run->challenged, run->challenged);
+    out_close(out, '}');
+}
+
 static void identity(struct json_out *out, const struct run_record *run)
 {
     out_text(out, "id", run->id);
@@ -183,7 +192,8 @@ static void identity(struct json_out *out, const struct run_record *run)
     out_text(out, "device", run->device);
     out_name(out, "environment", run->environment);
     out_text(out, "stack", run->stack);
-    out_int_if(out, "cell", run->cell, run->cell);
+    out_int_if(out, "cell", run->cell && !run->is_challenge, run->cell);
+    challenge(out, run);
     out_text(out, "outcome", run->finished ? outcome_name(run->outcome) : NULL);
     out_name(out, "cause", run->cause);
     out_json(out, "circumstances", run->circumstances);

@@ -114,6 +114,10 @@ static json_t *entry_json(const json_t *workload)
     for (int i = 0; i < COUNT_OF(copied); i++) {
         json_object_set(entry, copied[i], json_object_get(workload, copied[i]));
     }
+    /* Agents that know no such member say the same of all others. */
+    if (json_is_false(json_object_get(workload, "seeded"))) {
+        json_object_set_new(entry, "seeded", json_false());
+    }
     return entry;
 }
 

@@ -234,6 +234,10 @@ static void add_configuration(struct builder *b)
         json_object_get(b->workload, "sizes"), "subject",
         json_object_get(b->workload, "subject"), "subject_name",
         json_object_get(b->workload, "subject_name"), "variants", variants);
+    /* Builds of the others stay what they were. */
+    if (json_is_false(json_object_get(b->workload, "seeded"))) {
+        json_object_set_new(configured, "seeded", json_false());
+    }
     text = json_dumps(configured, JSON_COMPACT | JSON_SORT_KEYS);
     buf_printf(&b->text, "%s\n", text);
     free(text);

@@ -306,6 +306,7 @@ static const struct in_member workload_members[] = {
     { "timeout_seconds", IN_INT, .least = 1, .most = TIMEOUT_SECONDS_MAX,
       .fallback = "600" },
     { "survey", IN_BOOL, .fallback = "false" },
+    { "seeded", IN_BOOL, .fallback = "true" },
     { "circumstances", IN_ARRAY, .item = &a_circumstance, .check = check_unique,
       .fallback = "[]" },
 };

@@ -8,7 +8,7 @@
  *    "variants":[{"name":"default", "summary":…, "control":true, "kind":"race",
  *                 "recipe":"TDO", "environment":{…}, "arguments":[…]}],
  *    "no_control":null, "weight_sum":…, "loss":null, "timeout_seconds":600,
- *    "survey":false, "circumstances":["contention"]}
+ *    "survey":false, "seeded":true, "circumstances":["contention"]}
  *
  * Name, command, variants and subject (daemon/evidence/subject.h: whose computation it
  * is) are required.  A value of `environment` is a text, or null: not set, whatever else

@@ -173,6 +173,7 @@ static enum err_code parse_workload(const json_t *object, size_t index,
     if (in_read_wire(&workload_shape, object, w, &wrong) != ERR_OK) {
         return err_set(err, ERR_PROTOCOL, "catalogue: /%zu/%s", index, wrong.message);
     }
+    w->unseeded = json_is_false(json_object_get(object, "seeded"));
     w->surveyed = !json_is_false(json_object_get(object, "survey"));
     w->timeout_seconds = (int)in_int(object, "timeout_seconds");
     w->json = object;

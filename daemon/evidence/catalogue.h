@@ -43,6 +43,7 @@ struct catalogue_workload {
     const char *weight_sum;
     const char *loss;       /* NULL: none */
     const char *no_control; /* NULL: a variant is the control */
+    bool unseeded;          /* a command without seeded inputs */
     bool surveyed;          /* a job that names no workloads runs it: all but external
                                ones whose configuration does not say "survey" */
     int timeout_seconds;    /* if a job names none; 0: the job's default */

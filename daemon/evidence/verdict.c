@@ -134,6 +134,58 @@ static struct judgement judge_unchecked(const struct evidence *e)
                      why_unchecked(&e->checks));
 }
 
+/* What the challenges C show of a command that is known to be ignoring its inputs. */
+static struct judgement judge_ignored(const char *who, const struct challenges *c)
+{
+    if (c->unchanged > 0) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "%s answers without its inputs: with another seed, run %s "
+                         "computed from the same ones",
+                         who, c->run);
+    }
+    return judgement(VERDICT_INCONCLUSIVE,
+                     "%s answers without its inputs: with another seed, run %s gave the "
+                     "same digest, as did %" PRId64 " of %" PRId64 " such runs",
+                     who, c->run, c->repeated, c->repeated + c->passed);
+}
+
+static const char *why_unchallenged(const struct challenges *c)
+{
+    return c->repeated > 0 ? "gave the same digest so far, which may be a coincidence"
+           : c->failed > 0 ? "has no result so far"
+                           : "was not tried yet, which a job does";
+}
+
+/* Nobody saw another seed make another digest. */
+static struct judgement judge_unchallenged(const struct evidence *e)
+{
+    int64_t runs = e->runs[OUTCOME_COMPLETED];
+
+    if (e->unseeded) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         "1 digest in %" PRId64 " run%s / %" PRId64
+                         " iteration%s, but its command declares that it has no seeded "
+                         "inputs, so nothing shows that it computes from any",
+                         runs, plural(runs), e->iterations, plural(e->iterations));
+    }
+    return judgement(VERDICT_INCONCLUSIVE,
+                     "1 digest in %" PRId64 " run%s / %" PRId64
+                     " iteration%s, but not challenged: another seed %s",
+                     runs, plural(runs), e->iterations, plural(e->iterations),
+                     why_unchallenged(&e->challenges));
+}
+
+/* The control varied, and it is not known that it computes from its inputs. */
+static struct judgement judge_unchallenged_control(const struct control *c)
+{
+    if (challenges_ignored(&c->challenges)) {
+        return judge_ignored("the control varied, but it", &c->challenges);
+    }
+    return judgement(VERDICT_INCONCLUSIVE,
+                     "the control varied, but it was not challenged: another seed %s",
+                     why_unchallenged(&c->challenges));
+}
+
 /* What the control lacks to vouch for the judged variant. */
 static struct judgement judge_unvouched(const struct evidence *e, const struct control *c)
 {
@@ -155,6 +207,9 @@ static struct judgement judge_unvouched(const struct evidence *e, const struct c
         return judgement(VERDICT_INCONCLUSIVE,
                          "the control did not vary in %" PRId64 " run%s", c->runs,
                          plural(c->runs));
+    }
+    if (!c->right && c->is_command) {
+        return judge_unchallenged_control(c);
     }
     if (!c->right) {
         return c->checks.failed > 0
@@ -217,6 +272,12 @@ static struct judgement judge_one_digest(const struct evidence *e,
         return judgement(VERDICT_INCONCLUSIVE, "1 completed run, at least %d are needed",
                          VERDICT_MIN_RUNS);
     }
+    if (!e->checks.has_reference && challenges_ignored(&e->challenges)) {
+        return judge_ignored("the program", &e->challenges);
+    }
+    if (!e->checks.has_reference && e->unseeded) {
+        return judge_unchallenged(e);
+    }
     if (c->no_control || !c->right || !c->varied || c->own_runs < VERDICT_MIN_RUNS) {
         return judge_unvouched(e, c);
     }
@@ -230,6 +291,9 @@ static struct judgement judge_one_digest(const struct evidence *e,
     if (e->checks.has_reference && e->checks.passed == 0) {
         return judge_unchecked(e);
     }
+    if (!e->checks.has_reference && !challenges_passed(&e->challenges)) {
+        return judge_unchallenged(e);
+    }
     return judgement(VERDICT_REPRODUCIBLE,
                      "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
                      " device%s%s; per-run difference probability %s (95 %%); %s%s",
@@ -238,7 +302,8 @@ static struct judgement judge_one_digest(const struct evidence *e,
                      text_bound(verdict_difference_bound(runs), bound),
                      e->checks.has_reference
                          ? "within bound of the float64 reference"
-                         : "as declared by its command, which has no reference",
+                         : "as declared by its command, which has no reference; another "
+                           "seed gave another digest",
                      vouched_text(c, vouched));
 }
 

@@ -9,6 +9,7 @@
 
 #include "daemon/evidence/inputs.h"
 #include "daemon/jobs/case.h"
+#include "daemon/jobs/challenge.h"
 #include "daemon/jobs/outcome.h"
 
 enum verdict {
@@ -31,7 +32,7 @@ enum {
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
     DAMAGED_WORDS_SIZE = 160,
-    VERDICT_RULES = 12 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 13 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -61,8 +62,10 @@ struct evidence {
     int64_t completed_since_failure; /* completed runs started after the last failure */
     int64_t last_completed_ms;       /* wall clock; 0: never */
     struct checks checks;
-    char damaged[DAMAGED_WORDS_SIZE];  /* what of them is not what was stored; "": nothing
-                                        */
+    char damaged[DAMAGED_WORDS_SIZE]; /* what of them is not what was stored; "": nothing
+                                       */
+    struct challenges challenges;     /* of a command of the configuration */
+    bool unseeded; /* it declares that it has no seeded inputs: it cannot be challenged */
     char contested[INPUTS_WORDS_SIZE]; /* who says what the inputs are; "": they are
                                           agreed */
 };
@@ -82,7 +85,8 @@ extern const char *const control_kinds[];
  *
  * A control vouches only if it computes what it should: CHECKS_DIGESTS of its digests
  * were seen within bound of the float64 reference, and none out of it.  Random numbers
- * always vary.  A command of the configuration has no reference. */
+ * always vary.  A command of the configuration has no reference: it must have passed a
+ * challenge (daemon/jobs/challenge.h). */
 struct control {
     bool is_control;        /* the judged variant is itself one */
     const char *no_control; /* why the workload has none; NULL when it has.  Then nothing
@@ -93,7 +97,9 @@ struct control {
     bool right;             /* of these, one was seen within bound in CHECKS_DIGESTS of
                                its digests, and never out of it */
     struct checks checks;   /* of those that differed, together; failed_words: of one */
-    bool varied;            /* as above */
+    bool is_command;        /* those that differed are commands of the configuration */
+    struct challenges challenges; /* of those that differed, together; run: of one */
+    bool varied;                  /* as above */
     const char *conditions; /* if it varied: under which, as text ("": none); of several,
                                those of the judged variant, then the first by text */
     int64_t own_runs;       /* completed runs of the judged variant under them */
@@ -119,7 +125,8 @@ int verdict_parse(const char *name, enum verdict *ret_verdict); /* 0, or -1 */
  *
  * What is out of bound of the reference is failing for ever, also where it varies: that
  * wrong numbers vary says nothing of the operation.  One check is enough where there is
- * one digest: equal digests are equal bits.  Reproducible needs one that passed. */
+ * one digest: equal digests are equal bits.  Reproducible needs one that passed; or, of a
+ * command, a challenge that passed. */
 struct judgement verdict_judge(const struct evidence *evidence,
                                const struct control *control);
 

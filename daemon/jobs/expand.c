@@ -233,6 +233,7 @@ static void expand_variants(struct expansion *x, const struct catalogue_workload
         copy_text(item->kind, sizeof item->kind, variant->kind);
         copy_text(item->no_control, sizeof item->no_control,
                   w->no_control ? w->no_control : "");
+        item->unseeded = w->unseeded;
         item->subject = variant->subject;
         copy_text(item->subject_name, sizeof item->subject_name,
                   variant->subject_name ? variant->subject_name : "");

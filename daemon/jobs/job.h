@@ -33,6 +33,7 @@ struct job_item {
     bool is_control;
     char kind[CASE_NAME_SIZE];        /* as in struct catalogue_variant; "": race */
     char no_control[CASE_TITLE_SIZE]; /* "" when the workload has a control */
+    bool unseeded;                    /* its command has no seeded inputs */
     enum subject subject;
     char subject_name[SUBJECT_NAME_SIZE]; /* "" for a model */
     char device[CASE_TITLE_SIZE];

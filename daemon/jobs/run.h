@@ -8,6 +8,7 @@
 #include "daemon/base/id.h"
 #include "daemon/evidence/subject.h"
 #include "daemon/jobs/case.h"
+#include "daemon/jobs/challenge.h"
 #include "daemon/jobs/check.h"
 #include "daemon/jobs/options.h"
 #include "daemon/jobs/outcome.h"
@@ -27,8 +28,11 @@ struct run_intent {
     char job[ID_SIZE];
     int item; /* seq of the job's item */
     int64_t intent_ms;
-    /* Filled by runs_begin: whether the run is asked to check itself, and the digest of
-     * its cell that passed already; "": none. */
+    struct challenge_offer offer; /* what the scheduler drew */
+    /* Filled by runs_begin: the seed of a challenge, 0: it is an ordinary run; whether
+     * the run is asked to check itself, and the digest of its cell that passed already;
+     * "": none. */
+    uint64_t challenge;
     bool checks;
     char passed[DIGEST_TEXT_SIZE];
 };
@@ -45,7 +49,9 @@ struct run_record {
     enum subject subject;
     char subject_name[SUBJECT_NAME_SIZE]; /* "" for a model */
     char environment[DIGEST_TEXT_SIZE];
-    int64_t cell; /* where it counts, see runs_finish; 0: in none */
+    int64_t cell;       /* where it counts, see runs_finish; 0: in none */
+    bool is_challenge;  /* its case has another seed than its item's */
+    int64_t challenged; /* then: the cell that learns how it answered; 0: none */
     bool finished;
     bool damaged; /* it is not what was stored (db/integrity/checksums.h): nothing follows
                      from it */

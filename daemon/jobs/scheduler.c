@@ -13,7 +13,9 @@ struct open_job {
     struct job_item *items;
     bool *in_flight; /* one an item */
     bool *waits;     /* likewise: not before it is released */
+    int *challenges; /* likewise: that were made since the job was added */
     bool localises;
+    bool stops_when_varies;
     bool asks; /* waits for the decision whether it goes on */
     int count;
     int first_open;  /* items before it are done */
@@ -24,6 +26,7 @@ struct scheduler {
     struct open_job **jobs; /* in order of arrival */
     int count;
     uint64_t serial;
+    uint64_t random; /* state of the draws */
 };
 
 struct scheduler *scheduler_new(void)
@@ -36,6 +39,7 @@ static void open_job_free(struct open_job *job)
     free(job->items);
     free(job->in_flight);
     free(job->waits);
+    free(job->challenges);
     free(job);
 }
 
@@ -64,6 +68,8 @@ void scheduler_add(struct scheduler *s, const struct job *job)
     memcpy(open->items, job->items, (size_t)job->item_count * sizeof *open->items);
     open->in_flight = xcalloc((size_t)job->item_count, sizeof *open->in_flight);
     open->waits = xcalloc((size_t)job->item_count, sizeof *open->waits);
+    open->challenges = xcalloc((size_t)job->item_count, sizeof *open->challenges);
+    open->stops_when_varies = job->stop_when_varies;
     open->localises = open->asks = job->localise_runs > 0;
     for (int i = 0; i < job->item_count; i++) {
         open->waits[i] = open->localises || job->items[i].held;
@@ -114,6 +120,52 @@ static int next_item(const struct open_job *job, const char *device)
     return best;
 }
 
+void scheduler_seed(struct scheduler *s, uint64_t seed)
+{
+    s->random = seed;
+}
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static uint64_t draw(struct scheduler *s)
+{
+    uint64_t z = s->random += 0x9e3779b97f4a7c15;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+/* How many runs of ITEM surely come, of which the next is the first. */
+static int runs_left(const struct open_job *job, const struct job_item *item)
+{
+    int end = item->runs_wanted;
+
+    if (job->stops_when_varies && end > JOBS_STOP_RUNS) {
+        end = item->runs_answered < JOBS_STOP_RUNS ? JOBS_STOP_RUNS
+                                                   : item->runs_answered + 1;
+    }
+    return end - item->runs_answered;
+}
+
+/* Before one of an item's runs, each as likely as any other: the last one has it surely
+ * if none before had.  Seeds have 31 bits, which every program can read. */
+static struct challenge_offer draw_challenge(struct scheduler *s,
+                                             const struct open_job *job, int seq)
+{
+    const struct job_item *item = &job->items[seq];
+    struct challenge_offer offer = { .seed = 0 };
+
+    if (job->localises) {
+        return offer;
+    }
+    offer.seed = 1 + (draw(s) >> 33) % 0x7ffffffe;
+    offer.seed += offer.seed == item->key.seed;
+    offer.needed = draw(s) % (uint64_t)runs_left(job, item) == 0 &&
+                   job->challenges[seq] < CHALLENGES_OF_ITEM;
+    offer.draw = (uint32_t)(draw(s) >> 32);
+    return offer;
+}
+
 bool scheduler_next(struct scheduler *s, const char *device,
                     struct scheduler_pick *ret_pick)
 {
@@ -146,6 +198,7 @@ bool scheduler_next(struct scheduler *s, const char *device,
         .timeout_ms = best->items[best_item].timeout_ms
                           ? best->items[best_item].timeout_ms
                           : best->timeout_ms,
+        .challenge = draw_challenge(s, best, best_item),
     };
     return true;
 }
@@ -237,6 +290,16 @@ void scheduler_give_up(struct scheduler *s, const char *id, int seq)
     if (job) {
         job->items[seq].given_up = true;
         remove_if_done(s, find_job(s, id));
+    }
+}
+
+void scheduler_challenged(struct scheduler *s, const char *id, int seq)
+{
+    struct open_job *job = find_item(s, id, seq);
+
+    if (job) {
+        job->in_flight[seq] = false;
+        job->challenges[seq]++;
     }
 }
 

@@ -7,6 +7,10 @@
  * group the variants alternate.  So a workload's control and its ordered variants are
  * compared under the same conditions, and its cells settle together.
  *
+ * With each pick it draws whether that run is to be a challenge instead
+ * (daemon/jobs/challenge.h): whether it becomes one is decided by whoever knows its cell.
+ * A challenge is no answer: the item is picked again after it.
+ *
  * The items of a job that localises wait.  Its runs are looked at first; then
  * scheduler_release lets one item be picked once.  Until then no job of lower priority
  * gets the device: looking takes milliseconds.  An item that is held waits for its
@@ -17,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/jobs/challenge.h"
 #include "daemon/jobs/job.h"
 #include "daemon/jobs/outcome.h"
 
@@ -28,6 +33,7 @@ struct scheduler_pick {
     const struct job_item *item;
     int iterations;
     int64_t timeout_ms;
+    struct challenge_offer challenge;
 };
 
 struct scheduler_progress {
@@ -37,6 +43,10 @@ struct scheduler_progress {
 };
 
 struct scheduler *scheduler_new(void);
+
+/* What is drawn from here on follows from SEED. */
+void scheduler_seed(struct scheduler *scheduler, uint64_t seed);
+
 void scheduler_free(struct scheduler *scheduler); /* NULL is fine */
 
 /* Takes a copy of JOB and its items, with the counts they already have (a restart). */
@@ -51,6 +61,9 @@ bool scheduler_next(struct scheduler *scheduler, const char *device,
  * no more runs.  Unknown jobs (cancelled meanwhile) are ignored. */
 void scheduler_finished(struct scheduler *scheduler, const char *job, int item,
                         enum outcome outcome, int64_t ms, bool given_up);
+
+/* The run in flight of ITEM was a challenge, and ended, whatever its outcome. */
+void scheduler_challenged(struct scheduler *scheduler, const char *job, int item);
 
 /* The run in flight of ITEM was not started after all: it is to be picked again. */
 void scheduler_put_back(struct scheduler *scheduler, const char *job, int item);

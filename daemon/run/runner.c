@@ -126,6 +126,9 @@ static void result_stored(void *arg, const struct err *err)
     if (err->code == ERR_CONFLICT) {
         log_error("store: run %s: %s", slot->intent.id, err->message);
         scheduler_put_back(r->scheduler, slot->intent.job, slot->intent.item);
+    } else if (slot->effect.is_challenge) {
+        scheduler_challenged(r->scheduler, slot->intent.job, slot->intent.item);
+        r->hooks.stored(r->hooks.arg, &slot->effect);
     } else {
         scheduler_finished(r->scheduler, slot->intent.job, slot->intent.item,
                            slot->effect.outcome, ms, slot->effect.item_given_up);
@@ -208,6 +211,10 @@ static void intent_stored(void *arg, const struct err *err)
         return;
     }
     slot->store_failed = false;
+    if (slot->intent.challenge) {
+        slot->key.seed = slot->intent.challenge;
+        slot->options = (struct run_options){ 0 };
+    }
     slot->started_monotonic_ms = clock_monotonic_ms();
     if (slot->cancelled) {
         finish_as(slot, OUTCOME_CANCELLED, slot->cancel_cause);
@@ -229,8 +236,9 @@ static void next_run(struct slot *slot)
     }
     slot->state = SLOT_BEGINNING;
     slot->cancelled = false;
-    slot->intent =
-        (struct run_intent){ .item = pick.item->seq, .intent_ms = clock_wall_ms() };
+    slot->intent = (struct run_intent){ .item = pick.item->seq,
+                                        .intent_ms = clock_wall_ms(),
+                                        .offer = pick.challenge };
     id_new(slot->intent.intent_ms, slot->intent.id);
     copy_text(slot->intent.job, sizeof slot->intent.job, pick.job);
     slot->key = pick.item->key;

@@ -85,7 +85,7 @@ static const struct summed {
       { "number" },
       "0",
       "reprod_sum(@number, @workload, @version, @variant, @size, @dtype, @seed,"
-      " @is_control, @no_control, @siblings, @kind)",
+      " @is_control, @no_control, @siblings, @kind, @unseeded, @challenge)",
       "false",
       true },
     { "environment",

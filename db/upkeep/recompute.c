@@ -209,6 +209,58 @@ static enum err_code count_checks(struct recompute *r, struct err *err)
     return query_end(&q, err);
 }
 
+/* The first challenge that was ignored comes last here. */
+static enum err_code count_challenges(struct recompute *r, struct err *err)
+{
+    struct challenges *c = &r->fresh.cell.evidence.challenges;
+    struct inputs inputs;
+    int64_t siblings = 0;
+    struct query q;
+
+    if (tx_fetch_int(r->tx, &siblings, err,
+                     "SELECT siblings FROM case_key WHERE number = ?",
+                     r->stored.case_key) != ERR_OK ||
+        case_inputs_load(r->tx, siblings, &inputs, err) != ERR_OK) {
+        return err->code;
+    }
+    *c = (struct challenges){ .passed = 0 };
+    query_begin(&q, r->tx,
+                "WITH own (digest) AS (SELECT digest FROM temp.seen WHERE cell = ?1"
+                " AND outcome = 'completed' UNION SELECT d.digest FROM temp.seen r"
+                " CROSS JOIN run_digest d ON d.run = r.id WHERE r.cell = ?1"
+                " AND r.outcome = 'completed' AND r.distinct_digests > 1)"
+                " SELECT r.id, r.outcome = 'completed' OR r.refused,"
+                " r.outcome NOT IN ('lost', 'infra', 'cancelled'), r.input_digest,"
+                " r.digest IN own OR EXISTS (SELECT digest FROM run_digest"
+                " WHERE run = r.id INTERSECT SELECT digest FROM own)"
+                " FROM run r WHERE r.challenged = ?1 AND r.outcome IS NOT NULL"
+                " ORDER BY r.id DESC",
+                r->stored.cell.id);
+    while (query_step(&q)) {
+        char id[ID_SIZE];
+        char digest[DIGEST_TEXT_SIZE];
+        bool completed, answered, repeated;
+        bool unchanged;
+
+        query_take(&q, id, &completed, &answered, digest, &repeated);
+        unchanged = inputs.digest[0] && strcmp(digest, inputs.digest) == 0;
+        if (!completed) {
+            c->failed += answered;
+        } else if (unchanged) {
+            c->unchanged++;
+            copy_text(c->run, sizeof c->run, id);
+        } else if (repeated) {
+            c->repeated++;
+            if (c->unchanged == 0) {
+                copy_text(c->run, sizeof c->run, id);
+            }
+        } else {
+            c->passed++;
+        }
+    }
+    return query_end(&q, err);
+}
+
 static enum err_code count_since_failure(struct recompute *r, struct err *err)
 {
     return tx_fetch_int(
@@ -437,10 +489,10 @@ static enum err_code compare_all(struct recompute *r, struct err *err)
 static enum err_code sum_up(struct recompute *r, struct err *err)
 {
     if (count_outcomes(r, err) != ERR_OK || sum_runs(r, err) != ERR_OK ||
-        count_checks(r, err) != ERR_OK || count_since_failure(r, err) != ERR_OK ||
-        compare_digests(r, err) != ERR_OK || count_rows(r, err) != ERR_OK ||
-        compare_conditions(r, err) != ERR_OK || compare_times(r, err) != ERR_OK ||
-        compare_subjects(r, err) != ERR_OK) {
+        count_checks(r, err) != ERR_OK || count_challenges(r, err) != ERR_OK ||
+        count_since_failure(r, err) != ERR_OK || compare_digests(r, err) != ERR_OK ||
+        count_rows(r, err) != ERR_OK || compare_conditions(r, err) != ERR_OK ||
+        compare_times(r, err) != ERR_OK || compare_subjects(r, err) != ERR_OK) {
         return err->code;
     }
     return ERR_OK;

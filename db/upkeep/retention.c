@@ -83,7 +83,7 @@ static enum err_code find_last(struct slice *s, int64_t limit, struct err *err)
 
 #define ALIKE "r.device, i.options, r.circumstances, r.digest, r.input_digest"
 #define MAY_BE_FOLDED                                                                    \
-    "NOT " RUN_DAMAGED_R                                                                 \
+    "NOT r.challenge AND NOT " RUN_DAMAGED_R                                             \
     " AND NOT EXISTS (SELECT 1 FROM quarantine WHERE cell = r.cell) AND "                \
     "r.outcome = 'completed' AND r.distinct_digests = 1 AND r.finished_ms < ?5"          \
     " AND (k.is_control OR r.digest = c.digest)"                                         \

@@ -14,6 +14,8 @@ CREATE INDEX job_requested ON job (id) WHERE priority <> 'background' OR survey 
 CREATE INDEX quarantine_open ON quarantine (found_ms) WHERE accepted_ms IS NULL;
 CREATE INDEX run_case_key ON run (case_key, id);
 CREATE INDEX run_cell ON run (cell, id) WHERE cell IS NOT NULL;
+CREATE INDEX run_challenge ON run (id) WHERE challenge;
+CREATE INDEX run_challenged ON run (challenged, id) WHERE challenged IS NOT NULL;
 CREATE INDEX run_device ON run (device, id);
 CREATE INDEX run_job ON run (job, id);
 CREATE INDEX run_not_completed ON run (outcome, id) WHERE outcome <> 'completed';
@@ -48,7 +50,9 @@ CREATE TABLE case_key (
     seed       INTEGER NOT NULL,          -- the unsigned 64 bits, read as signed
     is_control INTEGER NOT NULL CHECK (is_control IN (0, 1)), -- must be seen to vary
     no_control TEXT NOT NULL, siblings INTEGER NOT NULL DEFAULT 0, kind TEXT NOT NULL DEFAULT 'race' -- of a control: why it varies;
-    CHECK (kind IN ('race', 'entropy', 'choice', 'poison')), sum INTEGER,             -- why the workload has no control; '' if it has
+    CHECK (kind IN ('race', 'entropy', 'choice', 'poison')), sum INTEGER, unseeded INTEGER NOT NULL DEFAULT 0 -- its command has no seeded inputs
+    CHECK (unseeded IN (0, 1)), challenge INTEGER NOT NULL DEFAULT 0 -- 1: no job requested it, so its
+    CHECK (challenge IN (0, 1)),             -- why the workload has no control; '' if it has
     UNIQUE (workload, variant, size, dtype, seed, version)
 ) STRICT;
 CREATE TABLE cell (
@@ -86,7 +90,7 @@ CREATE TABLE cell (
     changed_ms        INTEGER NOT NULL DEFAULT 0, disturbed INTEGER NOT NULL DEFAULT 0, contended INTEGER NOT NULL DEFAULT 0, claimed INTEGER NOT NULL DEFAULT 0, warned INTEGER NOT NULL DEFAULT 0, subject TEXT NOT NULL DEFAULT 'model'
     CHECK (subject IN ('model', 'library', 'framework')), subject_name TEXT NOT NULL DEFAULT ''     -- as in job_item
     CHECK ((subject_name = '') = (subject = 'model')), vouched_ms INTEGER NOT NULL DEFAULT 0, has_reference INTEGER NOT NULL DEFAULT 1 -- 0: a command of the
-    CHECK (has_reference IN (0, 1)), checks_passed INTEGER NOT NULL DEFAULT 0, checks_failed INTEGER NOT NULL DEFAULT 0, checks_given_up INTEGER NOT NULL DEFAULT 0, checks_unanswered INTEGER NOT NULL DEFAULT 0, check_share_ppm INTEGER NOT NULL DEFAULT 0, failed_check TEXT, failed_check_words TEXT, digest_first_runs INTEGER NOT NULL DEFAULT 0, digest_only_runs INTEGER NOT NULL DEFAULT 0, checks_cut_off INTEGER NOT NULL DEFAULT 0, digests_passed INTEGER NOT NULL DEFAULT 0, sum INTEGER, -- when the verdict became what it is
+    CHECK (has_reference IN (0, 1)), checks_passed INTEGER NOT NULL DEFAULT 0, checks_failed INTEGER NOT NULL DEFAULT 0, checks_given_up INTEGER NOT NULL DEFAULT 0, checks_unanswered INTEGER NOT NULL DEFAULT 0, check_share_ppm INTEGER NOT NULL DEFAULT 0, failed_check TEXT, failed_check_words TEXT, digest_first_runs INTEGER NOT NULL DEFAULT 0, digest_only_runs INTEGER NOT NULL DEFAULT 0, checks_cut_off INTEGER NOT NULL DEFAULT 0, digests_passed INTEGER NOT NULL DEFAULT 0, sum INTEGER, challenges_passed INTEGER NOT NULL DEFAULT 0, challenges_repeated INTEGER NOT NULL DEFAULT 0, challenges_unchanged INTEGER NOT NULL DEFAULT 0, challenges_failed INTEGER NOT NULL DEFAULT 0, challenge_run TEXT, -- when the verdict became what it is
     UNIQUE (environment, case_key),
     CONSTRAINT reproducible_is_earned CHECK (verdict <> 'reproducible' OR
         (completed >= 2 AND iterations >= 2 AND distinct_digests = 1 AND devices >= 1))
@@ -318,7 +322,9 @@ CREATE TABLE run (
     max_rss_kb       INTEGER, circumstances TEXT
     CHECK (circumstances IS NULL OR (json_valid(circumstances)
            AND json_type(circumstances) = 'object')), refused INTEGER NOT NULL DEFAULT 0 -- invalid for its inputs alone
-    CHECK (refused IN (0, 1) AND (refused = 0 OR outcome = 'invalid')), sum INTEGER,           -- its peak of memory
+    CHECK (refused IN (0, 1) AND (refused = 0 OR outcome = 'invalid')), sum INTEGER, challenge INTEGER NOT NULL DEFAULT 0 -- 1: case_key is not its item's
+    CHECK (challenge IN (0, 1)), challenged INTEGER -- of a challenge: the cell that learns how it answered;
+    REFERENCES cell (id),           -- its peak of memory
     FOREIGN KEY (job, item) REFERENCES job_item (job, seq),
     CONSTRAINT outcome_ends_a_run CHECK ((outcome IS NULL) = (finished_ms IS NULL)),
     -- Proof of work.  NULL would pass a CHECK, hence ifnull, IS and IS NOT NULL.
@@ -463,6 +469,10 @@ CREATE TRIGGER job_item_updated AFTER UPDATE OF options, subject, subject_name, 
     INSERT INTO cell_changes SELECT cell, 1 FROM (SELECT DISTINCT cell FROM run
         WHERE job = NEW.job AND item = NEW.seq AND cell IS NOT NULL
         UNION SELECT cell FROM run_summary WHERE job = NEW.job AND item = NEW.seq) WHERE true
+        ON CONFLICT DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER run_answered AFTER UPDATE ON run WHEN NEW.challenged IS NOT NULL BEGIN
+    INSERT INTO cell_changes VALUES (NEW.challenged, 1)
         ON CONFLICT DO UPDATE SET changes = changes + 1;
 END;
 CREATE TRIGGER run_check_deleted AFTER DELETE ON run_check BEGIN

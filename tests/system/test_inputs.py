@@ -7,7 +7,7 @@ import pytest
 from service import LIMIT, ROOT, Service
 
 FIXTURE = ROOT / "tests" / "fixtures" / "external" / "broken.py"
-RIGHT, WRONG = "a" * 32, "b" * 32
+RIGHT, WRONG = "1".rjust(32, "a"), "b" * 32
 
 
 @pytest.fixture

@@ -175,6 +175,8 @@ struct fixture_run {
     int tensor_count;
     enum check_state check;        /* if it was asked; CHECK_NONE: it passed */
     char passed[DIGEST_TEXT_SIZE]; /* told when it began */
+    uint64_t seed;                 /* of a challenge, if it is due; 0: none */
+    bool is_challenge;             /* it was due */
     struct run_effect effect;
 };
 
@@ -183,7 +185,9 @@ enum { FIXTURE_ITERATIONS = 10, FIXTURE_DISTINCT_MAX = 10 };
 static inline enum err_code fixture_begin(struct tx *tx, void *arg, struct err *err)
 {
     struct fixture_run *r = arg;
-    struct run_intent intent = { .item = r->item, .intent_ms = r->n * 1000 };
+    struct run_intent intent = { .item = r->item,
+                                 .intent_ms = r->n * 1000,
+                                 .offer = { .seed = r->seed, .needed = true } };
 
     fixture_id('R', r->n, intent.id);
     fixture_id('J', r->job, intent.job);
@@ -191,6 +195,7 @@ static inline enum err_code fixture_begin(struct tx *tx, void *arg, struct err *
         return err->code;
     }
     snprintf(r->passed, sizeof r->passed, "%s", intent.passed);
+    r->is_challenge = intent.challenge != 0;
     return ERR_OK;
 }
 

@@ -148,7 +148,21 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
+#define UNDO_26                                                                          \
+    "DROP TRIGGER run_answered;"                                                         \
+    "DROP INDEX run_challenge;"                                                          \
+    "DROP INDEX run_challenged;"                                                         \
+    "ALTER TABLE run DROP COLUMN challenge;"                                             \
+    "ALTER TABLE run DROP COLUMN challenged;"                                            \
+    "ALTER TABLE case_key DROP COLUMN unseeded;"                                         \
+    "ALTER TABLE case_key DROP COLUMN challenge;"                                        \
+    "ALTER TABLE cell DROP COLUMN challenges_passed;"                                    \
+    "ALTER TABLE cell DROP COLUMN challenges_repeated;"                                  \
+    "ALTER TABLE cell DROP COLUMN challenges_unchanged;"                                 \
+    "ALTER TABLE cell DROP COLUMN challenges_failed;"                                    \
+    "ALTER TABLE cell DROP COLUMN challenge_run;"
 #define UNDO_25                                                                          \
+    UNDO_26                                                                              \
     "DROP TRIGGER run_inserted;"                                                         \
     "DROP TRIGGER run_updated;"                                                          \
     "DROP TRIGGER run_moved;"                                                            \

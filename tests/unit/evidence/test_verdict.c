@@ -133,9 +133,88 @@ static void test_one_digest_needs_a_check_that_passed(void **state)
     assert_words(e, &control_varied, VERDICT_INCONCLUSIVE, "this host gave up");
     e.checks.passed = 1;
     assert_words(e, &control_varied, VERDICT_REPRODUCIBLE, "within bound");
+}
+
+/* A command of the configuration: of DIGESTS in five runs. */
+static struct evidence of_command(int64_t digests, struct challenges challenges)
+{
+    struct evidence e = completed(5, digests);
+
     e.checks = (struct checks){ .has_reference = false };
-    assert_words(e, &control_varied, VERDICT_REPRODUCIBLE,
-                 "; as declared by its command, which has no reference");
+    e.challenges = challenges;
+    return e;
+}
+
+static void test_a_command_needs_a_challenge_that_passed(void **state)
+{
+    struct challenges c = { .passed = 0 };
+    struct evidence e;
+
+    (void)state;
+    assert_words(of_command(1, c), &control_varied, VERDICT_INCONCLUSIVE,
+                 "1 digest in 5 runs / 50 iterations, but not challenged: another seed "
+                 "was not tried yet");
+    c.failed = 7;
+    assert_words(of_command(1, c), &control_varied, VERDICT_INCONCLUSIVE,
+                 "another seed has no result so far");
+    c.repeated = CHALLENGES_REPEATED - 1;
+    assert_words(of_command(1, c), &control_varied, VERDICT_INCONCLUSIVE,
+                 "another seed gave the same digest so far, which may be a coincidence");
+    c.passed = 1;
+    assert_words(
+        of_command(1, c), &control_varied, VERDICT_REPRODUCIBLE,
+        "; as declared by its command, which has no reference; another seed gave "
+        "another digest");
+    e = of_command(1, c);
+    e.unseeded = true; /* it declares so since then */
+    assert_words(e, &control_varied, VERDICT_INCONCLUSIVE,
+                 "its command declares that it has no seeded inputs");
+    assert_int_equal(judge(of_command(2, c), &control_varied), VERDICT_VARIES);
+    assert_int_equal(judge(of_command(1, c), &control_flat), VERDICT_INCONCLUSIVE);
+}
+
+static void test_a_command_that_ignores_its_inputs_is_found(void **state)
+{
+    struct challenges c = { .repeated = CHALLENGES_REPEATED, .run = "01R7" };
+
+    (void)state;
+    assert_words(of_command(1, c), &control_varied, VERDICT_INCONCLUSIVE,
+                 "the program answers without its inputs: with another seed, run 01R7 "
+                 "gave the same digest, as did 3 of 3 such runs");
+    assert_words(of_command(1, c), &control_missing, VERDICT_INCONCLUSIVE,
+                 "the program answers without its inputs");
+    c.passed = 1; /* by chance, once in four */
+    assert_int_equal(judge(of_command(1, c), &control_varied), VERDICT_REPRODUCIBLE);
+    c.repeated = 4; /* it answered the first one only */
+    assert_words(of_command(1, c), &control_varied, VERDICT_INCONCLUSIVE,
+                 "as did 4 of 5 such runs");
+    c = (struct challenges){ .passed = 900, .unchanged = 1, .run = "01R8" };
+    assert_words(of_command(1, c), &control_varied, VERDICT_INCONCLUSIVE,
+                 "the program answers without its inputs: with another seed, run 01R8 "
+                 "computed from the same ones");
+    assert_int_equal(judge(of_command(2, c), &is_control), VERDICT_VARIES);
+}
+
+static void test_a_control_that_ignores_its_inputs_vouches_for_nothing(void **state)
+{
+    struct challenges passed = { .passed = 1 };
+    struct evidence e = of_command(1, passed);
+    struct control c = control_varied;
+
+    (void)state;
+    c.is_command = true;
+    c.right = false;
+    assert_words(e, &c, VERDICT_INCONCLUSIVE,
+                 "the control varied, but it was not challenged: another seed was not "
+                 "tried yet");
+    c.challenges.failed = 2;
+    assert_words(e, &c, VERDICT_INCONCLUSIVE, "another seed has no result so far");
+    c.challenges = (struct challenges){ .unchanged = 1, .run = "01R9" };
+    assert_words(e, &c, VERDICT_INCONCLUSIVE,
+                 "the control varied, but it answers without its inputs: with another "
+                 "seed, run 01R9 computed from the same ones");
+    c.right = true; /* another control */
+    assert_int_equal(judge(e, &c), VERDICT_REPRODUCIBLE);
 }
 
 static void test_what_is_out_of_bound_fails_whatever_else(void **state)
@@ -278,7 +357,15 @@ static void test_random_counts_never_earn_green_falsely(void **state)
                              .runs = random() % 3 };
         int64_t failed = 0;
 
+        e.checks.has_reference = random() % 2;
+        e.checks.passed = random() % 2;
+        e.unseeded = random() % 8 == 0;
+        e.challenges = (struct challenges){ .passed = random() % 3,
+                                            .repeated = random() % 8,
+                                            .unchanged = random() % 4 == 0 };
         c.differed = c.runs > 0 && random() % 2;
+        c.right = c.differed && random() % 2;
+        c.is_command = !e.checks.has_reference;
         c.varied = c.differed && random() % 2;
         c.conditions = c.varied ? "" : NULL;
         c.own_runs = c.varied ? random() % 4 : 0;
@@ -290,8 +377,12 @@ static void test_random_counts_never_earn_green_falsely(void **state)
         if (verdict_judge(&e, &c).verdict == VERDICT_REPRODUCIBLE) {
             assert_true(e.runs[OUTCOME_COMPLETED] >= 2);
             assert_true(e.distinct_digests <= 1);
-            assert_true(c.varied && c.own_runs >= VERDICT_MIN_RUNS && !c.is_control &&
-                        !c.no_control);
+            assert_true(e.checks.has_reference
+                            ? e.checks.passed > 0
+                            : e.challenges.passed > 0 && e.challenges.unchanged == 0 &&
+                                  !e.unseeded);
+            assert_true(c.right && c.varied && c.own_runs >= VERDICT_MIN_RUNS &&
+                        !c.is_control && !c.no_control);
             assert_true(failed == 0 || e.completed_since_failure >= VERDICT_HEALING_RUNS);
             assert_int_equal(e.runs[OUTCOME_UNSUPPORTED], 0);
         }
@@ -457,6 +548,9 @@ int main(void)
         cmocka_unit_test(test_green_must_be_earned),
         cmocka_unit_test(test_a_control_counts_under_the_same_conditions),
         cmocka_unit_test(test_one_digest_needs_a_check_that_passed),
+        cmocka_unit_test(test_a_command_needs_a_challenge_that_passed),
+        cmocka_unit_test(test_a_command_that_ignores_its_inputs_is_found),
+        cmocka_unit_test(test_a_control_that_ignores_its_inputs_vouches_for_nothing),
         cmocka_unit_test(test_what_is_out_of_bound_fails_whatever_else),
         cmocka_unit_test(test_a_control_that_is_wrong_vouches_for_nothing),
         cmocka_unit_test(test_a_library_that_warns_is_believed),

@@ -1,0 +1,37 @@
+/* Challenges (daemon/jobs/challenge.h) in the database: making one of a run, and what
+ * they add up to.  Private to db/.
+ *
+ * How one was answered is not stored with it: it follows from its inputs and digests,
+ * those of its cell, and the inputs of the case.  So it is counted again when these
+ * change. */
+#ifndef DB_CHALLENGES_H
+#define DB_CHALLENGES_H
+
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "daemon/jobs/run.h"
+
+struct tx;
+
+/* Says in intent->challenge with which seed the run is asked if it is a challenge; 0: it
+ * is none.  RET_CASE_KEY: the case (a number) that it computes then, stored if it is new.
+ */
+enum err_code challenges_begin(struct tx *tx, int64_t job, struct run_intent *intent,
+                               int64_t *ret_case_key, struct err *err);
+
+/* The cell that learns of the challenge RUN, which counts in run->cell, a cell of its own
+ * case: the cell of the case of its item in the same environment.  It is made if a
+ * completed run needs it; 0: there is none. */
+enum err_code challenges_place(struct tx *tx, int64_t job, const struct run_record *run,
+                               int64_t *ret_cell, struct err *err);
+
+/* What the stored challenges of CELL add up to. */
+enum err_code challenges_count(struct tx *tx, int64_t cell,
+                               struct challenges *ret_challenges, struct err *err);
+
+/* Counts them again for all cells of the case SIBLINGS and its siblings: its inputs are
+ * others.  Judges nothing. */
+enum err_code challenges_recount(struct tx *tx, int64_t siblings, struct err *err);
+
+#endif

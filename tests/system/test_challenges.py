@@ -1,0 +1,159 @@
+"""Challenges: commands that are asked with another seed, at random and unannounced."""
+import shutil
+
+import pytest
+
+from service import LIMIT, ROOT, Service
+
+FIXTURE = ROOT / "tests" / "fixtures" / "external" / "answers.py"
+OWN = {"command": ["python3", "answers.py"], "directory": "answers", "subject": "framework",
+       "subject_name": "own"}
+CONTROL = {"name": "unordered", "control": True}
+IGNORED = "the program answers without its inputs: with another seed, run "
+# variant: verdict, what the reason says, state of the cell's challenges
+EXPECTED = {
+    "honest": ("reproducible", "as declared by its command, which has no reference; another seed"
+                               " gave another digest", "passed"),
+    "constant": ("inconclusive", "gave the same digest, as did 3 of 3 such runs", "ignored"),
+    "hashes_seed": ("inconclusive", "computed from the same ones", "ignored"),
+    "crashes": ("inconclusive", "not challenged: another seed has no result so far", "failed"),
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("challenges")
+    (folder / "answers" / "state").mkdir(parents=True)
+    shutil.copy(FIXTURE, folder / "answers")
+    shared = Service(folder, options=["--no-survey"], config={"workloads": [
+        {**OWN, "name": "answers", "variants": [CONTROL, *({"name": name} for name in EXPECTED)]},
+        {**OWN, "name": "by_chance", "variants": [CONTROL, {"name": "coincides"}]},
+        {**OWN, "name": "fixed", "seeded": False, "variants": [CONTROL, {"name": "constant"}]},
+        {**OWN, "name": "loaded", "circumstances": ["contention"],
+         "variants": [CONTROL, {"name": "honest"}]},
+        {**OWN, "name": "bad_control",
+         "variants": [{"name": "unordered_fixed", "control": True}, {"name": "honest"}]}]})
+    shared.start()
+    yield shared
+    assert shared.stop() == 0, shared.log.read_text()[-3000:]
+    code, text = shared.fsck()
+    assert code == 0, text
+
+
+def measure(service, workload, **request):
+    """The cells of the workload by variant, after a job."""
+    job = service.post_job(workloads=[workload], **{"runs": 3, "iterations": 2, **request})
+    assert service.finish_job(job, 2 * LIMIT)["state"] == "finished"
+    runs = service.items(f"/v1/runs?job={job}")
+    [environment] = {run["environment"] for run in runs if run["environment"]}
+    facts = service.get(f"/v1/matrix?environment={environment}")["variants"]
+    return job, {fact["variant"]: service.get(fact["href"]) for fact in facts
+                 if fact["workload"] == workload}
+
+
+def answered(cell):
+    """How many challenges count.  What crashed before anything was known of the command's
+    environment counts nowhere."""
+    return sum(cell["challenge"][name] for name in ("passed", "repeated", "unchanged", "failed"))
+
+
+@pytest.fixture(scope="module")
+def answers(service):
+    return measure(service, "answers")
+
+
+def test_a_command_is_green_only_if_it_answers_with_its_inputs(answers):
+    _, cells = answers
+    assert cells["unordered"]["verdict"] == "varies"
+    assert cells["unordered"]["challenge"]["state"] == "passed"
+    for variant, (verdict, words, state) in EXPECTED.items():
+        cell = cells[variant]
+        assert (cell["verdict"], cell["challenge"]["state"]) == (verdict, state), cell
+        assert words in cell["reason"]
+        if state == "ignored":
+            assert cell["reason"].startswith(IGNORED + cell["challenge"]["run"])
+
+
+def test_a_challenge_is_no_run_of_the_job(service, answers):
+    job, cells = answers
+    assert service.get(f"/v1/jobs/{job}")["progress"]["runs_done"] == 3 * len(cells)
+    runs = service.items(f"/v1/runs?job={job}")
+    assert len(runs) == 3 * len(cells)
+    assert all(run["challenge"] is None and run["seed"] == "1" for run in runs)
+    for cell in cells.values():
+        assert cell["evidence"]["runs"] == 3 and not cell["evidence"]["outcomes"]["crashed"]
+    challenges = service.items(f"/v1/runs?job={job}&challenges=only")
+    assert not {run["id"] for run in runs} & {run["id"] for run in challenges}
+    for run in challenges:
+        assert run["seed"] != "1" and run["cell"] is None
+        if run["environment"] or run["challenge"]["cell"]:
+            assert run["challenge"] == {"cell": cells[run["variant"]]["id"]}
+    counts = {name: 0 for name in cells}
+    for run in challenges:
+        counts[run["variant"]] += 1
+    assert counts["constant"] == counts["crashes"] == 3
+    assert counts["hashes_seed"] == 1
+    for cell in cells.values():
+        listed = service.items(cell["challenge"]["runs"])
+        assert len(listed) == answered(cell)
+        assert len(service.items(cell["runs"])) == 3
+
+
+def test_the_digests_of_a_job_have_them_apart(service, answers):
+    job, cells = answers
+    groups = service.get(f"/v1/jobs/{job}/digests")["groups"]
+    assert len(groups) == len(cells)
+    for group in groups:
+        assert len(group["runs"]) == 3
+        assert len(group["challenges"]) >= answered(cells[group["variant"]]) > 0
+        assert all(run["seed"] != "1" for run in group["challenges"])
+    text = service.get(f"/v1/jobs/{job}/digests.txt")
+    assert text.count("(challenge: seed ") == sum(len(group["challenges"]) for group in groups)
+    assert "answers constant (small, float32, seed 1)" in text
+    csv = service.get(f"/v1/jobs/{job}/digests.csv")
+    assert len(csv.strip().splitlines()) == 1 + 3 * len(groups)
+
+
+def test_one_equal_result_is_no_proof(service):
+    """The first other seed gives the digest of the case, and the second does not."""
+    _, cells = measure(service, "by_chance")
+    challenge = cells["coincides"]["challenge"]
+    assert (challenge["repeated"], challenge["passed"], challenge["state"]) == (1, 1, "passed")
+    assert cells["coincides"]["verdict"] == "reproducible"
+
+
+def test_what_declares_no_seeded_inputs_is_not_challenged_and_not_green(service):
+    job, cells = measure(service, "fixed")
+    assert cells["constant"]["verdict"] == "inconclusive"
+    assert "its command declares that it has no seeded inputs" in cells["constant"]["reason"]
+    assert cells["constant"]["challenge"]["state"] == "unseeded"
+    assert service.items(f"/v1/runs?job={job}&challenges=only") == []
+    assert service.get("/v1/workloads/fixed")["items"][0]["seeded"] is False
+
+
+def test_a_challenge_is_made_without_circumstances(service):
+    """The fixture knows none, so its runs under load are invalid, and its challenges are not."""
+    _, cells = measure(service, "loaded")
+    assert cells["honest"]["verdict"] == "reproducible"
+    job = service.post_job(workloads=["loaded"], runs=1, iterations=1, seeds=[2], contention=4)
+    service.finish_job(job, 2 * LIMIT)
+    assert {run["outcome"] for run in service.items(f"/v1/runs?job={job}")} == {"invalid"}
+    challenges = service.items(f"/v1/runs?job={job}&challenges=only")
+    assert {run["outcome"] for run in challenges} == {"completed"}
+
+
+def test_a_control_that_ignores_its_inputs_vouches_for_nothing(service):
+    _, cells = measure(service, "bad_control")
+    assert cells["honest"]["challenge"]["state"] == "passed"
+    assert cells["honest"]["verdict"] == "inconclusive"
+    assert cells["honest"]["reason"].startswith(
+        "the control varied, but it answers without its inputs: with another seed, run "
+        + cells["unordered_fixed"]["challenge"]["run"])
+
+
+def test_a_built_in_workload_is_not_challenged(service):
+    job = service.post_job(workloads=["bias_add_bwd"], variants=["ordered"], runs=2, iterations=1)
+    service.finish_job(job, 2 * LIMIT)
+    assert service.items(f"/v1/runs?job={job}&challenges=only") == []
+    [run] = {run["cell"] for run in service.items(f"/v1/runs?job={job}")}
+    assert service.get(f"/v1/cells/{run}")["challenge"]["state"] == "has_reference"
