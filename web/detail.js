@@ -8,7 +8,8 @@ import { referenceList } from "./references.js";
 
 const HINT =
   "A code is shown only where this machine measured it; who measured it agrees with the documents, or differs. What " +
-  "reprod's own workloads computed was within bound of a float64 reference. Point at a cell, focus it with Tab and the " +
+  "reprod's own workloads computed was within bound of a float64 reference; a command of the configuration has none, and " +
+  "was asked with other seeds instead, unannounced. Point at a cell, focus it with Tab and the " +
   "arrow keys, or tap it for the evidence.";
 
 // Whose runs count in a row, in a sentence.
@@ -93,6 +94,11 @@ function evidence(row, cell, kind) {
   return list;
 }
 
+/** What a green variant that is not ours was held against: a reference, or other seeds. */
+function earned({ subject, verdict, reason }) {
+  return subject !== "model" && verdict === "reproducible" && reason ? el("span", { class: "why", text: reason }) : null;
+}
+
 /** The variants of the workload, those that this column's recipes give with their names. */
 function variantList(facts, row, choices) {
   const items = facts.map((fact) => {
@@ -102,7 +108,7 @@ function variantList(facts, row, choices) {
     const by = names.length ? el("span", { class: "muted", text: ` (${names.join(", ")})` }) : null;
     const whose = el("span", { class: "muted", text: ` ${subjectTitle(fact)}` });
     const name = el("span", {}, el("code", { text: fact.variant }), whose, by ?? "");
-    return el("li", {}, name, badge, why, digestSwatch(fact), departuresNote(fact), relationNote(fact));
+    return el("li", {}, name, badge, why ?? earned(fact), digestSwatch(fact), departuresNote(fact), relationNote(fact));
   });
   return el("ul", { class: "variants", "aria-label": "Variants of this workload" }, ...items);
 }

@@ -9,8 +9,8 @@
 #include "db/tx.h"
 
 /* What is known of the item's cell, in the environment that its device last reported for
- * its command; nothing is as good as a new cell.  Without a row it cannot be challenged.
- */
+ * its command; nothing is as good as a new cell.  Without a row it cannot be challenged: a
+ * crash before any run said its environment would count nowhere. */
 static enum err_code load_known(struct tx *tx, int64_t job, int item, bool *ret_can,
                                 struct challenges *ret_known, struct err *err)
 {
@@ -23,7 +23,7 @@ static enum err_code load_known(struct tx *tx, int64_t job, int item, bool *ret_
         err,
         "SELECT 1, c.challenges_passed, c.challenges_repeated, c.challenges_unchanged,"
         " c.challenges_failed FROM job_item i JOIN case_key k ON k.number = i.case_key"
-        " LEFT JOIN device_stack_environment d ON d.device = i.device"
+        " JOIN device_stack_environment d ON d.device = i.device"
         " AND d.stack = i.stack || '/' || k.workload"
         " LEFT JOIN cell c ON c.case_key = k.number AND c.environment = d.environment"
         " WHERE i.job = ? AND i.seq = ? AND NOT k.unseeded AND NOT (" HAS_REFERENCE(
@@ -101,7 +101,7 @@ enum err_code challenges_place(struct tx *tx, int64_t job, const struct run_reco
             run->cell, job, run->item) != ERR_OK) {
         return err->code;
     }
-    return *ret_cell || run->outcome != OUTCOME_COMPLETED
+    return *ret_cell || !outcome_is_answer(run->outcome)
                ? ERR_OK
                : cells_place(tx, case_key, environment, job, run->item, ret_cell, err);
 }

@@ -21,8 +21,8 @@ enum err_code challenges_begin(struct tx *tx, int64_t job, struct run_intent *in
                                int64_t *ret_case_key, struct err *err);
 
 /* The cell that learns of the challenge RUN, which counts in run->cell, a cell of its own
- * case: the cell of the case of its item in the same environment.  It is made if a
- * completed run needs it; 0: there is none. */
+ * case: the cell of the case of its item in the same environment.  It is made if there is
+ * none and the run is an answer; 0: there is none. */
 enum err_code challenges_place(struct tx *tx, int64_t job, const struct run_record *run,
                                int64_t *ret_cell, struct err *err);
 

@@ -52,8 +52,6 @@ def measure(service, workload, **request):
 
 
 def answered(cell):
-    """How many challenges count.  What crashed before anything was known of the command's
-    environment counts nowhere."""
     return sum(cell["challenge"][name] for name in ("passed", "repeated", "unchanged", "failed"))
 
 
@@ -86,12 +84,11 @@ def test_a_challenge_is_no_run_of_the_job(service, answers):
     assert not {run["id"] for run in runs} & {run["id"] for run in challenges}
     for run in challenges:
         assert run["seed"] != "1" and run["cell"] is None
-        if run["environment"] or run["challenge"]["cell"]:
-            assert run["challenge"] == {"cell": cells[run["variant"]]["id"]}
+        assert run["challenge"] == {"cell": cells[run["variant"]]["id"]}
     counts = {name: 0 for name in cells}
     for run in challenges:
         counts[run["variant"]] += 1
-    assert counts["constant"] == counts["crashes"] == 3
+    assert counts["constant"] == 3 <= counts["crashes"]  # a further one is rare, not impossible
     assert counts["hashes_seed"] == 1
     for cell in cells.values():
         listed = service.items(cell["challenge"]["runs"])
@@ -105,7 +102,7 @@ def test_the_digests_of_a_job_have_them_apart(service, answers):
     assert len(groups) == len(cells)
     for group in groups:
         assert len(group["runs"]) == 3
-        assert len(group["challenges"]) >= answered(cells[group["variant"]]) > 0
+        assert len(group["challenges"]) == answered(cells[group["variant"]]) > 0
         assert all(run["seed"] != "1" for run in group["challenges"])
     text = service.get(f"/v1/jobs/{job}/digests.txt")
     assert text.count("(challenge: seed ") == sum(len(group["challenges"]) for group in groups)
@@ -118,7 +115,7 @@ def test_one_equal_result_is_no_proof(service):
     """The first other seed gives the digest of the case, and the second does not."""
     _, cells = measure(service, "by_chance")
     challenge = cells["coincides"]["challenge"]
-    assert (challenge["repeated"], challenge["passed"], challenge["state"]) == (1, 1, "passed")
+    assert (challenge["repeated"], challenge["state"]) == (1, "passed")
     assert cells["coincides"]["verdict"] == "reproducible"
 
 

@@ -477,6 +477,27 @@ static void test_what_has_no_seeded_inputs_is_not_challenged(void **state)
                 "its command declares that it has no seeded inputs");
 }
 
+/* What crashes then would count nowhere. */
+static void test_the_environment_has_to_be_known(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run r = challenge(1, STEADY);
+
+    insert_items(f, false);
+    fixture_write(f, fixture_begin, &r);
+    assert_false(r.is_challenge);
+    store_run(f, run_of(2, CONTROL));
+    r = challenge(3, STEADY_ELSEWHERE);
+    fixture_write(f, fixture_begin, &r);
+    assert_false(r.is_challenge);
+    r = challenge(4, STEADY); /* its cell does not exist yet */
+    r.outcome = OUTCOME_CRASHED;
+    r.environment = 0;
+    store_run(f, r);
+    assert_challenges(f, 0, 0, 0, 1);
+    assert_cell(f, "ordered", VERDICT_UNMEASURED, "no run has completed");
+}
+
 static void test_only_commands_are_challenged(void **state)
 {
     struct fixture *f = *state;
@@ -537,6 +558,8 @@ static void store_in_some_order(struct fixture *f, int *places)
     struct fixture_run runs[RUNS];
 
     insert_items(f, false);
+    store_run(f, run_of(RUNS + 1, CONTROL)); /* both devices are known */
+    store_run(f, run_of(RUNS + 2, STEADY_ELSEWHERE));
     for (int i = 0; i < RUNS; i++) { /* all are asked before the first ends */
         runs[i] = some_run(i + 1);
         places[i] = i;
@@ -639,6 +662,7 @@ int main(void)
         STORE_TEST(test_challenges_are_listed_apart),
         STORE_TEST(test_the_case_of_a_challenge_is_shown_if_requested),
         STORE_TEST(test_what_has_no_seeded_inputs_is_not_challenged),
+        STORE_TEST(test_the_environment_has_to_be_known),
         STORE_TEST(test_only_commands_are_challenged),
         STORE_TEST(test_challenges_become_rare),
         STORE_TEST(test_any_order_of_arrival_gives_the_same),
