@@ -1,6 +1,5 @@
 """A host whose clock was set back while no service ran, or is set while one does."""
 import pathlib
-import sqlite3
 import sys
 
 from service import SELFTEST_WORKER, Service
@@ -8,32 +7,29 @@ from service import SELFTEST_WORKER, Service
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "faults"))
 from plan import Faults  # noqa: E402
 
-HOUR_MS = 3_600_000
-
 
 def times(service):
     return [run["finished_at"] for run in service.get("/v1/runs")["items"]]
 
 
 def test_time_goes_on_from_what_is_on_record(tmp_path):
-    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"])
-    service.start()
-    try:
-        for ahead, said in [(5, "time goes on from there"), (60, "their age is not known")]:
+    for ahead, said in [(5, "time goes on from there"), (60, "their age is not known")]:
+        faults = Faults(tmp_path)
+        service = Service(tmp_path / str(ahead), worker=SELFTEST_WORKER, options=["--no-survey"], env=faults.plan())
+        faults.set_wall_ahead(3600 * ahead)
+        service.start()
+        try:
             service.finish_job(service.post_job(workloads=["selftest_pass"], variants=["ordered"], runs=1))
             assert service.stop() == 0
-            with sqlite3.connect(service.data / "reprod.db") as database:
-                database.execute("UPDATE run SET finished_ms = finished_ms + ?", (ahead * HOUR_MS,))
-                database.execute("UPDATE cell SET last_ms = last_ms + ?", (ahead * HOUR_MS,))
-            database.close()
+            faults.set_wall_ahead(0)
             before = len(service.log.read_text())
             service.start()
             assert said in service.log.read_text()[before:]
             known = max(times(service))
             service.finish_job(service.post_job(workloads=["selftest_pass"], variants=["ordered"], runs=1))
             assert (max(times(service)) > known) == (ahead == 5)
-    finally:
-        service.stop()
+        finally:
+            service.stop()
 
 
 def test_the_clock_is_set_during_runs(tmp_path):
