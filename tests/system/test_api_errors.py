@@ -202,7 +202,7 @@ def test_not_acceptable(service):
     ("/v1/runs?job=x", "invalid-parameter", "job"),
     ("/v1/runs?cell=0", "invalid-parameter", "cell"),
     ("/v1/runs?workload=", "invalid-parameter", "workload"),
-    ("/v1/matrix?view=environments", "unknown-view", "view"),
+    ("/v1/matrix?view=fleets", "unknown-view", "view"),
     ("/v1/matrix?view=documents&view=documents", "invalid-parameter", "view"),
     ("/v1/matrix?table=documents-2021", "unknown-table", "table"),
     ("/v1/matrix?environment=x", "unknown-environment", "environment"),
@@ -229,7 +229,8 @@ def test_all_bad_parameters_are_told_in_one_order(service, path, names):
     assert [e["parameter"] for e in problem["errors"]] == names
 
 
-@pytest.mark.parametrize("path, choices", [("/v1/matrix?view=x", "; there is: documents"),
+@pytest.mark.parametrize("path, choices", [("/v1/jobs?background=x", "; there is: no"),
+                                           ("/v1/matrix?view=enviroments", "; did you mean 'environments'?"),
                                            ("/v1/runs?outcome=x", ""),
                                            ("/v1/runs?outcome=complete", "; did you mean 'completed'?")])
 def test_choices_of_a_parameter(service, path, choices):
