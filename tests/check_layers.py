@@ -26,7 +26,7 @@ ROOMS = {
     "db/integrity": PURE + ["db", "db/upkeep"],
     "db/queue": ["daemon/base"],
     "db/recurring": PURE + ["db"],
-    "db/upkeep": PURE + ["db", "db/integrity"],
+    "db/upkeep": PURE + ["db", "db/cases", "db/integrity"],
     "db/views": PURE + ["db"],
     "api/http": PURE + ["db", "api", "api/render"],
     "api/render": PURE + ["db", "db/views", "api"],

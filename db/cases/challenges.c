@@ -9,8 +9,8 @@
 #include "db/tx.h"
 
 /* What is known of the item's cell, in the environment that its device last reported for
- * its command; nothing is as good as a new cell.  Without a row it cannot be challenged: a
- * crash before any run said its environment would count nowhere. */
+ * its command; nothing is as good as a new cell.  Without a row it cannot be challenged:
+ * a crash before any run said its environment would count nowhere. */
 static enum err_code load_known(struct tx *tx, int64_t job, int item, bool *ret_can,
                                 struct challenges *ret_known, struct err *err)
 {
