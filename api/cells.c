@@ -9,10 +9,13 @@
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
+#include "api/render/devices_json.h"
 #include "api/render/nouns_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/runs.h"
+
+enum { CLASSES_MAX = 26, DEVICES_SHOWN = 64 };
 
 struct view {
     struct page page; /* of the history, or of the evidence */
@@ -165,6 +168,34 @@ static void take_cause(void *arg, const struct run_record *run)
     copy_text(arg, CASE_TITLE_SIZE * 2, run->cause);
 }
 
+struct classes {
+    struct cell_digest digests[CLASSES_MAX];
+    int count;
+};
+
+static void take_class(void *arg, const struct cell_digest *digest)
+{
+    struct classes *classes = arg;
+
+    classes->digests[classes->count++] = *digest;
+}
+
+static enum err_code show_devices(struct tx *tx, const struct cell *cell, int limit,
+                                  struct json_out *out, struct err *err)
+{
+    struct classes classes = { .count = 0 };
+    struct device_list list;
+
+    if (cells_each_digest(tx, cell->id, CLASSES_MAX, take_class, &classes, err) !=
+            ERR_OK ||
+        device_list_load(tx, cell->id, &list, err) != ERR_OK) {
+        return err->code;
+    }
+    cell_devices_json(out, cell, &list, classes.digests, classes.count, limit);
+    device_list_release(&list);
+    return ERR_OK;
+}
+
 /* CONTROL: NULL where the cost is not known. */
 static void cell_json(const struct request *r, const struct cell *cell,
                       const struct cell *control, const char *cause, struct json_out *out)
@@ -217,6 +248,9 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     }
     out_open(&view->page.out, NULL, '{');
     cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->page.out);
+    if (show_devices(tx, &cell, DEVICES_SHOWN, &view->page.out, err) != ERR_OK) {
+        return err->code;
+    }
     out_close(&view->page.out, '}');
     reply_json(r, 200, &view->page.out);
     return ERR_OK;
@@ -330,6 +364,9 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     verdict_json(r, &cell, false, out);
     challenges_json(out, &cell);
     cell_departures_json(out, &cell);
+    if (show_devices(tx, &cell, page_rows(page) - 1, out, err) != ERR_OK) {
+        return err->code;
+    }
     out_open(out, "items", '[');
     if (cells_each_digest(tx, view->id, page_rows(page), show_digest, page, err) !=
         ERR_OK) {

@@ -1,5 +1,6 @@
 /* GET /v1/devices, /v1/hosts and /v1/stacks: what the database has seen, completed with
  * what is online now. */
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "api/http/page.h"
 #include "api/http/reply.h"
 #include "daemon/base/mem.h"
+#include "db/dissent/device_list.h"
 #include "db/fleet.h"
 
 /* What only the loop knows of a device, once for each stack. */
@@ -22,8 +24,44 @@ struct view {
     json_t *hosts;    /* as the fleet has them; those that were seen are taken out */
     const char *only; /* NULL: all are shown */
     int shown;
+    struct tx *tx; /* while it reads */
     struct json_out out;
 };
+
+enum { DISSENTS_SHOWN = 100 };
+
+static void show_dissent(void *arg, const struct dissenter *d)
+{
+    struct json_out *out = arg;
+
+    out_open(out, NULL, '{');
+    out_int(out, "cell", d->cell);
+    out_text(out, "workload", d->key.workload);
+    out_text(out, "variant", d->key.variant);
+    out_text(out, "size", d->key.size);
+    out_text(out, "environment", d->environment);
+    out_time(out, "named_at", d->since_ms);
+    out_text(out, "reason", d->reason);
+    out_format(out, "href", "/v1/cells/%" PRId64, d->cell);
+    out_close(out, '}');
+}
+
+/* In how many cases it dissents; for one device, in which. */
+static void dissents_json(struct view *view, const char *device)
+{
+    struct json_out *out = &view->out;
+    int64_t cells = 0, dissents = 0;
+    struct err err;
+
+    dissenters_of_device(view->tx, device, &cells, &dissents, &err);
+    out_int(out, "cells", cells);
+    out_int(out, "dissents", dissents);
+    if (view->only) {
+        out_open(out, "dissents_in", '[');
+        dissenters_each(view->tx, device, DISSENTS_SHOWN, show_dissent, out, &err);
+        out_close(out, ']');
+    }
+}
 
 static void view_free(void *state)
 {
@@ -94,6 +132,7 @@ static void show_device(void *arg, const struct device *device)
     stacks_of(out, view, device->id);
     out_bool(out, "online", presence && presence->online);
     out_json(out, "attributes", device->attributes_json);
+    dissents_json(view, device->id);
     out_time(out, "first_seen_at", device->first_seen_ms);
     out_time(out, "last_seen_at", device->last_seen_ms);
     out_close(out, '}');
@@ -167,6 +206,7 @@ static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
     struct view *view = r->state;
 
     view->only = r->arguments[0];
+    view->tx = tx;
     if (!view->only) {
         list_open(&view->out);
     }

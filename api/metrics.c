@@ -9,11 +9,12 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/cells.h"
+#include "db/dissent/device_list.h"
 #include "db/events.h"
 #include "db/fleet.h"
 #include "db/jobs.h"
 
-enum { ENVIRONMENTS_MAX = 1000 };
+enum { ENVIRONMENTS_MAX = 1000, DISSENTERS_MAX = 50 };
 
 struct figures {
     char (*environments)[DIGEST_TEXT_SIZE];
@@ -29,6 +30,12 @@ struct figures {
     char causes[HEALTH_CONDITIONS][HEALTH_CAUSE_SIZE]; /* "": it does not apply */
     bool ready;
     uint64_t generation;
+    int64_t dissenting;
+    struct {
+        char device[CASE_TITLE_SIZE];
+        int64_t cells;
+    } worst[DISSENTERS_MAX];
+    int worst_count;
 };
 
 static void figures_free(void *state)
@@ -58,6 +65,14 @@ static void take_cell(void *arg, const struct cell *cell)
                         f->now_ms, f->stale_after_ms)]++;
 }
 
+static void take_dissenter(void *arg, const char *device, int64_t cells)
+{
+    struct figures *f = arg;
+
+    copy_text(f->worst[f->worst_count].device, CASE_TITLE_SIZE, device);
+    f->worst[f->worst_count++].cells = cells;
+}
+
 static void take_job(void *arg, const struct job *job)
 {
     struct figures *f = arg;
@@ -72,7 +87,9 @@ static enum err_code collect(struct tx *tx, struct figures *f, struct err *err)
     if (environments_each(tx, 0, 0, ENVIRONMENTS_MAX, take_environment, f, err) !=
             ERR_OK ||
         jobs_each_open(tx, take_job, f, err) != ERR_OK ||
-        events_last(tx, &f->last_event, err) != ERR_OK) {
+        events_last(tx, &f->last_event, err) != ERR_OK ||
+        dissenters_count(tx, &f->dissenting, err) != ERR_OK ||
+        dissenters_worst(tx, DISSENTERS_MAX, take_dissenter, f, err) != ERR_OK) {
         return err->code;
     }
     for (int i = 0; i < f->environment_count; i++) {
@@ -124,6 +141,26 @@ static void render_evidence(const struct figures *f, struct buf *buf)
     }
 }
 
+/* Only the worst devices have a figure of their own: names are not bounded. */
+static void render_dissent(const struct figures *f, struct buf *buf)
+{
+    single(buf, "reprod_devices_dissenting", "gauge",
+           "Devices that give other bits than their equals in at least one cell.",
+           f->dissenting);
+    head(buf, "reprod_device_dissents", "gauge",
+         "Cells in which a device dissents; of at most 50 devices, the worst first.");
+    for (int i = 0; i < f->worst_count; i++) {
+        buf_puts(buf, "reprod_device_dissents{device=\"");
+        for (const char *c = f->worst[i].device; *c; c++) {
+            if (*c == '"' || *c == '\\') {
+                buf_putc(buf, '\\');
+            }
+            buf_putc(buf, *c == '\n' ? ' ' : *c);
+        }
+        buf_printf(buf, "\"} %" PRId64 "\n", f->worst[i].cells);
+    }
+}
+
 /* What the loop knows without the database. */
 static void render_service(const struct figures *f, const char *version, struct buf *buf)
 {
@@ -167,6 +204,7 @@ static void render(const struct figures *f, const char *version, struct buf *buf
 {
     render_service(f, version, buf);
     render_evidence(f, buf);
+    render_dissent(f, buf);
     head(buf, "reprod_jobs_open", "gauge", "Jobs that are not finished, by state.");
     buf_printf(buf, "reprod_jobs_open{state=\"queued\"} %" PRId64 "\n",
                f->jobs[JOB_QUEUED]);

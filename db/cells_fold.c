@@ -4,6 +4,7 @@
 #include "daemon/base/mem.h"
 #include "db/cases/challenges.h"
 #include "db/cells_judge.h"
+#include "db/dissent/cell_devices.h"
 #include "db/integrity/cell_repair.h"
 #include "db/tx.h"
 #include "db/upkeep/summaries.h"
@@ -208,8 +209,20 @@ static enum err_code add_conditions(struct tx *tx, struct cell_row *row,
 }
 
 static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
-                                     const struct run_record *run, struct err *err)
+                                     const struct run_record *run,
+                                     const struct run_digest *digests, int digest_count,
+                                     struct err *err)
 {
+    const struct device_runs shown = {
+        .device = run->device,
+        .first_run = run->id,
+        .last_run = run->id,
+        .runs = 1,
+        .iterations = run->iterations,
+        .first_ms = run->started_ms ? run->started_ms : run->intent_ms,
+        .digests = digests,
+        .digest_count = digest_count,
+    };
     const struct alike alike = { .device = run->device,
                                  .digest = run->digest,
                                  .runs = 1,
@@ -217,8 +230,9 @@ static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
                                  .varied = run->distinct_digests > 1 };
     char options[RUN_OPTIONS_SIZE];
 
-    return load_options(tx, run, options, err) == ERR_OK
-               ? add_conditions(tx, row, &alike, options, err)
+    return load_options(tx, run, options, err) == ERR_OK &&
+                   add_conditions(tx, row, &alike, options, err) == ERR_OK
+               ? cell_devices_fold(tx, row->cell.id, &shown, options, err)
                : err->code;
 }
 
@@ -295,8 +309,9 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
             return err->code;
         }
     }
-    return fold_check(tx, row, run, err) == ERR_OK ? fold_conditions(tx, row, run, err)
-                                                   : err->code;
+    return fold_check(tx, row, run, err) == ERR_OK
+               ? fold_conditions(tx, row, run, digests, digest_count, err)
+               : err->code;
 }
 
 enum err_code cells_count_since_failure(struct tx *tx, struct cell_row *row,
@@ -368,6 +383,28 @@ static enum err_code fold_summary_times(struct tx *tx, struct cell *cell,
     return ERR_OK;
 }
 
+static enum err_code fold_summary_conditions(struct tx *tx, struct cell_row *row,
+                                             const struct run_summary *s,
+                                             const struct alike *alike, struct err *err)
+{
+    struct run_digest digest = { .iterations = s->iterations };
+    const struct device_runs shown = {
+        .device = s->device,
+        .first_run = s->first_run,
+        .last_run = s->last_run,
+        .runs = s->runs,
+        .iterations = s->iterations,
+        .first_ms = s->first_ms,
+        .digests = &digest,
+        .digest_count = 1,
+    };
+
+    copy_text(digest.digest, sizeof digest.digest, s->digest);
+    return add_conditions(tx, row, alike, s->options, err) == ERR_OK
+               ? cell_devices_fold(tx, row->cell.id, &shown, s->options, err)
+               : err->code;
+}
+
 enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
                                  const struct run_summary *s, struct err *err)
 {
@@ -400,7 +437,7 @@ enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
     copy_text(digest.digest, sizeof digest.digest, s->digest);
     /* Its sums are those of the first run with its digest, which has its own row. */
     return add_digest(tx, row, &digest, s->runs, s->runs, s->runs, NULL, err) == ERR_OK
-               ? add_conditions(tx, row, &alike, s->options, err)
+               ? fold_summary_conditions(tx, row, s, &alike, err)
                : err->code;
 }
 
@@ -427,7 +464,8 @@ static bool answered_alike(const struct challenges *a, const struct challenges *
 static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
                                       const struct run_record *run,
                                       const struct evidence *before,
-                                      int64_t varied_before, struct err *err)
+                                      int64_t varied_before, bool agreement_changed,
+                                      struct err *err)
 {
     const struct checks *checks = &row->cell.evidence.checks;
     int64_t varied = 0;
@@ -435,7 +473,7 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
     if (count_varied(tx, row->cell.id, &varied, err) != ERR_OK) {
         return err->code;
     }
-    return before->distinct_digests < 2 || varied > varied_before ||
+    return before->distinct_digests < 2 || varied > varied_before || agreement_changed ||
                    !are_alike(checks, &before->checks) ||
                    !answered_alike(&row->cell.evidence.challenges, &before->challenges)
                ? cells_judge_dependants(tx, row->cell.id, run->id, run->finished_ms, err)
@@ -531,7 +569,8 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
     *ret_verdict = judgement.verdict;
     *ret_changed = judgement.verdict != row.cell.verdict;
     if (cell_rows_store(tx, &row, &judgement, *ret_changed ? now_ms : row.cell.changed_ms,
-                        err) != ERR_OK) {
+                        err) != ERR_OK ||
+        cells_store_dissenters(tx, &row, &judgement, run->id, now_ms, err) != ERR_OK) {
         return err->code;
     }
     if ((*ret_changed || row.cell.evidence.distinct_digests != before.distinct_digests) &&
@@ -540,6 +579,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
     }
     return row.cell.is_control && (run->outcome == OUTCOME_COMPLETED ||
                                    run->check.state == CHECK_CUT_OFF)
-               ? judge_dependants(tx, &row, run, &before, varied_before, err)
+               ? judge_dependants(tx, &row, run, &before, varied_before,
+                                  judgement.agreement != row.cell.agreement, err)
                : ERR_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "db/dissent/cell_devices.h"
 #include "db/integrity/quarantine.h"
 #include "db/tx.h"
 
@@ -17,6 +18,9 @@
     " c.challenges_passed > 0 AND c.challenges_unchanged = 0"                            \
     " AND NOT (c.challenges_repeated >= ?3"                                              \
     " AND c.challenges_repeated > 3 * c.challenges_passed)))"
+
+/* Of cell c, a control: what varied there may be devices that are wrong. */
+#define MAY_BE_DEVICES "(c.devices >= 3 AND c.agreement IN ('disagree', 'undecided'))"
 
 #define OF_THOSE_THAT_DIFFERED " FILTER (WHERE c.distinct_digests > 1)"
 
@@ -86,6 +90,7 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
     query_begin(&q, tx,
                 "SELECT a.options, ifnull(own.runs, 0) FROM cell_control x"
                 " JOIN cell c ON c.id = x.control AND " IS_RIGHT
+                " AND NOT " MAY_BE_DEVICES
                 " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                 " LEFT JOIN cell_alike own ON own.cell = x.cell"
                 " AND own.options = a.options WHERE x.cell = ?1 AND x.vouches"
@@ -107,6 +112,7 @@ static enum err_code load_varied(struct tx *tx, int64_t cell, struct control *re
     return tx_fetch_int(tx, &ret_control->varied_ms, err,
                         "SELECT ifnull(max(a.varied_ms), 0) FROM cell_control x"
                         " JOIN cell c ON c.id = x.control AND " IS_RIGHT
+                        " AND NOT " MAY_BE_DEVICES
                         " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                         " JOIN cell_alike own ON own.cell = x.cell"
                         " AND own.options = a.options AND own.runs >= ?4"
@@ -137,6 +143,7 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
 {
     struct evidence evidence = row->cell.evidence;
     char conditions[RUN_OPTIONS_SIZE];
+    enum err_code code = ERR_OK;
     struct control control = {
         .is_control = row->cell.is_control,
         .no_control = row->no_control[0] ? row->no_control : NULL,
@@ -154,8 +161,21 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
            load_varied(tx, row->cell.id, &control, err) != ERR_OK)))) {
         return err->code;
     }
+    if (evidence.distinct_digests > 1) {
+        code = cell_devices_agreement(tx, row->cell.id, control.conditions,
+                                      &evidence.agreement, err);
+    }
     *ret_judgement = verdict_judge(&evidence, &control);
-    return ERR_OK;
+    return code;
+}
+
+enum err_code cells_store_dissenters(struct tx *tx, const struct cell_row *row,
+                                     const struct judgement *judgement, const char *run,
+                                     int64_t now_ms, struct err *err)
+{
+    return judgement->agreement == DISSENT_NONE && row->cell.agreement == DISSENT_NONE
+               ? ERR_OK
+               : cell_dissenters_store(tx, row->cell.id, run, now_ms, err);
 }
 
 #define SUM_COLUMN(column, member, what) ", " #column
@@ -166,11 +186,15 @@ static enum err_code store_verdict(struct tx *tx, int64_t cell, int64_t changed_
     return tx_run(
         tx, err,
         "UPDATE cell SET verdict = ?1, reason = ?2, vouched_ms = ?3, changed_ms = ?4,"
+        " agreement = ?5, agreeing = ?6, agreeing_devices = ?7, agreeing_runs = ?8,"
+        " agreeing_iterations = ?9,"
         " sum = reprod_sum(id, case_key, environment, subject, subject_name,"
         " has_reference" CELL_INTEGERS(SUM_COLUMN)
-            CELL_TEXTS(SUM_COLUMN) ", ?1, ?2, ?3, ?4) WHERE id = ?5",
+            CELL_TEXTS(SUM_COLUMN) ", ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) WHERE id = ?10",
         verdict_name(judgement->verdict), judgement->reason, judgement->vouched_ms,
-        changed_ms, cell);
+        changed_ms, dissent_state_name(judgement->agreement),
+        verdict_name(judgement->agreeing.verdict), judgement->agreeing.devices,
+        judgement->agreeing.runs, judgement->agreeing.iterations, cell);
 }
 
 /* The time is moved on where two changes fall into one millisecond, so that the history
@@ -220,6 +244,16 @@ enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
     return add_event(tx, &row->cell, judgement, now_ms, err);
 }
 
+static bool is_same(const struct cell *cell, const struct judgement *j)
+{
+    return j->verdict == cell->verdict && strcmp(j->reason, cell->reason) == 0 &&
+           j->vouched_ms == cell->vouched_ms && j->agreement == cell->agreement &&
+           j->agreeing.verdict == cell->agreeing.verdict &&
+           j->agreeing.devices == cell->agreeing.devices &&
+           j->agreeing.runs == cell->agreeing.runs &&
+           j->agreeing.iterations == cell->agreeing.iterations;
+}
+
 static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64_t now_ms,
                                struct err *err)
 {
@@ -235,12 +269,12 @@ static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64
         return ERR_OK; /* nothing follows from it, until it is built anew */
     }
     changed = judgement.verdict != row.cell.verdict;
-    if (!changed && strcmp(judgement.reason, row.cell.reason) == 0 &&
-        judgement.vouched_ms == row.cell.vouched_ms) {
+    if (is_same(&row.cell, &judgement)) {
         return ERR_OK;
     }
     if (store_verdict(tx, id, changed ? now_ms : row.cell.changed_ms, &judgement, err) !=
-        ERR_OK) {
+            ERR_OK ||
+        cells_store_dissenters(tx, &row, &judgement, run, now_ms, err) != ERR_OK) {
         return err->code;
     }
     return changed ? cells_add_change(tx, &row, &judgement, run, now_ms, err) : ERR_OK;

@@ -57,6 +57,11 @@ enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
                                const struct judgement *judgement, const char *run,
                                int64_t now_ms, struct err *err);
 
+/* After ROW, as it was before, was judged and stored: who dissents now. */
+enum err_code cells_store_dissenters(struct tx *tx, const struct cell_row *row,
+                                     const struct judgement *judgement, const char *run,
+                                     int64_t now_ms, struct err *err);
+
 /* Judges the cells that depend on CONTROL, a cell. */
 enum err_code cells_judge_dependants(struct tx *tx, int64_t control, const char *run,
                                      int64_t now_ms, struct err *err);

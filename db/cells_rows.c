@@ -40,6 +40,12 @@ void cell_rows_take(struct query *q, struct cell_row *ret_row)
     query_take(q, cell->reason, &cell->evidence.varied, &cell->vouched_ms,
                &cell->changed_ms, &cell->evidence.checks.has_reference, &ret_row->damaged,
                &cell->evidence.unseeded);
+    cell->evidence.contested[0] = '\0';
+    cell->evidence.agreement = (struct agreement){ .state = DISSENT_NONE };
+    cell->agreement = dissent_state_parse(query_borrow_text(q));
+    cell->agreeing.verdict = cell_rows_take_verdict(q);
+    query_take(q, &cell->agreeing.devices, &cell->agreeing.runs,
+               &cell->agreeing.iterations);
     CELL_INTEGERS(TAKE_INTEGER)
     CELL_TEXTS(TAKE_TEXT)
 }
@@ -48,6 +54,7 @@ void cell_rows_distrust(struct cell_row *row)
 {
     if (row->damaged) {
         row->cell.verdict = VERDICT_INCONCLUSIVE;
+        row->cell.agreeing.verdict = VERDICT_UNMEASURED;
         row->cell.vouched_ms = 0;
         copy_text(
             row->cell.reason, sizeof row->cell.reason,
@@ -94,13 +101,20 @@ enum err_code cell_rows_store(struct tx *tx, const struct cell_row *row,
         &q, tx,
         "UPDATE cell SET " SET_COLUMNS
         "verdict = :verdict, reason = :reason, vouched_ms = :vouched_ms,"
-        " changed_ms = :changed_ms, sum = reprod_sum(id, case_key, environment, subject,"
+        " changed_ms = :changed_ms, agreement = :agreement, agreeing = :agreeing,"
+        " agreeing_devices = :agreeing_devices, agreeing_runs = :agreeing_runs,"
+        " agreeing_iterations = :agreeing_iterations, sum = reprod_sum(id, case_key, environment, subject,"
         " subject_name, has_reference" CELL_INTEGERS(SUM_COLUMN) CELL_TEXTS(
-            SUM_COLUMN) ", :verdict, :reason, :vouched_ms, :changed_ms) WHERE id = :id");
+            SUM_COLUMN) ", :verdict, :reason, :vouched_ms, :changed_ms,"
+        " :agreement, :agreeing, :agreeing_devices, :agreeing_runs, :agreeing_iterations)"
+        " WHERE id = :id");
     CELL_INTEGERS(BIND_INTEGER)
     CELL_TEXTS(BIND_TEXT)
     query_bind(&q, verdict_name(judgement->verdict), judgement->reason,
-               judgement->vouched_ms, changed_ms, row->cell.id);
+               judgement->vouched_ms, changed_ms,
+               dissent_state_name(judgement->agreement),
+               verdict_name(judgement->agreeing.verdict), judgement->agreeing.devices,
+               judgement->agreeing.runs, judgement->agreeing.iterations, row->cell.id);
     return query_run(&q, err);
 }
 

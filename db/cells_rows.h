@@ -100,7 +100,8 @@ struct cell_row {
       "digest_iterations, " b "digest_first_runs, " b "digest_only_runs, " b             \
       "last_failed_run, " b "failed_check, " b "failed_check_words, " b                  \
       "challenge_run, " b "digest, " b "verdict, " b "reason, " b "vouched_ms, " b       \
-      "changed_ms"
+      "changed_ms, " b "agreement, " b "agreeing, " b "agreeing_devices, " b             \
+      "agreeing_runs, " b "agreeing_iterations"
 
 /* Whether cell c is what was stored. */
 #define CELL_INTACT "(c.sum IS reprod_sum(" CELL_SUM("c.") "))"
@@ -118,7 +119,8 @@ struct cell_row {
     "c.reason,"                                                                          \
     " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"             \
     " c.vouched_ms, c.changed_ms, c.has_reference, NOT " CELL_INTACT                     \
-    ", k.unseeded" CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
+    ", k.unseeded, c.agreement, c.agreeing, c.agreeing_devices, c.agreeing_runs,"        \
+    " c.agreeing_iterations" CELL_INTEGERS(CELL_COLUMN) CELL_TEXTS(CELL_COLUMN)
 
 /* The next column, a verdict; the tables' CHECKs keep other names out. */
 enum verdict cell_rows_take_verdict(struct query *q);

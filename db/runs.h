@@ -12,6 +12,8 @@
 
 struct tx;
 
+enum { RUNS_MORE_MAX = 2 * DISSENT_SUSPECTS_MAX };
+
 /* What storing a result changed, for the scheduler and the log. */
 struct run_effect {
     char job[ID_SIZE];
@@ -24,6 +26,12 @@ struct run_effect {
     int64_t cell; /* where it counts; of a challenge, the cell that it challenged */
     enum verdict verdict; /* of the cell, now */
     bool verdict_changed;
+    /* Items of the job that want more runs than before, since devices disagree, or may
+     * (daemon/evidence/dissent.h). */
+    struct {
+        int item, runs_wanted;
+    } more[RUNS_MORE_MAX];
+    int more_count;
 };
 
 /* Stores the intent; the job becomes running.  ERR_CONFLICT if the job is not open,

@@ -10,6 +10,7 @@
 #include "db/case_keys.h"
 #include "db/cases/challenges.h"
 #include "db/cells_judge.h"
+#include "db/dissent/more_runs.h"
 #include "db/fleet.h"
 #include "db/inputs.h"
 #include "db/jobs_progress.h"
@@ -424,8 +425,11 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
                    &ret_effect->verdict, &ret_effect->verdict_changed, err) != ERR_OK) {
         return err->code;
     }
+    /* A challenge says nothing of devices. */
     if ((f.run.is_challenge ? tell_challenged(&f, ret_effect, err)
-                            : count_answer(&f, ret_effect, err)) != ERR_OK) {
+         : more_runs_ask(tx, &f.run, f.job, ret_effect, err) != ERR_OK
+             ? err->code
+             : count_answer(&f, ret_effect, err)) != ERR_OK) {
         return err->code;
     }
     return f.turned

@@ -13,7 +13,7 @@ import sys
 PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs",
         "workloads/instruments"]
 DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/integrity", "db/recurring",
-                 "db/upkeep", "db/views"]
+                 "db/upkeep", "db/views", "db/dissent"]
 WORKER = ["workloads", "workloads/shared", "workloads/instruments", "daemon/base"]
 # Each room, and the other rooms that it may include.
 ROOMS = {
@@ -21,16 +21,18 @@ ROOMS = {
     "daemon/evidence": PURE,
     "daemon/trace": PURE,
     "daemon/jobs": PURE,
-    "db": PURE + ["db/cases", "db/integrity", "db/queue", "db/upkeep"],
+    "db": PURE + ["db/cases", "db/dissent", "db/integrity", "db/queue", "db/upkeep"],
     "db/cases": PURE + ["db"],
     "db/integrity": PURE + ["db", "db/upkeep"],
     "db/queue": ["daemon/base"],
     "db/recurring": PURE + ["db"],
-    "db/upkeep": PURE + ["db", "db/cases", "db/integrity"],
+    "db/upkeep": PURE + ["db", "db/cases", "db/dissent", "db/integrity"],
     "db/views": PURE + ["db"],
+    "db/dissent": PURE + ["db"],
     "api/http": PURE + ["db", "api", "api/render"],
-    "api/render": PURE + ["db", "db/views", "api"],
-    "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "api/http", "api/render"],
+    "api/render": PURE + ["db", "db/views", "db/dissent", "api"],
+    "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "db/dissent", "api/http",
+                   "api/render"],
     "daemon/process": PURE,
     "daemon/config": PURE,
     "daemon/link": PURE + ["daemon/process"],

@@ -231,7 +231,7 @@ byId("matrix-copy").append(
 byId("compare-environments").addEventListener("click", () => (byId("environments").open = true));
 watchHealth(byId("health"));
 createSubmit(byId("submit"), () => loadJobs(true));
-openStream("/v1/events", ["job", "run", "cell", "change", "drift"], {
+openStream("/v1/events", ["job", "run", "cell", "dissent", "change", "drift"], {
   state: showConnection,
   refresh,
   event(kind, data) {

@@ -7,6 +7,7 @@ export const KINDS = {
   solved: "solution found",
   unsolved: "no solution",
   declared: "documented only",
+  partial: "solution found on some devices, others give other bits",
   inconclusive: "inconclusive",
   unmeasured: "unmeasured",
   stale: "stale",
@@ -29,6 +30,7 @@ export function cellKind(cell) {
   if (!cell) return { kind: "absent", word: "", caution: "" };
   if (cell.state === "no_model") return { kind: "no_model", word: `[${cell.documented ?? ""}]`, caution: "" };
   if (cell.state === "declared") return { kind: "declared", word: `(${cell.code ?? ""})`, caution: "" };
+  if (cell.state === "partial") return { kind: "partial", word: `${cell.code ?? ""} *`, caution: "" };
   if (cell.state !== "measured") {
     const known = Object.hasOwn(KINDS, cell.state) && !hasCode(cell.state);
     if (known) return { kind: cell.state, word: cell.state === "absent" ? "" : cell.state, caution: "" };
@@ -61,6 +63,7 @@ export function hasCode(kind) {
 export function verdictKind(verdict) {
   if (verdict === "reproducible") return "solved";
   if (verdict === "varies") return "unsolved";
+  if (verdict === "devices_disagree") return "partial";
   return ["inconclusive", "stale", "failing", "unsupported"].includes(verdict) ? verdict : "unmeasured";
 }
 

@@ -75,10 +75,11 @@ static void cell_text(const struct matrix *m, int row, int column, char *ret_tex
              : quoted ? "["
                       : "",
              text,
-             declared      ? ")"
-             : quoted      ? "]"
-             : s->one_fact ? ONE_FACT
-                           : "",
+             declared                       ? ")"
+             : quoted                       ? "]"
+             : s->state == SOLUTION_PARTIAL ? " (*)"
+             : s->one_fact                  ? ONE_FACT
+                                            : "",
              footnote_mark(cell->footnote, mark),
              matrix_agrees(m, row, column) == 0 ? " ≠" : "");
 }
@@ -113,12 +114,18 @@ static void tally_text(const struct matrix *m, const struct matrix_tally *t,
                        char *ret_line, size_t size)
 {
     char whose[SUBJECT_TEXT_SIZE];
-    char declared[48] = "";
+    char declared[96] = "";
 
     subject_text(t->subject, t->name, m->facts, whose);
     if (t->states[SOLUTION_DECLARED] > 0) {
         snprintf(declared, sizeof declared, "; %d only declared",
                  t->states[SOLUTION_DECLARED]);
+    }
+    if (t->states[SOLUTION_PARTIAL] > 0) {
+        size_t used = strlen(declared);
+
+        snprintf(declared + used, sizeof declared - used, "; %d on some devices only",
+                 t->states[SOLUTION_PARTIAL]);
     }
     if (t->cells == 0) {
         snprintf(ret_line, size, "%s: no code that could be measured", whose);
@@ -465,6 +472,9 @@ static void explain_signs(const struct matrix *m, struct buf *buf)
     }
     if (code_in_use(m, "DET")) {
         explain(&legend, "DET", "reproducible without any recipe");
+    }
+    if (cells[SOLUTION_PARTIAL] > 0) {
+        explain(&legend, "(*)", "on some devices only: others give other bits");
     }
     for (int i = 0; i < COUNT_OF(signs); i++) {
         if (cells[signs[i].state] > 0) {

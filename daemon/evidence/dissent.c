@@ -23,6 +23,16 @@ const char *dissent_state_name(enum dissent_state state)
     return names[state];
 }
 
+enum dissent_state dissent_state_parse(const char *name)
+{
+    for (int i = 0; i < DISSENT_STATES; i++) {
+        if (strcmp(name, dissent_state_name((enum dissent_state)i)) == 0) {
+            return (enum dissent_state)i;
+        }
+    }
+    return DISSENT_NONE;
+}
+
 /* Likelihoods, as natural logarithms. */
 
 static double log_gamma(double x)

@@ -97,6 +97,7 @@ enum dissent_state {
     DISSENT_STATES
 };
 const char *dissent_state_name(enum dissent_state state);
+enum dissent_state dissent_state_parse(const char *name); /* NONE for unknown ones */
 
 struct dissent {
     enum dissent_state state;

@@ -52,6 +52,17 @@ static enum verdict verdict_of(struct matrix *m, const struct cell *cell)
     return verdict;
 }
 
+/* What those earned that agree, as of now. */
+static struct agreeing agreeing_of(struct matrix *m, const struct cell *cell)
+{
+    struct cell alone = *cell;
+    struct agreeing agreeing = cell->agreeing;
+
+    alone.verdict = cell->agreeing.verdict;
+    agreeing.verdict = verdict_of(m, &alone);
+    return agreeing;
+}
+
 static bool is_of(const struct matrix_variant *v, const struct cell *cell)
 {
     return strcmp(v->key.workload, cell->key.workload) == 0 &&
@@ -139,9 +150,15 @@ void matrix_add(struct matrix *m, const struct cell *cell)
         return;
     }
     before = v->known;
-    variant_knowledge_join(&v->known, verdict,
-                           verdict == VERDICT_STALE ? stale : cell->reason,
-                           &cell->evidence);
+    if (verdict == VERDICT_DEVICES_DISAGREE) {
+        struct agreeing agreeing = agreeing_of(m, cell);
+
+        variant_knowledge_dissent(&v->known, &agreeing, cell->reason, &cell->evidence);
+    } else {
+        variant_knowledge_join(&v->known, verdict,
+                               verdict == VERDICT_STALE ? stale : cell->reason,
+                               &cell->evidence);
+    }
     if (v->known.verdict != before.verdict ||
         (v->known.cases > before.cases &&
          (before.cases == 0 || v->known.weakest_runs < before.weakest_runs))) {

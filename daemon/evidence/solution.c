@@ -14,15 +14,11 @@ const char solution_one_fact[] =
 const char *solution_state_name(enum solution_state state)
 {
     static const char *const names[] = {
-        [SOLUTION_MEASURED] = "measured",
-        [SOLUTION_DECLARED] = "declared",
-        [SOLUTION_INCONCLUSIVE] = "inconclusive",
-        [SOLUTION_UNMEASURED] = "unmeasured",
-        [SOLUTION_STALE] = "stale",
-        [SOLUTION_FAILING] = "failing",
-        [SOLUTION_UNSUPPORTED] = "unsupported",
-        [SOLUTION_ABSENT] = "absent",
-        [SOLUTION_NO_MODEL] = "no_model",
+        [SOLUTION_MEASURED] = "measured",     [SOLUTION_DECLARED] = "declared",
+        [SOLUTION_PARTIAL] = "partial",       [SOLUTION_INCONCLUSIVE] = "inconclusive",
+        [SOLUTION_UNMEASURED] = "unmeasured", [SOLUTION_STALE] = "stale",
+        [SOLUTION_FAILING] = "failing",       [SOLUTION_UNSUPPORTED] = "unsupported",
+        [SOLUTION_ABSENT] = "absent",         [SOLUTION_NO_MODEL] = "no_model",
     };
 
     return names[state];
@@ -31,8 +27,13 @@ const char *solution_state_name(enum solution_state state)
 static int precedence(enum verdict verdict)
 {
     static const int order[VERDICT_COUNT] = {
-        [VERDICT_VARIES] = 6,     [VERDICT_FAILING] = 5,      [VERDICT_REPRODUCIBLE] = 4,
-        [VERDICT_STALE] = 3,      [VERDICT_INCONCLUSIVE] = 2, [VERDICT_UNSUPPORTED] = 1,
+        [VERDICT_VARIES] = 7,
+        [VERDICT_FAILING] = 6,
+        [VERDICT_DEVICES_DISAGREE] = 5,
+        [VERDICT_REPRODUCIBLE] = 4,
+        [VERDICT_STALE] = 3,
+        [VERDICT_INCONCLUSIVE] = 2,
+        [VERDICT_UNSUPPORTED] = 1,
         [VERDICT_UNMEASURED] = 0,
     };
 
@@ -65,6 +66,29 @@ void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
     }
 }
 
+void variant_knowledge_dissent(struct variant_knowledge *k,
+                               const struct agreeing *agreeing, const char *reason,
+                               const struct evidence *evidence)
+{
+    struct evidence others = *evidence;
+    bool is_first = k->verdict != VERDICT_DEVICES_DISAGREE;
+
+    others.runs[OUTCOME_COMPLETED] = agreeing->runs;
+    others.iterations = agreeing->iterations;
+    others.devices = 0;
+    variant_knowledge_join(k, VERDICT_DEVICES_DISAGREE, reason, &others);
+    if (k->verdict != VERDICT_DEVICES_DISAGREE) {
+        return;
+    }
+    if (is_first || k->agreeing == VERDICT_REPRODUCIBLE) {
+        k->agreeing = agreeing->verdict;
+    }
+    if (is_first || agreeing->devices * k->of_devices < k->devices * evidence->devices) {
+        k->devices = agreeing->devices;
+        k->of_devices = evidence->devices;
+    }
+}
+
 /* The state that keeps a choice from counting, or SOLUTION_MEASURED when it counts. */
 static enum solution_state settled(const struct variant_knowledge *known)
 {
@@ -76,6 +100,10 @@ static enum solution_state settled(const struct variant_knowledge *known)
         return SOLUTION_MEASURED;
     case VERDICT_FAILING:
         return SOLUTION_FAILING;
+    case VERDICT_DEVICES_DISAGREE:
+        return known->agreeing == VERDICT_REPRODUCIBLE ? SOLUTION_MEASURED
+               : known->agreeing == VERDICT_STALE      ? SOLUTION_STALE
+                                                       : SOLUTION_INCONCLUSIVE;
     case VERDICT_STALE:
         return SOLUTION_STALE;
     case VERDICT_INCONCLUSIVE:
@@ -150,6 +178,29 @@ doubt(struct solution *s, enum solution_state state, const char *format, ...)
     va_end(args);
 }
 
+/* Settled, and as it should be: on all devices, or on those that agree. */
+static bool is_good(const struct variant_knowledge *known)
+{
+    return known->verdict == VERDICT_REPRODUCIBLE ||
+           known->verdict == VERDICT_DEVICES_DISAGREE;
+}
+
+/* A code that rests on what some devices dissent from says so. */
+static void mark_partial(const struct profile_choice *choices,
+                         const struct variant_knowledge *known, int count,
+                         struct solution *s)
+{
+    for (int i = 0; i < count && s->state == SOLUTION_MEASURED; i++) {
+        if (choices[i].variant && known[i].verdict == VERDICT_DEVICES_DISAGREE) {
+            s->state = SOLUTION_PARTIAL;
+            snprintf(s->reason, sizeof s->reason,
+                     "on %" PRId64 " of %" PRId64 " devices: %s: %.200s",
+                     known[i].devices, known[i].of_devices, choices[i].variant,
+                     known[i].reason);
+        }
+    }
+}
+
 /* Every choice is settled: names the recipes that work, or says that there is none, where
  * it was seen to vary without one and with each. */
 static void name_code(const struct profile_choice *choices,
@@ -165,7 +216,7 @@ static void name_code(const struct profile_choice *choices,
 
     for (int i = 0; i < count; i++) {
         bool raises = !choices[i].variant;
-        bool good = !raises && known[i].verdict == VERDICT_REPRODUCIBLE;
+        bool good = !raises && is_good(&known[i]);
 
         all_reproducible &= good;
         any_measured |= !raises && known[i].verdict != VERDICT_UNSUPPORTED;
@@ -245,5 +296,6 @@ struct solution solution_derive(const struct profile_choice *choices,
     }
     name_code(choices, known, count, &s);
     s.one_fact = s.state == SOLUTION_MEASURED && all_one(choices, count);
+    mark_partial(choices, known, count, &s);
     return s;
 }

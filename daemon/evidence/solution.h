@@ -16,6 +16,9 @@ enum solution_state {
     SOLUTION_MEASURED, /* has a code */
     SOLUTION_DECLARED, /* has a code that the documents give and no run can show: every
                           recipe raises */
+    SOLUTION_PARTIAL,  /* has a code, which some devices dissent from: the reason says
+                          which.  Neither counted as measured nor compared with the
+                          documents */
     SOLUTION_INCONCLUSIVE, /* measured, but the proof is not complete */
     SOLUTION_UNMEASURED,
     SOLUTION_STALE,
@@ -40,14 +43,19 @@ struct variant_knowledge {
     bool compared; /* one of them at least has no reference, or CHECKS_DIGESTS digests
                       that passed: else what varies may be wrong numbers */
     bool varied;   /* one of these, as in struct evidence */
+    /* Of `devices_disagree`: */
+    enum verdict agreeing; /* what the other devices earned in each of these cases */
+    int64_t of_devices;    /* where the fewest agree: of so many; DEVICES of them do */
 };
 
 #define VARIANT_KNOWLEDGE_INIT                                                           \
     {                                                                                    \
-        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0, false, false          \
+        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0, false, false,         \
+            VERDICT_UNMEASURED, 0                                                        \
     }
 
-/* Joins the verdict of one more case.  Precedence: varies, failing, reproducible, stale,
+/* Joins the verdict of one more case.  Precedence: varies, failing, devices disagree,
+ * reproducible, stale,
  * inconclusive, unsupported, unmeasured.  A case that could not be settled does not take
  * back what another case earned; a case that varies or fails does. */
 void variant_knowledge_join(struct variant_knowledge *knowledge, enum verdict verdict,
@@ -55,6 +63,11 @@ void variant_knowledge_join(struct variant_knowledge *knowledge, enum verdict ve
 
 /* "the recipes select the default itself: one measured fact". */
 extern const char solution_one_fact[];
+
+/* Joins a case in which devices disagree: AGREEING as of now. */
+void variant_knowledge_dissent(struct variant_knowledge *knowledge,
+                               const struct agreeing *agreeing, const char *reason,
+                               const struct evidence *evidence);
 
 struct solution {
     enum solution_state state;
@@ -68,7 +81,9 @@ struct solution {
 
 /* CHOICES are those of the profile; KNOWN[i] belongs to CHOICES[i] and is ignored where
  * the recipe raises.  The first rule that applies decides.  A choice is failing,
- * unmeasured, inconclusive or stale: no code, but the reason.  No variant can be computed
+ * unmeasured, inconclusive or stale: no code, but the reason.  Where devices disagree the
+ * choice is what those earned that agree, and the code is partial; it is inconclusive
+ * where nobody is named.  No variant can be computed
  * here: no code.  Every choice is reproducible: DET.  "none" raises, cannot be computed
  * here, or did not vary: no code, since there was nothing to solve.  Recipes are
  * reproducible: these, in the profile's order, joined by " or ".  A recipe's variant

@@ -20,6 +20,7 @@ static const char *const names[VERDICT_COUNT] = {
     [VERDICT_INCONCLUSIVE] = "inconclusive",
     [VERDICT_UNSUPPORTED] = "unsupported",
     [VERDICT_FAILING] = "failing",
+    [VERDICT_DEVICES_DISAGREE] = "devices_disagree",
     [VERDICT_STALE] = "stale",
 };
 
@@ -319,13 +320,80 @@ static struct judgement judge_wrong(const struct evidence *e)
                      plural(e->iterations));
 }
 
+static struct judgement judge(const struct evidence *e, const struct control *c);
+
+/* Those that are not named, as if they were alone. */
+static struct judgement judge_agreeing(const struct evidence *e, const struct control *c)
+{
+    struct evidence others = *e;
+    struct control control = *c;
+
+    others.agreement = (struct agreement){ .state = DISSENT_NONE };
+    others.runs[OUTCOME_COMPLETED] = e->agreement.runs;
+    others.iterations = e->agreement.iterations;
+    others.devices = e->agreement.agreeing;
+    others.distinct_digests = 1;
+    others.checks.failed = 0;
+    others.checks.passed = e->agreement.passed;
+    control.own_runs = e->agreement.own_runs;
+    return judge(&others, &control);
+}
+
+static bool is_settled(const struct agreement *a)
+{
+    return a->state == DISSENT_DISAGREE && a->dissenters > 0 && a->one_digest &&
+           !a->failed;
+}
+
+static struct judgement judge_disagreement(const struct evidence *e,
+                                           const struct control *c)
+{
+    const struct agreement *a = &e->agreement;
+    struct judgement others;
+    struct judgement j;
+
+    if (!is_settled(a)) {
+        return judgement(VERDICT_DEVICES_DISAGREE, "%s", a->words);
+    }
+    others = judge_agreeing(e, c);
+    j = judgement(VERDICT_DEVICES_DISAGREE, "%.170s%s; %" PRId64 " agree, %s: %.110s",
+                  a->words,
+                  e->checks.failed > 0 ? ", out of bound of the float64 reference" : "",
+                  a->agreeing, verdict_name(others.verdict), others.reason);
+    j.agreeing = (struct agreeing){ others.verdict, a->agreeing, a->runs, a->iterations };
+    return j;
+}
+
+static struct judgement judge_digests(const struct evidence *e, const struct control *c)
+{
+    const struct agreement *a = &e->agreement;
+    int64_t runs = e->runs[OUTCOME_COMPLETED];
+    char text[CONTENTION_TEXT_SIZE];
+
+    if (a->state == DISSENT_DISAGREE) {
+        return judge_disagreement(e, c);
+    }
+    if (a->state == DISSENT_UNDECIDED) {
+        return judgement(VERDICT_INCONCLUSIVE, "%s", a->words);
+    }
+    return judgement(VERDICT_VARIES,
+                     "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64
+                     " iteration%s%s%s%s%.170s",
+                     e->distinct_digests, runs, plural(runs), e->iterations,
+                     plural(e->iterations), contention_text(e, text),
+                     e->varied ? ""
+                               : "; each device agreed with itself under the same "
+                                 "conditions",
+                     a->state == DISSENT_BOTH ? "; beyond that, " : "",
+                     a->state == DISSENT_BOTH ? a->words : "");
+}
+
 static struct judgement judge(const struct evidence *e, const struct control *c)
 {
     int64_t runs = e->runs[OUTCOME_COMPLETED];
     int64_t failed = failures(e);
-    char text[CONTENTION_TEXT_SIZE];
 
-    if (e->checks.failed > 0) {
+    if (e->checks.failed > 0 && !is_settled(&e->agreement)) {
         return judge_wrong(e);
     }
     if (e->contested[0] && runs > 0) {
@@ -336,14 +404,7 @@ static struct judgement judge(const struct evidence *e, const struct control *c)
         return judgement(VERDICT_INCONCLUSIVE, "damaged in the database: %s", e->damaged);
     }
     if (e->distinct_digests > 1) {
-        return judgement(VERDICT_VARIES,
-                         "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64
-                         " iteration%s%s%s",
-                         e->distinct_digests, runs, plural(runs), e->iterations,
-                         plural(e->iterations), contention_text(e, text),
-                         e->varied ? ""
-                                   : "; each device agreed with itself under the same "
-                                     "conditions");
+        return judge_digests(e, c);
     }
     if (failed > 0 && e->completed_since_failure < VERDICT_HEALING_RUNS) {
         return judge_failing(e);
@@ -365,7 +426,8 @@ struct judgement verdict_judge(const struct evidence *e, const struct control *c
 {
     struct judgement j = judge(e, c);
 
-    if (j.verdict == VERDICT_REPRODUCIBLE) {
+    j.agreement = e->agreement.state;
+    if (j.verdict == VERDICT_REPRODUCIBLE || j.agreeing.verdict == VERDICT_REPRODUCIBLE) {
         j.vouched_ms = c->varied_ms - c->varied_ms % VERDICT_VOUCHED_STEP_MS;
     }
     return j;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/evidence/dissent.h"
 #include "daemon/evidence/inputs.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/challenge.h"
@@ -16,12 +17,14 @@ enum verdict {
     VERDICT_UNMEASURED,   /* nothing was run */
     VERDICT_REPRODUCIBLE, /* one digest in at least VERDICT_MIN_RUNS fresh processes,
                              while the control varied */
-    VERDICT_VARIES,       /* at least two digests */
+    VERDICT_VARIES,       /* at least two digests, and devices differ with themselves */
     VERDICT_INCONCLUSIVE, /* one digest, but the proof is not complete; the reason says
                              why */
     VERDICT_UNSUPPORTED,  /* this case cannot be computed here */
     VERDICT_FAILING,      /* runs crash, time out, break the protocol, or compute what is
                              out of bound of the float64 reference */
+    VERDICT_DEVICES_DISAGREE, /* devices differ from each other; what those earned that
+                                 agree is in struct agreeing */
     VERDICT_STALE, /* was reproducible, too long ago; never stored, see verdict_at */
     VERDICT_COUNT
 };
@@ -32,7 +35,7 @@ enum {
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
     DAMAGED_WORDS_SIZE = 160,
-    VERDICT_RULES = 13 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 14 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -45,6 +48,19 @@ struct checks {
     int64_t unanswered;                 /* asked, without an answer */
     int64_t share_ppm;                  /* the largest of those that passed */
     char failed_words[CASE_TITLE_SIZE]; /* of the first run, by id, that failed */
+};
+
+/* What dissent_judge says of a cell's devices, and what is known of those that are not
+ * named. */
+struct agreement {
+    enum dissent_state state;
+    char words[DISSENT_WORDS_SIZE];
+    int64_t devices, dissenters, agreeing;
+    /* Of those that are not named: */
+    bool one_digest; /* they show one */
+    int64_t runs, iterations;
+    int64_t own_runs;    /* under the conditions under which the control varied */
+    bool passed, failed; /* their one digest was compared with the reference */
 };
 
 /* What the runs of one cell (case x environment) add up to. */
@@ -66,6 +82,7 @@ struct evidence {
                                        */
     struct challenges challenges;     /* of a command of the configuration */
     bool unseeded; /* it declares that it has no seeded inputs: it cannot be challenged */
+    struct agreement agreement;        /* zero where there is at most one digest */
     char contested[INPUTS_WORDS_SIZE]; /* who says what the inputs are; "": they are
                                           agreed */
 };
@@ -108,11 +125,21 @@ struct control {
                           and this is the end of the earlier one; 0: never */
 };
 
+/* Of a cell in which devices disagree, and those that dissent are named: what the others
+ * earned, as if they were alone. */
+struct agreeing {
+    enum verdict verdict; /* VERDICT_UNMEASURED: nobody is named, or the others differ */
+    int64_t devices, runs, iterations;
+};
+
 struct judgement {
     enum verdict verdict;
+    enum dissent_state agreement;
+    struct agreeing agreeing;
     char reason[VERDICT_REASON_SIZE]; /* one sentence with the counts, for people */
-    int64_t vouched_ms; /* of `reproducible`: when the control last varied, in whole hours
-                           (VERDICT_VOUCHED_STEP_MS); else 0 */
+    int64_t
+        vouched_ms; /* of `reproducible`, or where those that agree are: when the control
+                       last varied, in whole hours (VERDICT_VOUCHED_STEP_MS); else 0 */
 };
 
 const char *verdict_name(enum verdict verdict);
@@ -120,8 +147,12 @@ int verdict_parse(const char *name, enum verdict *ret_verdict); /* 0, or -1 */
 
 /* Precedence: failing because of what was computed, inconclusive because its runs
  * computed from inputs that are contested (daemon/evidence/inputs.h) or are damaged in
- * the database (db/integrity/quarantine.h), varies, failing, unsupported, unmeasured,
+ * the database (db/integrity/quarantine.h), varies, devices disagree, inconclusive
+ * because two digests do not tell which of these it is, failing, unsupported, unmeasured,
  * inconclusive, reproducible.
+ *
+ * What only named dissenters showed to be out of bound says something of these devices,
+ * not of the case: it is part of their dissent.
  *
  * What is out of bound of the reference is failing for ever, also where it varies: that
  * wrong numbers vary says nothing of the operation.  One check is enough where there is

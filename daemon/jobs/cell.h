@@ -30,7 +30,9 @@ struct cell {
     struct evidence evidence;
     enum verdict verdict; /* as stored: never VERDICT_STALE */
     char reason[VERDICT_REASON_SIZE];
-    int64_t vouched_ms;        /* as in struct judgement */
+    enum dissent_state agreement; /* this and the next two as in struct judgement */
+    struct agreeing agreeing;
+    int64_t vouched_ms;
     int64_t changed_ms;        /* when the verdict became what it is */
     int64_t first_ms, last_ms; /* of its runs */
     /* Times, of completed runs that were not disturbed. */

@@ -283,6 +283,16 @@ void scheduler_release(struct scheduler *s, const char *id, int seq,
     }
 }
 
+void scheduler_want(struct scheduler *s, const char *id, int seq, int runs_wanted)
+{
+    struct open_job *job = find_item(s, id, seq);
+
+    if (job) {
+        job->items[seq].runs_wanted = runs_wanted;
+        job->first_open = seq < job->first_open ? seq : job->first_open;
+    }
+}
+
 void scheduler_give_up(struct scheduler *s, const char *id, int seq)
 {
     struct open_job *job = find_item(s, id, seq);

@@ -73,6 +73,10 @@ void scheduler_put_back(struct scheduler *scheduler, const char *job, int item);
 void scheduler_release(struct scheduler *scheduler, const char *job, int item,
                        const struct run_options *options);
 
+/* ITEM of a job is to have RUNS_WANTED runs, more than before, also if it was done. */
+void scheduler_want(struct scheduler *scheduler, const char *job, int item,
+                    int runs_wanted);
+
 /* ITEM is to have no more runs; one that is in flight still finishes. */
 void scheduler_give_up(struct scheduler *scheduler, const char *job, int item);
 

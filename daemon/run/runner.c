@@ -130,6 +130,10 @@ static void result_stored(void *arg, const struct err *err)
         scheduler_challenged(r->scheduler, slot->intent.job, slot->intent.item);
         r->hooks.stored(r->hooks.arg, &slot->effect);
     } else {
+        for (int i = 0; i < slot->effect.more_count; i++) {
+            scheduler_want(r->scheduler, slot->intent.job, slot->effect.more[i].item,
+                           slot->effect.more[i].runs_wanted);
+        }
         scheduler_finished(r->scheduler, slot->intent.job, slot->intent.item,
                            slot->effect.outcome, ms, slot->effect.item_given_up);
         r->hooks.stored(r->hooks.arg, &slot->effect);
@@ -137,6 +141,9 @@ static void result_stored(void *arg, const struct err *err)
     slot->store_failed = false;
     drop_judge(slot);
     slot->state = SLOT_IDLE;
+    if (err->code == ERR_OK && slot->effect.more_count > 0) {
+        runner_kick(r);
+    }
     next_run(slot);
 }
 

@@ -16,6 +16,7 @@ static enum err_code forget_rows(struct tx *tx, int64_t cell, struct err *err)
 {
     static const char *const forget[] = { "DELETE FROM cell_digest WHERE cell = ?",
                                           "DELETE FROM cell_device WHERE cell = ?",
+                                          "DELETE FROM cell_device_digest WHERE cell = ?",
                                           "DELETE FROM cell_alike WHERE cell = ?",
                                           "DELETE FROM cell_time WHERE cell = ?" };
 
@@ -155,6 +156,7 @@ enum err_code cells_rebuild(struct tx *tx, int64_t id, int64_t now_ms, struct er
     changed = judgement.verdict != row.cell.verdict;
     if (cell_rows_store(tx, &row, &judgement, changed ? now_ms : row.cell.changed_ms,
                         err) != ERR_OK ||
+        cells_store_dissenters(tx, &row, &judgement, "", now_ms, err) != ERR_OK ||
         ((changed || digests != row.cell.evidence.distinct_digests) &&
          cells_add_change(tx, &row, &judgement, "", now_ms, err) != ERR_OK)) {
         return err->code;

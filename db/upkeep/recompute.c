@@ -15,6 +15,7 @@
 #include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/cells_rows.h"
+#include "db/dissent/cell_devices.h"
 #include "db/tx.h"
 
 enum { RUNS_AT_ONCE = 20000 };
@@ -472,6 +473,16 @@ static void compare(struct recompute *r, const struct judgement *judgement)
                 verdict_name(judgement->verdict));
     report_text(r, "reason", stored->reason, judgement->reason);
     report(r, "control last varied", stored->vouched_ms, judgement->vouched_ms);
+    report_text(r, "agreement of devices", dissent_state_name(stored->agreement),
+                dissent_state_name(judgement->agreement));
+    report_text(r, "verdict of those that agree", verdict_name(stored->agreeing.verdict),
+                verdict_name(judgement->agreeing.verdict));
+    report(r, "devices that agree", stored->agreeing.devices,
+           judgement->agreeing.devices);
+    report(r, "runs of those that agree", stored->agreeing.runs,
+           judgement->agreeing.runs);
+    report(r, "iterations of those that agree", stored->agreeing.iterations,
+           judgement->agreeing.iterations);
 }
 
 /* With the sums in r->fresh: what they are judged to be, and whether all is as stored. */
@@ -486,13 +497,21 @@ static enum err_code compare_all(struct recompute *r, struct err *err)
     return ERR_OK;
 }
 
+static void device_differs(void *arg, const char *what, const char *stored,
+                           const char *fresh)
+{
+    report_text(arg, what, stored, fresh);
+}
+
 static enum err_code sum_up(struct recompute *r, struct err *err)
 {
     if (count_outcomes(r, err) != ERR_OK || sum_runs(r, err) != ERR_OK ||
         count_checks(r, err) != ERR_OK || count_challenges(r, err) != ERR_OK ||
         count_since_failure(r, err) != ERR_OK || compare_digests(r, err) != ERR_OK ||
         count_rows(r, err) != ERR_OK || compare_conditions(r, err) != ERR_OK ||
-        compare_times(r, err) != ERR_OK || compare_subjects(r, err) != ERR_OK) {
+        compare_times(r, err) != ERR_OK || compare_subjects(r, err) != ERR_OK ||
+        cell_devices_recompute(r->tx, r->stored.cell.id, device_differs, r, err) !=
+            ERR_OK) {
         return err->code;
     }
     return ERR_OK;

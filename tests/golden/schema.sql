@@ -4,6 +4,7 @@ CREATE INDEX case_key_siblings ON case_key (siblings);
 CREATE INDEX cell_broken_claim ON cell (id)
     WHERE claimed > 0 AND claimed = completed AND distinct_digests > 1;
 CREATE INDEX cell_case_key ON cell (case_key, environment);
+CREATE INDEX cell_dissenter_device ON cell_dissenter (device, cell);
 CREATE INDEX cell_history_run ON cell_history (run) WHERE run IS NOT NULL;
 CREATE INDEX change_open ON change (number) WHERE state <> 'reported';
 CREATE INDEX device_environment_environment ON device_environment (environment);
@@ -85,12 +86,16 @@ CREATE TABLE cell (
     digest_iterations INTEGER NOT NULL DEFAULT 0, -- iterations that showed it
     verdict           TEXT NOT NULL DEFAULT 'unmeasured' CHECK (verdict IN (
                       'unmeasured', 'reproducible', 'varies', 'inconclusive', 'unsupported',
-                      'failing')),
+                      'failing', 'devices_disagree')),
     reason            TEXT NOT NULL DEFAULT '',   -- the verdict in a sentence, with counts
     changed_ms        INTEGER NOT NULL DEFAULT 0, disturbed INTEGER NOT NULL DEFAULT 0, contended INTEGER NOT NULL DEFAULT 0, claimed INTEGER NOT NULL DEFAULT 0, warned INTEGER NOT NULL DEFAULT 0, subject TEXT NOT NULL DEFAULT 'model'
     CHECK (subject IN ('model', 'library', 'framework')), subject_name TEXT NOT NULL DEFAULT ''     -- as in job_item
     CHECK ((subject_name = '') = (subject = 'model')), vouched_ms INTEGER NOT NULL DEFAULT 0, has_reference INTEGER NOT NULL DEFAULT 1 -- 0: a command of the
-    CHECK (has_reference IN (0, 1)), checks_passed INTEGER NOT NULL DEFAULT 0, checks_failed INTEGER NOT NULL DEFAULT 0, checks_given_up INTEGER NOT NULL DEFAULT 0, checks_unanswered INTEGER NOT NULL DEFAULT 0, check_share_ppm INTEGER NOT NULL DEFAULT 0, failed_check TEXT, failed_check_words TEXT, digest_first_runs INTEGER NOT NULL DEFAULT 0, digest_only_runs INTEGER NOT NULL DEFAULT 0, checks_cut_off INTEGER NOT NULL DEFAULT 0, digests_passed INTEGER NOT NULL DEFAULT 0, sum INTEGER, challenges_passed INTEGER NOT NULL DEFAULT 0, challenges_repeated INTEGER NOT NULL DEFAULT 0, challenges_unchanged INTEGER NOT NULL DEFAULT 0, challenges_failed INTEGER NOT NULL DEFAULT 0, challenge_run TEXT, -- when the verdict became what it is
+    CHECK (has_reference IN (0, 1)), checks_passed INTEGER NOT NULL DEFAULT 0, checks_failed INTEGER NOT NULL DEFAULT 0, checks_given_up INTEGER NOT NULL DEFAULT 0, checks_unanswered INTEGER NOT NULL DEFAULT 0, check_share_ppm INTEGER NOT NULL DEFAULT 0, failed_check TEXT, failed_check_words TEXT, digest_first_runs INTEGER NOT NULL DEFAULT 0, digest_only_runs INTEGER NOT NULL DEFAULT 0, checks_cut_off INTEGER NOT NULL DEFAULT 0, digests_passed INTEGER NOT NULL DEFAULT 0, sum INTEGER, challenges_passed INTEGER NOT NULL DEFAULT 0, challenges_repeated INTEGER NOT NULL DEFAULT 0, challenges_unchanged INTEGER NOT NULL DEFAULT 0, challenges_failed INTEGER NOT NULL DEFAULT 0, challenge_run TEXT, agreement TEXT NOT NULL DEFAULT 'none' -- enum dissent_state
+    CHECK (agreement IN ('none', 'varies', 'disagree', 'both', 'undecided')), agreeing_devices INTEGER NOT NULL DEFAULT 0, agreeing_runs INTEGER NOT NULL DEFAULT 0, agreeing_iterations INTEGER NOT NULL DEFAULT 0, agreeing TEXT NOT NULL DEFAULT 'unmeasured'
+    CHECK (agreeing IN ('unmeasured', 'reproducible', 'inconclusive', 'failing', 'unsupported')
+        AND (agreeing = 'unmeasured' OR verdict = 'devices_disagree')
+        AND (agreeing <> 'reproducible' OR (agreeing_runs >= 2 AND agreeing_devices >= 2))), -- when the verdict became what it is
     UNIQUE (environment, case_key),
     CONSTRAINT reproducible_is_earned CHECK (verdict <> 'reproducible' OR
         (completed >= 2 AND iterations >= 2 AND distinct_digests = 1 AND devices >= 1))
@@ -111,8 +116,18 @@ CREATE TABLE cell_device (
     device  TEXT NOT NULL,
     options TEXT NOT NULL,
     runs    INTEGER NOT NULL CHECK (runs >= 1),
-    digest  TEXT CHECK (length(digest) = 32), last_ms INTEGER NOT NULL DEFAULT 0, last_digest TEXT NOT NULL DEFAULT '', varied_ms INTEGER NOT NULL DEFAULT 0, -- of all their iterations; NULL: they differ
+    digest  TEXT CHECK (length(digest) = 32), last_ms INTEGER NOT NULL DEFAULT 0, last_digest TEXT NOT NULL DEFAULT '', varied_ms INTEGER NOT NULL DEFAULT 0, iterations INTEGER NOT NULL DEFAULT 0, first_ms INTEGER NOT NULL DEFAULT 0, first_run TEXT NOT NULL DEFAULT '', last_run TEXT NOT NULL DEFAULT '', mode TEXT, mode_runs INTEGER NOT NULL DEFAULT 0, -- of all their iterations; NULL: they differ
     PRIMARY KEY (cell, device, options)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cell_device_digest (
+    cell       INTEGER NOT NULL REFERENCES cell (id),
+    device     TEXT NOT NULL,
+    options    TEXT NOT NULL,
+    digest     TEXT NOT NULL CHECK (length(digest) = 32),
+    runs       INTEGER NOT NULL CHECK (runs >= 1), -- that showed it
+    iterations INTEGER NOT NULL,                   -- likewise
+    only_runs  INTEGER NOT NULL,                   -- that showed no other
+    PRIMARY KEY (cell, device, options, digest)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE cell_digest (
     cell       INTEGER NOT NULL REFERENCES cell (id),
@@ -125,6 +140,12 @@ CREATE TABLE cell_digest (
     loss       TEXT, first_runs INTEGER NOT NULL DEFAULT 0, only_runs INTEGER NOT NULL DEFAULT 0, checked TEXT -- by a run of the cell; failed: at least once
     CHECK (checked IN ('passed', 'failed')),             -- likewise; NULL also where the workload has none
     PRIMARY KEY (cell, digest)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cell_dissenter (
+    cell     INTEGER NOT NULL REFERENCES cell (id),
+    device   TEXT NOT NULL,
+    since_ms INTEGER NOT NULL,
+    PRIMARY KEY (cell, device)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE cell_history (
     cell             INTEGER NOT NULL REFERENCES cell (id),
@@ -255,7 +276,7 @@ CREATE TABLE job_item (
     CHECK (options = '' OR (json_valid(options) AND json_type(options) = 'object')), timeout_ms INTEGER NOT NULL DEFAULT 0
     CHECK (timeout_ms >= 0), subject TEXT NOT NULL DEFAULT 'model'
     CHECK (subject IN ('model', 'library', 'framework')), subject_name TEXT NOT NULL DEFAULT '' -- "cuDNN"; '' of a model
-    CHECK ((subject_name = '') = (subject = 'model')), sum INTEGER, -- device time of its finished runs
+    CHECK ((subject_name = '') = (subject = 'model')), sum INTEGER, runs_more INTEGER NOT NULL DEFAULT 0, -- device time of its finished runs
     PRIMARY KEY (job, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE judged (

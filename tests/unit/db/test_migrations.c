@@ -148,7 +148,24 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
+#define UNDO_27                                                                          \
+    "DROP TABLE cell_device_digest;"                                                     \
+    "ALTER TABLE job_item DROP COLUMN runs_more;"                                        \
+    "DROP TABLE cell_dissenter;"                                                         \
+    "ALTER TABLE cell_device DROP COLUMN iterations;"                                    \
+    "ALTER TABLE cell_device DROP COLUMN first_ms;"                                      \
+    "ALTER TABLE cell_device DROP COLUMN first_run;"                                     \
+    "ALTER TABLE cell_device DROP COLUMN last_run;"                                      \
+    "ALTER TABLE cell_device DROP COLUMN mode;"                                          \
+    "ALTER TABLE cell_device DROP COLUMN mode_runs;"                                     \
+    "ALTER TABLE cell DROP COLUMN agreeing;"                                             \
+    "ALTER TABLE cell DROP COLUMN agreeing_devices;"                                     \
+    "ALTER TABLE cell DROP COLUMN agreeing_runs;"                                        \
+    "ALTER TABLE cell DROP COLUMN agreeing_iterations;"                                  \
+    "ALTER TABLE cell DROP COLUMN agreement;"                                            \
+    "UPDATE judged SET rules = 0;"
 #define UNDO_26                                                                          \
+    UNDO_27                                                                              \
     "DROP TRIGGER run_answered;"                                                         \
     "DROP INDEX run_challenge;"                                                          \
     "DROP INDEX run_challenged;"                                                         \
@@ -277,6 +294,23 @@ static void test_spans_of_environments(void **state)
     };
 
     check_again(state, 22, UNDO_23, queries, COUNT_OF(queries));
+}
+
+static void test_devices(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT * FROM cell_device_digest ORDER BY 1, 2, 3, 4",
+        "SELECT cell, device, options, iterations, first_ms, first_run, last_run, mode,"
+        " mode_runs FROM cell_device ORDER BY 1, 2, 3",
+        "SELECT id, verdict, agreement, agreeing, agreeing_devices, agreeing_runs FROM "
+        "cell"
+        " ORDER BY 1",
+        "SELECT count(*) > 0 FROM cell_device WHERE mode IS NULL",
+        "SELECT count(*) > 0 FROM cell WHERE agreement <> 'none'",
+    };
+
+    check_again(state, 21, UNDO_22, queries, COUNT_OF(queries)); /* sums are made anew */
+    fixture_check_cells(*state);
 }
 
 static void test_inputs(void **state)
@@ -424,6 +458,7 @@ static void test_the_schema(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        STORE_TEST(test_devices),
         STORE_TEST(test_events_stay),
         STORE_TEST(test_spans_of_environments),
         STORE_TEST(test_inputs),

@@ -456,9 +456,39 @@ static void test_no_code_without_the_default(void **state)
     assert_no_code(s, SOLUTION_UNSUPPORTED, "without a recipe is not known");
 }
 
+/* A code of those that agree is partial; without names there is none. */
+static void test_devices_that_disagree(void **state)
+{
+    const struct profile_choice choices[] = { { .recipe = "none",
+                                                .variant = "unordered" },
+                                              { .recipe = "TCD", .variant = "ordered" } };
+    struct variant_knowledge known[] = { VARIANT_KNOWLEDGE_INIT, VARIANT_KNOWLEDGE_INIT };
+    struct agreeing agreeing = { VERDICT_REPRODUCIBLE, 7, 35, 350 };
+    struct evidence e = { .devices = 8,
+                          .distinct_digests = 2,
+                          .varied = true,
+                          .checks = { .has_reference = true, .digests_passed = 2 } };
+    struct solution s;
+
+    (void)state;
+    e.runs[OUTCOME_COMPLETED] = 40;
+    variant_knowledge_join(&known[0], VERDICT_VARIES, "2 digests", &e);
+    variant_knowledge_dissent(&known[1], &agreeing, "GPU-3 dissents", &e);
+    s = solution_derive(choices, known, 2);
+    assert_int_equal(s.state, SOLUTION_PARTIAL);
+    assert_string_equal(s.code, "TCD");
+    assert_string_equal(s.reason, "on 7 of 8 devices: ordered: GPU-3 dissents");
+    agreeing.verdict = VERDICT_UNMEASURED;
+    variant_knowledge_dissent(&known[1], &agreeing, "no majority", &e);
+    s = solution_derive(choices, known, 2);
+    assert_int_equal(s.state, SOLUTION_INCONCLUSIVE);
+    assert_string_equal(s.code, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices_that_disagree),
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_no_code_where_nothing_was_to_be_solved),
         cmocka_unit_test(test_raises),

@@ -542,9 +542,95 @@ static void test_names_round_trip(void **state)
     }
 }
 
+static struct evidence disagreeing(void)
+{
+    struct evidence e = { .distinct_digests = 2,
+                          .devices = 8,
+                          .iterations = 400,
+                          .checks = { .has_reference = true, .passed = 2 } };
+
+    e.runs[OUTCOME_COMPLETED] = 40;
+    e.agreement = (struct agreement){ .state = DISSENT_DISAGREE,
+                                      .words = "1 of 8 devices dissents: GPU-3 (5 of 5)",
+                                      .devices = 8,
+                                      .dissenters = 1,
+                                      .agreeing = 7,
+                                      .one_digest = true,
+                                      .runs = 35,
+                                      .iterations = 350,
+                                      .own_runs = 35,
+                                      .passed = true };
+    return e;
+}
+
+/* What the others earned stands beside it; only what they lack is missing. */
+static void test_devices_that_disagree(void **state)
+{
+    const struct control varied = { .runs = 5,
+                                    .differed = true,
+                                    .right = true,
+                                    .varied = true,
+                                    .conditions = "",
+                                    .own_runs = 40,
+                                    .varied_ms = 7200001 };
+    const struct control silent = { .runs = 5 };
+    struct evidence e = disagreeing();
+    struct judgement j = verdict_judge(&e, &varied);
+
+    (void)state;
+    assert_int_equal(j.verdict, VERDICT_DEVICES_DISAGREE);
+    assert_int_equal(j.agreeing.verdict, VERDICT_REPRODUCIBLE);
+    assert_int_equal(j.agreeing.devices, 7);
+    assert_int_equal(j.agreeing.runs, 35);
+    assert_int_equal(j.vouched_ms, 7200000);
+    assert_int_equal(strncmp(j.reason, e.agreement.words, strlen(e.agreement.words)), 0);
+    assert_non_null(strstr(j.reason, "; 7 agree, reproducible: 1 digest in 35 runs"));
+    j = verdict_judge(&e, &silent);
+    assert_int_equal(j.verdict, VERDICT_DEVICES_DISAGREE);
+    assert_int_equal(j.agreeing.verdict, VERDICT_INCONCLUSIVE);
+    e.agreement.own_runs = 1;
+    assert_int_equal(verdict_judge(&e, &varied).agreeing.verdict, VERDICT_INCONCLUSIVE);
+    e = disagreeing();
+    e.agreement.passed = false;
+    assert_int_equal(verdict_judge(&e, &varied).agreeing.verdict, VERDICT_INCONCLUSIVE);
+    e = disagreeing();
+    e.agreement.one_digest = false;
+    assert_int_equal(verdict_judge(&e, &varied).agreeing.verdict, VERDICT_UNMEASURED);
+    e = disagreeing();
+    e.agreement.dissenters = 0;
+    assert_int_equal(verdict_judge(&e, &varied).agreeing.verdict, VERDICT_UNMEASURED);
+    assert_int_equal(verdict_judge(&e, &varied).verdict, VERDICT_DEVICES_DISAGREE);
+}
+
+/* Out of bound on a named device is part of its dissent; elsewhere the case fails. */
+static void test_a_check_that_only_a_dissenter_failed(void **state)
+{
+    const struct control control = { .runs = 5 };
+    struct evidence e = disagreeing();
+
+    (void)state;
+    e.checks.failed = 1;
+    assert_int_equal(verdict_judge(&e, &control).verdict, VERDICT_DEVICES_DISAGREE);
+    assert_non_null(strstr(verdict_judge(&e, &control).reason, "out of bound"));
+    e.agreement.failed = true;
+    assert_int_equal(verdict_judge(&e, &control).verdict, VERDICT_FAILING);
+    e.agreement.failed = false;
+    e.agreement.one_digest = false;
+    assert_int_equal(verdict_judge(&e, &control).verdict, VERDICT_FAILING);
+    e.agreement.state = DISSENT_UNDECIDED;
+    assert_int_equal(verdict_judge(&e, &control).verdict, VERDICT_FAILING);
+    e.checks.failed = 0;
+    assert_int_equal(verdict_judge(&e, &control).verdict, VERDICT_INCONCLUSIVE);
+    e.agreement.state = DISSENT_BOTH;
+    assert_int_equal(verdict_judge(&e, &control).verdict, VERDICT_VARIES);
+    assert_non_null(strstr(verdict_judge(&e, &control).reason, "GPU-3"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices_that_disagree),
+        cmocka_unit_test(test_a_check_that_only_a_dissenter_failed),
         cmocka_unit_test(test_green_must_be_earned),
         cmocka_unit_test(test_a_control_counts_under_the_same_conditions),
         cmocka_unit_test(test_one_digest_needs_a_check_that_passed),

@@ -1,0 +1,221 @@
+#include "api/render/devices_json.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+
+enum { CAMPS_MAX = 8, CAMP_NAMES_MAX = 16, LETTERS = 26 };
+
+struct classes {
+    const struct cell_digest *digests;
+    int count;
+};
+
+/* "A" for the most frequent digest; null beyond Z. */
+static void class_json(struct json_out *out, const struct classes *classes,
+                       const char *digest)
+{
+    char letter[2] = "";
+
+    for (int i = 0; i < classes->count && i < LETTERS; i++) {
+        if (strcmp(classes->digests[i].digest, digest) == 0) {
+            letter[0] = (char)('A' + i);
+        }
+    }
+    out_name(out, "class", letter);
+}
+
+static void name_json(struct json_out *out, const struct cell_device *d)
+{
+    json_t *attributes = json_loads(d->attributes, 0, NULL);
+
+    out_text(out, "device", d->device);
+    out_text(out, "host", d->host);
+    out_text(out, "serial", json_string_value(json_object_get(attributes, "serial")));
+    out_text(out, "slot", json_string_value(json_object_get(attributes, "pci_bus_id")));
+    json_decref(attributes);
+}
+
+static void device_json(struct json_out *out, const struct cell *cell,
+                        const struct cell_device *d, const struct classes *classes)
+{
+    bool earned = cell->agreeing.verdict != VERDICT_UNMEASURED;
+    enum verdict others = earned ? cell->agreeing.verdict : cell->verdict;
+
+    out_open(out, NULL, '{');
+    name_json(out, d);
+    out_text(out, "state", dissent_mark_name(d->mark));
+    out_text(out, "verdict",
+             d->mark == DISSENT_DISSENTS ? verdict_name(VERDICT_DEVICES_DISAGREE)
+                                         : verdict_name(others));
+    out_time(out, "named_at", d->since_ms);
+    out_int(out, "runs", d->runs);
+    out_int(out, "iterations", d->iterations);
+    out_int(out, "distinct_digests", d->distinct_digests);
+    out_bool(out, "self_consistent", !d->varied);
+    out_real(out, "difference_probability_upper_bound",
+             d->distinct_digests == 1 ? verdict_difference_bound(d->runs) : 1);
+    out_text(out, "first_run", d->first_run);
+    out_text(out, "last_run", d->last_run);
+    out_time(out, "first_run_at", d->first_ms);
+    out_time(out, "last_run_at", d->last_ms);
+    out_open(out, "digests", '[');
+    for (int i = 0; i < d->digest_count; i++) {
+        out_open(out, NULL, '{');
+        class_json(out, classes, d->digests[i].digest);
+        out_text(out, "digest", d->digests[i].digest);
+        out_int(out, "runs", d->digests[i].runs);
+        out_int(out, "iterations", d->digests[i].iterations);
+        out_close(out, '}');
+    }
+    out_close(out, ']');
+    out_close(out, '}');
+}
+
+/* The digest that a device votes for; "": it differs with itself. */
+static const char *camp_of(const struct cell_device *d)
+{
+    return d->varied || d->digest_count == 0 ? "" : d->digests[0].digest;
+}
+
+/* What all devices of a camp have in common. */
+static json_t *shared_by(const struct device_list *list, const char *camp)
+{
+    json_t *shared = NULL;
+
+    for (int i = 0; i < list->count; i++) {
+        const struct cell_device *d = &list->devices[i];
+        json_t *facts;
+        const char *key;
+        json_t *value;
+        void *next;
+
+        if (strcmp(camp_of(d), camp) != 0) {
+            continue;
+        }
+        facts = json_loads(d->attributes, 0, NULL);
+        facts = json_is_object(facts) ? facts : json_object();
+        json_object_set_new(facts, "host", json_string(d->host));
+        if (!shared) {
+            shared = facts;
+            json_object_del(shared, "health");
+            continue;
+        }
+        json_object_foreach_safe(shared, next, key, value)
+        {
+            if (!json_equal(value, json_object_get(facts, key))) {
+                json_object_del(shared, key);
+            }
+        }
+        json_decref(facts);
+    }
+    return shared ? shared : json_object();
+}
+
+static void camp_json(struct json_out *out, const struct device_list *list,
+                      const char *camp, const struct classes *classes)
+{
+    json_t *shared = shared_by(list, camp);
+    char *text = json_dumps(shared, JSON_COMPACT | JSON_SORT_KEYS);
+    int devices = 0;
+
+    out_open(out, NULL, '{');
+    class_json(out, classes, camp);
+    out_name(out, "digest", camp);
+    out_open(out, "devices", '[');
+    for (int i = 0; i < list->count; i++) {
+        if (strcmp(camp_of(&list->devices[i]), camp) == 0 && devices++ < CAMP_NAMES_MAX) {
+            out_text(out, NULL, list->devices[i].device);
+        }
+    }
+    out_close(out, ']');
+    out_int(out, "size", devices);
+    out_json(out, "shares", text);
+    out_close(out, '}');
+    free(text);
+    json_decref(shared);
+}
+
+static void camps_json(struct json_out *out, const struct device_list *list,
+                       const struct classes *classes)
+{
+    const char *seen[CAMPS_MAX];
+    int camps = 0;
+
+    out_open(out, "camps", '[');
+    for (int i = 0; i < list->count && camps < CAMPS_MAX; i++) {
+        const char *camp = camp_of(&list->devices[i]);
+        bool again = false;
+
+        for (int j = 0; j < camps; j++) {
+            again |= strcmp(seen[j], camp) == 0;
+        }
+        if (!again) {
+            seen[camps++] = camp;
+            camp_json(out, list, camp, classes);
+        }
+    }
+    out_close(out, ']');
+}
+
+static void majority_json(struct json_out *out, const struct cell *cell,
+                          const struct dissent *d, const struct classes *classes)
+{
+    if (!out_object(out, "majority", d->digest[0])) {
+        return;
+    }
+    class_json(out, classes, d->digest);
+    out_text(out, "digest", d->digest);
+    out_int(out, "devices", d->agreeing);
+    out_int(out, "of_devices", d->devices);
+    out_int(out, "runs", d->agreeing_runs);
+    out_int(out, "iterations", d->agreeing_iterations);
+    out_text(out, "verdict",
+             cell->agreeing.verdict == VERDICT_UNMEASURED
+                 ? NULL
+                 : verdict_name(cell->agreeing.verdict));
+    out_close(out, '}');
+}
+
+static void dissent_json(struct json_out *out, const struct cell *cell,
+                         const struct device_list *list, const struct classes *classes)
+{
+    enum dissent_state state = list->dissent.state;
+
+    if (!out_object(out, "dissent", state != DISSENT_NONE && state != DISSENT_VARIES)) {
+        return;
+    }
+    out_text(out, "words", list->dissent.words);
+    majority_json(out, cell, &list->dissent, classes);
+    out_open(out, "dissenters", '[');
+    for (int i = 0; i < list->count; i++) {
+        if (list->devices[i].mark == DISSENT_DISSENTS) {
+            out_open(out, NULL, '{');
+            name_json(out, &list->devices[i]);
+            out_time(out, "named_at", list->devices[i].since_ms);
+            out_close(out, '}');
+        }
+    }
+    out_close(out, ']');
+    out_bool(out, "hosts_differ", list->dissent.hosts_differ);
+    camps_json(out, list, classes);
+    out_close(out, '}');
+}
+
+void cell_devices_json(struct json_out *out, const struct cell *cell,
+                       const struct device_list *list, const struct cell_digest *classes,
+                       int class_count, int limit)
+{
+    const struct classes known = { classes, class_count };
+
+    out_text(out, "agreement", dissent_state_name(list->dissent.state));
+    out_open(out, "devices", '[');
+    for (int i = 0; i < list->count && i < limit; i++) {
+        device_json(out, cell, &list->devices[i], &known);
+    }
+    out_close(out, ']');
+    out_bool(out, "devices_truncated", list->count > limit);
+    dissent_json(out, cell, list, &known);
+}

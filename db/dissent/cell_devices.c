@@ -1,0 +1,279 @@
+#include "db/dissent/cell_devices.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/mem.h"
+#include "daemon/jobs/options.h"
+#include "db/tx.h"
+
+struct cell_device_texts {
+    char device[CASE_TITLE_SIZE], host[CASE_TITLE_SIZE], options[RUN_OPTIONS_SIZE];
+    char mode[DIGEST_TEXT_SIZE];
+};
+
+/* RET_ALONE: how many of the device's runs showed nothing but DIGEST. */
+static enum err_code fold_digest(struct tx *tx, int64_t cell,
+                                 const struct device_runs *runs, const char *options,
+                                 const struct run_digest *digest, int64_t *ret_alone,
+                                 struct err *err)
+{
+    return tx_fetch_int(
+        tx, ret_alone, err,
+        "INSERT INTO cell_device_digest (cell, device, options, digest, runs, iterations,"
+        " only_runs) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (cell, device, options, digest) DO UPDATE SET"
+        " runs = runs + excluded.runs, iterations = iterations + excluded.iterations,"
+        " only_runs = only_runs + excluded.only_runs RETURNING only_runs",
+        cell, runs->device, options, digest->digest, runs->runs, digest->iterations,
+        runs->digest_count == 1 ? runs->runs : 0);
+}
+
+/* Counts only grow, so comparing at each growth finds the greatest whatever the order. */
+static enum err_code fold_mode(struct tx *tx, int64_t cell, const char *device,
+                               const char *options, const char *digest, int64_t alone,
+                               struct err *err)
+{
+    return tx_run(tx, err,
+                  "UPDATE cell_device SET mode = ?4, mode_runs = ?5 WHERE cell = ?1"
+                  " AND device = ?2 AND options = ?3 AND (mode IS NULL OR mode = ?4"
+                  " OR ?5 > mode_runs OR (?5 = mode_runs AND ?4 < mode))",
+                  cell, device, options, digest, alone);
+}
+
+enum err_code cell_devices_fold(struct tx *tx, int64_t cell,
+                                const struct device_runs *runs, const char *options,
+                                struct err *err)
+{
+    int64_t alone = 0;
+
+    if (tx_run(tx, err,
+               "UPDATE cell_device SET iterations = iterations + ?4,"
+               " first_ms = iif(first_run = '', ?5, min(first_ms, ?5)),"
+               " first_run = iif(first_run = '', ?6, min(first_run, ?6)),"
+               " last_run = max(last_run, ?7)"
+               " WHERE cell = ?1 AND device = ?2 AND options = ?3",
+               cell, runs->device, options, runs->iterations, runs->first_ms,
+               runs->first_run, runs->last_run) != ERR_OK) {
+        return err->code;
+    }
+    for (int i = 0; i < runs->digest_count; i++) {
+        if (fold_digest(tx, cell, runs, options, &runs->digests[i], &alone, err) !=
+            ERR_OK) {
+            return err->code;
+        }
+    }
+    return runs->digest_count == 1 ? fold_mode(tx, cell, runs->device, options,
+                                               runs->digests[0].digest, alone, err)
+                                   : ERR_OK;
+}
+
+static void take_row(struct query *q, struct cell_devices *devices)
+{
+    int n = devices->count;
+    struct cell_device_texts *texts;
+    struct dissent_row *row;
+
+    devices->rows = xgrow(devices->rows, n, sizeof *devices->rows);
+    devices->texts = xgrow(devices->texts, n, sizeof *devices->texts);
+    row = &devices->rows[n];
+    texts = &devices->texts[n];
+    *row = (struct dissent_row){ .runs = 0 };
+    query_take(q, texts->device, texts->host, texts->options, &row->runs,
+               &row->iterations, &row->varied, texts->mode, &row->mode_runs);
+    devices->count++;
+}
+
+static enum err_code load_rows(struct tx *tx, int64_t cell, struct cell_devices *devices,
+                               struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT c.device, ifnull(d.host, c.device), c.options, c.runs,"
+                " c.iterations, c.digest IS NULL, c.mode, c.mode_runs"
+                " FROM cell_device c LEFT JOIN device d ON d.id = c.device"
+                " WHERE c.cell = ? ORDER BY c.options, c.device",
+                cell);
+    while (query_step(&q)) {
+        take_row(&q, devices);
+    }
+    for (int i = 0; i < devices->count; i++) {
+        devices->rows[i].device = devices->texts[i].device;
+        devices->rows[i].host = devices->texts[i].host;
+        devices->rows[i].options = devices->texts[i].options;
+        devices->rows[i].mode = devices->texts[i].mode;
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code look_up(struct tx *tx, int64_t cell, struct dissent_row *row,
+                             struct err *err)
+{
+    if (row->majority_runs >= 0) {
+        return ERR_OK;
+    }
+    row->majority_runs = 0;
+    return tx_fetch_int(tx, &row->majority_runs, err,
+                        "SELECT only_runs FROM cell_device_digest WHERE cell = ?"
+                        " AND device = ? AND options = ? AND digest = ?",
+                        cell, row->device, row->options, row->majority);
+}
+
+enum err_code cell_devices_load(struct tx *tx, int64_t cell,
+                                struct cell_devices *ret_devices, struct err *err)
+{
+    struct cell_devices *devices = ret_devices;
+    enum err_code code;
+
+    *devices = (struct cell_devices){ NULL };
+    code = load_rows(tx, cell, devices, err);
+    if (code == ERR_OK) {
+        dissent_majorities(devices->rows, devices->count);
+    }
+    for (int i = 0; i < devices->count && code == ERR_OK; i++) {
+        code = look_up(tx, cell, &devices->rows[i], err);
+    }
+    if (code != ERR_OK) {
+        cell_devices_release(devices);
+        return code;
+    }
+    devices->dissent = dissent_judge(devices->rows, devices->count);
+    return ERR_OK;
+}
+
+void cell_devices_release(struct cell_devices *devices)
+{
+    free(devices->rows);
+    free(devices->texts);
+    *devices = (struct cell_devices){ NULL };
+}
+
+enum err_code cell_devices_agreement(struct tx *tx, int64_t cell, const char *conditions,
+                                     struct agreement *ret_agreement, struct err *err)
+{
+    struct agreement *a = ret_agreement;
+    struct cell_devices devices;
+    const struct dissent *d = &devices.dissent;
+    enum err_code code = cell_devices_load(tx, cell, &devices, err);
+
+    *a = (struct agreement){ .state = DISSENT_NONE };
+    if (code != ERR_OK) {
+        return code;
+    }
+    a->state = d->state;
+    copy_text(a->words, sizeof a->words, d->words);
+    a->devices = d->devices;
+    a->dissenters = d->dissenters;
+    a->agreeing = d->agreeing;
+    a->one_digest = d->digest[0] && d->agreeing + d->dissenters == d->devices;
+    a->runs = d->agreeing_runs;
+    a->iterations = d->agreeing_iterations;
+    for (int i = 0; i < devices.count; i++) {
+        const struct dissent_row *row = &devices.rows[i];
+
+        a->own_runs += conditions && row->mark != DISSENT_DISSENTS &&
+                               strcmp(row->options, conditions) == 0
+                           ? row->runs
+                           : 0;
+    }
+    if (d->digest[0]) {
+        code = tx_fetch(tx, TX_TARGETS(&a->passed, &a->failed), err,
+                        "SELECT ifnull(checked = 'passed', 0), ifnull(checked = 'failed',"
+                        " 0) FROM cell_digest WHERE cell = ? AND digest = ?",
+                        cell, d->digest);
+    }
+    cell_devices_release(&devices);
+    return code;
+}
+
+static enum err_code tell(struct tx *tx, int64_t cell, const char *device,
+                          const char *state, const char *run, int64_t now_ms,
+                          struct err *err)
+{
+    return tx_run(
+        tx, err,
+        "INSERT INTO event (at_ms, kind, data) SELECT ?1, 'dissent',"
+        " json_object('device', ?2, 'state', ?3, 'cell', c.id, 'workload',"
+        " k.workload, 'variant', k.variant, 'size', k.size, 'environment', e.id,"
+        " 'run', ?4, 'reason', c.reason) FROM cell c"
+        " JOIN case_key k ON k.number = c.case_key"
+        " JOIN environment e ON e.number = c.environment WHERE c.id = ?5",
+        now_ms, device, state, or_null(run), cell);
+}
+
+static enum err_code name(struct tx *tx, int64_t cell, const char *device,
+                          const char *run, int64_t now_ms, struct err *err)
+{
+    int64_t is_new = 0;
+
+    if (tx_fetch_int(tx, &is_new, err,
+                     "INSERT OR IGNORE INTO cell_dissenter (cell, device, since_ms)"
+                     " VALUES (?, ?, ?) RETURNING 1",
+                     cell, device, now_ms) != ERR_OK) {
+        return err->code;
+    }
+    return is_new ? tell(tx, cell, device, "named", run, now_ms, err) : ERR_OK;
+}
+
+static bool is_named(const struct cell_devices *devices, const char *device)
+{
+    for (int i = 0; i < devices->count; i++) {
+        if (devices->rows[i].mark == DISSENT_DISSENTS &&
+            strcmp(devices->rows[i].device, device) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One at a time: telling it writes. */
+static enum err_code clear_one(struct tx *tx, int64_t cell,
+                               const struct cell_devices *devices, const char *run,
+                               int64_t now_ms, bool *ret_more, struct err *err)
+{
+    char device[CASE_TITLE_SIZE] = "";
+    struct query q;
+
+    query_begin(&q, tx, "SELECT device FROM cell_dissenter WHERE cell = ?", cell);
+    while (!device[0] && query_step(&q)) {
+        const char *named = query_borrow_text(&q);
+
+        if (!is_named(devices, named)) {
+            copy_text(device, sizeof device, named);
+        }
+    }
+    *ret_more = device[0];
+    if (query_end(&q, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!device[0]) {
+        return ERR_OK;
+    }
+    if (tx_run(tx, err, "DELETE FROM cell_dissenter WHERE cell = ? AND device = ?", cell,
+               device) != ERR_OK) {
+        return err->code;
+    }
+    return tell(tx, cell, device, "cleared", run, now_ms, err);
+}
+
+enum err_code cell_dissenters_store(struct tx *tx, int64_t cell, const char *run,
+                                    int64_t now_ms, struct err *err)
+{
+    struct cell_devices devices;
+    enum err_code code = cell_devices_load(tx, cell, &devices, err);
+    bool more = true;
+
+    while (code == ERR_OK && more) {
+        code = clear_one(tx, cell, &devices, run, now_ms, &more, err);
+    }
+    for (int i = 0; i < devices.count && code == ERR_OK; i++) {
+        if (devices.rows[i].mark == DISSENT_DISSENTS) {
+            code = name(tx, cell, devices.rows[i].device, run, now_ms, err);
+        }
+    }
+    cell_devices_release(&devices);
+    return code;
+}

@@ -1,0 +1,106 @@
+#include "db/dissent/more_runs.h"
+
+#include <string.h>
+
+#include "db/dissent/cell_devices.h"
+#include "db/tx.h"
+
+/* The items of a job with the case, conditions and stack of item ?2 of job ?1. */
+#define ALIKE                                                                            \
+    " FROM job_item o JOIN job_item i ON i.job = o.job AND i.case_key = o.case_key"      \
+    " AND i.options = o.options AND i.stack = o.stack WHERE o.job = ?1 AND o.seq = ?2"
+
+/* Whether RUN is the last of those that the job wants of its case so far, and what they
+ * show is not settled. */
+static enum err_code is_due(struct tx *tx, const struct run_record *run, int64_t job,
+                            bool *ret_due, struct err *err)
+{
+    *ret_due = false;
+    return tx_fetch(tx, TX_TARGETS(ret_due), err,
+                    "SELECT (SELECT agreement IN ('undecided', 'disagree') FROM cell"
+                    " WHERE id = ?3)"
+                    " AND (SELECT state = 'running' FROM job WHERE number = ?1)"
+                    " AND NOT EXISTS (SELECT 1 FROM localisation WHERE job = ?1)"
+                    " AND NOT EXISTS (SELECT 1" ALIKE
+                    " AND i.given_up_reason IS NULL"
+                    " AND i.runs_answered + (i.seq = ?2) < i.runs_wanted)",
+                    job, run->item, run->cell);
+}
+
+/* The item of run's kind on DEVICE that can still grow; -1: there is none. */
+static enum err_code find_item(struct tx *tx, const struct run_record *run, int64_t job,
+                               const char *device, int *ret_item, bool *ret_open,
+                               struct err *err)
+{
+    *ret_item = -1;
+    return tx_fetch(tx, TX_TARGETS(ret_item, ret_open), err,
+                    "SELECT i.seq, i.runs_answered < i.runs_wanted" ALIKE
+                    " AND i.device = ?3 AND i.given_up_reason IS NULL"
+                    " AND i.runs_more < ?4",
+                    job, run->item, device, MORE_RUNS_MAX);
+}
+
+static enum err_code grow(struct tx *tx, int64_t job, int item, bool is_open,
+                          struct run_effect *effect, struct err *err)
+{
+    int64_t wanted = 0;
+
+    if (tx_fetch_int(tx, &wanted, err,
+                     "UPDATE job_item SET runs_wanted = max(runs_wanted, runs_answered)"
+                     " + ?3, runs_more = runs_more + ?3 WHERE job = ?1 AND seq = ?2"
+                     " RETURNING runs_wanted",
+                     job, item, MORE_RUNS_STEP) != ERR_OK) {
+        return err->code;
+    }
+    effect->more[effect->more_count].item = item;
+    effect->more[effect->more_count++].runs_wanted = (int)wanted;
+    return tx_run(
+        tx, err,
+        "UPDATE job SET runs_total = runs_total + ?, items_open = items_open + ?"
+        " WHERE number = ?",
+        MORE_RUNS_STEP, !is_open, job);
+}
+
+static enum err_code grow_wanted(struct tx *tx, const struct run_record *run, int64_t job,
+                                 const char *options, struct run_effect *effect,
+                                 struct err *err)
+{
+    struct cell_devices devices;
+    enum err_code code = cell_devices_load(tx, run->cell, &devices, err);
+
+    for (int i = 0; i < devices.count && code == ERR_OK; i++) {
+        const struct dissent_row *row = &devices.rows[i];
+        int item = -1;
+        bool is_open = false;
+
+        if (row->wanted && strcmp(row->options, options) == 0 &&
+            effect->more_count < RUNS_MORE_MAX) {
+            code = find_item(tx, run, job, row->device, &item, &is_open, err);
+        }
+        if (code == ERR_OK && item >= 0) {
+            code = grow(tx, job, item, is_open, effect, err);
+        }
+    }
+    cell_devices_release(&devices);
+    return code;
+}
+
+enum err_code more_runs_ask(struct tx *tx, const struct run_record *run, int64_t job,
+                            struct run_effect *effect, struct err *err)
+{
+    char options[RUN_OPTIONS_SIZE] = "";
+    enum err_code code;
+    bool due;
+
+    if (run->outcome != OUTCOME_COMPLETED || !run->cell) {
+        return ERR_OK;
+    }
+    code = is_due(tx, run, job, &due, err);
+    if (code == ERR_OK && due) {
+        code = tx_fetch(tx, TX_TARGETS(options), err,
+                        "SELECT options FROM job_item WHERE job = ? AND seq = ?", job,
+                        run->item);
+    }
+    return code != ERR_OK || !due ? code
+                                  : grow_wanted(tx, run, job, options, effect, err);
+}

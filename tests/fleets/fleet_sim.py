@@ -1,0 +1,56 @@
+"""Fleets of devices that do not exist, for a real service: hosts for its configuration,
+whose agents are fake_agent.py, and what is true of their devices.
+
+    fleet = Fleet(folder, hosts=2, devices=4, wrong={"GPU-03": {}})
+    service = Service(folder, config=fleet.config())
+
+WRONG says of a device what is wrong with it: "rate", the share of its runs that are (1);
+"from", the run in which it begins (0); "another", whether each wrong run has another digest.
+VARIES: the share of all runs that are not as the others, on any device.
+"""
+import json
+import pathlib
+import sys
+
+AGENT = pathlib.Path(__file__).with_name("fake_agent.py")
+SEED = 1
+
+
+def catalogue(workload="imagined", controlled=True):
+    """A workload with an ordered variant, and a control."""
+    subject = {"subject": "model", "subject_name": None}
+    variants = [{"name": "ordered", "summary": "in order", "models": "", "algorithm": "imagined",
+                 "claim": None, "control": False, **subject}]
+    if controlled:
+        variants.append({"name": "unordered", "summary": "in no order", "models": "",
+                         "algorithm": "imagined", "claim": None, "control": True, "kind": "race",
+                         **subject})
+    return {"workload": workload, "version": 1, "backend": "cuda", "title": "imagined", "summary": "imagined",
+            "variants": variants, "sizes": [{"name": "small", "description": "64"}],
+            "dtypes": ["float64"], "weight_sum": "sum", "loss": None,
+            "no_control": None if controlled else "nothing can vary", "references": []}
+
+
+class Fleet:
+    def __init__(self, folder, hosts=2, devices=4, wrong=None, varies=0, workloads=None, seed=SEED,
+                 stack="sim", environment=None, attributes=None):
+        self.folder = pathlib.Path(folder)
+        self.names = [f"host-{h}" for h in range(hosts)]
+        self.devices = {name: [f"GPU-{h * devices + d:02}" for d in range(devices)]
+                        for h, name in enumerate(self.names)}
+        self.truth = {"seed": seed, "build": "sim-1", "stack": stack, "wrong": wrong or {},
+                      "varies": varies, "catalogue": workloads or [catalogue()],
+                      "environment": environment or {"driver": "1.0"}}
+        self.attributes = attributes or {}
+
+    def host(self, name):
+        """The entry of a host in a configuration."""
+        devices = [{"id": d, "model": "imagined GPU", "attributes": {
+            "serial": f"SN{d[4:]}", "pci_bus_id": f"00:{d[4:]}.0", "vbios": "96.00",
+            "ecc_mode": "on", **self.attributes.get(d, {})}} for d in self.devices[name]]
+        path = self.folder / f"{name}.truth.json"
+        path.write_text(json.dumps({**self.truth, "host": name, "devices": devices}))
+        return {"name": name, "launch": [sys.executable, str(AGENT), str(path)]}
+
+    def config(self, **settings):
+        return {"hosts": [self.host(name) for name in self.names], **settings}

@@ -1,0 +1,142 @@
+"""One wrong device among equals is named wherever one looks; a healthy one nowhere."""
+import contextlib
+import http.client
+import pathlib
+import sys
+
+import pytest
+
+from service import Service
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fleets"))
+from fleet_sim import Fleet, catalogue  # noqa: E402
+
+WRONG = "GPU-03"
+
+
+@pytest.fixture
+def start_fleet(tmp_path):
+    with contextlib.ExitStack() as stack:
+        def start(options=("--no-survey",), **truth):
+            fleet = Fleet(tmp_path, **truth)
+            service = Service(tmp_path, options=options, config=fleet.config())
+            stack.callback(lambda: service.process and service.stop())
+            service.start()
+            service.wait(lambda: sum(d["online"] for d in service.get("/v1/devices")["items"]) == 8,
+                         "all devices")
+            return service
+        yield start
+
+
+def cell_id(service, variant="ordered"):
+    """Cells are few and numbered from 1."""
+    for number in range(1, 20):
+        status, _, cell = service.request("GET", f"/v1/cells/{number}")
+        if status == 200 and cell["variant"] == variant:
+            return number
+    raise AssertionError("no such cell")
+
+
+def check_named(service, wrong=WRONG):
+    """One device of eight is named: by its cell, itself, the findings, events and metrics."""
+    number = cell_id(service)
+    cell = service.get(f"/v1/cells/{number}")
+    assert cell["verdict"] == "devices_disagree" and cell["agreement"] == "disagree", cell
+    assert f"1 of 8 devices dissents: {wrong} (" in cell["reason"]
+    assert [d["device"] for d in cell["dissent"]["dissenters"]] == [wrong]
+    majority = cell["dissent"]["majority"]
+    assert (majority["devices"], majority["of_devices"], majority["class"]) == (7, 8, "A")
+    for device in cell["devices"]:
+        is_wrong = device["device"] == wrong
+        assert device["state"] == ("dissents" if is_wrong else "agrees")
+        assert device["self_consistent"] and device["distinct_digests"] == 1
+        assert device["digests"][0]["class"] == ("B" if is_wrong else "A")
+        assert device["serial"] == f"SN{device['device'][4:]}"
+        assert is_wrong == (device["named_at"] is not None)
+    camps = {camp["class"]: camp for camp in cell["dissent"]["camps"]}
+    assert camps["B"]["devices"] == [wrong] and camps["A"]["size"] == 7
+    assert camps["A"]["shares"]["vbios"] == "96.00"
+    hosts = {device["host"] for device in cell["devices"]}
+    assert ("host" in camps["A"]["shares"]) == (len(hosts) == 1)
+    assert camps["B"]["shares"]["host"] == "host-0"
+    evidence = service.get(f"/v1/cells/{number}/evidence")
+    assert evidence["dissent"]["dissenters"] == cell["dissent"]["dissenters"]
+    assert wrong in service.get(f"/v1/cells/{number}.txt")
+    for device in service.get("/v1/devices")["items"]:
+        assert device["dissents"] == (device["id"] == wrong)
+    [where] = service.get(f"/v1/devices/{wrong}")["dissents_in"]
+    assert where["cell"] == number
+    found = [f for f in service.get("/v1/findings")["items"]
+             if f["finding"] == "device dissents from its equals"]
+    assert [(f["device"], f["cell"]) for f in found] == [(wrong, number)]
+    metrics = service.get("/metrics")
+    assert "\nreprod_devices_dissenting 1\n" in metrics
+    assert f'\nreprod_device_dissents{{device="{wrong}"}} 1\n' in metrics
+    assert service.fsck()[0] == 0, service.fsck()
+    return cell
+
+
+@pytest.mark.parametrize("truth", [{}, {"from": 6}], ids=["from the start", "half-way"])
+def test_one_wrong_device_is_named_by_the_job_that_measures_it(start_fleet, truth):
+    service = start_fleet(wrong={WRONG: truth})
+    job = service.finish_job(service.post_job(workloads=["imagined"], iterations=3,
+                                              runs=12 if truth else 5))
+    assert job["state"] == "finished" and job["progress"]["runs_failed"] == 0
+    if truth:
+        cell = service.get(f"/v1/cells/{cell_id(service)}")
+        [named] = cell["dissent"]["dissenters"]
+        assert named["device"] == WRONG and not cell["devices"][0]["self_consistent"]
+        return
+    cell = check_named(service)
+    assert cell["dissent"]["majority"]["verdict"] == "reproducible"
+    assert "7 agree, reproducible" in cell["reason"]
+    assert service.get(f"/v1/cells/{cell_id(service, 'unordered')}")["verdict"] == "varies"
+
+
+def test_the_first_survey_names_it(start_fleet):
+    service = start_fleet(options=(), hosts=1, devices=8, wrong={WRONG: {}})
+    service.wait(lambda: service.get("/v1/jobs")["items"] and
+                 service.get("/v1/jobs")["items"][-1]["state"] == "finished", "the survey")
+    check_named(service)
+
+
+def test_a_device_of_a_command_is_named(start_fleet):
+    """What the configuration declares has no reference and, here, no control."""
+    service = start_fleet(wrong={WRONG: {}}, stack="external", workloads=[catalogue(controlled=False)])
+    service.finish_job(service.post_job(workloads=["imagined"], iterations=2, runs=5))
+    cell = check_named(service)
+    assert cell["dissent"]["majority"]["verdict"] == "inconclusive"
+
+
+def test_its_event_says_so(start_fleet):
+    service = start_fleet(wrong={WRONG: {}})
+    service.finish_job(service.post_job(workloads=["imagined"], iterations=1, runs=5))
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    connection.request("GET", "/v1/events", headers={"Last-Event-ID": "0"})
+    answer = connection.getresponse()
+    while True:
+        line = answer.readline().decode()
+        assert line, "the stream ended"
+        if line.startswith("event: dissent"):
+            data = answer.readline().decode()
+            break
+    assert f'"device":"{WRONG}"' in data and '"state":"named"' in data, data
+    connection.close()
+
+
+def test_a_workload_that_varies_names_nobody(start_fleet):
+    service = start_fleet(varies=0.9)
+    service.finish_job(service.post_job(workloads=["imagined"], iterations=2, runs=5))
+    cell = service.get(f"/v1/cells/{cell_id(service)}")
+    assert cell["verdict"] == "varies" and cell["dissent"] is None
+    assert service.get("/v1/findings")["items"] == []
+    assert "\nreprod_devices_dissenting 0\n" in service.get("/metrics")
+
+
+def test_hosts_that_differ_condemn_nobody(start_fleet):
+    service = start_fleet(wrong={f"GPU-0{d}": {} for d in range(4)})
+    service.finish_job(service.post_job(workloads=["imagined"], iterations=2, runs=5))
+    cell = service.get(f"/v1/cells/{cell_id(service)}")
+    assert cell["verdict"] == "devices_disagree" and cell["dissent"]["hosts_differ"]
+    assert cell["dissent"]["dissenters"] == [] and cell["dissent"]["majority"] is None
+    assert "hosts differ" in cell["reason"]

@@ -1,0 +1,325 @@
+/* Devices of a cell: what each showed, and who is named, in any order of arrival. */
+#include "tests/unit/db/store_fixture.h"
+
+#include "daemon/base/buf.h"
+#include "db/dissent/cell_devices.h"
+#include "db/fleet.h"
+#include "db/tx.h"
+
+enum { DEVICES = 8, ROUNDS = 9, WRONG = 3 };
+
+static enum err_code insert_fleet(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    for (int i = 0; i < DEVICES; i++) {
+        struct host host = { .boot_id = "boot", .last_seen_ms = 1 };
+        struct device device = { .backend = "cpu",
+                                 .attributes_json = "{}",
+                                 .last_seen_ms = 1 };
+
+        snprintf(host.name, sizeof host.name, "host-%d", i / 4);
+        snprintf(device.id, sizeof device.id, "GPU-%d", i);
+        snprintf(device.host, sizeof device.host, "%s", host.name);
+        snprintf(device.model, sizeof device.model, "imagined");
+        if (hosts_seen(tx, &host, err) != ERR_OK ||
+            devices_seen(tx, &device, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+/* Items: a control and a variant on each device. */
+static void insert_fleet_job(struct fixture *f)
+{
+    struct job_item items[2 * DEVICES];
+    struct fixture_job j = fixture_job(1, items, 2 * DEVICES);
+
+    fixture_write(f, insert_fleet, NULL);
+    for (int i = 0; i < DEVICES; i++) {
+        char device[16];
+
+        snprintf(device, sizeof device, "GPU-%d", i);
+        items[2 * i] = fixture_item("unordered", device, 100);
+        items[2 * i + 1] = fixture_item("ordered", device, 100);
+    }
+    fixture_write(f, fixture_insert_job, &j);
+}
+
+static enum verdict store(struct fixture *f, int n, int device, bool control, int digest)
+{
+    struct fixture_run r = { .n = n,
+                             .job = 1,
+                             .item = 2 * device + !control,
+                             .outcome = OUTCOME_COMPLETED,
+                             .environment = 1,
+                             .digest = digest,
+                             .distinct = control ? 3 : 1 };
+
+    fixture_write(f, fixture_whole_run, &r);
+    return r.effect.verdict;
+}
+
+/* The Nth run, of ROUNDS rounds over all devices: the control varies, and WRONG is wrong.
+ */
+static void store_nth(struct fixture *f, int n)
+{
+    int device = n % DEVICES, round = n / DEVICES;
+
+    if (round < 2) {
+        store(f, n + 1, device, true, 1 + device);
+    } else {
+        store(f, n + 1, device, false, device == WRONG ? 9 : 5);
+    }
+}
+
+static const char *const tables[] = {
+    "SELECT * FROM cell_device ORDER BY 1, 2, 3",
+    "SELECT * FROM cell_device_digest ORDER BY 1, 2, 3, 4",
+    "SELECT c.device, k.variant FROM cell_dissenter c JOIN cell x ON x.id = c.cell"
+    " JOIN case_key k ON k.number = x.case_key ORDER BY 1",
+    "SELECT verdict, reason, agreement, agreeing, agreeing_devices, agreeing_runs,"
+    " agreeing_iterations FROM cell ORDER BY case_key",
+};
+
+static enum err_code print_tables(struct tx *tx, void *arg, struct err *err)
+{
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
+        struct query q;
+
+        query_begin(&q, tx, tables[t]);
+        while (query_step(&q)) {
+            for (int i = 0; i < sqlite3_column_count(q.statement); i++) {
+                const char *text = query_borrow_text(&q);
+
+                buf_printf(arg, "%s|", text);
+            }
+            buf_puts(arg, "\n");
+        }
+        if (query_end(&q, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525 + 1013904223;
+    return *state >> 8;
+}
+
+/* The first of a case makes its cell, whose number follows: it stays the first. */
+static char *tables_of_order(uint32_t seed)
+{
+    enum { RUNS = DEVICES * ROUNDS };
+    struct fixture *f = fixture_new();
+    struct buf out = BUF_INIT;
+    int order[RUNS];
+
+    fixture_open(f);
+    insert_fleet_job(f);
+    for (int i = 0; i < RUNS; i++) {
+        order[i] = i;
+    }
+    for (int i = RUNS - 1; seed > 0 && i > 1; i--) {
+        int j = 1 + (int)(next_random(&seed) % (uint32_t)i);
+        int swapped = order[i];
+
+        order[i] = order[j];
+        order[j] = swapped;
+    }
+    for (int i = 0; i < RUNS; i++) {
+        store_nth(f, order[i]);
+    }
+    fixture_check_cells(f);
+    fixture_read(f, print_tables, &out);
+    fixture_free(f);
+    return buf_detach(&out, NULL);
+}
+
+static void test_any_order_gives_the_same(void **state)
+{
+    const char *more = getenv("REPROD_ORDERS");
+    long orders = more ? strtol(more, NULL, 10) : 6;
+    char *first = tables_of_order(0);
+
+    (void)state;
+    assert_non_null(strstr(first, "GPU-3|ordered|"));
+    assert_non_null(strstr(first,
+                           "devices_disagree|1 of 8 devices dissents: GPU-3 (7 of 7"
+                           " runs); 7 agree, reproducible: 1 digest in 49 runs"));
+    for (long seed = 1; seed <= orders; seed++) {
+        char *other = tables_of_order((uint32_t)seed);
+
+        assert_string_equal(other, first);
+        free(other);
+    }
+    free(first);
+}
+
+static enum err_code count_events(struct tx *tx, void *arg, struct err *err)
+{
+    int64_t *counts = arg;
+
+    return tx_fetch(tx, TX_TARGETS(&counts[0], &counts[1]), err,
+                    "SELECT count(*) FILTER (WHERE json_extract(data, '$.state') ="
+                    " 'named'), count(*) FILTER (WHERE json_extract(data, '$.state') ="
+                    " 'cleared') FROM event WHERE kind = 'dissent'");
+}
+
+/* Named once, with an event; cleared once it is seen that the workload varies. */
+static void test_named_and_cleared(void **state)
+{
+    struct fixture *f = *state;
+    int64_t counts[2];
+    int n = 1;
+
+    insert_fleet_job(f);
+    for (; n < 1 + 2 * DEVICES; n++) {
+        store(f, n, n % DEVICES, true, 1 + n % DEVICES);
+    }
+    for (int round = 0; round < 8; round++) {
+        for (int device = 0; device < DEVICES; device++) {
+            store(f, n++, device, false, device == WRONG ? 9 : 5);
+        }
+    }
+    fixture_read(f, count_events, counts);
+    assert_int_equal(counts[0], 1);
+    assert_int_equal(counts[1], 0);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
+    assert_int_equal(fixture_cell(f, "ordered").agreeing.verdict, VERDICT_REPRODUCIBLE);
+    assert_int_equal(fixture_cell(f, "ordered").agreeing.devices, 7);
+    for (int device = 0; device < DEVICES; device++) {
+        store(f, n++, device, false, 9);
+        store(f, n++, device, false, 5);
+    }
+    fixture_read(f, count_events, counts);
+    assert_int_equal(counts[1], 1);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_VARIES);
+    fixture_check_cells(f);
+}
+
+/* Faults of one device of a control are no race. */
+static void test_a_wrong_device_is_no_control(void **state)
+{
+    struct fixture *f = *state;
+    int n = 1;
+
+    insert_fleet_job(f);
+    for (int round = 0; round < 3; round++) {
+        for (int device = 0; device < DEVICES; device++) {
+            struct fixture_run control = { .n = n++,
+                                           .job = 1,
+                                           .item = 2 * device,
+                                           .outcome = OUTCOME_COMPLETED,
+                                           .environment = 1,
+                                           .digest = 5 };
+
+            control.digest = device == WRONG ? 20 + round : 5;
+            fixture_write(f, fixture_whole_run, &control);
+            store(f, n++, device, false, 5);
+        }
+    }
+    assert_int_equal(fixture_cell(f, "unordered").verdict, VERDICT_INCONCLUSIVE);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
+    fixture_check_cells(f);
+}
+
+/* A job of five runs on each device goes on with the suspect and its controls, until it
+ * can be told, and ends then. */
+static void test_a_job_goes_on_until_it_can_be_told(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[DEVICES];
+    struct fixture_job j = fixture_job(1, items, DEVICES);
+    int left[DEVICES], more = 0, n = 1;
+    bool finished = false;
+
+    fixture_write(f, insert_fleet, NULL);
+    for (int i = 0; i < DEVICES; i++) {
+        char device[16];
+
+        snprintf(device, sizeof device, "GPU-%d", i);
+        items[i] = fixture_item("ordered", device, 5);
+        left[i] = 5;
+    }
+    fixture_write(f, fixture_insert_job, &j);
+    for (bool again = true; again;) {
+        again = false;
+        for (int i = 0; i < DEVICES; i++) {
+            struct fixture_run r = { .n = n,
+                                     .job = 1,
+                                     .item = i,
+                                     .outcome = OUTCOME_COMPLETED,
+                                     .environment = 1,
+                                     .digest = i == WRONG ? 9 : 5 };
+
+            if (left[i] == 0) {
+                continue;
+            }
+            assert_false(finished);
+            n++;
+            left[i]--;
+            again = true;
+            fixture_write(f, fixture_whole_run, &r);
+            finished = r.effect.job_finished;
+            for (int m = 0; m < r.effect.more_count; m++) {
+                more += 3;
+                left[r.effect.more[m].item] += 3;
+            }
+        }
+    }
+    assert_true(finished);
+    assert_true(more > 0 && more <= 3 * DEVICES);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
+    assert_int_equal(n - 1, 5 * DEVICES + more);
+    fixture_check_cells(f);
+}
+
+/* What never can be told ends, too. */
+static void test_a_job_does_not_go_on_for_ever(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[2] = { fixture_item("ordered", "GPU-1", 2),
+                                 fixture_item("ordered", "GPU-2", 2) };
+    struct fixture_job j = fixture_job(1, items, 2);
+    int left[2] = { 2, 2 }, n = 1;
+    bool finished = false;
+
+    fixture_write(f, insert_fleet, NULL);
+    fixture_write(f, fixture_insert_job, &j);
+    while (left[0] + left[1] > 0) {
+        int item = left[1] > left[0];
+        struct fixture_run r = { .n = n,
+                                 .job = 1,
+                                 .item = item,
+                                 .outcome = OUTCOME_COMPLETED,
+                                 .environment = 1,
+                                 .digest = n == 1 ? 9 : 5 };
+
+        n++;
+        left[item]--;
+        fixture_write(f, fixture_whole_run, &r);
+        finished = r.effect.job_finished;
+        for (int m = 0; m < r.effect.more_count; m++) {
+            left[r.effect.more[m].item] += 3;
+        }
+    }
+    assert_true(finished);
+    assert_int_equal(n - 1, 2 * (2 + 21));
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_order_gives_the_same),
+        STORE_TEST(test_named_and_cleared),
+        STORE_TEST(test_a_wrong_device_is_no_control),
+        STORE_TEST(test_a_job_goes_on_until_it_can_be_told),
+        STORE_TEST(test_a_job_does_not_go_on_for_ever),
+    };
+
+    return cmocka_run_group_tests_name("cell devices", tests, NULL, NULL);
+}
