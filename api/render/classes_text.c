@@ -19,9 +19,10 @@ static const struct {
     enum verdict verdict;
     const char *behind, *alone;
 } signs[] = {
-    { VERDICT_REPRODUCIBLE, "", "?" },  { VERDICT_STALE, "~", "~" },
-    { VERDICT_INCONCLUSIVE, "?", "?" }, { VERDICT_VARIES, "?", "≈" },
-    { VERDICT_FAILING, "!", "!" },      { VERDICT_UNSUPPORTED, "–", "–" },
+    { VERDICT_REPRODUCIBLE, "", "?" },      { VERDICT_STALE, "~", "~" },
+    { VERDICT_INCONCLUSIVE, "?", "?" },     { VERDICT_VARIES, "?", "≈" },
+    { VERDICT_DEVICES_DISAGREE, "≠", "≠" }, { VERDICT_FAILING, "!", "!" },
+    { VERDICT_UNSUPPORTED, "–", "–" },
 };
 
 void classes_mark(const struct classes_view *view, const struct class_row *row,
@@ -263,6 +264,7 @@ static void legend(const struct classes_view *view, struct buf *buf)
              "  A?     one digest, but the proof is not complete\n"
              "  A~     measured too long ago\n"
              "  ≈      several digests: it varies, and has no letter\n"
+             "  A≠     it dissents from its equals\n"
              "  ≠      several digests: devices disagree\n"
              "  !      runs fail, or compute what is wrong\n"
              "  –      cannot be computed there\n"

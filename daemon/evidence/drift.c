@@ -134,11 +134,13 @@ static void judge_varying(struct drift_case *c)
 
     if (!varies(from)) {
         say(c,
-            c->is_control                   ? DRIFT_VERDICT
-            : to->verdict == VERDICT_VARIES ? DRIFT_VARIES_NOW
-                                            : DRIFT_DISAGREE_NOW,
-            "one digest in %" PRId64 " runs before, %" PRId64 " in %" PRId64 " runs now",
-            from->runs, to->distinct_digests, to->runs);
+            c->is_control                             ? DRIFT_VERDICT
+            : to->verdict == VERDICT_VARIES           ? DRIFT_VARIES_NOW
+            : to->verdict == VERDICT_DEVICES_DISAGREE ? DRIFT_DISAGREE_NOW
+                                                      : DRIFT_UNKNOWN,
+            "one digest in %" PRId64 " runs before, %" PRId64 " in %" PRId64
+            " runs now (%s)",
+            from->runs, to->distinct_digests, to->runs, verdict_name(to->verdict));
     } else if (!varies(to)) {
         say(c, DRIFT_VERDICT,
             "%" PRId64 " digests in %" PRId64 " runs before, one in %" PRId64

@@ -121,7 +121,7 @@ enum err_code dissenters_each(struct tx *tx, const char *device, int limit,
                 " JOIN case_key k ON k.number = c.case_key"
                 " JOIN environment e ON e.number = c.environment"
                 " LEFT JOIN device d ON d.id = x.device"
-                " WHERE ?1 IS NULL OR x.device = ?1"
+                " WHERE NOT k.challenge AND (?1 IS NULL OR x.device = ?1)"
                 " ORDER BY x.cell DESC, x.device LIMIT ?2",
                 device, limit);
     while (query_step(&q)) {

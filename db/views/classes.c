@@ -17,7 +17,8 @@ enum { ENVIRONMENTS_MAX = 1000 };
     " c.last_completed_ms, c.vouched_ms, c.completed,"                                   \
     " c.distinct_digests, c.digest, NOT " CELL_INTACT
 /* Binds the filter's workload twice, then its subject likewise. */
-#define CLASS_CELL_FILTER "(? IS NULL OR k.workload = ?) AND (? IS NULL OR c.subject = ?)"
+#define CLASS_CELL_FILTER                                                                \
+    "NOT k.challenge AND (? IS NULL OR k.workload = ?) AND (? IS NULL OR c.subject = ?)"
 
 static void bind_filter(struct query *q, const struct classes_filter *filter)
 {
@@ -217,11 +218,23 @@ static enum err_code list_devices(struct tx *tx, const char *environment,
 }
 
 /* What a device of a cell showed is its own: only where all devices showed the same is
- * the cell's verdict that of the device, too. */
-static void judge_device(struct class_cell *cell, int64_t varied)
+ * the cell's verdict that of the device, too; where some dissent, the others have what
+ * they earned together. */
+static void judge_device(struct class_cell *cell, enum verdict agreeing, bool dissents,
+                         bool varied)
 {
-    bool whole = cell->verdict == VERDICT_REPRODUCIBLE || cell->verdict == VERDICT_STALE;
+    bool whole;
 
+    if (cell->verdict == VERDICT_DEVICES_DISAGREE) {
+        cell->digest[0] = varied ? '\0' : cell->digest[0];
+        cell->distinct_digests = cell->digest[0] ? 1 : 2;
+        cell->verdict = dissents ? VERDICT_DEVICES_DISAGREE
+                        : varied || cell->runs < VERDICT_MIN_RUNS ? VERDICT_INCONCLUSIVE
+                        : agreeing == VERDICT_UNMEASURED          ? VERDICT_INCONCLUSIVE
+                                                                  : agreeing;
+        return;
+    }
+    whole = cell->verdict == VERDICT_REPRODUCIBLE || cell->verdict == VERDICT_STALE;
     if (cell->verdict == VERDICT_FAILING || cell->verdict == VERDICT_UNSUPPORTED) {
         cell->digest[0] = '\0';
     } else if (varied) {
@@ -242,7 +255,9 @@ static enum err_code each_device(struct tx *tx, const struct classes_filter *fil
     query_begin(&q, tx,
                 "SELECT " CLASS_CELL_COLUMNS
                 ", x.device, sum(x.runs), min(x.digest),"
-                " count(x.digest) < count(*) OR min(x.digest) < max(x.digest)"
+                " count(x.digest) < count(*) OR min(x.digest) < max(x.digest),"
+                " c.agreeing, EXISTS (SELECT 1 FROM cell_dissenter s"
+                " WHERE s.cell = c.id AND s.device = x.device)"
                 " FROM environment e"
                 " CROSS JOIN cell c ON c.environment = e.number"
                 " CROSS JOIN cell_device x ON x.cell = c.id"
@@ -253,14 +268,17 @@ static enum err_code each_device(struct tx *tx, const struct classes_filter *fil
     while (query_step(&q)) {
         struct class_cell cell;
         char device[CASE_TITLE_SIZE];
-        int64_t varied;
+        enum verdict agreeing;
+        bool varied, dissents;
 
         take_cell(&q, filter, &cell);
         if (cell.damaged) {
             query_take(&q, device);
         } else {
             query_take(&q, device, &cell.runs, cell.digest, &varied);
-            judge_device(&cell, varied);
+            agreeing = cell_rows_take_verdict(&q);
+            query_take(&q, &dissents);
+            judge_device(&cell, agreeing, dissents, varied);
         }
         fill(f, &cell, device);
     }

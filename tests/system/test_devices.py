@@ -37,6 +37,18 @@ def cell_id(service, variant="ordered"):
     raise AssertionError("no such cell")
 
 
+def check_view(service, wrong, verdict):
+    """Devices next to each other: the letter of the wrong one is marked, the others have what they earned."""
+    view = service.get("/v1/matrix?view=devices")
+    [row] = [row for group in view["groups"] for row in group["rows"] if row["variant"] == "ordered"]
+    for column, entry in zip(view["columns"], row["cells"]):
+        if column["id"] == wrong:
+            assert (entry["mark"], entry["verdict"]) == ("B\N{NOT EQUAL TO}", "devices_disagree"), entry
+        else:
+            assert (entry["class"], entry["verdict"]) == ("A", verdict), (column, entry)
+    assert sum(column["devices"] for column in view["columns"]) == 8
+
+
 def check_named(service, wrong=WRONG):
     """One device of eight is named: by its cell, itself, the findings, events and metrics."""
     number = cell_id(service)
@@ -56,6 +68,7 @@ def check_named(service, wrong=WRONG):
     camps = {camp["class"]: camp for camp in cell["dissent"]["camps"]}
     assert camps["B"]["devices"] == [wrong] and camps["A"]["size"] == 7
     assert camps["A"]["shares"]["vbios"] == "96.00"
+    check_view(service, wrong, majority["verdict"])
     hosts = {device["host"] for device in cell["devices"]}
     assert ("host" in camps["A"]["shares"]) == (len(hosts) == 1)
     assert camps["B"]["shares"]["host"] == "host-0"

@@ -69,7 +69,8 @@ static void test_kinds(void **state)
         { GREEN(7), OPEN(7), DRIFT_VERDICT, 1 },
         { GREEN(7), VARYING, DRIFT_VARIES_NOW, -1 },
         { OPEN(7), VARYING, DRIFT_VARIES_NOW, -1 },
-        { GREEN(7), side(VERDICT_INCONCLUSIVE, 5, 2, 0), DRIFT_DISAGREE_NOW, -1 },
+        { GREEN(7), side(VERDICT_DEVICES_DISAGREE, 5, 2, 0), DRIFT_DISAGREE_NOW, -1 },
+        { GREEN(7), side(VERDICT_INCONCLUSIVE, 5, 2, 0), DRIFT_UNKNOWN, -1 },
         { VARYING, GREEN(7), DRIFT_VERDICT, -1 },
         { VARYING, VARYING, DRIFT_VARIES, -1 },
         /* One process says of no case that its digest repeats. */
@@ -320,7 +321,7 @@ static void test_headlines(void **state)
 /* It ends where its room does. */
 static void test_a_headline_is_cut(void **state)
 {
-    static const enum verdict to[] = { VERDICT_VARIES, VERDICT_INCONCLUSIVE };
+    static const enum verdict to[] = { VERDICT_VARIES, VERDICT_DEVICES_DISAGREE };
     struct drift_case cases[12];
     struct {
         char text[DRIFT_HEADLINE_SIZE], behind[4096];
