@@ -111,6 +111,14 @@ def test_the_digests_of_a_job_have_them_apart(service, answers):
     assert len(csv.strip().splitlines()) == 1 + 3 * len(groups)
 
 
+def test_no_view_shows_the_case_of_a_challenge(service, answers):
+    for view in ("environments", "devices"):
+        rows = [row for group in service.get(f"/v1/matrix?view={view}&workload=answers")["groups"]
+                for row in group["rows"]]
+        assert {row["variant"] for row in rows} == set(answers[1]), rows
+        assert {row["seed"] for row in rows} == {"1"}
+
+
 def test_one_equal_result_is_no_proof(service):
     """The first other seed gives the digest of the case, and the second does not."""
     _, cells = measure(service, "by_chance")
