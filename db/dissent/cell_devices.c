@@ -128,7 +128,7 @@ enum err_code cell_devices_load(struct tx *tx, int64_t cell,
     struct cell_devices *devices = ret_devices;
     enum err_code code;
 
-    *devices = (struct cell_devices){ NULL };
+    *devices = (struct cell_devices){ .rows = NULL };
     code = load_rows(tx, cell, devices, err);
     if (code == ERR_OK) {
         dissent_majorities(devices->rows, devices->count);
@@ -148,7 +148,7 @@ void cell_devices_release(struct cell_devices *devices)
 {
     free(devices->rows);
     free(devices->texts);
-    *devices = (struct cell_devices){ NULL };
+    *devices = (struct cell_devices){ .rows = NULL };
 }
 
 enum err_code cell_devices_agreement(struct tx *tx, int64_t cell, const char *conditions,

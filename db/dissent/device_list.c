@@ -14,7 +14,7 @@ void device_list_release(struct device_list *list)
         free(list->devices[i].attributes);
     }
     free(list->devices);
-    *list = (struct device_list){ NULL };
+    *list = (struct device_list){ .count = 0 };
 }
 
 static enum err_code load_devices(struct tx *tx, int64_t cell, struct device_list *list,
@@ -86,7 +86,7 @@ enum err_code device_list_load(struct tx *tx, int64_t cell, struct device_list *
     struct cell_devices judged;
     enum err_code code;
 
-    *ret_list = (struct device_list){ NULL };
+    *ret_list = (struct device_list){ .count = 0 };
     code = load_devices(tx, cell, ret_list, err);
     for (int i = 0; i < ret_list->count && code == ERR_OK; i++) {
         code = load_digests(tx, cell, &ret_list->devices[i], err);
