@@ -410,11 +410,15 @@ static enum err_code check_before_rows(struct check *c, bool by_table, bool *ret
     return *ret_go_on ? in_one_read(c, check_up_to_date, err) : code;
 }
 
+/* A cell that differs may have been counted before, for its own row or for what is
+ * derived from one of its runs: at least so many differ. */
 static void count_cells(struct check *c, const struct recomputed *cells)
 {
     c->counts->cells = cells->compared;
     c->counts->cells_trusted = cells->trusted;
-    c->counts->cells_differing = cells->differing;
+    if (cells->differing > c->counts->cells_differing) {
+        c->counts->cells_differing = cells->differing;
+    }
 }
 
 /* Marks are trusted unless all is to be done anew. */

@@ -113,6 +113,10 @@ static void test_changes_of_what_was_verified_are_seen(void **state)
         "UPDATE cell_digest SET checked = NULL",
         "UPDATE cell_time SET runs = runs + 1 WHERE cell = 1",
         "UPDATE cell_device SET varied_ms = varied_ms + 1",
+        "UPDATE cell_digest SET weight_sum = '3ff0000000000001'",
+        "UPDATE cell_digest SET loss = '3ff0000000000001' WHERE run IS NOT NULL",
+        "UPDATE cell_device SET last_digest = '11111111111111111111111111111111'",
+        "UPDATE cell SET sum = sum + 1 WHERE id = 1",
         "UPDATE cell_alike SET runs = runs + 1 WHERE cell = 1",
         ("DELETE FROM run_digest; DELETE FROM run_check; DELETE FROM cell_history;"
          " DELETE FROM case_input; DELETE FROM device_stack_environment;"
