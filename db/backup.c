@@ -190,22 +190,32 @@ static void witness_anew(const char *path)
     }
 }
 
-/* PATH is locked. */
+/* PATH is locked.  Copied first: whoever is killed meanwhile leaves the database where it
+ * was, not a place where the next start makes an empty one. */
 static enum err_code replace(const char *backup, const char *path, const char *kept,
                              struct err *err)
 {
+    char *copy = xasprintf("%s.restored", path);
     struct err ignored;
+    enum err_code code;
 
-    if (move(path, kept, err) != ERR_OK) {
-        move(kept, path, &ignored);
-        return err->code;
+    unlink(copy); /* of one that was killed */
+    code = backup_database(backup, copy, err);
+    if (code == ERR_OK) {
+        code = move(path, kept, err);
+        if (code == ERR_OK) {
+            code = backup_publish(copy, path, err);
+        }
+        if (code != ERR_OK) {
+            move(kept, path, &ignored);
+            unlink(copy);
+        }
     }
-    if (backup_database(backup, path, err) != ERR_OK) {
-        move(kept, path, &ignored);
-        return err->code;
+    if (code == ERR_OK) {
+        witness_anew(path);
     }
-    witness_anew(path);
-    return ERR_OK;
+    free(copy);
+    return code;
 }
 
 enum err_code backup_restore(const char *backup, const char *path, int64_t now_ms,

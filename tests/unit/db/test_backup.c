@@ -256,6 +256,22 @@ static void test_a_backup_takes_the_place(void **state)
     free(kept);
 }
 
+/* It is copied before it is moved away. */
+static void test_a_database_can_take_its_own_place(void **state)
+{
+    struct fixture *f = *state;
+    char *kept = NULL;
+    struct err err;
+
+    fill(f, 1, 4);
+    fixture_close(f);
+    assert_int_equal(backup_restore(f->path, f->path, 77, &kept, &err), ERR_OK);
+    assert_int_equal(fsck(kept, NULL).cells_differing, 0);
+    fixture_open(f);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 2);
+    free(kept);
+}
+
 /* After what goes wrong everything is where it was. */
 static void test_what_cannot_be_restored(void **state)
 {
@@ -290,6 +306,7 @@ int main(void)
         STORE_TEST(test_fsck_waits_for_an_upgrade),
         STORE_TEST(test_damaged_pages),
         STORE_TEST(test_a_backup_takes_the_place),
+        STORE_TEST(test_a_database_can_take_its_own_place),
         STORE_TEST(test_what_cannot_be_restored),
     };
 
