@@ -149,7 +149,7 @@ static void codes_facts(const struct matrix *m, struct buf *buf)
     int count = matrix_count(m, tallies);
 
     for (int i = 0; i < count; i++) {
-        char line[SUBJECT_TEXT_SIZE + 160];
+        char line[SUBJECT_TEXT_SIZE + 256];
 
         tally_text(m, &tallies[i], line, sizeof line);
         fact(buf, i == 0 ? "Codes" : "", line);

@@ -658,7 +658,7 @@ static void test_camps_along_hosts(void **state)
     assert_int_equal(f.dissent.dissenters, 0);
     assert_true(f.dissent.hosts_differ);
     for (int i = 0; i < 6; i++) {
-        snprintf(f.names[i], sizeof f.names[i], "host-%d", i);
+        snprintf(f.names[i], sizeof f.names[i], "host-%c", (char)('0' + i));
     }
     look(&f);
     assert_int_equal(f.dissent.dissenters, 1);
