@@ -2,11 +2,11 @@
  * (api/http/stream.h). */
 #include "db/events.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "api/http/handlers.h"
+#include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/http/stream.h"
 #include "daemon/base/mem.h"
@@ -100,17 +100,15 @@ void events_get(struct request *r)
 {
     const char *last = request_header(r, "Last-Event-ID");
     struct joining *j = xcalloc(1, sizeof *j);
-    char *end = NULL;
 
     request_keep(r, j, joining_free);
     if (refuse_more(r)) {
         return;
     }
     if (last && *last) {
-        errno = 0;
         j->returns = true;
-        j->seen = strtoll(last, &end, 10);
-        if (errno || *end || j->seen < 0 || *last < '0' || *last > '9') {
+        j->seen = parse_event_id(last);
+        if (j->seen < 0) {
             reply_problem(r, PROBLEM_BAD_REQUEST, "Last-Event-ID must be a number");
             return;
         }

@@ -9,9 +9,9 @@
 #include "api/http/reply.h"
 #include "daemon/base/array.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/jobs/expand.h"
+#include "daemon/jobs/schedule_request.h"
 #include "db/recurring/schedules.h"
 
 enum { NEXT_TIMES = 5, RESULTS = 10 };
@@ -177,97 +177,6 @@ static void change_free(void *state)
     free(c);
 }
 
-/* A body's members; texts and JSON are borrowed from it. */
-struct posted {
-    const char *name, *every, *calendar;
-    int spread_seconds;
-    bool paused;
-    const json_t *job;
-};
-
-static void check_every(struct in_reader *r, const json_t *value)
-{
-    int64_t seconds = schedule_parse_every(json_string_value(value));
-
-    if (seconds == 0) {
-        in_refuse(r, NULL,
-                  "must be a number with a unit, m, h, d or w: \"90m\", \"6h\", \"1d\"");
-    } else if (seconds > SCHEDULE_MOST_SECONDS) {
-        in_refuse(r, NULL, "must be a year at most");
-    }
-}
-
-static void check_calendar(struct in_reader *r, const json_t *value)
-{
-    struct calendar ignored;
-    struct err err;
-    int column;
-
-    if (calendar_parse(json_string_value(value), &ignored, &column, &err) != ERR_OK) {
-        in_refuse(r, NULL, "column %d: %s", column, err.message);
-    }
-}
-
-static const struct in_member posted_members[] = {
-    { "name", IN_TEXT, IN_AT(struct posted, name), .least = 1,
-      .most = SCHEDULE_NAME_SIZE - 1 },
-    { "every", IN_TEXT, IN_AT(struct posted, every), IN_OPTIONAL, .least = 1,
-      .most = SCHEDULE_WHEN_SIZE - 1, .check = check_every },
-    { "calendar", IN_TEXT, IN_AT(struct posted, calendar), IN_OPTIONAL, .least = 1,
-      .most = SCHEDULE_WHEN_SIZE - 1, .check = check_calendar },
-    { "spread_seconds", IN_INT, IN_AT(struct posted, spread_seconds), IN_OPTIONAL,
-      .least = 0, .most = SCHEDULE_SPREAD_MOST_SECONDS },
-    { "paused", IN_BOOL, IN_AT(struct posted, paused), IN_OPTIONAL },
-    { "job", IN_OBJECT, IN_AT(struct posted, job) },
-};
-static const struct in_shape posted_shape =
-    IN_SHAPE(posted_members, "a schedule has no member");
-
-static void add_problem(void *problems, const struct in_fault *fault)
-{
-    problems_add(problems, fault->unknown ? PROBLEM_UNKNOWN_MEMBER : PROBLEM_INVALID,
-                 fault->pointer, "%s", fault->reason);
-}
-
-/* When it is due; what is wrong is added to r->problems. */
-static void take_when(struct request *r, const struct posted *posted, struct schedule *s)
-{
-    struct err ignored;
-    int column;
-
-    if (!posted->every == !posted->calendar) {
-        problems_add(&r->problems, PROBLEM_INVALID, "",
-                     "a schedule has either 'every' or 'calendar'");
-        return;
-    }
-    s->every_seconds = posted->every ? schedule_parse_every(posted->every) : 0;
-    if (posted->calendar) {
-        copy_text(s->calendar_text, sizeof s->calendar_text, posted->calendar);
-        calendar_parse(posted->calendar, &s->calendar, &column, &ignored);
-    }
-    s->created_ms = clock_wall_ms();
-    s->next_ms = schedule_next(s, s->created_ms);
-    if (s->next_ms == 0) {
-        problems_add(&r->problems, PROBLEM_INVALID, "/calendar",
-                     "there is no such day: it would never be due");
-    }
-}
-
-/* What its jobs are, unless they say otherwise. */
-static json_t *complete_job(const json_t *job, const char *name)
-{
-    json_t *request = json_copy((json_t *)job);
-
-    if (!json_object_get(request, "priority")) {
-        json_object_set_new(request, "priority",
-                            json_string(job_priority_name(JOB_SCHEDULED)));
-    }
-    if (!json_object_get(request, "note")) {
-        json_object_set_new(request, "note", json_pack("s+", "schedule ", name));
-    }
-    return request;
-}
-
 /* Problems of a job, as they are told of its schedule. */
 static void take_problems(struct request *r, const struct problems *problems)
 {
@@ -281,7 +190,7 @@ static void take_problems(struct request *r, const struct problems *problems)
 }
 
 /* Whether the job could be made now.  False after having replied. */
-static bool take_job(struct request *r, const struct posted *posted, struct change *c)
+static bool take_job(struct request *r, const json_t *job, struct change *c)
 {
     const struct api_hooks *hooks = &r->api->hooks;
     const struct catalogue *catalogue = hooks->catalogue(hooks->arg);
@@ -289,7 +198,7 @@ static bool take_job(struct request *r, const struct posted *posted, struct chan
     const struct device_stack *devices;
     int count = hooks->devices(hooks->arg, &devices);
     json_t *request;
-    bool localises = json_is_true(json_object_get(posted->job, "localise"));
+    bool localises = json_is_true(json_object_get(job, "localise"));
 
     if (!catalogue) {
         reply_problem(r, PROBLEM_NOT_READY, "no agent has said yet what it can run");
@@ -299,7 +208,7 @@ static bool take_job(struct request *r, const struct posted *posted, struct chan
         problems_add(&r->problems, PROBLEM_INVALID, "/job/localise",
                      "a schedule measures again and again; it does not localise");
     }
-    request = complete_job(posted->job, posted->name);
+    request = schedule_request_job(job, c->schedule.name);
     if (job_request_expand(request, catalogue, devices, count, &c->job, &problems) !=
         ERR_OK) {
         take_problems(r, &problems);
@@ -385,33 +294,26 @@ static void check_pace(struct request *r)
 
 static void take_body(struct request *r, const json_t *body, bool is_new)
 {
-    struct posted posted = { .spread_seconds = -1 };
     struct change *c = xcalloc(1, sizeof *c);
+    const json_t *job;
 
     request_keep(r, c, change_free);
     c->is_new = is_new;
     if (is_new && !read_idempotency_key(r, c->key)) {
         return;
     }
-    if (!json_is_object(body)) {
-        problems_add(&r->problems, PROBLEM_INVALID, "", "must be an object");
-    } else if (in_read(&posted_shape, body, &posted, add_problem, &r->problems)) {
-        take_when(r, &posted, &c->schedule);
-    }
-    if (r->problems.count > 0) {
+    if (schedule_request_read(body, clock_wall_ms(), &c->schedule, &job, &r->problems) !=
+        ERR_OK) {
         reply_problems(r);
         return;
     }
-    copy_text(c->schedule.name, sizeof c->schedule.name, posted.name);
-    c->schedule.spread_seconds = posted.spread_seconds;
-    c->schedule.paused = posted.paused;
     if (is_new) {
         id_new(c->schedule.created_ms, c->schedule.id);
         c->posted = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS);
     } else {
         copy_text(c->schedule.id, sizeof c->schedule.id, r->arguments[0]);
     }
-    if (take_job(r, &posted, c)) {
+    if (take_job(r, job, c)) {
         request_read(r, estimate, check_pace);
     }
 }

@@ -31,7 +31,7 @@ $(B)/tests/cuda/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
 # The fuzz targets, with what they call beyond the daemon: run with their corpus by a unit
 # test, and, in a flavour of its own, by libFuzzer.
 FUZZ_LIB := $(call obj,$(FUZZ_SRC) cuda/library/elf.c cuda/library/ldcache.c)
-$(B)/reprod-fuzz: $(call obj,workloads/checkpoint/file.c)
+$(B)/reprod-fuzz: $(call obj,workloads/checkpoint/file.c workloads/worker/emit.c) $(NVML_LIB)
 $(B)/tests/test_fuzz: $(FUZZ_LIB)
 $(B)/reprod-fuzz: $(call obj,tests/fuzz/engine.c) $(FUZZ_LIB) $(DAEMON_LIB) $(B)/link.flags
 	$(LINK) $(SANFLAGS) -fsanitize=fuzzer -pie $(OBJECTS) $(PKG_LIBS) -lm -lpthread

@@ -17,7 +17,7 @@
 
 enum { CHOICES_MAX = 32 };
 
-int64_t parse_id(const char *text)
+int64_t parse_event_id(const char *text)
 {
     char *end;
     long long value;
@@ -27,7 +27,14 @@ int64_t parse_id(const char *text)
     }
     errno = 0;
     value = strtoll(text, &end, 10);
-    return errno || *end || value < 1 ? -1 : value;
+    return errno || *end ? -1 : value;
+}
+
+int64_t parse_id(const char *text)
+{
+    int64_t value = parse_event_id(text);
+
+    return value < 1 ? -1 : value;
 }
 
 /* Digits only, from 0; -1 for any other text.  *RET_END is behind them. */
@@ -367,6 +374,16 @@ json_t *body_json(struct request *r)
     return body;
 }
 
+bool idempotency_key_valid(const char *key)
+{
+    for (const char *c = key; *c; c++) {
+        if (*c < 0x20 || *c > 0x7e) {
+            return false;
+        }
+    }
+    return *key && strlen(key) < IDEMPOTENCY_KEY_SIZE;
+}
+
 bool read_idempotency_key(struct request *r, char ret_key[IDEMPOTENCY_KEY_SIZE])
 {
     const char *key = request_header(r, "Idempotency-Key");
@@ -375,13 +392,7 @@ bool read_idempotency_key(struct request *r, char ret_key[IDEMPOTENCY_KEY_SIZE])
     if (!key) {
         return true;
     }
-    for (const char *c = key; *c; c++) {
-        if (*c < 0x20 || *c > 0x7e) {
-            key = "";
-            break;
-        }
-    }
-    if (!*key || strlen(key) >= IDEMPOTENCY_KEY_SIZE) {
+    if (!idempotency_key_valid(key)) {
         reply_problem(r, PROBLEM_BAD_REQUEST,
                       "Idempotency-Key must be 1 to %d printable ASCII characters",
                       IDEMPOTENCY_KEY_SIZE - 1);

@@ -50,6 +50,9 @@ void param_text(struct request *r, const char *name, char *ret_text, size_t size
 /* A decimal number of digits only, 1 … INT64_MAX; -1 for any other text. */
 int64_t parse_id(const char *text);
 
+/* Likewise from 0, as a Last-Event-ID is.  Pure. */
+int64_t parse_event_id(const char *text);
+
 /* The JSON in DATA (new reference), or NULL with RET_DETAIL saying why not: empty,
  * malformed, a key twice in an object, nested deeper than BODY_DEPTH_MAX.  Pure. */
 json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_SIZE]);
@@ -58,6 +61,10 @@ json_t *body_parse(const char *data, size_t length, char ret_detail[BODY_DETAIL_
  * that curl -d says is: a page of another origin, the only one who could misuse it, is
  * refused by its Origin.  Pure. */
 bool body_type_is_json(const char *content_type);
+
+/* Whether KEY can be an idempotency key: 1 to IDEMPOTENCY_KEY_SIZE - 1 printable ASCII
+ * characters.  Pure. */
+bool idempotency_key_valid(const char *key);
 
 /* The Idempotency-Key of R; "" if it has none.  False after having replied that it cannot
  * be one. */
