@@ -128,7 +128,7 @@ static int take_cells(struct shared *s, const int64_t **ret_ids)
     pthread_mutex_lock(&s->lock);
     count = s->err.code != ERR_OK ? 0 : s->count - s->next;
     count = count < s->at_once ? count : s->at_once;
-    *ret_ids = s->ids + s->next;
+    *ret_ids = count ? s->ids + s->next : NULL; /* there may be no cells at all */
     s->next += count;
     pthread_mutex_unlock(&s->lock);
     return count;
