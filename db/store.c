@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
@@ -81,6 +82,29 @@ struct store {
     atomic_int_least64_t read_failed_ms;
     atomic_uint_least64_t generation;
 };
+
+/* Waits for CONDITION, or for a while: whoever waits looks again at what it waits for.
+ * The C library can lose a wake-up where several threads wait for the same (sourceware's
+ * bug 25847); then nobody would read, or store_close would wait for ever. */
+static void wait_on(struct store *store, pthread_cond_t *condition)
+{
+    enum { LOOK_AGAIN_MS = 1000 };
+    int64_t until_ms = clock_monotonic_ms() + LOOK_AGAIN_MS;
+    const struct timespec until = { .tv_sec = until_ms / 1000,
+                                    .tv_nsec = until_ms % 1000 * 1000000 };
+
+    pthread_cond_timedwait(condition, &store->lock, &until);
+}
+
+static void condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
 
 /* Hands the finished LIST over; callbacks are called in its order. */
 static void complete(struct store *store, struct work *list)
@@ -203,7 +227,7 @@ static void *writer_main(void *arg)
 
         pthread_mutex_lock(&store->lock);
         while (!store->writes.first && !store->stopping) {
-            pthread_cond_wait(&store->write_queued, &store->lock);
+            wait_on(store, &store->write_queued);
         }
         list = work_of(store->writes.first);
         store->writes = (struct queue){ NULL, NULL };
@@ -250,7 +274,7 @@ static struct work *next_read(struct store *store, bool heavy, bool *ret_stoppin
     }
     while (!(work = work_of(lanes_take(&store->reads, store->stopping))) &&
            !store->stopping) {
-        pthread_cond_wait(&store->read_queued, &store->lock);
+        wait_on(store, &store->read_queued);
     }
     *ret_stopping = store->stopping;
     pthread_mutex_unlock(&store->lock);
@@ -477,9 +501,9 @@ enum err_code store_open(const char *path, const struct store_options *options,
     struct store *store = xcalloc(1, sizeof *store);
 
     pthread_mutex_init(&store->lock, NULL);
-    pthread_cond_init(&store->write_queued, NULL);
-    pthread_cond_init(&store->read_queued, NULL);
-    pthread_cond_init(&store->sync_finished, NULL);
+    condition_init(&store->write_queued);
+    condition_init(&store->read_queued);
+    condition_init(&store->sync_finished);
     atomic_init(&store->pending, 0);
     atomic_init(&store->failing, false);
     atomic_init(&store->read_failed_ms, 0);
@@ -622,7 +646,7 @@ static enum err_code wait_for(struct store *store, struct work *work, struct err
 {
     pthread_mutex_lock(&store->lock);
     while (!work->finished) {
-        pthread_cond_wait(&store->sync_finished, &store->lock);
+        wait_on(store, &store->sync_finished);
     }
     pthread_mutex_unlock(&store->lock);
     if (work->result.code != ERR_OK) {
