@@ -96,8 +96,8 @@ def fuzz(result):
     text = (f"libFuzzer with AddressSanitizer and UBSan, {len(rows)} targets:\n\n"
             + table(["target", "inputs", "edges reached", "seconds", ""], rows))
     return ("No bytes from outside crash it", verdict(failed, f"{number(runs)} inputs, {len(rows)} targets, 0 findings"),
-            text, "More than seconds or minutes for each target. Libraries are not instrumented. `/proc` and NVML are read "
-            "through the system's own and are not fuzzed.")
+            text, "More than seconds or minutes for each target. Libraries are not instrumented. `/proc` is read through the "
+            "system's own and is not fuzzed. NVML's answers are made up: its own library is not called.")
 
 
 def tests(result):
@@ -164,7 +164,7 @@ def render(folder=FOLDER):
     for path, section in found:
         result = json.loads(path.read_text())
         claim, figure, text, missing = section(result)
-        earlier = " (an earlier campaign)" if "-" in path.stem else ""
+        earlier = f" (an earlier campaign, of {result['commit'][:13]})" if "-" in path.stem else ""
         claim += earlier
         summary.append((claim, figure, f"`{result['command']}`", result["date"]))
         body += f"\n## {claim}\n\n{origin(result)}.\n\n{text}\nNot tried: {missing}\n"
