@@ -289,7 +289,7 @@ static void name_dissenters(struct stratum *s)
 
 static bool has_camp(const struct dissent_row *row)
 {
-    return !row->varied && row->mark != DISSENT_DISSENTS;
+    return !row->varied;
 }
 
 static int by_mode(const void *a, const void *b)
@@ -299,7 +299,8 @@ static int by_mode(const void *a, const void *b)
 }
 
 /* Whether devices that agree with themselves disagree with each other: each digest's
- * first run only names it; camps have the prior of a Chinese restaurant. */
+ * first run only names it; camps have the prior of a Chinese restaurant.  None of S is
+ * named. */
 static bool camps_differ(const struct stratum *s)
 {
     struct dissent_row **sorted = xcalloc((size_t)s->count, sizeof(struct dissent_row *));
@@ -379,7 +380,7 @@ static bool do_hosts_differ(const struct stratum *s)
     bool majority = s->rows[0].majority;
     struct lines lines = lines_between(s, majority ? is_departing : is_like_first);
 
-    return lines.follow && lines.inside > 0 && lines.outside > 0 &&
+    return lines.follow && lines.outside > 0 &&
            (majority ? lines.inside >= lines.outside
                      : lines.inside + lines.outside < s->count);
 }

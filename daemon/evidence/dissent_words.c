@@ -10,11 +10,6 @@
 
 enum { NAMES_MAX = 2, DIGEST_SHOWN = 8 };
 
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static int64_t departing(const struct dissent_row *row)
 {
     return row->majority ? row->runs - row->majority_runs : row->runs;
@@ -37,14 +32,14 @@ static void put_names(const struct dissent_row *rows, int count, enum dissent_ma
                 next = rows[i].device;
             }
         }
-        for (int i = 0; next && i < count; i++) {
+        if (!next) { /* never true: ALL devices have the mark */
+            break;
+        }
+        for (int i = 0; i < count; i++) {
             if (strcmp(rows[i].device, next) == 0) {
                 runs += rows[i].runs;
                 depart += departing(&rows[i]);
             }
-        }
-        if (!next) {
-            break;
         }
         buf_printf(words, "%s%.64s", named ? ", " : "", next);
         if (counted) {
@@ -110,6 +105,9 @@ static void say_camps(const struct dissent_row *rows, int count, const struct di
         }
     }
     if (!b.first) {
+        buf_puts(words,
+                 "all devices of some hosts depart, and differ with themselves, "
+                 "too: hosts differ");
         return;
     }
     buf_printf(words, "%d of %d devices say %.*s (%.40s), %d say %.*s (%.40s)", a.devices,
@@ -139,8 +137,8 @@ static void say_undecided(const struct dissent_row *rows, int count,
                    depart == 1 ? "s" : "");
         put_names(rows, count, DISSENT_DEPARTS, false, devices, words);
     } else {
-        buf_printf(words, "no digest has a majority of %d device%s in %" PRId64 " run%s",
-                   d->devices, plural(d->devices), runs, plural(runs));
+        buf_printf(words, "no digest has a majority of %d devices in %" PRId64 " runs",
+                   d->devices, runs);
     }
     buf_printf(words, "; whether the workload varies or %s wrong cannot be told yet",
                majority && devices == 1 ? "this device computes" : "devices compute");
