@@ -7,7 +7,7 @@ export const KINDS = {
   solved: "solution found",
   unsolved: "no solution",
   declared: "documented only",
-  partial: "solution found on some devices, others give other bits",
+  partial: "solution on some devices only",
   inconclusive: "inconclusive",
   unmeasured: "unmeasured",
   stale: "stale",
