@@ -64,7 +64,7 @@ def processes(token):
             continue
         try:
             text = (entry / "environ").read_bytes()
-            state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            state = (entry / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()[0]
         except (OSError, IndexError):
             continue
         if token.encode() in text and state not in "ZX":

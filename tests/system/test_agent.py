@@ -196,7 +196,7 @@ def test_started_names_the_process(script):
         agent.hello()
         agent.run()
         started = agent.event()
-        stat = pathlib.Path(f"/proc/{started['pid']}/stat").read_text()
+        stat = pathlib.Path(f"/proc/{started['pid']}/stat").read_text(errors="replace")
         assert started["process_start"] == int(stat.rsplit(")", 1)[1].split()[19])
 
 

@@ -235,7 +235,7 @@ def agents_of(service):
     """Also those that a launch command put into a session of their own."""
     found = subprocess.run(["pgrep", "-f", f"reprod agent .*{service.folder}"], capture_output=True, text=True)
     return [int(pid) for pid in found.stdout.split() if f"{BUILD}/reprod\0agent" in
-            pathlib.Path(f"/proc/{pid}/cmdline").read_text()]
+            pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="replace")]
 
 
 @pytest.mark.long

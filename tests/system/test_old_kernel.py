@@ -22,7 +22,7 @@ class Older(Service):
 def agent_of(service):
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:  # it has ended
             continue

@@ -24,7 +24,7 @@ LIMIT = 120  # seconds after which a test gives up
 
 def stat_of(pid):
     """The state and the parent of a process, as texts."""
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    return pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
 
 
 def candidates(pid):
