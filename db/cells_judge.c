@@ -20,7 +20,7 @@
     " AND c.challenges_repeated > 3 * c.challenges_passed)))"
 
 /* Of cell c, a control: what varied there may be devices that are wrong. */
-#define MAY_BE_DEVICES "(c.devices >= 3 AND c.agreement IN ('disagree', 'undecided'))"
+#define MAY_BE_DEVICES "(c.agreement IN ('disagree', 'undecided'))"
 
 #define OF_THOSE_THAT_DIFFERED " FILTER (WHERE c.distinct_digests > 1)"
 

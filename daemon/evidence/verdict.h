@@ -35,7 +35,7 @@ enum {
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
     DAMAGED_WORDS_SIZE = 160,
-    VERDICT_RULES = 14 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 15 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -69,7 +69,7 @@ struct evidence {
     int64_t iterations;          /* of completed runs */
     int64_t distinct_digests;    /* over all iterations of all completed runs */
     bool varied;     /* some of them on one device under the same conditions: what differs
-                        only     between devices or conditions is no race */
+                        only between devices or conditions is no race */
     int64_t devices; /* on which a run completed */
     int64_t disturbed; /* completed runs under circumstances */
     int64_t contended; /* of these, under load */

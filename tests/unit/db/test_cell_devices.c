@@ -226,6 +226,36 @@ static void test_a_wrong_device_is_no_control(void **state)
     fixture_check_cells(f);
 }
 
+/* Nor are those of one of two devices, where nobody can say which one is wrong; and what
+ * the variant had earned with the first one alone is taken back. */
+static void test_one_of_two_devices_is_no_control(void **state)
+{
+    struct fixture *f = *state;
+    int n = 1;
+
+    insert_fleet_job(f);
+    for (int round = 0; round < 3; round++) {
+        store(f, n++, 0, true, 20 + round);
+        store(f, n++, 0, false, 5);
+    }
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
+    for (int device = 1; device < 4; device++) {
+        for (int round = 0; round < 2; round++) {
+            struct fixture_run control = { .n = n++,
+                                           .job = 1,
+                                           .item = 2 * device,
+                                           .outcome = OUTCOME_COMPLETED,
+                                           .environment = 1,
+                                           .digest = 5 };
+
+            fixture_write(f, fixture_whole_run, &control);
+            assert_int_equal(fixture_cell(f, "unordered").verdict, VERDICT_INCONCLUSIVE);
+            assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
+            fixture_check_cells(f);
+        }
+    }
+}
+
 /* A job of five runs on each device goes on with the suspect and its controls, until it
  * can be told, and ends then. */
 static void test_a_job_goes_on_until_it_can_be_told(void **state)
@@ -317,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_any_order_gives_the_same),
         STORE_TEST(test_named_and_cleared),
         STORE_TEST(test_a_wrong_device_is_no_control),
+        STORE_TEST(test_one_of_two_devices_is_no_control),
         STORE_TEST(test_a_job_goes_on_until_it_can_be_told),
         STORE_TEST(test_a_job_does_not_go_on_for_ever),
     };
