@@ -89,6 +89,8 @@ struct stratum {
     struct dissent_row *rows;
     int count;
     int strata; /* how many there are */
+    bool lone;  /* one device alone was measured under these conditions, others under
+                   others */
     /* Those that are not named under any conditions come to. */
     bool varies, disagree, undecided, hosts_differ;
     bool unnamed; /* they disagree, and further runs would tell who dissents */
@@ -426,7 +428,7 @@ static void settle(struct stratum *s)
         }
         return;
     }
-    s->varies = does_vary(s, varied, devices);
+    s->varies = !s->lone && does_vary(s, varied, devices);
     if (s->varies || s->disagree) {
         return; /* what departs beside a named device is too little to speak of */
     }
@@ -529,11 +531,43 @@ static void sum_agreeing(const struct dissent_row *rows, int count, struct disse
     }
 }
 
+static bool is_one_device(const struct dissent_row *rows, int count)
+{
+    for (int i = 1; i < count; i++) {
+        if (strcmp(rows[i].device, rows[0].device) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Where one device alone was measured under some conditions and shows there what is not
+ * shown under those that most devices were measured under, either may be why. */
+static bool lone_ones_depart(struct stratum *strata, int count)
+{
+    const struct stratum *most = strata;
+    bool depart = false;
+
+    for (int i = 1; i < count; i++) {
+        most = strata[i].count > most->count ? &strata[i] : most;
+    }
+    for (int i = 0; i < count; i++) {
+        struct dissent_row *row = &strata[i].rows[0];
+
+        if (strata[i].lone && &strata[i] != most && row->mark == DISSENT_AGREES &&
+            strcmp(row->mode, most->rows[0].mode) != 0) {
+            row->mark = DISSENT_DEPARTS;
+            depart = true;
+        }
+    }
+    return depart;
+}
+
 static void judge_stratum(struct stratum *s, struct dissent *d, bool *ret_varies,
                           bool *ret_disagree, bool *ret_undecided)
 {
     settle(s);
-    if (s->undecided || s->unnamed) {
+    if ((s->undecided && !s->lone) || s->unnamed) {
         want_runs(s);
     }
     *ret_varies |= s->varies;
@@ -547,12 +581,15 @@ struct dissent dissent_judge(struct dissent_row *rows, int count)
     struct stratum *strata = xcalloc((size_t)count + 1, sizeof *strata);
     struct dissent d = { .state = DISSENT_NONE };
     bool varies = false, disagree = false, undecided = false;
+    bool one_device = is_one_device(rows, count);
     int n = 0;
 
     for (int begin = 0; begin < count; n++) {
         int end = stratum_end(rows, count, begin);
 
-        strata[n] = (struct stratum){ .rows = rows + begin, .count = end - begin };
+        strata[n] = (struct stratum){ .rows = rows + begin,
+                                      .count = end - begin,
+                                      .lone = !one_device && end - begin == 1 };
         begin = end;
     }
     for (int i = 0; i < count; i++) {
@@ -570,6 +607,9 @@ struct dissent dissent_judge(struct dissent_row *rows, int count)
     }
     for (int i = 0; i < n; i++) {
         judge_stratum(&strata[i], &d, &varies, &disagree, &undecided);
+    }
+    if (!varies && !disagree && !undecided && n > 1) {
+        undecided = lone_ones_depart(strata, n);
     }
     free(strata);
     count_devices(rows, count, &d);

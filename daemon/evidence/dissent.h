@@ -41,7 +41,8 @@
  *   vary, too, only a device whose every run departs is named.
  * - A workload varies if more than half of the devices differ with themselves.  Fewer
  *   could all be wrong.  One device alone has no equals: if it differs with itself, the
- *   workload is said to vary there.
+ *   workload is said to vary there.  One of several devices that was measured under
+ *   conditions of its own has equals, and what is seen there only cannot be told.
  *
  * Pure.  The order of the rows does not matter. */
 #ifndef DAEMON_EVIDENCE_DISSENT_H

@@ -120,9 +120,31 @@ static void say_camps(const struct dissent_row *rows, int count, const struct di
                                                   : "; who dissents cannot be told yet");
 }
 
+/* The only row that departs, if its device alone was measured under its conditions. */
+static const struct dissent_row *lone_row(const struct dissent_row *rows, int count)
+{
+    const struct dissent_row *found = NULL;
+
+    for (int i = 0; i < count; i++) {
+        if (rows[i].mark == DISSENT_DEPARTS) {
+            if (found) {
+                return NULL;
+            }
+            found = &rows[i];
+        }
+    }
+    for (int i = 0; found && i < count; i++) {
+        if (&rows[i] != found && strcmp(rows[i].options, found->options) == 0) {
+            return NULL;
+        }
+    }
+    return found;
+}
+
 static void say_undecided(const struct dissent_row *rows, int count,
                           const struct dissent *d, struct buf *words)
 {
+    const struct dissent_row *lone = count > 1 ? lone_row(rows, count) : NULL;
     int devices = d->devices - d->agreeing - d->dissenters;
     int64_t runs = 0, depart = 0;
     bool majority = true;
@@ -132,7 +154,15 @@ static void say_undecided(const struct dissent_row *rows, int count,
         runs += rows[i].runs;
         depart += departing(&rows[i]);
     }
-    if (majority) {
+    if (lone) {
+        buf_printf(words,
+                   "%" PRId64
+                   " run%s of %.60s depart%s, under conditions under which no "
+                   "other device was measured",
+                   lone->runs, lone->runs == 1 ? "" : "s", lone->device,
+                   lone->runs == 1 ? "s" : "");
+        devices = 1;
+    } else if (majority) {
         buf_printf(words, "%" PRId64 " of %" PRId64 " runs depart%s, on ", depart, runs,
                    depart == 1 ? "s" : "");
         put_names(rows, count, DISSENT_DEPARTS, false, devices, words);
@@ -141,7 +171,8 @@ static void say_undecided(const struct dissent_row *rows, int count,
                    d->devices, runs);
     }
     buf_printf(words, "; whether the workload varies or %s wrong cannot be told yet",
-               majority && devices == 1 ? "this device computes" : "devices compute");
+               (lone || majority) && devices == 1 ? "this device computes"
+                                                  : "devices compute");
 }
 
 void dissent_words(const struct dissent_row *rows, int count, struct dissent *d)

@@ -92,6 +92,61 @@ static void test_a_name_is_of_the_device(void **state)
     }
 }
 
+/* One of eight devices was measured under load, and varies there only: either the
+ * workload or the device may be why.  A second one that varies there, too, tells. */
+static void test_a_device_alone_under_its_conditions(void **state)
+{
+    struct rows r = { .count = 0 };
+    struct dissent d;
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        add(&r, devices[i], "x", "", 6, "aa", 6);
+    }
+    add(&r, "c", "x", LOADED, 6, "bb", 1);
+    d = judge(&r);
+    assert_int_equal(d.state, DISSENT_UNDECIDED);
+    assert_int_equal(d.agreeing, 7);
+    assert_string_equal(d.words,
+                        "6 runs of c depart, under conditions under which no other device"
+                        " was measured; whether the workload varies or this device"
+                        " computes wrong cannot be told yet");
+    for (int i = 0; i < r.count; i++) {
+        assert_false(r.rows[i].wanted); /* more of its runs would tell nothing */
+    }
+    add(&r, "d", "x", LOADED, 6, "cc", 1);
+    assert_int_equal(judge(&r).state, DISSENT_VARIES);
+}
+
+/* Likewise where it shows one digest, but another one than all without load. */
+static void test_a_device_alone_that_shows_another_digest(void **state)
+{
+    struct rows r = { .count = 0 };
+
+    (void)state;
+    add(&r, "c", "x", LOADED, 1, "bb", 1);
+    for (int i = 0; i < 8; i++) {
+        add(&r, devices[i], "x", "", 6, "aa", 6);
+    }
+    assert_string_equal(judge(&r).words,
+                        "1 run of c departs, under conditions under which no other device"
+                        " was measured; whether the workload varies or this device"
+                        " computes wrong cannot be told yet");
+    assert_int_equal(judge(&r).state, DISSENT_UNDECIDED);
+    add(&r, "d", "x", LOADED, 6, "bb", 6); /* so it is the load */
+    assert_int_equal(judge(&r).state, DISSENT_NONE);
+
+    r.count = 0; /* two devices, neither under the other's conditions */
+    add(&r, "c", "x", "", 6, "aa", 6);
+    add(&r, "d", "x", LOADED, 6, "bb", 6);
+    assert_int_equal(judge(&r).state, DISSENT_UNDECIDED);
+
+    r.count = 0; /* one device: what else could it be */
+    add(&r, "c", "x", "", 6, "aa", 6);
+    add(&r, "c", "x", LOADED, 6, "bb", 6);
+    assert_int_equal(judge(&r).state, DISSENT_NONE);
+}
+
 /* The first by name come first, whichever conditions they had. */
 static void test_names_are_in_order_over_conditions(void **state)
 {
@@ -179,6 +234,8 @@ int main(void)
         cmocka_unit_test(test_a_state_that_is_none),
         cmocka_unit_test(test_many_runs_have_finite_evidence),
         cmocka_unit_test(test_a_name_is_of_the_device),
+        cmocka_unit_test(test_a_device_alone_under_its_conditions),
+        cmocka_unit_test(test_a_device_alone_that_shows_another_digest),
         cmocka_unit_test(test_names_are_in_order_over_conditions),
         cmocka_unit_test(test_camps_beside_a_host_that_varies),
         cmocka_unit_test(test_a_host_that_differs_with_itself),
