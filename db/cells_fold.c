@@ -508,7 +508,7 @@ static enum err_code count_challenges(struct tx *tx, struct cell_row *row,
 
     return e->checks.has_reference || e->distinct_digests == digests_before
                ? ERR_OK
-               : challenges_count(tx, row->cell.id, &e->challenges, err);
+               : challenges_count(tx, row->cell.id, NULL, &e->challenges, err);
 }
 
 enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_record *run,
@@ -523,7 +523,7 @@ enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_rec
         return err->code;
     }
     before = row.cell.evidence.challenges;
-    if (challenges_count(tx, cell, &row.cell.evidence.challenges, err) != ERR_OK ||
+    if (challenges_count(tx, cell, NULL, &row.cell.evidence.challenges, err) != ERR_OK ||
         cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
         return err->code;
     }

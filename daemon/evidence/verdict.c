@@ -335,6 +335,7 @@ static struct judgement judge_agreeing(const struct evidence *e, const struct co
     others.distinct_digests = 1;
     others.checks.failed = 0;
     others.checks.passed = e->agreement.passed;
+    others.challenges = e->agreement.challenges;
     control.own_runs = e->agreement.own_runs;
     return judge(&others, &control);
 }

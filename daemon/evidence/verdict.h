@@ -61,6 +61,7 @@ struct agreement {
     int64_t runs, iterations;
     int64_t own_runs;    /* under the conditions under which the control varied */
     bool passed, failed; /* their one digest was compared with the reference */
+    struct challenges challenges; /* of a command, that were asked on them */
 };
 
 /* What the runs of one cell (case x environment) add up to. */

@@ -106,10 +106,11 @@ enum err_code challenges_place(struct tx *tx, int64_t job, const struct run_reco
                : cells_place(tx, case_key, environment, job, run->item, ret_cell, err);
 }
 
-/* INPUTS: of the case; "": not known, or contested.  What was refused for its inputs has
- * computed all the same. */
+/* INPUTS: of the case; "": not known, or contested.  DEVICE: the one that was asked; NULL:
+ * any.  What was refused for its inputs has computed all the same. */
 static enum err_code count(struct tx *tx, int64_t cell, const char *inputs,
-                           struct challenges *ret_challenges, struct err *err)
+                           const char *device, struct challenges *ret_challenges,
+                           struct err *err)
 {
     struct challenges *c = ret_challenges;
 
@@ -120,7 +121,7 @@ static enum err_code count(struct tx *tx, int64_t cell, const char *inputs,
         " iif(r.refused, 'completed', r.outcome), r.input_digest = ?2,"
         " EXISTS (SELECT 1 FROM cell_digest d WHERE d.cell = ?1 AND (d.digest = r.digest"
         " OR d.digest IN (SELECT digest FROM run_digest WHERE run = r.id)))"
-        " FROM run r WHERE r.challenged = ?1),"
+        " FROM run r WHERE r.challenged = ?1 AND (?3 IS NULL OR r.device = ?3)),"
         " state (run, state) AS (SELECT run, CASE"
         " WHEN outcome IN ('unsupported', 'timeout', 'crashed', 'out_of_memory', "
         "'invalid')"
@@ -133,10 +134,10 @@ static enum err_code count(struct tx *tx, int64_t cell, const char *inputs,
         " count(*) FILTER (WHERE state = 'failed'),"
         " ifnull(min(run) FILTER (WHERE state = 'unchanged'),"
         " min(run) FILTER (WHERE state = 'repeated')) FROM state",
-        cell, inputs);
+        cell, inputs, device);
 }
 
-enum err_code challenges_count(struct tx *tx, int64_t cell,
+enum err_code challenges_count(struct tx *tx, int64_t cell, const char *device,
                                struct challenges *ret_challenges, struct err *err)
 {
     struct inputs inputs;
@@ -150,7 +151,7 @@ enum err_code challenges_count(struct tx *tx, int64_t cell,
         code = case_inputs_load(tx, siblings, &inputs, err);
     }
     return code == ERR_OK ? count(tx, cell, inputs.contested ? "" : inputs.digest,
-                                  ret_challenges, err)
+                                  device, ret_challenges, err)
                           : code;
 }
 
@@ -158,7 +159,7 @@ static enum err_code recount_one(struct tx *tx, int64_t cell, struct err *err)
 {
     struct challenges c;
 
-    if (challenges_count(tx, cell, &c, err) != ERR_OK) {
+    if (challenges_count(tx, cell, NULL, &c, err) != ERR_OK) {
         return err->code;
     }
     /* What is not what was stored stays so. */

@@ -26,8 +26,8 @@ enum err_code challenges_begin(struct tx *tx, int64_t job, struct run_intent *in
 enum err_code challenges_place(struct tx *tx, int64_t job, const struct run_record *run,
                                int64_t *ret_cell, struct err *err);
 
-/* What the stored challenges of CELL add up to. */
-enum err_code challenges_count(struct tx *tx, int64_t cell,
+/* What the stored challenges of CELL add up to, on DEVICE or (NULL) on all. */
+enum err_code challenges_count(struct tx *tx, int64_t cell, const char *device,
                                struct challenges *ret_challenges, struct err *err);
 
 /* Counts them again for all cells of the case SIBLINGS and its siblings: its inputs are

@@ -7,6 +7,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/jobs/options.h"
+#include "db/cases/challenges.h"
 #include "db/tx.h"
 
 struct cell_device_texts {
@@ -122,6 +123,30 @@ static enum err_code look_up(struct tx *tx, int64_t cell, struct dissent_row *ro
                         cell, row->device, row->options, row->majority);
 }
 
+/* A digest that is out of bound of the reference is no majority to depart from. */
+static enum err_code drop_wrong_majorities(struct tx *tx, int64_t cell,
+                                           struct cell_devices *devices, struct err *err)
+{
+    for (int i = 0; i < devices->count; i++) {
+        struct dissent_row *row = &devices->rows[i];
+        const struct dissent_row *last = row - 1;
+        int64_t wrong = 0;
+
+        if (i > 0 && strcmp(row->options, last->options) == 0) {
+            row->majority = last->majority ? row->majority : NULL;
+        } else if (row->majority &&
+                   tx_fetch_int(tx, &wrong, err,
+                                "SELECT checked IS 'failed' FROM cell_digest"
+                                " WHERE cell = ? AND digest = ?",
+                                cell, row->majority) != ERR_OK) {
+            return err->code;
+        }
+        row->majority = wrong ? NULL : row->majority;
+        row->majority_runs = row->majority ? row->majority_runs : 0;
+    }
+    return ERR_OK;
+}
+
 enum err_code cell_devices_load(struct tx *tx, int64_t cell,
                                 struct cell_devices *ret_devices, struct err *err)
 {
@@ -132,6 +157,7 @@ enum err_code cell_devices_load(struct tx *tx, int64_t cell,
     code = load_rows(tx, cell, devices, err);
     if (code == ERR_OK) {
         dissent_majorities(devices->rows, devices->count);
+        code = drop_wrong_majorities(tx, cell, devices, err);
     }
     for (int i = 0; i < devices->count && code == ERR_OK; i++) {
         code = look_up(tx, cell, &devices->rows[i], err);
@@ -149,6 +175,48 @@ void cell_devices_release(struct cell_devices *devices)
     free(devices->rows);
     free(devices->texts);
     *devices = (struct cell_devices){ .rows = NULL };
+}
+
+static bool is_named(const struct cell_devices *devices, const char *device)
+{
+    for (int i = 0; i < devices->count; i++) {
+        if (devices->rows[i].mark == DISSENT_DISSENTS &&
+            strcmp(devices->rows[i].device, device) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a named device answered says nothing of the others. */
+static enum err_code count_challenges(struct tx *tx, int64_t cell,
+                                      const struct cell_devices *devices,
+                                      struct challenges *ret_sum, struct err *err)
+{
+    struct challenges c;
+    struct query q;
+    enum err_code code = ERR_OK;
+
+    query_begin(&q, tx,
+                "SELECT DISTINCT device FROM run WHERE challenged = ? ORDER BY device",
+                cell);
+    while (code == ERR_OK && query_step(&q)) {
+        char device[CASE_TITLE_SIZE];
+
+        query_take(&q, device);
+        if (is_named(devices, device)) {
+            continue;
+        }
+        code = challenges_count(tx, cell, device, &c, err);
+        ret_sum->passed += c.passed;
+        ret_sum->repeated += c.repeated;
+        ret_sum->unchanged += c.unchanged;
+        ret_sum->failed += c.failed;
+        if (c.run[0] && (!ret_sum->run[0] || strcmp(c.run, ret_sum->run) < 0)) {
+            copy_text(ret_sum->run, sizeof ret_sum->run, c.run);
+        }
+    }
+    return query_close(&q, code, err);
 }
 
 enum err_code cell_devices_agreement(struct tx *tx, int64_t cell, const char *conditions,
@@ -185,6 +253,9 @@ enum err_code cell_devices_agreement(struct tx *tx, int64_t cell, const char *co
                         " 0) FROM cell_digest WHERE cell = ? AND digest = ?",
                         cell, d->digest);
     }
+    if (code == ERR_OK && a->dissenters > 0) {
+        code = count_challenges(tx, cell, &devices, &a->challenges, err);
+    }
     cell_devices_release(&devices);
     return code;
 }
@@ -216,17 +287,6 @@ static enum err_code name(struct tx *tx, int64_t cell, const char *device,
         return err->code;
     }
     return is_new ? tell(tx, cell, device, "named", run, now_ms, err) : ERR_OK;
-}
-
-static bool is_named(const struct cell_devices *devices, const char *device)
-{
-    for (int i = 0; i < devices->count; i++) {
-        if (devices->rows[i].mark == DISSENT_DISSENTS &&
-            strcmp(devices->rows[i].device, device) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* One at a time: telling it writes. */

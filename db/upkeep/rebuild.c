@@ -149,7 +149,7 @@ enum err_code cells_rebuild(struct tx *tx, int64_t id, int64_t now_ms, struct er
     digests = row.cell.evidence.distinct_digests;
     forget_counts(&row);
     if (fold_all(tx, &row, err) != ERR_OK ||
-        challenges_count(tx, id, &row.cell.evidence.challenges, err) != ERR_OK ||
+        challenges_count(tx, id, NULL, &row.cell.evidence.challenges, err) != ERR_OK ||
         cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
         return err->code;
     }

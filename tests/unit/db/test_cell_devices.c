@@ -30,7 +30,7 @@ static enum err_code insert_fleet(struct tx *tx, void *arg, struct err *err)
 }
 
 /* Items: a control and a variant on each device. */
-static void insert_fleet_job(struct fixture *f)
+static void insert_fleet_job_on(struct fixture *f, const char *stack)
 {
     struct job_item items[2 * DEVICES];
     struct fixture_job j = fixture_job(1, items, 2 * DEVICES);
@@ -42,8 +42,15 @@ static void insert_fleet_job(struct fixture *f)
         snprintf(device, sizeof device, "GPU-%d", i);
         items[2 * i] = fixture_item("unordered", device, 100);
         items[2 * i + 1] = fixture_item("ordered", device, 100);
+        snprintf(items[2 * i].stack, sizeof items[2 * i].stack, "%s", stack);
+        snprintf(items[2 * i + 1].stack, sizeof items[2 * i + 1].stack, "%s", stack);
     }
     fixture_write(f, fixture_insert_job, &j);
+}
+
+static void insert_fleet_job(struct fixture *f)
+{
+    insert_fleet_job_on(f, "cpu");
 }
 
 static enum verdict store(struct fixture *f, int n, int device, bool control, int digest)
@@ -256,6 +263,76 @@ static void test_one_of_two_devices_is_no_control(void **state)
     }
 }
 
+/* What most devices show is out of bound of the reference: those that differ from it are
+ * not named. */
+static void test_a_wrong_majority_names_nobody(void **state)
+{
+    struct fixture *f = *state;
+    int64_t counts[2];
+    int n = 1;
+
+    insert_fleet_job(f);
+    for (int round = 0; round < 10; round++) {
+        for (int device = 0; device < 5; device++) {
+            struct fixture_run r = { .n = n++,
+                                     .job = 1,
+                                     .item = 2 * device + 1,
+                                     .outcome = OUTCOME_COMPLETED,
+                                     .environment = 1,
+                                     .digest = device < 3 ? 5 : 9,
+                                     .check = device < 3 ? CHECK_FAILED : CHECK_PASSED };
+
+            fixture_write(f, fixture_whole_run, &r);
+        }
+    }
+    fixture_read(f, count_events, counts);
+    assert_int_equal(counts[0], 0);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_FAILING);
+    fixture_check_cells(f);
+}
+
+static void challenge(struct fixture *f, int n, int device, bool control, int digest)
+{
+    struct fixture_run r = { .n = n,
+                             .job = 1,
+                             .item = 2 * device + !control,
+                             .outcome = OUTCOME_COMPLETED,
+                             .environment = 1,
+                             .digest = digest,
+                             .input = 700 + n,
+                             .seed = 1000 + (uint64_t)n };
+
+    fixture_write(f, fixture_whole_run, &r);
+    assert_true(r.is_challenge);
+}
+
+/* A command is challenged on the device that turns out to be wrong: the others have not
+ * been. */
+static void test_a_challenge_of_a_dissenter_is_none_of_the_others(void **state)
+{
+    struct fixture *f = *state;
+    int n = 1;
+
+    insert_fleet_job_on(f, "external");
+    store(f, n++, WRONG, true, 1);
+    store(f, n++, WRONG, false, 9);
+    challenge(f, n++, WRONG, true, 500);
+    challenge(f, n++, WRONG, false, 600);
+    for (int round = 0; round < 8; round++) {
+        for (int device = 0; device < DEVICES; device++) {
+            store(f, n++, device, true, 1 + round);
+            store(f, n++, device, false, device == WRONG ? 9 : 5);
+        }
+    }
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
+    assert_int_equal(fixture_cell(f, "ordered").agreeing.verdict, VERDICT_INCONCLUSIVE);
+    challenge(f, n++, 1, false, 5); /* the digest that it always gives */
+    assert_int_equal(fixture_cell(f, "ordered").agreeing.verdict, VERDICT_INCONCLUSIVE);
+    challenge(f, n++, 1, false, 800);
+    assert_int_equal(fixture_cell(f, "ordered").agreeing.verdict, VERDICT_REPRODUCIBLE);
+    fixture_check_cells(f);
+}
+
 /* A job of five runs on each device goes on with the suspect and its controls, until it
  * can be told, and ends then. */
 static void test_a_job_goes_on_until_it_can_be_told(void **state)
@@ -348,6 +425,8 @@ int main(void)
         STORE_TEST(test_named_and_cleared),
         STORE_TEST(test_a_wrong_device_is_no_control),
         STORE_TEST(test_one_of_two_devices_is_no_control),
+        STORE_TEST(test_a_wrong_majority_names_nobody),
+        STORE_TEST(test_a_challenge_of_a_dissenter_is_none_of_the_others),
         STORE_TEST(test_a_job_goes_on_until_it_can_be_told),
         STORE_TEST(test_a_job_does_not_go_on_for_ever),
     };
