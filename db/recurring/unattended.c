@@ -5,6 +5,12 @@
 
 enum { RUNS_LOOKED_AT = 2000 };
 
+/* Of cell c, in which devices disagree: the last run of those that are not named. */
+#define AGREEING_LAST_MS                                                                 \
+    "(SELECT max(d.last_ms) FROM cell_device d WHERE d.cell = c.id AND NOT EXISTS"       \
+    " (SELECT 1 FROM cell_dissenter s WHERE s.cell = c.id AND s.device = d.device))"
+
+
 static enum err_code find_environment(struct tx *tx, const char *device,
                                       const char *stack, int64_t *ret_number,
                                       struct err *err)
@@ -33,17 +39,22 @@ enum err_code unattended_cells(struct tx *tx, const char *device, const char *st
     }
     query_begin(&q, tx,
                 "SELECT " CASE_KEY_COLUMNS
-                ", k.is_control, c.completed, c.last_completed_ms, c.vouched_ms,"
+                ", k.is_control, iif(c.agreeing_runs > 0, c.agreeing_runs, c.completed),"
+                " iif(c.agreeing_runs > 0, " AGREEING_LAST_MS
+                ", c.last_completed_ms), c.vouched_ms,"
                 " (SELECT avg(wall_ns) / 1000000 FROM (SELECT wall_ns FROM run"
                 " WHERE cell = c.id AND wall_ns > 0 ORDER BY id DESC LIMIT 5))"
                 " FROM cell c JOIN case_key k ON k.number = c.case_key"
                 " WHERE c.environment = ? AND c.completed > 0 AND k.no_control = '' AND "
                 "NOT k.challenge"
                 " AND (k.is_control OR (c.verdict IN ('reproducible', 'inconclusive')"
-                " AND c.distinct_digests = 1))"
+                " AND (c.distinct_digests = 1 OR c.agreement = 'undecided'))"
+                " OR (c.agreeing IN ('reproducible', 'inconclusive')"
+                " AND NOT EXISTS (SELECT 1 FROM cell_dissenter s WHERE s.cell = c.id"
+                " AND s.device = ?)))"
                 " AND NOT EXISTS (SELECT 1 FROM case_key n WHERE n.workload = k.workload"
                 " AND n.version > k.version) ORDER BY c.id",
-                environment);
+                environment, device);
     while (query_step(&q)) {
         struct background_cell cell = { .completed = 0 };
 

@@ -9,9 +9,11 @@
 
 struct tx;
 
-/* The cells, with one digest or controls, of the environment in which DEVICE last ran
- * something with STACK, of the newest version of each workload.  None if it never did.
- * CELL is borrowed by VISIT for the call. */
+/* The cells of the environment in which DEVICE last ran something with STACK, of the
+ * newest version of each workload: controls, those with one digest, those of which it
+ * cannot be told yet whether devices disagree, and those in which other devices dissent,
+ * with the runs of the devices that agree.  What DEVICE is named for gains nothing by its
+ * runs.  None if it never ran.  CELL is borrowed by VISIT for the call. */
 enum err_code unattended_cells(struct tx *tx, const char *device, const char *stack,
                                void (*visit)(void *arg,
                                              const struct background_cell *cell),

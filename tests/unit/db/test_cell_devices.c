@@ -4,6 +4,7 @@
 #include "daemon/base/buf.h"
 #include "db/dissent/cell_devices.h"
 #include "db/fleet.h"
+#include "db/recurring/unattended.h"
 #include "db/tx.h"
 
 enum { DEVICES = 8, ROUNDS = 9, WRONG = 3 };
@@ -333,6 +334,64 @@ static void test_a_challenge_of_a_dissenter_is_none_of_the_others(void **state)
     fixture_check_cells(f);
 }
 
+/* The runs that background evidence of DEVICE finds of the variant; -1: none. */
+struct found {
+    const char *device;
+    int64_t runs, last_ms;
+};
+
+static void find_ordered(void *arg, const struct background_cell *cell)
+{
+    struct found *found = arg;
+
+    if (strcmp(cell->key.variant, "ordered") == 0) {
+        found->runs = cell->completed;
+        found->last_ms = cell->last_completed_ms;
+    }
+}
+
+static enum err_code find_in_background(struct tx *tx, void *arg, struct err *err)
+{
+    struct found *found = arg;
+
+    found->runs = -1;
+    return unattended_cells(tx, found->device, "cpu", find_ordered, found, err);
+}
+
+/* What cannot be told yet, and what the others earn beside a dissenter, goes on being
+ * measured while nobody asks. */
+static void test_background_evidence_of_devices_that_disagree(void **state)
+{
+    struct fixture *f = *state;
+    struct found found = { .device = "GPU-1" };
+    struct found wrong = { .device = "GPU-3" };
+    int n = 1;
+
+    insert_fleet_job(f);
+    for (int device = 0; device < DEVICES; device++) {
+        store(f, n++, device, true, 1);
+        store(f, n++, device, false, device == WRONG ? 9 : 5);
+    }
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
+    fixture_read(f, find_in_background, &found);
+    assert_int_equal(found.runs, DEVICES);
+    fixture_read(f, find_in_background, &wrong);
+    assert_int_equal(wrong.runs, DEVICES);
+    for (int round = 1; round < 8; round++) {
+        for (int device = 0; device < DEVICES; device++) {
+            store(f, n++, device, true, 1);
+            store(f, n++, device, false, device == WRONG ? 9 : 5);
+        }
+    }
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
+    store(f, n++, WRONG, false, 9);
+    fixture_read(f, find_in_background, &found);
+    assert_int_equal(found.runs, 8 * (DEVICES - 1)); /* those that agree */
+    assert_true(found.last_ms < fixture_cell(f, "ordered").evidence.last_completed_ms);
+    fixture_read(f, find_in_background, &wrong);
+    assert_int_equal(wrong.runs, -1);
+}
+
 /* A job of five runs on each device goes on with the suspect and its controls, until it
  * can be told, and ends then. */
 static void test_a_job_goes_on_until_it_can_be_told(void **state)
@@ -425,6 +484,7 @@ int main(void)
         STORE_TEST(test_named_and_cleared),
         STORE_TEST(test_a_wrong_device_is_no_control),
         STORE_TEST(test_one_of_two_devices_is_no_control),
+        STORE_TEST(test_background_evidence_of_devices_that_disagree),
         STORE_TEST(test_a_wrong_majority_names_nobody),
         STORE_TEST(test_a_challenge_of_a_dissenter_is_none_of_the_others),
         STORE_TEST(test_a_job_goes_on_until_it_can_be_told),
