@@ -41,6 +41,8 @@ struct recurring {
     struct schedule *fresh; /* as they are being read */
     int fresh_count;
     bool outdated, reading, storing;
+    bool unchecked; /* whether each is due as soon as its rule says, at this time */
+    int64_t wall_ms, monotonic_ms; /* of the last tick */
     struct firing firing;
     struct retry {
         char id[ID_SIZE];
@@ -108,11 +110,14 @@ static enum err_code read_all(struct tx *tx, void *arg, struct err *err)
     return schedules_each(tx, "", SCHEDULES_MAX, take, arg, err);
 }
 
+static void advance(struct recurring *r);
+
 static void were_read(void *arg, const struct err *result)
 {
     struct recurring *r = arg;
 
     r->reading = false;
+    r->unchecked = true;
     if (result->code == ERR_OK) {
         free_list(r->schedules, r->count);
         r->schedules = r->fresh;
@@ -124,6 +129,9 @@ static void were_read(void *arg, const struct err *result)
     }
     r->fresh = NULL;
     r->fresh_count = 0;
+    if (result->code == ERR_OK) {
+        advance(r);
+    }
 }
 
 static void read_again(struct recurring *r)
@@ -200,6 +208,9 @@ static void firing_stored(void *arg, const struct err *result)
     }
     job_release(&f->job);
     *f = (struct firing){ .passes = false };
+    if (result->code == ERR_OK) {
+        advance(r); /* many may be due at the same time */
+    }
 }
 
 static void begin(struct recurring *r, const struct schedule *s, int64_t now_ms)
@@ -355,6 +366,48 @@ static const struct schedule *find_due(const struct recurring *r, int64_t now_ms
     return due;
 }
 
+/* A schedule that is due later than its rule says: that was counted from a clock that was
+ * ahead. */
+static const struct schedule *find_late(const struct recurring *r, int64_t now_ms)
+{
+    for (int i = 0; i < r->count; i++) {
+        const struct schedule *s = &r->schedules[i];
+        int64_t next =
+            s->next_ms > now_ms && !s->paused ? schedule_next(s, now_ms) : 0;
+
+        if (next > 0 && s->next_ms > next && !waits(r, s->id)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static void advance(struct recurring *r)
+{
+    const struct schedule *found = NULL;
+
+    if (r->storing || r->reading) {
+        return;
+    }
+    if (r->outdated) {
+        read_again(r);
+        return;
+    }
+    if (r->unchecked) {
+        found = find_late(r, r->wall_ms);
+        r->unchecked = found;
+    }
+    if (found) {
+        begin(r, found, r->wall_ms);
+        pass(r, false, "the clock was set back: it is due by the time that is now");
+        return;
+    }
+    while (!r->storing && r->hooks.catalogue(r->hooks.arg) &&
+           (found = find_due(r, r->wall_ms))) {
+        fire(r, found, r->wall_ms, r->monotonic_ms);
+    }
+}
+
 static void release_held(struct recurring *r, int64_t monotonic_ms)
 {
     int kept = 0;
@@ -374,19 +427,10 @@ static void release_held(struct recurring *r, int64_t monotonic_ms)
 
 void recurring_tick(struct recurring *r, int64_t now_wall_ms, int64_t now_monotonic_ms)
 {
-    const struct schedule *due;
-
     release_held(r, now_monotonic_ms);
     forget_retries(r, now_monotonic_ms);
-    if (r->storing || r->reading) {
-        return;
-    }
-    if (r->outdated) {
-        read_again(r);
-        return;
-    }
-    due = r->hooks.catalogue(r->hooks.arg) ? find_due(r, now_wall_ms) : NULL;
-    if (due) {
-        fire(r, due, now_wall_ms, now_monotonic_ms);
-    }
+    r->unchecked |= now_wall_ms < r->wall_ms;
+    r->wall_ms = now_wall_ms;
+    r->monotonic_ms = now_monotonic_ms;
+    advance(r);
 }

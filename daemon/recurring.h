@@ -7,8 +7,8 @@
  *
  * What can go wrong: no device is online (it is tried again every ten seconds); the
  * request cannot be expanded any more (the schedule says why, until its next time); its
- * last job is still open (skipped, and counted).  Times that were missed are made up
- * once.
+ * last job is still open (skipped, and counted); the clock was ahead when the next time
+ * was counted (it is counted anew).  Times that were missed are made up once.
  *
  * Loop thread only. */
 #ifndef DAEMON_RECURRING_H
@@ -42,7 +42,7 @@ void recurring_free(struct recurring *recurring); /* NULL is fine */
 /* The schedules in the database changed. */
 void recurring_changed(struct recurring *recurring);
 
-/* Makes at most one job; to be called about once a second. */
+/* Makes the jobs that are due, one after another; to be called about once a second. */
 void recurring_tick(struct recurring *recurring, int64_t now_wall_ms,
                     int64_t now_monotonic_ms);
 

@@ -250,6 +250,9 @@ int64_t schedule_next(const struct schedule *s, int64_t after_ms)
     if (every == 0) {
         return calendar_next(&s->calendar, after_ms);
     }
+    if (after_ms < s->created_ms - every) { /* it was made while the clock was ahead */
+        return s->created_ms - (s->created_ms - after_ms - 1) / every * every;
+    }
     if (after_ms < s->created_ms) {
         return s->created_ms + every;
     }

@@ -56,6 +56,48 @@ def test_a_schedule_from_its_making_to_its_end(start_service):
     assert service.request("DELETE", f"/v1/schedules/{made['id']}")[0] == 404
 
 
+def set_next(service, milliseconds):
+    """Of a service that is stopped: as if all of its schedules were due that much later than now."""
+    with sqlite3.connect(service.data / "reprod.db") as db:
+        db.execute("UPDATE schedule SET next_ms = ?", (int(time.time() * 1000) + milliseconds,))
+    subprocess.run([str(BUILD / "reprod"), "fsck", "--accept-loss", "--data", str(service.data)],
+                   capture_output=True, text=True, timeout=LIMIT)
+
+
+def test_many_that_are_due_together_are_all_made(start_service):
+    """Not one a second: forty are made in few turns of the service's clock."""
+    service = start_service()
+    for i in range(40):
+        assert post(service, name=f"s{i}", every="1d")[0] == 201
+    assert service.stop() == 0
+    set_next(service, -1000)
+    service.start()
+    service.wait(lambda: service.get("/v1/schedules?limit=100")["items"][0]["jobs"] == 1, "the first job")
+    service.wait(lambda: sum(s["jobs"] for s in service.get("/v1/schedules?limit=100")["items"]) == 40, "all jobs")
+    made = sorted(job["created_at"] for job in service.items("/v1/jobs") if job["priority"] == "scheduled")
+    turns = {at[:19] for at in made}  # seconds: each job would have one of its own
+    assert len(made) == 40 and len(turns) <= 20, turns
+
+
+def test_a_clock_that_was_ahead_silences_no_schedule(start_service):
+    service = start_service()
+    made = post(service, name="hourly", every="1h")[2]
+    nightly = {"name": "nightly", "calendar": "30 2 * * *", "job": JOB}
+    assert service.request("POST", "/v1/schedules", nightly)[0] == 201
+    assert service.stop() == 0
+    set_next(service, 10 * 24 * 3600 * 1000)
+    service.start()
+
+    def nearest():
+        items = service.get("/v1/schedules")["items"]
+        soon = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + 26 * 3600))
+        return all(s["next_at"] < soon for s in items)
+    service.wait(nearest, "times that follow from now")
+    hourly = service.get(f"/v1/schedules/{made['id']}")
+    assert hourly["jobs"] == 0 and hourly["skipped"] == 0
+    assert "the clock was set back" in hourly["problem"]
+
+
 def test_what_was_missed_is_made_up_once(start_service):
     service = start_service()
     made = post(service, name="hourly", every="1h")[2]

@@ -167,9 +167,15 @@ static void test_periods_count_from_the_beginning(void **state)
                           .created_ms = at("2026-11-24T10:07:03Z") };
 
     (void)state;
-    assert_int_equal(schedule_next(&s, at("2026-11-24T09:00:00Z")),
+    assert_int_equal(schedule_next(&s, at("2026-11-24T09:30:00Z")),
                      at("2026-11-24T11:07:03Z"));
     assert_int_equal(schedule_next(&s, s.created_ms), at("2026-11-24T11:07:03Z"));
+    assert_int_equal(schedule_next(&s, s.created_ms - 1), at("2026-11-24T11:07:03Z"));
+    /* made while the clock was ahead: the same minute of the hour, and not in ten days */
+    assert_int_equal(schedule_next(&s, at("2026-11-14T03:07:03Z")),
+                     at("2026-11-14T04:07:03Z"));
+    assert_int_equal(schedule_next(&s, at("2026-11-14T03:07:02Z")),
+                     at("2026-11-14T03:07:03Z"));
     assert_int_equal(schedule_next(&s, at("2026-11-24T11:07:03Z")),
                      at("2026-11-24T12:07:03Z"));
     /* What was missed is due once, and the rhythm stays. */
