@@ -372,8 +372,7 @@ static const struct schedule *find_late(const struct recurring *r, int64_t now_m
 {
     for (int i = 0; i < r->count; i++) {
         const struct schedule *s = &r->schedules[i];
-        int64_t next =
-            s->next_ms > now_ms && !s->paused ? schedule_next(s, now_ms) : 0;
+        int64_t next = s->next_ms > now_ms && !s->paused ? schedule_next(s, now_ms) : 0;
 
         if (next > 0 && s->next_ms > next && !waits(r, s->id)) {
             return s;

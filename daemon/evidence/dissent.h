@@ -81,8 +81,8 @@ struct dissent_row {
     int64_t mode_runs; /* how many */
 
     /* Set by dissent_majorities. */
-    const char *majority;  /* of the devices under these conditions; NULL: none, or (set by
-                              the caller) it is known to be wrong */
+    const char *majority; /* of the devices under these conditions; NULL: none, or (set by
+                             the caller) it is known to be wrong */
     int64_t majority_runs; /* of this row, those that show it alone; -1: must be looked
                               up and filled in */
     /* Set by dissent_judge. */

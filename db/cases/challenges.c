@@ -106,8 +106,8 @@ enum err_code challenges_place(struct tx *tx, int64_t job, const struct run_reco
                : cells_place(tx, case_key, environment, job, run->item, ret_cell, err);
 }
 
-/* INPUTS: of the case; "": not known, or contested.  DEVICE: the one that was asked; NULL:
- * any.  What was refused for its inputs has computed all the same. */
+/* INPUTS: of the case; "": not known, or contested.  DEVICE: the one that was asked;
+ * NULL: any.  What was refused for its inputs has computed all the same. */
 static enum err_code count(struct tx *tx, int64_t cell, const char *inputs,
                            const char *device, struct challenges *ret_challenges,
                            struct err *err)
@@ -150,8 +150,8 @@ enum err_code challenges_count(struct tx *tx, int64_t cell, const char *device,
     if (code == ERR_OK) {
         code = case_inputs_load(tx, siblings, &inputs, err);
     }
-    return code == ERR_OK ? count(tx, cell, inputs.contested ? "" : inputs.digest,
-                                  device, ret_challenges, err)
+    return code == ERR_OK ? count(tx, cell, inputs.contested ? "" : inputs.digest, device,
+                                  ret_challenges, err)
                           : code;
 }
 

@@ -10,7 +10,6 @@ enum { RUNS_LOOKED_AT = 2000 };
     "(SELECT max(d.last_ms) FROM cell_device d WHERE d.cell = c.id AND NOT EXISTS"       \
     " (SELECT 1 FROM cell_dissenter s WHERE s.cell = c.id AND s.device = d.device))"
 
-
 static enum err_code find_environment(struct tx *tx, const char *device,
                                       const char *stack, int64_t *ret_number,
                                       struct err *err)
