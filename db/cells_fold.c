@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
-#include "db/cases/challenges.h"
+#include "db/cases/challenge_counts.h"
 #include "db/cells_judge.h"
 #include "db/dissent/cell_devices.h"
 #include "db/integrity/cell_repair.h"

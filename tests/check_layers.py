@@ -28,7 +28,7 @@ ROOMS = {
     "db/recurring": PURE + ["db"],
     "db/upkeep": PURE + ["db", "db/cases", "db/dissent", "db/integrity"],
     "db/views": PURE + ["db"],
-    "db/dissent": PURE + ["db"],
+    "db/dissent": PURE + ["db", "db/cases"],
     "api/http": PURE + ["db", "api", "api/render"],
     "api/render": PURE + ["db", "db/views", "db/dissent", "api"],
     "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "db/dissent", "api/http",

@@ -1,9 +1,8 @@
-/* Challenges (daemon/jobs/challenge.h) in the database: making one of a run, and what
- * they add up to.  Private to db/.
+/* Challenges (daemon/jobs/challenge.h) in the database: making one of a run, and which
+ * cell learns of it.  Private to db/.
  *
- * How one was answered is not stored with it: it follows from its inputs and digests,
- * those of its cell, and the inputs of the case.  So it is counted again when these
- * change. */
+ * What they add up to is counted again when the inputs of the case or the digests of the
+ * cell change (db/cases/challenge_counts.h). */
 #ifndef DB_CHALLENGES_H
 #define DB_CHALLENGES_H
 
@@ -25,10 +24,6 @@ enum err_code challenges_begin(struct tx *tx, int64_t job, struct run_intent *in
  * none and the run is an answer; 0: there is none. */
 enum err_code challenges_place(struct tx *tx, int64_t job, const struct run_record *run,
                                int64_t *ret_cell, struct err *err);
-
-/* What the stored challenges of CELL add up to, on DEVICE or (NULL) on all. */
-enum err_code challenges_count(struct tx *tx, int64_t cell, const char *device,
-                               struct challenges *ret_challenges, struct err *err);
 
 /* Counts them again for all cells of the case SIBLINGS and its siblings: its inputs are
  * others.  Judges nothing. */

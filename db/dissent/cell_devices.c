@@ -7,7 +7,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/jobs/options.h"
-#include "db/cases/challenges.h"
+#include "db/cases/challenge_counts.h"
 #include "db/tx.h"
 
 struct cell_device_texts {

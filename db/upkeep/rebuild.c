@@ -4,7 +4,7 @@
 
 #include "daemon/base/array.h"
 #include "daemon/base/mem.h"
-#include "db/cases/challenges.h"
+#include "db/cases/challenge_counts.h"
 #include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/integrity/quarantine.h"
