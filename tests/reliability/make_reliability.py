@@ -148,12 +148,31 @@ def damage(result):
     return ("Damage of the database is noticed", figure, text.lstrip("\n"), "What the campaign lists, and no more.")
 
 
+def alone(result):
+    first, last, jobs = result["looks"][0], result["looks"][-1], result["jobs"]
+    heads = ["minute", "weakest bound", "cells below the target", "oldest run", "device time", "share"]
+    rows = [(look["minute"], f"< {look['weakest_bound_percent']} %", f"{look['below_target']} of {look['cells']}",
+             f"{look['oldest_seconds']} s", f"{look['spent_seconds']} s", f"{look['share_percent']} %")
+            for look in result["looks"]]
+    text = (f"A service measured {', '.join(result['workloads'])} with three runs each, and was left alone for "
+            f"{result['minutes']} real minutes with background evidence: at most {result['budget_percent']} % of the device, "
+            f"looking every {result['every_seconds']} s, until a bound is below {result['target_percent']} %.\n\n"
+            + table(heads, rows)
+            + f"\n{len(jobs)} jobs were requested meanwhile. Before the first run of one, at most "
+            f"{max(job['runs_before'] for job in jobs)} other run began; it began after "
+            f"{max(job['waited_ms'] for job in jobs)} ms at most.\n")
+    return ("Left alone, bounds fall within the budget, and whoever asks comes first",
+            verdict(len(result["failures"]), f"{first['weakest_bound_percent']} % to {last['weakest_bound_percent']} % "
+                                             f"in {result['minutes']} minutes"),
+            text, "Days. A whole night is simulated (`tests/unit/jobs/test_background.c`).")
+
+
 def counts_or_text(found):
     return ", ".join(f"{name} {number(value) if isinstance(value, int) else value}" for name, value in found.items())
 
 
 SECTIONS = [("kills", kills), ("faults", faults), ("tests", tests), ("damage", damage), ("coverage", coverage),
-            ("fuzz", fuzz)]
+            ("fuzz", fuzz), ("alone", alone)]
 
 
 def render(folder=FOLDER):
