@@ -17,7 +17,7 @@
 #include "db/views/classes.h"
 
 struct asked {
-    bool of_devices, differing;
+    bool of_devices, differing, each_host;
     char workload[CASE_NAME_SIZE];
     char environment[DIGEST_TEXT_SIZE]; /* "": the one most recently used */
     enum subject subject;
@@ -59,18 +59,24 @@ static void refuse_others(struct request *r, bool of_devices)
                                    "is not a parameter of this view");
         }
     }
+    if (!of_devices && request_parameter(r, "columns")) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "columns",
+                               "is a parameter of the view devices");
+    }
 }
 
 static void read_asked(struct request *r, struct asked *ret_asked)
 {
     const char *view = param_value(r, "view");
     const char *rows = param_value(r, "rows");
+    const char *columns = param_value(r, "columns");
     const char *subject = param_value(r, "subject");
     const char *cursor = request_parameter(r, "cursor");
 
     *ret_asked = (struct asked){ .subject = SUBJECT_COUNT };
     ret_asked->of_devices = view && strcmp(view, "devices") == 0;
     ret_asked->differing = rows && strcmp(rows, "differing") == 0;
+    ret_asked->each_host = columns && strcmp(columns, "hosts") == 0;
     if (subject) {
         subject_parse(subject, &ret_asked->subject);
     }
@@ -182,6 +188,7 @@ static enum err_code read_classes(struct tx *tx, void *arg, struct err *err)
         .subject = shown->asked.subject,
         .now_ms = shown->now_ms,
         .stale_after_ms = r->api->stale_after_ms,
+        .each_host = shown->asked.each_host,
     };
 
     if (check_workload(tx, r, shown->asked.workload, err) != ERR_OK ||
@@ -215,10 +222,10 @@ static void share(struct request *r)
 
 static char *cache_key(const struct request *r, const struct asked *a)
 {
-    return xasprintf("classes|%llu|%d|%d|%d|%d|%d|%s|%s|%s",
+    return xasprintf("classes|%llu|%d|%d|%d|%d|%d|%d|%s|%s|%s",
                      (unsigned long long)r->api->configured, (int)r->format,
-                     a->of_devices, a->differing, (int)a->subject, a->limit, a->workload,
-                     a->environment, a->after);
+                     a->of_devices, a->differing, a->each_host, (int)a->subject, a->limit,
+                     a->workload, a->environment, a->after);
 }
 
 void classes_get(struct request *r)

@@ -56,7 +56,8 @@ static const struct profile_table *choose_table(struct request *r,
 /* Parameters of other views. */
 static void refuse_others(struct request *r)
 {
-    static const char *const others[] = { "rows", "workload", "limit", "cursor" };
+    static const char *const others[] = { "rows", "columns", "workload", "limit",
+                                          "cursor" };
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (request_parameter(r, others[i])) {

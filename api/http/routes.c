@@ -24,6 +24,13 @@ static const char *rows_choice(int index)
     return rows[index];
 }
 
+static const char *columns_choice(int index)
+{
+    static const char *const columns[] = { "grouped", "hosts", NULL };
+
+    return columns[index];
+}
+
 static const char *background_choice(int index)
 {
     return index == 0 ? "no" : NULL;

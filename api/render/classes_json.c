@@ -34,6 +34,7 @@ static void column_json(const struct classes_view *view, int c, const json_t *na
     out_text(out, "id", column->id);
     out_text(out, "title", title);
     out_int(out, "devices", view->of_devices ? column->members : 0);
+    out_int(out, "hosts", column->hosts ? column->hosts : column->host[0] != '\0');
     out_name(out, "host", column->host);
     out_name(out, "model", column->model);
     out_json(out, "facts", facts);

@@ -80,6 +80,11 @@ char *classes_column_title(const struct classes_view *view, int column,
     if (!view->of_devices) {
         return facts_title(c->facts, names);
     }
+    if (c->hosts) {
+        return xasprintf("%d devices on %d host%s that show what most show%s%s",
+                         c->members, c->hosts, c->hosts == 1 ? "" : "s",
+                         c->model[0] ? ", " : "", c->model);
+    }
     return c->members > 1 ? xasprintf("%s: %d devices, %s", c->host, c->members, c->model)
                           : xasprintf("%s on %s, %s", c->id, c->host, c->model);
 }
@@ -292,6 +297,7 @@ void classes_text(const struct classes_view *view, struct buf *buf)
     }
     legend(view, buf);
     if (view->next) {
-        buf_printf(buf, "\nMore columns: &cursor=%s\n", view->next);
+        buf_printf(buf, "\n%d more columns: &cursor=%s\n",
+                   view->classes->column_count - end, view->next);
     }
 }

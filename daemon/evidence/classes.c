@@ -237,6 +237,162 @@ void classes_merge_hosts(struct classes *classes)
     classes->column_count = count;
 }
 
+/* Which of the digests, or behind them of the verdicts, an entry shows. */
+static int shown(const struct class_row *row, const struct class_entry *e)
+{
+    return e->digest >= 0 ? e->digest : row->digest_count + (int)e->verdict;
+}
+
+/* Whether one that COUNT devices show comes before BEST, which BEST_COUNT show.  Of
+ * equally many, the smallest digest does, so that the order in which cells came in does
+ * not matter. */
+static bool is_more(const struct class_row *row, int i, int count, int best,
+                    int best_count)
+{
+    if (count != best_count || count == 0) {
+        return count > best_count;
+    }
+    return i < row->digest_count && strcmp(row->digests[i], row->digests[best]) < 0;
+}
+
+/* What most devices show; its cell is 0 where nothing was measured. */
+static struct class_entry most_shown(const struct classes *classes,
+                                     const struct class_row *row)
+{
+    int kinds = row->digest_count + VERDICT_COUNT;
+    int *counts = xcalloc((size_t)kinds, sizeof *counts);
+    struct class_entry most = nothing();
+    int best = 0;
+
+    for (int c = 0; c < classes->column_count; c++) {
+        const struct class_entry *e = &row->entries[c];
+
+        counts[shown(row, e)] += e->cell ? e->members : 0;
+    }
+    for (int i = 1; i < kinds; i++) {
+        best = is_more(row, i, counts[i], best, counts[best]) ? i : best;
+    }
+    for (int c = 0; c < classes->column_count && !most.cell; c++) {
+        const struct class_entry *e = &row->entries[c];
+
+        most = e->cell && shown(row, e) == best ? *e : most;
+    }
+    free(counts);
+    return most;
+}
+
+/* Whether each column shows what most show. */
+static bool *conforming_columns(const struct classes *classes)
+{
+    bool *conforms = xcalloc((size_t)classes->column_count + 1, sizeof *conforms);
+
+    memset(conforms, true, (size_t)classes->column_count * sizeof *conforms);
+    for (int r = 0; r < classes->row_count; r++) {
+        const struct class_row *row = &classes->rows[r];
+        struct class_entry most = most_shown(classes, row);
+
+        for (int c = 0; c < classes->column_count; c++) {
+            conforms[c] = conforms[c] && entries_agree(&most, &row->entries[c]);
+        }
+    }
+    return conforms;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* How many hosts the columns that CONFORM are on. */
+static int count_hosts(const struct classes *classes, const bool *conforms)
+{
+    const char **hosts = xcalloc((size_t)classes->column_count + 1, sizeof(char *));
+    int count = 0;
+    int different = 0;
+
+    for (int c = 0; c < classes->column_count; c++) {
+        if (conforms[c]) {
+            hosts[count++] = classes->columns[c].host;
+        }
+    }
+    qsort(hosts, (size_t)count, sizeof(char *), compare_texts);
+    for (int i = 0; i < count; i++) {
+        different += i == 0 || strcmp(hosts[i - 1], hosts[i]) != 0;
+    }
+    free(hosts);
+    return different;
+}
+
+static void add_member(struct class_column *into, const struct class_column *column)
+{
+    if (into->members == 0) {
+        *into = *column;
+        return;
+    }
+    into->members += column->members;
+    into->first_ms =
+        column->first_ms < into->first_ms ? column->first_ms : into->first_ms;
+    into->last_ms = column->last_ms > into->last_ms ? column->last_ms : into->last_ms;
+    if (strcmp(into->model, column->model) != 0) {
+        into->model[0] = '\0';
+    }
+    json_decref(column->facts);
+}
+
+/* The entries of a row: first that of all that conform, then the others. */
+static void merge_row(struct class_row *row, int count, const bool *conforms)
+{
+    struct class_entry all = nothing();
+    int to = count;
+
+    for (int c = count - 1; c >= 0; c--) {
+        if (conforms[c]) {
+            merge_entry(&all, &row->entries[c]);
+        } else {
+            row->entries[--to] = row->entries[c];
+        }
+    }
+    memmove(row->entries + 1, row->entries + to,
+            (size_t)(count - to) * sizeof *row->entries);
+    row->entries[0] = all;
+}
+
+void classes_merge_majority(struct classes *classes)
+{
+    bool *conforms = conforming_columns(classes);
+    struct class_column majority = { .members = 0 };
+    int hosts = count_hosts(classes, conforms);
+    int count = classes->column_count;
+    int to = count;
+    int merged = 0;
+
+    for (int c = 0; c < count; c++) {
+        merged += conforms[c];
+    }
+    if (merged < 2) {
+        free(conforms);
+        return;
+    }
+    for (int c = count - 1; c >= 0; c--) {
+        if (conforms[c]) {
+            add_member(&majority, &classes->columns[c]);
+        } else {
+            classes->columns[--to] = classes->columns[c];
+        }
+    }
+    majority.hosts = hosts;
+    majority.host[0] = '\0';
+    copy_text(majority.id, sizeof majority.id, "majority");
+    memmove(classes->columns + 1, classes->columns + to,
+            (size_t)(count - to) * sizeof *classes->columns);
+    classes->columns[0] = majority;
+    for (int r = 0; r < classes->row_count; r++) {
+        merge_row(&classes->rows[r], count, conforms);
+    }
+    classes->column_count = count - merged + 1;
+    free(conforms);
+}
+
 struct tally {
     const char *digest;
     int index, first, columns;

@@ -51,14 +51,17 @@ struct class_row {
     struct class_entry *entries; /* one a column */
 };
 
-/* An environment, a device, or devices of a host that agree. */
+/* An environment, a device, devices of a host that agree, or the devices that show what
+ * most show. */
 struct class_column {
-    char id[CASE_TITLE_SIZE];   /* of the environment or device; of several, their host */
-    char host[CASE_TITLE_SIZE]; /* of devices */
+    char id[CASE_TITLE_SIZE]; /* of the environment or device; of several, their host, or
+                               "majority" */
+    char host[CASE_TITLE_SIZE];  /* of devices; "" of the majority */
     char model[CASE_TITLE_SIZE]; /* likewise */
     json_t *facts;               /* of an environment; owned; NULL: none are known */
     int64_t first_ms, last_ms;   /* when it was used */
     int members;                 /* how many devices it stands for; of environments 1 */
+    int hosts;                   /* of the majority: how many it stands for; else 0 */
 };
 
 struct classes {
@@ -81,6 +84,10 @@ void classes_add(struct classes *classes, int column, const struct class_cell *c
  * the same verdict.  Such a column has the weakest verdict of those that were measured,
  * and says how many these are. */
 void classes_merge_hosts(struct classes *classes);
+
+/* The same wherever they stand: makes the first column of all that in each row show what
+ * most devices show there, or were not measured.  Nothing is done to fewer than two. */
+void classes_merge_majority(struct classes *classes);
 
 /* After the last cell: gives the letters, and says which rows differ.  BY_SIZE: A is the
  * digest of most columns (of equally many, the smallest), and so on; else the one of the

@@ -156,15 +156,21 @@ static struct filling filling_of(struct classes *classes)
     return f;
 }
 
-static void fill(void *arg, const struct class_cell *cell, const char *column)
+static void fill(const struct filling *f, const struct class_cell *cell,
+                 const char *column)
 {
-    const struct filling *f = arg;
     const struct class_column **found = bsearch(
         column, f->by_id, (size_t)f->count, sizeof(struct class_column *), compare_id);
 
     if (found && cell->id) {
         classes_add(f->classes, (int)(*found - f->classes->columns), cell);
     }
+}
+
+static void fill_environment(void *arg, const struct class_cell *cell,
+                             const char *environment)
+{
+    fill(arg, cell, environment);
 }
 
 enum err_code classes_read_environments(struct tx *tx,
@@ -184,7 +190,7 @@ enum err_code classes_read_environments(struct tx *tx,
         return code;
     }
     f = filling_of(ret_classes);
-    code = classes_each_cell(tx, filter, NULL, fill, &f, err);
+    code = classes_each_cell(tx, filter, NULL, fill_environment, &f, err);
     free(f.by_id);
     classes_settle(ret_classes, false);
     return code;
@@ -192,17 +198,19 @@ enum err_code classes_read_environments(struct tx *tx,
 
 /* By device. */
 
+/* Which have runs there, and since when. */
 static enum err_code list_devices(struct tx *tx, const char *environment,
                                   struct columns *columns, struct err *err)
 {
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT d.id, d.host, d.model, min(r.first_ms), max(r.last_ms) FROM"
-                " (SELECT x.device, c.first_ms, c.last_ms FROM environment e"
+                "SELECT d.id, d.host, d.model, r.first_ms, r.last_ms FROM"
+                " (SELECT x.device, min(x.first_ms) AS first_ms,"
+                " max(x.last_ms) AS last_ms FROM environment e"
                 " CROSS JOIN cell c ON c.environment = e.number"
-                " CROSS JOIN cell_device x ON x.cell = c.id WHERE e.id = ?) r"
-                " JOIN device d ON d.id = r.device GROUP BY d.id"
+                " CROSS JOIN cell_device x ON x.cell = c.id WHERE e.id = ?"
+                " GROUP BY x.device) r CROSS JOIN device d ON d.id = r.device"
                 " ORDER BY d.model, d.host, d.id",
                 environment);
     while (query_step(&q)) {
@@ -246,39 +254,64 @@ static void judge_device(struct class_cell *cell, enum verdict agreeing, bool di
     cell->distinct_digests = cell->digest[0] ? 1 : 2;
 }
 
-static enum err_code each_device(struct tx *tx, const struct classes_filter *filter,
-                                 const char *environment, struct filling *f,
-                                 struct err *err)
+/* A cell is read and looked through once, however many devices it has. */
+struct device_cell {
+    struct class_cell cell;
+    enum verdict agreeing;
+};
+
+struct device_cells {
+    struct device_cell *list; /* by id */
+    int count;
+};
+
+static enum err_code list_cells(struct tx *tx, const struct classes_filter *filter,
+                                const char *environment, struct device_cells *cells,
+                                struct err *err)
 {
     struct query q;
 
     query_begin(&q, tx,
                 "SELECT " CLASS_CELL_COLUMNS
-                ", x.device, sum(x.runs), min(x.digest),"
-                " count(x.digest) < count(*) OR min(x.digest) < max(x.digest),"
-                " c.agreeing, EXISTS (SELECT 1 FROM cell_dissenter s"
-                " WHERE s.cell = c.id AND s.device = x.device)"
-                " FROM environment e"
+                ", c.agreeing FROM environment e"
                 " CROSS JOIN cell c ON c.environment = e.number"
-                " CROSS JOIN cell_device x ON x.cell = c.id"
                 " CROSS JOIN case_key k ON k.number = c.case_key"
-                " WHERE e.id = ? AND " CLASS_CELL_FILTER " GROUP BY c.id, x.device",
+                " WHERE e.id = ? AND " CLASS_CELL_FILTER " ORDER BY c.id",
                 environment);
     bind_filter(&q, filter);
     while (query_step(&q)) {
-        struct class_cell cell;
+        struct device_cell *found;
+
+        cells->list = xgrow(cells->list, cells->count, sizeof *cells->list);
+        found = &cells->list[cells->count++];
+        take_cell(&q, filter, &found->cell);
+        found->agreeing = cell_rows_take_verdict(&q);
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code each_device(struct tx *tx, const struct device_cell *of,
+                                 const struct filling *f, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT x.device, sum(x.runs), min(x.digest),"
+                " count(x.digest) < count(*) OR min(x.digest) < max(x.digest),"
+                " EXISTS (SELECT 1 FROM cell_dissenter s"
+                " WHERE s.cell = x.cell AND s.device = x.device)"
+                " FROM cell_device x WHERE x.cell = ? GROUP BY x.device",
+                of->cell.id);
+    while (query_step(&q)) {
+        struct class_cell cell = of->cell;
         char device[CASE_TITLE_SIZE];
-        enum verdict agreeing;
         bool varied, dissents;
 
-        take_cell(&q, filter, &cell);
         if (cell.damaged) {
             query_take(&q, device);
         } else {
-            query_take(&q, device, &cell.runs, cell.digest, &varied);
-            agreeing = cell_rows_take_verdict(&q);
-            query_take(&q, &dissents);
-            judge_device(&cell, agreeing, dissents, varied);
+            query_take(&q, device, &cell.runs, cell.digest, &varied, &dissents);
+            judge_device(&cell, of->agreeing, dissents, varied);
         }
         fill(f, &cell, device);
     }
@@ -290,17 +323,27 @@ enum err_code classes_read_devices(struct tx *tx, const struct classes_filter *f
                                    struct err *err)
 {
     struct columns columns = { NULL, 0 };
+    struct device_cells cells = { NULL, 0 };
     struct filling f;
     enum err_code code = list_devices(tx, environment, &columns, err);
 
     classes_init(ret_classes, columns.list, columns.count);
+    if (code == ERR_OK) {
+        code = list_cells(tx, filter, environment, &cells, err);
+    }
+    f = filling_of(ret_classes);
+    for (int i = 0; i < cells.count && code == ERR_OK; i++) {
+        code = each_device(tx, &cells.list[i], &f, err);
+    }
+    free(cells.list);
+    free(f.by_id);
     if (code != ERR_OK) {
         return code;
     }
-    f = filling_of(ret_classes);
-    code = each_device(tx, filter, environment, &f, err);
-    free(f.by_id);
     classes_merge_hosts(ret_classes);
+    if (ret_classes->column_count > CLASSES_APART_MAX && !filter->each_host) {
+        classes_merge_majority(ret_classes);
+    }
     classes_settle(ret_classes, true);
     return code;
 }

@@ -2,6 +2,7 @@
 #ifndef DB_VIEWS_CLASSES_H
 #define DB_VIEWS_CLASSES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/base/err.h"
@@ -9,12 +10,15 @@
 
 struct tx;
 
+enum { CLASSES_APART_MAX = 16 };
+
 /* Which cells, and what time it is. */
 struct classes_filter {
     const char *workload; /* NULL: all */
     enum subject subject; /* SUBJECT_COUNT: all */
     int64_t now_ms;
     int64_t stale_after_ms; /* as of verdict_at */
+    bool each_host;         /* of devices: those that show what most show stay apart */
 };
 
 /* The cells of ENVIRONMENT (an id; NULL: of all) in any order, with that id.  CELL is
@@ -32,7 +36,9 @@ enum err_code classes_read_environments(struct tx *tx,
                                         struct classes *ret_classes, struct err *err);
 
 /* Cases by devices in ENVIRONMENT, devices of a host beside each other and merged where
- * they agree.  Settled by size; released as above. */
+ * they agree.  Where these are more columns than CLASSES_APART_MAX, those that show what
+ * most show are merged, too, unless each host is asked for.  Settled by size; released as
+ * above. */
 enum err_code classes_read_devices(struct tx *tx, const struct classes_filter *filter,
                                    const char *environment, struct classes *ret_classes,
                                    struct err *err);

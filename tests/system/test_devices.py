@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from service import Service
+from test_api import matches
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fleets"))
 from fleet_sim import Fleet, catalogue  # noqa: E402
@@ -22,7 +23,8 @@ def start_fleet(tmp_path):
             service = Service(tmp_path, options=options, config=fleet.config())
             stack.callback(lambda: service.process and service.stop())
             service.start()
-            service.wait(lambda: sum(d["online"] for d in service.get("/v1/devices")["items"]) == 8,
+            count = sum(map(len, fleet.devices.values()))
+            service.wait(lambda: sum(d["online"] for d in service.get("/v1/devices")["items"]) == count,
                          "all devices")
             return service
         yield start
@@ -153,3 +155,24 @@ def test_hosts_that_differ_condemn_nobody(start_fleet):
     assert cell["verdict"] == "devices_disagree" and cell["dissent"]["hosts_differ"]
     assert cell["dissent"]["dissenters"] == [] and cell["dissent"]["majority"] is None
     assert "hosts differ" in cell["reason"]
+
+
+def test_what_most_devices_show_is_one_column(start_fleet):
+    """20 devices are two columns that differ and one for all others, until each host is asked for."""
+    wrong = ["GPU-03", "GPU-13"]
+    service = start_fleet(devices=10, wrong={device: {} for device in wrong})
+    service.finish_job(service.post_job(workloads=["imagined"], iterations=2, runs=5))
+    view = service.get("/v1/matrix?view=devices")
+    matches(view, {"$ref": "#/components/schemas/Classes"})
+    assert [column["id"] for column in view["columns"]] == ["majority", *wrong]
+    assert (view["columns"][0]["devices"], view["columns"][0]["hosts"]) == (18, 2)
+    [row] = [row for group in view["groups"] for row in group["rows"] if row["variant"] == "ordered"]
+    assert [cell["mark"] for cell in row["cells"]] == ["A", "B\N{NOT EQUAL TO}", "B\N{NOT EQUAL TO}"]
+    assert row["cells"][0]["devices"] == 18
+    text = service.get("/v1/matrix.txt?view=devices&rows=differing")
+    assert "   1 18 devices on 2 hosts that show what most show, imagined GPU" in text
+    assert len(text.splitlines()) < 30
+    each = service.get("/v1/matrix?view=devices&columns=hosts")
+    assert len(each["columns"]) == 20 and {c["devices"] for c in each["columns"]} == {1}
+    status, _, problem = service.request("GET", "/v1/matrix?view=environments&columns=hosts")
+    assert status == 422 and "view devices" in str(problem)

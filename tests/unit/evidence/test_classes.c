@@ -209,6 +209,80 @@ static void test_devices_are_lettered_by_size(void **state)
     classes_release(&classes);
 }
 
+/* 40 devices on 5 hosts: two that differ, one in each host, stay apart. */
+static void test_what_most_show_is_one_column(void **state)
+{
+    (void)state;
+    for (int backwards = 0; backwards < 2; backwards++) {
+        struct classes classes = fixture_devices(40, 8);
+
+        for (int i = 0; i < 40; i++) {
+            int d = backwards ? 39 - i : i;
+
+            fixture_add(&classes, d, 0, d == 9 ? 9 : 5, VERDICT_REPRODUCIBLE);
+            if (d != 12) {
+                fixture_add(&classes, d, 1, 5,
+                            d == 30 ? VERDICT_INCONCLUSIVE : VERDICT_REPRODUCIBLE);
+            }
+            fixture_add(&classes, d, 2, d == 25 ? 7 : 0, VERDICT_VARIES);
+        }
+        classes.columns[39].last_ms = 77;
+        classes_merge_hosts(&classes);
+        classes_merge_majority(&classes);
+        classes_settle(&classes, true);
+        assert_int_equal(classes.column_count, 3);
+        assert_string_equal(classes.columns[0].id, "majority");
+        assert_string_equal(classes.columns[0].host, "");
+        assert_string_equal(classes.columns[0].model, "NVIDIA H100");
+        assert_int_equal(classes.columns[0].members, 38);
+        assert_int_equal(classes.columns[0].hosts, 5);
+        assert_int_equal(classes.columns[0].last_ms, 77);
+        assert_string_equal(classes.columns[1].id, "GPU-0009");
+        assert_string_equal(classes.columns[2].id, "GPU-0025");
+        assert_int_equal(letter(&classes, 0, 0), 0);
+        assert_int_equal(letter(&classes, 0, 1), 1);
+        assert_int_equal(letter(&classes, 0, 2), 0);
+        /* As weak as the weakest, and it says how many were measured. */
+        assert_int_equal(classes.rows[1].entries[0].verdict, VERDICT_INCONCLUSIVE);
+        assert_int_equal(classes.rows[1].entries[0].members, 37);
+        assert_int_equal(classes.rows[2].entries[0].verdict, VERDICT_VARIES);
+        assert_int_equal(letter(&classes, 2, 0), -1);
+        assert_int_equal(letter(&classes, 2, 2), 0);
+        classes_release(&classes);
+    }
+}
+
+/* Of two camps that are equally large, the one with the smallest digest is folded; where
+ * nobody shows what another shows, nobody is. */
+static void test_camps_of_a_size(void **state)
+{
+    (void)state;
+    for (int backwards = 0; backwards < 2; backwards++) {
+        struct classes classes = fixture_devices(4, 1);
+        struct classes alone = fixture_devices(3, 1);
+
+        for (int i = 0; i < 4; i++) {
+            int d = backwards ? 3 - i : i;
+
+            fixture_add(&classes, d, 0, d < 2 ? 9 : 4, VERDICT_INCONCLUSIVE);
+            if (d < 3) {
+                fixture_add(&alone, d, 0, 4 + d, VERDICT_INCONCLUSIVE);
+            }
+        }
+        snprintf(classes.columns[3].model, sizeof classes.columns[3].model, "another");
+        classes_merge_majority(&classes);
+        classes_settle(&classes, true);
+        assert_int_equal(classes.column_count, 3);
+        assert_string_equal(classes.columns[0].model, "");
+        assert_string_equal(classes.columns[1].id, "GPU-0000");
+        classes_merge_majority(&alone);
+        assert_int_equal(alone.column_count, 3);
+        assert_int_equal(alone.columns[0].hosts, 0);
+        classes_release(&classes);
+        classes_release(&alone);
+    }
+}
+
 static void test_names(void **state)
 {
     static const struct {
@@ -233,6 +307,8 @@ int main(void)
         cmocka_unit_test(test_hosts_that_agree_are_one_column),
         cmocka_unit_test(test_what_hosts_agree_about),
         cmocka_unit_test(test_ties_go_by_the_digest),
+        cmocka_unit_test(test_what_most_show_is_one_column),
+        cmocka_unit_test(test_camps_of_a_size),
         cmocka_unit_test(test_what_fails_does_not_vary),
         cmocka_unit_test(test_devices_are_lettered_by_size),
         cmocka_unit_test(test_names),
