@@ -5,17 +5,17 @@
 
 #include <inttypes.h>
 
+#include "api/cells.h"
 #include "api/http/handlers.h"
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
-#include "api/render/devices_json.h"
 #include "api/render/nouns_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/runs.h"
 
-enum { CLASSES_MAX = 26, DEVICES_SHOWN = 64 };
+enum { DEVICES_SHOWN = 64 };
 
 struct view {
     struct page page; /* of the history, or of the evidence */
@@ -121,9 +121,8 @@ static void cell_departures_json(struct json_out *out, const struct cell *cell)
     departures_json(out, departures_of(cell, &departures) ? &departures : NULL);
 }
 
-/* As of now; MEASURED: and as it is stored. */
-static void verdict_json(const struct request *r, const struct cell *cell, bool measured,
-                         struct json_out *out)
+void cell_verdict_show(const struct request *r, const struct cell *cell, bool measured,
+                       struct json_out *out)
 {
     int64_t now_ms = clock_wall_ms();
     int64_t stale_after_ms = r->api->stale_after_ms;
@@ -168,34 +167,6 @@ static void take_cause(void *arg, const struct run_record *run)
     copy_text(arg, CASE_TITLE_SIZE * 2, run->cause);
 }
 
-struct classes {
-    struct cell_digest digests[CLASSES_MAX];
-    int count;
-};
-
-static void take_class(void *arg, const struct cell_digest *digest)
-{
-    struct classes *classes = arg;
-
-    classes->digests[classes->count++] = *digest;
-}
-
-static enum err_code show_devices(struct tx *tx, const struct cell *cell, int limit,
-                                  struct json_out *out, struct err *err)
-{
-    struct classes classes = { .count = 0 };
-    struct device_list list;
-
-    if (cells_each_digest(tx, cell->id, CLASSES_MAX, take_class, &classes, err) !=
-            ERR_OK ||
-        device_list_load(tx, cell->id, &list, err) != ERR_OK) {
-        return err->code;
-    }
-    cell_devices_json(out, cell, &list, classes.digests, classes.count, limit);
-    device_list_release(&list);
-    return ERR_OK;
-}
-
 /* CONTROL: NULL where the cost is not known. */
 static void cell_json(const struct request *r, const struct cell *cell,
                       const struct cell *control, const char *cause, struct json_out *out)
@@ -208,7 +179,7 @@ static void cell_json(const struct request *r, const struct cell *cell,
     out_bool(out, "is_control", cell->is_control);
     subject_json(out, cell->subject, cell->subject_name);
     out_text(out, "environment", cell->environment);
-    verdict_json(r, cell, true, out);
+    cell_verdict_show(r, cell, true, out);
     out_name(out, "last_cause", cause);
     out_time(out, "changed_at", cell->changed_ms);
     out_time(out, "first_run_at", cell->first_ms);
@@ -248,7 +219,7 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     }
     out_open(&view->page.out, NULL, '{');
     cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->page.out);
-    if (show_devices(tx, &cell, DEVICES_SHOWN, &view->page.out, err) != ERR_OK) {
+    if (cell_devices_show(tx, &cell, DEVICES_SHOWN, &view->page.out, err) != ERR_OK) {
         return err->code;
     }
     out_close(&view->page.out, '}');
@@ -361,10 +332,10 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     out_int(out, "cell", cell.id);
     case_json(out, &cell.key);
     out_text(out, "environment", cell.environment);
-    verdict_json(r, &cell, false, out);
+    cell_verdict_show(r, &cell, false, out);
     challenges_json(out, &cell);
     cell_departures_json(out, &cell);
-    if (show_devices(tx, &cell, page_rows(page) - 1, out, err) != ERR_OK) {
+    if (cell_devices_show(tx, &cell, page_rows(page) - 1, out, err) != ERR_OK) {
         return err->code;
     }
     out_open(out, "items", '[');

@@ -5,6 +5,7 @@
 
 #include "api/http/handlers.h"
 #include "daemon/base/array.h"
+#include "daemon/evidence/dissent.h"
 #include "daemon/evidence/subject.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/outcome.h"
@@ -29,6 +30,11 @@ static const char *columns_choice(int index)
     static const char *const columns[] = { "grouped", "hosts", NULL };
 
     return columns[index];
+}
+
+static const char *device_state_choice(int index)
+{
+    return index < DISSENT_MARKS ? dissent_mark_name((enum dissent_mark)index) : NULL;
 }
 
 static const char *background_choice(int index)

@@ -1,12 +1,13 @@
 #include "api/render/devices_json.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/mem.h"
 
-enum { CAMPS_MAX = 8, CAMP_NAMES_MAX = 16, LETTERS = 26 };
+enum { CAMPS_MAX = 8, CAMP_NAMES_MAX = 16, DISSENTERS_MAX = 64, LETTERS = 26 };
 
 struct classes {
     const struct cell_digest *digests;
@@ -38,6 +39,12 @@ static void name_json(struct json_out *out, const struct cell_device *d)
     json_decref(attributes);
 }
 
+/* The digest that a device votes for; "": it differs with itself. */
+static const char *camp_of(const struct cell_device *d)
+{
+    return d->varied || d->digest_count == 0 ? "" : d->digests[0].digest;
+}
+
 static void device_json(struct json_out *out, const struct cell *cell,
                         const struct cell_device *d, const struct classes *classes)
 {
@@ -47,6 +54,7 @@ static void device_json(struct json_out *out, const struct cell *cell,
     out_open(out, NULL, '{');
     name_json(out, d);
     out_text(out, "state", dissent_mark_name(d->mark));
+    class_json(out, classes, camp_of(d));
     out_text(out, "verdict",
              d->mark == DISSENT_DISSENTS ? verdict_name(VERDICT_DEVICES_DISAGREE)
                                          : verdict_name(others));
@@ -72,12 +80,6 @@ static void device_json(struct json_out *out, const struct cell *cell,
     }
     out_close(out, ']');
     out_close(out, '}');
-}
-
-/* The digest that a device votes for; "": it differs with itself. */
-static const char *camp_of(const struct cell_device *d)
-{
-    return d->varied || d->digest_count == 0 ? "" : d->digests[0].digest;
 }
 
 /* What all devices of a camp have in common. */
@@ -120,44 +122,88 @@ static void camp_json(struct json_out *out, const struct device_list *list,
     json_t *shared = shared_by(list, camp);
     char *text = json_dumps(shared, JSON_COMPACT | JSON_SORT_KEYS);
     int devices = 0;
+    int64_t runs = 0;
+    int64_t iterations = 0;
 
     out_open(out, NULL, '{');
     class_json(out, classes, camp);
     out_name(out, "digest", camp);
     out_open(out, "devices", '[');
     for (int i = 0; i < list->count; i++) {
-        if (strcmp(camp_of(&list->devices[i]), camp) == 0 && devices++ < CAMP_NAMES_MAX) {
-            out_text(out, NULL, list->devices[i].device);
+        const struct cell_device *d = &list->devices[i];
+
+        if (strcmp(camp_of(d), camp) != 0) {
+            continue;
+        }
+        runs += d->runs;
+        iterations += d->iterations;
+        if (devices++ < CAMP_NAMES_MAX) {
+            out_text(out, NULL, d->device);
         }
     }
     out_close(out, ']');
     out_int(out, "size", devices);
+    out_int(out, "runs", runs);
+    out_int(out, "iterations", iterations);
     out_json(out, "shares", text);
     out_close(out, '}');
     free(text);
     json_decref(shared);
 }
 
+struct camp {
+    const char *digest; /* "": they differ with themselves */
+    int size;
+};
+
+/* The largest first, and last those that differ with themselves. */
+static int by_size(const void *a, const void *b)
+{
+    const struct camp *left = a;
+    const struct camp *right = b;
+
+    if (!left->digest[0] != !right->digest[0]) {
+        return left->digest[0] ? -1 : 1;
+    }
+    return left->size != right->size ? right->size - left->size
+                                     : strcmp(left->digest, right->digest);
+}
+
+/* Caller frees. */
+static struct camp *camps_of(const struct device_list *list, int *ret_count)
+{
+    struct camp *camps = xcalloc((size_t)list->count + 1, sizeof *camps);
+    int count = 0;
+
+    for (int i = 0; i < list->count; i++) {
+        const char *digest = camp_of(&list->devices[i]);
+        int at = 0;
+
+        while (at < count && strcmp(camps[at].digest, digest) != 0) {
+            at++;
+        }
+        count += at == count;
+        camps[at].digest = digest;
+        camps[at].size++;
+    }
+    qsort(camps, (size_t)count, sizeof *camps, by_size);
+    *ret_count = count;
+    return camps;
+}
+
 static void camps_json(struct json_out *out, const struct device_list *list,
                        const struct classes *classes)
 {
-    const char *seen[CAMPS_MAX];
-    int camps = 0;
+    int count;
+    struct camp *camps = camps_of(list, &count);
 
     out_open(out, "camps", '[');
-    for (int i = 0; i < list->count && camps < CAMPS_MAX; i++) {
-        const char *camp = camp_of(&list->devices[i]);
-        bool again = false;
-
-        for (int j = 0; j < camps; j++) {
-            again |= strcmp(seen[j], camp) == 0;
-        }
-        if (!again) {
-            seen[camps++] = camp;
-            camp_json(out, list, camp, classes);
-        }
+    for (int i = 0; i < count && i < CAMPS_MAX; i++) {
+        camp_json(out, list, camps[i].digest, classes);
     }
     out_close(out, ']');
+    out_int(out, "more_camps", count > CAMPS_MAX ? count - CAMPS_MAX : 0);
+    free(camps);
 }
 
 static void majority_json(struct json_out *out, const struct cell *cell,
@@ -183,6 +229,7 @@ static void dissent_json(struct json_out *out, const struct cell *cell,
                          const struct device_list *list, const struct classes *classes)
 {
     enum dissent_state state = list->dissent.state;
+    int shown = 0;
 
     if (!out_object(out, "dissent", state != DISSENT_NONE && state != DISSENT_VARIES)) {
         return;
@@ -191,7 +238,7 @@ static void dissent_json(struct json_out *out, const struct cell *cell,
     majority_json(out, cell, &list->dissent, classes);
     out_open(out, "dissenters", '[');
     for (int i = 0; i < list->count; i++) {
-        if (list->devices[i].mark == DISSENT_DISSENTS) {
+        if (list->devices[i].mark == DISSENT_DISSENTS && shown++ < DISSENTERS_MAX) {
             out_open(out, NULL, '{');
             name_json(out, &list->devices[i]);
             out_time(out, "named_at", list->devices[i].since_ms);
@@ -199,6 +246,7 @@ static void dissent_json(struct json_out *out, const struct cell *cell,
         }
     }
     out_close(out, ']');
+    out_int(out, "more_dissenters", shown > DISSENTERS_MAX ? shown - DISSENTERS_MAX : 0);
     out_bool(out, "hosts_differ", list->dissent.hosts_differ);
     camps_json(out, list, classes);
     out_close(out, '}');
@@ -218,4 +266,25 @@ void cell_devices_json(struct json_out *out, const struct cell *cell,
     out_close(out, ']');
     out_bool(out, "devices_truncated", list->count > limit);
     dissent_json(out, cell, list, &known);
+    out_format(out, "devices_href", "/v1/cells/%" PRId64 "/devices", cell->id);
+}
+
+void cell_device_json(struct json_out *out, const struct cell *cell,
+                      const struct cell_device *device, const struct cell_digest *classes,
+                      int class_count)
+{
+    const struct classes known = { classes, class_count };
+
+    device_json(out, cell, device, &known);
+}
+
+void cell_camps_json(struct json_out *out, const struct device_list *list,
+                     const struct cell_digest *classes, int class_count)
+{
+    const struct classes known = { classes, class_count };
+
+    out_text(out, "agreement", dissent_state_name(list->dissent.state));
+    out_name(out, "agreement_words", list->dissent.words);
+    out_int(out, "device_count", list->count);
+    camps_json(out, list, &known);
 }

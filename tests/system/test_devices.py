@@ -176,3 +176,35 @@ def test_what_most_devices_show_is_one_column(start_fleet):
     assert len(each["columns"]) == 20 and {c["devices"] for c in each["columns"]} == {1}
     status, _, problem = service.request("GET", "/v1/matrix?view=environments&columns=hosts")
     assert status == 422 and "view devices" in str(problem)
+
+
+def test_every_device_of_a_cell_is_listed_page_by_page(start_fleet):
+    service = start_fleet(devices=10, wrong={"GPU-13": {}, "GPU-03": {"another": True}})
+    service.finish_job(service.post_job(workloads=["imagined"], iterations=2, runs=5))
+    path = f"/v1/cells/{cell_id(service)}/devices"
+    answer = service.get(f"{path}?limit=3")
+    matches(answer, {"$ref": "#/components/schemas/CellDevices"})
+    assert answer["device_count"] == 20 and answer["agreement"] == "disagree"
+    assert "2 of 20 devices dissent" in answer["agreement_words"]
+    items = service.items(path)
+    assert [item["device"] for item in items][:2] == ["GPU-03", "GPU-13"]
+    assert sorted(item["device"] for item in items) == [f"GPU-{d:02}" for d in range(20)]
+    by_threes, page = list(answer["items"]), answer
+    while page["next"]:
+        page = service.get(f"{path}?limit=3&cursor={page['next']}")
+        by_threes += page["items"]
+    assert by_threes == items
+    assert [(item["class"] is None, item["self_consistent"]) for item in items[:2]] == [(True, False), (False, True)]
+    assert {item["class"] for item in items[2:]} == {"A"}
+    # The largest camp first, and last those that differ with themselves.
+    assert [(camp["class"] or "-", camp["size"]) for camp in answer["camps"]][0] == ("A", 18)
+    assert answer["camps"][0]["runs"] == sum(item["runs"] for item in items[2:])
+    assert answer["camps"][-1]["devices"] == ["GPU-03"] and answer["camps"][-1]["digest"] is None
+    assert [d["device"] for d in service.items(f"{path}?state=dissents")] == ["GPU-03", "GPU-13"]
+    assert len(service.items(f"{path}?state=agrees")) == 18 and service.items(f"{path}?state=departs") == []
+    text = service.get(f"/v1/cells/{cell_id(service)}/devices.txt?state=dissents")
+    assert "SELF CONSISTENT" in text and "\nGPU-13  host-1" in text
+    status, _, problem = service.request("GET", f"{path}?state=agree")
+    assert status == 422 and "agrees" in str(problem)
+    assert service.request("GET", "/v1/cells/99999/devices")[0] == 404
+    assert service.request("GET", f"{path}?cursor=x")[0] == 422

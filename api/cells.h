@@ -1,0 +1,22 @@
+/* What several answers say of a cell. */
+#ifndef API_CELLS_H
+#define API_CELLS_H
+
+#include <stdbool.h>
+
+#include "daemon/base/err.h"
+#include "daemon/base/json_out.h"
+#include "daemon/jobs/cell.h"
+
+struct request;
+struct tx;
+
+/* Its verdict as of now, and why; MEASURED: and the one that is stored. */
+void cell_verdict_show(const struct request *r, const struct cell *cell, bool measured,
+                       struct json_out *out);
+
+/* Which devices agree, what each showed (at most LIMIT), and who dissents. */
+enum err_code cell_devices_show(struct tx *tx, const struct cell *cell, int limit,
+                                struct json_out *out, struct err *err);
+
+#endif
