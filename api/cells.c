@@ -15,7 +15,8 @@
 #include "daemon/base/mem.h"
 #include "db/runs.h"
 
-enum { DEVICES_SHOWN = 64 };
+/* Lines of text say less at a glance; all of them are behind "devices_href". */
+enum { DEVICES_SHOWN = 64, DEVICES_IN_TEXT = 4 };
 
 struct view {
     struct page page; /* of the history, or of the evidence */
@@ -219,7 +220,9 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     }
     out_open(&view->page.out, NULL, '{');
     cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->page.out);
-    if (cell_devices_show(tx, &cell, DEVICES_SHOWN, &view->page.out, err) != ERR_OK) {
+    if (cell_devices_show(tx, &cell,
+                          r->format == FORMAT_TEXT ? DEVICES_IN_TEXT : DEVICES_SHOWN,
+                          &view->page.out, err) != ERR_OK) {
         return err->code;
     }
     out_close(&view->page.out, '}');

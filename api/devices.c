@@ -7,7 +7,9 @@
 
 #include "api/http/handlers.h"
 #include "api/http/page.h"
+#include "api/http/params.h"
 #include "api/http/reply.h"
+#include "daemon/base/choices.h"
 #include "daemon/base/mem.h"
 #include "db/dissent/device_list.h"
 #include "db/fleet.h"
@@ -19,16 +21,21 @@ struct presence {
 };
 
 struct view {
+    struct page page; /* of the list of devices */
+    int64_t before;   /* devices on the pages before */
+    int64_t number;   /* of the device that is looked at */
+    bool as_text;
+    bool dissenting; /* only devices that dissent: these */
+    struct choices dissenters;
     struct presence *present;
     int count;
     json_t *hosts;    /* as the fleet has them; those that were seen are taken out */
     const char *only; /* NULL: all are shown */
     int shown;
     struct tx *tx; /* while it reads */
-    struct json_out out;
 };
 
-enum { DISSENTS_SHOWN = 100 };
+enum { DISSENTS_SHOWN = 100, DISSENTS_IN_TEXT = 8, DISSENTERS_MAX = 100000 };
 
 static void show_dissent(void *arg, const struct dissenter *d)
 {
@@ -49,7 +56,7 @@ static void show_dissent(void *arg, const struct dissenter *d)
 /* In how many cases it dissents; for one device, in which. */
 static void dissents_json(struct view *view, const char *device)
 {
-    struct json_out *out = &view->out;
+    struct json_out *out = &view->page.out;
     int64_t cells = 0, dissents = 0;
     struct err err;
 
@@ -58,7 +65,9 @@ static void dissents_json(struct view *view, const char *device)
     out_int(out, "dissents", dissents);
     if (view->only) {
         out_open(out, "dissents_in", '[');
-        dissenters_each(view->tx, device, DISSENTS_SHOWN, show_dissent, out, &err);
+        dissenters_each(view->tx, device, 0,
+                        view->as_text ? DISSENTS_IN_TEXT : DISSENTS_SHOWN, show_dissent,
+                        out, &err);
         out_close(out, ']');
     }
 }
@@ -68,17 +77,16 @@ static void view_free(void *state)
     struct view *view = state;
 
     free(view->present);
+    choices_release(&view->dissenters);
     json_decref(view->hosts);
-    buf_release(&view->out.buf);
-    free(view);
 }
 
-static void keep_view(struct request *r)
+static struct view *keep_view(struct request *r)
 {
     const struct device_stack *devices;
-    struct view *view = xcalloc(1, sizeof *view);
+    struct view *view = page_new(r, sizeof *view, 'u');
 
-    request_keep(r, view, view_free);
+    view->page.release = view_free;
     view->count = r->api->hooks.devices(r->api->hooks.arg, &devices);
     view->present = xcalloc((size_t)view->count + 1, sizeof *view->present);
     for (int i = 0; i < view->count; i++) {
@@ -90,6 +98,7 @@ static void keep_view(struct request *r)
         p->is_default = devices[i].is_default;
         p->online = devices[i].online;
     }
+    return view;
 }
 
 static const struct presence *default_presence(const struct view *view, const char *id)
@@ -113,15 +122,26 @@ static void stacks_of(struct json_out *out, const struct view *view, const char 
     out_close(out, ']');
 }
 
+/* Takes the room of the list's page, too. */
+static bool is_on_page(struct view *view, const struct device *device)
+{
+    if (view->dissenting && !choices_hold(&view->dissenters, device->id)) {
+        return false;
+    }
+    return ++view->number > view->before &&
+           page_takes(&view->page, "%" PRId64, view->number);
+}
+
 static void show_device(void *arg, const struct device *device)
 {
     struct view *view = arg;
-    struct json_out *out = &view->out;
-    const struct presence *presence = default_presence(view, device->id);
+    struct json_out *out = &view->page.out;
+    const struct presence *presence;
 
-    if (view->only && strcmp(view->only, device->id) != 0) {
+    if (view->only ? strcmp(view->only, device->id) != 0 : !is_on_page(view, device)) {
         return;
     }
+    presence = default_presence(view, device->id);
     view->shown++;
     out_open(out, NULL, '{');
     out_text(out, "id", device->id);
@@ -179,7 +199,7 @@ static void show_host(void *arg, const struct host *host)
     struct view *view = arg;
     json_t *configured = take_configured(view, host->name);
 
-    host_json(&view->out, host, configured);
+    host_json(&view->page.out, host, configured);
     json_decref(configured);
 }
 
@@ -195,43 +215,60 @@ static void show_unseen_hosts(struct view *view)
 
         copy_text(unseen.name, sizeof unseen.name,
                   json_string_value(json_object_get(host, "name")));
-        host_json(&view->out, &unseen, host);
+        host_json(&view->page.out, &unseen, host);
     }
 }
 
-/* All devices, or the one that the path names. */
+static void take_dissenter(void *arg, const char *device, int64_t cells)
+{
+    (void)cells;
+    choices_add(arg, device);
+}
+
+/* A page of all devices, or the one that the path names. */
 static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct view *view = r->state;
 
     view->only = r->arguments[0];
+    view->as_text = r->format == FORMAT_TEXT;
     view->tx = tx;
     if (!view->only) {
-        list_open(&view->out);
+        list_open(&view->page.out);
+    }
+    if (view->dissenting && dissenters_worst(tx, DISSENTERS_MAX, take_dissenter,
+                                             &view->dissenters, err) != ERR_OK) {
+        return err->code;
     }
     if (devices_each(tx, show_device, view, err) != ERR_OK) {
         return err->code;
     }
     if (!view->only) {
-        list_reply(r, &view->out);
+        page_reply(r, &view->page);
     } else if (view->shown == 0) {
         return err_set(err, ERR_NOT_FOUND, "there is no device '%.64s'", view->only);
     } else {
-        reply_json(r, 200, &view->out);
+        reply_json(r, 200, &view->page.out);
     }
     return ERR_OK;
 }
 
 void devices_get(struct request *r)
 {
-    keep_view(r);
-    request_read(r, read_devices, NULL);
+    struct view *view = keep_view(r);
+
+    view->before = param_cursor_number(r, 'u');
+    view->dissenting = param_value(r, "dissents") != NULL;
+    if (!params_refused(r)) {
+        request_read(r, read_devices, NULL);
+    }
 }
 
 void devices_get_one(struct request *r)
 {
-    devices_get(r);
+    keep_view(r);
+    request_read(r, read_devices, NULL);
 }
 
 static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)
@@ -239,12 +276,12 @@ static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct view *view = r->state;
 
-    list_open(&view->out);
+    list_open(&view->page.out);
     if (hosts_each(tx, show_host, view, err) != ERR_OK) {
         return err->code;
     }
     show_unseen_hosts(view);
-    list_reply(r, &view->out);
+    list_reply(r, &view->page.out);
     return ERR_OK;
 }
 

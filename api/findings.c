@@ -12,12 +12,15 @@
 #include "db/cells.h"
 #include "db/dissent/device_list.h"
 
+enum { SKIP_MAX = CELL_DEVICES_MAX };
+
+/* Those of dissenters come first.  A page begins behind SKIP dissenters of cell AT, or,
+ * with skip 0, behind the broken claim of cell AT. */
 struct list {
     struct page page;
-    int64_t before; /* a cell */
+    int64_t at, skip;
+    bool claims; /* dissenters are over */
 };
-
-enum { DISSENTERS_SHOWN = 1000 };
 
 struct dissenters {
     struct dissenter *list;
@@ -60,22 +63,34 @@ static void show_broken_claim(void *arg, const struct cell *cell)
 {
     struct page *page = arg;
 
-    if (page_takes(page, "%" PRId64, cell->id)) {
+    if (page_takes(page, "%" PRId64 ".1", cell->id)) {
         show_finding(&page->out, cell, NULL);
     }
 }
 
-static enum err_code show_dissenters(struct tx *tx, struct json_out *out, struct err *err)
+static enum err_code show_dissenters(struct tx *tx, struct list *list, struct err *err)
 {
+    struct page *page = &list->page;
     struct dissenters all = { NULL, 0 };
-    struct cell cell;
-    enum err_code code =
-        dissenters_each(tx, NULL, DISSENTERS_SHOWN, take_dissenter, &all, err);
+    struct cell cell = { .id = 0 };
+    int64_t number = 0; /* of those of the cell */
+    enum err_code code = dissenters_each(
+        tx, NULL, list->at, page_rows(page) + (int)list->skip, take_dissenter, &all, err);
 
     for (int i = 0; i < all.count && code == ERR_OK; i++) {
-        code = cells_get(tx, all.list[i].cell, &cell, err);
-        if (code == ERR_OK) {
-            show_finding(out, &cell, &all.list[i]);
+        const struct dissenter *d = &all.list[i];
+
+        number = i > 0 && all.list[i - 1].cell == d->cell ? number + 1 : 1;
+        if (d->cell == list->at && number <= list->skip) {
+            continue;
+        }
+        if (cell.id != d->cell) {
+            code = cells_get(tx, d->cell, &cell, err);
+        }
+        /* Two and more: behind so many of the cell, and one more. */
+        if (code == ERR_OK &&
+            page_takes(page, "%" PRId64 ".%" PRId64, d->cell, number + 1)) {
+            show_finding(&page->out, &cell, d);
         }
     }
     free(all.list);
@@ -89,11 +104,12 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
     struct page *page = &list->page;
 
     list_open(&page->out);
-    if (!list->before && show_dissenters(tx, &page->out, err) != ERR_OK) {
+    if (!list->claims && show_dissenters(tx, list, err) != ERR_OK) {
         return err->code;
     }
-    if (cells_each_broken_claim(tx, list->before, page_rows(page), show_broken_claim,
-                                page, err) != ERR_OK) {
+    if (page->offered <= page->limit &&
+        cells_each_broken_claim(tx, list->claims ? list->at : 0, page_rows(page),
+                                show_broken_claim, page, err) != ERR_OK) {
         return err->code;
     }
     page_reply(r, page);
@@ -104,7 +120,10 @@ void findings_get(struct request *r)
 {
     struct list *list = page_new(r, sizeof *list, 'f');
 
-    list->before = param_cursor_number(r, 'f');
+    param_cursor_pair(r, 'f', &list->at, &list->skip);
+    list->claims = list->skip == 1;
+    list->skip -= list->at > 0;
+    list->skip = list->skip < SKIP_MAX ? list->skip : SKIP_MAX;
     if (!params_refused(r)) {
         request_read(r, read_page, NULL);
     }

@@ -32,6 +32,11 @@ static const char *columns_choice(int index)
     return columns[index];
 }
 
+static const char *dissents_choice(int index)
+{
+    return index == 0 ? "only" : NULL;
+}
+
 static const char *device_state_choice(int index)
 {
     return index < DISSENT_MARKS ? dissent_mark_name((enum dissent_mark)index) : NULL;

@@ -107,7 +107,7 @@ enum err_code device_list_load(struct tx *tx, int64_t cell, struct device_list *
     return ERR_OK;
 }
 
-enum err_code dissenters_each(struct tx *tx, const char *device, int limit,
+enum err_code dissenters_each(struct tx *tx, const char *device, int64_t from, int limit,
                               void (*visit)(void *arg, const struct dissenter *dissenter),
                               void *arg, struct err *err)
 {
@@ -122,8 +122,9 @@ enum err_code dissenters_each(struct tx *tx, const char *device, int limit,
                 " JOIN environment e ON e.number = c.environment"
                 " LEFT JOIN device d ON d.id = x.device"
                 " WHERE NOT k.challenge AND (?1 IS NULL OR x.device = ?1)"
-                " ORDER BY x.cell DESC, x.device LIMIT ?2",
-                device, limit);
+                " AND (?2 = 0 OR x.cell <= ?2)"
+                " ORDER BY x.cell DESC, x.device LIMIT ?3",
+                device, from, limit);
     while (query_step(&q)) {
         struct dissenter found = { .cell = 0 };
         char verdict[CASE_NAME_SIZE];

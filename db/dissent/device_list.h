@@ -42,7 +42,8 @@ enum err_code device_list_load(struct tx *tx, int64_t cell, struct device_list *
 void device_list_release(struct device_list *list);
 
 /* Each cell in which a device is named as dissenting, newest cell first, then by device;
- * DEVICE: only that one, NULL: any.  At most LIMIT. */
+ * DEVICE: only that one, NULL: any.  FROM: from this cell on; 0: from the newest.  At
+ * most LIMIT. */
 struct dissenter {
     char device[CASE_TITLE_SIZE], host[CASE_TITLE_SIZE];
     int64_t cell, since_ms;
@@ -52,7 +53,7 @@ struct dissenter {
     char reason[VERDICT_REASON_SIZE];
     int64_t runs; /* completed, of the device */
 };
-enum err_code dissenters_each(struct tx *tx, const char *device, int limit,
+enum err_code dissenters_each(struct tx *tx, const char *device, int64_t from, int limit,
                               void (*visit)(void *arg, const struct dissenter *dissenter),
                               void *arg, struct err *err);
 

@@ -208,3 +208,35 @@ def test_every_device_of_a_cell_is_listed_page_by_page(start_fleet):
     assert status == 422 and "agrees" in str(problem)
     assert service.request("GET", "/v1/cells/99999/devices")[0] == 404
     assert service.request("GET", f"{path}?cursor=x")[0] == 422
+
+
+def pages_of(service, path, limit):
+    """Every item of a list, in pages of LIMIT."""
+    joint = "&" if "?" in path else "?"
+    page = service.get(f"{path}{joint}limit={limit}")
+    pages = [page["items"]]
+    while page["next"]:
+        page = service.get(f"{path}{joint}limit={limit}&cursor={page['next']}")
+        pages.append(page["items"])
+    assert all(len(items) == limit for items in pages[:-1]) and len(pages[-1]) <= limit
+    return [item for items in pages for item in items]
+
+
+def test_findings_and_devices_come_in_pages(start_fleet):
+    """Two devices that dissent in five cells, beside what breaks no claim: each once, whatever a page holds."""
+    wrong = {"GPU-13": {}, "GPU-03": {}}
+    names = [f"imagined{n}" for n in range(5)]
+    service = start_fleet(devices=10, wrong=wrong, workloads=[catalogue(name) for name in names])
+    service.finish_job(service.post_job(workloads=names, iterations=2, runs=5))
+    every = service.get("/v1/findings")["items"]
+    assert len(every) == 10 and {found["device"] for found in every} == set(wrong)
+    cells = [found["cell"] for found in every]
+    assert cells == sorted(cells, reverse=True)
+    for limit in 1, 2, 3, 10:
+        assert pages_of(service, "/v1/findings", limit) == every, limit
+    devices = service.items("/v1/devices")
+    assert [device["id"] for device in devices] == [f"GPU-{d:02}" for d in range(20)]
+    assert pages_of(service, "/v1/devices", 7) == devices
+    assert [(d["id"], d["dissents"]) for d in service.items("/v1/devices?dissents=only")] == [("GPU-03", 5), ("GPU-13", 5)]
+    assert len(service.get("/v1/devices/GPU-03")["dissents_in"]) == 5
+    assert service.request("GET", "/v1/devices?dissents=no")[0] == 422
