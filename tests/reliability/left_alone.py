@@ -8,6 +8,7 @@ It asserts what must hold however fast the machine is, and reports the figures.
 """
 import argparse
 import datetime
+import math
 import pathlib
 import sqlite3
 import sys
@@ -42,7 +43,7 @@ def look(service, begun):
     now = time.time()
     return {"minute": round((now - begun) / 60, 1), "cells": len(cells),
             "green": sum(verdict == "reproducible" for *_, verdict in cells),
-            "weakest_bound_percent": round(max(bound(runs) for runs, *_ in cells), 2),
+            "weakest_bound_percent": math.ceil(100 * max(bound(runs) for runs, *_ in cells)) / 100,
             "below_target": sum(bound(runs) < BUDGET["target_percent"] for runs, *_ in cells),
             "oldest_seconds": round(max(now - last / 1000 for _, last, *_ in cells)),
             "spent_seconds": round(device["spent_seconds"], 1), "share_percent": round(device["share_percent"], 1)}
