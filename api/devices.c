@@ -9,6 +9,7 @@
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
+#include "api/render/nouns_json.h"
 #include "daemon/base/choices.h"
 #include "daemon/base/mem.h"
 #include "db/dissent/device_list.h"
@@ -43,9 +44,7 @@ static void show_dissent(void *arg, const struct dissenter *d)
 
     out_open(out, NULL, '{');
     out_int(out, "cell", d->cell);
-    out_text(out, "workload", d->key.workload);
-    out_text(out, "variant", d->key.variant);
-    out_text(out, "size", d->key.size);
+    case_json(out, &d->key);
     out_text(out, "environment", d->environment);
     out_time(out, "named_at", d->since_ms);
     out_text(out, "reason", d->reason);

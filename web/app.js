@@ -3,7 +3,9 @@
 
 import { ApiError, coalesce, getJson, getList, withQuery } from "./api.js";
 import { copyButton, el, fillSelect, setAttribute, setNotice, setText } from "./dom.js";
+import { createCell } from "./cell.js";
 import { createDetail, createLegend } from "./detail.js";
+import { createDevices } from "./devices.js";
 import { createEnvironments } from "./environments.js";
 import { createFacts } from "./facts.js";
 import { clock, curl, recipesOf } from "./format.js";
@@ -80,7 +82,9 @@ const showFacts = createFacts(byId("facts"));
 const showPanel = createDetail(byId("detail"), unpin);
 const showSigns = createLegend(byId("legend"));
 const jobs = createJobs();
-const refreshEnvironments = createEnvironments(byId("environments"), chosen, (changes) => choose(changes, true));
+const opened = [["environments", createEnvironments], ["devices", createDevices], ["cell", createCell]].map(([id, create]) =>
+  create(byId(id), chosen, (changes) => choose(changes, true)),
+);
 const showUnattended = createUnattended(byId("schedules-heading"), byId("schedules"), byId("background"));
 
 function showDetail() {
@@ -215,20 +219,17 @@ for (const name of ["table", "subject", "environment"])
   byId(`${name}-select`).addEventListener("change", (event) => {
     choose({ [name]: event.target.value, cell: "" });
     loadMatrix(true);
+    for (const refreshIt of opened) refreshIt(true);
   });
 addEventListener("popstate", () => {
   showDetail();
   loadMatrix(true);
 });
-addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.defaultPrevented) unpin();
-});
+addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && !byId("cell").open && unpin());
 
 showSigns({});
-byId("matrix-copy").append(
-  copyButton("copy curl", "Copy the curl command for this table", () => curl(matrixPath(".txt"))),
-);
-byId("compare-environments").addEventListener("click", () => (byId("environments").open = true));
+byId("matrix-copy").append(copyButton("copy curl", "Copy the curl command for this table", () => curl(matrixPath(".txt"))));
+for (const name of ["environments", "devices"]) byId(`compare-${name}`).addEventListener("click", () => (byId(name).open = true));
 watchHealth(byId("health"));
 createSubmit(byId("submit"), () => loadJobs(true));
 openStream("/v1/events", ["job", "run", "cell", "dissent", "change", "drift"], {
@@ -242,7 +243,7 @@ openStream("/v1/events", ["job", "run", "cell", "dissent", "change", "drift"], {
     } else {
       loadMatrix();
       loadLists();
-      refreshEnvironments();
+      for (const refreshIt of opened) refreshIt();
     }
   },
 });

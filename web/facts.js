@@ -96,7 +96,7 @@ function fill(tr, fact) {
   setText(workload, fact.workload);
   const path = ownPath(fact.href);
   const label = `Evidence of ${fact.workload}, ${fact.variant}`;
-  variant.replaceChildren(path ? el("a", { href: path, text: fact.variant, "aria-label": label }) : fact.variant);
+  variant.replaceChildren(path ? el("a", { href: path, "data-evidence": path, text: fact.variant, "aria-label": label }) : fact.variant);
   setText(subject, subjectTitle(fact));
   verdict.replaceChildren(...verdictBadge(fact).filter(Boolean));
   bits.replaceChildren(...[digestSwatch(fact), relationNote(fact)].filter(Boolean));

@@ -236,21 +236,47 @@ static void row_line(const struct classes_view *view, const struct class_row *ro
     end_line(buf);
 }
 
-static void block(const struct classes_view *view, int first, int end, int width,
-                  struct buf *buf)
+/* What every column that is shown has in ROW; false: they differ. */
+static bool same_mark(const struct classes_view *view, const struct class_row *row,
+                      char ret_mark[CLASS_MARK_SIZE])
 {
-    const char *workload = "";
+    classes_mark(view, row, view->first, ret_mark);
+    for (int c = view->first + 1; c < view->first + view->count; c++) {
+        char mark[CLASS_MARK_SIZE];
 
+        classes_mark(view, row, c, mark);
+        if (strcmp(mark, ret_mark) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void block_head(int first, int end, int width, struct buf *buf)
+{
     text_pad(buf, "", width);
     for (int c = first; c < end; c++) {
         buf_printf(buf, " %-*d", MARK_WIDTH - 1, c + 1);
     }
     end_line(buf);
+}
+
+/* Columns FIRST to END - 1.  Where they are not all (PART), a row that has the same mark
+ * in every column is said once, behind all. */
+static void block(const struct classes_view *view, int first, int end, int width,
+                  bool part, struct buf *buf)
+{
+    const char *workload = "";
+
     for (int r = 0; r < view->classes->row_count; r++) {
         const struct class_row *row = &view->classes->rows[r];
+        char mark[CLASS_MARK_SIZE];
 
-        if (!classes_show_row(view, row)) {
+        if (!classes_show_row(view, row) || (part && same_mark(view, row, mark))) {
             continue;
+        }
+        if (!*workload) {
+            block_head(first, end, width, buf);
         }
         if (strcmp(workload, row->key.workload) != 0) {
             workload = row->key.workload;
@@ -259,7 +285,38 @@ static void block(const struct classes_view *view, int first, int end, int width
         }
         row_line(view, row, first, end, width, buf);
     }
-    buf_putc(buf, '\n');
+    buf_puts(buf, *workload ? "\n" : "");
+}
+
+/* The rows that have the same mark in every column. */
+static void same_rows(const struct classes_view *view, int width, struct buf *buf)
+{
+    const char *workload = "";
+
+    for (int r = 0; r < view->classes->row_count; r++) {
+        const struct class_row *row = &view->classes->rows[r];
+        char mark[CLASS_MARK_SIZE];
+        char text[LABEL_SIZE];
+
+        if (!classes_show_row(view, row) || !same_mark(view, row, mark)) {
+            continue;
+        }
+        if (!*workload) {
+            buf_printf(buf, "The same in columns %d to %d\n", view->first + 1,
+                       view->first + view->count);
+        }
+        if (strcmp(workload, row->key.workload) != 0) {
+            workload = row->key.workload;
+            text_pad(buf, workload, 0);
+            buf_putc(buf, '\n');
+        }
+        text_pad(buf, "", INDENT);
+        text_pad(buf, label(row, text, sizeof text), width - INDENT);
+        buf_putc(buf, ' ');
+        text_pad(buf, mark, 0);
+        buf_putc(buf, '\n');
+    }
+    buf_puts(buf, *workload ? "\n" : "");
 }
 
 static void legend(const struct classes_view *view, struct buf *buf)
@@ -289,7 +346,11 @@ void classes_text(const struct classes_view *view, struct buf *buf)
     column_lines(view, buf);
     buf_putc(buf, '\n');
     for (int first = view->first; first < end && width > 0; first += room) {
-        block(view, first, first + room < end ? first + room : end, width, buf);
+        block(view, first, first + room < end ? first + room : end, width,
+              view->count > room, buf);
+    }
+    if (width > 0 && view->count > room) {
+        same_rows(view, width, buf);
     }
     if (width == 0) {
         buf_puts(buf, view->differing ? "No row has more than one class.\n\n"

@@ -29,7 +29,8 @@ static void end_text(struct buf *buf, const char *name, const struct drift_end *
     fact(buf, name, line);
 }
 
-enum { VERDICTS_LISTED = 20 };
+/* Of a kind: cases that are listed, and groups that are counted. */
+enum { VERDICTS_LISTED = 20, CASES_LISTED = 200, GROUPS_COUNTED = 20 };
 
 /* What matters less is counted, not listed. */
 static bool is_listed(enum drift_kind kind, const struct drift_counts *counts)
@@ -65,9 +66,15 @@ static bool is_like(const struct drift_case *a, const struct drift_case *b, bool
             strcmp(a->subject_name, b->subject_name) == 0);
 }
 
-/* LAST is the line of the group before, which is not repeated. */
+/* What is shown of a kind so far, and what is not. */
+struct shown {
+    char line[HEAD_SIZE]; /* of the group before, which is not repeated */
+    int cases, groups;
+    int more_cases, more_groups;
+};
+
 static int group_text(const struct drift *drift, int first, bool listed,
-                      char last[HEAD_SIZE], struct buf *buf)
+                      struct shown *shown, struct buf *buf)
 {
     const struct drift_case *head = &drift->cases[first];
     char line[HEAD_SIZE];
@@ -78,6 +85,12 @@ static int group_text(const struct drift *drift, int first, bool listed,
     while (end < drift->case_count && is_like(head, &drift->cases[end], listed)) {
         end++;
     }
+    if (listed ? shown->cases >= CASES_LISTED : shown->groups >= GROUPS_COUNTED) {
+        shown->more_groups++;
+        shown->more_cases += end - first;
+        return end;
+    }
+    shown->groups++;
     if (!listed) {
         snprintf(number, sizeof number, ": %d case%s", end - first,
                  end - first == 1 ? "" : "s");
@@ -85,15 +98,32 @@ static int group_text(const struct drift *drift, int first, bool listed,
     snprintf(line, sizeof line, "%s (%s)%s%s%s%s%s", head->key.workload, whose(head),
              changed ? ", " : "", changed ? head->from.algorithm : "",
              changed ? " → " : "", changed ? head->to.algorithm : "", number);
-    if (strcmp(line, last) != 0) {
+    if (strcmp(line, shown->line) != 0) {
         text_pad(buf, "", 2);
         text_wrap(buf, line, PAGE_WIDTH, 4);
     }
-    memcpy(last, line, sizeof line);
+    memcpy(shown->line, line, sizeof line);
     for (int i = first; i < end && listed; i++) {
-        case_text(&drift->cases[i], buf);
+        if (shown->cases < CASES_LISTED) {
+            case_text(&drift->cases[i], buf);
+            shown->cases++;
+        } else {
+            shown->more_cases++;
+        }
     }
     return end;
+}
+
+static void more_text(struct shown *shown, bool listed, struct buf *buf)
+{
+    if (shown->more_cases > 0 && listed) {
+        buf_printf(buf, "  and %d more cases: /v1/drift.csv has all\n",
+                   shown->more_cases);
+    } else if (shown->more_cases > 0) {
+        buf_printf(buf, "  and %d more cases of %d more workloads\n", shown->more_cases,
+                   shown->more_groups);
+    }
+    *shown = (struct shown){ .cases = 0 };
 }
 
 static void kind_text(enum drift_kind kind, int count, struct buf *buf)
@@ -130,7 +160,7 @@ void drift_text(const struct drift *drift, struct buf *buf)
     char headline[DRIFT_HEADLINE_SIZE];
     char *title = drift_title(drift);
     enum drift_kind last = DRIFT_KIND_COUNT;
-    char line[HEAD_SIZE] = "";
+    struct shown shown = { .cases = 0 };
 
     drift_headline(drift->cases, drift->case_count, headline);
     text_wrap(buf, title, PAGE_WIDTH, 0);
@@ -142,12 +172,13 @@ void drift_text(const struct drift *drift, struct buf *buf)
         enum drift_kind kind = drift->cases[i].kind;
 
         if (kind != last) {
+            more_text(&shown, last < DRIFT_KIND_COUNT && is_listed(last, &counts), buf);
             kind_text(kind, counts.kinds[kind], buf);
             last = kind;
-            line[0] = '\0';
         }
-        i = group_text(drift, i, is_listed(kind, &counts), line, buf);
+        i = group_text(drift, i, is_listed(kind, &counts), &shown, buf);
     }
+    more_text(&shown, last < DRIFT_KIND_COUNT && is_listed(last, &counts), buf);
     jobs_text(drift, buf);
     free(title);
 }

@@ -117,6 +117,7 @@ class Fixture:
     def __init__(self, scenario="filled", port=0):
         self.state = fixture_data.SCENARIOS[scenario]()
         self.requests, self.not_modified = {}, 0
+        self.queries = []  # of views and drift
         self.posted = []  # (path, content type, body)
         self.keys = []  # Idempotency-Key of each
         self.events, self.changed = [], threading.Condition()
@@ -150,6 +151,14 @@ class Fixture:
             self.streams_allowed = False
             self.changed.notify_all()
 
+    def cell_devices(self, query):
+        """A page of the devices of a cell in the state that is asked for."""
+        cell, items = self.state["cell_devices"]
+        items = [each for each in items if query.get("state", [each["state"]]) == [each["state"]]]
+        first, limit = (int(query.get(key, [default])[0]) for key, default in [("cursor", 0), ("limit", 100)])
+        more = len(items) > first + limit
+        return dict(cell, items=items[first:first + limit], next=str(first + limit) if more else None)
+
     def answer(self, path, query):
         """(status, body) of a GET."""
         if self.problem and path.startswith(self.problem[0]):
@@ -162,16 +171,24 @@ class Fixture:
                                                       "every_seconds": 300, "items": []})
         if path == "/v1/schedules":
             return 200, {"items": self.state.get("schedules", []), "next": None}
-        if path == "/v1/matrix" and query.get("view") == ["environments"]:
-            return 200, self.state["classes"]
+        if path == "/v1/matrix" and query.get("view", [""])[0] in ("environments", "devices"):
+            self.queries.append(query)
+            pages = self.state["classes" if query["view"] == ["environments"] else "device_classes"]
+            pages = pages if isinstance(pages, list) else [pages]
+            return 200, pages[int(query.get("cursor", [0])[0])]
         if path == "/v1/drift":
+            self.queries.append(query)
             return 200, {"host": None, "since": None, "more": 0, "items": [self.state["drift"]]}
+        if path.startswith("/v1/cells/") and path.endswith("/devices") and "cell_devices" in self.state:
+            return 200, self.cell_devices(query)
         if path == "/v1/matrix":
             chosen = query.get("environment", [None])[0]
             body = dict(self.state["matrix"], table=query.get("table", ["documents-2020"])[0])
             known = [each for each in self.state["environments"] if each["id"] == chosen]
             return 200, dict(body, environment=known[0]) if known else body
         name = unquote(path.removeprefix("/v1/"))
+        if name in ("changes", "devices"):
+            self.state.setdefault(name, [])
         if name in self.state:
             first, limit = (int(query.get(key, [default])[0]) for key, default in [("cursor", 0), ("limit", 100)])
             rest = self.state[name][first:]

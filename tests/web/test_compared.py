@@ -1,6 +1,9 @@
-"""Environments compared: which case has which bits where, and what drifted."""
+"""Environments and devices compared: which case has which bits where, what drifted, and who dissents."""
 
-from page import all_of, console_errors, js, open_page, text, wait_for
+import pytest
+
+from conftest import resize, set_scheme
+from page import all_of, console_errors, js, open_page, overflow, text, wait_for
 
 OLD, NEW = "a" * 32, "b" * 32
 
@@ -65,4 +68,162 @@ def test_a_column_leads_to_what_changed(browser, fixture):
 def test_an_address_with_drift_opens_it(browser, fixture):
     opened(fixture, browser, f"/?drift={OLD}..{NEW}")
     wait_for("the drift", lambda: "threads 1 → 2" in text(browser, ".drift"))
-    assert all_of(browser, ".drift a", "each.getAttribute('href')") == [f"/v1/drift.txt?from={OLD}&to={NEW}"]
+    assert all_of(browser, ".drift a", "each.getAttribute('href')") == [f"/v1/drift{end}?from={OLD}&to={NEW}" for end in (".txt", ".csv")]
+
+
+def test_two_environments_are_chosen_and_a_change_leads_to_its_drift(browser, fixture):
+    server = fixture()
+    server.state.update(classes=classes(), drift=drift(), environments=[
+        {"id": NEW, "title": "threads 2", "last_seen_at": None}, {"id": OLD, "title": "threads 1", "last_seen_at": None}])
+    server.state["changes"] = [{"id": 1, "host": "gpu<1>", "at": "2026-01-05T10:11:12Z", "text": "driver 550 → 560", "state": "reported",
+                                "headlines": ["131 cases same bits, 4 changed"], "reports": [
+                                    {"href": f"/v1/drift?from={OLD}&to={NEW}"},
+                                    {"href": "/v1/drift?host=gpu1&since=2026-01-05T10:11:12.000Z"}]}]
+    open_page(browser, server.url)
+    js(browser, "document.getElementById('environments').open = true")
+    wait_for("the change", lambda: "driver 550 → 560 on gpu<1>" in text(browser, ".changes"))
+    assert "131 cases same bits, 4 changed" in text(browser, ".changes")
+    js(browser, """[...document.querySelectorAll('#environments select')].forEach((select, at) => {
+        select.value = arguments[at];
+        select.dispatchEvent(new Event('change')); })""", OLD, NEW)
+    wait_for("the drift", lambda: "threads 1 → 2" in text(browser, ".drift"))
+    assert server.queries[-1] == {"from": [OLD], "to": [NEW]}
+    js(browser, "document.querySelectorAll('.changes button')[1].click()")
+    wait_for("the host's", lambda: server.queries[-1] == {"host": ["gpu1"], "since": ["2026-01-05T10:11:12.000Z"]})
+    assert "drift=gpu1%402026" in js(browser, "return location.search")
+    assert console_errors(browser) == []
+
+
+def test_a_long_drift_is_grouped_and_bounded(browser, fixture):
+    server = fixture()
+    many = [case("ordered", seed=str(n), kind="bits_changed", reason=f"reason {n}") for n in range(60)]
+    same = [case("ordered", seed=str(n), kind="same_bits", reason="") for n in range(100)]
+    report = {**drift(), "counts": {"same_bits": 100, "same_bits_proven": 90}, "to_run": [{"workloads": ["a"]}] * 9, "groups": [
+        {"kind": "bits_changed", "workload": "conv_wgrad", "subject": "library", "subject_name": "cuDNN", "algorithm_before": "ALGO_1",
+         "algorithm_after": "ALGO_3", "cases": many},
+        {"kind": "same_bits", "workload": "conv_wgrad", "subject": "model", "cases": same}]}
+    server.state.update(classes=classes(), drift=report)
+    open_page(browser, server.url, f"/?drift={OLD}..{NEW}")
+    wait_for("the drift", lambda: "60 changed bits" in text(browser, ".drift"))
+    shown = text(browser, ".drift")
+    assert "conv_wgrad (cuDNN), ALGO_1 → ALGO_3" in shown and "reason 39" in shown and "reason 40" not in shown
+    assert "and 20 more" in shown and "100 same bits" in shown and "90 are proven on both sides" in shown
+    assert "and 4 more jobs" in shown
+    assert all_of(browser, ".drift .command code", "each.textContent")[0].startswith("curl -d ")
+
+
+# --- devices ----------------------------------------------------------------------------------------------------------
+
+def device_classes():
+    columns = [{"id": "majority", "title": "3998 devices on 500 hosts that show what most show", "devices": 3998},
+               {"id": "GPU-3", "title": "GPU-3 on <i>host</i>-0", "devices": 1}]
+    rows = [case("ordered", cells=[{**entry("A", "reproducible", "1" * 32), "devices": 3998},
+                                   {**entry("B≠", "devices_disagree", "2" * 32), "class": "B"}])]
+    view = {"view": "devices", "headline": "200 cases on 4000 devices", "environment": {"title": "cuda"}, "column_count": 3,
+            "columns": columns, "groups": [{"workload": "conv_wgrad", "cases": 1, "differing": 1, "rows": rows}], "next": "1"}
+    rest = {**view, "columns": [{"id": "GPU-9", "title": "GPU-9 on host-1", "devices": 1}], "next": None, "groups": [
+        {"workload": "conv_wgrad", "rows": [case("ordered", cells=[{**entry("C≠", "devices_disagree", "3" * 32), "class": "C"}])]}]}
+    return [view, rest]
+
+
+def cell_device(number, state, letter):
+    return {"device": f"GPU-{number:08}-0000-0000-0000-000000000000", "host": f"host-{number // 8}", "serial": f"SN{number}", "slot": "00:03.0",
+            "state": state, "class": letter, "runs": 8, "iterations": 16, "distinct_digests": 1 if letter else 3,
+            "self_consistent": letter is not None, "difference_probability_upper_bound": 0.348163655,
+            "first_run_at": "2026-01-05T10:11:12Z", "last_run_at": "2026-01-06T10:11:12Z"}
+
+
+def camp(letter, size, **shares):
+    return {"class": letter, "digest": letter and letter.lower() * 32, "devices": [f"GPU-{n}" for n in range(min(size, 16))],
+            "size": size, "runs": 8 * size, "iterations": 16 * size, "shares": shares}
+
+
+def big_cell(agreeing=4000):
+    cell = case("ordered", href="/v1/cells/7", verdict="devices_disagree", reason="2 of 4000 devices dissent: <b>GPU-3</b>",
+                agreement_words="2 of 4000 devices dissent", device_count=agreeing + 2, more_camps=0,
+                camps=[camp("A", agreeing, driver="560"), camp("B", 1, host="host-0"), camp(None, 1)])
+    devices = [cell_device(3, "dissents", "B"), cell_device(9, "departs", None)]
+    return cell, devices + [cell_device(n, "agrees", "A") for n in range(10, 10 + agreeing)]
+
+
+def with_devices(fixture, browser, path="/", agreeing=4000):
+    server = fixture()
+    server.state.update(classes=classes(), drift=drift(), device_classes=device_classes(), cell_devices=big_cell(agreeing), devices=[
+        {"id": "GPU-3", "host": "host-0", "model": "imagined <GPU>", "online": True, "attributes": {"serial": "SN3", "pci_bus_id": "00:03.0"},
+         "cells": 200, "dissents": 1}])
+    server.state["devices/GPU-3"] = [{}]
+    open_page(browser, server.url, path)
+    return server
+
+
+def test_devices_are_compared_where_they_differ(browser, fixture):
+    server = with_devices(fixture, browser)
+    assert server.queries == [] and text(browser, "#devices .classes") == ""
+    js(browser, "document.getElementById('compare-devices').click()")
+    wait_for("the letters", lambda: all_of(browser, "#devices .classes .badge", "each.textContent") == ["A", "B≠"])
+    [query] = server.queries
+    assert query["rows"] == ["differing"] and "columns" not in query
+    assert all_of(browser, "#devices .classes .badge.solved", "each.textContent") == ["A"]
+    labels = all_of(browser, "#devices .classes a.badge", "each.getAttribute('aria-label')")
+    assert "B≠, devices_disagree" in labels[1], "read without colour and without sight"
+    assert "3998 devices on 500 hosts" in text(browser, "#devices .classes .majority")
+    assert "2 of 3 columns" in text(browser, "#devices .pager")
+    dissenters = text(browser, ".dissenters")
+    assert "GPU-3" in dissenters and "≠ in 1 of 200 cells" in dissenters and "slot 00:03.0" in dissenters
+    js(browser, "[...document.querySelectorAll('#devices .pager button')].at(-1).click()")
+    wait_for("the next page", lambda: all_of(browser, "#devices .classes .badge", "each.textContent") == ["C≠"])
+    js(browser, "document.querySelector('#devices .pager button').click()")
+    wait_for("the page before", lambda: all_of(browser, "#devices .classes .badge", "each.textContent") == ["A", "B≠"])
+    js(browser, "document.querySelectorAll('#devices input')[1].click()")
+    wait_for("each host", lambda: server.queries[-1].get("columns") == ["hosts"])
+    assert "devices=shown" in js(browser, "return location.search")
+    assert console_errors(browser) == []
+
+
+def test_a_cell_names_who_dissents_and_folds_who_agrees(browser, fixture):
+    with_devices(fixture, browser, "/?evidence=7")
+    wait_for("the cell", lambda: "2 of 4000 devices dissent" in text(browser, "#cell"))
+    shown = text(browser, "#cell")
+    assert "<b>GPU-3</b>" in shown and "1 dissent: their bits are not" in shown and "1 depart: why cannot be told yet" in shown
+    camps = all_of(browser, ".camps li", "[each.querySelector('.letter').textContent, each.innerText]")
+    assert [letter for letter, _ in camps] == ["A", "B", "≈"]
+    assert "4,000 devices" in camps[0][1] and "share driver 560" in camps[0][1] and "and 3,984 more" in camps[0][1]
+    assert "host host-0" in camps[1][1] and "differ with themselves" in camps[2][1]
+    lines = all_of(browser, "#cell .devices tbody tr", "[...each.children].map((cell) => cell.innerText)")
+    assert lines[0][:4] == ["GPU-00000003-0000-0000-0000-000000000000", "host-0", "00:03.0", "B"]
+    assert lines[0][6:8] == ["consistent", "< 35 %"] and lines[1][3] == "≈" and lines[1][6:8] == ["3 digests", "yes"]
+    assert len(lines) == 2 and "4,000 agree" in shown
+    js(browser, "document.querySelector('.devices-agrees button').click()")
+    wait_for("the first", lambda: len(all_of(browser, ".devices-agrees tbody tr", "0")) == 50)
+    js(browser, "document.querySelector('.devices-agrees button').click()")
+    wait_for("and more", lambda: len(all_of(browser, ".devices-agrees tbody tr", "0")) == 100)
+    assert console_errors(browser) == []
+
+
+def test_a_cell_is_opened_by_its_link_and_closed(browser, fixture):
+    server = with_devices(fixture, browser, "/?cell=conv_wgrad/model/tf-1.14", agreeing=6)
+    assert server.requests.get("/v1/cells/7/devices") is None
+    js(browser, "document.querySelector('.facts a').click()")
+    wait_for("the cell", lambda: "6 agree" in text(browser, "#cell"))
+    assert len(all_of(browser, "#cell .devices tbody tr", "0")) == 8, "a few are listed without being asked for"
+    assert "evidence=7" in js(browser, "return location.search") and js(browser, "return location.pathname") == "/"
+    js(browser, "document.querySelector('#cell .close').click()")
+    wait_for("closed", lambda: not js(browser, "return document.getElementById('cell').open"))
+    assert "evidence" not in js(browser, "return location.search")
+    assert "cell=conv_wgrad" in js(browser, "return decodeURIComponent(location.search)"), "the panel stays"
+    server.problem = ("/v1/cells/", 404, "there is no cell 7")
+    js(browser, "document.querySelector('.facts a').click()")
+    wait_for("the reason", lambda: "there is no cell 7" in text(browser, "#cell .notice"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("path", ["/?devices=shown", "/?evidence=7", f"/?drift={OLD}..{NEW}"])
+def test_what_is_compared_fits_every_width(browser, fixture, path, width, scheme):
+    resize(browser, width, 844)
+    set_scheme(browser, scheme)
+    with_devices(fixture, browser, path)
+    wait_for("it", lambda: text(browser, {"d": "#devices .classes", "e": "#cell .camps"}.get(path[2], "")
+                                or "#devices .classes") if "drift" not in path else text(browser, ".drift"))
+    assert overflow(browser) <= 0
+    assert js(browser, "const it = document.getElementById('cell'); return it.scrollWidth - it.clientWidth") <= 0

@@ -10,7 +10,7 @@ FILES = sorted(path for path in WEB.iterdir() if path.is_file())
 
 
 def test_first_paint_is_small():
-    assert sum(path.stat().st_size for path in FILES) < 100_000
+    assert sum(path.stat().st_size for path in FILES) < 150_000
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -42,6 +42,16 @@ static void check_width(const char *text)
     free(copy);
 }
 
+static void check_said(const char *text, const char *part, int times)
+{
+    int found = 0;
+
+    for (text = strstr(text, part); text; text = strstr(text + 1, part)) {
+        found++;
+    }
+    assert_int_equal(found, times);
+}
+
 /* Only what is reproducible now has a bare letter. */
 static void test_only_green_is_a_bare_letter(void **state)
 {
@@ -85,6 +95,10 @@ static void test_sixty_environments_fit_a_terminal(void **state)
     assert_non_null(strstr(text, "200 cases in 60 environments; 20 of them"));
     assert_non_null(strstr(text, "\n  60 driver 541.1"));
     assert_non_null(strstr(text, "Shared   cuda\n"));
+    /* What is the same everywhere is said once; what differs in each block of columns. */
+    check_said(text, "\nThe same in columns 1 to 60\nworkload_000\n", 1);
+    check_said(text, "workload_001\n", 1);
+    check_said(text, "workload_002\n", 1 + 4);
     free(text);
     view.differing = true;
     text = text_of(&view);
