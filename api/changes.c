@@ -7,6 +7,7 @@
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
+#include "api/render/drift.h"
 #include "daemon/evidence/changes.h"
 #include "db/views/changes.h"
 
@@ -14,6 +15,24 @@ struct list {
     struct page page;
     int64_t before;
 };
+
+/* Where a browser shows each report. */
+static void pages_json(struct json_out *out, const json_t *reports)
+{
+    size_t i;
+    json_t *report;
+
+    out_open(out, "pages", '[');
+    json_array_foreach(reports, i, report)
+    {
+        const char *href = json_string_value(json_object_get(report, "href"));
+        char *page = drift_page(href ? href : "");
+
+        out_text(out, NULL, page);
+        free(page);
+    }
+    out_close(out, ']');
+}
 
 /* The headlines alone, for tables. */
 static void headlines_json(struct json_out *out, const json_t *reports)
@@ -52,6 +71,7 @@ static void show(void *arg, const struct change *change)
     out_text(out, "state", change_state_name(change->state));
     headlines_json(out, reports);
     out_json(out, "reports", change->reports);
+    pages_json(out, reports);
     out_close(out, '}');
     free(text);
     json_decref(facts);

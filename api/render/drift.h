@@ -16,6 +16,9 @@ char *drift_title(const struct drift *drift);
 /* Where it is shown.  Caller frees. */
 char *drift_href(const struct drift *drift);
 
+/* The page that shows what HREF, of drift_href, does: "/?drift=…".  Caller frees. */
+char *drift_page(const char *href);
+
 /* What would tell what cannot be told: an array of bodies of POST /v1/jobs, each for all
  * cases of a workload that lack runs in the same environment.  New reference. */
 json_t *drift_jobs(const struct drift *drift);

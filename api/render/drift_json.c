@@ -59,6 +59,24 @@ char *drift_href(const struct drift *drift)
                      drift->to.environment.id);
 }
 
+static void copy_value(const char *query, const char *name, char *ret_text, size_t size)
+{
+    const char *at = strstr(query, name);
+
+    at = at ? at + strlen(name) : "";
+    snprintf(ret_text, size, "%.*s", (int)strcspn(at, "&"), at);
+}
+
+char *drift_page(const char *href)
+{
+    char ends[2][CASE_TITLE_SIZE + CLOCK_RFC3339_SIZE];
+    bool since = strstr(href, "since=") != NULL;
+
+    copy_value(href, since ? "host=" : "from=", ends[0], sizeof ends[0]);
+    copy_value(href, since ? "since=" : "to=", ends[1], sizeof ends[1]);
+    return xasprintf("/?drift=%s%s%s", ends[0], since ? "@" : "..", ends[1]);
+}
+
 /* Jobs. */
 
 static bool holds(const json_t *list, const char *text)
@@ -277,6 +295,7 @@ void drift_json(const struct drift *drift, struct json_out *out)
     char headline[DRIFT_HEADLINE_SIZE];
     char *title = drift_title(drift);
     char *href = drift_href(drift);
+    char *page = drift_page(href);
     json_t *jobs = drift_jobs(drift);
 
     drift_headline(drift->cases, drift->case_count, headline);
@@ -299,9 +318,11 @@ void drift_json(const struct drift *drift, struct json_out *out)
     out_close(out, ']');
     dump_json(out, "to_run", jobs);
     out_text(out, "href", href);
+    out_text(out, "page", page);
     out_close(out, '}');
     json_decref(jobs);
     free(title);
+    free(page);
     free(href);
 }
 

@@ -86,7 +86,9 @@ def test_an_upgrade_is_told_measured_and_reported_once(upgradable):
     # Of both seeds: the survey's own, and the one that only the environment before had.
     assert report["counts"]["bits_changed"] == 2 and report["counts"]["varies_now"] == 2
     assert report["counts"]["fails_now"] == 2 and report["counts"]["cannot_be_told_yet"] == 0
+    assert change["pages"] == [f"/?drift={report['from']}..{report['to']}"]
     [drift] = service.get(report["href"])["items"]
+    assert drift["page"] == change["pages"][0]
     assert {case["seed"] for group in drift["groups"] for case in group["cases"]} == {"1", "7"}
     by_host = service.get(f"/v1/drift?host={change['host']}&since={change['at']}")
     assert [item["href"] for item in by_host["items"]] == [report["href"]]
@@ -137,6 +139,7 @@ def test_a_firmware_changes_bits_within_its_environment(upgradable):
     [change] = service.get("/v1/changes")["items"]
     assert change["text"] == "firmware 1 → 2 (stack cpu)"
     [report] = change["reports"]
+    assert change["pages"] == [f"/?drift={change['host']}@{change['at']}"]
     assert report["from"] == report["to"] and report["title"] == f"{change['text']} on {change['host']}"
     counts = report["counts"]
     assert counts["bits_changed"] == 1 and counts["varies_now"] == 1 and counts["fails_now"] == 1
