@@ -3,14 +3,20 @@ import collections
 import contextlib
 import csv
 import io
+import os
+import pathlib
+import shutil
 import sqlite3
+import subprocess
 
 import pytest
 
-from service import SELFTEST_WORKER, Service
+from service import BUILD, ROOT, SELFTEST_WORKER, Service
 from test_api import matches
 
 WORKLOADS = ["selftest_planted", "selftest_pass", "selftest_no_control", "reduce_sum"]
+BUILDS = ["reduce_sum", "maxpool_bwd", "softmax_xent", "batchnorm_bwd", "conv_wgrad", "cumsum", "bincount"]
+CPU = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
 STACKS = [{"name": "old", "worker": str(SELFTEST_WORKER)},
           {"name": "new", "worker": str(SELFTEST_WORKER), "env": {"OPENBLAS_CORETYPE": "Planted"}},
           {"name": "one", "worker": str(SELFTEST_WORKER), "threads": 1},
@@ -64,26 +70,57 @@ def drift_of(service, before, after):
     return drift
 
 
+def exactly(service, old, new):
+    """The drift from stack OLD to NEW, which names exactly the cases whose digests differ; these by kind."""
+    before, after = environment_of(service, old), environment_of(service, new)
+    drift = drift_of(service, before, after)
+    was, now = digests(service, before), digests(service, after)
+    comparable = {case for case in was.keys() & now.keys()
+                  if len(was[case][1]) == len(now[case][1]) == 1 and min(was[case][0], now[case][0]) > 1}
+    changed = {case for case in comparable if was[case][1] != now[case][1]}
+    cases = cases_of(drift)
+    assert {case for case, found in cases.items() if found["bits"] == "changed"} == changed
+    assert {case for case, found in cases.items() if found["bits"] == "same"} == comparable - changed
+    assert drift["counts"]["same_bits"] == len(comparable - changed)
+    return drift, changed, comparable - changed
+
+
 @pytest.mark.parametrize("old, new, title", [
     ("old", "new", "no env.OPENBLAS_CORETYPE → env.OPENBLAS_CORETYPE Planted"),
     ("one", "two", "threads 1 → 2"),
     ("two", "one", "threads 2 → 1"),
 ])
 def test_exactly_the_cases_whose_digests_differ(drifted, old, new, title):
-    before, after = environment_of(drifted, old), environment_of(drifted, new)
-    drift = drift_of(drifted, before, after)
+    drift, _, _ = exactly(drifted, old, new)
     assert drift["title"] == title
-    was, now = digests(drifted, before), digests(drifted, after)
-    comparable = {case for case in was.keys() & now.keys()
-                  if len(was[case][1]) == len(now[case][1]) == 1 and min(was[case][0], now[case][0]) > 1}
+    was, now = (digests(drifted, environment_of(drifted, stack)) for stack in (old, new))
     cases = cases_of(drift)
-    changed = {case for case in comparable if was[case][1] != now[case][1]}
-    assert {case for case, found in cases.items() if found["bits"] == "changed"} == changed
-    assert {case for case, found in cases.items() if found["bits"] == "same"} == comparable - changed
-    assert drift["counts"]["same_bits"] == len(comparable - changed)
     turned = {case for case in was.keys() & now.keys()
               if len(was[case][1]) == 1 < len(now[case][1]) and not cases[case]["is_control"]}
     assert {case for case, found in cases.items() if found["kind"] == "varies_now"} == turned
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("make") or "fma" not in CPU, reason="needs make, and a processor with FMA")
+def test_two_builds_of_the_worker(tmp_path):
+    """Two real stacks: the worker as it is built, and built so that the compiler may contract a product and a sum."""
+    fused = tmp_path / "fused"
+    built = subprocess.run(["make", f"-j{os.cpu_count()}", "CUDA=0", f"B={fused}", "CC=gcc",
+                            "NUMERICS=-ffp-contract=fast -mfma", str(fused / "reprod-worker")],
+                           cwd=ROOT, capture_output=True, text=True, env={**os.environ, "MAKEFLAGS": ""})
+    assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-2000:]
+    stacks = [{"name": "built", "worker": str(BUILD / "reprod-worker"), "threads": 2},
+              {"name": "fused", "worker": str(fused / "reprod-worker"), "threads": 2}]
+    service = Service(tmp_path / "service", options=["--no-survey"], config={"stacks": stacks}).start()
+    for stack in stacks:
+        job = service.finish_job(service.post_job(stacks=[stack["name"]], workloads=BUILDS, runs=2, iterations=1))
+        assert job["state"] == "finished"
+    drift, changed, same = exactly(service, "built", "fused")
+    assert drift["title"].startswith("worker ") and changed and same, drift["headline"]
+    # Contraction changes what multiplies and adds, and nothing of what only adds or compares.
+    assert {"softmax_xent", "batchnorm_bwd"} & {case[0] for case in changed}
+    assert ("reduce_sum", "ordered") in same and ("maxpool_bwd", "ordered") in same
+    assert service.stop() == 0
 
 
 def test_what_was_planted_is_named(drifted):
