@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Runs the commands of README.md's console blocks against a service and prints the README
 with their real output in place.
-Usage: make_readme.py http://127.0.0.1:7357 [--gpu http://127.0.0.1:7358] < README.md
+Usage: make_readme.py http://127.0.0.1:7357 [--gpu http://127.0.0.1:7358] [--fleet] < README.md
 
 A block is fenced as ```console; lines that start with "$ " are commands, the rest is what
 they printed.  Long lines are cut with an ellipsis.  Blocks fenced as ```console gpu ask the
 service that --gpu names, which serves a database of a machine with a GPU, and stay as they
-are without it.
+are without it.  Those fenced as ```console fleet ask a service with the fleet of
+tests/fleets, one device of which is wrong; it is started for them with --fleet.
 """
 import argparse
+import contextlib
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
 
 WIDTH = 150
 DEFAULT = "127.0.0.1:7357"
@@ -78,6 +82,23 @@ def rewritten(text, fence, address):
     return "\n".join(lines) + "\n"
 
 
+@contextlib.contextmanager
+def fleet():
+    """The address of a service with eight devices, one of which is wrong by 1e-12."""
+    for name in "system", "fleets":
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / name))
+    from fleet_sim import Fleet
+    from service import Service
+    with tempfile.TemporaryDirectory() as folder:
+        config = Fleet(folder, hosts=2, devices=4, wrong={"GPU-03": {}}).config()
+        service = Service(folder, options=["--no-survey"], config=config).start()
+        try:
+            service.wait(lambda: sum(d["online"] for d in service.get("/v1/devices")["items"]) == 8, "its devices")
+            yield f"127.0.0.1:{service.port}"
+        finally:
+            service.stop()
+
+
 def bare(address):
     return address.split("//")[-1].rstrip("/")
 
@@ -87,8 +108,12 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("address")
     parser.add_argument("--gpu", help="the service with the database of a GPU")
+    parser.add_argument("--fleet", action="store_true", help="start the fleet, and ask it")
     options = parser.parse_args()
     text = rewritten(sys.stdin.read(), "```console", bare(options.address))
+    if options.fleet:
+        with fleet() as address:
+            text = rewritten(text, "```console fleet", address)
     if options.gpu:
         text = rewritten(text, "```console gpu", bare(options.gpu))
     sys.stdout.write(text)

@@ -23,13 +23,10 @@ def shape(text):
     return sorted(value) if isinstance(value, dict) else type(value).__name__
 
 
-@pytest.mark.skipif(not shutil.which("jq") or not shutil.which("curl"), reason="needs curl and jq")
-def test_commands_work_as_printed(tmp_path):
-    stacks = [{"name": "cpu"}, {"name": "one-thread", "threads": 1}]
-    service = Service(tmp_path, options=["--no-survey"], config={"stacks": stacks}).start()
-    address, environment = f"127.0.0.1:{service.port}", {}
+def check_blocks(fence, address, environment):
+    """How many commands there are; each works, and prints what stands below it but for figures."""
     seen = 0
-    for _, block in make_readme.blocks((ROOT / "README.md").read_text()):
+    for _, block in make_readme.blocks((ROOT / "README.md").read_text(), fence):
         for command, printed in make_readme.commands(block):
             code, output = make_readme.run(command, address, environment)
             assert code == 0, (command, output)
@@ -40,5 +37,20 @@ def test_commands_work_as_printed(tmp_path):
                 assert output.startswith(printed[0][:5]), command
             else:
                 assert shape("\n".join(printed)) == shape(output), command
+    return seen
+
+
+@pytest.mark.skipif(not shutil.which("jq") or not shutil.which("curl"), reason="needs curl and jq")
+def test_commands_work_as_printed(tmp_path):
+    stacks = [{"name": "cpu"}, {"name": "one-thread", "threads": 1}]
+    service = Service(tmp_path, options=["--no-survey"], config={"stacks": stacks}).start()
+    address, environment = f"127.0.0.1:{service.port}", {}
+    seen = check_blocks("```console", address, environment)
     assert seen >= 6
     assert service.stop() == 0
+
+
+@pytest.mark.skipif(not shutil.which("jq") or not shutil.which("curl"), reason="needs curl and jq")
+def test_a_fleet_shows_what_is_printed():
+    with make_readme.fleet() as address:
+        assert check_blocks("```console fleet", address, {}) >= 5
