@@ -167,6 +167,11 @@ More runs lower that bound, and every cell of the service says its own.
 Each variant has a subject: `model` is our own kernel, which stands for the source or its cure; a
 library's name says that the library itself computed. A row of cuDNN is earned by cuDNN's variants only.
 
+Whether GPUs of one model and stack give the same bits, and whether an upgrade changes them, is what the service
+compares (`/v1/matrix?view=devices`, `/v1/findings`, `/v1/drift`; README.md shows both). It was tested with
+thousands of devices that do not exist and with real stacks of a CPU; a GPU that dissents, or a driver that
+changes bits, is not verified here.
+
 This page is written by `tests/gpu/make_gpu_md.py` from committed reports. Its explanations are those of
 `tests/gpu/explanations.md`, which a new report leaves as they are."""
 
