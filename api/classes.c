@@ -16,6 +16,8 @@
 #include "db/runs.h"
 #include "db/views/classes.h"
 
+enum { ENTRIES_MAX = 40000 };
+
 struct asked {
     bool of_devices, differing, each_host;
     char workload[CASE_NAME_SIZE];
@@ -110,11 +112,27 @@ static enum err_code check_workload(struct tx *tx, struct request *r, const char
     return ERR_OK;
 }
 
+/* How many columns a page has at most, so that it has not too many entries. */
+static int columns_max(const struct shown *shown, const struct classes_view *view)
+{
+    const struct classes *classes = &shown->classes;
+    int rows = 0;
+    int most;
+
+    for (int r = 0; r < classes->row_count; r++) {
+        rows += classes_show_row(view, &classes->rows[r]);
+    }
+    most = ENTRIES_MAX / (rows > 0 ? rows : 1);
+    most = most < 1 ? 1 : most;
+    return most < shown->asked.limit ? most : shown->asked.limit;
+}
+
 /* The columns of the page. */
 static void cut(struct shown *shown, struct classes_view *view)
 {
     const struct classes *classes = &shown->classes;
     int count = classes->column_count;
+    int most = columns_max(shown, view);
 
     for (int c = 0; c < count && shown->asked.after[0]; c++) {
         if (strncmp(classes->columns[c].id, shown->asked.after, CURSOR_KEY_SIZE - 1) ==
@@ -123,10 +141,10 @@ static void cut(struct shown *shown, struct classes_view *view)
         }
     }
     view->count = count - view->first;
-    if (view->count > shown->asked.limit) {
+    if (view->count > most) {
         char key[CURSOR_KEY_SIZE];
 
-        view->count = shown->asked.limit;
+        view->count = most;
         copy_text(key, sizeof key, classes->columns[view->first + view->count - 1].id);
         cursor_encode('k', key, shown->next);
         view->next = shown->next;

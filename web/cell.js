@@ -15,6 +15,7 @@ const STATES = {
   departs: "depart: why cannot be told yet",
   agrees: "agree",
 };
+const ONE = { dissents: "dissents: its bits are not those of its equals", departs: "departs: why cannot be told yet", agrees: "agrees" };
 const COLUMNS = ["Device", "Host", "Slot", "Class", "Runs", "Iterations", "With itself", "A run differs", "First run", "Last run"];
 
 /** Fills DIALOG (<dialog>).  CHOSEN(name) and CHOOSE(changes) read and write the page's
@@ -136,7 +137,7 @@ function group(state, { items, more }, known, cell, want) {
   return el(
     "section",
     { class: `devices-${state}` },
-    el("h4", { text: `${who} ${state === "agrees" && items.length === 1 ? "agrees" : STATES[state]}` }),
+    el("h4", { text: cell.device_count === 1 ? "Its runs" : `${who} ${number === 1 ? ONE[state] : STATES[state]}` }),
     items.length ? tableOf(items, state) : null,
     more ? button(items.length ? `${PAGE} more` : "list them", items.length + PAGE) : null,
   );

@@ -59,6 +59,7 @@ function content(spot, pinned, facts, recipes, onClose) {
     evidence(row, cell, kind),
     facts.length ? variantList(facts, row, cell.choices ?? []) : null,
     pinned ? referenceList(row) : null,
+    path ? el("p", {}, el("a", { href: path, "data-hold": "devices", "data-evidence": path, text: "What each device showed" })) : null,
     path ? el("p", {}, el("a", { href: path, "data-hold": "link", text: "All evidence (JSON)" })) : null,
     path ? el("div", { class: "command" }, ...held(commandLine("curl command for this cell", curl(path)))) : null,
     pinned ? null : el("p", { class: "muted hint", text: "Click or press Enter to keep this open; Esc closes it." }),

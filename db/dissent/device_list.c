@@ -150,8 +150,10 @@ enum err_code dissenters_of_device(struct tx *tx, const char *device, int64_t *r
 {
     *ret_cells = *ret_dissents = 0;
     return tx_fetch(tx, TX_TARGETS(ret_cells, ret_dissents), err,
-                    "SELECT (SELECT count(DISTINCT cell) FROM cell_device"
-                    " WHERE device = ?1), (SELECT count(*) FROM cell_dissenter"
+                    /* A look into the key for each cell, instead of all its devices. */
+                    "SELECT (SELECT count(*) FROM cell c WHERE EXISTS (SELECT 1"
+                    " FROM cell_device x WHERE x.cell = c.id AND x.device = ?1)), "
+                    "(SELECT count(*) FROM cell_dissenter"
                     " WHERE device = ?1)",
                     device);
 }

@@ -184,7 +184,7 @@ def test_a_cell_names_who_dissents_and_folds_who_agrees(browser, fixture):
     with_devices(fixture, browser, "/?evidence=7")
     wait_for("the cell", lambda: "2 of 4000 devices dissent" in text(browser, "#cell"))
     shown = text(browser, "#cell")
-    assert "<b>GPU-3</b>" in shown and "1 dissent: their bits are not" in shown and "1 depart: why cannot be told yet" in shown
+    assert "<b>GPU-3</b>" in shown and "1 dissents: its bits are not" in shown and "1 departs: why cannot be told yet" in shown
     camps = all_of(browser, ".camps li", "[each.querySelector('.letter').textContent, each.innerText]")
     assert [letter for letter, _ in camps] == ["A", "B", "≈"]
     assert "4,000 devices" in camps[0][1] and "share driver 560" in camps[0][1] and "and 3,984 more" in camps[0][1]
