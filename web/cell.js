@@ -7,6 +7,7 @@ import { commandLine, el, icon, setNotice } from "./dom.js";
 import { digestSwatch } from "./facts.js";
 import { bound, clock, count, counted, curl, ownPath, verdictKind } from "./format.js";
 
+const RETRY_MS = 10000;
 const AGAIN_MS = 5000;
 const PAGE = 50;
 const FEW = 16; // so many devices that agree are listed without being asked for
@@ -41,6 +42,7 @@ export function createCell(dialog, chosen, choose) {
     } catch (error) {
       if (!(error instanceof ApiError)) console.error(error);
       setNotice(notice, `The cell could not be read: ${error.message}`);
+      setTimeout(() => read(), RETRY_MS);
     }
   }, AGAIN_MS);
 

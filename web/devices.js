@@ -6,9 +6,11 @@ import { caseText, classesTable, createPages, emptyText, showHeadline } from "./
 import { el, setNotice, setText } from "./dom.js";
 import { clock, count, counted, ownPath } from "./format.js";
 
+const RETRY_MS = 10000;
 const AGAIN_MS = 15000; // thousands of devices are compared
 const COLUMNS = 24;
 const DISSENTERS = 20;
+const PLACES = 12; // in which one dissents
 const CAPTION = "Digest classes by case and device";
 
 /** Fills DETAILS (<details>) while it is open.  CHOSEN(name) reads the page's address: its
@@ -25,6 +27,7 @@ export function createDevices(details, chosen, choose) {
 
   const read = coalesce(async () => {
     if (!details.open) return;
+    if (!shown) table.replaceChildren(el("p", { class: "empty", text: "Reading what each device showed." }));
     if (environment !== chosen("environment")) pages.reset();
     environment = chosen("environment");
     try {
@@ -42,6 +45,7 @@ export function createDevices(details, chosen, choose) {
     } catch (error) {
       if (!(error instanceof ApiError)) console.error(error);
       setNotice(notice, `The devices could not be read: ${error.message}`);
+      setTimeout(() => read(), RETRY_MS);
     }
   }, AGAIN_MS);
   const pages = createPages(pager, () => read(true));
@@ -104,7 +108,8 @@ function dissenterOf(device) {
     if (!node.open || places.childElementCount) return;
     try {
       const { dissents_in: cells, dissents } = await getJson(`/v1/devices/${encodeURIComponent(device.id)}`);
-      places.replaceChildren(...cells.map(placeOf), dissents > cells.length ? el("li", {}, `and ${count(dissents - cells.length)} more: `, findings()) : "");
+      const some = cells.slice(0, PLACES);
+      places.replaceChildren(...some.map(placeOf), dissents > some.length ? el("li", {}, `and ${count(dissents - some.length)} more: `, findings()) : "");
     } catch (error) {
       places.replaceChildren(el("li", { text: `They could not be read: ${error.message}` }));
     }
@@ -121,6 +126,6 @@ function placeOf(cell) {
     "li",
     {},
     path ? el("a", { href: path, "data-evidence": path, text: name }) : name,
-    el("span", { class: "why", text: `since ${clock(cell.named_at)}: ${cell.reason}` }),
+    el("span", { class: "why", text: `since ${clock(cell.named_at)}` }),
   );
 }

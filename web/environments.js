@@ -7,6 +7,7 @@ import { driftKey, driftQuery, driftReports } from "./drift.js";
 import { el, fillSelect, setChildren, setNotice } from "./dom.js";
 import { clock } from "./format.js";
 
+const RETRY_MS = 10000;
 const AGAIN_MS = 5000;
 const CHANGES_SHOWN = 5;
 const COLUMNS = 24;
@@ -21,8 +22,10 @@ export function createEnvironments(details, chosen, choose) {
     details.querySelector(`:scope > .${name}`),
   );
 
+  let shown = null;
   const read = coalesce(async () => {
     if (!details.open) return;
+    if (!shown) table.replaceChildren(el("p", { class: "empty", text: "Reading what each environment showed." }));
     try {
       const query = { view: "environments", rows: differing.checked ? "differing" : "", limit: COLUMNS, cursor: pages.cursor() };
       const [view, environments, { items }] = await Promise.all([
@@ -38,6 +41,7 @@ export function createEnvironments(details, chosen, choose) {
     } catch (error) {
       if (!(error instanceof ApiError)) console.error(error);
       setNotice(notice, `The environments could not be read: ${error.message}`);
+      setTimeout(() => read(), RETRY_MS);
     }
   }, AGAIN_MS);
   const pages = createPages(pager, () => read(true));
@@ -48,7 +52,6 @@ export function createEnvironments(details, chosen, choose) {
   };
   const compareButton = (key, text) => key && el("button", { type: "button", class: "copy", text, onclick: () => compare(key) });
 
-  let shown = null;
   const showClasses = (view) => {
     if (view === shown) return; // whoever is in it stays in it
     shown = view;

@@ -124,6 +124,24 @@ void classes_add(struct classes *classes, int column, const struct class_cell *c
     };
 }
 
+void classes_drop_empty(struct classes *classes)
+{
+    int count = 0;
+
+    for (int c = 0; c < classes->column_count; c++) {
+        if (classes->columns[c].members == 0) {
+            json_decref(classes->columns[c].facts);
+            continue;
+        }
+        classes->columns[count] = classes->columns[c];
+        for (int r = 0; r < classes->row_count; r++) {
+            classes->rows[r].entries[count] = classes->rows[r].entries[c];
+        }
+        count++;
+    }
+    classes->column_count = count;
+}
+
 static bool entries_agree(const struct class_entry *a, const struct class_entry *b)
 {
     if (!a->cell || !b->cell) {
@@ -255,30 +273,30 @@ static bool is_more(const struct class_row *row, int i, int count, int best,
     return i < row->digest_count && strcmp(row->digests[i], row->digests[best]) < 0;
 }
 
-/* What most devices show; its cell is 0 where nothing was measured. */
-static struct class_entry most_shown(const struct classes *classes,
-                                     const struct class_row *row)
+/* What most devices show, as the first of them has it. */
+static const struct class_entry *most_shown(const struct classes *classes,
+                                            const struct class_row *row)
 {
     int kinds = row->digest_count + VERDICT_COUNT;
-    int *counts = xcalloc((size_t)kinds, sizeof *counts);
-    struct class_entry most = nothing();
+    int *counts = xcalloc(2 * (size_t)kinds, sizeof *counts);
+    int *firsts = counts + kinds;
     int best = 0;
+    int first;
 
-    for (int c = 0; c < classes->column_count; c++) {
+    for (int c = classes->column_count - 1; c >= 0; c--) {
         const struct class_entry *e = &row->entries[c];
 
-        counts[shown(row, e)] += e->cell ? e->members : 0;
+        if (e->cell) {
+            counts[shown(row, e)] += e->members;
+            firsts[shown(row, e)] = c;
+        }
     }
     for (int i = 1; i < kinds; i++) {
         best = is_more(row, i, counts[i], best, counts[best]) ? i : best;
     }
-    for (int c = 0; c < classes->column_count && !most.cell; c++) {
-        const struct class_entry *e = &row->entries[c];
-
-        most = e->cell && shown(row, e) == best ? *e : most;
-    }
+    first = firsts[best];
     free(counts);
-    return most;
+    return &row->entries[first];
 }
 
 /* Whether each column shows what most show. */
@@ -289,10 +307,10 @@ static bool *conforming_columns(const struct classes *classes)
     memset(conforms, true, (size_t)classes->column_count * sizeof *conforms);
     for (int r = 0; r < classes->row_count; r++) {
         const struct class_row *row = &classes->rows[r];
-        struct class_entry most = most_shown(classes, row);
+        const struct class_entry *most = most_shown(classes, row);
 
         for (int c = 0; c < classes->column_count; c++) {
-            conforms[c] = conforms[c] && entries_agree(&most, &row->entries[c]);
+            conforms[c] = conforms[c] && entries_agree(most, &row->entries[c]);
         }
     }
     return conforms;

@@ -79,6 +79,9 @@ void classes_release(struct classes *classes);
 /* Takes in what is known of a case in COLUMN, in any order; once for each of these. */
 void classes_add(struct classes *classes, int column, const struct class_cell *cell);
 
+/* Removes the columns that stand for nothing (members 0); none of them has cells. */
+void classes_drop_empty(struct classes *classes);
+
 /* Makes one column of adjacent devices of a host where no two of them contradict each
  * other in any row: where both were measured, they have the same digest, or both none and
  * the same verdict.  Such a column has the weakest verdict of those that were measured,

@@ -156,21 +156,24 @@ static struct filling filling_of(struct classes *classes)
     return f;
 }
 
-static void fill(const struct filling *f, const struct class_cell *cell,
-                 const char *column)
+/* -1: there is none. */
+static int find_column(const struct filling *f, const char *id)
 {
     const struct class_column **found = bsearch(
-        column, f->by_id, (size_t)f->count, sizeof(struct class_column *), compare_id);
+        id, f->by_id, (size_t)f->count, sizeof(struct class_column *), compare_id);
 
-    if (found && cell->id) {
-        classes_add(f->classes, (int)(*found - f->classes->columns), cell);
-    }
+    return found ? (int)(*found - f->classes->columns) : -1;
 }
 
 static void fill_environment(void *arg, const struct class_cell *cell,
                              const char *environment)
 {
-    fill(arg, cell, environment);
+    const struct filling *f = arg;
+    int column = find_column(f, environment);
+
+    if (column >= 0 && cell->id) {
+        classes_add(f->classes, column, cell);
+    }
 }
 
 enum err_code classes_read_environments(struct tx *tx,
@@ -198,29 +201,20 @@ enum err_code classes_read_environments(struct tx *tx,
 
 /* By device. */
 
-/* Which have runs there, and since when. */
-static enum err_code list_devices(struct tx *tx, const char *environment,
-                                  struct columns *columns, struct err *err)
+/* All there are, nothing of which was measured yet: which have runs in an environment,
+ * and since when, is seen while their cells are read, once. */
+static enum err_code list_devices(struct tx *tx, struct columns *columns, struct err *err)
 {
     struct query q;
 
-    query_begin(&q, tx,
-                "SELECT d.id, d.host, d.model, r.first_ms, r.last_ms FROM"
-                " (SELECT x.device, min(x.first_ms) AS first_ms,"
-                " max(x.last_ms) AS last_ms FROM environment e"
-                " CROSS JOIN cell c ON c.environment = e.number"
-                " CROSS JOIN cell_device x ON x.cell = c.id WHERE e.id = ?"
-                " GROUP BY x.device) r CROSS JOIN device d ON d.id = r.device"
-                " ORDER BY d.model, d.host, d.id",
-                environment);
+    query_begin(&q, tx, "SELECT id, host, model FROM device ORDER BY model, host, id");
     while (query_step(&q)) {
         struct class_column *column;
 
         columns->list = xgrow(columns->list, columns->count, sizeof *columns->list);
         column = &columns->list[columns->count++];
-        *column = (struct class_column){ .members = 1 };
-        query_take(&q, column->id, column->host, column->model, &column->first_ms,
-                   &column->last_ms);
+        *column = (struct class_column){ .members = 0 };
+        query_take(&q, column->id, column->host, column->model);
     }
     return query_end(&q, err);
 }
@@ -258,6 +252,7 @@ static void judge_device(struct class_cell *cell, enum verdict agreeing, bool di
 struct device_cell {
     struct class_cell cell;
     enum verdict agreeing;
+    bool dissents; /* somebody is named */
 };
 
 struct device_cells {
@@ -273,7 +268,8 @@ static enum err_code list_cells(struct tx *tx, const struct classes_filter *filt
 
     query_begin(&q, tx,
                 "SELECT " CLASS_CELL_COLUMNS
-                ", c.agreeing FROM environment e"
+                ", c.agreeing, EXISTS (SELECT 1 FROM cell_dissenter s"
+                " WHERE s.cell = c.id) FROM environment e"
                 " CROSS JOIN cell c ON c.environment = e.number"
                 " CROSS JOIN case_key k ON k.number = c.case_key"
                 " WHERE e.id = ? AND " CLASS_CELL_FILTER " ORDER BY c.id",
@@ -286,8 +282,19 @@ static enum err_code list_cells(struct tx *tx, const struct classes_filter *filt
         found = &cells->list[cells->count++];
         take_cell(&q, filter, &found->cell);
         found->agreeing = cell_rows_take_verdict(&q);
+        query_take(&q, &found->dissents);
     }
     return query_end(&q, err);
+}
+
+static void use_column(struct class_column *column, int64_t first_ms, int64_t last_ms)
+{
+    bool is_new = column->members == 0;
+
+    column->members = 1;
+    column->first_ms =
+        is_new || first_ms < column->first_ms ? first_ms : column->first_ms;
+    column->last_ms = last_ms > column->last_ms ? last_ms : column->last_ms;
 }
 
 static enum err_code each_device(struct tx *tx, const struct device_cell *of,
@@ -296,24 +303,29 @@ static enum err_code each_device(struct tx *tx, const struct device_cell *of,
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT x.device, sum(x.runs), min(x.digest),"
-                " count(x.digest) < count(*) OR min(x.digest) < max(x.digest),"
-                " EXISTS (SELECT 1 FROM cell_dissenter s"
+                "SELECT x.device, min(x.first_ms), max(x.last_ms), sum(x.runs),"
+                " min(x.digest), count(x.digest) < count(*) OR min(x.digest) <"
+                " max(x.digest), ?1 AND EXISTS (SELECT 1 FROM cell_dissenter s"
                 " WHERE s.cell = x.cell AND s.device = x.device)"
-                " FROM cell_device x WHERE x.cell = ? GROUP BY x.device",
-                of->cell.id);
+                " FROM cell_device x WHERE x.cell = ?2 GROUP BY x.device",
+                of->dissents, of->cell.id);
     while (query_step(&q)) {
         struct class_cell cell = of->cell;
-        char device[CASE_TITLE_SIZE];
+        const char *device = query_borrow_text(&q);
+        int column = find_column(f, device);
+        int64_t first_ms, last_ms;
         bool varied, dissents;
 
-        if (cell.damaged) {
-            query_take(&q, device);
-        } else {
-            query_take(&q, device, &cell.runs, cell.digest, &varied, &dissents);
+        if (column < 0) {
+            continue;
+        }
+        query_take(&q, &first_ms, &last_ms);
+        if (!cell.damaged) {
+            query_take(&q, &cell.runs, cell.digest, &varied, &dissents);
             judge_device(&cell, of->agreeing, dissents, varied);
         }
-        fill(f, &cell, device);
+        classes_add(f->classes, column, &cell);
+        use_column(&f->classes->columns[column], first_ms, last_ms);
     }
     return query_end(&q, err);
 }
@@ -325,7 +337,7 @@ enum err_code classes_read_devices(struct tx *tx, const struct classes_filter *f
     struct columns columns = { NULL, 0 };
     struct device_cells cells = { NULL, 0 };
     struct filling f;
-    enum err_code code = list_devices(tx, environment, &columns, err);
+    enum err_code code = list_devices(tx, &columns, err);
 
     classes_init(ret_classes, columns.list, columns.count);
     if (code == ERR_OK) {
@@ -340,6 +352,7 @@ enum err_code classes_read_devices(struct tx *tx, const struct classes_filter *f
     if (code != ERR_OK) {
         return code;
     }
+    classes_drop_empty(ret_classes);
     classes_merge_hosts(ret_classes);
     if (ret_classes->column_count > CLASSES_APART_MAX && !filter->each_host) {
         classes_merge_majority(ret_classes);

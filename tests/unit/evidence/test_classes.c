@@ -227,6 +227,8 @@ static void test_what_most_show_is_one_column(void **state)
             fixture_add(&classes, d, 2, d == 25 ? 7 : 0, VERDICT_VARIES);
         }
         classes.columns[39].last_ms = 77;
+        classes.columns[20].last_ms = 88;
+        classes.columns[20].first_ms = -9;
         classes_merge_hosts(&classes);
         classes_merge_majority(&classes);
         classes_settle(&classes, true);
@@ -236,7 +238,8 @@ static void test_what_most_show_is_one_column(void **state)
         assert_string_equal(classes.columns[0].model, "NVIDIA H100");
         assert_int_equal(classes.columns[0].members, 38);
         assert_int_equal(classes.columns[0].hosts, 5);
-        assert_int_equal(classes.columns[0].last_ms, 77);
+        assert_int_equal(classes.columns[0].last_ms, 88);
+        assert_int_equal(classes.columns[0].first_ms, -9);
         assert_string_equal(classes.columns[1].id, "GPU-0009");
         assert_string_equal(classes.columns[2].id, "GPU-0025");
         assert_int_equal(letter(&classes, 0, 0), 0);
@@ -250,6 +253,25 @@ static void test_what_most_show_is_one_column(void **state)
         assert_int_equal(letter(&classes, 2, 2), 0);
         classes_release(&classes);
     }
+}
+
+static void test_what_stands_for_nothing_is_dropped(void **state)
+{
+    struct classes classes = fixture_devices(5, 2);
+
+    (void)state;
+    fixture_add(&classes, 1, 0, 5, VERDICT_REPRODUCIBLE);
+    fixture_add(&classes, 4, 0, 9, VERDICT_REPRODUCIBLE);
+    classes.columns[0].members = classes.columns[2].members = 0;
+    classes.columns[3].members = 0;
+    classes_drop_empty(&classes);
+    classes_settle(&classes, false);
+    assert_int_equal(classes.column_count, 2);
+    assert_string_equal(classes.columns[0].id, "GPU-0001");
+    assert_string_equal(classes.columns[1].id, "GPU-0004");
+    assert_int_equal(letter(&classes, 0, 0), 0);
+    assert_int_equal(letter(&classes, 0, 1), 1);
+    classes_release(&classes);
 }
 
 /* Of two camps that are equally large, the one with the smallest digest is folded; where
@@ -308,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_what_hosts_agree_about),
         cmocka_unit_test(test_ties_go_by_the_digest),
         cmocka_unit_test(test_what_most_show_is_one_column),
+        cmocka_unit_test(test_what_stands_for_nothing_is_dropped),
         cmocka_unit_test(test_camps_of_a_size),
         cmocka_unit_test(test_what_fails_does_not_vary),
         cmocka_unit_test(test_devices_are_lettered_by_size),
