@@ -225,6 +225,7 @@ static void test_what_most_show_is_one_column(void **state)
                             d == 30 ? VERDICT_INCONCLUSIVE : VERDICT_REPRODUCIBLE);
             }
             fixture_add(&classes, d, 2, d == 25 ? 7 : 0, VERDICT_VARIES);
+            fixture_add(&classes, d, 3, 0, VERDICT_VARIES);
         }
         classes.columns[39].last_ms = 77;
         classes.columns[20].last_ms = 88;
@@ -287,6 +288,7 @@ static void test_camps_of_a_size(void **state)
             int d = backwards ? 3 - i : i;
 
             fixture_add(&classes, d, 0, d < 2 ? 9 : 4, VERDICT_INCONCLUSIVE);
+            fixture_add(&classes, d, 1, d < 2 ? 0 : 4, VERDICT_VARIES);
             if (d < 3) {
                 fixture_add(&alone, d, 0, 4 + d, VERDICT_INCONCLUSIVE);
             }
