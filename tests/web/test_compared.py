@@ -209,7 +209,7 @@ def test_a_cell_is_opened_by_its_link_and_closed(browser, fixture):
     assert "evidence=7" in js(browser, "return location.search") and js(browser, "return location.pathname") == "/"
     js(browser, "document.querySelector('#cell .close').click()")
     wait_for("closed", lambda: not js(browser, "return document.getElementById('cell').open"))
-    assert "evidence" not in js(browser, "return location.search")
+    wait_for("the address", lambda: "evidence" not in js(browser, "return location.search"))
     assert "cell=conv_wgrad" in js(browser, "return decodeURIComponent(location.search)"), "the panel stays"
     server.problem = ("/v1/cells/", 404, "there is no cell 7")
     js(browser, "document.querySelector('.facts a').click()")
