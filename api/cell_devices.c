@@ -12,6 +12,7 @@
 #include "api/http/reply.h"
 #include "api/render/devices_json.h"
 #include "api/render/nouns_json.h"
+#include "daemon/base/clock.h"
 #include "db/cells.h"
 
 enum { CLASSES_MAX = 26 };
@@ -40,16 +41,27 @@ static enum err_code load(struct tx *tx, int64_t cell, struct loaded *ret_loaded
                : err->code;
 }
 
-enum err_code cell_devices_show(struct tx *tx, const struct cell *cell, int limit,
-                                struct json_out *out, struct err *err)
+static struct devices_shown shown_of(const struct request *r, const struct loaded *loaded)
 {
+    return (struct devices_shown){ .digests = loaded->digests,
+                                   .digest_count = loaded->digest_count,
+                                   .now_ms = clock_wall_ms(),
+                                   .stale_after_ms = r->api->stale_after_ms };
+}
+
+enum err_code cell_devices_show(const struct request *r, struct tx *tx,
+                                const struct cell *cell, int limit, struct json_out *out,
+                                struct err *err)
+{
+    struct devices_shown shown;
+
     struct loaded loaded;
 
     if (load(tx, cell->id, &loaded, err) != ERR_OK) {
         return err->code;
     }
-    cell_devices_json(out, cell, &loaded.list, loaded.digests, loaded.digest_count,
-                      limit);
+    shown = shown_of(r, &loaded);
+    cell_devices_json(out, cell, &loaded.list, &shown, limit);
     device_list_release(&loaded.list);
     return ERR_OK;
 }
@@ -71,9 +83,11 @@ static int by_mark(const void *a, const void *b)
                                      : strcmp(left->device, right->device);
 }
 
-static void show_page(struct view *view, const struct cell *cell,
+static void show_page(const struct request *r, const struct cell *cell,
                       const struct loaded *loaded)
 {
+    const struct devices_shown shown = shown_of(r, loaded);
+    struct view *view = r->state;
     struct page *page = &view->page;
     int64_t number = 0;
 
@@ -83,7 +97,7 @@ static void show_page(struct view *view, const struct cell *cell,
         number += view->only == DISSENT_MARKS || d->mark == view->only;
         if ((view->only == DISSENT_MARKS || d->mark == view->only) &&
             number > view->before && page_takes(page, "%" PRId64, number)) {
-            cell_device_json(&page->out, cell, d, loaded->digests, loaded->digest_count);
+            cell_device_json(&page->out, cell, d, &shown);
         }
     }
 }
@@ -105,6 +119,7 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct view *view = r->state;
     struct json_out *out = &view->page.out;
+    struct devices_shown shown;
     struct loaded loaded;
     struct cell cell;
 
@@ -117,9 +132,10 @@ static enum err_code read_page(struct tx *tx, void *arg, struct err *err)
               by_mark);
     }
     show_cell(r, &cell, out);
-    cell_camps_json(out, &loaded.list, loaded.digests, loaded.digest_count);
+    shown = shown_of(r, &loaded);
+    cell_camps_json(out, &loaded.list, &shown);
     out_open(out, "items", '[');
-    show_page(view, &cell, &loaded);
+    show_page(r, &cell, &loaded);
     device_list_release(&loaded.list);
     page_reply(r, &view->page);
     return ERR_OK;

@@ -220,7 +220,7 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     }
     out_open(&view->page.out, NULL, '{');
     cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->page.out);
-    if (cell_devices_show(tx, &cell,
+    if (cell_devices_show(r, tx, &cell,
                           r->format == FORMAT_TEXT ? DEVICES_IN_TEXT : DEVICES_SHOWN,
                           &view->page.out, err) != ERR_OK) {
         return err->code;
@@ -338,7 +338,7 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     cell_verdict_show(r, &cell, false, out);
     challenges_json(out, &cell);
     cell_departures_json(out, &cell);
-    if (cell_devices_show(tx, &cell, page_rows(page) - 1, out, err) != ERR_OK) {
+    if (cell_devices_show(r, tx, &cell, page_rows(page) - 1, out, err) != ERR_OK) {
         return err->code;
     }
     out_open(out, "items", '[');

@@ -16,7 +16,8 @@ void cell_verdict_show(const struct request *r, const struct cell *cell, bool me
                        struct json_out *out);
 
 /* Which devices agree, what each showed (at most LIMIT), and who dissents. */
-enum err_code cell_devices_show(struct tx *tx, const struct cell *cell, int limit,
-                                struct json_out *out, struct err *err);
+enum err_code cell_devices_show(const struct request *r, struct tx *tx,
+                                const struct cell *cell, int limit, struct json_out *out,
+                                struct err *err);
 
 #endif

@@ -9,19 +9,14 @@
 
 enum { CAMPS_MAX = 8, CAMP_NAMES_MAX = 16, DISSENTERS_MAX = 64, LETTERS = 26 };
 
-struct classes {
-    const struct cell_digest *digests;
-    int count;
-};
-
 /* "A" for the most frequent digest; null beyond Z. */
-static void class_json(struct json_out *out, const struct classes *classes,
+static void class_json(struct json_out *out, const struct devices_shown *shown,
                        const char *digest)
 {
     char letter[2] = "";
 
-    for (int i = 0; i < classes->count && i < LETTERS; i++) {
-        if (strcmp(classes->digests[i].digest, digest) == 0) {
+    for (int i = 0; i < shown->digest_count && i < LETTERS; i++) {
+        if (strcmp(shown->digests[i].digest, digest) == 0) {
             letter[0] = (char)('A' + i);
         }
     }
@@ -45,19 +40,22 @@ static const char *camp_of(const struct cell_device *d)
     return d->varied || d->digest_count == 0 ? "" : d->digests[0].digest;
 }
 
-static void device_json(struct json_out *out, const struct cell *cell,
-                        const struct cell_device *d, const struct classes *classes)
+void cell_device_json(struct json_out *out, const struct cell *cell,
+                      const struct cell_device *d, const struct devices_shown *shown)
 {
-    bool earned = cell->agreeing.verdict != VERDICT_UNMEASURED;
-    enum verdict others = earned ? cell->agreeing.verdict : cell->verdict;
+    const struct device_evidence evidence = { .dissents = d->mark == DISSENT_DISSENTS,
+                                              .varied = d->varied,
+                                              .runs = d->runs,
+                                              .last_ms = d->last_ms };
 
     out_open(out, NULL, '{');
     name_json(out, d);
     out_text(out, "state", dissent_mark_name(d->mark));
-    class_json(out, classes, camp_of(d));
+    class_json(out, shown, camp_of(d));
     out_text(out, "verdict",
-             d->mark == DISSENT_DISSENTS ? verdict_name(VERDICT_DEVICES_DISAGREE)
-                                         : verdict_name(others));
+             verdict_name(verdict_of_device(cell->verdict, cell->agreeing.verdict,
+                                            cell->vouched_ms, &evidence, shown->now_ms,
+                                            shown->stale_after_ms)));
     out_time(out, "named_at", d->since_ms);
     out_int(out, "runs", d->runs);
     out_int(out, "iterations", d->iterations);
@@ -72,7 +70,7 @@ static void device_json(struct json_out *out, const struct cell *cell,
     out_open(out, "digests", '[');
     for (int i = 0; i < d->digest_count; i++) {
         out_open(out, NULL, '{');
-        class_json(out, classes, d->digests[i].digest);
+        class_json(out, shown, d->digests[i].digest);
         out_text(out, "digest", d->digests[i].digest);
         out_int(out, "runs", d->digests[i].runs);
         out_int(out, "iterations", d->digests[i].iterations);
@@ -117,7 +115,7 @@ static json_t *shared_by(const struct device_list *list, const char *camp)
 }
 
 static void camp_json(struct json_out *out, const struct device_list *list,
-                      const char *camp, const struct classes *classes)
+                      const char *camp, const struct devices_shown *shown)
 {
     json_t *shared = shared_by(list, camp);
     char *text = json_dumps(shared, JSON_COMPACT | JSON_SORT_KEYS);
@@ -126,7 +124,7 @@ static void camp_json(struct json_out *out, const struct device_list *list,
     int64_t iterations = 0;
 
     out_open(out, NULL, '{');
-    class_json(out, classes, camp);
+    class_json(out, shown, camp);
     out_name(out, "digest", camp);
     out_open(out, "devices", '[');
     for (int i = 0; i < list->count; i++) {
@@ -192,53 +190,74 @@ static struct camp *camps_of(const struct device_list *list, int *ret_count)
 }
 
 static void camps_json(struct json_out *out, const struct device_list *list,
-                       const struct classes *classes)
+                       const struct devices_shown *shown)
 {
     int count;
     struct camp *camps = camps_of(list, &count);
 
     out_open(out, "camps", '[');
     for (int i = 0; i < count && i < CAMPS_MAX; i++) {
-        camp_json(out, list, camps[i].digest, classes);
+        camp_json(out, list, camps[i].digest, shown);
     }
     out_close(out, ']');
     out_int(out, "more_camps", count > CAMPS_MAX ? count - CAMPS_MAX : 0);
     free(camps);
 }
 
-static void majority_json(struct json_out *out, const struct cell *cell,
-                          const struct dissent *d, const struct classes *classes)
+/* What those earned together that are not named, as it stands. */
+static enum verdict majority_verdict(const struct cell *cell,
+                                     const struct device_list *list,
+                                     const struct devices_shown *shown)
 {
+    int64_t last_ms = 0;
+
+    for (int i = 0; i < list->count; i++) {
+        const struct cell_device *d = &list->devices[i];
+
+        if (d->mark != DISSENT_DISSENTS && d->last_ms > last_ms) {
+            last_ms = d->last_ms;
+        }
+    }
+    return verdict_at(cell->agreeing.verdict, last_ms, cell->vouched_ms, shown->now_ms,
+                      shown->stale_after_ms);
+}
+
+static void majority_json(struct json_out *out, const struct cell *cell,
+                          const struct device_list *list,
+                          const struct devices_shown *shown)
+{
+    const struct dissent *d = &list->dissent;
+    enum verdict verdict = majority_verdict(cell, list, shown);
+
     if (!out_object(out, "majority", d->digest[0])) {
         return;
     }
-    class_json(out, classes, d->digest);
+    class_json(out, shown, d->digest);
     out_text(out, "digest", d->digest);
     out_int(out, "devices", d->agreeing);
     out_int(out, "of_devices", d->devices);
     out_int(out, "runs", d->agreeing_runs);
     out_int(out, "iterations", d->agreeing_iterations);
     out_text(out, "verdict",
-             cell->agreeing.verdict == VERDICT_UNMEASURED
-                 ? NULL
-                 : verdict_name(cell->agreeing.verdict));
+             verdict == VERDICT_UNMEASURED ? NULL : verdict_name(verdict));
     out_close(out, '}');
 }
 
 static void dissent_json(struct json_out *out, const struct cell *cell,
-                         const struct device_list *list, const struct classes *classes)
+                         const struct device_list *list,
+                         const struct devices_shown *shown)
 {
     enum dissent_state state = list->dissent.state;
-    int shown = 0;
+    int named = 0;
 
     if (!out_object(out, "dissent", state != DISSENT_NONE && state != DISSENT_VARIES)) {
         return;
     }
     out_text(out, "words", list->dissent.words);
-    majority_json(out, cell, &list->dissent, classes);
+    majority_json(out, cell, list, shown);
     out_open(out, "dissenters", '[');
     for (int i = 0; i < list->count; i++) {
-        if (list->devices[i].mark == DISSENT_DISSENTS && shown++ < DISSENTERS_MAX) {
+        if (list->devices[i].mark == DISSENT_DISSENTS && named++ < DISSENTERS_MAX) {
             out_open(out, NULL, '{');
             name_json(out, &list->devices[i]);
             out_time(out, "named_at", list->devices[i].since_ms);
@@ -246,45 +265,32 @@ static void dissent_json(struct json_out *out, const struct cell *cell,
         }
     }
     out_close(out, ']');
-    out_int(out, "more_dissenters", shown > DISSENTERS_MAX ? shown - DISSENTERS_MAX : 0);
+    out_int(out, "more_dissenters", named > DISSENTERS_MAX ? named - DISSENTERS_MAX : 0);
     out_bool(out, "hosts_differ", list->dissent.hosts_differ);
-    camps_json(out, list, classes);
+    camps_json(out, list, shown);
     out_close(out, '}');
 }
 
 void cell_devices_json(struct json_out *out, const struct cell *cell,
-                       const struct device_list *list, const struct cell_digest *classes,
-                       int class_count, int limit)
+                       const struct device_list *list, const struct devices_shown *shown,
+                       int limit)
 {
-    const struct classes known = { classes, class_count };
-
     out_text(out, "agreement", dissent_state_name(list->dissent.state));
     out_open(out, "devices", '[');
     for (int i = 0; i < list->count && i < limit; i++) {
-        device_json(out, cell, &list->devices[i], &known);
+        cell_device_json(out, cell, &list->devices[i], shown);
     }
     out_close(out, ']');
     out_bool(out, "devices_truncated", list->count > limit);
-    dissent_json(out, cell, list, &known);
+    dissent_json(out, cell, list, shown);
     out_format(out, "devices_href", "/v1/cells/%" PRId64 "/devices", cell->id);
 }
 
-void cell_device_json(struct json_out *out, const struct cell *cell,
-                      const struct cell_device *device, const struct cell_digest *classes,
-                      int class_count)
-{
-    const struct classes known = { classes, class_count };
-
-    device_json(out, cell, device, &known);
-}
-
 void cell_camps_json(struct json_out *out, const struct device_list *list,
-                     const struct cell_digest *classes, int class_count)
+                     const struct devices_shown *shown)
 {
-    const struct classes known = { classes, class_count };
-
     out_text(out, "agreement", dissent_state_name(list->dissent.state));
     out_name(out, "agreement_words", list->dissent.words);
     out_int(out, "device_count", list->count);
-    camps_json(out, list, &known);
+    camps_json(out, list, shown);
 }

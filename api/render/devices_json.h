@@ -6,19 +6,26 @@
 #include "daemon/jobs/cell.h"
 #include "db/dissent/device_list.h"
 
-/* A device as an object. */
+/* What is known beside the devices.  Borrowed. */
+struct devices_shown {
+    const struct cell_digest *digests; /* most frequent first, named A, B, C ... here */
+    int digest_count;
+    int64_t now_ms, stale_after_ms; /* as of verdict_at */
+};
+
+/* A device as an object, with the verdict that its own runs earned. */
 void cell_device_json(struct json_out *out, const struct cell *cell,
-                      const struct cell_device *device, const struct cell_digest *classes,
-                      int class_count);
+                      const struct cell_device *device,
+                      const struct devices_shown *shown);
 
 /* The members "agreement", "agreement_words", "device_count" and "camps". */
 void cell_camps_json(struct json_out *out, const struct device_list *list,
-                     const struct cell_digest *classes, int class_count);
+                     const struct devices_shown *shown);
 
 /* The members "agreement", "devices" (at most LIMIT), "devices_truncated" and "dissent".
- * CLASSES: the cell's digests, most frequent first, named A, B, C ... here. */
+ */
 void cell_devices_json(struct json_out *out, const struct cell *cell,
-                       const struct device_list *list, const struct cell_digest *classes,
-                       int class_count, int limit);
+                       const struct device_list *list, const struct devices_shown *shown,
+                       int limit);
 
 #endif

@@ -450,6 +450,28 @@ enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms,
     return verdict;
 }
 
+enum verdict verdict_of_device(enum verdict cell, enum verdict agreeing,
+                               int64_t vouched_ms, const struct device_evidence *device,
+                               int64_t now_ms, int64_t stale_after_ms)
+{
+    bool disagree = cell == VERDICT_DEVICES_DISAGREE;
+    enum verdict verdict = disagree ? agreeing : cell;
+
+    if (disagree && device->dissents) {
+        return VERDICT_DEVICES_DISAGREE;
+    }
+    if (verdict == VERDICT_FAILING || verdict == VERDICT_UNSUPPORTED) {
+        return verdict;
+    }
+    if (device->varied) {
+        return disagree ? VERDICT_INCONCLUSIVE : VERDICT_VARIES;
+    }
+    if (verdict != VERDICT_REPRODUCIBLE || device->runs < VERDICT_MIN_RUNS) {
+        return VERDICT_INCONCLUSIVE;
+    }
+    return verdict_at(verdict, device->last_ms, vouched_ms, now_ms, stale_after_ms);
+}
+
 void verdict_stale_reason(const char *reason, int64_t last_completed_ms, int64_t now_ms,
                           int64_t stale_after_ms, char ret_reason[VERDICT_REASON_SIZE])
 {

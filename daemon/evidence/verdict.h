@@ -169,6 +169,22 @@ struct judgement verdict_judge(const struct evidence *evidence,
 enum verdict verdict_at(enum verdict verdict, int64_t last_completed_ms,
                         int64_t vouched_ms, int64_t now_ms, int64_t stale_after_ms);
 
+/* What one device of a cell showed. */
+struct device_evidence {
+    bool dissents;   /* it is named */
+    bool varied;     /* its runs gave two digests under the same conditions */
+    int64_t runs;    /* completed */
+    int64_t last_ms; /* when the last of them ended */
+};
+
+/* What a device earned by its own runs, in a cell whose verdict is stored as CELL and
+ * whose devices that are not named earned AGREEING (VERDICT_UNMEASURED: nobody is), as it
+ * stands at NOW_MS: the verdict of the cell only where the device has enough runs of its
+ * own, and they are not too old.  What others ran since makes it no fresher. */
+enum verdict verdict_of_device(enum verdict cell, enum verdict agreeing,
+                               int64_t vouched_ms, const struct device_evidence *device,
+                               int64_t now_ms, int64_t stale_after_ms);
+
 /* The reason of what verdict_at made stale: what is too old, then REASON, cut. */
 void verdict_stale_reason(const char *reason, int64_t last_completed_ms, int64_t now_ms,
                           int64_t stale_after_ms, char ret_reason[VERDICT_REASON_SIZE]);

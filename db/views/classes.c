@@ -219,40 +219,12 @@ static enum err_code list_devices(struct tx *tx, struct columns *columns, struct
     return query_end(&q, err);
 }
 
-/* What a device of a cell showed is its own: only where all devices showed the same is
- * the cell's verdict that of the device, too; where some dissent, the others have what
- * they earned together. */
-static void judge_device(struct class_cell *cell, enum verdict agreeing, bool dissents,
-                         bool varied)
-{
-    bool whole;
-
-    if (cell->verdict == VERDICT_DEVICES_DISAGREE) {
-        cell->digest[0] = varied ? '\0' : cell->digest[0];
-        cell->distinct_digests = cell->digest[0] ? 1 : 2;
-        cell->verdict = dissents ? VERDICT_DEVICES_DISAGREE
-                        : varied || cell->runs < VERDICT_MIN_RUNS ? VERDICT_INCONCLUSIVE
-                        : agreeing == VERDICT_UNMEASURED          ? VERDICT_INCONCLUSIVE
-                                                                  : agreeing;
-        return;
-    }
-    whole = cell->verdict == VERDICT_REPRODUCIBLE || cell->verdict == VERDICT_STALE;
-    if (cell->verdict == VERDICT_FAILING || cell->verdict == VERDICT_UNSUPPORTED) {
-        cell->digest[0] = '\0';
-    } else if (varied) {
-        cell->digest[0] = '\0';
-        cell->verdict = VERDICT_VARIES;
-    } else if (!whole || cell->runs < VERDICT_MIN_RUNS) {
-        cell->verdict = VERDICT_INCONCLUSIVE;
-    }
-    cell->distinct_digests = cell->digest[0] ? 1 : 2;
-}
-
 /* A cell is read and looked through once, however many devices it has. */
 struct device_cell {
-    struct class_cell cell;
+    struct class_cell cell; /* its verdict is the stored one */
     enum verdict agreeing;
     bool dissents; /* somebody is named */
+    int64_t vouched_ms;
 };
 
 struct device_cells {
@@ -264,12 +236,14 @@ static enum err_code list_cells(struct tx *tx, const struct classes_filter *filt
                                 const char *environment, struct device_cells *cells,
                                 struct err *err)
 {
+    struct classes_filter stored = *filter;
     struct query q;
 
+    stored.stale_after_ms = 0; /* each device has an age of its own */
     query_begin(&q, tx,
                 "SELECT " CLASS_CELL_COLUMNS
                 ", c.agreeing, EXISTS (SELECT 1 FROM cell_dissenter s"
-                " WHERE s.cell = c.id) FROM environment e"
+                " WHERE s.cell = c.id), c.vouched_ms FROM environment e"
                 " CROSS JOIN cell c ON c.environment = e.number"
                 " CROSS JOIN case_key k ON k.number = c.case_key"
                 " WHERE e.id = ? AND " CLASS_CELL_FILTER " ORDER BY c.id",
@@ -280,9 +254,9 @@ static enum err_code list_cells(struct tx *tx, const struct classes_filter *filt
 
         cells->list = xgrow(cells->list, cells->count, sizeof *cells->list);
         found = &cells->list[cells->count++];
-        take_cell(&q, filter, &found->cell);
+        take_cell(&q, &stored, &found->cell);
         found->agreeing = cell_rows_take_verdict(&q);
-        query_take(&q, &found->dissents);
+        query_take(&q, &found->dissents, &found->vouched_ms);
     }
     return query_end(&q, err);
 }
@@ -297,8 +271,25 @@ static void use_column(struct class_column *column, int64_t first_ms, int64_t la
     column->last_ms = last_ms > column->last_ms ? last_ms : column->last_ms;
 }
 
-static enum err_code each_device(struct tx *tx, const struct device_cell *of,
-                                 const struct filling *f, struct err *err)
+static void judge_device(const struct classes_filter *filter,
+                         const struct device_cell *of,
+                         const struct device_evidence *device, struct class_cell *cell)
+{
+    enum verdict verdict =
+        verdict_of_device(of->cell.verdict, of->agreeing, of->vouched_ms, device,
+                          filter->now_ms, filter->stale_after_ms);
+
+    if (device->varied || verdict == VERDICT_FAILING || verdict == VERDICT_UNSUPPORTED) {
+        cell->digest[0] = '\0';
+    }
+    cell->runs = device->runs;
+    cell->distinct_digests = cell->digest[0] ? 1 : 2;
+    cell->verdict = verdict;
+}
+
+static enum err_code each_device(struct tx *tx, const struct classes_filter *filter,
+                                 const struct device_cell *of, const struct filling *f,
+                                 struct err *err)
 {
     struct query q;
 
@@ -312,20 +303,20 @@ static enum err_code each_device(struct tx *tx, const struct device_cell *of,
     while (query_step(&q)) {
         struct class_cell cell = of->cell;
         const char *device = query_borrow_text(&q);
+        struct device_evidence shown = { .runs = 0 };
         int column = find_column(f, device);
-        int64_t first_ms, last_ms;
-        bool varied, dissents;
+        int64_t first_ms;
 
         if (column < 0) {
             continue;
         }
-        query_take(&q, &first_ms, &last_ms);
+        query_take(&q, &first_ms, &shown.last_ms);
         if (!cell.damaged) {
-            query_take(&q, &cell.runs, cell.digest, &varied, &dissents);
-            judge_device(&cell, of->agreeing, dissents, varied);
+            query_take(&q, &shown.runs, cell.digest, &shown.varied, &shown.dissents);
+            judge_device(filter, of, &shown, &cell);
         }
         classes_add(f->classes, column, &cell);
-        use_column(&f->classes->columns[column], first_ms, last_ms);
+        use_column(&f->classes->columns[column], first_ms, shown.last_ms);
     }
     return query_end(&q, err);
 }
@@ -345,7 +336,7 @@ enum err_code classes_read_devices(struct tx *tx, const struct classes_filter *f
     }
     f = filling_of(ret_classes);
     for (int i = 0; i < cells.count && code == ERR_OK; i++) {
-        code = each_device(tx, &cells.list[i], &f, err);
+        code = each_device(tx, filter, &cells.list[i], &f, err);
     }
     free(cells.list);
     free(f.by_id);

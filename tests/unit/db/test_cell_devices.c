@@ -6,6 +6,7 @@
 #include "db/fleet.h"
 #include "db/recurring/unattended.h"
 #include "db/tx.h"
+#include "db/views/classes.h"
 
 enum { DEVICES = 8, ROUNDS = 9, WRONG = 3 };
 
@@ -392,6 +393,66 @@ static void test_background_evidence_of_devices_that_disagree(void **state)
     assert_int_equal(wrong.runs, -1);
 }
 
+/* How many columns of the variant have each verdict at a time. */
+struct viewed {
+    int64_t now_ms, stale_after_ms;
+    int columns[VERDICT_COUNT];
+};
+
+static enum err_code view_devices(struct tx *tx, void *arg, struct err *err)
+{
+    struct viewed *viewed = arg;
+    const struct classes_filter filter = { .subject = SUBJECT_COUNT,
+                                           .now_ms = viewed->now_ms,
+                                           .stale_after_ms = viewed->stale_after_ms };
+    struct classes classes;
+    enum err_code code = classes_read_devices(
+        tx, &filter, "00000000000000000000000000000001", &classes, err);
+
+    memset(viewed->columns, 0, sizeof viewed->columns);
+    for (int r = 0; r < classes.row_count; r++) {
+        for (int c = 0; c < classes.column_count; c++) {
+            viewed->columns[classes.rows[r].entries[c].verdict] +=
+                !classes.rows[r].is_control;
+        }
+    }
+    classes_release(&classes);
+    return code;
+}
+
+/* Two devices are measured again after two days; that makes no other one fresh, nor what
+ * the others earned beside one that dissents. */
+static void test_devices_grow_stale_by_themselves(void **state)
+{
+    struct fixture *f = *state;
+    struct viewed viewed = { .now_ms = 0 };
+    int n = 1;
+
+    insert_fleet_job(f);
+    for (int round = 0; round < 8; round++) {
+        for (int device = 0; device < DEVICES; device++) {
+            store(f, n++, device, true, 1 + round);
+            store(f, n++, device, false, device == WRONG ? 9 : 5);
+        }
+    }
+    n += 50 * 3600;
+    for (int device = 0; device < 2; device++) {
+        store(f, n++, device, true, 1);
+        store(f, n++, device, true, 3);
+        store(f, n++, device, false, 5);
+    }
+    viewed.now_ms = n * 1000;
+    fixture_read(f, view_devices, &viewed);
+    assert_true(viewed.columns[VERDICT_REPRODUCIBLE] > 0);
+    assert_int_equal(viewed.columns[VERDICT_DEVICES_DISAGREE], 1);
+    assert_int_equal(viewed.columns[VERDICT_STALE], 0);
+    viewed.stale_after_ms = 24 * 3600 * 1000;
+    fixture_read(f, view_devices, &viewed);
+    assert_int_equal(viewed.columns[VERDICT_REPRODUCIBLE], 2);
+    assert_int_equal(viewed.columns[VERDICT_STALE], 2); /* GPU-2, and a host whole */
+    assert_int_equal(viewed.columns[VERDICT_DEVICES_DISAGREE], 1);
+}
+
 /* A job of five runs on each device goes on with the suspect and its controls, until it
  * can be told, and ends then. */
 static void test_a_job_goes_on_until_it_can_be_told(void **state)
@@ -487,6 +548,7 @@ int main(void)
         STORE_TEST(test_background_evidence_of_devices_that_disagree),
         STORE_TEST(test_a_wrong_majority_names_nobody),
         STORE_TEST(test_a_challenge_of_a_dissenter_is_none_of_the_others),
+        STORE_TEST(test_devices_grow_stale_by_themselves),
         STORE_TEST(test_a_job_goes_on_until_it_can_be_told),
         STORE_TEST(test_a_job_does_not_go_on_for_ever),
     };
