@@ -30,6 +30,11 @@ static void probed(void *arg, const struct err *result)
         clock_monotonic_ms() - read_failed_ms < READ_TOLD_MS) {
         cause = "the database could not be read a short time ago: the log says more";
     }
+    if (!cause && store_witness_gone(s->store)) {
+        cause =
+            "the witness of the last commit, reprod.db-seq, was taken away and cannot "
+            "be made anew: a loss would not be seen";
+    }
     if (s->stopping.stage == STOPPING_NOT) {
         health_set(&s->health, HEALTH_STORAGE, cause, clock_wall_ms());
         health_log(&s->health);

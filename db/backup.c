@@ -173,18 +173,15 @@ static char *kept_name(const char *path, int64_t now_ms)
 /* What was restored is behind what was acknowledged, and somebody wants it so. */
 static void witness_anew(const char *path)
 {
+    struct witness witness;
     struct commits commits;
     struct err ignored;
     struct tx *tx;
 
     if (connection_open_reader(path, BUSY_TIMEOUT_MS, &tx, &ignored) == ERR_OK) {
         if (commits_read(tx, &commits, &ignored) == ERR_OK) {
-            int fd = witness_open(path);
-
-            witness_write(fd, &commits);
-            if (fd >= 0) {
-                close(fd);
-            }
+            witness_open(&witness, path, &commits);
+            witness_close(&witness);
         }
         tx_free(tx);
     }

@@ -74,11 +74,12 @@ struct store {
 
     int event_fd;
     struct files_lock lock_files;
-    int witness;        /* descriptor, or -1 */
-    struct err refusal; /* of all writes; ERR_OK: none */
+    struct witness witness; /* only the writer thread uses it */
+    struct err refusal;     /* of all writes; ERR_OK: none */
     struct tx *background;
     atomic_int pending;
     atomic_bool failing; /* the last transaction met an I/O error */
+    atomic_bool witness_gone;
     atomic_int_least64_t read_failed_ms;
     atomic_uint_least64_t generation;
 };
@@ -174,6 +175,23 @@ static void give_up(struct tx *tx)
     }
 }
 
+/* The witness is looked at where the files are: without it, a loss would not be seen. */
+static void keep_witness(struct store *store)
+{
+    enum witness_kept kept = witness_keep(&store->witness);
+    bool was_gone = atomic_exchange(&store->witness_gone, kept == WITNESS_GONE);
+
+    if (kept == WITNESS_REMADE) {
+        log_warning(
+            "%s was removed or changed while it is served: it was made anew, at "
+            "commit %" PRId64,
+            store->witness.path, store->witness.last.number);
+    } else if (kept == WITNESS_GONE && !was_gone) {
+        log_error("%s was removed or changed while it is served, and cannot be made anew",
+                  store->witness.path);
+    }
+}
+
 /* Runs the functions from FIRST on in one transaction and commits.  Returns the first
  * that had no turn because the transaction was lost, or NULL. */
 static struct work *run_commit(struct store *store, struct work *first)
@@ -188,8 +206,12 @@ static struct work *run_commit(struct store *store, struct work *first)
         fail_all(first, NULL, &store->refusal);
         return NULL;
     }
-    if (files_check(&store->files, &err) != ERR_OK ||
-        tx_run(tx, &err, "BEGIN IMMEDIATE") != ERR_OK) {
+    if (files_check(&store->files, &err) != ERR_OK) {
+        fail_all(first, NULL, &err);
+        return NULL;
+    }
+    keep_witness(store);
+    if (tx_run(tx, &err, "BEGIN IMMEDIATE") != ERR_OK) {
         fail_all(first, NULL, &err);
         return NULL;
     }
@@ -213,7 +235,7 @@ static struct work *run_commit(struct store *store, struct work *first)
     if (files_check_stored(&store->files, &err) != ERR_OK) {
         fail_all(first, NULL, &err); /* it may have gone while this was committed */
     } else if (changed) {
-        witness_write(store->witness, &commits);
+        witness_write(&store->witness, &commits);
     }
     return NULL;
 }
@@ -464,8 +486,7 @@ static enum err_code open_files(struct store *store, const char *path,
     files_init(&store->files, path);
     if (store->refusal.code == ERR_OK &&
         commits_read(store->writer_tx, &commits, err) == ERR_OK) {
-        store->witness = witness_open(path);
-        witness_write(store->witness, &commits);
+        witness_open(&store->witness, path, &commits);
     }
     return ERR_OK;
 }
@@ -479,10 +500,7 @@ static void release(struct store *store)
     tx_free(store->background);
     tx_free(store->writer_tx); /* the last one: writes the log back and removes it */
     files_release(&store->files);
-    if (store->witness >= 0) {
-        fsync(store->witness);
-        close(store->witness);
-    }
+    witness_close(&store->witness);
     free(store->readers);
     if (store->event_fd >= 0) {
         close(store->event_fd);
@@ -506,13 +524,13 @@ enum err_code store_open(const char *path, const struct store_options *options,
     condition_init(&store->sync_finished);
     atomic_init(&store->pending, 0);
     atomic_init(&store->failing, false);
+    atomic_init(&store->witness_gone, false);
     atomic_init(&store->read_failed_ms, 0);
     atomic_init(&store->generation, first_generation());
     store->readers = xcalloc((size_t)options->readers, sizeof *store->readers);
     store->readers_open = store->reads.readers = options->readers;
     store->read_deadline_ms = options->read_deadline_ms;
     store->lock_files = FILES_UNLOCKED;
-    store->witness = -1;
     store->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (store->event_fd < 0) {
         err_set_errno(err, errno, "eventfd");
@@ -719,6 +737,11 @@ const char *store_refusal(const struct store *store)
 bool store_failing(const struct store *store)
 {
     return atomic_load(&store->failing);
+}
+
+bool store_witness_gone(const struct store *store)
+{
+    return atomic_load(&store->witness_gone);
 }
 
 int64_t store_read_failed_ms(const struct store *store)

@@ -73,6 +73,11 @@ void store_probe(struct store *store, bool commits, void *arg, store_done done);
 /* The last transaction met an error of the disk or of the files.  Any thread. */
 bool store_failing(const struct store *store);
 
+/* The witness of the last commit (db/integrity/witness.h) was taken away and cannot be
+ * made anew: a loss would not be seen.  Looked at with each write and probe.  Any thread.
+ */
+bool store_witness_gone(const struct store *store);
+
 /* When a read last met an error of the disk, monotonic; 0: never.  Any thread. */
 int64_t store_read_failed_ms(const struct store *store);
 

@@ -87,6 +87,7 @@ static enum err_code accept_locked(struct acceptance *a, const char *path,
                                    struct err *err)
 {
     struct commits found, witnessed;
+    struct witness witness;
     enum witness_word word =
         connection_ask_witness(path, BUSY_TIMEOUT_MS, &found, &witnessed);
     enum err_code code = connection_open_writer(path, BUSY_TIMEOUT_MS, &a->tx, err);
@@ -96,7 +97,10 @@ static enum err_code accept_locked(struct acceptance *a, const char *path,
     }
     if (code == ERR_OK && word == WITNESS_AHEAD) {
         code = commits_read(a->tx, &found, err);
-        witness_write(witness_open(path), &found);
+        if (code == ERR_OK) {
+            witness_open(&witness, path, &found);
+            witness_close(&witness);
+        }
     }
     tx_free(a->tx);
     return code;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,21 +89,99 @@ enum witness_word witness_ask(const char *path, const struct commits *found,
     return ret_witnessed->number > found->number ? WITNESS_AHEAD : WITNESS_AGREES;
 }
 
-int witness_open(const char *path)
+static enum err_code sync_folder(const char *path)
 {
-    char *name = path_of(path);
-    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    char *copy = xstrdup(path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd >= 0 ? fsync(fd) : -1;
 
-    free(name);
-    return fd;
+    if (fd >= 0) {
+        close(fd);
+    }
+    free(copy);
+    return rc == 0 ? ERR_OK : ERR_IO;
 }
 
-void witness_write(int fd, const struct commits *commits)
+/* A new file under another name first: at no time is there a witness that says less. */
+static bool make_file(struct witness *w)
+{
+    char *fresh = xasprintf("%s.new", w->path);
+    char record[RECORD_BYTES + 1];
+    int length = write_record(&w->last, record, sizeof record);
+    int fd = open(fresh, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                  S_IRUSR | S_IWUSR);
+    bool made = fd >= 0 && pwrite(fd, record, (size_t)length, 0) == length &&
+                fsync(fd) == 0 && rename(fresh, w->path) == 0 &&
+                sync_folder(w->path) == ERR_OK;
+
+    if (made) {
+        if (w->fd >= 0) {
+            close(w->fd);
+        }
+        w->fd = fd;
+    } else if (fd >= 0) {
+        close(fd);
+        unlink(fresh);
+    }
+    free(fresh);
+    return made;
+}
+
+void witness_open(struct witness *w, const char *database, const struct commits *commits)
+{
+    w->path = path_of(database);
+    w->last = *commits;
+    w->fd = open(w->path, O_RDWR | O_CLOEXEC);
+    if (w->fd >= 0 || make_file(w)) {
+        witness_write(w, commits);
+    }
+}
+
+void witness_close(struct witness *w)
+{
+    if (w->path && w->fd >= 0) {
+        fsync(w->fd);
+        close(w->fd);
+    }
+    free(w->path);
+    w->path = NULL;
+}
+
+void witness_write(struct witness *w, const struct commits *commits)
 {
     char record[RECORD_BYTES + 1];
     int length = write_record(commits, record, sizeof record);
 
-    if (fd >= 0 && pwrite(fd, record, (size_t)length, 0) != length) {
+    w->last = *commits;
+    if (w->fd >= 0 && pwrite(w->fd, record, (size_t)length, 0) != length) {
         return; /* an older witness says less, and nothing wrong */
     }
+}
+
+/* Whether what the path names is the open file. */
+static bool is_there(const struct witness *w)
+{
+    struct stat there, ours;
+
+    if (stat(w->path, &there) != 0) {
+        return errno != ENOENT && errno != ENOTDIR;
+    }
+    return fstat(w->fd, &ours) != 0 ||
+           (there.st_ino == ours.st_ino && there.st_dev == ours.st_dev);
+}
+
+static bool says_it(const struct witness *w)
+{
+    char record[RECORD_BYTES + 1], found[RECORD_BYTES + 1] = "";
+
+    write_record(&w->last, record, sizeof record);
+    return pread(w->fd, found, RECORD_BYTES, 0) < 0 || strcmp(record, found) == 0;
+}
+
+enum witness_kept witness_keep(struct witness *w)
+{
+    if (!w->path || (w->fd >= 0 && is_there(w) && says_it(w))) {
+        return WITNESS_STANDS;
+    }
+    return make_file(w) ? WITNESS_REMADE : WITNESS_GONE;
 }

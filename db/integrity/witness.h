@@ -42,11 +42,28 @@ enum witness_word {
 enum witness_word witness_ask(const char *path, const struct commits *found,
                               struct commits *ret_witnessed);
 
-/* Opens the witness of PATH for witness_write; makes it where there is none, for its
- * owner alone.  -1: it cannot be opened, and there is none. */
-int witness_open(const char *path);
+/* The witness that a service keeps. */
+struct witness {
+    char *path;          /* NULL: none is kept */
+    int fd;              /* -1: it could not be made */
+    struct commits last; /* what it says */
+};
 
-/* COMMITS is durable.  FD may be -1. */
-void witness_write(int fd, const struct commits *commits);
+/* Opens the witness of DATABASE, or makes it, for its owner alone, and lets it say
+ * COMMITS.  Closed with witness_close, which makes durable what it says. */
+void witness_open(struct witness *witness, const char *database,
+                  const struct commits *commits);
+void witness_close(struct witness *witness);
+
+/* COMMITS is durable. */
+void witness_write(struct witness *witness, const struct commits *commits);
+
+/* Whether the file is still there and says what was written; else it is made anew,
+ * durably, from what is known.  What cannot be looked at stands. */
+enum witness_kept {
+    WITNESS_STANDS,
+    WITNESS_REMADE,
+    WITNESS_GONE /* and cannot be made anew */
+} witness_keep(struct witness *witness);
 
 #endif

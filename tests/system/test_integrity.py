@@ -176,6 +176,27 @@ def test_a_witness_that_says_nothing_is_not_fatal(base, tmp_path, make):
     assert witness.read_text().startswith("reprod commit ")
 
 
+def test_a_witness_that_is_taken_away_while_served_comes_back(base, tmp_path):
+    path = copied(base[0], tmp_path)
+    witness = path.with_name("reprod.db-seq")
+    service, cause = started(tmp_path)
+    assert cause == ""
+    said = witness.read_text()
+    witness.unlink()
+    service.wait(witness.exists, "the witness")
+    assert witness.read_text() >= said and os.stat(witness).st_mode & 0o777 == 0o600
+    service.wait(lambda: "it was made anew" in service.log.read_text(), "the warning")
+    witness.unlink()
+    witness.mkdir()
+    wrong = "witness of the last commit"
+    service.wait(lambda: wrong in service.request("GET", "/readyz")[2]["detail"], "what is wrong")
+    assert 'reprod_condition{name="storage"} 1' in service.get("/metrics")
+    witness.rmdir()
+    service.wait(lambda: wrong not in service.request("GET", "/readyz")[2]["detail"], "that it is well again")
+    assert witness.read_text() >= said
+    assert service.stop() == 0
+
+
 def test_the_last_good_backup_is_offered_and_shown(base, tmp_path):
     path = copied(base[0], tmp_path)
     service, cause = started(tmp_path)
