@@ -19,6 +19,7 @@
 #include "daemon/base/mem.h"
 #include "db/cells_judge.h"
 #include "db/integrity/checksums.h"
+#include "db/integrity/losses.h"
 #include "db/integrity/row_sum.h"
 #include "db/migrate.h"
 #include "db/tx.h"
@@ -445,6 +446,7 @@ enum witness_word connection_ask_witness(const char *path, int64_t busy_timeout_
 {
     enum witness_word word = WITNESS_AGREES;
     struct tx *tx = NULL;
+    struct loss loss;
     struct err ignored;
     struct stat st;
 
@@ -456,7 +458,34 @@ enum witness_word connection_ask_witness(const char *path, int64_t busy_timeout_
     sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (commits_read(tx, ret_found, &ignored) == ERR_OK && ret_found->lineage) {
         word = witness_ask(path, ret_found, ret_witnessed);
+        if (losses_read(tx, &loss, &ignored) == ERR_OK && loss.open &&
+            (word != WITNESS_AHEAD || loss.witnessed > ret_witnessed->number)) {
+            word = WITNESS_AHEAD;
+            *ret_witnessed = (struct commits){ ret_found->lineage, loss.witnessed };
+        }
     }
     tx_free(tx);
     return word;
+}
+
+enum err_code connection_keep_loss(const char *path, int64_t busy_timeout_ms,
+                                   const struct commits *found,
+                                   const struct commits *witnessed, int64_t now_ms,
+                                   struct err *err)
+{
+    struct tx *tx;
+    enum err_code code = losses_set_log_aside(path, err);
+
+    if (code == ERR_OK) {
+        code = connection_open_to_mark(path, busy_timeout_ms, &tx, err);
+    }
+    if (code == ERR_OK) {
+        sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        code = tx_run(tx, err, "PRAGMA synchronous = FULL");
+        if (code == ERR_OK) {
+            code = losses_keep(tx, found, witnessed, now_ms, err);
+        }
+        tx_free(tx);
+    }
+    return code;
 }

@@ -50,18 +50,26 @@ enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
 enum err_code connection_open_frozen(const char *path, struct tx **ret_tx,
                                      struct err *err);
 
-/* Asks the witness of PATH before anything is changed there; what cannot be read agrees,
- * and is refused later. */
+/* Asks the witness of PATH before anything is changed there, and the database itself,
+ * which keeps a loss that was found; what cannot be read agrees, and is refused later. */
 enum witness_word connection_ask_witness(const char *path, int64_t busy_timeout_ms,
                                          struct commits *ret_found,
                                          struct commits *ret_witnessed);
 
-/* The same beside a connection of this process, which has checked the file. */
+/* Keeps in the database PATH, which nobody serves, that WITNESSED was durable and FOUND
+ * is its last commit, and the log that lost the others beside it (db/integrity/losses.h).
+ */
+enum err_code connection_keep_loss(const char *path, int64_t busy_timeout_ms,
+                                   const struct commits *found,
+                                   const struct commits *witnessed, int64_t now_ms,
+                                   struct err *err);
+
+/* A reader of a file that is known to be fine, beside a connection of this process. */
 enum err_code connection_open_beside(const char *path, int64_t busy_timeout_ms,
                                      struct tx **ret_tx, struct err *err);
 
-/* A connection that writes what fsck verified, and nothing else, also beside a service:
- * what it writes need not be durable.  ERR_IO: the file cannot be written. */
+/* A connection that writes what fsck verified, or a loss, and nothing else, also beside a
+ * service: what it writes need not be durable.  ERR_IO: the file cannot be written. */
 enum err_code connection_open_to_mark(const char *path, int64_t busy_timeout_ms,
                                       struct tx **ret_tx, struct err *err);
 

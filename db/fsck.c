@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "daemon/base/array.h"
+#include "daemon/base/clock.h"
 #include "db/cells_judge.h"
 #include "db/connection.h"
 #include "db/integrity/checksums.h"
+#include "db/integrity/losses.h"
 #include "db/migrate.h"
 #include "db/traces.h"
 #include "db/tx.h"
@@ -378,10 +380,33 @@ static enum err_code check_summaries(struct check *c, struct err *err)
     return code;
 }
 
+/* Nothing is wrong with what is there. */
+static enum err_code check_losses(struct check *c, struct err *err)
+{
+    struct loss loss;
+    char at[CLOCK_RFC3339_SIZE], line[160];
+
+    enum err_code code = losses_read(c->tx, &loss, err);
+
+    if (code != ERR_OK || !loss.open) {
+        return code;
+    }
+    clock_rfc3339(loss.found_ms, at);
+    snprintf(line, sizeof line,
+             "commits up to %" PRId64
+             " were acknowledged and are lost, as was found at %s",
+             loss.witnessed, at);
+    c->report(c->arg, line);
+    c->counts->rows_damaged++;
+    c->counts->facts_damaged++;
+    return ERR_OK;
+}
+
 static enum err_code check_other_rows(struct check *c, struct err *err)
 {
     static const part_fn parts[] = { check_derived, check_siblings,  check_inputs,
-                                     check_jobs,    check_summaries, check_traces };
+                                     check_jobs,    check_summaries, check_traces,
+                                     check_losses };
     enum err_code code = check_sums(c, err);
 
     if (c->counts->damaged) {

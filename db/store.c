@@ -402,8 +402,23 @@ static void refuse(struct store *store, const char *why)
     err_set(&store->refusal, ERR_CORRUPT, "%s", why);
 }
 
-/* A database that lost commits is left as it is: a commit would make it look as if it had
- * not. */
+/* Kept before anybody has the database open: from then on, the witness is not needed. */
+static void keep_loss(const char *path, int64_t busy_timeout_ms,
+                      const struct commits *found, const struct commits *witnessed)
+{
+    struct err err;
+
+    if (connection_keep_loss(path, busy_timeout_ms, found, witnessed, clock_wall_ms(),
+                             &err) != ERR_OK) {
+        log_warning(
+            "the loss is known from %s-seq alone, and could not be noted in the "
+            "database: %s",
+            path, err.message);
+    }
+}
+
+/* A database that lost commits counts none: one would make it look as if it had not lost
+ * any. */
 static enum err_code open_writer(struct store *store, const char *path,
                                  int64_t busy_timeout_ms, struct err *err)
 {
@@ -431,6 +446,7 @@ static enum err_code open_writer(struct store *store, const char *path,
         "fsck --accept-loss)",
         found.number, witnessed.number);
     refuse(store, why);
+    keep_loss(path, busy_timeout_ms, &found, &witnessed);
     return connection_open_beside(path, busy_timeout_ms, &store->writer_tx, err);
 }
 

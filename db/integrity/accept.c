@@ -6,6 +6,7 @@
 #include "db/connection.h"
 #include "db/files.h"
 #include "db/integrity/checksums.h"
+#include "db/integrity/losses.h"
 #include "db/integrity/quarantine.h"
 #include "db/integrity/witness.h"
 #include "db/tx.h"
@@ -48,7 +49,10 @@ static enum err_code accept_commits(struct acceptance *a, const struct commits *
     snprintf(line, sizeof line, "commits %" PRId64 " to %" PRId64 " are lost",
              found->number + 1, witnessed->number);
     write_down(a, line);
-    return tx_run(a->tx, err, "UPDATE commits SET number = ?", witnessed->number + 1);
+    return losses_accept(a->tx, a->now_ms, err) == ERR_OK
+               ? tx_run(a->tx, err, "UPDATE commits SET number = ?",
+                        witnessed->number + 1)
+               : err->code;
 }
 
 static enum err_code accept_quarantine(struct acceptance *a, struct err *err)

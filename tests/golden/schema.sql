@@ -299,6 +299,12 @@ CREATE TABLE localisation (
     CHECK ((state IN ('searching', 'capturing')) = (ended_ms IS NULL)),
     CHECK (state NOT IN ('capturing', 'localised') OR search IS NOT NULL)
 ) STRICT;
+CREATE TABLE lost_commits (
+    last_number INTEGER NOT NULL, -- of the database, when it was found
+    witnessed   INTEGER NOT NULL, -- was durable
+    found_ms    INTEGER NOT NULL,
+    accepted_ms INTEGER           -- when a person acknowledged it
+) STRICT;
 CREATE TABLE quarantine (
     cell        INTEGER NOT NULL REFERENCES cell (id),
     run         TEXT NOT NULL,

@@ -146,13 +146,18 @@ def test_commits_that_are_lost_are_missed(base, tmp_path):
         byte = file.read(1)
         file.seek(40 + 24)
         file.write(bytes([byte[0] ^ 1]))
-    for _ in range(2):  # also the next start says so
+    whole = log.read_bytes()
+    for _ in range(3):  # also the next start says so, and one without the witness
         service, cause = started(tmp_path)
         assert "commits that were acknowledged are missing" in cause
+        path.with_name("reprod.db-seq").unlink(missing_ok=True)
         assert service.request("POST", "/v1/jobs", {"workloads": ["selftest_pass"]})[0] == 503
         assert service.get("/v1/matrix")["rows"] is not None
         assert 'reprod_condition{name="database"} 1' in service.get("/metrics") or "database" in service.get("/metrics")
         assert service.stop() == 0
+    assert log.with_name("reprod.db-wal.damaged").read_bytes() == whole
+    code, text = service.fsck()
+    assert code == 6 and "lost" in text, text
     done = accept(service)
     assert done.returncode == 0 and "are lost" in done.stdout
     service.log.unlink()

@@ -148,7 +148,9 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
+#define UNDO_28 "DROP TABLE lost_commits;"
 #define UNDO_27                                                                          \
+    UNDO_28                                                                              \
     "DROP TABLE cell_device_digest;"                                                     \
     "ALTER TABLE job_item DROP COLUMN runs_more;"                                        \
     "DROP TABLE cell_dissenter;"                                                         \
