@@ -21,6 +21,7 @@
 #include "db/integrity/checksums.h"
 #include "db/integrity/losses.h"
 #include "db/integrity/row_sum.h"
+#include "db/integrity/totals.h"
 #include "db/migrate.h"
 #include "db/tx.h"
 
@@ -332,7 +333,8 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, struct err *err
      * every page of every write.  Migrations sort all runs, which memory may not hold. */
     if (tx_run(tx, err, "PRAGMA temp_store = MEMORY") != ERR_OK ||
         tx_run(tx, err, "PRAGMA foreign_keys = ON") != ERR_OK ||
-        checksums_watch(tx, err) != ERR_OK || follow_ids(tx, err) != ERR_OK) {
+        checksums_watch(tx, err) != ERR_OK || totals_watch(tx, err) != ERR_OK ||
+        follow_ids(tx, err) != ERR_OK) {
         return err->code;
     }
     return cells_judge_outdated(tx, clock_wall_ms(), err);

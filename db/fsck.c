@@ -10,6 +10,7 @@
 #include "db/connection.h"
 #include "db/integrity/checksums.h"
 #include "db/integrity/losses.h"
+#include "db/integrity/totals.h"
 #include "db/migrate.h"
 #include "db/traces.h"
 #include "db/tx.h"
@@ -264,11 +265,19 @@ static void schema_differs(void *arg, const char *line)
 
 static enum err_code check_sums(struct check *c, struct err *err)
 {
+    int64_t missing;
+
     if (checksums_check_schema(c->tx, schema_differs, c, err) != ERR_OK ||
         c->counts->damaged) {
         return err->code;
     }
-    return checksums_check(c->tx, row_damaged, c, &c->counts->rows, err);
+    if (checksums_check(c->tx, row_damaged, c, &c->counts->rows, err) != ERR_OK ||
+        totals_check(c->tx, c->report, c->arg, &missing, err) != ERR_OK) {
+        return err->code;
+    }
+    c->counts->rows_damaged += missing;
+    c->counts->facts_damaged += missing;
+    return ERR_OK;
 }
 
 /* What is derived from runs one by one, and has no checksum. */
@@ -295,6 +304,24 @@ static const struct derived {
       " JOIN case_key k ON k.number = r.case_key WHERE r.id = d.run"
       " AND r.device = d.device AND r.environment = d.environment"
       " AND d.stack IN (i.stack, i.stack || '/' || k.workload))" },
+    { "an environment of a device with other first and last runs",
+      "WITH seen AS (SELECT r.device, i.stack || iif(i.stack = 'external'"
+      " OR i.stack GLOB 'external-*', '/' || k.workload, ''), r.environment, min(r.id),"
+      " max(r.id) FROM run r JOIN job_item i ON i.job = r.job AND i.seq = r.item"
+      " JOIN case_key k ON k.number = r.case_key WHERE r.environment IS NOT NULL"
+      " AND ifnull(r.device_read_back, r.device) = r.device GROUP BY 1, 2, 3)"
+      " SELECT 0 FROM (SELECT * FROM (SELECT * FROM seen EXCEPT"
+      " SELECT device, stack, environment, first_run, last_run FROM device_environment)"
+      " UNION ALL SELECT * FROM (SELECT device, stack, environment, first_run, last_run"
+      " FROM device_environment EXCEPT SELECT * FROM seen))" },
+    { "an environment that was first or last seen at another time",
+      "SELECT 0 FROM environment e JOIN (SELECT environment, min(first) AS first,"
+      " max(last) AS last FROM (SELECT environment, ifnull(started_ms, intent_ms) AS"
+      " first, finished_ms AS last FROM run WHERE environment IS NOT NULL"
+      " AND outcome IS NOT NULL UNION ALL SELECT c.environment, s.first_ms, s.last_ms"
+      " FROM run_summary s JOIN cell c ON c.id = s.cell) GROUP BY 1) s"
+      " ON s.environment = e.number"
+      " WHERE (e.first_seen_ms, e.last_seen_ms) <> (s.first, s.last)" },
     { "an environment with another count of cells",
       "SELECT 0 FROM environment e WHERE e.cells <>"
       " (SELECT count(*) FROM cell c WHERE c.environment = e.number)" },

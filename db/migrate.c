@@ -8,6 +8,7 @@
 #include "daemon/base/embed.h"
 #include "daemon/base/log.h"
 #include "db/integrity/row_sum.h"
+#include "db/integrity/totals.h"
 #include "db/tx.h"
 
 enum { MIGRATIONS_MAX = 1000 };
@@ -51,6 +52,22 @@ static enum err_code read_version(sqlite3 *db, int *ret_version, struct err *err
     return rc == SQLITE_ROW ? ERR_OK : tx_error(db, rc, err);
 }
 
+static enum err_code migrate_rows(sqlite3 *db, const struct migration *migration,
+                                  struct err *err)
+{
+    char *renew;
+    enum err_code code = totals_hold(db, &renew, err);
+
+    if (code == ERR_OK) {
+        code = execute(db, migration->sql, err);
+    }
+    if (code == ERR_OK) {
+        code = execute(db, renew, err);
+    }
+    free(renew);
+    return code;
+}
+
 static enum err_code apply_one(sqlite3 *db, const struct migration *migration, int number,
                                struct err *err)
 {
@@ -58,7 +75,7 @@ static enum err_code apply_one(sqlite3 *db, const struct migration *migration, i
 
     snprintf(version, sizeof version, "PRAGMA user_version = %d", number);
     if (execute(db, "BEGIN IMMEDIATE", err) == ERR_OK &&
-        execute(db, migration->sql, err) == ERR_OK &&
+        migrate_rows(db, migration, err) == ERR_OK &&
         execute(db, version, err) == ERR_OK && execute(db, "COMMIT", err) == ERR_OK) {
         return ERR_OK;
     }

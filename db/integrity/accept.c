@@ -8,6 +8,7 @@
 #include "db/integrity/checksums.h"
 #include "db/integrity/losses.h"
 #include "db/integrity/quarantine.h"
+#include "db/integrity/totals.h"
 #include "db/integrity/witness.h"
 #include "db/tx.h"
 
@@ -70,13 +71,27 @@ static enum err_code accept_quarantine(struct acceptance *a, struct err *err)
     return ERR_OK;
 }
 
+static void take_table(void *arg, const char *line)
+{
+    write_down(arg, line);
+}
+
+static enum err_code accept_totals(struct acceptance *a, struct err *err)
+{
+    int64_t ignored;
+
+    return totals_check(a->tx, take_table, a, &ignored, err) == ERR_OK
+               ? totals_accept(a->tx, err)
+               : err->code;
+}
+
 static enum err_code accept_all(struct acceptance *a, bool lost,
                                 const struct commits *found,
                                 const struct commits *witnessed, struct err *err)
 {
     if (tx_run(a->tx, err, "BEGIN IMMEDIATE") != ERR_OK ||
         (lost && accept_commits(a, found, witnessed, err) != ERR_OK) ||
-        accept_quarantine(a, err) != ERR_OK ||
+        accept_quarantine(a, err) != ERR_OK || accept_totals(a, err) != ERR_OK ||
         checksums_accept(a->tx, take_row, a, err) != ERR_OK) {
         return err->code;
     }

@@ -8,7 +8,8 @@
 
 /* In the database PATH, which nobody serves (ERR_BUSY): commits that were lost are no
  * longer missed; what is in quarantine is known, and stays there; rows that state facts,
- * but runs and cells, are taken as they are.  REPORT is told each, and each stays in
+ * but runs and cells, are taken as they are, and so are tables that have other rows than
+ * were stored.  REPORT is told each, and each stays in
  * table accepted_loss.  Errors as store_open has. */
 enum err_code accept_loss(const char *path, int64_t now_ms,
                           void (*report)(void *arg, const char *line), void *arg,

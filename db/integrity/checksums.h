@@ -12,12 +12,12 @@
  * Rows that are only added to say it in their INSERT.  The others have triggers of the
  * writing connection, which see that a row is damaged already and leave it so.  Without a
  * sum, because fsck compares all of them with the runs: cell_digest, cell_device,
- * cell_alike, cell_time, case_input, device_stack_environment, how far items and jobs
- * are; because nobody relies on them: event, judged, cell_changes, cell_verified, and
- * when an environment was seen.
+ * cell_alike, cell_time, case_input, device_stack_environment, device_environment, when
+ * an environment was seen, how far items and jobs are; because nobody relies on them:
+ * event, judged, cell_changes, cell_verified.
  *
  * A migration that changes columns with a sum, or adds one to a list here, carries the
- * sums of the rows that are intact. */
+ * sums of the rows that are intact.  Rows that are missing: db/integrity/totals.h. */
 #ifndef DB_INTEGRITY_CHECKSUMS_H
 #define DB_INTEGRITY_CHECKSUMS_H
 

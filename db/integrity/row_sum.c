@@ -90,6 +90,26 @@ static void rows_final(sqlite3_context *context)
     sqlite3_result_int64(context, total ? (int64_t)*total : 0);
 }
 
+/* Of sums: NULL is that of a row that has none. */
+static void xor_two(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    sqlite3_result_int64(context,
+                         sqlite3_value_int64(values[0]) ^ sqlite3_value_int64(values[1]));
+}
+
+static void xor_step(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    int64_t *total = sqlite3_aggregate_context(context, sizeof *total);
+
+    (void)count;
+    if (total) {
+        *total ^= sqlite3_value_int64(values[0]);
+    } else {
+        sqlite3_result_error_nomem(context);
+    }
+}
+
 int row_sum_register(sqlite3 *db)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
@@ -98,6 +118,14 @@ int row_sum_register(sqlite3 *db)
 
     if (rc == SQLITE_OK) {
         rc = sqlite3_create_function(db, "reprod_sums", -1, flags, NULL, NULL, rows_step,
+                                     rows_final);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_create_function(db, "reprod_xor", 2, flags, NULL, xor_two, NULL,
+                                     NULL);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_create_function(db, "reprod_xor", 1, flags, NULL, NULL, xor_step,
                                      rows_final);
     }
     return rc;

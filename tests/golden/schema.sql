@@ -179,7 +179,7 @@ CREATE TABLE change (
     state   TEXT NOT NULL DEFAULT 'seen' CHECK (state IN ('seen', 'measuring', 'reported')),
     reports TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(reports)) -- array: the drift that
                                                      -- was measured since, once reported
-) STRICT;
+, sum INTEGER) STRICT;
 CREATE TABLE commits (
     lineage INTEGER NOT NULL, -- drawn when the database was made
     number  INTEGER NOT NULL
@@ -232,7 +232,7 @@ CREATE TABLE host (
 CREATE TABLE host_facts (
     host  TEXT NOT NULL PRIMARY KEY REFERENCES host (name),
     facts TEXT NOT NULL CHECK (json_valid(facts)) -- object (daemon/evidence/changes.h)
-) STRICT, WITHOUT ROWID;
+, sum INTEGER) STRICT, WITHOUT ROWID;
 CREATE TABLE input_decision (
     number   INTEGER PRIMARY KEY,
     siblings INTEGER NOT NULL,
@@ -475,6 +475,11 @@ CREATE TABLE schedule_job (
     due_ms   INTEGER NOT NULL,
     job      INTEGER NOT NULL REFERENCES job (number), sum INTEGER,
     PRIMARY KEY (schedule, due_ms)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE table_total (
+    name TEXT PRIMARY KEY,
+    rows INTEGER NOT NULL, -- how many there are
+    sums INTEGER NOT NULL  -- exclusive or of their sums
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE tensor_blob (
     number INTEGER PRIMARY KEY,

@@ -148,7 +148,11 @@ static void check_again(void **state, int version, const char *undo,
     free(after);
 }
 
-#define UNDO_28 "DROP TABLE lost_commits;"
+#define UNDO_29                                                                          \
+    "DROP TABLE table_total;"                                                            \
+    "ALTER TABLE host_facts DROP COLUMN sum;"                                            \
+    "ALTER TABLE change DROP COLUMN sum;"
+#define UNDO_28 UNDO_29 "DROP TABLE lost_commits;"
 #define UNDO_27                                                                          \
     UNDO_28                                                                              \
     "DROP TABLE cell_device_digest;"                                                     \

@@ -1,0 +1,262 @@
+/* Rows that another program took away or added are told, in every table that states
+ * facts. */
+#include "tests/unit/db/cells_fixture.h"
+
+#include <sqlite3.h>
+
+#include "daemon/base/array.h"
+#include "daemon/base/mem.h"
+#include "db/fsck.h"
+#include "db/integrity/totals.h"
+#include "db/migrate.h"
+#include "db/recurring/schedules.h"
+#include "db/tx.h"
+
+/* One row of each table in which the fixture stores none. */
+#define A_HOST                                                                           \
+    "INSERT INTO host VALUES ('a', 'boot', 1, 2, NULL);"                                 \
+    "INSERT INTO host_facts (host, facts) VALUES ('a', '{}');"                           \
+    "INSERT INTO change (host, at_ms, facts) VALUES ('a', 1, '[]');"
+#define A_SCHEDULE                                                                       \
+    "INSERT INTO schedule (id, name, every_seconds, calendar, spread_seconds, paused,"   \
+    " created_ms, next_ms, request, posted) VALUES ('01S00000000000000000000000', 's',"  \
+    " 60, '', -1, 0, 1, 2, '{}', '{}');"
+static const char OTHERS[] = A_HOST A_SCHEDULE
+    "INSERT INTO device VALUES ('cpu:a', 'a', 'cpu', 'm', '{}', 1, 2, NULL);"
+    "INSERT INTO schedule_job (schedule, due_ms, job) SELECT s.number, 1, j.number FROM"
+    " schedule s, job j;"
+    "INSERT INTO input_decision (siblings, digest, reason, at_ms)"
+    " SELECT min(siblings), '00000000000000000000000000000100', 'x', 1 FROM case_key;"
+    "INSERT INTO localisation (job, runs_min) SELECT number, 2 FROM job;"
+    "INSERT INTO tensor_blob (digest, dtype, shape, total, bytes, data)"
+    " VALUES ('00000000000000000000000000000001', 'float32', '[1]', 4, 4, x'00000000');"
+    "INSERT INTO run_tensor SELECT min(r.id), 'in', 0, 'x', max(b.number), 7 FROM run "
+    "r,"
+    " tensor_blob b;"
+    "INSERT INTO trace VALUES (1, '00000000000000000000000000000001', x'00');"
+    "INSERT INTO run_trace SELECT min(id), 1, 1, 0, 8 FROM run;"
+    "INSERT INTO run_summary (cell, job, item, runs, ids, first_run, last_run, first_ms,"
+    " last_ms, iterations, digest, input_digest, elements, bytes_hashed, times,"
+    " milliseconds, folded_ms, sum) SELECT r.cell, r.job, r.item, 1, CAST(r.id AS BLOB),"
+    " r.id, r.id, 1, 2, 3, r.digest, r.input_digest, 1, 1, '{}', 1, 1, 9 FROM run r"
+    " LIMIT 1;";
+
+static enum err_code execute(struct tx *tx, void *arg, struct err *err)
+{
+    int rc = sqlite3_exec(tx->db, arg, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? ERR_OK : tx_error(tx->db, rc, err);
+}
+
+static void run_sql(struct fixture *f, const char *sql)
+{
+    fixture_write(f, execute, (void *)(uintptr_t)sql);
+}
+
+/* As somebody does with another program. */
+static void edit(struct fixture *f, const char *sql)
+{
+    sqlite3 *db;
+    char *error = NULL;
+
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
+    if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) {
+        fail_msg("%s: %s", sql, error);
+    }
+    assert_true(sqlite3_changes(db) > 0);
+    sqlite3_close(db);
+}
+
+struct told {
+    int64_t rows;
+    int lines;
+    char last[200];
+};
+
+static void take_line(void *arg, const char *line)
+{
+    struct told *told = arg;
+
+    told->lines++;
+    snprintf(told->last, sizeof told->last, "%s", line);
+}
+
+static enum err_code look(struct tx *tx, void *arg, struct err *err)
+{
+    struct told *told = arg;
+
+    return totals_check(tx, take_line, told, &told->rows, err);
+}
+
+static struct told check(struct fixture *f)
+{
+    struct told told = { 0 };
+
+    fixture_read(f, look, &told);
+    return told;
+}
+
+static enum err_code accept(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    return totals_accept(tx, err);
+}
+
+static void expect_one(struct fixture *f, const char *table, const char *sql)
+{
+    struct told told = check(f);
+
+    if (told.lines != 1 || told.rows != 1 || !strstr(told.last, table)) {
+        fail_msg("%s: %d lines, %s", sql, told.lines, told.last);
+    }
+    fixture_write(f, accept, NULL);
+    assert_int_equal(check(f).lines, 0);
+}
+
+static void test_every_table(void **state)
+{
+    static const char *const tables[] = {
+        "run_tensor", "tensor_blob",    "run_trace",    "run_summary", "schedule_job",
+        "schedule",   "input_decision", "localisation", "change",      "host_facts",
+        "device",     "host",           "cell_history", "environment", "library_list",
+        "case_key",   "job_item",       "job",
+    };
+    struct fixture *f = *state;
+    struct told told;
+
+    insert_job(f);
+    vary(f, 1);
+    store(f, completed(2, ORDERED));
+    store(f, completed(3, ORDERED));
+    run_sql(f, OTHERS);
+    told = check(f);
+    if (told.lines) {
+        fail_msg("%s", told.last);
+    }
+    for (int i = 0; i < COUNT_OF(tables); i++) {
+        char *changed =
+            xasprintf("UPDATE %s SET sum = sum + 1 WHERE sum = (SELECT min(sum) FROM %s)",
+                      tables[i], tables[i]);
+        char *deleted = xasprintf("DELETE FROM %s WHERE sum = (SELECT min(sum) FROM %s)",
+                                  tables[i], tables[i]);
+
+        edit(f, changed);
+        expect_one(f, tables[i], changed);
+        edit(f, deleted);
+        expect_one(f, tables[i], deleted);
+        free(changed);
+        free(deleted);
+    }
+    edit(f, "INSERT INTO host VALUES ('b', 'boot', 1, 2, 5)");
+    expect_one(f, "host", "a row that was added");
+}
+
+/* What reprod takes away is not missed, with all that goes with it. */
+static void test_what_reprod_deletes(void **state)
+{
+    struct fixture *f = *state;
+    struct told told;
+
+    insert_job(f);
+    store(f, completed(2, ORDERED));
+    run_sql(f, OTHERS);
+    run_sql(f, "DELETE FROM schedule");
+    run_sql(f,
+            "UPDATE host SET last_seen_ms = 7; DELETE FROM run_tensor;"
+            "DELETE FROM tensor_blob; DELETE FROM run_trace");
+    told = check(f);
+    if (told.lines) {
+        fail_msg("%s", told.last);
+    }
+}
+
+static void ignore(void *arg, const char *line)
+{
+    snprintf(arg, 200, "%s", line);
+}
+
+/* fsck as a whole: each of these is damage, and the first was seen by nothing before. */
+static void test_fsck_tells(void **state)
+{
+    static const char *const edits[] = {
+        "DELETE FROM schedule",
+        "DELETE FROM job_item WHERE seq = 3",
+        "DELETE FROM host_facts",
+        "UPDATE host_facts SET facts = '{\"a\":1}'",
+        "UPDATE change SET facts = '[1]'",
+        "UPDATE job_item SET runs_more = 3 WHERE seq = 2",
+        "DELETE FROM device_environment",
+        "UPDATE device_environment SET first_run = last_run",
+        "UPDATE environment SET first_seen_ms = first_seen_ms - 1",
+        "UPDATE environment SET last_seen_ms = last_seen_ms + 1",
+    };
+    struct fixture *f = *state;
+
+    for (int i = 0; i < COUNT_OF(edits); i++) {
+        struct fsck_counts counts;
+        struct err err = { .message = "" };
+        char last[200] = "";
+
+        insert_job(f);
+        vary(f, 1);
+        store(f, completed(2, ORDERED));
+        store(f, completed(3, ORDERED));
+        run_sql(f, A_HOST A_SCHEDULE);
+        fixture_close(f);
+        assert_int_equal(fsck_database(f->path, ignore, last, &counts, &err), ERR_OK);
+        if (!fsck_is_whole(&counts)) {
+            fail_msg("%s", last);
+        }
+        edit(f, edits[i]);
+        assert_int_equal(fsck_database(f->path, ignore, last, &counts, &err), ERR_OK);
+        if (fsck_is_whole(&counts)) {
+            fail_msg("not seen: %s", edits[i]);
+        }
+        remove(f->path);
+        fixture_open(f);
+    }
+}
+
+/* A migration changes rows; what was missing before it is missing after it, and no more.
+ */
+static void test_totals_through_a_migration(void **state)
+{
+    struct fixture *f = *state;
+    struct migration list[64];
+    struct err err = { .message = "" };
+    struct told told;
+    sqlite3 *db;
+    char *back;
+    int from;
+
+    insert_job(f);
+    run_sql(f, A_HOST);
+    edit(f, "DELETE FROM host_facts");
+    fixture_close(f);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    for (int i = 0; i <= migrate_current(); i++) {
+        list[i] = (struct migration){ "next", "DELETE FROM change" };
+    }
+    assert_int_equal(migrate_apply(db, list, migrate_current() + 1, &from, &err), ERR_OK);
+    back = xasprintf("PRAGMA user_version = %d", from);
+    assert_int_equal(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    free(back);
+    fixture_open(f);
+    told = check(f);
+    assert_int_equal(told.lines, 1);
+    assert_non_null(strstr(told.last, "host_facts"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(test_every_table),
+        STORE_TEST(test_what_reprod_deletes),
+        STORE_TEST(test_fsck_tells),
+        STORE_TEST(test_totals_through_a_migration),
+    };
+
+    return cmocka_run_group_tests_name("totals", tests, NULL, NULL);
+}
