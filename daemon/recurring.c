@@ -112,6 +112,28 @@ static enum err_code read_all(struct tx *tx, void *arg, struct err *err)
 
 static void advance(struct recurring *r);
 
+static bool was_damaged(const struct recurring *r, const char *id)
+{
+    for (int i = 0; i < r->count; i++) {
+        if (strcmp(r->schedules[i].id, id) == 0) {
+            return r->schedules[i].damaged;
+        }
+    }
+    return false;
+}
+
+/* Once each. */
+static void tell_damaged(const struct recurring *r)
+{
+    for (int i = 0; i < r->fresh_count; i++) {
+        const struct schedule *s = &r->fresh[i];
+
+        if (s->damaged && !was_damaged(r, s->id)) {
+            log_error("schedule %s: %s", s->name, s->problem);
+        }
+    }
+}
+
 static void were_read(void *arg, const struct err *result)
 {
     struct recurring *r = arg;
@@ -119,6 +141,7 @@ static void were_read(void *arg, const struct err *result)
     r->reading = false;
     r->unchecked = true;
     if (result->code == ERR_OK) {
+        tell_damaged(r);
         free_list(r->schedules, r->count);
         r->schedules = r->fresh;
         r->count = r->fresh_count;
@@ -358,7 +381,7 @@ static const struct schedule *find_due(const struct recurring *r, int64_t now_ms
     for (int i = 0; i < r->count; i++) {
         const struct schedule *s = &r->schedules[i];
 
-        if (!s->paused && s->next_ms <= now_ms && !waits(r, s->id) &&
+        if (!s->paused && !s->damaged && s->next_ms <= now_ms && !waits(r, s->id) &&
             (!due || s->next_ms < due->next_ms)) {
             due = s;
         }
@@ -372,7 +395,8 @@ static const struct schedule *find_late(const struct recurring *r, int64_t now_m
 {
     for (int i = 0; i < r->count; i++) {
         const struct schedule *s = &r->schedules[i];
-        int64_t next = s->next_ms > now_ms && !s->paused ? schedule_next(s, now_ms) : 0;
+        bool looked_at = s->next_ms > now_ms && !s->paused && !s->damaged;
+        int64_t next = looked_at ? schedule_next(s, now_ms) : 0;
 
         if (next > 0 && s->next_ms > next && !waits(r, s->id)) {
             return s;

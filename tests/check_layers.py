@@ -25,7 +25,7 @@ ROOMS = {
     "db/cases": PURE + ["db"],
     "db/integrity": PURE + ["db", "db/upkeep"],
     "db/queue": ["daemon/base"],
-    "db/recurring": PURE + ["db"],
+    "db/recurring": PURE + ["db", "db/integrity"],
     "db/upkeep": PURE + ["db", "db/cases", "db/dissent", "db/integrity"],
     "db/views": PURE + ["db"],
     "db/dissent": PURE + ["db", "db/cases"],

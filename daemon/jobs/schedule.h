@@ -50,6 +50,7 @@ struct schedule {
     char
         problem[SCHEDULE_PROBLEM_SIZE]; /* why no job was made when it was last due; "" */
     int64_t problem_ms;
+    bool damaged;  /* its row is not what was stored: it makes no job */
     char *request; /* of its jobs, JSON, canonical; freed by schedule_release */
 };
 

@@ -107,14 +107,7 @@ static const struct summed {
       "reprod_sum(@number, @siblings, @digest, @reason, @at_ms)",
       "false",
       true },
-    { "schedule",
-      { "number" },
-      "0",
-      "reprod_sum(@number, @id, @name, @every_seconds, @calendar, @spread_seconds,"
-      " @paused, @created_ms, @next_ms, @skipped, @problem, @problem_ms, @request,"
-      " @idempotency_key, @posted)",
-      "false",
-      true },
+    { "schedule", { "number" }, "0", SCHEDULE_SUM("@"), "false", true },
     { "schedule_job",
       { "schedule", "due_ms" },
       "0",

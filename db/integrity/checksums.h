@@ -27,6 +27,14 @@
 
 struct tx;
 
+/* Private to db/.  What column `sum` of schedule is; COLUMN stands before each column. */
+#define SCHEDULE_SUM(column)                                                             \
+    "reprod_sum(" column "number, " column "id, " column "name, " column                 \
+    "every_seconds, " column "calendar, " column "spread_seconds, " column               \
+    "paused, " column "created_ms, " column "next_ms, " column "skipped, " column        \
+    "problem, " column "problem_ms, " column "request, " column                          \
+    "idempotency_key, " column "posted)"
+
 /* The triggers, on the connection that writes, after its migrations. */
 enum err_code checksums_watch(struct tx *tx, struct err *err);
 

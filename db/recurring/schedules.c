@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "db/integrity/checksums.h"
 #include "db/jobs.h"
 #include "db/tx.h"
 
@@ -14,7 +15,8 @@
     " ifnull((SELECT max(j.due_ms) FROM schedule_job j WHERE j.schedule = s.number), "   \
     "0),"                                                                                \
     " (SELECT b.id FROM schedule_job j JOIN job b ON b.number = j.job"                   \
-    " WHERE j.schedule = s.number ORDER BY j.due_ms DESC LIMIT 1)"
+    " WHERE j.schedule = s.number ORDER BY j.due_ms DESC LIMIT 1),"                      \
+    " s.sum IS NOT " SCHEDULE_SUM("s.")
 
 /* What was stored was parsed before. */
 static void take_schedule(struct query *q, struct schedule *ret_schedule)
@@ -28,7 +30,14 @@ static void take_schedule(struct query *q, struct schedule *ret_schedule)
                &ret_schedule->paused, &ret_schedule->created_ms, &ret_schedule->next_ms,
                &ret_schedule->skipped, ret_schedule->problem, &ret_schedule->problem_ms);
     ret_schedule->request = query_copy_text(q);
-    query_take(q, &ret_schedule->jobs, &ret_schedule->last_ms, ret_schedule->last_job);
+    query_take(q, &ret_schedule->jobs, &ret_schedule->last_ms, ret_schedule->last_job,
+               &ret_schedule->damaged);
+    if (ret_schedule->damaged) {
+        copy_text(ret_schedule->problem, sizeof ret_schedule->problem,
+                  "its row in the database is not what was stored, so it makes no job: "
+                  "remove it, restore a backup (reprod restore), or acknowledge it "
+                  "(reprod fsck --accept-loss)");
+    }
     if (ret_schedule->calendar_text[0]) {
         calendar_parse(ret_schedule->calendar_text, &ret_schedule->calendar, &column,
                        &ignored);
@@ -205,10 +214,11 @@ enum err_code schedules_fire(struct tx *tx, const char *id, int64_t due_ms,
 {
     char existing[ID_SIZE];
 
-    if (tx_run(tx, err,
-               "UPDATE schedule SET next_ms = ?, problem = '', problem_ms = 0"
-               " WHERE id = ? AND next_ms = ? AND NOT paused",
-               next_ms, id, due_ms) != ERR_OK ||
+    if (tx_run(
+            tx, err,
+            "UPDATE schedule SET next_ms = ?, problem = '', problem_ms = 0"
+            " WHERE id = ? AND next_ms = ? AND NOT paused AND sum IS " SCHEDULE_SUM(""),
+            next_ms, id, due_ms) != ERR_OK ||
         met(tx, id, err) != ERR_OK ||
         jobs_insert(tx, job, NULL, existing, err) != ERR_OK) {
         return err->code;
@@ -226,7 +236,8 @@ enum err_code schedules_pass(struct tx *tx, const char *id, int64_t due_ms,
 {
     return tx_run(tx, err,
                   "UPDATE schedule SET next_ms = ?, skipped = skipped + ?, problem = ?,"
-                  " problem_ms = ? WHERE id = ? AND next_ms = ? AND NOT paused",
+                  " problem_ms = ? WHERE id = ? AND next_ms = ? AND NOT paused"
+                  " AND sum IS " SCHEDULE_SUM(""),
                   next_ms, skipped, problem, now_ms, id, due_ms);
 }
 

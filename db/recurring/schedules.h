@@ -57,13 +57,14 @@ enum err_code schedules_each_job(struct tx *tx, const char *id, int limit,
 
 /* Schedule ID was due at DUE_MS: stores JOB, and when it is due next.  In one
  * transaction, so a time makes one job at most.  ERR_CONFLICT: it made one already;
- * ERR_NOT_FOUND: it was removed meanwhile, or paused, or is due at another time. */
+ * ERR_NOT_FOUND: it was removed meanwhile, or paused, or is due at another time, or its
+ * row is not what was stored. */
 enum err_code schedules_fire(struct tx *tx, const char *id, int64_t due_ms,
                              int64_t next_ms, const struct job *job, struct err *err);
 
 /* Schedule ID was due at DUE_MS, and made no job: because its last one is open
  * (SKIPPED), or because of PROBLEM.  NEXT_MS DUE_MS: it is tried again.  Nothing happens
- * if it is not due at DUE_MS. */
+ * if it is not due at DUE_MS, or its row is not what was stored. */
 enum err_code schedules_pass(struct tx *tx, const char *id, int64_t due_ms,
                              int64_t next_ms, bool skipped, const char *problem,
                              int64_t now_ms, struct err *err);

@@ -210,3 +210,18 @@ def test_names_and_keys_are_used_once(start_service):
     assert other[0] == 409
     taken = post(service, name="one")
     assert taken[0] == 409 and "has the name 'one' already" in taken[2]["detail"]
+
+
+def test_a_schedule_that_was_edited_makes_no_job(start_service):
+    service = start_service()
+    _, _, made = post(service, name="edited")
+    with sqlite3.connect(service.data / "reprod.db", timeout=LIMIT) as db:
+        db.execute("UPDATE schedule SET next_ms = 1")
+    post(service, name="another")  # all are read again
+    service.wait(lambda: "schedule edited: its row" in service.log.read_text(), "what is wrong")
+    assert "not what was stored" in service.get(f"/v1/schedules/{made['id']}")["problem"]
+    assert service.items("/v1/jobs") == []
+    assert service.request("DELETE", f"/v1/schedules/{made['id']}")[0] == 200
+    assert service.stop() == 0
+    code, text = service.fsck()
+    assert code == 0, text
