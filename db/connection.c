@@ -18,6 +18,7 @@
 #include "daemon/base/id.h"
 #include "daemon/base/mem.h"
 #include "db/cells_judge.h"
+#include "db/files.h"
 #include "db/integrity/checksums.h"
 #include "db/integrity/losses.h"
 #include "db/integrity/row_sum.h"
@@ -152,8 +153,15 @@ enum err_code connection_check_file(const char *path, struct err *err)
     uint8_t header[HEADER_BYTES];
     enum err_code code = ERR_OK;
     ssize_t length;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd;
 
+    if (files_restoring(path)) {
+        return err_set(err, ERR_CONFLICT,
+                       "%s: a restore was not finished: start the service, which "
+                       "finishes it",
+                       path);
+    }
+    fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT ? ERR_OK : err_set_errno(err, errno, "%s", path);
     }

@@ -28,7 +28,8 @@ enum err_code filesystem_check(const char *path, struct err *err);
  * that this process has open: when any descriptor of it is closed, SQLite's locks are
  * gone (sqlite.org/howtocorrupt.html, 2.2).  Fine if there is no file, or an empty one;
  * ERR_CORRUPT if it is not a database, or another program's; ERR_NEWER if its schema is
- * newer than this program; ERR_IO if it cannot be read. */
+ * newer than this program; ERR_CONFLICT if a restore was not finished; ERR_IO if it
+ * cannot be read. */
 enum err_code connection_check_file(const char *path, struct err *err);
 
 /* The writing connection of PATH, created and migrated as needed: WAL, synchronous=FULL,

@@ -152,6 +152,15 @@ void files_unlock(struct files_lock *lock)
     *lock = FILES_UNLOCKED;
 }
 
+bool files_restoring(const char *path)
+{
+    char *marker = xasprintf("%s.restoring", path);
+    bool is_there = access(marker, F_OK) == 0;
+
+    free(marker);
+    return is_there;
+}
+
 enum err_code files_check_room(const char *path, struct err *err)
 {
     struct statvfs system;

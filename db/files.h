@@ -6,6 +6,7 @@
 #ifndef DB_FILES_H
 #define DB_FILES_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "daemon/base/err.h"
@@ -49,6 +50,10 @@ struct files_lock {
  * has on it. */
 enum err_code files_lock(const char *path, struct files_lock *ret_lock, struct err *err);
 void files_unlock(struct files_lock *lock);
+
+/* Whether a backup is being put in the place of PATH (db/integrity/restore.h), or whoever
+ * did it was killed: until that is finished, PATH may lack its log. */
+bool files_restoring(const char *path);
 
 /* Whether the file system of PATH takes more: ERR_IO if it is mounted read-only, or has
  * less than FILES_ROOM_BYTES left for this user. */

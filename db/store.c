@@ -17,6 +17,7 @@
 #include "daemon/base/mem.h"
 #include "db/connection.h"
 #include "db/files.h"
+#include "db/integrity/restore.h"
 #include "db/integrity/witness.h"
 #include "db/migrate.h"
 #include "db/queue/lanes.h"
@@ -529,6 +530,22 @@ static void release(struct store *store)
     free(store);
 }
 
+/* What a restore left is finished first, and the database may be another file then. */
+static enum err_code lock_files(struct store *store, const char *path, struct err *err)
+{
+    bool replaced;
+
+    if (files_lock(path, &store->lock_files, err) != ERR_OK ||
+        restore_resume(path, &replaced, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!replaced) {
+        return ERR_OK;
+    }
+    files_unlock(&store->lock_files);
+    return files_lock(path, &store->lock_files, err);
+}
+
 enum err_code store_open(const char *path, const struct store_options *options,
                          struct store **ret_store, struct err *err)
 {
@@ -550,9 +567,8 @@ enum err_code store_open(const char *path, const struct store_options *options,
     store->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (store->event_fd < 0) {
         err_set_errno(err, errno, "eventfd");
-    } else if ((options->read_only ||
-                (filesystem_check(path, err) == ERR_OK &&
-                 files_lock(path, &store->lock_files, err) == ERR_OK)) &&
+    } else if ((options->read_only || (filesystem_check(path, err) == ERR_OK &&
+                                       lock_files(store, path, err) == ERR_OK)) &&
                open_files(store, path, options, err) == ERR_OK &&
                threads_start(store, err) == ERR_OK) {
         *ret_store = store;

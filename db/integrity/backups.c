@@ -58,7 +58,7 @@ enum err_code backup_begin(struct tx *from, const char *path, char **ret_partial
     if (check_room(path, err) == ERR_OK) {
         int fd;
 
-        unlink(partial); /* of a service that was killed */
+        backup_remove(partial); /* of a service that was killed */
         fd = open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
         if (fd < 0) {
             err_set_errno(err, errno, "%s", partial);
@@ -66,7 +66,7 @@ enum err_code backup_begin(struct tx *from, const char *path, char **ret_partial
             close(fd);
             err->code = ERR_OK;
             if (backup_copy_pages(from, partial, err) != ERR_OK) {
-                unlink(partial);
+                backup_remove(partial);
             }
         }
     }
@@ -101,7 +101,7 @@ enum err_code backup_keep(const char *path, const char *partial, int64_t now_ms,
     code = backup_publish(partial, name, err);
     free(name);
     if (code != ERR_OK) {
-        unlink(partial);
+        backup_remove(partial);
         return code;
     }
     list(path, &found);
@@ -114,7 +114,7 @@ enum err_code backup_keep(const char *path, const char *partial, int64_t now_ms,
 
 void backup_drop(const char *partial)
 {
-    unlink(partial);
+    backup_remove(partial);
 }
 
 char *backup_newest(const char *path)

@@ -1,7 +1,12 @@
 """Calls that fail, and kills at chosen calls (tests/faults/): the rare places by name, and a sample of
 all of them, which `make faults` and `make soak` try."""
 import errno
+import os
 import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
 import sys
 
 import pytest
@@ -9,6 +14,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "faults"))
 import kills  # noqa: E402
 import sweep  # noqa: E402
+from plan import Faults  # noqa: E402
+from service import BUILD, LIMIT, SELFTEST_WORKER, Service  # noqa: E402
 from world import World  # noqa: E402
 
 
@@ -70,6 +77,60 @@ def test_a_kill_in_the_middle_of_a_commit(world):
     [(role, call, number, path, frames)] = world.faults.strikes()
     assert (role, call, number) == ("serve", "write", 200) and path.startswith("reprod.db") and frames
     world.check()
+
+
+def content(path):
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        return db.execute("SELECT group_concat(id) FROM (SELECT id FROM job ORDER BY id)").fetchone()[0]
+
+
+def restore_killed(base, folder, call, first):
+    """A restore whose FIRST CALL is the last thing before it is killed: whether one was; what the next start
+    makes of what it left is the one database or the other, whole."""
+    shutil.copytree(base, folder / "data")
+    path = folder / "data" / "reprod.db"
+    faults = Faults(folder)
+    env = {**os.environ, **faults.plan("maintenance", call, first, 1, "before")}
+    done = subprocess.run([BUILD / "reprod", "restore", "--data", path.parent, folder / "data" / "copy"], env=env,
+                          capture_output=True, text=True, timeout=LIMIT)
+    killed = done.returncode == -signal.SIGKILL
+    assert killed == bool(faults.struck) and (killed or done.returncode == 0), done
+    service = Service(folder, options=["--no-survey"], config={"hosts": [{"name": "n", "launch": ["/bin/false"]}]})
+    service.start(ready=False)
+    restored = bool(list(folder.glob("data/reprod.db.replaced-*Z")))
+    assert service.stop() == 0
+    assert "acknowledged are missing" not in service.log.read_text()
+    old = (list(folder.glob("data/reprod.db.replaced-*Z")) or [path])[0]
+    assert content(old) == content(base / "reprod.db")
+    assert content(path) == content(base / "copy" if restored else base / "reprod.db")
+    left = {item.name for item in path.parent.iterdir() if "restor" in item.name}
+    assert left == set(), left
+    return killed
+
+
+def restores_killed(tmp_path, calls):
+    service = Service(tmp_path / "base", worker=SELFTEST_WORKER, options=["--no-survey"],
+                      config={"backup_every_hours": 0})
+    service.start()
+    service.finish_job(service.post_job(workloads=["selftest_pass"], runs=1))
+    assert subprocess.run([BUILD / "reprod", "backup", "--data", service.data, service.data / "copy"],
+                          timeout=LIMIT).returncode == 0
+    service.finish_job(service.post_job(workloads=["selftest_pass"], runs=1))
+    service.kill()  # its log is left, and what it has is no older than what is acknowledged
+    for call in calls:
+        first = 1
+        while restore_killed(service.data, tmp_path / f"{call}{first}", call, first):
+            first += 1
+        assert first > 3, call
+
+
+def test_a_restore_that_is_killed(tmp_path):
+    restores_killed(tmp_path, ["rename"])
+
+
+@pytest.mark.long
+def test_a_restore_that_is_killed_anywhere(tmp_path):
+    restores_killed(tmp_path, ["unlink", "fsync", "open"])
 
 
 def test_what_the_checks_are_for(world):

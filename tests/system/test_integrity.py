@@ -226,9 +226,19 @@ def test_the_last_good_backup_is_offered_and_shown(base, tmp_path):
     done = subprocess.run([BUILD / "reprod", "restore", "--data", path.parent, backup], capture_output=True, text=True,
                           timeout=LIMIT)
     assert done.returncode == 0, done.stderr
+    assert sorted(item.name for item in backup.parent.glob(backup.name + "*")) == [backup.name]
+    assert not [item.name for item in backup.parent.iterdir() if "restor" in item.name]
     service, cause = started(tmp_path)
     assert cause == "" and facts(path) == facts(backup)
     assert service.stop() == 0
+
+
+def test_a_backup_is_one_file(base, tmp_path):
+    copied(base[1], tmp_path)  # which is not closed
+    done = subprocess.run([BUILD / "reprod", "backup", "--data", tmp_path / "data", tmp_path / "copy"],
+                          capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    assert [item.name for item in tmp_path.iterdir() if item.name != "data"] == ["copy"]
 
 
 def test_backups_are_bounded_and_can_be_off(base, tmp_path):

@@ -184,6 +184,11 @@ int renameat2(int from_folder, const char *from, int to_folder, const char *to,
          flags);
 }
 
+int link(const char *from, const char *to)
+{
+    CALL(int, FAULT_rename, -1, -1, to, link, from, to);
+}
+
 int unlink(const char *path)
 {
     CALL(int, FAULT_unlink, -1, -1, path, unlink, path);

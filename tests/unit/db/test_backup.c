@@ -295,6 +295,106 @@ static void test_what_cannot_be_restored(void **state)
     assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 2);
 }
 
+/* What a restore that was killed leaves, step by step. */
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* The steps: the copy; the marker; the second name of what was there, or, where the file
+ * system has no such names, its move; its log; the copy takes its place; the witness. */
+static void leave_half(const struct fixture *f, const char *copy, int steps, bool links)
+{
+    char restored[160], marker[160], kept[200], from[200], to[240], command[400];
+
+    snprintf(restored, sizeof restored, "%s.restored", f->path);
+    snprintf(marker, sizeof marker, "%s.restoring", f->path);
+    snprintf(kept, sizeof kept, "%s.replaced-2026-11-24T03:40:00.000Z", f->path);
+    snprintf(command, sizeof command, "cp %s %s", copy, restored);
+    assert_int_equal(system(command), 0);
+    if (steps >= 1) {
+        put(marker, "2026-11-24T03:40:00.000Z");
+    }
+    if (steps >= 2) {
+        assert_int_equal((links ? link : rename)(f->path, kept), 0);
+    }
+    snprintf(from, sizeof from, "%s-wal", f->path);
+    snprintf(to, sizeof to, "%s-wal", kept);
+    if (steps >= 3) {
+        assert_int_equal(rename(from, to), 0);
+    }
+    if (steps >= 4) {
+        assert_int_equal(rename(restored, f->path), 0);
+    }
+    snprintf(from, sizeof from, "%s-seq", f->path);
+    snprintf(to, sizeof to, "%s-seq", kept);
+    if (steps >= 5) {
+        assert_int_equal(rename(from, to), 0);
+    }
+}
+
+static void test_a_restore_that_was_killed(void **state)
+{
+    for (int steps = 0; steps <= 5; steps++) {
+        for (int links = steps == 2 || steps == 3 ? 0 : 1; links <= 1; links++) {
+            struct fixture *f = *state;
+            char copy[128], left[240], kept[200];
+            struct err err = { .message = "" };
+
+            copy_path(f, copy);
+            fill(f, 1, 4);
+            assert_int_equal(backup_database(f->path, copy, &err), ERR_OK);
+            fill(f, 5, 8);
+            fixture_close(f);
+            snprintf(left, sizeof left, "%s-wal", f->path);
+            put(left, "nothing that SQLite takes for a log");
+            leave_half(f, copy, steps, links);
+            fixture_open(f);
+            assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED],
+                             steps == 0 ? 4 : 2);
+            assert_null(store_refusal(f->store));
+            for (int i = 0; i < 3; i++) {
+                static const char *const endings[] = { ".restored", ".restoring",
+                                                       ".restored.partial" };
+
+                snprintf(left, sizeof left, "%s%s", f->path, endings[i]);
+                assert_int_not_equal(access(left, F_OK), 0);
+            }
+            snprintf(kept, sizeof kept, "%s.replaced-2026-11-24T03:40:00.000Z", f->path);
+            assert_int_equal(access(kept, F_OK) == 0, steps > 0);
+            if (steps > 0) {
+                assert_int_equal(fsck(kept, NULL).cells, fsck(f->path, NULL).cells);
+                snprintf(left, sizeof left, "%s-seq", kept);
+                assert_int_equal(access(left, F_OK), 0);
+            }
+            fixture_free(f);
+            fixture_setup(state);
+        }
+    }
+}
+
+/* A start would take it for a database that is to be made. */
+static void test_an_empty_backup(void **state)
+{
+    struct fixture *f = *state;
+    char copy[128];
+    char *kept = NULL;
+    struct err err;
+
+    copy_path(f, copy);
+    fill(f, 1, 4);
+    fixture_close(f);
+    put(copy, "");
+    assert_int_equal(backup_restore(copy, f->path, 77, &kept, &err), ERR_INVALID);
+    assert_non_null(strstr(err.message, "is empty"));
+    fixture_open(f);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +408,8 @@ int main(void)
         STORE_TEST(test_a_backup_takes_the_place),
         STORE_TEST(test_a_database_can_take_its_own_place),
         STORE_TEST(test_what_cannot_be_restored),
+        STORE_TEST(test_a_restore_that_was_killed),
+        STORE_TEST(test_an_empty_backup),
     };
 
     return cmocka_run_group_tests_name("backup", tests, NULL, NULL);
