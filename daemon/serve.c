@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/process/loop.h"
+#include "daemon/process/signals.h"
 #include "daemon/service.h"
 #include "daemon/survey.h"
 #include "db/backup.h"
@@ -557,18 +557,13 @@ static void release(struct service *s)
 
 int serve_main(int argc, char **argv)
 {
-    static const int ignored[] = { SIGPIPE, SIGUSR1, SIGUSR2,
-                                   SIGHUP /* until the configuration can be reloaded */ };
     struct service s = { .argc = argc, .argv = argv };
     struct err err;
     const char *argument;
     int code = EXIT_CODE_USAGE;
 
-    for (int i = 0; i < COUNT_OF(ignored); i++) {
-        signal(ignored[i], SIG_IGN);
-    }
+    signals_ignore(); /* SIGHUP until the configuration can be reloaded */
     s.on_terminal = isatty(STDIN_FILENO);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of the write */
     loop_must(uv_loop_init(&s.loop), "the event loop");
     config_init(&s.config);
     if (options_read(argc, argv, &s.config, &argument, &err) == ERR_OK) {

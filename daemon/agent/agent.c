@@ -21,13 +21,13 @@
 #include "daemon/agent/host_facts.h"
 #include "daemon/agent/runs.h"
 #include "daemon/agent/supervise.h"
-#include "daemon/base/array.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/process/loop.h"
 #include "daemon/process/proc.h"
+#include "daemon/process/signals.h"
 #include "daemon/process/stream.h"
 #include "daemon/process/wire.h"
 
@@ -317,12 +317,9 @@ static void follow_parent(void)
 
 static int serve(struct agent *agent)
 {
-    static const int ignored[] = { SIGPIPE, SIGHUP, SIGUSR1, SIGUSR2 };
     char *launch = stack_companion("reprod-launch");
 
-    for (int i = 0; i < COUNT_OF(ignored); i++) {
-        signal(ignored[i], SIG_IGN); /* spawn gives each child the default again */
-    }
+    signals_ignore(); /* spawn gives each child the default again */
     init(agent, launch);
     follow_parent();
     start_probes(agent);

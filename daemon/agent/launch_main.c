@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "daemon/base/array.h"
+#include "daemon/process/signals.h"
 
 enum { EXIT_USAGE = 125, EXIT_CANNOT_EXECUTE = 126, EXIT_NO_PROGRAM = 127 };
 enum { FIRST_CLOSED = 4, CLOSED_ONE_BY_ONE = 65536 };
@@ -119,13 +120,10 @@ static void close_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    static const int ignored[] = { SIGHUP, SIGUSR1, SIGUSR2 };
     unsigned long long parent = 0;
     int i = 1;
 
-    for (int s = 0; s < COUNT_OF(ignored); s++) {
-        signal(ignored[s], SIG_IGN); /* until the program runs, who has to decide */
-    }
+    signals_ignore(); /* until the program runs, which has to decide */
     for (; i < argc && strcmp(argv[i], "--") != 0; i += 2) {
         if (strcmp(argv[i], "--parent") == 0) {
             parent = parse_number(argv[i], argv[i + 1]);

@@ -1,6 +1,7 @@
 """Signals to a service, and what it does while it stops."""
 import json
 import os
+import pathlib
 import signal
 
 import pytest
@@ -83,6 +84,31 @@ def test_no_such_signal_ends_a_service(start_service, number):
     job = service.finish_job(service.post_job(workloads=["selftest_pass"], runs=2))
     assert job["progress"]["runs_failed"] == 0
     assert service.process.poll() is None and agent in children_of(service.process.pid)
+
+
+def ignored(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    mask = int(status.split("SigIgn:")[1].split()[0], 16)
+    return {number for number in range(1, 65) if mask >> number - 1 & 1}
+
+
+def test_nor_does_any_other_that_means_nothing(start_service):
+    """To a service, its agent, and reprod-launch; the program that it starts has the default of all."""
+    service = start_service()
+    [agent] = children_of(service.process.pid)
+    numbers = [signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO, signal.SIGPWR, signal.SIGSTKFLT,
+               signal.SIGXFSZ, signal.SIGXCPU, signal.SIGPIPE, *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)]
+    for number in numbers:
+        service.process.send_signal(number)
+        os.kill(agent, number)
+    job = service.finish_job(service.post_job(workloads=["selftest_pass"], runs=2))
+    assert job["progress"]["runs_failed"] == 0
+    assert service.process.poll() is None and agent in children_of(service.process.pid)
+    job = service.post_job(workloads=["selftest_hang"], variants=["ordered"], runs=1, timeout_seconds=600)
+    service.wait(lambda: any(run["started_at"] for run in service.items(f"/v1/runs?job={job}")), "a run")
+    worker = next(child for child in children_of(agent))
+    service.wait(lambda: not ignored(worker) & set(numbers) - {signal.SIGPIPE}, "the defaults")
+    service.request("DELETE", f"/v1/jobs/{job}")
 
 
 def test_nothing_is_accepted_during_a_stop(start_service):
