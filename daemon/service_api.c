@@ -183,7 +183,15 @@ int service_open_api(struct service *s, struct err *err)
     };
     enum err_code code = api_open(&options, &hooks, s->store, &s->api, err);
 
-    return code == ERR_OK     ? EXIT_CODE_OK
-           : code == ERR_BUSY ? EXIT_CODE_PORT_IN_USE
-                              : EXIT_CODE_USAGE;
+    switch (code) {
+    case ERR_OK:
+        return EXIT_CODE_OK;
+    case ERR_BUSY:
+        return EXIT_CODE_PORT_IN_USE;
+    case ERR_INVALID: /* no address of this host, a port that this user may not have */
+    case ERR_UNSUPPORTED:
+        return EXIT_CODE_USAGE;
+    default:
+        return EXIT_CODE_OTHER;
+    }
 }

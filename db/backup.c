@@ -63,7 +63,7 @@ enum err_code backup_check_whole(const char *path, struct err *err)
         tx_free(tx);
     }
     if (code == ERR_OK && strcmp(first, "ok") != 0) {
-        code = err_set(err, ERR_CORRUPT, "%s", first);
+        code = tx_integrity(first, err);
     }
     return code;
 }
@@ -129,9 +129,7 @@ enum err_code backup_copy_database(struct tx *from, const char *to, struct err *
     close(fd);
     code = backup_copy_pages(from, partial, err);
     if (code == ERR_OK && backup_check_whole(partial, err) != ERR_OK) {
-        code = err_wrap(err,
-                        "nothing was written: the copy is damaged, and so is the "
-                        "database");
+        code = err_wrap(err, "nothing was written: the copy cannot be used");
     }
     if (code == ERR_OK) {
         code = backup_publish(partial, to, err);

@@ -38,8 +38,7 @@ int64_t backup_newest_ms(const char *path);
 /* Puts a copy of BACKUP in the place of the database PATH, which nobody serves
  * (ERR_BUSY). What was there is kept beside it: ret_kept is its new path; caller frees.
  * After an error PATH is as it was.  Whoever is killed meanwhile leaves it as it was, or
- * what db/integrity/restore.h finishes.  Errors as backup_database has for BACKUP;
- * ERR_INVALID: it is empty. */
+ * what db/integrity/restore.h finishes.  Errors as backup_database has for BACKUP. */
 enum err_code backup_restore(const char *backup, const char *path, int64_t now_ms,
                              char **ret_kept, struct err *err);
 

@@ -267,9 +267,7 @@ static enum err_code quick_check(struct tx *tx, struct err *err)
     if (tx_fetch(tx, TX_TARGETS(found), err, "PRAGMA quick_check(1)") != ERR_OK) {
         return err->code;
     }
-    return strcmp(found, "ok") == 0
-               ? ERR_OK
-               : err_set(err, ERR_CORRUPT, "the database is damaged: %s", found);
+    return strcmp(found, "ok") == 0 ? ERR_OK : tx_integrity(found, err);
 }
 
 /* What the header could not tell, because the log may hold a later state than the file.
@@ -399,13 +397,25 @@ enum err_code connection_open_to_mark(const char *path, int64_t busy_timeout_ms,
     return ERR_OK;
 }
 
+/* A start makes a database of an empty file; who reads needs one. */
+static enum err_code check_not_empty(const char *path, struct err *err)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_size == 0
+               ? err_set(err, ERR_CORRUPT, "%s is empty: there is no database in it",
+                         path)
+               : ERR_OK;
+}
+
 enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
                                      struct tx **ret_tx, struct err *err)
 {
     if (access(path, F_OK) != 0) {
         return err_set(err, ERR_NOT_FOUND, "%s does not exist", path);
     }
-    if (connection_check_file(path, err) != ERR_OK) {
+    if (check_not_empty(path, err) != ERR_OK ||
+        connection_check_file(path, err) != ERR_OK) {
         return err->code;
     }
     return connection_open_beside(path, busy_timeout_ms, ret_tx, err);
@@ -440,7 +450,8 @@ enum err_code connection_open_frozen(const char *path, struct tx **ret_tx,
     } else if (stat(log, &st) == 0 && st.st_size > 0) {
         err_set(err, ERR_CONFLICT,
                 "%s is served or was not closed: only a backup can be read so", path);
-    } else if (connection_check_file(path, err) == ERR_OK) {
+    } else if (check_not_empty(path, err) == ERR_OK &&
+               connection_check_file(path, err) == ERR_OK) {
         uri = frozen_uri(path);
         *ret_tx = open_file(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, 0, err);
         err->code = *ret_tx ? ERR_OK : err->code;

@@ -42,7 +42,7 @@ enum err_code connection_open_writer(const char *path, int64_t busy_timeout_ms,
 
 /* A connection that can only read; its statements are interrupted at tx->deadline_ns.
  * Checks the file first, so this process must not have it open.  ERR_NOT_FOUND if there
- * is no file.  Freed with tx_free. */
+ * is no file, ERR_CORRUPT if it is empty.  Freed with tx_free. */
 enum err_code connection_open_reader(const char *path, int64_t busy_timeout_ms,
                                      struct tx **ret_tx, struct err *err);
 

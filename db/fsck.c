@@ -43,23 +43,25 @@ static void cell_differs(void *arg, int64_t cell, const char *what)
 static enum err_code check_pages(struct check *c, const char *table, struct err *err)
 {
     struct query q;
-    enum err_code code;
+    enum err_code code = ERR_OK;
 
     if (table) {
         query_begin(&q, c->tx, "SELECT * FROM pragma_integrity_check(?)", table);
     } else {
         query_begin(&q, c->tx, "PRAGMA integrity_check");
     }
-    while (query_step(&q)) {
+    while (code == ERR_OK && query_step(&q)) {
         const char *line = query_borrow_text(&q);
 
-        if (strcmp(line, "ok") != 0) {
+        if (strcmp(line, "ok") != 0 && tx_integrity(line, err) == ERR_IO) {
+            code = ERR_IO;
+        } else if (strcmp(line, "ok") != 0) {
             c->counts->damaged++;
             c->report(c->arg, line);
         }
     }
     /* Some damage ends the check instead of being listed. */
-    code = query_end(&q, err);
+    code = query_close(&q, code, err);
     if (code == ERR_CORRUPT) {
         c->counts->damaged++;
         c->report(c->arg, err->message);

@@ -82,6 +82,17 @@ enum err_code tx_error(sqlite3 *db, int rc, struct err *err)
                    db && same ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
 }
 
+enum err_code tx_integrity(const char *line, struct err *err)
+{
+    const char *code = strstr(line, "unable to get the page. error code=");
+    int rc = code ? (int)strtol(strchr(code, '=') + 1, NULL, 10) : SQLITE_CORRUPT;
+
+    return (rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_NOMEM
+               ? err_set(err, ERR_IO, "the database cannot be read: %s",
+                         sqlite3_errstr(rc))
+               : err_set(err, ERR_CORRUPT, "the database is damaged: %s", line);
+}
+
 static struct tx_statement *slot_of(struct tx *tx, const char *sql)
 {
     size_t hash = (size_t)((uintptr_t)sql * 0x9e3779b97f4a7c15U >> 32);

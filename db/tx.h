@@ -64,6 +64,10 @@ void tx_free(struct tx *tx);
  * constraint ERR_INVALID. */
 enum err_code tx_error(sqlite3 *db, int rc, struct err *err);
 
+/* Fills ERR from a LINE of PRAGMA integrity_check that is not "ok": ERR_CORRUPT, or
+ * ERR_IO where SQLite lists a page that it could not read as if it were damaged. */
+enum err_code tx_integrity(const char *line, struct err *err);
+
 /* or_null(value): NULL for 0 and for "", else VALUE. */
 struct tx_value tx_unless_empty(struct tx_value value);
 struct tx_value tx_blob(const void *data, int64_t length);

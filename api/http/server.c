@@ -90,7 +90,9 @@ static enum err_code open_listener(const struct api_options *options, int *ret_f
 
         err_set_errno(err, reason, "listen on %s port %d", options->address,
                       options->port);
-        err->code = reason == EADDRINUSE ? ERR_BUSY : ERR_IO;
+        err->code = reason == EADDRINUSE                          ? ERR_BUSY
+                    : reason == EADDRNOTAVAIL || reason == EACCES ? ERR_INVALID
+                                                                  : ERR_IO;
         close(fd);
         return err->code;
     }

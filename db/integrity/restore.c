@@ -312,19 +312,6 @@ static enum err_code restore_locked(const char *backup, const char *path, int64_
     return code;
 }
 
-/* A start takes an empty file for a database that is to be made. */
-static enum err_code check_backup(const char *backup, struct err *err)
-{
-    struct stat st;
-
-    if (stat(backup, &st) == 0 && st.st_size == 0) {
-        return err_set(err, ERR_INVALID, "%s is empty: it is no backup", backup);
-    }
-    return backup_check_whole(backup, err) == ERR_OK
-               ? ERR_OK
-               : err_wrap(err, "%s cannot be restored", backup);
-}
-
 enum err_code backup_restore(const char *backup, const char *path, int64_t now_ms,
                              char **ret_kept, struct err *err)
 {
@@ -332,8 +319,8 @@ enum err_code backup_restore(const char *backup, const char *path, int64_t now_m
     enum err_code code;
 
     *ret_kept = NULL;
-    if (check_backup(backup, err) != ERR_OK) {
-        return err->code;
+    if (backup_check_whole(backup, err) != ERR_OK) {
+        return err_wrap(err, "%s cannot be restored", backup);
     }
     code = files_lock(path, &lock, err);
     if (code == ERR_OK) {

@@ -48,6 +48,7 @@ def test_nothing_is_struck(world):
 def test_a_start_without_resources(world, call, first, words):
     end, said = struck(world, "serve", call, first, 1, "ENOMEM" if call == "malloc" else "EMFILE")
     assert end != "went on" and "reprod: " in said and words in said, (end, said)
+    assert end != "exit 2"  # nothing is wrong with the command line
 
 
 @pytest.mark.parametrize("first, times", [(1, 1), (2, 1), (1, 3)])

@@ -241,6 +241,21 @@ def test_a_backup_is_one_file(base, tmp_path):
     assert [item.name for item in tmp_path.iterdir() if item.name != "data"] == ["copy"]
 
 
+@pytest.mark.parametrize("command", [["restore"], ["serve", "--listen", "127.0.0.1:0", "--read-only"], ["backup"],
+                                     ["fsck"]])
+def test_an_empty_file_is_no_database(tmp_path, command):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "reprod.db").touch()
+    (tmp_path / "empty").touch()
+    argument = {"backup": [tmp_path / "copy"], "fsck": []}.get(command[0], [tmp_path / "empty"])
+    done = subprocess.run([BUILD / "reprod", *command, *argument, "--data", folder], capture_output=True, text=True,
+                          timeout=LIMIT)
+    assert done.returncode == 6 and "is empty: there is no database in it" in done.stderr, done
+    assert {item.name for item in tmp_path.iterdir()} == {"data", "empty"}
+    assert {item.name for item in folder.iterdir()} == {"reprod.db"}
+
+
 def test_backups_are_bounded_and_can_be_off(base, tmp_path):
     path = copied(base[0], tmp_path)
     for name in ("2001-01-01T00:00:00.000Z", "2002-01-01T00:00:00.000Z"):

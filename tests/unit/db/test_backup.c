@@ -389,7 +389,7 @@ static void test_an_empty_backup(void **state)
     fill(f, 1, 4);
     fixture_close(f);
     put(copy, "");
-    assert_int_equal(backup_restore(copy, f->path, 77, &kept, &err), ERR_INVALID);
+    assert_int_equal(backup_restore(copy, f->path, 77, &kept, &err), ERR_CORRUPT);
     assert_non_null(strstr(err.message, "is empty"));
     fixture_open(f);
     assert_int_equal(fixture_cell(f, "ordered").evidence.runs[OUTCOME_COMPLETED], 2);

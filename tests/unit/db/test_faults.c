@@ -190,12 +190,64 @@ static void test_a_new_database(void **state)
     assert_in_range(sweep(true, true, some(61)), 5, 2000);
 }
 
+/* A database whose service was killed, in a folder of its own: its log is there. */
+static struct fixture *make_unclean(void)
+{
+    struct fixture *from = fixture_new();
+    struct fixture *unclean = fixture_new();
+    struct job_item item = fixture_item("ordered", "cpu:a", 1);
+    struct fixture_job job = fixture_job(1, &item, 1);
+    char command[512];
+
+    place_database(from);
+    fixture_open(from);
+    fixture_write(from, fixture_insert_job, &job);
+    snprintf(command, sizeof command, "cp %s* %s", from->path, unclean->directory);
+    assert_int_equal(system(command), 0);
+    fixture_free(from);
+    return unclean;
+}
+
+/* A start that meets an error of the disk does not say that the database is damaged. */
+static void test_an_error_is_not_damage(void **state)
+{
+    struct fixture *unclean = make_unclean();
+    bool struck = true;
+    int failed = 0;
+
+    (void)state;
+    for (int n = 1; struck; n += some(5)) {
+        struct fixture *f = fixture_new();
+        struct err err = { .message = "" };
+        char command[512];
+
+        snprintf(command, sizeof command, "cp %s %s-wal %s", unclean->path, unclean->path,
+                 f->directory);
+        assert_int_equal(system(command), 0);
+        faulty.full = false;
+        faulty_plan(n, n);
+        if (store_open(f->path, &fixture_options, &f->store, &err) != ERR_OK) {
+            failed++;
+            f->store = NULL;
+            if (err.code == ERR_CORRUPT) {
+                fail_msg("call %d: %s", n, err.message);
+            }
+        }
+        struck = atomic_load(&faulty.failed) > 0;
+        faulty_plan(0, 0);
+        fixture_free(f);
+    }
+    assert_true(failed > 10);
+    fixture_free(unclean);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_call_fails_once),
         cmocka_unit_test(test_all_calls_fail_from_one_on),
         cmocka_unit_test(test_a_new_database),
+        cmocka_unit_test(test_an_error_is_not_damage),
     };
 
     faulty_install();
