@@ -8,6 +8,8 @@
 
 #include "daemon/base/array.h"
 #include "daemon/base/buf.h"
+#include "db/integrity/row_sum.h"
+#include "db/upkeep/retention.h"
 
 enum { RUNS = 48 };
 
@@ -83,6 +85,7 @@ static sqlite3 *open_file(const struct fixture *f)
     sqlite3 *db;
 
     assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(row_sum_register(db), SQLITE_OK);
     return db;
 }
 
@@ -119,17 +122,14 @@ static char *dump(sqlite3 *db, const char *const *queries, int count)
 
 /* Undoes with SQL what migrations after VERSION did, has it done again, and compares what
  * QUERIES give. */
-static void check_again(void **state, int version, const char *undo,
-                        const char *const *queries, int count)
+static void do_again(struct fixture *f, int version, const char *undo,
+                     const char *const *queries, int count)
 {
-    struct fixture *f = *state;
     char *before;
     char *after;
     char sql[64];
     sqlite3 *db;
 
-    insert_jobs(f);
-    store_runs(f);
     fixture_close(f);
     db = open_file(f);
     before = dump(db, queries, count);
@@ -146,6 +146,16 @@ static void check_again(void **state, int version, const char *undo,
     fixture_open(f);
     free(before);
     free(after);
+}
+
+static void check_again(void **state, int version, const char *undo,
+                        const char *const *queries, int count)
+{
+    struct fixture *f = *state;
+
+    insert_jobs(f);
+    store_runs(f);
+    do_again(f, version, undo, queries, count);
 }
 
 #define UNDO_29                                                                          \
@@ -433,6 +443,121 @@ static void test_what_was_said_counts_from_then(void **state)
     fixture_open(f);
 }
 
+static enum err_code cancel(struct tx *tx, void *arg, struct err *err)
+{
+    char id[ID_SIZE];
+
+    (void)arg;
+    fixture_id('J', 1, id);
+    return jobs_cancel(tx, id, 1, err);
+}
+
+static enum err_code fold(struct tx *tx, void *arg, struct err *err)
+{
+    const struct retention retention = { .days = 1, .runs = 1, .at_once = 400 };
+    struct retention_place place = { .finished = false };
+    enum err_code code = ERR_OK;
+
+    while (code == ERR_OK && !place.finished) {
+        code = retention_fold(tx, &retention, INT64_MAX / 2, &place, err);
+    }
+    *(int64_t *)arg = place.folded;
+    return code;
+}
+
+/* The sums that version 25 gave: a migration carries those of rows that are intact. */
+#define SEAL_25                                                                          \
+    "UPDATE run SET sum = reprod_sum(id, job, item, case_key, device, "                  \
+    "intent_ms, pid, process_start, boot_id, started_ms, finished_ms, "                  \
+    "environment, cell, libraries, outcome, circumstances, refused, cause, "             \
+    "iterations, distinct_digests, digest, input_digest, weight_sum, loss, "             \
+    "algorithm, claim, min_ns, median_ns, max_ns, elements, bytes_hashed, "              \
+    "device_read_back, wall_ns, max_rss_kb, (SELECT reprod_sums(d.digest, "              \
+    "d.iterations, d.first_iteration) FROM run_digest d WHERE d.run = "                  \
+    "run.id), (SELECT reprod_sums(k.state, k.digest, k.share_ppm, k.words) "             \
+    "FROM run_check k WHERE k.run = run.id)) WHERE sum IS NOT NULL;"                     \
+    "UPDATE cell SET sum = reprod_sum(id, case_key, environment, subject, "              \
+    "subject_name, has_reference, completed, unsupported, timeout, crashed, "            \
+    "out_of_memory, lost, infra, cancelled, invalid, iterations, "                       \
+    "distinct_digests, devices, disturbed, contended, claimed, warned, "                 \
+    "completed_since_failure, last_completed_ms, first_ms, last_ms, min_ns, "            \
+    "max_ns, median_ns_sum, checks_passed, checks_failed, checks_given_up, "             \
+    "checks_unanswered, checks_cut_off, digests_passed, check_share_ppm, "               \
+    "digest_runs, digest_iterations, digest_first_runs, digest_only_runs, "              \
+    "last_failed_run, failed_check, failed_check_words, digest, verdict, "               \
+    "reason, vouched_ms, changed_ms);"                                                   \
+    "UPDATE case_key SET sum = reprod_sum(number, workload, version, variant, "          \
+    "size, dtype, seed, is_control, no_control, siblings, kind);"                        \
+    "UPDATE job_item SET sum = reprod_sum(job, seq, case_key, device, stack, "           \
+    "runs_wanted, given_up_reason, options, timeout_ms, subject, "                       \
+    "subject_name);"
+
+/* Runs that were folded before a migration count as those that are there. */
+static void test_summaries(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT number, cell, runs, first_run, last_run, iterations, digest, refused, sum"
+        " FROM run_summary ORDER BY 1",
+        "SELECT * FROM cell_device_digest ORDER BY 1, 2, 3, 4",
+        "SELECT cell, device, options, runs, iterations, first_ms, last_ms, first_run,"
+        " last_run, mode, mode_runs FROM cell_device ORDER BY 1, 2, 3",
+        "SELECT id, completed, iterations, verdict, reason, agreement, agreeing_runs, sum"
+        " FROM cell ORDER BY 1",
+        "SELECT job, seq, runs_answered, sum FROM job_item ORDER BY 1, 2",
+        "SELECT sum(runs) > 10 FROM run_summary",
+    };
+    struct fixture *f = *state;
+    int64_t folded = 0;
+
+    insert_job(f);
+    vary(f, 1);
+    for (int n = 2; n < 20; n++) {
+        store(f, completed(n, n % 3 ? ORDERED : ORDERED_B));
+    }
+    store(f, completed(2 * 24 * 3600, ORDERED)); /* seconds: the others are old */
+    fixture_write(f, cancel, NULL);
+    fixture_write(f, fold, &folded);
+    assert_true(folded > 10);
+    fixture_check_cells(f);
+    do_again(f, 25, UNDO_26 SEAL_25, queries, COUNT_OF(queries));
+    fixture_check_cells(f);
+}
+
+/* A command of the configuration, as an older reprod stored it: green without ever having
+ * been asked for another seed. */
+#define GREEN_THEN                                                                       \
+    "UPDATE cell SET verdict = 'reproducible', reason = 'as it was' WHERE case_key ="    \
+    " (SELECT number FROM case_key WHERE variant = 'ordered');"
+
+static void test_old_green_commands_are_not_challenged(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[] = { fixture_item("ordered", "cpu:a", 9),
+                                fixture_item("unordered", "cpu:a", 9) };
+    struct fixture_job j = fixture_job(1, items, COUNT_OF(items));
+    struct fixture_run varies = completed(1, 1);
+    struct cell cell;
+    sqlite3 *db;
+
+    for (int i = 0; i < COUNT_OF(items); i++) {
+        snprintf(items[i].stack, sizeof items[i].stack, "external");
+    }
+    fixture_write(f, fixture_insert_job, &j);
+    varies.distinct = 3;
+    store(f, varies);
+    store(f, completed(2, 0));
+    store(f, completed(3, 0));
+    fixture_close(f);
+    db = open_file(f);
+    execute(db, UNDO_26 GREEN_THEN SEAL_25 "PRAGMA user_version = 25");
+    sqlite3_close(db);
+    fixture_open(f);
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.verdict, VERDICT_INCONCLUSIVE);
+    assert_non_null(strstr(cell.reason, "not challenged"));
+    fixture_check_cells(f);
+}
+
 /* The whole schema, as people read it.  REPROD_WRITE_SCHEMA=tests/golden/schema.sql
  * writes it anew. */
 static void test_the_schema(void **state)
@@ -472,6 +597,8 @@ int main(void)
         STORE_TEST(test_checked_digests),
         STORE_TEST(test_when_controls_varied),
         STORE_TEST(test_what_was_said_counts_from_then),
+        STORE_TEST(test_summaries),
+        STORE_TEST(test_old_green_commands_are_not_challenged),
         STORE_TEST(test_the_schema),
     };
 

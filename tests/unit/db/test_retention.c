@@ -6,6 +6,7 @@
 #include "daemon/base/mem.h"
 #include "db/fsck.h"
 #include "db/inputs.h"
+#include "db/integrity/cell_repair.h"
 #include "db/tx.h"
 #include "db/upkeep/retention.h"
 #include "db/upkeep/summaries.h"
@@ -714,6 +715,42 @@ static void test_fsck_sees_damaged_summaries(void **state)
     }
 }
 
+static enum err_code repair(struct tx *tx, void *arg, struct err *err)
+{
+    return cell_repair(tx, 1, FAR_MS, arg, err);
+}
+
+/* A summary that is not what was stored proves nothing: its cell is not built anew from
+ * it, and is no longer good. */
+static void test_a_damaged_summary_is_no_evidence(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE run_summary SET iterations = iterations + 1",
+        "UPDATE run_summary SET median_ns_sum = median_ns_sum + 1",
+        "UPDATE run_summary SET sum = sum + 1",
+        "DELETE FROM run_summary",
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        enum cell_repair repaired = CELL_REBUILT;
+        struct cell cell;
+
+        ten_runs(f);
+        fixture_write(f, cancel, NULL);
+        assert_int_equal(fold_with(f, 1, 1), 5);
+        fixture_write(f, damage, (void *)(uintptr_t)damages[i]);
+        fixture_write(f, repair, &repaired);
+        assert_int_equal(repaired, CELL_ISOLATED);
+        cell = fixture_cell(f, "ordered");
+        assert_int_equal(cell.verdict, VERDICT_INCONCLUSIVE);
+        assert_int_equal(cell.evidence.runs[OUTCOME_COMPLETED], 10);
+        fixture_free(f);
+        fixture_setup(state);
+        f = *state;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -723,6 +760,7 @@ int main(void)
         STORE_TEST(test_a_late_failure_among_folded_runs),
         STORE_TEST(test_a_damaged_run_is_not_folded),
         STORE_TEST(test_fsck_sees_damaged_summaries),
+        STORE_TEST(test_a_damaged_summary_is_no_evidence),
         cmocka_unit_test(test_folded_histories_say_the_same),
     };
 
