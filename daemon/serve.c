@@ -26,6 +26,9 @@
 #include "db/runs.h"
 
 enum { TICK_MS = 1000, STOP_TICK_MS = 20, EVENTS_KEPT = 100000, TRIM_EVERY_TICKS = 600 };
+/* A stop takes some 21 s and three times the grace at most (daemon/stopping.c), if
+ * nothing hangs; then a copy that is being made may still have to end. */
+enum { END_MS = 90 * 1000 };
 enum { RECORD_AHEAD_MOST_MS = 48 * 3600 * 1000 };
 
 /* What the loop drives */
@@ -98,6 +101,9 @@ void service_survey(struct service *s)
 
 static void stop(struct service *s)
 {
+    if (s->stopping.stage == STOPPING_NOT) {
+        loop_must_end(END_MS + 3 * s->config.grace_ms);
+    }
     survey_watch_stop(s->watch);
     stopping_request(&s->stopping, clock_monotonic_ms());
     uv_timer_set_repeat(&s->tick, STOP_TICK_MS);
