@@ -50,6 +50,9 @@ struct api_hooks {
     json_t *(*stacks)(void *arg);
     /* The configured hosts as JSON array: {"name","online","cause"} (new reference). */
     json_t *(*hosts)(void *arg);
+    /* Who else uses devices, as JSON array:
+     * {"device","processes","cause","since","waits"} (new reference). */
+    json_t *(*foreign)(void *arg);
     /* Call api_pump soon. */
     void (*kick)(void *arg);
 };

@@ -48,6 +48,16 @@ static void headlines_json(struct json_out *out, const json_t *reports)
     out_close(out, ']');
 }
 
+/* NULL: for nothing. */
+static const char *waits_for(const struct change *change)
+{
+    return change->state == CHANGE_REPORTED ? NULL
+           : change->state == CHANGE_MEASURING || change->surveying
+               ? "the end of what measures it"
+               : "a screening of its devices; where surveys are off, the end of the next "
+                 "jobs on its host";
+}
+
 static void show(void *arg, const struct change *change)
 {
     struct page *page = arg;
@@ -69,6 +79,7 @@ static void show(void *arg, const struct change *change)
     out_text(out, "text", text);
     out_json(out, "facts", change->facts);
     out_text(out, "state", change_state_name(change->state));
+    out_text(out, "waits_for", waits_for(change));
     headlines_json(out, reports);
     out_json(out, "reports", change->reports);
     pages_json(out, reports);

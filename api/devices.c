@@ -14,6 +14,7 @@
 #include "daemon/base/mem.h"
 #include "db/dissent/device_list.h"
 #include "db/fleet.h"
+#include "db/screening/screenings.h"
 
 /* What only the loop knows of a device, once for each stack. */
 struct presence {
@@ -30,6 +31,7 @@ struct view {
     struct choices dissenters;
     struct presence *present;
     int count;
+    json_t *foreign;  /* as of api_hooks; NULL: hosts are shown */
     json_t *hosts;    /* as the fleet has them; those that were seen are taken out */
     const char *only; /* NULL: all are shown */
     int shown;
@@ -71,6 +73,52 @@ static void dissents_json(struct view *view, const char *device)
     }
 }
 
+static void show_screening(void *arg, const struct screening *s)
+{
+    struct json_out *out = arg;
+
+    out_open(out, "screening", '{');
+    out_text(out, "state", s->outcome[0] ? s->outcome : s->planned ? "measuring" : "due");
+    out_text(out, "reason", s->reason);
+    out_text(out, "text", s->words);
+    out_time(out, "since", s->at_ms);
+    out_json(out, "jobs", s->jobs);
+    out_name(out, "cause", s->cause);
+    out_json(out, "counts", s->counts[0] ? s->counts : "null");
+    out_time(out, "screened_at", s->ended_ms);
+    out_close(out, '}');
+}
+
+static void screening_json(struct view *view, const char *device)
+{
+    struct err err;
+    size_t before = view->page.out.buf.length;
+
+    screenings_of_device(view->tx, device, show_screening, &view->page.out, &err);
+    if (view->page.out.buf.length == before) {
+        out_text(&view->page.out, "screening", NULL);
+    }
+}
+
+/* Who else uses it, as far as its agent tells. */
+static void foreign_json(struct view *view, const char *device)
+{
+    size_t i;
+    json_t *each;
+
+    json_array_foreach(view->foreign, i, each)
+    {
+        if (strcmp(json_string_value(json_object_get(each, "device")), device) == 0) {
+            char *text = json_dumps(each, JSON_COMPACT);
+
+            out_json(&view->page.out, "foreign", text);
+            free(text);
+            return;
+        }
+    }
+    out_text(&view->page.out, "foreign", NULL);
+}
+
 static void view_free(void *state)
 {
     struct view *view = state;
@@ -78,6 +126,7 @@ static void view_free(void *state)
     free(view->present);
     choices_release(&view->dissenters);
     json_decref(view->hosts);
+    json_decref(view->foreign);
 }
 
 static struct view *keep_view(struct request *r)
@@ -152,6 +201,8 @@ static void show_device(void *arg, const struct device *device)
     out_bool(out, "online", presence && presence->online);
     out_json(out, "attributes", device->attributes_json);
     dissents_json(view, device->id);
+    screening_json(view, device->id);
+    foreign_json(view, device->id);
     out_time(out, "first_seen_at", device->first_seen_ms);
     out_time(out, "last_seen_at", device->last_seen_ms);
     out_close(out, '}');
@@ -257,6 +308,7 @@ void devices_get(struct request *r)
 {
     struct view *view = keep_view(r);
 
+    view->foreign = r->api->hooks.foreign(r->api->hooks.arg);
     view->before = param_cursor_number(r, 'u');
     view->dissenting = param_value(r, "dissents") != NULL;
     if (!params_refused(r)) {
@@ -266,7 +318,7 @@ void devices_get(struct request *r)
 
 void devices_get_one(struct request *r)
 {
-    keep_view(r);
+    keep_view(r)->foreign = r->api->hooks.foreign(r->api->hooks.arg);
     request_read(r, read_devices, NULL);
 }
 

@@ -101,6 +101,7 @@ void jobs_get_list(struct request *r)
 /* One job, read or cancelled. */
 struct one {
     int64_t eta_ms;
+    json_t *foreign; /* as of api_hooks; NULL: it is cancelled */
     struct job job;
 };
 
@@ -109,6 +110,7 @@ static void one_free(void *state)
     struct one *one = state;
 
     job_release(&one->job);
+    json_decref(one->foreign);
     free(one);
 }
 
@@ -129,14 +131,17 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     if (jobs_get(tx, r->arguments[0], &one->job, err) != ERR_OK) {
         return err->code;
     }
-    job_json_with_items(&out, &one->job, one->eta_ms);
+    job_json_with_items(&out, &one->job, one->eta_ms, one->foreign);
     reply_json(r, 200, &out);
     return ERR_OK;
 }
 
 void jobs_get_one(struct request *r)
 {
-    keep_one(r)->eta_ms = eta_of(r, r->arguments[0]);
+    struct one *one = keep_one(r);
+
+    one->eta_ms = eta_of(r, r->arguments[0]);
+    one->foreign = r->api->hooks.foreign(r->api->hooks.arg);
     request_read(r, read_one, NULL);
 }
 

@@ -13,6 +13,7 @@
 #include "db/events.h"
 #include "db/fleet.h"
 #include "db/jobs.h"
+#include "db/screening/screenings.h"
 
 enum { ENVIRONMENTS_MAX = 1000, DISSENTERS_MAX = 50 };
 
@@ -25,12 +26,14 @@ struct figures {
     int64_t iterations;
     int64_t jobs[JOB_CANCELLED + 1], runs_waiting;
     int64_t last_event;
+    int devices_foreign;                               /* that others use */
     int devices_online, devices, streams, connections; /* as the loop knew them */
     int64_t made_room, overdue, joined, refused;
     char causes[HEALTH_CONDITIONS][HEALTH_CAUSE_SIZE]; /* "": it does not apply */
     bool ready;
     uint64_t generation;
     int64_t dissenting;
+    struct screening_figures screenings;
     struct {
         char device[CASE_TITLE_SIZE];
         int64_t cells;
@@ -89,6 +92,7 @@ static enum err_code collect(struct tx *tx, struct figures *f, struct err *err)
         jobs_each_open(tx, take_job, f, err) != ERR_OK ||
         events_last(tx, &f->last_event, err) != ERR_OK ||
         dissenters_count(tx, &f->dissenting, err) != ERR_OK ||
+        screenings_count(tx, &f->screenings, err) != ERR_OK ||
         dissenters_worst(tx, DISSENTERS_MAX, take_dissenter, f, err) != ERR_OK) {
         return err->code;
     }
@@ -161,6 +165,22 @@ static void render_dissent(const struct figures *f, struct buf *buf)
     }
 }
 
+/* Each device by its newest screening. */
+static void render_screenings(const struct figures *f, struct buf *buf)
+{
+    const struct screening_figures *s = &f->screenings;
+
+    head(buf, "reprod_devices_screened", "gauge",
+         "Devices by their screening: due, measuring, or what came of it.");
+    buf_printf(buf, "reprod_devices_screened{state=\"due\"} %" PRId64 "\n", s->due);
+    buf_printf(buf, "reprod_devices_screened{state=\"measuring\"} %" PRId64 "\n",
+               s->measuring);
+    for (int i = 0; i <= SCREENING_INCONCLUSIVE; i++) {
+        buf_printf(buf, "reprod_devices_screened{state=\"%s\"} %" PRId64 "\n",
+                   screening_outcome_name((enum screening_outcome)i), s->outcomes[i]);
+    }
+}
+
 /* What the loop knows without the database. */
 static void render_service(const struct figures *f, const char *version, struct buf *buf)
 {
@@ -182,6 +202,8 @@ static void render_service(const struct figures *f, const char *version, struct 
         }
     }
     single(buf, "reprod_devices", "gauge", "Devices known.", f->devices);
+    single(buf, "reprod_devices_foreign", "gauge",
+           "Devices that processes of others use.", f->devices_foreign);
     single(buf, "reprod_devices_online", "gauge", "Devices whose agent is connected.",
            f->devices_online);
     single(buf, "reprod_store_generation", "gauge",
@@ -204,6 +226,7 @@ static void render(const struct figures *f, const char *version, struct buf *buf
 {
     render_service(f, version, buf);
     render_evidence(f, buf);
+    render_screenings(f, buf);
     render_dissent(f, buf);
     head(buf, "reprod_jobs_open", "gauge", "Jobs that are not finished, by state.");
     buf_printf(buf, "reprod_jobs_open{state=\"queued\"} %" PRId64 "\n",
@@ -249,6 +272,7 @@ void metrics_get(struct request *r)
     struct api *api = r->api;
     struct figures *f = xcalloc(1, sizeof *f);
     const struct device_stack *devices;
+    json_t *foreign;
     int entries;
 
     request_keep(r, f, figures_free);
@@ -259,6 +283,12 @@ void metrics_get(struct request *r)
         f->devices += devices[i].is_default;
         f->devices_online += devices[i].is_default && devices[i].online;
     }
+    foreign = r->api->hooks.foreign(r->api->hooks.arg);
+    for (size_t i = 0; i < json_array_size(foreign); i++) {
+        f->devices_foreign +=
+            json_array_size(json_object_get(json_array_get(foreign, i), "processes")) > 0;
+    }
+    json_decref(foreign);
     take_health(f, api->hooks.health(api->hooks.arg));
     f->streams = api->streams.count;
     f->made_room = api->connections.made_room;

@@ -11,18 +11,20 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/evidence/changes.h"
+#include "daemon/jobs/case_requests.h"
 #include "daemon/jobs/expand.h"
 #include "daemon/jobs/request.h"
 #include "db/views/changes.h"
 #include "db/views/drift.h"
 
-enum { OPEN_MAX = 100, CASES_MAX = 1000, JOBS_MAX = 200, REPORTS_MAX = 16 };
+enum { OPEN_MAX = 100, CASES_MAX = 1000, REPORTS_MAX = 16 };
 
 /* A step of one change: read what it needs, decide on the loop, store what follows. */
 struct step {
     int64_t number; /* 0: there is nothing to do */
     char host[CASE_TITLE_SIZE];
     int64_t at_ms;
+    bool surveys; /* are on */
     bool measure; /* else its survey is over */
     char *facts;  /* what changed, JSON */
     json_t *requests;
@@ -84,8 +86,12 @@ bool changes_idle(const struct changes *changes)
 static void choose(void *arg, const struct change *change)
 {
     struct step *step = arg;
-    bool measure = change->state == CHANGE_SEEN && change->surveyed;
-    bool report = change->state == CHANGE_MEASURING && !change->surveying;
+    bool due =
+        step->surveys && change->due; /* what its screenings measure is not known */
+    bool measure = change->state == CHANGE_SEEN && change->surveyed && !due;
+    bool otherwise =
+        change->state == CHANGE_SEEN && !change->surveyed && change->measured && !due;
+    bool report = otherwise || (change->state == CHANGE_MEASURING && !change->surveying);
 
     if (!step->number && (measure || report)) {
         step->number = change->number;
@@ -96,49 +102,13 @@ static void choose(void *arg, const struct change *change)
     }
 }
 
-static bool is_alike(const json_t *a, const json_t *b)
-{
-    static const char *const members[] = { "devices", "stacks", "workloads",
-                                           "sizes",   "dtypes", "seeds" };
-    bool same = true;
-
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        same = same &&
-               json_equal(json_object_get(a, members[i]), json_object_get(b, members[i]));
-    }
-    return same;
-}
-
-/* A request for each set of siblings, with all their variants. */
 static void add_case(void *arg, const struct case_key *key, const char *device,
                      const char *stack)
 {
     struct step *step = arg;
-    char seed[24];
-    json_t *request;
-    json_t *other;
-    size_t i;
 
-    snprintf(seed, sizeof seed, "%" PRIu64, key->seed);
-    request = json_pack("{s:[s], s:[s], s:[s], s:[s], s:[s], s:[s], s:[s#], s:b, s:s}",
-                        "workloads", key->workload, "variants", key->variant, "sizes",
-                        key->size, "dtypes", key->dtype, "seeds", seed, "devices", device,
-                        "stacks", stack, (int)strcspn(stack, "/"), "survey", 1, "note",
-                        "measured before the host changed");
-    json_array_foreach(step->requests, i, other)
-    {
-        if (is_alike(request, other)) {
-            json_array_append(json_object_get(other, "variants"),
-                              json_array_get(json_object_get(request, "variants"), 0));
-            json_decref(request);
-            return;
-        }
-    }
-    if (json_array_size(step->requests) < JOBS_MAX) {
-        json_array_append_new(step->requests, request);
-    } else {
-        json_decref(request);
-    }
+    case_requests_add(step->requests, key, device, stack,
+                      "measured before the host changed");
 }
 
 static enum err_code read_drifts(struct tx *tx, struct step *step, struct err *err)
@@ -319,6 +289,7 @@ void changes_tick(struct changes *changes)
     }
     changes->generation = generation;
     changes->busy = true;
+    changes->step.surveys = changes->hooks.surveys(changes->hooks.arg);
     if (store_read_heavy(changes->store, read_step, changes, step_read, &err) != ERR_OK) {
         changes->busy = false;
     }

@@ -1,6 +1,7 @@
 /* What follows a change of a host (db/views/changes.h): the survey that begins by itself
  * gets the cases that only the environments before had, and when it is over, drift is
- * reported, as an event. */
+ * reported, as an event.  Where nothing is measured by itself, or nothing of the change
+ * can be, the end of the next jobs on its host is waited for instead. */
 #ifndef DAEMON_CHANGES_H
 #define DAEMON_CHANGES_H
 
@@ -19,6 +20,7 @@ struct changes_hooks {
     /* NULL: no agent was heard. */
     const struct catalogue *(*catalogue)(void *arg);
     int (*devices)(void *arg, const struct device_stack **ret_devices);
+    bool (*surveys)(void *arg); /* whether changes are measured by themselves */
     /* JOB is durable: it is to be scheduled.  Borrowed for the call. */
     void (*accepted)(void *arg, const struct job *job);
 };

@@ -321,6 +321,103 @@ static void hold(struct recurring *r, const struct schedule *s,
     }
 }
 
+/* The same after a restart. */
+
+struct resumed {
+    struct schedule_item *items;
+    int count;
+    struct schedule *schedules;
+    int schedule_count;
+};
+
+static void take_item(void *arg, const struct schedule_item *item)
+{
+    struct resumed *resumed = arg;
+
+    resumed->items = xgrow(resumed->items, resumed->count, sizeof *resumed->items);
+    resumed->items[resumed->count++] = *item;
+}
+
+static void take_schedule(void *arg, const struct schedule *schedule)
+{
+    struct resumed *resumed = arg;
+
+    resumed->schedules =
+        xgrow(resumed->schedules, resumed->schedule_count, sizeof *resumed->schedules);
+    resumed->schedules[resumed->schedule_count] = *schedule;
+    resumed->schedules[resumed->schedule_count++].request = NULL;
+}
+
+static enum err_code read_resumed(struct tx *tx, void *arg, struct err *err)
+{
+    return schedules_each_open_item(tx, take_item, arg, err) == ERR_OK
+               ? schedules_each(tx, "", SCHEDULES_MAX, take_schedule, arg, err)
+               : err->code;
+}
+
+static const struct schedule *schedule_of(const struct resumed *resumed,
+                                          const struct schedule_item *item)
+{
+    for (int i = 0; i < resumed->schedule_count; i++) {
+        if (strcmp(resumed->schedules[i].id, item->schedule) == 0) {
+            return &resumed->schedules[i];
+        }
+    }
+    return NULL;
+}
+
+/* Items from FIRST up to END are of one job. */
+static void hold_again(struct recurring *r, const struct resumed *resumed, int first,
+                       int end, int64_t passed_ms, int64_t monotonic_ms)
+{
+    const struct schedule_item *items = resumed->items;
+    const struct schedule *s = schedule_of(resumed, &items[first]);
+    int hosts = 1;
+    int64_t gap;
+
+    for (int i = first + 1; i < end && hosts < 2; i++) {
+        hosts += strcmp(items[i].host, items[first].host) != 0;
+    }
+    if (!s || hosts < 2) {
+        return;
+    }
+    gap = schedule_gap_ms(s, items[first].created_ms);
+    for (int i = first; i < end; i++) {
+        int64_t delay = schedule_delay_ms(s, items[i].host, hosts, gap);
+
+        if (delay > passed_ms) {
+            struct held held = { .item = items[i].item,
+                                 .until_ms = monotonic_ms + delay - passed_ms };
+
+            copy_text(held.job, sizeof held.job, items[i].job);
+            scheduler_hold(r->scheduler, held.job, held.item);
+            r->held = xgrow(r->held, r->held_count, sizeof *r->held);
+            r->held[r->held_count++] = held;
+        }
+    }
+}
+
+enum err_code recurring_resume(struct recurring *r, int64_t now_ms, int64_t monotonic_ms,
+                               struct err *err)
+{
+    struct resumed resumed = { .count = 0 };
+    enum err_code code = store_read_sync(r->store, read_resumed, &resumed, err);
+
+    for (int first = 0, end; first < resumed.count && code == ERR_OK; first = end) {
+        int64_t passed = now_ms - resumed.items[first].created_ms;
+
+        end = first + 1;
+        while (end < resumed.count &&
+               strcmp(resumed.items[end].job, resumed.items[first].job) == 0) {
+            end++;
+        }
+        hold_again(r, &resumed, first, end, passed > 0 ? passed : 0, monotonic_ms);
+    }
+    free(resumed.items);
+    free(resumed.schedules);
+    return code;
+}
+
 static bool expand(struct recurring *r, const struct schedule *s,
                    const struct device_stack *devices, int count, int64_t monotonic_ms)
 {

@@ -39,6 +39,11 @@ struct recurring *recurring_new(struct store *store, struct scheduler *scheduler
                                 int64_t open_items_limit);
 void recurring_free(struct recurring *recurring); /* NULL is fine */
 
+/* After the open jobs of the database were added to the scheduler: hosts whose turn has
+ * not come wait on.  When that is follows from what is stored. */
+enum err_code recurring_resume(struct recurring *recurring, int64_t now_wall_ms,
+                               int64_t now_monotonic_ms, struct err *err);
+
 /* The schedules in the database changed. */
 void recurring_changed(struct recurring *recurring);
 

@@ -100,6 +100,8 @@ static void take_over(struct service *s, struct reload *r)
     s->config.survey = r->config.survey;
     s->config.stale_after_hours = r->config.stale_after_hours;
     s->config.background = r->config.background;
+    s->config.screening = r->config.screening;
+    s->config.foreign_waits = r->config.foreign_waits;
     service_configure_background(s);
     SWAP(json_t *, s->config.profiles, r->config.profiles);
     SWAP(json_t *, s->config.gpu_reports, r->config.gpu_reports);
@@ -107,7 +109,7 @@ static void take_over(struct service *s, struct reload *r)
     SWAP(struct verified_set *, s->verified, r->verified);
     api_reconfigure(s->api, stale_after_ms);
     survey_watch_configure(s->watch, s->profiles, stale_after_ms);
-    service_survey(s);
+    service_screen(s);
 }
 
 static enum err_code check(struct service *s, struct reload *r)

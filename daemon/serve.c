@@ -13,6 +13,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
+#include "daemon/fleet/fleet_foreign.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/process/loop.h"
 #include "daemon/process/signals.h"
@@ -74,28 +75,20 @@ static void run_stored(void *arg, const struct run_effect *effect)
     survey_watch_update(s->watch);
 }
 
-static void survey_known(void *arg, const struct job *job)
+static void nothing_to_screen(void *arg)
 {
     struct service *s = arg;
 
-    if (job) {
-        service_job_accepted(s, job);
-    } else if (scheduler_open_jobs(s->scheduler) == 0) {
+    if (s->config.survey && scheduler_open_jobs(s->scheduler) == 0) {
         survey_watch_print(s->watch);
     }
 }
 
-void service_survey(struct service *s)
+void service_screen(struct service *s)
 {
-    const struct device_stack *devices;
-    char fingerprint[DIGEST_TEXT_SIZE];
-    int count = fleet_devices(s->fleet, &devices);
-
-    if (s->config.survey && s->stopping.stage == STOPPING_NOT &&
-        !fleet_not_ready(s->fleet)) {
-        fleet_fingerprint(s->fleet, fingerprint);
-        survey_start(s->store, fleet_catalogue(s->fleet), devices, count, fingerprint,
-                     survey_known, s);
+    screener_look(s->screener, s->config.survey);
+    if (s->stopping.stage == STOPPING_NOT && !s->reads_only) {
+        screener_tick(s->screener, clock_wall_ms(), clock_monotonic_ms());
     }
 }
 
@@ -167,7 +160,7 @@ static void host_said_hello(void *arg)
         return;
     }
     show_first_stack(s);
-    service_survey(s);
+    service_screen(s);
     survey_watch_update(s->watch);
 }
 
@@ -233,6 +226,7 @@ static void on_tick(uv_timer_t *timer)
     background_tick(s->background, clock_wall_ms(), clock_monotonic_ms());
     runner_kick(s->runner);
     survey_watch_update(s->watch);
+    screener_tick(s->screener, clock_wall_ms(), clock_monotonic_ms());
     changes_tick(s->changes);
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
         store_write(s->store, trim_events, NULL, NULL);
@@ -425,9 +419,18 @@ static int open_store(struct service *s, struct err *err)
     return code == ERR_OK ? EXIT_CODE_OK : exit_code_of_store(code);
 }
 
+static bool device_waits(void *arg, const char *device)
+{
+    const struct service *s = arg;
+
+    return fleet_foreign_waits(s->fleet, device);
+}
+
 static void open_fleet(struct service *s)
 {
-    const struct runner_hooks runner_hooks = { .arg = s, .stored = run_stored };
+    const struct runner_hooks runner_hooks = { .arg = s,
+                                               .stored = run_stored,
+                                               .waits = device_waits };
     struct fleet_options options = {
         .loop = &s->loop,
         .config = &s->config,
@@ -456,11 +459,46 @@ static int known_devices(void *arg, const struct device_stack **ret_devices)
     return fleet_devices(s->fleet, ret_devices);
 }
 
+static bool fleet_is_complete(void *arg)
+{
+    const struct service *s = arg;
+
+    return fleet_complete(s->fleet);
+}
+
+static bool fleet_is_recorded(void *arg)
+{
+    const struct service *s = arg;
+
+    return fleet_recorded(s->fleet);
+}
+
+static void open_screening(struct service *s)
+{
+    const struct screener_hooks hooks = { .arg = s,
+                                          .catalogue = known_catalogue,
+                                          .devices = known_devices,
+                                          .recorded = fleet_is_recorded,
+                                          .complete = fleet_is_complete,
+                                          .accepted = service_job_accepted,
+                                          .nothing = nothing_to_screen };
+
+    s->screener = screener_new(s->store, &hooks);
+}
+
+static bool surveys_are_on(void *arg)
+{
+    const struct service *s = arg;
+
+    return s->config.survey;
+}
+
 static void open_changes(struct service *s)
 {
     const struct changes_hooks hooks = { .arg = s,
                                          .catalogue = known_catalogue,
                                          .devices = known_devices,
+                                         .surveys = surveys_are_on,
                                          .accepted = service_job_accepted };
 
     s->changes = changes_new(s->store, &hooks);
@@ -532,7 +570,10 @@ static int serve(struct service *s, struct err *err)
     if (code != EXIT_CODE_OK) {
         return code;
     }
-    service_open_recurring(s);
+    if (service_open_recurring(s, err) != ERR_OK) {
+        return exit_code_of_store(err->code);
+    }
+    open_screening(s);
     open_fleet(s);
     open_changes(s);
     survey_watch_open(s->watch, s->fleet, s->config.address, api_port(s->api));
@@ -547,6 +588,7 @@ static void release(struct service *s)
     api_close(s->api);
     store_close(s->store);
     changes_free(s->changes);
+    screener_free(s->screener);
     free(s->folding); /* between two slices of it */
     service_free_replaced(s, true);
     fleet_free(s->fleet);

@@ -21,6 +21,7 @@
 #include "daemon/process/pump.h"
 #include "daemon/recurring.h"
 #include "daemon/run/runner.h"
+#include "daemon/screening.h"
 #include "daemon/stopping.h"
 #include "daemon/survey.h"
 #include "db/store.h"
@@ -46,6 +47,7 @@ struct service {
     struct api *api;
     struct survey_watch *watch;
     struct changes *changes;
+    struct screener *screener;
     struct pump store_pump, api_pump;
     uv_timer_t tick;
     uv_signal_t interrupt, terminate, hangup;
@@ -102,8 +104,8 @@ void service_reload(struct service *service);
  * nobody does. */
 void service_free_replaced(struct service *service, bool all);
 
-/* Requests the survey, where the configuration wants one and there was none. */
-void service_survey(struct service *service);
+/* Devices may have to be screened: some may be there, or the configuration changed. */
+void service_screen(struct service *service);
 
 /* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
 int service_open_api(struct service *service, struct err *err);
@@ -112,7 +114,7 @@ int service_open_api(struct service *service, struct err *err);
 void service_configure_background(struct service *service);
 
 /* Recurring jobs, and background evidence, are made from now on. */
-void service_open_recurring(struct service *service);
+enum err_code service_open_recurring(struct service *service, struct err *err);
 
 /* JOB is durable: it is scheduled from now on.  ARG is the service. */
 void service_job_accepted(void *arg, const struct job *job);

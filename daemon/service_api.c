@@ -1,5 +1,7 @@
 /* What the HTTP interface asks of the service: the functions of
  * struct api_hooks. */
+#include "daemon/base/clock.h"
+#include "daemon/fleet/fleet_foreign.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/service.h"
 
@@ -85,7 +87,7 @@ static void hook_released(void *arg)
     runner_kick(s->runner);
 }
 
-void service_open_recurring(struct service *s)
+enum err_code service_open_recurring(struct service *s, struct err *err)
 {
     const struct recurring_hooks hooks = { .arg = s,
                                            .catalogue = hook_catalogue,
@@ -103,6 +105,9 @@ void service_open_recurring(struct service *s)
         recurring_new(s->store, s->scheduler, &hooks, s->config.open_items_limit);
     s->background = background_new(s->store, s->scheduler, &background_hooks, &none);
     service_configure_background(s);
+    return s->reads_only ? ERR_OK
+                         : recurring_resume(s->recurring, clock_wall_ms(),
+                                            clock_monotonic_ms(), err);
 }
 
 void service_configure_background(struct service *s)
@@ -147,6 +152,13 @@ static json_t *hook_hosts(void *arg)
     return fleet_hosts(s->fleet);
 }
 
+static json_t *hook_foreign(void *arg)
+{
+    const struct service *s = arg;
+
+    return fleet_foreign_json(s->fleet);
+}
+
 static void hook_kick(void *arg)
 {
     struct service *s = arg;
@@ -179,6 +191,7 @@ int service_open_api(struct service *s, struct err *err)
         .health = hook_health,
         .stacks = hook_stacks,
         .hosts = hook_hosts,
+        .foreign = hook_foreign,
         .kick = hook_kick,
     };
     enum err_code code = api_open(&options, &hooks, s->store, &s->api, err);

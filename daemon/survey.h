@@ -1,10 +1,6 @@
-/* The survey: the built-in job (survey_jobs.h: jobs, for a large fleet) that measures
- * every variant of every workload on every device.  A database gets one for every set of
- * environments it has not surveyed yet, so a new database, a new driver and a new worker
- * build start one by themselves.
- *
- * The watch is what `reprod serve` shows of it on the terminal: progress and ETA while a
- * survey runs, the matrix when it is over, the address of the page. */
+/* What `reprod serve` shows of surveys and screenings (daemon/screening.h) on the
+ * terminal: progress and ETA while one runs, the matrix when it is over, the address of
+ * the page. */
 #ifndef DAEMON_SURVEY_H
 #define DAEMON_SURVEY_H
 
@@ -16,15 +12,6 @@
 #include "daemon/jobs/scheduler.h"
 #include "db/matrix.h"
 #include "db/store.h"
-
-/* Stores a survey for the devices that are online unless one with FINGERPRINT was stored
- * since a host last changed (db/views/changes.h), and hands each of its jobs to
- * ACCEPTED(arg, job) (borrowed for the call) once all are durable; NULL when there was
- * one.  Loop thread; logs what goes wrong. */
-void survey_start(struct store *store, const struct catalogue *catalogue,
-                  const struct device_stack *devices, int device_count,
-                  const char *fingerprint,
-                  void (*accepted)(void *arg, const struct job *job), void *arg);
 
 struct survey_watch;
 

@@ -13,7 +13,7 @@ import sys
 PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs",
         "workloads/instruments"]
 DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/integrity", "db/recurring",
-                 "db/upkeep", "db/views", "db/dissent"]
+                 "db/upkeep", "db/views", "db/dissent", "db/screening"]
 WORKER = ["workloads", "workloads/shared", "workloads/instruments", "daemon/base"]
 # Each room, and the other rooms that it may include.
 ROOMS = {
@@ -29,10 +29,11 @@ ROOMS = {
     "db/upkeep": PURE + ["db", "db/cases", "db/dissent", "db/integrity"],
     "db/views": PURE + ["db"],
     "db/dissent": PURE + ["db", "db/cases"],
+    "db/screening": PURE + ["db"],
     "api/http": PURE + ["db", "api", "api/render"],
     "api/render": PURE + ["db", "db/views", "db/dissent", "api"],
-    "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "db/dissent", "api/http",
-                   "api/render"],
+    "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "db/dissent",
+                   "db/screening", "api/http", "api/render"],
     "daemon/process": PURE,
     "daemon/config": PURE,
     "daemon/link": PURE + ["daemon/process"],

@@ -44,7 +44,7 @@ $(B)/tests/nvml-old/libnvidia-ml.so.1: FAKE = -DFAKE_NVML_OLD
 $(FAKE_NVML): $(FAKE_NVML_SRC) tests/fixtures/nvml/fake_nvml.h $(B)/cc.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) $(CFLAGS) -fPIC $(FAKE) -shared \
 	    -o $@ $(FAKE_NVML_SRC) -lpthread
-$(B)/tests/cuda/test_nvml $(B)/tests/cuda/test_nvml_unusable: $(FAKE_NVML)
+$(B)/tests/cuda/test_nvml $(B)/tests/cuda/test_nvml_processes $(B)/tests/cuda/test_nvml_unusable: $(FAKE_NVML)
 
 # Loads libraries as the CUDA worker does, without it.
 ifeq ($(FLAVOUR),)

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "daemon/base/array.h"
 #include "daemon/base/text.h"
@@ -105,10 +107,48 @@ static void item_json(struct json_out *out, const struct job *job,
     out_close(out, '}');
 }
 
-void job_json_with_items(struct json_out *out, const struct job *job, int64_t eta_ms)
+static bool has_runs_left(const struct job *job, const char *device)
+{
+    for (int i = 0; i < job->item_count; i++) {
+        const struct job_item *item = &job->items[i];
+
+        if (item->runs_answered < item->runs_wanted && !item->given_up &&
+            strcmp(item->device, device) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The devices on which an open job waits for others. */
+static void waits_json(struct json_out *out, const struct job *job, const json_t *foreign)
+{
+    bool open = job->state == JOB_QUEUED || job->state == JOB_RUNNING;
+    size_t i;
+    json_t *each;
+
+    out_open(out, "waits_for", '[');
+    json_array_foreach(foreign, i, each)
+    {
+        const char *device = json_string_value(json_object_get(each, "device"));
+
+        if (open && json_is_true(json_object_get(each, "waits")) &&
+            has_runs_left(job, device)) {
+            char *list = json_dumps(json_object_get(each, "processes"), JSON_ENCODE_ANY);
+
+            out_format(out, NULL, "device %s is used by others: %s", device, list);
+            free(list);
+        }
+    }
+    out_close(out, ']');
+}
+
+void job_json_with_items(struct json_out *out, const struct job *job, int64_t eta_ms,
+                         const json_t *foreign)
 {
     out_open(out, NULL, '{');
     members(out, job, eta_ms);
+    waits_json(out, job, foreign);
     out_open(out, "items", '[');
     for (int i = 0; i < job->item_count; i++) {
         item_json(out, job, &job->items[i]);

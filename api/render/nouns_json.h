@@ -2,6 +2,7 @@
 #ifndef API_RENDER_NOUNS_JSON_H
 #define API_RENDER_NOUNS_JSON_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "daemon/base/json_out.h"
@@ -23,7 +24,9 @@ void job_json(struct json_out *out, const char *key, const struct job *job,
               int64_t eta_ms);
 
 /* As above, with "items". */
-void job_json_with_items(struct json_out *out, const struct job *job, int64_t eta_ms);
+/* FOREIGN: as of api_hooks. */
+void job_json_with_items(struct json_out *out, const struct job *job, int64_t eta_ms,
+                         const json_t *foreign);
 
 /* The run's members, into an object that is open. */
 void run_json(struct json_out *out, const struct run_record *run);

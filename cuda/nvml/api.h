@@ -10,6 +10,8 @@
 
 enum nvml_code { /* what every function returns; there are more */
                  NVML_OK = 0,
+                 NVML_NOT_SUPPORTED = 3,
+                 NVML_INSUFFICIENT_SIZE = 7,
                  NVML_FUNCTION_NOT_FOUND = 13,
                  NVML_GPU_IS_LOST = 15,
                  NVML_RESET_REQUIRED = 16,
@@ -33,6 +35,20 @@ struct nvml_pci {
     char bus_id[32];
 };
 
+struct nvml_process { /* since driver 450 */
+    unsigned pid;
+    unsigned long long memory;
+    unsigned gpu_instance, compute_instance;
+};
+struct nvml_process_old {
+    unsigned pid;
+    unsigned long long memory;
+};
+
+#define NVML_LIST_OF(name)                                                               \
+    X(name##_v3, (struct nvml_handle *, unsigned *, struct nvml_process *))              \
+    X(name##_v2, (struct nvml_handle *, unsigned *, struct nvml_process *))              \
+    X(name, (struct nvml_handle *, unsigned *, struct nvml_process_old *))
 #define NVML_TEXT_OF(name)   X(name, (struct nvml_handle *, char *, unsigned))
 #define NVML_NUMBER_OF(name) X(name, (struct nvml_handle *, unsigned *))
 
@@ -65,6 +81,8 @@ struct nvml_pci {
     X(DeviceGetClockInfo, (struct nvml_handle *, int, unsigned *))                       \
     X(DeviceGetTemperature, (struct nvml_handle *, int, unsigned *))                     \
     NVML_NUMBER_OF(DeviceGetPowerUsage)                                                  \
+    NVML_LIST_OF(DeviceGetComputeRunningProcesses)                                       \
+    NVML_LIST_OF(DeviceGetGraphicsRunningProcesses)                                      \
     X(DeviceGetCurrentClocksEventReasons, (struct nvml_handle *, unsigned long long *))  \
     X(DeviceGetCurrentClocksThrottleReasons, (struct nvml_handle *, unsigned long long *))
 

@@ -7,6 +7,7 @@
 
 #include "cuda/kernels/kernel.h"
 #include "cuda/nvml/device_facts.h"
+#include "cuda/nvml/processes.h"
 #include "cuda/worker/device.h"
 #include "cuda/worker/digest.h"
 #include "cuda/worker/exact_sum.h"
@@ -132,9 +133,17 @@ static void cuda_emit_probe(struct emit *emit)
     emit_string(emit, "cause", count ? NULL : cause);
 }
 
+enum { PROCESSES_DEADLINE_MS = 4000 };
+
 static void cuda_emit_telemetry(struct emit *emit, const struct run *)
 {
+    struct nvml_processes processes;
+
     nvml_emit_telemetry(emit, device_opened_id());
+    nvml_processes_read(device_opened_id(), PROCESSES_DEADLINE_MS, &processes);
+    if (nvml_processes_have_self(&processes)) {
+        nvml_emit_foreign(emit, "foreign_processes", &processes, NULL);
+    }
 }
 
 /* A run on a GPU has one host thread, whatever --threads says. */
@@ -259,5 +268,6 @@ static const struct backend cuda_backend = {
     .emit_environment = cuda_emit_environment,
     .emit_probe = cuda_emit_probe,
     .emit_telemetry = cuda_emit_telemetry,
+    .emit_processes = nvml_emit_processes,
 };
 BACKEND_REGISTER(cuda_backend);

@@ -19,6 +19,7 @@
 #include <uv.h>
 
 #include "daemon/agent/host_facts.h"
+#include "daemon/agent/processes.h"
 #include "daemon/agent/runs.h"
 #include "daemon/agent/supervise.h"
 #include "daemon/base/log.h"
@@ -47,6 +48,7 @@ struct agent {
     uv_loop_t loop;
     struct supervisor supervisor;
     struct runs runs;
+    struct processes processes;
     struct stream_reader in;
     struct wire_lines lines;
     struct stream_writer out;
@@ -69,6 +71,7 @@ static void close_everything(struct agent *agent)
     uv_close((uv_handle_t *)&agent->terminate, NULL);
     uv_close((uv_handle_t *)&agent->interrupt, NULL);
     uv_close((uv_handle_t *)&agent->stop_timer, NULL);
+    processes_close(&agent->processes);
 }
 
 /* Ends the loop when there is nothing left to wait for, and after a while in any case. */
@@ -212,11 +215,14 @@ static void say_hello(struct agent *agent)
         json_array_append_new(stacks, stack_json(&agent->options.stacks[i]));
     }
     send_event(agent,
-               json_pack("{s:s,s:i,s:o,s:i,s:s,s:s,s:b,s:o,s:o}", "event", "hello", "v",
-                         WIRE_VERSION, "host",
+               json_pack("{s:s,s:i,s:o,s:i,s:s,s:s,s:b,s:o,s:o,s:o}", "event", "hello",
+                         "v", WIRE_VERSION, "host",
                          wire_string(host.nodename, strlen(host.nodename)), "pid",
                          (int)getpid(), "boot_id", boot_id, "build", REPROD_VERSION,
-                         "pings", 1, "facts", host_facts(), "stacks", stacks));
+                         "pings", 1, "facts", host_facts(), "processes",
+                         processes_choose(&agent->processes, agent->options.stacks,
+                                          agent->options.stack_count),
+                         "stacks", stacks));
 }
 
 static void probed(void *arg)
@@ -233,6 +239,7 @@ static void probed(void *arg)
     if (agent->phase == PROBING) {
         agent->phase = SERVING;
         agent->runs.refuse_cause = NULL;
+        processes_watch(&agent->processes);
     }
     maybe_drained(agent);
 }
@@ -280,6 +287,10 @@ static void init(struct agent *agent, char *launch)
     watch_signal(agent, &agent->terminate, SIGTERM);
     watch_signal(agent, &agent->interrupt, SIGINT);
     uv_timer_init(&agent->loop, &agent->stop_timer);
+    agent->processes = (struct processes){ .supervisor = &agent->supervisor,
+                                           .send = send_event,
+                                           .arg = agent };
+    processes_init(&agent->processes, &agent->loop);
     agent->stop_timer.data = agent;
 }
 
@@ -326,6 +337,7 @@ static int serve(struct agent *agent)
     uv_run(&agent->loop, UV_RUN_DEFAULT);
     uv_loop_close(&agent->loop);
     wire_lines_release(&agent->lines);
+    processes_release(&agent->processes);
     free(launch);
     return agent->exit_code;
 }

@@ -29,6 +29,8 @@ void config_init(struct config *config)
                         .target_percent = 1,
                         .target_days = 30,
                         .every_seconds = 300 },
+        .screening = { .returned_days = 30 },
+        .foreign_waits = true,
         .stale_after_hours = 24 * 30,
         .connection_limit = 512,
         .open_items_limit = 50000,
@@ -159,14 +161,33 @@ static const struct in_member background_members[] = {
 static const struct in_shape background_shape =
     IN_SHAPE(background_members, "the background has no member");
 
+static const struct in_member screening_members[] = {
+    { "returned_days", IN_INT, IN_AT(struct config_screening, returned_days), IN_OPTIONAL,
+      .least = 0, .most = 3650 },
+};
+static const struct in_shape screening_shape =
+    IN_SHAPE(screening_members, "the screening has no member");
+
+static const char foreign_wait[] = "wait", foreign_measure[] = "measure";
+
+static void check_foreign(struct in_reader *r, const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    if (strcmp(text, foreign_wait) != 0 && strcmp(text, foreign_measure) != 0) {
+        in_refuse(r, NULL, "must be '%s' or '%s'", foreign_wait, foreign_measure);
+    }
+}
+
 /* What a file holds; texts and JSON are borrowed from it. */
 struct settings {
-    const char *listen, *data;
+    const char *listen, *data, *foreign;
     bool survey;
     int stale_after_hours, connection_limit, open_items_limit, grace_ms,
         backup_every_hours;
     int retention_days, retention_runs;
-    const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads, *background;
+    const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads, *background,
+        *screening;
 };
 
 /* One row a setting. */
@@ -177,6 +198,10 @@ static const struct in_member settings_members[] = {
     { "survey", IN_BOOL, IN_AT(struct settings, survey), IN_OPTIONAL },
     { "background", IN_OBJECT, IN_AT(struct settings, background), IN_OPTIONAL,
       .shape = &background_shape },
+    { "screening", IN_OBJECT, IN_AT(struct settings, screening), IN_OPTIONAL,
+      .shape = &screening_shape },
+    { "foreign", IN_TEXT, IN_AT(struct settings, foreign), IN_OPTIONAL,
+      .check = check_foreign },
     { "stale_after_hours", IN_INT, IN_AT(struct settings, stale_after_hours), IN_OPTIONAL,
       .least = 0, .most = 24 * 365 * 10 },
     { "connection_limit", IN_INT, IN_AT(struct settings, connection_limit), IN_OPTIONAL,
@@ -279,6 +304,12 @@ static void take(struct config *config, const struct settings *s)
     config->survey = s->survey;
     if (s->background) { /* it was checked with the settings */
         in_read(&background_shape, s->background, &config->background, NULL, NULL);
+    }
+    if (s->screening) {
+        in_read(&screening_shape, s->screening, &config->screening, NULL, NULL);
+    }
+    if (s->foreign) {
+        config->foreign_waits = strcmp(s->foreign, foreign_wait) == 0;
     }
     config->stale_after_hours = s->stale_after_hours;
     config->connection_limit = s->connection_limit;

@@ -20,6 +20,10 @@ struct config {
         int target_days;       /* nothing should be older; 0: as old as it gets */
         int every_seconds;     /* between two looks at what is needed */
     } background;
+    struct config_screening {
+        int returned_days; /* a device that was away for longer is screened; 0: none is */
+    } screening;
+    bool foreign_waits;    /* no run on a device that others use; else it is marked */
     int stale_after_hours; /* a reproducible cell is stale after this; 0: never */
     int connection_limit;
     int open_items_limit;   /* JOB_ITEMS_MAX or more: so any job fits when none is open */

@@ -9,13 +9,12 @@
 #include "daemon/base/json_in.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/evidence/changes.h"
 #include "daemon/fleet/fleet_claims.h"
+#include "daemon/fleet/fleet_foreign.h"
+#include "daemon/fleet/fleet_record.h"
 #include "daemon/link/link.h"
 #include "daemon/link/link_wire.h"
 #include "daemon/process/proc.h"
-#include "db/fleet.h"
-#include "db/views/changes.h"
 
 enum { BACKOFF_FIRST_MS = 1000, BACKOFF_MOST_MS = 60000 };
 
@@ -118,110 +117,6 @@ static enum err_code take_catalogue(struct fleet_host *host, const json_t *hello
     return ERR_OK;
 }
 
-/* What it says, on record. */
-
-struct seen {
-    struct host host;
-    struct device *devices; /* attributes_json is owned */
-    int count;
-    char *facts; /* as of changes_facts; owned */
-    struct fleet_host *of;
-};
-
-static void add_devices(struct seen *seen, const struct fleet_host *host,
-                        const json_t *stack)
-{
-    json_t *probe = json_object_get(stack, "probe");
-    const char *backend = json_string_value(json_object_get(probe, "backend"));
-    size_t i;
-    json_t *object;
-
-    json_array_foreach(json_object_get(probe, "devices"), i, object)
-    {
-        const char *id = json_string_value(json_object_get(object, "id"));
-        const char *model = json_string_value(json_object_get(object, "model"));
-        json_t *attributes = json_object_get(object, "attributes");
-        struct device *d;
-
-        if (!id || !backend || fleet_claims_host(host->fleet, id) != host) {
-            continue;
-        }
-        seen->devices = xgrow(seen->devices, seen->count, sizeof *seen->devices);
-        d = &seen->devices[seen->count++];
-        *d = (struct device){ .last_seen_ms = seen->host.last_seen_ms };
-        copy_text(d->id, sizeof d->id, id);
-        copy_text(d->host, sizeof d->host, seen->host.name);
-        copy_text(d->backend, sizeof d->backend, backend);
-        copy_text(d->model, sizeof d->model, model ? model : "");
-        d->attributes_json = json_is_object(attributes)
-                                 ? json_dumps(attributes, JSON_COMPACT | JSON_SORT_KEYS)
-                                 : xstrdup("{}");
-    }
-}
-
-static enum err_code store_seen(struct tx *tx, void *arg, struct err *err)
-{
-    const struct seen *seen = arg;
-    enum err_code code = hosts_seen(tx, &seen->host, err);
-
-    for (int i = 0; i < seen->count && code == ERR_OK; i++) {
-        code = devices_seen(tx, &seen->devices[i], err);
-    }
-    return code == ERR_OK ? changes_seen(tx, seen->host.name, seen->host.last_seen_ms,
-                                         seen->facts, err)
-                          : code;
-}
-
-static void seen_stored(void *arg, const struct err *err)
-{
-    struct seen *seen = arg;
-
-    if (err->code != ERR_OK) {
-        log_error("store: host %s: %s; trying again", seen->host.name, err->message);
-    } else {
-        seen->of->recorded = true;
-    }
-    seen->of->recording--;
-    for (int i = 0; i < seen->count; i++) {
-        free((char *)seen->devices[i].attributes_json);
-    }
-    free(seen->devices);
-    free(seen->facts);
-    free(seen);
-}
-
-static char *facts_of(const json_t *hello)
-{
-    json_t *facts = changes_facts(hello);
-    char *text = json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS);
-
-    json_decref(facts);
-    return text;
-}
-
-/* Puts HOST and its devices on record as last seen.  Host->recorded becomes true once
- * that is durable.  A failure is logged; where none was ever durable, fleet_tick tries
- * again. */
-static void store_hello(struct fleet_host *host)
-{
-    struct seen *seen = xcalloc(1, sizeof *seen);
-    size_t i;
-    json_t *stack;
-
-    seen->facts = facts_of(host->hello);
-    host->recording++;
-    seen->of = host;
-    seen->host.last_seen_ms = clock_wall_ms();
-    copy_text(seen->host.name, sizeof seen->host.name, host->name);
-    copy_text(seen->host.boot_id, sizeof seen->host.boot_id,
-              in_text_or_empty(host->hello, "boot_id"));
-    json_array_foreach(json_object_get(host->hello, "stacks"), i, stack)
-    {
-        add_devices(seen, host, stack);
-    }
-    store_write(host->fleet->options.store, store_seen, seen, seen_stored);
-}
-
 /* The life of a host. */
 
 static void log_causes(const struct fleet_host *host, const json_t *hello)
@@ -256,6 +151,7 @@ static void host_failed(struct fleet_host *host, const char *cause)
         host->backoff_ms = BACKOFF_MOST_MS;
     }
     host->retry_ms = clock_monotonic_ms() + host->backoff_ms;
+    fleet_foreign_forget(fleet, host);
     fleet_list_devices(fleet);
 }
 
@@ -287,7 +183,7 @@ static void open_devices(struct fleet_host *host)
 {
     struct fleet *fleet = host->fleet;
 
-    store_hello(host);
+    fleet_record(host);
     for (int i = 0; i < fleet->device_count; i++) {
         if (fleet->devices[i].is_default && fleet->devices[i].host == host->name) {
             runner_device_online(fleet->options.runner, fleet->devices[i].id, host->link,
@@ -387,6 +283,13 @@ static void on_refused(void *arg, const char *run, const char *cause)
     runner_refused(host->fleet->options.runner, host->link, run, cause);
 }
 
+static void on_processes(void *arg, const json_t *devices)
+{
+    struct fleet_host *host = arg;
+
+    fleet_foreign_take(host->fleet, host, devices);
+}
+
 static void on_silent(void *arg, int64_t since_ms)
 {
     struct fleet_host *host = arg;
@@ -415,6 +318,7 @@ static const struct link_events events = {
     .garbage = on_garbage,
     .exited = on_exited,
     .refused = on_refused,
+    .processes = on_processes,
     .silent = on_silent,
     .noisy = on_noisy,
     .closed = on_closed,
@@ -468,7 +372,7 @@ void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms)
         if (!host->link && now_monotonic_ms >= host->retry_ms) {
             start_host(host);
         } else if (host->online && !host->recorded && host->recording == 0) {
-            store_hello(host);
+            fleet_record(host);
         }
     }
 }
@@ -610,6 +514,7 @@ void fleet_free(struct fleet *fleet)
     free(fleet->hosts);
     free(fleet->devices);
     free(fleet->claims);
+    fleet_foreign_release(fleet);
     catalogue_free(fleet->catalogue);
     free(fleet);
 }

@@ -9,7 +9,6 @@
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/fleet/fleet_claims.h"
-#include "workloads/instruments/digest.h"
 
 enum { TROUBLE_SIZE = 96, MISSING_NAMED = 3 };
 
@@ -231,69 +230,6 @@ char *fleet_missing(const struct fleet *fleet)
                    : NULL;
     buf_release(&list);
     return text;
-}
-
-/* Removes from STACK the workloads that no survey measures; true if it had no others. */
-static bool forget_unsurveyed(json_t *stack)
-{
-    json_t *catalogue = json_object_get(stack, "catalogue");
-    json_t *probe = json_object_get(stack, "probe");
-    size_t before = json_array_size(catalogue);
-
-    for (size_t i = before; i-- > 0;) {
-        json_t *entry = json_array_get(catalogue, i);
-        const char *name = in_text_or_empty(entry, "workload");
-
-        if (json_is_false(json_object_get(entry, "survey"))) {
-            json_object_del(json_object_get(probe, "versions"), name);
-            json_object_del(json_object_get(probe, "problems"), name);
-            json_array_remove(catalogue, i);
-        }
-    }
-    return before > 0 && json_array_size(catalogue) == 0;
-}
-
-/* STACKS of a host without what a survey does not measure, and without what changes by
- * itself (workloads/PROTOCOL.md: "health"). */
-static json_t *lasting_facts(const json_t *stacks)
-{
-    json_t *copy = json_deep_copy(stacks);
-    size_t d;
-    json_t *device;
-
-    for (size_t s = json_array_size(copy); s-- > 0;) {
-        json_t *stack = json_array_get(copy, s);
-        json_t *probe = json_object_get(stack, "probe");
-
-        if (forget_unsurveyed(stack)) {
-            json_array_remove(copy, s);
-            continue;
-        }
-
-        json_array_foreach(json_object_get(probe, "devices"), d, device)
-        {
-            json_object_del(json_object_get(device, "attributes"), "health");
-        }
-    }
-    return copy;
-}
-
-void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SIZE])
-{
-    json_t *facts = json_array();
-    char *text;
-
-    for (int h = 0; h < fleet->host_count; h++) {
-        if (fleet->hosts[h].online) {
-            json_t *stacks = json_object_get(fleet->hosts[h].hello, "stacks");
-
-            json_array_append_new(facts, lasting_facts(stacks));
-        }
-    }
-    text = json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS);
-    digest_hex(digest_bytes(text, strlen(text)), ret_digest);
-    free(text);
-    json_decref(facts);
 }
 
 static const struct fleet_host *host_of(const struct fleet *fleet,

@@ -28,10 +28,6 @@ json_t *fleet_stacks(const struct fleet *fleet);
  * it is not online, or what is wrong with it, or null.  New reference. */
 json_t *fleet_hosts(const struct fleet *fleet);
 
-/* What identifies devices and environments of the hosts that are online: the digest of
- * their stacks' probes and catalogues.  Equal fingerprints need no new survey. */
-void fleet_fingerprint(const struct fleet *fleet, char ret_digest[DIGEST_TEXT_SIZE]);
-
 /* NULL when a device is online whose agent answers; else why not.  Borrowed until the
  * loop runs on. */
 const char *fleet_not_ready(const struct fleet *fleet);

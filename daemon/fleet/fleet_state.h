@@ -51,6 +51,14 @@ struct fleet_claim {
     bool contested; /* by another host that was online at the same time */
 };
 
+/* Who else uses a device (daemon/fleet/fleet_foreign.h). */
+struct fleet_foreign {
+    char device[CASE_TITLE_SIZE];
+    json_t *processes; /* array of texts; NULL: not known */
+    char cause[CASE_TITLE_SIZE];
+    int64_t since_ms; /* wall clock: since when it is used, or is not */
+};
+
 struct fleet {
     struct fleet_options options;
     struct fleet_host *hosts;
@@ -60,6 +68,8 @@ struct fleet {
     int device_count;
     struct fleet_claim *claims;
     int claim_count;
+    struct fleet_foreign *foreign;
+    int foreign_count;
     char not_ready[320];
     bool closing;
     int open_links;

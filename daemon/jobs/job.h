@@ -48,8 +48,8 @@ struct job_item {
                             too often */
     char given_up_reason[CASE_TITLE_SIZE];
     int64_t milliseconds; /* device time of its finished runs */
-    bool held; /* its runs wait for scheduler_release; not stored: forgotten at a restart
-                */
+    bool held; /* its runs wait for scheduler_release; not stored: a restart derives it
+                  from when the job was made (daemon/recurring.h) */
 };
 
 struct job {

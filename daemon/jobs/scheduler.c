@@ -18,6 +18,7 @@ struct open_job {
     bool stops_when_varies;
     bool asks; /* waits for the decision whether it goes on */
     int count;
+    bool alone;      /* all its items are on one device */
     int first_open;  /* items before it are done */
     uint64_t served; /* serial of the last service; 0: never */
 };
@@ -69,6 +70,10 @@ void scheduler_add(struct scheduler *s, const struct job *job)
     open->in_flight = xcalloc((size_t)job->item_count, sizeof *open->in_flight);
     open->waits = xcalloc((size_t)job->item_count, sizeof *open->waits);
     open->challenges = xcalloc((size_t)job->item_count, sizeof *open->challenges);
+    open->alone = true;
+    for (int i = 1; i < job->item_count && open->alone; i++) {
+        open->alone = strcmp(job->items[i].device, job->items[0].device) == 0;
+    }
     open->stops_when_varies = job->stop_when_varies;
     open->localises = open->asks = job->localise_runs > 0;
     for (int i = 0; i < job->item_count; i++) {
@@ -98,6 +103,12 @@ static bool runnable(const struct open_job *job, int i, const char *device)
 {
     return !item_done(&job->items[i]) && !job->in_flight[i] && !job->waits[i] &&
            strcmp(job->items[i].device, device) == 0;
+}
+
+/* Large fleets have a job for each device: most are told by one look. */
+static bool is_elsewhere(const struct open_job *job, const char *device)
+{
+    return job->alone && strcmp(job->items[0].device, device) != 0;
 }
 
 /* The item of JOB to run next on DEVICE, or -1: in the first open group, the variant with
@@ -176,6 +187,9 @@ bool scheduler_next(struct scheduler *s, const char *device,
         struct open_job *job = s->jobs[i];
         int item;
 
+        if (is_elsewhere(job, device)) {
+            continue;
+        }
         if (best && (job->priority > best->priority ||
                      (job->priority == best->priority && job->served >= best->served))) {
             continue;
@@ -280,6 +294,15 @@ void scheduler_release(struct scheduler *s, const char *id, int seq,
         if (options) {
             item->options = *options;
         }
+    }
+}
+
+void scheduler_hold(struct scheduler *s, const char *id, int seq)
+{
+    struct open_job *job = find_item(s, id, seq);
+
+    if (job) {
+        job->waits[seq] = true;
     }
 }
 
@@ -438,7 +461,7 @@ bool scheduler_uses(const struct scheduler *s, const char *device)
     for (int i = 0; i < s->count; i++) {
         const struct open_job *job = s->jobs[i];
 
-        for (int j = job->first_open; j < job->count; j++) {
+        for (int j = job->first_open; j < job->count && !is_elsewhere(job, device); j++) {
             if ((!item_done(&job->items[j]) || job->in_flight[j]) &&
                 strcmp(job->items[j].device, device) == 0) {
                 return true;

@@ -73,6 +73,10 @@ void scheduler_put_back(struct scheduler *scheduler, const char *job, int item);
 void scheduler_release(struct scheduler *scheduler, const char *job, int item,
                        const struct run_options *options);
 
+/* ITEM waits for scheduler_release from now on, as one that was held when it was added.
+ */
+void scheduler_hold(struct scheduler *scheduler, const char *job, int item);
+
 /* ITEM of a job is to have RUNS_WANTED runs, more than before, also if it was done. */
 void scheduler_want(struct scheduler *scheduler, const char *job, int item,
                     int runs_wanted);

@@ -87,6 +87,19 @@ static enum err_code add_stacks(const struct fleet_part *fleet, const char *devi
     return code;
 }
 
+/* One job for DEVICE, or, where that is too large, one for each of its stacks. */
+static enum err_code add_device(const struct fleet_part *fleet, const char *device,
+                                struct survey_jobs *jobs, struct problems *problems)
+{
+    enum err_code code = add_job(fleet, device, NULL, jobs, problems);
+
+    if (code == ERR_INVALID) {
+        problems_release(problems);
+        code = add_stacks(fleet, device, jobs, problems);
+    }
+    return code;
+}
+
 static enum err_code add_devices(const struct fleet_part *fleet, struct survey_jobs *jobs,
                                  struct problems *problems)
 {
@@ -98,13 +111,36 @@ static enum err_code add_devices(const struct fleet_part *fleet, struct survey_j
         if (!device->online || !is_first(fleet, i)) {
             continue;
         }
-        code = add_job(fleet, device->id, NULL, jobs, problems);
-        if (code == ERR_INVALID) {
-            problems_release(problems);
-            code = add_stacks(fleet, device->id, jobs, problems);
-        }
+        code = add_device(fleet, device->id, jobs, problems);
     }
     return code;
+}
+
+/* CODE, and nothing left behind where it is no success. */
+static enum err_code conclude(enum err_code code, struct survey_jobs *jobs,
+                              struct problems *problems)
+{
+    if (code == ERR_OK && jobs->count == 0) {
+        problems_add(problems, PROBLEM_INVALID, "",
+                     "no device has a workload that a survey measures");
+        code = ERR_INVALID;
+    }
+    if (code != ERR_OK) {
+        survey_jobs_release(jobs);
+    }
+    return code;
+}
+
+enum err_code survey_jobs_of_device(const struct catalogue *catalogue,
+                                    const struct device_stack *devices, int device_count,
+                                    const char *device, struct survey_jobs *ret_jobs,
+                                    struct problems *ret_problems)
+{
+    const struct fleet_part fleet = { catalogue, devices, device_count };
+
+    *ret_jobs = (struct survey_jobs){ 0 };
+    return conclude(add_device(&fleet, device, ret_jobs, ret_problems), ret_jobs,
+                    ret_problems);
 }
 
 /* Only the size of a survey's request can be wrong: too large, or nothing. */
@@ -121,14 +157,6 @@ enum err_code survey_jobs_make(const struct catalogue *catalogue,
     if (code == ERR_INVALID) {
         problems_release(ret_problems);
         code = add_devices(&fleet, ret_jobs, ret_problems);
-        if (code == ERR_OK && ret_jobs->count == 0) {
-            problems_add(ret_problems, PROBLEM_INVALID, "",
-                         "no device has a workload that a survey measures");
-            code = ERR_INVALID;
-        }
     }
-    if (code != ERR_OK) {
-        survey_jobs_release(ret_jobs);
-    }
-    return code;
+    return conclude(code, ret_jobs, ret_problems);
 }

@@ -19,6 +19,12 @@ enum err_code survey_jobs_make(const struct catalogue *catalogue,
                                struct survey_jobs *ret_jobs,
                                struct problems *ret_problems);
 
+/* Likewise of DEVICE alone: one, or one for each of its stacks. */
+enum err_code survey_jobs_of_device(const struct catalogue *catalogue,
+                                    const struct device_stack *devices, int device_count,
+                                    const char *device, struct survey_jobs *ret_jobs,
+                                    struct problems *ret_problems);
+
 void survey_jobs_release(struct survey_jobs *jobs);
 
 #endif

@@ -397,6 +397,18 @@ static enum err_code take_hello(struct link *link, const json_t *event, struct e
     return ERR_OK;
 }
 
+static enum err_code take_processes(struct link *link, const json_t *event,
+                                    struct err *err)
+{
+    if (link_processes_check(event, err) != ERR_OK) {
+        return err_wrap(err, "processes");
+    }
+    if (link->events->processes) {
+        link->events->processes(link->arg, json_object_get(event, "devices"));
+    }
+    return ERR_OK;
+}
+
 static enum err_code take_event(struct link *link, const json_t *event, struct err *err)
 {
     const char *name = json_string_value(json_object_get(event, "event"));
@@ -409,6 +421,9 @@ static enum err_code take_event(struct link *link, const json_t *event, struct e
     }
     if (!link->said_hello) {
         return err_set(err, ERR_PROTOCOL, "'%.64s' before hello", name);
+    }
+    if (strcmp(name, "processes") == 0) {
+        return take_processes(link, event, err);
     }
     return link_runs_event(&link->runs, name, event, link->events, link->arg, err);
 }

@@ -13,6 +13,7 @@
 enum {
     EXIT_CODE_MAX = 255,
     SIGNAL_MAX = 64,
+    FOREIGN_MAX = 64,   /* texts of one device; agents tell nine */
     LOG_MAX = 64 * 1024 /* bytes of a tail; agents keep 8 KiB, before escapes */
 };
 static const int64_t WALL_MS_MAX = INT64_C(1000000000000);
@@ -107,6 +108,31 @@ enum err_code link_hello_check(const json_t *hello, struct err *err)
         return err->code;
     }
     return check_stacks(json_object_get(hello, "stacks"), err);
+}
+
+static const struct in_member process_item = { .kind = IN_TEXT, .most = 255 };
+static const struct in_member used_members[] = {
+    { .key = "id", .kind = IN_TEXT, .most = CASE_TITLE_SIZE - 1 },
+    { .key = "foreign",
+      .kind = IN_ARRAY,
+      .flags = IN_NULLABLE,
+      .item = &process_item,
+      .most = FOREIGN_MAX },
+    { .key = "cause", .kind = IN_TEXT, .flags = IN_NULLABLE, .most = 255 },
+};
+static const struct in_shape used_shape = IN_SHAPE(used_members, NULL);
+static const struct in_member used_item = { .kind = IN_OBJECT, .shape = &used_shape };
+static const struct in_member processes_members[] = {
+    { .key = "devices",
+      .kind = IN_ARRAY,
+      .item = &used_item,
+      .most = STACKS_DEVICES_MAX },
+};
+static const struct in_shape processes_shape = IN_SHAPE(processes_members, NULL);
+
+enum err_code link_processes_check(const json_t *event, struct err *err)
+{
+    return in_read_wire(&processes_shape, event, NULL, err);
 }
 
 struct link_runs_entry {

@@ -21,6 +21,9 @@ struct link_events {
     void (*garbage)(void *arg, const char *run, const char *cause);
     void (*exited)(void *arg, const char *run, const struct run_exit *exit);
     void (*refused)(void *arg, const char *run, const char *cause);
+    /* Checked: who else uses the host's devices, an array of {"id","foreign","cause"}.
+     * NULL is fine. */
+    void (*processes)(void *arg, const json_t *devices);
     /* Once, last: the agent is gone or unusable, and with it every run that has not
      * ended.  Not called after link_close. */
     void (*closed)(void *arg, const char *cause);
@@ -54,6 +57,9 @@ json_t *link_command_ping(void); /* answered by an event `pong` */
  * missing or malformed; ERR_TOO_LARGE: more than daemon/process/stack_limits.h lets
  * through. */
 enum err_code link_hello_check(const json_t *hello, struct err *err);
+
+/* Who else uses devices.  ERR_PROTOCOL: malformed. */
+enum err_code link_processes_check(const json_t *event, struct err *err);
 
 /* The runs that an agent was told to start and has not yet reported as ended. */
 struct link_runs {

@@ -238,6 +238,7 @@ static void next_run(struct slot *slot)
     struct scheduler_pick pick;
 
     if (r->stopped || !slot->link || slot->state != SLOT_IDLE ||
+        (r->hooks.waits && r->hooks.waits(r->hooks.arg, slot->device)) ||
         !scheduler_next(r->scheduler, slot->device, &pick)) {
         return;
     }
@@ -338,6 +339,16 @@ void runner_cancel_all(struct runner *r, const char *cause)
             cancel(r->slots[i], cause);
         }
     }
+}
+
+bool runner_uses(const struct runner *r, const char *device)
+{
+    for (int i = 0; i < r->count; i++) {
+        if (strcmp(r->slots[i]->device, device) == 0) {
+            return r->slots[i]->state != SLOT_IDLE;
+        }
+    }
+    return false;
 }
 
 int runner_busy(const struct runner *r)

@@ -30,6 +30,8 @@ struct runner_hooks {
     void *arg;
     /* A result was stored; EFFECT is borrowed for the call. */
     void (*stored)(void *arg, const struct run_effect *effect);
+    /* Whether nothing is to be started on DEVICE now.  NULL: never. */
+    bool (*waits)(void *arg, const char *device);
 };
 
 /* All borrowed for the runner's life. */
@@ -58,6 +60,9 @@ void runner_stop(struct runner *runner);
 
 /* Ends what is running as cancelled with CAUSE. */
 void runner_cancel_all(struct runner *runner, const char *cause);
+
+/* Whether DEVICE has a run. */
+bool runner_uses(const struct runner *runner, const char *device);
 
 /* Slots that are not idle. */
 int runner_busy(const struct runner *runner);

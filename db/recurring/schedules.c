@@ -209,6 +209,28 @@ enum err_code schedules_each_job(struct tx *tx, const char *id, int limit,
     return query_end(&q, err);
 }
 
+enum err_code schedules_each_open_item(struct tx *tx,
+                                       void (*visit)(void *arg,
+                                                     const struct schedule_item *item),
+                                       void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT s.id, b.id, b.created_ms, i.seq, ifnull(d.host, '') FROM job b"
+                " JOIN schedule_job j ON j.job = b.number"
+                " JOIN schedule s ON s.number = j.schedule"
+                " JOIN job_item i ON i.job = b.number LEFT JOIN device d ON d.id ="
+                " i.device WHERE b.state IN ('queued', 'running') ORDER BY b.id, i.seq");
+    while (query_step(&q)) {
+        struct schedule_item item;
+
+        query_take(&q, item.schedule, item.job, &item.created_ms, &item.item, item.host);
+        visit(arg, &item);
+    }
+    return query_end(&q, err);
+}
+
 enum err_code schedules_fire(struct tx *tx, const char *id, int64_t due_ms,
                              int64_t next_ms, const struct job *job, struct err *err)
 {

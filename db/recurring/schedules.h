@@ -55,6 +55,19 @@ enum err_code schedules_each_job(struct tx *tx, const char *id, int limit,
                                                const struct schedule_result *result),
                                  void *arg, struct err *err);
 
+/* An item of an open job that a schedule made. */
+struct schedule_item {
+    char schedule[ID_SIZE], job[ID_SIZE], host[CASE_TITLE_SIZE];
+    int64_t created_ms; /* of the job */
+    int item;
+};
+
+/* Those of all jobs that schedules made and that are open, job by job. */
+enum err_code schedules_each_open_item(struct tx *tx,
+                                       void (*visit)(void *arg,
+                                                     const struct schedule_item *item),
+                                       void *arg, struct err *err);
+
 /* Schedule ID was due at DUE_MS: stores JOB, and when it is due next.  In one
  * transaction, so a time makes one job at most.  ERR_CONFLICT: it made one already;
  * ERR_NOT_FOUND: it was removed meanwhile, or paused, or is due at another time, or its

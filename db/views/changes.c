@@ -94,11 +94,23 @@ enum err_code changes_seen(struct tx *tx, const char *host, int64_t at_ms,
     return code;
 }
 
+/* Job j is about the host of change x, too. */
+#define MEASURES                                                                         \
+    " AND EXISTS (SELECT 1 FROM job_item i JOIN device d ON d.id = i.device"             \
+    " WHERE i.job = j.number AND d.host = x.host)"
 #define CHANGE_COLUMNS                                                                   \
     "x.number, x.host, x.at_ms, x.state, x.facts, x.reports,"                            \
-    " EXISTS (SELECT 1 FROM job j WHERE j.survey AND j.created_ms >= x.at_ms),"          \
-    " EXISTS (SELECT 1 FROM job j WHERE j.survey AND j.created_ms >= x.at_ms"            \
-    " AND j.state IN ('queued', 'running'))"
+    " EXISTS (SELECT 1 FROM job j WHERE j.survey AND j.created_ms >= x.at_ms" MEASURES   \
+    "), EXISTS (SELECT 1 FROM job j WHERE j.survey AND j.created_ms >= x.at_ms"          \
+    " AND j.state IN ('queued', 'running')" MEASURES                                     \
+    "),"                                                                                 \
+    " EXISTS (SELECT 1 FROM screening s JOIN device d ON d.id = s.device JOIN host h"    \
+    " ON h.name = d.host WHERE s.outcome IS NULL AND s.planned_ms IS NULL"               \
+    " AND d.host = x.host AND d.last_seen_ms >= h.last_seen_ms),"                        \
+    " EXISTS (SELECT 1 FROM job j WHERE j.runs_done > 0 AND j.created_ms >= x.at_ms"     \
+    " AND j.state NOT IN ('queued', 'running')" MEASURES                                 \
+    ") AND NOT EXISTS (SELECT 1 FROM job j WHERE j.created_ms >= x.at_ms"                \
+    " AND j.state IN ('queued', 'running')" MEASURES ")"
 
 static enum err_code each(struct query *q,
                           void (*visit)(void *arg, const struct change *change),
@@ -109,8 +121,8 @@ static enum err_code each(struct query *q,
 
         query_take(q, &change.number, change.host, &change.at_ms);
         change.state = take_state(q);
-        query_take(q, &change.facts, &change.reports, &change.surveyed,
-                   &change.surveying);
+        query_take(q, &change.facts, &change.reports, &change.surveyed, &change.surveying,
+                   &change.due, &change.measured);
         visit(arg, &change);
     }
     return query_end(q, err);

@@ -11,8 +11,9 @@
 
 struct tx;
 
-/* How far a change is: it was seen; a survey measures it, with the cases that only the
- * environments before had; drift was reported. */
+/* How far a change is: it was seen; a survey or screenings measure it, with the cases
+ * that only the environments before had; drift was reported.  Where there are no surveys,
+ * what other jobs measured is reported. */
 enum change_state { CHANGE_SEEN, CHANGE_MEASURING, CHANGE_REPORTED };
 const char *change_state_name(enum change_state state);
 
@@ -25,6 +26,8 @@ struct change {
     const char *reports; /* JSON array, likewise */
     bool surveyed;       /* a survey began since */
     bool surveying;      /* one that did is open */
+    bool due;      /* a device that its host has is to be screened, without job yet */
+    bool measured; /* other jobs on its host began since, and all of them are over */
 };
 
 /* HOST says FACTS (changes_facts, as text) now: stores a change and its event if they are

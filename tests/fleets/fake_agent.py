@@ -28,6 +28,7 @@ class Agent:
     def __init__(self, truth):
         self.truth = truth
         self.draw = random.Random(f"{truth['seed']} {truth['host']}")
+        self.told = None
         self.runs = {}  # of each device and case, so far
         self.out = os.fdopen(os.dup(sys.stdout.fileno()), "w")
 
@@ -40,9 +41,9 @@ class Agent:
                  "passed": True, "nonce": True, "versions": {}, "cause": None, "problems": {},
                  "devices": truth["devices"]}
         self.say("hello", v=1, host=truth["host"], pid=os.getpid(), boot_id="boot", build="sim",
-                 pings=True, stacks=[{"name": truth["stack"], "worker": "/nowhere", "library_path": None,
-                                      "probe": probe, "catalogue": truth["catalogue"],
-                                      "cause": None}])
+                 pings=True, processes=list(truth.get("foreign", {})),
+                 stacks=[{"name": truth["stack"], "worker": "/nowhere", "library_path": None,
+                          "probe": probe, "catalogue": truth["catalogue"], "cause": None}])
 
     def result(self, device, case, control):
         """The number that one iteration gives."""
@@ -99,6 +100,16 @@ class Agent:
         self.say("exited", run=name, exit_code=0, signal=None, reason="exited", wall_ms=1.0,
                  max_rss_kb=1000, log="", log_bytes=0)
 
+    def processes(self):
+        """Who else uses which device, as the file says now: a list, or why it is not known."""
+        with open(sys.argv[1], encoding="utf-8") as file:
+            foreign = json.load(file).get("foreign")
+        if foreign and foreign != self.told:
+            self.told = foreign
+            self.say("processes", devices=[{
+                "id": device, "foreign": said if isinstance(said, list) else None,
+                "cause": None if isinstance(said, list) else said} for device, said in foreign.items()])
+
     def serve(self):
         self.hello()
         self.out.flush()
@@ -108,6 +119,7 @@ class Agent:
                 self.run(command)
             elif command["command"] == "ping":
                 self.say("pong")
+                self.processes()
             elif command["command"] == "drain":
                 break
             self.out.flush()

@@ -42,6 +42,7 @@ class Fleet:
                       "varies": varies, "catalogue": workloads or [catalogue()],
                       "environment": environment or {"driver": "1.0"}}
         self.attributes = attributes or {}
+        self.hosts = {}  # what is other on one host: {"host-1": {"build": "sim-2"}}
 
     def host(self, name):
         """The entry of a host in a configuration."""
@@ -49,7 +50,9 @@ class Fleet:
             "serial": f"SN{d[4:]}", "pci_bus_id": f"00:{d[4:]}.0", "vbios": "96.00",
             "ecc_mode": "on", **self.attributes.get(d, {})}} for d in self.devices[name]]
         path = self.folder / f"{name}.truth.json"
-        path.write_text(json.dumps({**self.truth, "host": name, "devices": devices}))
+        whole = path.with_suffix(".new")
+        whole.write_text(json.dumps({**self.truth, **self.hosts.get(name, {}), "host": name, "devices": devices}))
+        whole.replace(path)  # an agent that reads it gets all
         return {"name": name, "launch": [sys.executable, str(AGENT), str(path)]}
 
     def config(self, **settings):

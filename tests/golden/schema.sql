@@ -27,6 +27,10 @@ CREATE INDEX run_summary_span ON run_summary (last_run, first_run);
 CREATE INDEX run_tensor_blob ON run_tensor (blob);
 CREATE INDEX run_trace_trace ON run_trace (trace);
 CREATE INDEX schedule_job_job ON schedule_job (job);
+CREATE INDEX screening_device ON screening (device, number);
+CREATE INDEX screening_job_job ON screening_job (job);
+CREATE INDEX screening_open ON screening (number) WHERE outcome IS NULL;
+CREATE INDEX screening_planned ON screening (planned_ms) WHERE planned_ms IS NOT NULL;
 CREATE INDEX trace_digest ON trace (digest);
 CREATE TABLE accepted_loss (
     number INTEGER PRIMARY KEY,
@@ -475,6 +479,28 @@ CREATE TABLE schedule_job (
     due_ms   INTEGER NOT NULL,
     job      INTEGER NOT NULL REFERENCES job (number), sum INTEGER,
     PRIMARY KEY (schedule, due_ms)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE screening (
+    number      INTEGER PRIMARY KEY,
+    device      TEXT NOT NULL REFERENCES device (id),
+    host        TEXT NOT NULL,
+    facts       TEXT NOT NULL CHECK (json_valid(facts)),       -- object
+    fingerprint TEXT NOT NULL CHECK (length(fingerprint) = 32), -- of both
+    reason      TEXT NOT NULL CHECK (reason IN ('new', 'returned', 'moved', 'upgraded')),
+    words       TEXT NOT NULL,    -- what changed, "" if nothing did
+    at_ms       INTEGER NOT NULL, -- when that was seen
+    planned_ms  INTEGER,          -- when its jobs were made, with those of others that have
+                                  -- the same; NULL: not yet
+    outcome     TEXT CHECK (outcome IN ('passed', 'dissents', 'inconclusive')), -- NULL: not yet
+    cause       TEXT NOT NULL DEFAULT '', -- of the outcome
+    counts      TEXT CHECK (counts IS NULL OR json_valid(counts)), -- object; NULL: nothing was judged
+    ended_ms    INTEGER,
+    CHECK ((outcome IS NULL) = (ended_ms IS NULL))
+) STRICT;
+CREATE TABLE screening_job (
+    screening INTEGER NOT NULL REFERENCES screening (number),
+    job       INTEGER NOT NULL REFERENCES job (number),
+    PRIMARY KEY (screening, job)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE table_total (
     name TEXT PRIMARY KEY,

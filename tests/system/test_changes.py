@@ -152,3 +152,19 @@ def test_a_firmware_changes_bits_within_its_environment(upgradable):
     assert kinds["breaking"] == "fails_now" and kinds["ordered"] in ("same_bits", "cost_changed")
     assert drift["title"].startswith(f"{change['host']} since ")
     assert drift["title"] in service.get(report["href"].replace("?", ".txt?"))
+
+
+def test_without_surveys_the_next_job_on_the_host_reports_it(upgradable):
+    service = upgradable
+    service.options = ["--no-survey"]
+    surveyed(service)
+    restart(service, "2")
+    service.wait(lambda: service.items("/v1/changes"), "the change")
+    [change] = service.get("/v1/changes")["items"]
+    assert change["state"] == "seen" and "the next jobs on its host" in change["waits_for"]
+    service.finish_job(service.post_job(workloads=["selftest_planted"], runs=3, iterations=2))
+    service.wait(lambda: service.get("/v1/changes")["items"][0]["state"] == "reported", "a report")
+    [change] = service.get("/v1/changes")["items"]
+    assert change["waits_for"] is None
+    [report] = change["reports"]
+    assert report["counts"]["bits_changed"] == 1 and report["counts"]["cannot_be_told_yet"] == 0

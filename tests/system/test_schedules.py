@@ -1,11 +1,18 @@
 """Recurring jobs: made when they are due, once each time, whatever happens to the service."""
+import pathlib
 import sqlite3
 import subprocess
+import sys
 import time
 
 import pytest
 
-from service import BUILD, LIMIT
+from service import BUILD, LIMIT, Service
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS / "faults"), str(TESTS / "fleets")]
+from fleet_sim import Fleet  # noqa: E402
+from plan import Faults  # noqa: E402
 
 JOB = {"workloads": ["selftest_pass"], "runs": 2, "iterations": 2}
 
@@ -225,3 +232,52 @@ def test_a_schedule_that_was_edited_makes_no_job(start_service):
     assert service.stop() == 0
     code, text = service.fsck()
     assert code == 0, text
+
+
+DAY = 24 * 3600
+SPREAD = 6 * 3600
+
+
+def delay_of(schedule, host):
+    """When a host begins, in ms after the job was made (daemon/jobs/schedule.h)."""
+    value = 0xcbf29ce484222325
+    for byte in (schedule + host).encode():
+        value = (value ^ byte) * 0x100000001b3 % 2 ** 64
+    return (value ^ value >> 32) % (1000 * SPREAD)
+
+
+def test_hosts_wait_for_their_turn_over_a_restart(tmp_path):
+    faults = Faults(tmp_path)
+    fleet = Fleet(tmp_path, hosts=2, devices=1)
+    service = Service(tmp_path / "service", options=["--no-survey"], env=faults.plan(), config=fleet.config())
+    service.start()
+    try:
+        service.wait(lambda: sum(d["online"] for d in service.get("/v1/devices")["items"]) == 2, "devices")
+        while True:  # with a name that has both hosts wait
+            made = post(service, job={"workloads": ["imagined"], "runs": 2, "iterations": 2},
+                        spread_seconds=SPREAD)[2]
+            if min(delay_of(made["id"], host) for host in fleet.names) > 3600 * 1000:
+                break
+            service.request("DELETE", f"/v1/schedules/{made['id']}")
+        assert service.stop() == 0
+        faults.set_wall_ahead(DAY)
+        service.start()
+        service.wait(lambda: service.get("/v1/jobs")["items"], "its job")
+        [job] = service.get("/v1/jobs")["items"]
+
+        def starts(ahead):
+            """Runs done after a restart at AHEAD, once every device has computed something else."""
+            assert service.stop() == 0
+            faults.set_wall_ahead(ahead)
+            service.start()
+            service.wait(lambda: sum(d["online"] for d in service.get("/v1/devices")["items"]) == 2, "devices")
+            service.finish_job(service.post_job(workloads=["imagined"], seeds=[5], runs=2, iterations=1))
+            return service.get(f"/v1/jobs/{job['id']}")["progress"]["runs_done"]
+
+        assert starts(DAY) == 0, "not at once"
+        assert starts(DAY + 1800) == 0
+        turns = sorted(delay_of(made["id"], host) / 1000 for host in fleet.names)
+        starts(DAY + SPREAD + 60)
+        assert service.finish_job(job["id"])["progress"]["runs_done"] == 8 and turns[1] < SPREAD
+    finally:
+        service.stop()

@@ -402,8 +402,8 @@ def test_probe_agrees_with_a_run():
     assert ended.status == 0
     probe = json.loads(ended.stdout, object_pairs_hook=unique)
     start = run("selftest_pass").events[0]
-    assert set(probe) == {"v", "backend", "worker_build", "checks", "passed", "nonce", "versions", "problems", "devices",
-                          "cause"}
+    assert set(probe) == {"v", "backend", "worker_build", "checks", "passed", "nonce", "processes", "versions", "problems",
+                          "devices", "cause"}
     assert probe["v"] == 1 and probe["cause"] is None and probe["checks"] is True and probe["passed"] is True
     assert probe["nonce"] is True and start["nonce"] is None  # started by hand: none was given
     assert probe["worker_build"] == start["environment"]["worker_build"]

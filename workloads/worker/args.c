@@ -17,8 +17,8 @@ static const uint64_t STEP_MAX = 1000000000000;
 
 /* From ARGS_RUN on. */
 static const char *const command_names[] = {
-    "--run",   "--check",     "--resume",  "--load",
-    "--probe", "--catalogue", "--version", "--help",
+    "--run",       "--check",     "--resume",  "--load", "--probe",
+    "--processes", "--catalogue", "--version", "--help",
 };
 _Static_assert(COUNT_OF(command_names) == ARGS_HELP, "names");
 

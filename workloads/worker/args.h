@@ -22,6 +22,7 @@ enum args_command {
     ARGS_RESUME,
     ARGS_LOAD,
     ARGS_PROBE,
+    ARGS_PROCESSES,
     ARGS_CATALOGUE,
     ARGS_VERSION,
     ARGS_HELP

@@ -91,6 +91,12 @@ struct backend {
      * of `start` and `end` (PROTOCOL.md), or "cause", why they say nothing.  Returns soon
      * even where the driver hangs, and works after the run failed.  NULL: none. */
     void (*emit_telemetry)(struct emit *emit, const struct run *run);
+
+    /* Adds "devices" (array of {"id","foreign","cause"}) and "cause" to the open object
+     * of
+     * --processes (PROTOCOL.md).  Uses no device, and works without one.  NULL: this
+     * backend cannot tell. */
+    void (*emit_processes)(struct emit *emit);
 };
 
 #define BACKEND_REGISTER(b)                                                              \

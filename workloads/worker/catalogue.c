@@ -135,7 +135,23 @@ int catalogue_probe(const struct backend *backend)
     emit_bool(&line, "checks", true);
     emit_bool(&line, "passed", true);
     emit_bool(&line, "nonce", true);
+    emit_bool(&line, "processes", backend->emit_processes != NULL);
     backend->emit_probe(&line);
     facts_emit_problems(&line, backend->name);
+    return finish(&line);
+}
+
+int catalogue_processes(const struct backend *backend)
+{
+    emit_init(&line, STDOUT_FILENO);
+    emit_begin(&line);
+    emit_int(&line, "v", PROBE_VERSION);
+    if (backend->emit_processes) {
+        backend->emit_processes(&line);
+    } else {
+        emit_array(&line, "devices");
+        emit_array_end(&line);
+        emit_string(&line, "cause", "this backend does not tell");
+    }
     return finish(&line);
 }

@@ -12,4 +12,8 @@ int catalogue_print(const struct registry *registry, const struct backend *backe
 /* One line; succeeds also where there is no device. */
 int catalogue_probe(const struct backend *backend);
 
+/* Prints who uses the devices besides us, one JSON object, for --processes
+ * (workloads/PROTOCOL.md).  Returns the exit status. */
+int catalogue_processes(const struct backend *backend);
+
 #endif

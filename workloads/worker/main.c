@@ -27,6 +27,7 @@ static const char help[] =
     "  reprod-worker --catalogue                         one JSON object for each "
     "workload\n"
     "  reprod-worker --probe                             devices, versions and build\n"
+    "  reprod-worker --processes                         who else uses the devices\n"
     "  reprod-worker --version | --help\n"
     "\n"
     "  --variant NAME --size NAME --dtype NAME   default: the workload's first\n"
@@ -98,6 +99,8 @@ static int run_command(const struct args *args, const struct registry *registry,
         return catalogue_print(registry, backend);
     case ARGS_PROBE:
         return catalogue_probe(backend);
+    case ARGS_PROCESSES:
+        return catalogue_processes(backend);
     case ARGS_VERSION:
         printf("reprod-worker %s (%s, build %s)\n", REPROD_VERSION, backend->name,
                libraries_worker_build());

@@ -18,6 +18,7 @@
 #include <jansson.h>
 
 #include "cuda/nvml/device_facts.h"
+#include "cuda/nvml/processes.h"
 #include "cuda/nvml/telemetry.h"
 
 enum { NVML_LONG_MS = 60000, NVML_SHORT_MS = 50, NVML_STATUS = 7 };
@@ -84,6 +85,8 @@ static inline int nvml_child(const char *mode, const char *uuid)
     emit_begin(&nvml_line);
     if (strcmp(mode, "list") == 0) {
         nvml_print_list();
+    } else if (strcmp(mode, "processes") == 0) {
+        nvml_emit_processes(&nvml_line);
     } else if (strcmp(mode, "hung") == 0) {
         nvml_print_hung(uuid);
     } else {

@@ -158,7 +158,11 @@ static void check_again(void **state, int version, const char *undo,
     do_again(f, version, undo, queries, count);
 }
 
+#define UNDO_30                                                                          \
+    "DROP TABLE screening_job;"                                                          \
+    "DROP TABLE screening;"
 #define UNDO_29                                                                          \
+    UNDO_30                                                                              \
     "DROP TABLE table_total;"                                                            \
     "ALTER TABLE host_facts DROP COLUMN sum;"                                            \
     "ALTER TABLE change DROP COLUMN sum;"

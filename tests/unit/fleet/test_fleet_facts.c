@@ -1,4 +1,4 @@
-/* What makes a fleet another one, and so needs a new survey. */
+/* Which hosts and devices of a fleet can be used. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,82 +9,6 @@
 #include <cmocka.h>
 
 #include "daemon/fleet/fleet_facts.h"
-
-static const char hello[] =
-    "{\"stacks\":[{\"name\":\"cuda\",\"probe\":{\"versions\":{\"driver\":\"580\"},"
-    "\"devices\":["
-    "{\"id\":\"GPU-1\",\"attributes\":{\"vbios\":\"96\",\"health\":{\"ecc\":0}}}]}}]}";
-
-/* With the first WHAT of hello replaced by WITH. */
-static void fingerprint(const char *what, const char *with, char ret[DIGEST_TEXT_SIZE])
-{
-    char text[512];
-    const char *at = strstr(hello, what);
-    struct fleet_host host = { .online = true };
-    struct fleet fleet = { .hosts = &host, .host_count = 1 };
-    json_t *before;
-
-    assert_non_null(at);
-    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - hello), hello, with,
-             at + strlen(what));
-    host.hello = json_loads(text, 0, NULL);
-    assert_non_null(host.hello);
-    before = json_deep_copy(host.hello);
-    fleet_fingerprint(&fleet, ret);
-    assert_true(json_equal(host.hello, before));
-    json_decref(host.hello);
-    json_decref(before);
-}
-
-static void test_error_counters_make_no_other_fleet(void **state)
-{
-    char first[DIGEST_TEXT_SIZE];
-    char other[DIGEST_TEXT_SIZE];
-
-    (void)state;
-    fingerprint("580", "580", first);
-    fingerprint("\"ecc\":0", "\"ecc\":7", other);
-    assert_string_equal(first, other);
-    fingerprint(",\"health\":{\"ecc\":0}", "", other);
-    assert_string_equal(first, other);
-}
-
-static void test_everything_else_does(void **state)
-{
-    static const char *const facts[] = { "580", "GPU-1", "\"96\"", "\"cuda\"" };
-    char first[DIGEST_TEXT_SIZE];
-    char other[DIGEST_TEXT_SIZE];
-
-    (void)state;
-    fingerprint("580", "580", first);
-    for (int i = 0; i < 4; i++) {
-        fingerprint(facts[i], i < 2 ? "9" : "\"9\"", other);
-        assert_string_not_equal(first, other);
-    }
-}
-
-#define OTHER_STACK                                                                      \
-    "{\"name\":\"external\",\"catalogue\":[{\"workload\":\"own\",\"survey\":%s}],"       \
-    "\"probe\":{\"versions\":{\"own\":\"%s\"}}},"
-
-/* An external workload does, and an edit of it, where a survey measures it. */
-static void test_what_no_survey_measures_makes_no_other_fleet(void **state)
-{
-    static const char *const surveyed[] = { "false", "true" };
-    char first[DIGEST_TEXT_SIZE], with[DIGEST_TEXT_SIZE], edited[DIGEST_TEXT_SIZE];
-    char text[256];
-
-    (void)state;
-    fingerprint("580", "580", first);
-    for (int i = 0; i < 2; i++) {
-        snprintf(text, sizeof text, "[" OTHER_STACK, surveyed[i], "1");
-        fingerprint("[", text, with);
-        snprintf(text, sizeof text, "[" OTHER_STACK, surveyed[i], "2");
-        fingerprint("[", text, edited);
-        assert_int_equal(strcmp(first, with) == 0, i == 0);
-        assert_int_equal(strcmp(with, edited) == 0, i == 0);
-    }
-}
 
 /* A host that does not answer has no device that can be used now. */
 static void test_who_is_missing(void **state)
@@ -122,10 +46,7 @@ static void test_who_is_missing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_counters_make_no_other_fleet),
-        cmocka_unit_test(test_everything_else_does),
         cmocka_unit_test(test_who_is_missing),
-        cmocka_unit_test(test_what_no_survey_measures_makes_no_other_fleet),
     };
 
     return cmocka_run_group_tests_name("fleet_facts", tests, NULL, NULL);

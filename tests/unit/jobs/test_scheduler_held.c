@@ -65,9 +65,32 @@ static void test_what_is_held_keeps_nobody_from_the_device(void **state)
     scheduler_free(s);
 }
 
+/* A restart holds what it had added. */
+static void test_what_is_held_later_waits_likewise(void **state)
+{
+    struct job_item only = item(0, "a", false);
+    struct job job = { .id = "01M85BZ2PB9P4GGHC5X3N0KK4K",
+                       .priority = JOB_SCHEDULED,
+                       .items = &only,
+                       .item_count = 1 };
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+
+    (void)state;
+    scheduler_add(s, &job);
+    scheduler_hold(s, job.id, 0);
+    scheduler_hold(s, job.id, 1); /* there is none */
+    scheduler_hold(s, "unknown", 0);
+    assert_false(scheduler_next(s, "a", &pick));
+    scheduler_release(s, job.id, 0, NULL);
+    assert_true(scheduler_next(s, "a", &pick));
+    scheduler_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_held_later_waits_likewise),
         cmocka_unit_test(test_a_held_item_waits_for_its_release),
         cmocka_unit_test(test_what_is_held_keeps_nobody_from_the_device),
     };
