@@ -192,6 +192,26 @@ cells_each_conditions(struct tx *tx, int64_t id, int limit,
     return query_end(&q, err);
 }
 
+enum err_code cells_each_algorithm(struct tx *tx, int64_t id, int limit,
+                                   void (*visit)(void *arg,
+                                                 const struct cell_algorithm *algorithm),
+                                   void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT algorithm, runs FROM cell_algorithm WHERE cell = ?"
+                " ORDER BY runs DESC, algorithm LIMIT ?",
+                id, limit);
+    while (query_step(&q)) {
+        struct cell_algorithm algorithm;
+
+        query_take(&q, algorithm.algorithm, &algorithm.runs);
+        visit(arg, &algorithm);
+    }
+    return query_end(&q, err);
+}
+
 enum err_code cells_each_change(struct tx *tx, int64_t id, int64_t before_ms, int limit,
                                 void (*visit)(void *arg,
                                               const struct cell_change *change),

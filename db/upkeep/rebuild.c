@@ -18,6 +18,7 @@ static enum err_code forget_rows(struct tx *tx, int64_t cell, struct err *err)
                                           "DELETE FROM cell_device WHERE cell = ?",
                                           "DELETE FROM cell_device_digest WHERE cell = ?",
                                           "DELETE FROM cell_alike WHERE cell = ?",
+                                          "DELETE FROM cell_algorithm WHERE cell = ?",
                                           "DELETE FROM cell_time WHERE cell = ?" };
 
     for (int i = 0; i < COUNT_OF(forget); i++) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "db/cases/algorithms.h"
 #include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/cells_rows.h"
@@ -497,8 +498,8 @@ static enum err_code compare_all(struct recompute *r, struct err *err)
     return ERR_OK;
 }
 
-static void device_differs(void *arg, const char *what, const char *stored,
-                           const char *fresh)
+static void rows_differ(void *arg, const char *what, const char *stored,
+                        const char *fresh)
 {
     report_text(arg, what, stored, fresh);
 }
@@ -510,7 +511,8 @@ static enum err_code sum_up(struct recompute *r, struct err *err)
         count_since_failure(r, err) != ERR_OK || compare_digests(r, err) != ERR_OK ||
         count_rows(r, err) != ERR_OK || compare_conditions(r, err) != ERR_OK ||
         compare_times(r, err) != ERR_OK || compare_subjects(r, err) != ERR_OK ||
-        cell_devices_recompute(r->tx, r->stored.cell.id, device_differs, r, err) !=
+        cell_devices_recompute(r->tx, r->stored.cell.id, rows_differ, r, err) != ERR_OK ||
+        cell_algorithms_recompute(r->tx, r->stored.cell.id, rows_differ, r, err) !=
             ERR_OK) {
         return err->code;
     }

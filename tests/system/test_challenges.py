@@ -32,7 +32,8 @@ def service(tmp_path_factory):
         {**OWN, "name": "loaded", "circumstances": ["contention"],
          "variants": [CONTROL, {"name": "honest"}]},
         {**OWN, "name": "bad_control",
-         "variants": [{"name": "unordered_fixed", "control": True}, {"name": "honest"}]}]})
+         "variants": [{"name": "unordered_fixed", "control": True}, {"name": "honest"}]},
+        {**OWN, "name": "choice", "variants": [CONTROL, {"name": "chooses"}]}]})
     shared.start()
     yield shared
     assert shared.stop() == 0, shared.log.read_text()[-3000:]
@@ -162,3 +163,22 @@ def test_a_built_in_workload_is_not_challenged(service):
     assert service.items(f"/v1/runs?job={job}&challenges=only") == []
     [run] = {run["cell"] for run in service.items(f"/v1/runs?job={job}")}
     assert service.get(f"/v1/cells/{run}")["challenge"]["state"] == "has_reference"
+
+
+def test_a_cell_names_the_algorithms_of_its_runs(service):
+    """Each run draws one; which, its nonce decides, so a job of eight has both sooner or later."""
+    names = {"tree, then leaves", "chain, then leaves"}
+    while True:
+        job, cells = measure(service, "choice", runs=8)
+        cell = cells["chooses"]
+        found = {each["algorithm"]: each["runs"] for each in cell["algorithms"]}
+        assert set(found) <= names and sum(found.values()) == cell["evidence"]["runs"]
+        if set(found) == names:
+            break
+    assert cell["verdict"] == "reproducible" and ", with 2 algorithms" in cell["reason"], cell
+    evidence = service.get(cell["digests"])
+    assert evidence["algorithms"] == cell["algorithms"] and not evidence["algorithms_truncated"]
+    _, _, text = service.request("GET", cell["href"], headers={"Accept": "text/plain"})
+    assert "with 2 algorithms" in text and "chain, then leaves" in text
+    assert cells["unordered"]["algorithms"] == [
+        {"algorithm": "none", "runs": cells["unordered"]["evidence"]["runs"]}]
