@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from service import LIMIT, ROOT, Service
+from test_profiles import TABLE, written
 
 FIXTURE = ROOT / "tests" / "fixtures" / "external" / "answers.py"
 OWN = {"command": ["python3", "answers.py"], "directory": "answers", "subject": "framework",
@@ -25,7 +26,12 @@ def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("challenges")
     (folder / "answers" / "state").mkdir(parents=True)
     shutil.copy(FIXTURE, folder / "answers")
-    shared = Service(folder, options=["--no-survey"], config={"workloads": [
+    row = {"title": "A command", "subject": "framework", "framework": "own"}
+    table = {**TABLE, "rows": [
+        {**row, "workload": name, "cells": {"v1": {"framework": {"none": control, "TCD": cure}}}}
+        for name, control, cure in (("answers", "unordered", "honest"),
+                                    ("unchallenged", "unordered_crashes", "unordered_crashes"))]}
+    shared = Service(folder, options=["--no-survey"], config={"profiles": written(folder, table), "workloads": [
         {**OWN, "name": "answers", "variants": [CONTROL, *({"name": name} for name in EXPECTED)]},
         {**OWN, "name": "by_chance", "variants": [CONTROL, {"name": "coincides"}]},
         {**OWN, "name": "fixed", "seeded": False, "variants": [CONTROL, {"name": "constant"}]},
@@ -33,6 +39,8 @@ def service(tmp_path_factory):
          "variants": [CONTROL, {"name": "honest"}]},
         {**OWN, "name": "bad_control",
          "variants": [{"name": "unordered_fixed", "control": True}, {"name": "honest"}]},
+        {**OWN, "name": "unchallenged",
+         "variants": [{"name": "unordered_crashes", "control": True}, {"name": "honest"}]},
         {**OWN, "name": "choice", "variants": [CONTROL, {"name": "chooses"}]}]})
     shared.start()
     yield shared
@@ -182,3 +190,20 @@ def test_a_cell_names_the_algorithms_of_its_runs(service):
     assert "with 2 algorithms" in text and "chain, then leaves" in text
     assert cells["unordered"]["algorithms"] == [
         {"algorithm": "none", "runs": cells["unordered"]["evidence"]["runs"]}]
+
+
+def test_what_varies_unchallenged_earns_no_code(service, answers):
+    """Without a recipe it varies: whether it computes anything, nobody saw."""
+    _, cells = measure(service, "unchallenged")
+    assert cells["unordered_crashes"]["verdict"] == "varies"
+    assert cells["unordered_crashes"]["challenge"]["state"] == "failed"
+
+    def shown(workload, environment, as_of=""):
+        rows = service.get(f"/v1/matrix?table=ours&environment={environment}{as_of}")["rows"]
+        return {row["workload"]: row["cells"][0] for row in rows}[workload]
+
+    for as_of in ("", "&as_of=" + cells["unordered_crashes"]["last_run_at"]):
+        cell = shown("unchallenged", cells["honest"]["environment"], as_of)
+        assert cell["code"] is None and "no challenge shows that its command computes from its inputs" \
+            in cell["reason"], cell
+    assert shown("answers", answers[1]["honest"]["environment"])["code"] == "TCD"
