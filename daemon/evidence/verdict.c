@@ -324,7 +324,7 @@ static struct judgement judge_one_digest(const struct evidence *e,
                      e->checks.has_reference
                          ? "within bound of the float64 reference"
                          : "as declared by its command, which has no reference; another "
-                           "seed gave another digest",
+                           "seed gave another digest, as a cache by seed would, too",
                      vouched_text(c, vouched));
 }
 
