@@ -60,7 +60,7 @@ struct fleet {
     int device_count;
     struct fleet_claim *claims;
     int claim_count;
-    char not_ready[320];
+    char not_ready[512];
     bool closing;
     int open_links;
     void (*closed)(void *arg);

@@ -397,6 +397,17 @@ static enum err_code take_hello(struct link *link, const json_t *event, struct e
     return ERR_OK;
 }
 
+static enum err_code take_stacks(struct link *link, const json_t *event, struct err *err)
+{
+    if (link_stacks_check(event, err) != ERR_OK) {
+        return err_wrap(err, "stacks");
+    }
+    if (link->events->stacks) {
+        link->events->stacks(link->arg, json_object_get(event, "stacks"));
+    }
+    return ERR_OK;
+}
+
 static enum err_code take_event(struct link *link, const json_t *event, struct err *err)
 {
     const char *name = json_string_value(json_object_get(event, "event"));
@@ -409,6 +420,9 @@ static enum err_code take_event(struct link *link, const json_t *event, struct e
     }
     if (!link->said_hello) {
         return err_set(err, ERR_PROTOCOL, "'%.64s' before hello", name);
+    }
+    if (strcmp(name, "stacks") == 0) {
+        return take_stacks(link, event, err);
     }
     return link_runs_event(&link->runs, name, event, link->events, link->arg, err);
 }

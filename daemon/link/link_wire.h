@@ -16,6 +16,8 @@
 struct link_events {
     /* Checked: version, host, pid, boot_id, stacks (array of objects). */
     void (*hello)(void *arg, const json_t *hello);
+    /* After hello: its stacks (checked) are others now.  NULL is fine. */
+    void (*stacks)(void *arg, const json_t *stacks);
     void (*started)(void *arg, const char *run, int64_t pid, int64_t process_start);
     void (*worker_event)(void *arg, const char *run, const json_t *event);
     void (*garbage)(void *arg, const char *run, const char *cause);
@@ -54,6 +56,9 @@ json_t *link_command_ping(void); /* answered by an event `pong` */
  * missing or malformed; ERR_TOO_LARGE: more than daemon/process/stack_limits.h lets
  * through. */
 enum err_code link_hello_check(const json_t *hello, struct err *err);
+
+/* Likewise of an event that says how its stacks are now. */
+enum err_code link_stacks_check(const json_t *event, struct err *err);
 
 /* The runs that an agent was told to start and has not yet reported as ended. */
 struct link_runs {
