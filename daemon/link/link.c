@@ -23,9 +23,9 @@ enum {
     END_GRACE_MS = 10000,
     KILL_GRACE_MS = 2000,
     QUEUE_MAX = 1024 * 1024,
-    PING_MS = 1000,
+    PING_MS = 500,
     PINGS_SILENT = 3, /* without an answer: the owner is told; and it counts as gone */
-    PINGS_GONE = 30,
+    PINGS_GONE = 60,
     SAID_MAX = 4 << 20, /* bytes of standard error between two pings */
     SILENT_GRACE_MS = 1,
     CAUSE_SIZE = 512

@@ -33,7 +33,7 @@ struct link_events {
      * is fine. */
     void (*noisy)(void *arg, int64_t since_ms);
     int64_t hello_deadline_ms; /* 0: 15,000 */
-    int64_t ping_ms;           /* between two pings; 0: 1,000 */
+    int64_t ping_ms;           /* between two pings; 0: 500 */
     int64_t end_grace_ms;      /* between end of input and SIGTERM; 0: 10,000 */
 };
 

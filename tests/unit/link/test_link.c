@@ -353,7 +353,7 @@ static void test_an_agent_that_does_not_answer(void **state)
     events.ping_ms = PING_SHORT_MS;
     expect(HELLO "sleep 0.5; exit 3", 0, "hello(h) closed(exit status 3)");
     expect(PINGS_HELLO "kill -STOP $$", 0,
-           "hello(h) silent closed(it does not answer: nothing was heard in 30 pings)");
+           "hello(h) silent closed(it does not answer: nothing was heard in 60 pings)");
     expect(PINGS_HELLO "trap '' TERM; while :; do sleep 1000; done", 0,
            "hello(h) silent closed(it does not answer");
     events.ping_ms = 0;
@@ -363,7 +363,7 @@ static void test_an_agent_that_does_not_answer(void **state)
 static void test_an_agent_that_answers_late(void **state)
 {
     (void)state;
-    events.ping_ms = 200; /* 30 of them are longer than any machine takes to wake up */
+    events.ping_ms = 200; /* 60 of them are longer than any machine takes to wake up */
     expect(PINGS_HELLO
            "sleep 1; while read line; do"
            " echo '{\"event\":\"pong\"}'; n=$n.;"
