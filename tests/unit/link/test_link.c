@@ -73,6 +73,13 @@ static void on_hello(void *arg, const json_t *hello)
     }
 }
 
+static void on_stacks(void *arg, const json_t *stacks)
+{
+    struct fixture *f = arg;
+
+    buf_printf(&f->seen, "stacks(%zu) ", json_array_size(stacks));
+}
+
 static void on_started(void *arg, const char *run, int64_t pid, int64_t process_start)
 {
     struct fixture *f = arg;
@@ -133,6 +140,7 @@ enum { HELLO_LONG_MS = 300000, HELLO_SHORT_MS = 100, PING_SHORT_MS = 5 };
 
 static struct link_events events = {
     .hello = on_hello,
+    .stacks = on_stacks,
     .started = on_started,
     .worker_event = on_worker_event,
     .garbage = on_garbage,
@@ -213,6 +221,14 @@ static void test_what_breaks_the_protocol(void **state)
           "closed(it broke the protocol in line 1: 'exited' before hello" },
         { HELLO HELLO,
           "hello(h) closed(it broke the protocol in line 2: a second hello" },
+        { SAY("{\"event\":\"stacks\",\"stacks\":[]}"),
+          "closed(it broke the protocol in line 1: 'stacks' before hello" },
+        { HELLO SAY("{\"event\":\"stacks\"}"),
+          "hello(h) closed(it broke the protocol in line 2: stacks: stacks is missing" },
+        { HELLO SAY("{\"event\":\"stacks\",\"stacks\":[{\"name\":7}]}"),
+          "hello(h) closed(it broke the protocol in line 2: stacks: stacks[0]: name" },
+        { HELLO SAY("{\"event\":\"stacks\",\"stacks\":[{\"name\":\"a\"}]}") "echo x;",
+          "hello(h) stacks(1) closed(it broke the protocol in line 3" },
         { HELLO SAY("{\"event\":\"started\",\"run\":\"R9\"}"),
           "hello(h) closed(it broke the protocol in line 2: 'started' for a run" },
         { "head -c 5000000 /dev/zero | tr '\\000' x;",
