@@ -1,15 +1,22 @@
 /* Stored runs with infinite sums, of a program that let them complete: no cell is green
  * because of them once a program opens the database that does not. */
 #include "tests/unit/db/cells_fixture.h"
+#include "tests/unit/db/faults_fixture.h"
 
+#include "daemon/base/mem.h"
 #include "db/cells_judge.h"
 #include "db/fsck.h"
 #include "db/inputs.h"
+#include "db/integrity/row_sum.h"
 #include "db/tx.h"
+#include "db/upkeep/infinite.h"
 
 static enum err_code run_sql(struct tx *tx, void *arg, struct err *err)
 {
-    return tx_run(tx, err, (const char *)arg);
+    /* tx_run knows statements by the address of their text. */
+    return sqlite3_exec(tx->db, arg, NULL, NULL, NULL) == SQLITE_OK
+               ? ERR_OK
+               : err_set(err, ERR_INVALID, "%s", sqlite3_errmsg(tx->db));
 }
 
 static void change(struct fixture *f, const char *sql)
@@ -158,6 +165,87 @@ static void test_damaged_runs_stay(void **state)
     expect(f, INVALID, 0);
 }
 
+static enum err_code refuse_outdated(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    return infinite_runs_refuse_outdated(tx, 5000, err);
+}
+
+static int64_t invalid_in(struct tx *tx)
+{
+    struct err err;
+    int64_t number = 0;
+
+    assert_int_equal(tx_fetch_int(tx, &number, &err,
+                                  "SELECT count(*) FROM run WHERE outcome = 'invalid'"),
+                     ERR_OK);
+    return number;
+}
+
+/* The Nth statement fails, whichever it is: then nothing is refused, and the next start
+ * does it. */
+static void test_it_is_done_whole_or_not(void **state)
+{
+    struct fixture *f = *state;
+    struct tx *tx;
+    struct err err;
+    sqlite3 *db;
+
+    green(f);
+    change(f, "UPDATE run SET weight_sum = '7ff0000000000000' WHERE id GLOB '*2'");
+    fixture_write(f, seal_runs, NULL);
+    change(f, "UPDATE judged SET rules = 0");
+    fixture_close(f);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(row_sum_register(db), SQLITE_OK);
+    tx = tx_new(db);
+    for (int n = 1;; n++) {
+        struct faulty faulty = { .fn = refuse_outdated, .countdown = n };
+        enum err_code code = faulty_run(tx, &faulty, &err);
+
+        assert_true(sqlite3_get_autocommit(tx->db));
+        if (strcmp(faulty.failed, "COMMIT") == 0) {
+            assert_true(n > 10);
+            assert_int_equal(invalid_in(tx), code == ERR_OK);
+            break;
+        }
+        assert_int_equal(code, ERR_TIMEOUT);
+        assert_int_equal(invalid_in(tx), 0);
+    }
+    assert_int_equal(infinite_runs_refuse_outdated(tx, 5000, &err), ERR_OK);
+    assert_int_equal(invalid_in(tx), 1);
+    tx_free(tx);
+    fixture_open(f);
+    fixture_check_cells(f);
+    expect_clean(f);
+}
+
+/* That of a challenge says nothing any more of the cell that it challenged. */
+static void test_a_challenge(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item item = fixture_item("ordered", "cpu:a", 5);
+    struct fixture_job j = fixture_job(1, &item, 1);
+    struct fixture_run r = {
+        .n = 1, .job = 1, .outcome = OUTCOME_COMPLETED, .environment = 1
+    };
+
+    copy_text(item.stack, sizeof item.stack, "external");
+    fixture_write(f, fixture_insert_job, &j);
+    store(f, r);
+    r.n = 2;
+    r.seed = 77;
+    r.input = r.digest = 9;
+    store(f, r);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.challenges.passed, 1);
+    age(f, "weight_sum", "7ff0000000000000", "id GLOB '*2'");
+    assert_int_equal(fixture_cell(f, "ordered").evidence.challenges.passed, 0);
+    assert_int_equal(fixture_cell(f, "ordered").evidence.challenges.failed, 1);
+    expect(f, INVALID, 1);
+    expect(f, FAILED, 0);
+    expect_clean(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +254,8 @@ int main(void)
         STORE_TEST(test_finite_sums_stay),
         STORE_TEST(test_what_was_refused_for_its_inputs),
         STORE_TEST(test_damaged_runs_stay),
+        STORE_TEST(test_it_is_done_whole_or_not),
+        STORE_TEST(test_a_challenge),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
