@@ -157,10 +157,11 @@ static enum err_code choose(struct recompute *r, const struct recompute_how *how
                             const int64_t *ids, int count, struct candidate *candidates,
                             int *ret_count, struct err *err)
 {
+    int64_t most = how->runs_at_once ? how->runs_at_once : RUNS_AT_ONCE;
     int64_t chosen = 0;
     int n = 0;
 
-    while (n < count && chosen < RUNS_AT_ONCE) {
+    while (n < count && chosen < most) {
         struct candidate *c = &candidates[n];
         int64_t runs = 0;
 

@@ -163,7 +163,7 @@ static enum err_code count_challenges(struct recompute *r, struct err *err)
         bool unchanged;
 
         query_take(&q, id, &completed, &answered, digest, &repeated);
-        unchanged = inputs.digest[0] && strcmp(digest, inputs.digest) == 0;
+        unchanged = strcmp(digest, inputs.digest) == 0; /* what completed has one */
         if (!completed) {
             c->failed += answered;
         } else if (unchanged) {
