@@ -16,7 +16,7 @@
 #include "db/runs.h"
 
 /* Lines of text say less at a glance; all of them are behind "devices_href". */
-enum { DEVICES_SHOWN = 64, DEVICES_IN_TEXT = 4 };
+enum { DEVICES_SHOWN = 64, DEVICES_IN_TEXT = 4, ALGORITHMS_SHOWN = 16 };
 
 struct view {
     struct page page; /* of the history, or of the evidence */
@@ -168,6 +168,39 @@ static void take_cause(void *arg, const struct run_record *run)
     copy_text(arg, CASE_TITLE_SIZE * 2, run->cause);
 }
 
+struct algorithms {
+    struct json_out *out;
+    int shown, limit;
+    bool truncated;
+};
+
+static void show_algorithm(void *arg, const struct cell_algorithm *algorithm)
+{
+    struct algorithms *a = arg;
+
+    a->truncated = a->shown == a->limit;
+    if (!a->truncated) {
+        a->shown++;
+        out_open(a->out, NULL, '{');
+        out_text(a->out, "algorithm", algorithm->algorithm);
+        out_int(a->out, "runs", algorithm->runs);
+        out_close(a->out, '}');
+    }
+}
+
+static enum err_code show_algorithms(struct tx *tx, const struct cell *cell, int limit,
+                                     struct json_out *out, struct err *err)
+{
+    struct algorithms a = { .out = out, .limit = limit };
+    enum err_code code;
+
+    out_open(out, "algorithms", '[');
+    code = cells_each_algorithm(tx, cell->id, limit + 1, show_algorithm, &a, err);
+    out_close(out, ']');
+    out_bool(out, "algorithms_truncated", a.truncated);
+    return code;
+}
+
 /* CONTROL: NULL where the cost is not known. */
 static void cell_json(const struct request *r, const struct cell *cell,
                       const struct cell *control, const char *cause, struct json_out *out)
@@ -220,7 +253,8 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     }
     out_open(&view->page.out, NULL, '{');
     cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->page.out);
-    if (cell_devices_show(r, tx, &cell,
+    if (show_algorithms(tx, &cell, ALGORITHMS_SHOWN, &view->page.out, err) != ERR_OK ||
+        cell_devices_show(r, tx, &cell,
                           r->format == FORMAT_TEXT ? DEVICES_IN_TEXT : DEVICES_SHOWN,
                           &view->page.out, err) != ERR_OK) {
         return err->code;
@@ -338,7 +372,8 @@ static enum err_code read_evidence(struct tx *tx, void *arg, struct err *err)
     cell_verdict_show(r, &cell, false, out);
     challenges_json(out, &cell);
     cell_departures_json(out, &cell);
-    if (cell_devices_show(r, tx, &cell, page_rows(page) - 1, out, err) != ERR_OK) {
+    if (show_algorithms(tx, &cell, page_rows(page) - 1, out, err) != ERR_OK ||
+        cell_devices_show(r, tx, &cell, page_rows(page) - 1, out, err) != ERR_OK) {
         return err->code;
     }
     out_open(out, "items", '[');

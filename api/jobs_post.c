@@ -7,6 +7,7 @@
 #include "api/http/handlers.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
+#include "api/job_refusal.h"
 #include "api/render/nouns_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
@@ -113,7 +114,7 @@ static void submit(struct request *r, const json_t *request)
     device_count = hooks->devices(hooks->arg, &devices);
     if (job_request_expand(request, catalogue, devices, device_count, &s->job,
                            &r->problems) != ERR_OK) {
-        reply_problems(r);
+        refuse_job(r);
         return;
     }
     if (!has_room(r)) {

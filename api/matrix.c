@@ -198,8 +198,10 @@ struct view {
     int64_t now_ms;
     uint64_t generation;
     char *key;
-    char warning[HEALTH_CAUSE_SIZE]; /* a text says first what is wrong with what it shows
-                                      */
+    char warning[HEALTH_CONDITIONS *
+                 (HEALTH_CAUSE_SIZE +
+                  16)]; /* a text says first what is wrong with what it shows
+                         */
     struct matrix matrix;
     struct buf body;
     char etag[ETAG_SIZE];
@@ -221,7 +223,7 @@ static void render(struct request *r, struct view *view)
 
     if (r->format == FORMAT_TEXT) {
         if (view->warning[0]) {
-            buf_printf(&view->body, "database: %s\n\n", view->warning);
+            buf_printf(&view->body, "%s\n", view->warning);
         }
         matrix_text(&view->matrix, &view->body);
     } else if (r->format == FORMAT_CSV) {
@@ -285,6 +287,20 @@ static char *cache_key(const struct request *r, const struct view *view)
         c->standard.device, c->standard.stack, (long long)c->as_of_ms, view->warning);
 }
 
+/* A line for each condition that applies. */
+static void write_warning(struct view *view, const struct health *health)
+{
+    size_t used = 0;
+
+    for (int i = 0; i < HEALTH_CONDITIONS; i++) {
+        if (health->conditions[i].cause[0]) {
+            used += (size_t)snprintf(view->warning + used, sizeof view->warning - used,
+                                     "%s: %s\n", health_name((enum health_condition)i),
+                                     health->conditions[i].cause);
+        }
+    }
+}
+
 static void documents_get(struct request *r)
 {
     const struct profile_set *profiles = r->api->hooks.profiles(r->api->hooks.arg);
@@ -303,9 +319,7 @@ static void documents_get(struct request *r)
     }
     as_of_ms = view->choice.as_of_ms;
     if (r->format == FORMAT_TEXT) {
-        copy_text(
-            view->warning, sizeof view->warning,
-            r->api->hooks.health(r->api->hooks.arg)->conditions[HEALTH_DATABASE].cause);
+        write_warning(view, r->api->hooks.health(r->api->hooks.arg));
     }
     view->generation = store_generation(r->api->store);
     view->key = cache_key(r, view);

@@ -7,6 +7,7 @@
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
+#include "api/job_refusal.h"
 #include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
@@ -218,7 +219,7 @@ static bool take_job(struct request *r, const json_t *job, struct change *c)
     problems_release(&problems);
     json_decref(request);
     if (r->problems.count > 0) {
-        reply_problems(r);
+        refuse_job(r);
     }
     return r->problems.count == 0;
 }

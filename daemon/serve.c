@@ -175,6 +175,7 @@ static void close_handles(struct service *s)
     pump_close(&s->store_pump);
     pump_close(&s->api_pump);
     uv_close((uv_handle_t *)&s->tick, NULL);
+    uv_close((uv_handle_t *)&s->look, NULL);
     uv_close((uv_handle_t *)&s->interrupt, NULL);
     uv_close((uv_handle_t *)&s->terminate, NULL);
     uv_close((uv_handle_t *)&s->hangup, NULL);
@@ -216,7 +217,6 @@ static void on_tick(uv_timer_t *timer)
         return;
     }
     fleet_tick(s->fleet, clock_monotonic_ms());
-    service_watch(s);
     service_free_replaced(s, false);
     if (s->reads_only) {
         return;
@@ -230,6 +230,15 @@ static void on_tick(uv_timer_t *timer)
     changes_tick(s->changes);
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
         store_write(s->store, trim_events, NULL, NULL);
+    }
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct service *s = timer->data;
+
+    if (s->stopping.stage == STOPPING_NOT) {
+        service_watch(s);
     }
 }
 
@@ -526,7 +535,10 @@ static void run_loop(struct service *s)
     uv_timer_init(&s->loop, &s->tick);
     s->tick.data = s;
     uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
-    s->vigil.tick_ms = clock_monotonic_ms();
+    uv_timer_init(&s->loop, &s->look);
+    s->look.data = s;
+    uv_timer_start(&s->look, on_look, SERVICE_WATCH_MS, SERVICE_WATCH_MS);
+    s->vigil.looked_ms = clock_monotonic_ms();
     watch_signal(s, &s->interrupt, on_signal, SIGINT);
     watch_signal(s, &s->terminate, on_signal, SIGTERM);
     watch_signal(s, &s->hangup, on_hangup, SIGHUP);

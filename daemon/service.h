@@ -49,7 +49,7 @@ struct service {
     struct changes *changes;
     struct screener *screener;
     struct pump store_pump, api_pump;
-    uv_timer_t tick;
+    uv_timer_t tick, look; /* LOOK: service_watch */
     uv_signal_t interrupt, terminate, hangup;
     bool reads_only;         /* nothing is stored, so nothing runs (store_refusal) */
     bool on_terminal;        /* it was started from one */
@@ -60,12 +60,14 @@ struct service {
     int ticks;
     struct health health;
     struct vigil {
-        int64_t tick_ms;             /* monotonic, of the last tick, or of the start */
-        int64_t stalled_ms;          /* when a stall of the loop was noticed; 0: never */
-        bool probing;                /* the store was asked, and has not answered */
-        int64_t probed_ms, wrote_ms; /* when it was asked; when it last committed */
-        bool asked;                  /* somebody wanted to know since it last committed */
-        bool clock_apart;            /* from wall time, and that was told */
+        int64_t looked_ms;   /* monotonic, of the last look, or of the start */
+        int64_t stalled_ms;  /* when a stall of the loop was noticed; 0: never */
+        bool probing;        /* the store was asked, and has not answered */
+        int64_t wrote_ms;    /* when it was last asked to commit */
+        int64_t moved_ms;    /* when it was last seen to answer anybody's write … */
+        uint64_t generation; /* … since its generation was another one */
+        bool asked;          /* somebody wanted to know since it last committed */
+        bool clock_apart;    /* from wall time, and that was told */
     } vigil;
     struct check *check;     /* that is going on; NULL: none is */
     int64_t checked_ms;      /* monotonic, when the last one began; 0: never */
@@ -77,7 +79,9 @@ struct service {
 };
 
 /* Looks what is wrong with the service, logs what changed, and asks the store whether it
- * takes writes; called once a second. */
+ * takes writes.  To be called every SERVICE_WATCH_MS: a fault shows within two seconds.
+ */
+enum { SERVICE_WATCH_MS = 250 };
 void service_watch(struct service *service);
 
 /* The same, without what takes time: as of now.  Borrowed until the loop runs on. */

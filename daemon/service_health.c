@@ -9,14 +9,14 @@
 #include "daemon/service.h"
 
 enum {
-    LATE_MS = 2000,        /* a tick that comes so much later: the loop stood still */
+    LATE_MS = 2000,        /* a look that comes so much later: the loop stood still */
     STALL_TOLD_MS = 10000, /* for so long it is told */
     COMMIT_EVERY_MS =
         10000,            /* an idle store is asked to commit, if nobody asks how it is */
     READ_TOLD_MS = 10000, /* for so long a failed read is told */
-    ANSWER_MS = 5000,     /* what the store may take */
-    TICK_MS = 1000,
-    APART_MS = 5000 /* wall time and the system's clock, before it is told */
+    ANSWER_MS = 1000,     /* what the store may take for a write, whosever it is */
+    ASKED_MS = 500,       /* between two commits for those who ask how the service is */
+    APART_MS = 5000       /* wall time and the system's clock, before it is told */
 };
 
 static void probed(void *arg, const struct err *result)
@@ -45,12 +45,16 @@ static void probed(void *arg, const struct err *result)
 static void probe_store(struct service *s, int64_t now)
 {
     bool troubled = s->health.conditions[HEALTH_STORAGE].cause[0];
-    bool commits = troubled || s->vigil.asked || store_failing(s->store) ||
-                   now - s->vigil.wrote_ms >= COMMIT_EVERY_MS;
+    bool failing = troubled || store_failing(s->store);
+    int64_t idle_ms = now - s->vigil.wrote_ms;
+    bool commits = idle_ms >= (failing || s->vigil.asked ? ASKED_MS : COMMIT_EVERY_MS);
 
+    if (failing && !commits) {
+        return; /* only a commit shows that it is over */
+    }
     s->vigil.asked = s->vigil.asked && !commits;
     s->vigil.probing = true;
-    s->vigil.probed_ms = now;
+    s->vigil.moved_ms = now;
     s->vigil.wrote_ms = commits ? now : s->vigil.wrote_ms;
     store_probe(s->store, commits, s, probed);
 }
@@ -59,11 +63,17 @@ static void watch_store(struct service *s, int64_t now)
 {
     char since[CLOCK_RFC3339_SIZE];
     char cause[128];
-    int64_t waited = now - s->vigil.probed_ms;
+    uint64_t generation = store_generation(s->store);
+    int64_t waited;
 
     if (s->reads_only) {
         return;
     }
+    if (generation != s->vigil.generation) {
+        s->vigil.generation = generation; /* it is behind with others' writes, at most */
+        s->vigil.moved_ms = now;
+    }
+    waited = now - s->vigil.moved_ms;
     if (!s->vigil.probing) {
         probe_store(s, now);
     } else if (waited > ANSWER_MS) {
@@ -76,11 +86,11 @@ static void watch_store(struct service *s, int64_t now)
 
 static void watch_loop(struct service *s, int64_t now)
 {
-    int64_t late = now - s->vigil.tick_ms - TICK_MS;
+    int64_t late = now - s->vigil.looked_ms - SERVICE_WATCH_MS;
     char at[CLOCK_RFC3339_SIZE];
     char cause[128];
 
-    s->vigil.tick_ms = now;
+    s->vigil.looked_ms = now;
     if (late > LATE_MS) {
         clock_rfc3339(clock_wall_ms(), at);
         snprintf(cause, sizeof cause,

@@ -155,6 +155,25 @@ enum err_code case_inputs_add(struct tx *tx, int64_t siblings, const char *diges
                   siblings, digest, device, run);
 }
 
+enum err_code case_inputs_recount(struct tx *tx, int64_t siblings, struct err *err)
+{
+    if (tx_run(tx, err, "DELETE FROM case_input WHERE siblings = ?", siblings) !=
+        ERR_OK) {
+        return err->code;
+    }
+    return tx_run(tx, err,
+                  "INSERT INTO case_input (siblings, digest, device, runs, run)"
+                  " SELECT ?1, digest, device, sum(runs), min(run) FROM ("
+                  " SELECT r.input_digest AS digest, r.device, 1 AS runs, r.id AS run"
+                  " FROM case_key k JOIN run r ON r.case_key = k.number"
+                  " WHERE k.siblings = ?1 AND (r.outcome = 'completed' OR r.refused)"
+                  " UNION ALL SELECT s.input_digest, i.device, s.runs, s.first_run"
+                  " FROM case_key k JOIN job_item i ON i.case_key = k.number"
+                  " JOIN run_summary s ON s.job = i.job AND s.item = i.seq"
+                  " WHERE k.siblings = ?1) GROUP BY digest, device",
+                  siblings);
+}
+
 static enum err_code load_case_inputs(struct tx *tx, int64_t siblings,
                                       struct case_inputs *ret_inputs,
                                       struct case_input **ret_camps, struct err *err)

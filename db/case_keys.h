@@ -43,6 +43,10 @@ enum err_code case_inputs_load(struct tx *tx, int64_t siblings, struct inputs *r
 enum err_code case_inputs_add(struct tx *tx, int64_t siblings, const char *digest,
                               const char *device, const char *run, struct err *err);
 
+/* Counts them again from the stored runs: outcomes changed for another reason than
+ * inputs. */
+enum err_code case_inputs_recount(struct tx *tx, int64_t siblings, struct err *err);
+
 /* Cases of whose inputs more than one digest was seen, or of which a person said
  * something, by number.  The key has no variant. */
 struct case_inputs {

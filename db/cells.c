@@ -42,12 +42,15 @@ static void take_past(struct query *q, struct cell *ret_cell)
     ret_cell->subject = cell_rows_take_subject(q);
     query_take(q, ret_cell->subject_name, ret_cell->environment, &ret_cell->changed_ms);
     ret_cell->verdict = cell_rows_take_verdict(q);
-    query_take(q, ret_cell->reason, &ret_cell->evidence.runs[OUTCOME_COMPLETED],
-               &ret_cell->evidence.iterations, &ret_cell->evidence.distinct_digests,
-               &ret_cell->vouched_ms, &ret_cell->evidence.varied,
-               &ret_cell->evidence.checks.has_reference,
-               &ret_cell->evidence.checks.passed, &ret_cell->evidence.checks.failed,
-               &ret_cell->evidence.checks.digests_passed, &damaged);
+    query_take(
+        q, ret_cell->reason, &ret_cell->evidence.runs[OUTCOME_COMPLETED],
+        &ret_cell->evidence.iterations, &ret_cell->evidence.distinct_digests,
+        &ret_cell->vouched_ms, &ret_cell->evidence.varied,
+        &ret_cell->evidence.checks.has_reference, &ret_cell->evidence.checks.passed,
+        &ret_cell->evidence.checks.failed, &ret_cell->evidence.checks.digests_passed,
+        &ret_cell->evidence.challenges.passed, &ret_cell->evidence.challenges.repeated,
+        &ret_cell->evidence.challenges.unchanged, &ret_cell->evidence.challenges.failed,
+        &damaged);
     if (damaged) {
         ret_cell->verdict = VERDICT_INCONCLUSIVE;
         copy_text(ret_cell->reason, sizeof ret_cell->reason,
@@ -68,6 +71,8 @@ static enum err_code each_as_of(struct tx *tx, const char *environment, int64_t 
                 " h.vouched_ms,"
                 " EXISTS (SELECT 1 FROM cell_alike a WHERE a.cell = c.id AND a.varied),"
                 " c.has_reference, c.checks_passed, c.checks_failed, c.digests_passed,"
+                " c.challenges_passed, c.challenges_repeated, c.challenges_unchanged,"
+                " c.challenges_failed,"
                 " h.sum IS NOT " CELL_HISTORY_SUM
                 " FROM environment e CROSS JOIN case_key k"
                 " CROSS JOIN cell c ON c.environment = e.number AND c.case_key = k.number"
@@ -188,6 +193,26 @@ cells_each_conditions(struct tx *tx, int64_t id, int limit,
 
         query_take(&q, conditions.options, &conditions.runs, &conditions.varied);
         visit(arg, &conditions);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code cells_each_algorithm(struct tx *tx, int64_t id, int limit,
+                                   void (*visit)(void *arg,
+                                                 const struct cell_algorithm *algorithm),
+                                   void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT algorithm, runs FROM cell_algorithm WHERE cell = ?"
+                " ORDER BY runs DESC, algorithm LIMIT ?",
+                id, limit);
+    while (query_step(&q)) {
+        struct cell_algorithm algorithm;
+
+        query_take(&q, algorithm.algorithm, &algorithm.runs);
+        visit(arg, &algorithm);
     }
     return query_end(&q, err);
 }

@@ -46,6 +46,13 @@ enum err_code cells_each_digest(struct tx *tx, int64_t id, int limit,
                                               const struct cell_digest *digest),
                                 void *arg, struct err *err);
 
+/* The algorithms that the completed runs of cell ID say they used, most frequent first,
+ * at most LIMIT.  Unknown cells have none. */
+enum err_code cells_each_algorithm(struct tx *tx, int64_t id, int limit,
+                                   void (*visit)(void *arg,
+                                                 const struct cell_algorithm *algorithm),
+                                   void *arg, struct err *err);
+
 /* What the completed runs of cell ID add up to under each of their conditions, in order
  * of these, at most LIMIT.  Unknown cells have none. */
 enum err_code

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "db/cases/algorithms.h"
 #include "db/cases/challenge_counts.h"
 #include "db/cells_judge.h"
 #include "db/dissent/cell_devices.h"
@@ -301,6 +302,9 @@ static enum err_code fold_completed(struct tx *tx, struct cell_row *row,
     e->contended += run_is_contended(run);
     e->claimed += strcmp(run->claim, "deterministic") == 0;
     e->warned += strcmp(run->claim, "non-deterministic") == 0;
+    if (cell_algorithms_add(tx, cell->id, run->algorithm, 1, err) != ERR_OK) {
+        return err->code;
+    }
     if (!run->circumstances[0] && fold_times(tx, cell, run, err) != ERR_OK) {
         return err->code;
     }
@@ -431,6 +435,9 @@ enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
     e->contended += s->contended ? s->runs : 0;
     e->claimed += strcmp(s->claim, "deterministic") == 0 ? s->runs : 0;
     e->warned += strcmp(s->claim, "non-deterministic") == 0 ? s->runs : 0;
+    if (cell_algorithms_add(tx, s->cell, s->algorithm, s->runs, err) != ERR_OK) {
+        return err->code;
+    }
     if (!s->circumstances[0] && fold_summary_times(tx, &row->cell, s, err) != ERR_OK) {
         return err->code;
     }

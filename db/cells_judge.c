@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "db/cases/algorithms.h"
 #include "db/dissent/cell_devices.h"
 #include "db/integrity/quarantine.h"
 #include "db/tx.h"
@@ -150,7 +151,8 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
     };
 
     if (load_contested(tx, row->case_key, &evidence, err) != ERR_OK ||
-        quarantine_words(tx, row->cell.id, evidence.damaged, err) != ERR_OK) {
+        quarantine_words(tx, row->cell.id, evidence.damaged, err) != ERR_OK ||
+        cell_algorithms_count(tx, row->cell.id, &evidence.algorithms, err) != ERR_OK) {
         return err->code;
     }
     if (!control.is_control && !control.no_control &&

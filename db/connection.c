@@ -25,6 +25,7 @@
 #include "db/integrity/totals.h"
 #include "db/migrate.h"
 #include "db/tx.h"
+#include "db/upkeep/infinite.h"
 
 enum {
     HEADER_BYTES = 100, /* sqlite.org/fileformat2.html, section 1.3 */
@@ -340,7 +341,8 @@ static enum err_code prepare_writer(struct tx *tx, bool unclean, struct err *err
     if (tx_run(tx, err, "PRAGMA temp_store = MEMORY") != ERR_OK ||
         tx_run(tx, err, "PRAGMA foreign_keys = ON") != ERR_OK ||
         checksums_watch(tx, err) != ERR_OK || totals_watch(tx, err) != ERR_OK ||
-        follow_ids(tx, err) != ERR_OK) {
+        follow_ids(tx, err) != ERR_OK ||
+        infinite_runs_refuse_outdated(tx, clock_wall_ms(), err) != ERR_OK) {
         return err->code;
     }
     return cells_judge_outdated(tx, clock_wall_ms(), err);

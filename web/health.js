@@ -3,7 +3,7 @@
 import { getJson } from "./api.js";
 import { setNotice } from "./dom.js";
 
-const ASK_MS = 2000;
+const ASK_MS = 500; // with half a second to notice a fault, it shows within two seconds
 
 /** Keeps what is wrong in NODE, a notice. */
 export function watchHealth(node) {

@@ -2,9 +2,10 @@
  * until standard input ends; then kill what runs, wait for it, exit.
  *
  * What can go wrong: a probe hangs (its deadline passes and the stack is reported with a
- * cause); the daemon reads slowly (workers are read slowly too: backpressure); the daemon
- * dies (standard input ends, or the parent-death signal comes); a process does not die
- * (it is reported as stuck, and at the end left behind). */
+ * cause, asked again later, and reported anew once that changes); the daemon reads slowly
+ * (workers are read slowly too: backpressure); the daemon dies (standard input ends, or
+ * the parent-death signal comes); a process does not die (it is reported as stuck, and at
+ * the end left behind). */
 #include "daemon/agent/agent.h"
 
 #include <fcntl.h>
@@ -36,7 +37,10 @@ enum {
     QUEUE_HIGH = 4 * 1024 * 1024,
     QUEUE_LOW = 256 * 1024,
     STOP_POLL_MS = 10,
-    STOP_SLACK_MS = 1000
+    STOP_SLACK_MS = 1000,
+    PROBE_FIRST_MS =
+        1000, /* before what is not usable is asked again; then twice that … */
+    PROBE_MOST_MS = 300000 /* … up to this: a probe disturbs what runs beside it */
 };
 
 enum phase { PROBING, SERVING, DRAINING, STOPPING };
@@ -56,6 +60,9 @@ struct agent {
     uv_timer_t stop_timer;
     int64_t stop_polls; /* left */
     int probing;        /* stacks that have not answered */
+    int own_stacks;     /* those with a worker; external ones follow */
+    uv_timer_t probe_timer;
+    int64_t probe_wait_ms; /* 0: nothing was asked again yet */
 };
 
 static void handle_closed(void *arg)
@@ -72,6 +79,7 @@ static void close_everything(struct agent *agent)
     uv_close((uv_handle_t *)&agent->interrupt, NULL);
     uv_close((uv_handle_t *)&agent->stop_timer, NULL);
     processes_close(&agent->processes);
+    uv_close((uv_handle_t *)&agent->probe_timer, NULL);
 }
 
 /* Ends the loop when there is nothing left to wait for, and after a while in any case. */
@@ -203,17 +211,23 @@ static void signal_cb(uv_signal_t *handle, int number)
     stop(handle->data, EXIT_CODE_OK);
 }
 
+static json_t *stacks_json(const struct agent *agent)
+{
+    json_t *stacks = json_array();
+
+    for (int i = 0; i < agent->options.stack_count; i++) {
+        json_array_append_new(stacks, stack_json(&agent->options.stacks[i]));
+    }
+    return stacks;
+}
+
 static void say_hello(struct agent *agent)
 {
     char boot_id[PROC_BOOT_ID_SIZE];
     struct utsname host;
-    json_t *stacks = json_array();
 
     uname(&host);
     proc_boot_id(boot_id);
-    for (int i = 0; i < agent->options.stack_count; i++) {
-        json_array_append_new(stacks, stack_json(&agent->options.stacks[i]));
-    }
     send_event(agent,
                json_pack("{s:s,s:i,s:o,s:i,s:s,s:s,s:b,s:o,s:o,s:o}", "event", "hello",
                          "v", WIRE_VERSION, "host",
@@ -222,7 +236,75 @@ static void say_hello(struct agent *agent)
                          "pings", 1, "facts", host_facts(), "processes",
                          processes_choose(&agent->processes, agent->options.stacks,
                                           agent->options.stack_count),
-                         "stacks", stacks));
+                         "stacks", stacks_json(agent)));
+}
+
+/* What is not usable may be so later: a driver that comes up, a file that is put in
+ * place, memory that is free again. */
+
+static bool is_worth_asking(const struct stack *stack)
+{
+    return stack->cause && !stack->stuck;
+}
+
+static void probe_again_cb(uv_timer_t *timer);
+
+static void plan_probes(struct agent *agent)
+{
+    bool any = false;
+
+    for (int i = 0; i < agent->own_stacks; i++) {
+        any = any || is_worth_asking(&agent->options.stacks[i]);
+    }
+    if (!any || agent->phase != SERVING) {
+        return;
+    }
+    agent->probe_wait_ms =
+        agent->probe_wait_ms ? 2 * agent->probe_wait_ms : PROBE_FIRST_MS;
+    if (agent->probe_wait_ms > PROBE_MOST_MS) {
+        agent->probe_wait_ms = PROBE_MOST_MS;
+    }
+    uv_timer_start(&agent->probe_timer, probe_again_cb, (uint64_t)agent->probe_wait_ms,
+                   0);
+}
+
+static void probed_again(void *arg)
+{
+    struct agent *agent = arg;
+    bool changed = false;
+
+    if (--agent->probing > 0 || agent->phase == STOPPING) {
+        return;
+    }
+    for (int i = 0; i < agent->own_stacks; i++) {
+        changed = changed || agent->options.stacks[i].changed;
+        agent->options.stacks[i].changed = false;
+    }
+    if (changed) {
+        external_stacks_again(agent->options.stacks, agent->own_stacks,
+                              agent->options.stack_count, agent->options.workloads);
+        send_event(agent, json_pack("{s:s,s:o}", "event", "stacks", "stacks",
+                                    stacks_json(agent)));
+    }
+    plan_probes(agent);
+}
+
+static void probe_again_cb(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+
+    if (agent->phase != SERVING) {
+        return;
+    }
+    for (int i = 0; i < agent->own_stacks; i++) {
+        agent->probing += is_worth_asking(&agent->options.stacks[i]);
+    }
+    for (int i = 0; i < agent->own_stacks; i++) {
+        if (is_worth_asking(&agent->options.stacks[i])) {
+            stack_probe(&agent->supervisor, &agent->options.stacks[i],
+                        agent->options.probe_ms, probed_again, agent);
+        }
+    }
 }
 
 static void probed(void *arg)
@@ -231,6 +313,9 @@ static void probed(void *arg)
 
     if (--agent->probing > 0 || agent->phase == STOPPING) {
         return;
+    }
+    for (int i = 0; i < agent->own_stacks; i++) {
+        agent->options.stacks[i].changed = false;
     }
     agent->options.stack_count = external_stacks_add(
         agent->options.stacks, agent->options.stack_count, agent->options.workloads);
@@ -241,12 +326,13 @@ static void probed(void *arg)
         agent->runs.refuse_cause = NULL;
         processes_watch(&agent->processes);
     }
+    plan_probes(agent);
     maybe_drained(agent);
 }
 
 static void start_probes(struct agent *agent)
 {
-    agent->probing = agent->options.stack_count;
+    agent->own_stacks = agent->probing = agent->options.stack_count;
     for (int i = 0; i < agent->options.stack_count; i++) {
         stack_probe(&agent->supervisor, &agent->options.stacks[i],
                     agent->options.probe_ms, probed, agent);
@@ -286,6 +372,8 @@ static void init(struct agent *agent, char *launch)
     stream_reader_open(&agent->in, &agent->loop, STDIN_FILENO);
     watch_signal(agent, &agent->terminate, SIGTERM);
     watch_signal(agent, &agent->interrupt, SIGINT);
+    uv_timer_init(&agent->loop, &agent->probe_timer);
+    agent->probe_timer.data = agent;
     uv_timer_init(&agent->loop, &agent->stop_timer);
     agent->processes = (struct processes){ .supervisor = &agent->supervisor,
                                            .send = send_event,

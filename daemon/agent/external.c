@@ -230,6 +230,22 @@ int external_stacks_add(struct stack *stacks, int count, const json_t *workloads
     return total;
 }
 
+void external_stacks_again(struct stack *stacks, int count, int total,
+                           const json_t *workloads)
+{
+    for (int i = count; i < total; i++) {
+        struct stack before = stacks[i];
+
+        if (before.cause) { /* else runs of it may be under way */
+            char *backend = xstrdup(in_text_or_empty(before.probe, "backend"));
+
+            fill_stack(&stacks[i], stacks, count, workloads, backend);
+            stack_release(&before);
+            free(backend);
+        }
+    }
+}
+
 /* "probe-names" is passed as REPROD_PROBE_NAMES. */
 static void set_argument(json_t *variables, const char *key, const char *text)
 {

@@ -20,6 +20,11 @@ enum { EXTERNAL_STACKS_MAX = 2 };
  * stacks there are then, at most EXTERNAL_STACKS_MAX more. */
 int external_stacks_add(struct stack *stacks, int count, const json_t *workloads);
 
+/* After some of the first COUNT of TOTAL stacks became usable: makes those stacks of
+ * external workloads anew that had no device. */
+void external_stacks_again(struct stack *stacks, int count, int total,
+                           const json_t *workloads);
+
 struct external_run {
     const json_t *workload; /* borrowed from its stack */
     const char *directory;  /* likewise */

@@ -216,6 +216,7 @@ struct question {
     json_t *answers; /* array of the objects it printed */
     char *cause;     /* what was wrong first; NULL: nothing */
     bool of_host;    /* it could not start, or was killed: the next may do better */
+    bool stuck;
 };
 
 struct probe {
@@ -283,19 +284,27 @@ static void conclude(struct probe *probe)
 {
     struct stack *stack = probe->stack;
     struct question *self = &probe->questions[0], *catalogue = &probe->questions[1];
+    char *before = stack->cause;
 
     if (!self->cause && json_array_size(self->answers) != 1) {
         blame(self, xasprintf("--probe printed %zu objects instead of one",
                               json_array_size(self->answers)));
     }
+    stack->cause = NULL;
+    stack->stuck = self->stuck || catalogue->stuck;
     if (self->cause || catalogue->cause) {
         stack->cause = xstrdup(self->cause ? self->cause : catalogue->cause);
     } else {
         take_answers(stack, json_array_get(self->answers, 0), catalogue->answers);
     }
-    if (stack->cause) {
+    stack->changed =
+        !before != !stack->cause || (before && strcmp(before, stack->cause) != 0);
+    if (stack->cause && stack->changed) {
         log_warning("stack '%s' is not usable: %s", stack->name, stack->cause);
+    } else if (stack->changed) {
+        log_info("stack '%s' is usable again", stack->name);
     }
+    free(before);
     forget_answers(probe);
     probe->done(probe->arg);
 }
@@ -347,6 +356,7 @@ static void finished(void *arg, const struct run_exit *exit)
     char *said = last_line(exit);
 
     if (exit->reason != EXIT_REASON_EXITED) {
+        question->stuck = exit->reason == EXIT_REASON_STUCK;
         blame(question, xasprintf("%s: %s", question->option,
                                   exit->reason == EXIT_REASON_TIMEOUT
                                       ? "no answer before the deadline"
@@ -393,7 +403,7 @@ static void ask_all(struct probe *probe)
     probe->open = QUESTION_COUNT;
     for (int i = 0; i < QUESTION_COUNT; i++) {
         probe->questions[i] =
-            (struct question){ probe, questions[i], json_array(), NULL, false };
+            (struct question){ probe, questions[i], json_array(), NULL, false, false };
     }
     for (int i = 0; i < QUESTION_COUNT; i++) {
         ask(probe, &probe->questions[i], probe->timeout_ms);

@@ -23,6 +23,9 @@ struct stack {
     json_t *probe;     /* object; NULL until probed, or if that failed */
     json_t *catalogue; /* array; likewise */
     char *cause;       /* why it is not usable; NULL: it is */
+    bool stuck;        /* its last probe is still there after SIGKILL: asking again would
+                          leave one more */
+    bool changed; /* probe, catalogue or cause are others than before the last probe */
 };
 
 /* "NAME=WORKER". */
@@ -53,7 +56,8 @@ char **stack_environment(const struct stack *stack);
 /* Asks its worker what it is, `--probe` and `--catalogue` at once, with a deadline (a
  * driver can hang) and bounded output.  Where a worker cannot be started, or is killed,
  * it is asked again, a few times.  Calls DONE(arg) once, later: STACK, borrowed until
- * then, has probe and catalogue, or a cause. */
+ * then, has probe and catalogue, or a cause.  Logs that cause, and that it is gone, if it
+ * changed.  Only for a stack that was not usable, if it was probed before. */
 void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t timeout_ms,
                  void (*done)(void *arg), void *arg);
 

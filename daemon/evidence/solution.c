@@ -43,8 +43,9 @@ static int precedence(enum verdict verdict)
 void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
                             const char *reason, const struct evidence *evidence)
 {
-    bool compared = !evidence->checks.has_reference ||
-                    evidence->checks.digests_passed >= CHECKS_DIGESTS;
+    bool compared = evidence->checks.has_reference
+                        ? evidence->checks.digests_passed >= CHECKS_DIGESTS
+                        : challenges_passed(&evidence->challenges);
 
     if (precedence(verdict) < precedence(k->verdict)) {
         return;
@@ -58,6 +59,7 @@ void variant_knowledge_join(struct variant_knowledge *k, enum verdict verdict,
     }
     k->cases++;
     k->compared |= compared;
+    k->is_command |= !evidence->checks.has_reference;
     k->varied |= compared && evidence->varied;
     k->runs += evidence->runs[OUTCOME_COMPLETED];
     k->iterations += evidence->iterations;
@@ -287,11 +289,13 @@ struct solution solution_derive(const struct profile_choice *choices,
     if (obstacle >= 0) {
         const struct variant_knowledge *k = &known[obstacle];
 
-        snprintf(s.reason, sizeof s.reason, "%s: %.220s%s", choices[obstacle].variant,
-                 k->reason,
-                 k->verdict == VERDICT_VARIES
-                     ? ", fewer than two of them compared with the float64 reference"
-                     : "");
+        snprintf(
+            s.reason, sizeof s.reason, "%s: %.220s%s", choices[obstacle].variant,
+            k->reason,
+            k->verdict != VERDICT_VARIES ? ""
+            : k->is_command
+                ? ", and no challenge shows that its command computes from its inputs"
+                : ", fewer than two of them compared with the float64 reference");
         return s;
     }
     name_code(choices, known, count, &s);

@@ -40,9 +40,11 @@ struct variant_knowledge {
     int64_t devices;          /* the largest of these cases */
     int cases;
     int64_t weakest_runs; /* the smallest of their numbers of completed runs */
-    bool compared; /* one of them at least has no reference, or CHECKS_DIGESTS digests
-                      that passed: else what varies may be wrong numbers */
-    bool varied;   /* one of these, as in struct evidence */
+    bool compared; /* one of them at least has CHECKS_DIGESTS digests that passed or, of a
+                      command, passed a challenge (daemon/jobs/challenge.h): else what
+                      varies may be wrong numbers, or random ones */
+    bool is_command; /* one of them has no reference */
+    bool varied;     /* one of these, as in struct evidence */
     /* Of `devices_disagree`: */
     enum verdict agreeing; /* what the other devices earned in each of these cases */
     int64_t of_devices;    /* where the fewest agree: of so many; DEVICES of them do */
@@ -50,7 +52,7 @@ struct variant_knowledge {
 
 #define VARIANT_KNOWLEDGE_INIT                                                           \
     {                                                                                    \
-        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0, false, false,         \
+        VERDICT_UNMEASURED, "no run has completed", 0, 0, 0, 0, 0, false, false, false,  \
             VERDICT_UNMEASURED, 0                                                        \
     }
 

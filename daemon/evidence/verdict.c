@@ -11,7 +11,12 @@
 #include "daemon/base/text.h"
 #include "daemon/jobs/options.h"
 
-enum { CONTENTION_TEXT_SIZE = 64, CONDITIONS_TEXT_SIZE = 48, VOUCHED_TEXT_SIZE = 128 };
+enum {
+    ALGORITHMS_TEXT_SIZE = 48,
+    CONTENTION_TEXT_SIZE = 64,
+    CONDITIONS_TEXT_SIZE = 48,
+    VOUCHED_TEXT_SIZE = 128
+};
 
 static const char *const names[VERDICT_COUNT] = {
     [VERDICT_UNMEASURED] = "unmeasured",
@@ -254,12 +259,26 @@ static const char *vouched_text(const struct control *c, char ret_text[VOUCHED_T
     return ret_text;
 }
 
+/* ", with 2 algorithms"; "" where all runs used the same: the choice does not show in the
+ * bits, and is not known to be the same next time. */
+static const char *algorithms_text(const struct evidence *e,
+                                   char ret_text[ALGORITHMS_TEXT_SIZE])
+{
+    ret_text[0] = '\0';
+    if (e->algorithms > 1) {
+        snprintf(ret_text, ALGORITHMS_TEXT_SIZE, ", with %" PRId64 " algorithms",
+                 e->algorithms);
+    }
+    return ret_text;
+}
+
 /* One digest in all completed runs, of which there is at least one. */
 static struct judgement judge_one_digest(const struct evidence *e,
                                          const struct control *c)
 {
     int64_t runs = e->runs[OUTCOME_COMPLETED];
     char text[CONTENTION_TEXT_SIZE];
+    char algorithms[ALGORITHMS_TEXT_SIZE];
     char vouched[VOUCHED_TEXT_SIZE];
     char bound[TEXT_NUMBER_SIZE];
 
@@ -297,14 +316,15 @@ static struct judgement judge_one_digest(const struct evidence *e,
     }
     return judgement(VERDICT_REPRODUCIBLE,
                      "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64
-                     " device%s%s; per-run difference probability %s (95 %%); %s%s",
+                     " device%s%s%s; per-run difference probability %s (95 %%); %s%s",
                      runs, plural(runs), e->iterations, plural(e->iterations), e->devices,
-                     plural(e->devices), contention_text(e, text),
+                     plural(e->devices), algorithms_text(e, algorithms),
+                     contention_text(e, text),
                      text_bound(verdict_difference_bound(runs), bound),
                      e->checks.has_reference
                          ? "within bound of the float64 reference"
                          : "as declared by its command, which has no reference; another "
-                           "seed gave another digest",
+                           "seed gave another digest, as a cache by seed would, too",
                      vouched_text(c, vouched));
 }
 

@@ -35,7 +35,7 @@ enum {
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
     DAMAGED_WORDS_SIZE = 160,
-    VERDICT_RULES = 15 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 16 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
@@ -76,6 +76,7 @@ struct evidence {
     int64_t contended; /* of these, under load */
     int64_t claimed;   /* completed runs whose library promised to be deterministic */
     int64_t warned; /* completed runs whose library said that it is not deterministic */
+    int64_t algorithms; /* different ones that completed runs say they used */
     int64_t completed_since_failure; /* completed runs started after the last failure */
     int64_t last_completed_ms;       /* wall clock; 0: never */
     struct checks checks;

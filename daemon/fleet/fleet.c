@@ -221,7 +221,8 @@ static void take_hello(struct fleet_host *host, json_t *hello)
         if (strcmp(host->cause, err.message) != 0) {
             log_error("host %s: %s", host->name, err.message);
         }
-        copy_text(host->cause, sizeof host->cause, err.message);
+        copy_text(host->online ? host->refusal : host->cause, sizeof host->cause,
+                  err.message);
         host->refused = hello;
         return;
     }
@@ -236,6 +237,18 @@ static void on_hello(void *arg, const json_t *hello)
 
     log_causes(host, hello);
     take_hello(host, (json_t *)hello);
+}
+
+/* Its last hello, with other STACKS. */
+static void on_stacks(void *arg, const json_t *stacks)
+{
+    struct fleet_host *host = arg;
+    json_t *hello = json_copy(host->refused ? host->refused : host->hello);
+
+    json_object_set(hello, "stacks",
+                    (json_t *)stacks); /* its agent logged what changed */
+    take_hello(host, hello);
+    json_decref(hello);
 }
 
 /* After a host went away: those that contradicted it are heard again. */
@@ -313,6 +326,7 @@ static void on_closed(void *arg, const char *cause);
 
 static const struct link_events events = {
     .hello = on_hello,
+    .stacks = on_stacks,
     .started = on_started,
     .worker_event = on_worker_event,
     .garbage = on_garbage,

@@ -10,7 +10,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/fleet/fleet_claims.h"
 
-enum { TROUBLE_SIZE = 96, MISSING_NAMED = 3 };
+enum { TROUBLE_SIZE = 320, MISSING_NAMED = 3 };
 
 static void add_device(struct fleet *fleet, const struct fleet_host *host,
                        const json_t *stack, const json_t *device)
@@ -172,6 +172,35 @@ json_t *fleet_stacks(const struct fleet *fleet)
     return list;
 }
 
+/* The first stack of HOST whose worker did not say what it is; false: there is none. */
+static bool name_unusable(const struct fleet_host *host, char ret_text[TROUBLE_SIZE])
+{
+    const char *first = NULL, *why = "";
+    int count = 0;
+    size_t i;
+    json_t *stack;
+
+    json_array_foreach(json_object_get(host->hello, "stacks"), i, stack)
+    {
+        const char *cause = json_string_value(json_object_get(stack, "cause"));
+
+        /* Those without a worker depend on others. */
+        if (cause && json_is_string(json_object_get(stack, "worker")) && count++ == 0) {
+            first = in_text_or_empty(stack, "name");
+            why = cause;
+        }
+    }
+    if (count > 1) {
+        snprintf(ret_text, TROUBLE_SIZE,
+                 "%d stacks are not usable, and are asked again: %.63s: %.200s", count,
+                 first, why);
+    } else if (count == 1) {
+        snprintf(ret_text, TROUBLE_SIZE,
+                 "stack %.63s is not usable, and is asked again: %.200s", first, why);
+    }
+    return count > 0;
+}
+
 /* What is wrong with HOST; "": nothing. */
 static const char *trouble(const struct fleet_host *host, char ret_text[TROUBLE_SIZE])
 {
@@ -191,7 +220,7 @@ static const char *trouble(const struct fleet_host *host, char ret_text[TROUBLE_
                  "more on its standard error than is logged, since %s", since);
         return ret_text;
     }
-    return host->refusal;
+    return !host->refusal[0] && name_unusable(host, ret_text) ? ret_text : host->refusal;
 }
 
 json_t *fleet_hosts(const struct fleet *fleet)

@@ -70,7 +70,7 @@ struct fleet {
     int claim_count;
     struct fleet_foreign *foreign;
     int foreign_count;
-    char not_ready[320];
+    char not_ready[512];
     bool closing;
     int open_links;
     void (*closed)(void *arg);

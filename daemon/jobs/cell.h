@@ -52,6 +52,12 @@ struct cell_digest {
     char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE];
 };
 
+/* What completed runs of a cell say that they used, and how many said it. */
+struct cell_algorithm {
+    char algorithm[CASE_TITLE_SIZE];
+    int64_t runs;
+};
+
 /* Completed runs of a cell under the same conditions: their options are equal. */
 struct cell_conditions {
     char options[RUN_OPTIONS_SIZE]; /* as canonical text; "": none */

@@ -23,9 +23,9 @@ enum {
     END_GRACE_MS = 10000,
     KILL_GRACE_MS = 2000,
     QUEUE_MAX = 1024 * 1024,
-    PING_MS = 1000,
+    PING_MS = 500,
     PINGS_SILENT = 3, /* without an answer: the owner is told; and it counts as gone */
-    PINGS_GONE = 30,
+    PINGS_GONE = 60,
     SAID_MAX = 4 << 20, /* bytes of standard error between two pings */
     SILENT_GRACE_MS = 1,
     CAUSE_SIZE = 512
@@ -409,6 +409,17 @@ static enum err_code take_processes(struct link *link, const json_t *event,
     return ERR_OK;
 }
 
+static enum err_code take_stacks(struct link *link, const json_t *event, struct err *err)
+{
+    if (link_stacks_check(event, err) != ERR_OK) {
+        return err_wrap(err, "stacks");
+    }
+    if (link->events->stacks) {
+        link->events->stacks(link->arg, json_object_get(event, "stacks"));
+    }
+    return ERR_OK;
+}
+
 static enum err_code take_event(struct link *link, const json_t *event, struct err *err)
 {
     const char *name = json_string_value(json_object_get(event, "event"));
@@ -424,6 +435,9 @@ static enum err_code take_event(struct link *link, const json_t *event, struct e
     }
     if (strcmp(name, "processes") == 0) {
         return take_processes(link, event, err);
+    }
+    if (strcmp(name, "stacks") == 0) {
+        return take_stacks(link, event, err);
     }
     return link_runs_event(&link->runs, name, event, link->events, link->arg, err);
 }

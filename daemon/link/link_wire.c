@@ -135,6 +135,18 @@ enum err_code link_processes_check(const json_t *event, struct err *err)
     return in_read_wire(&processes_shape, event, NULL, err);
 }
 
+static const struct in_member stacks_members[] = {
+    { .key = "stacks", .kind = IN_ARRAY, .item = &stack_item },
+};
+static const struct in_shape stacks_shape = IN_SHAPE(stacks_members, NULL);
+
+enum err_code link_stacks_check(const json_t *event, struct err *err)
+{
+    return in_read_wire(&stacks_shape, event, NULL, err) == ERR_OK
+               ? check_stacks(json_object_get(event, "stacks"), err)
+               : err->code;
+}
+
 struct link_runs_entry {
     char id[64];
     bool started;

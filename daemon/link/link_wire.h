@@ -16,6 +16,8 @@
 struct link_events {
     /* Checked: version, host, pid, boot_id, stacks (array of objects). */
     void (*hello)(void *arg, const json_t *hello);
+    /* After hello: its stacks (checked) are others now.  NULL is fine. */
+    void (*stacks)(void *arg, const json_t *stacks);
     void (*started)(void *arg, const char *run, int64_t pid, int64_t process_start);
     void (*worker_event)(void *arg, const char *run, const json_t *event);
     void (*garbage)(void *arg, const char *run, const char *cause);
@@ -34,7 +36,7 @@ struct link_events {
      * is fine. */
     void (*noisy)(void *arg, int64_t since_ms);
     int64_t hello_deadline_ms; /* 0: 15,000 */
-    int64_t ping_ms;           /* between two pings; 0: 1,000 */
+    int64_t ping_ms;           /* between two pings; 0: 500 */
     int64_t end_grace_ms;      /* between end of input and SIGTERM; 0: 10,000 */
 };
 
@@ -60,6 +62,9 @@ enum err_code link_hello_check(const json_t *hello, struct err *err);
 
 /* Who else uses devices.  ERR_PROTOCOL: malformed. */
 enum err_code link_processes_check(const json_t *event, struct err *err);
+
+/* How its stacks are now.  ERR_PROTOCOL: malformed. */
+enum err_code link_stacks_check(const json_t *event, struct err *err);
 
 /* The runs that an agent was told to start and has not yet reported as ended. */
 struct link_runs {

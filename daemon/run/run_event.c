@@ -137,14 +137,17 @@ char *run_telemetry_text(const json_t *telemetry)
 
 /* Values that several events have. */
 
-/* A sum is NaN when any element is: then the bits agree however the order went, and prove
- * nothing. */
-static void check_not_nan(struct in_reader *reader, const json_t *bits)
+/* A sum is NaN or infinite when any element is, and stays so whatever is added: then the
+ * bits agree however the order went, and prove nothing. */
+static void check_finite(struct in_reader *reader, const json_t *bits)
 {
+    static const uint64_t infinity = UINT64_C(0x7ff0000000000000);
     uint64_t value = strtoull(json_string_value(bits), NULL, 16) & ~(UINT64_C(1) << 63);
 
-    if (value > UINT64_C(0x7ff0000000000000)) {
+    if (value > infinity) {
         in_refuse(reader, NULL, "is NaN: equal NaNs prove nothing");
+    } else if (value == infinity) {
+        in_refuse(reader, NULL, "is infinite: equal infinities prove nothing");
     }
 }
 
@@ -240,9 +243,9 @@ static const struct in_member iteration_members[] = {
     { "i", IN_INT, AT(event.index) },
     { "digest", IN_HEX, AT(event.digest), .most = DIGEST_DIGITS },
     { "weight_sum", IN_HEX, AT(event.weight_sum), .most = BITS_DIGITS,
-      .check = check_not_nan },
+      .check = check_finite },
     { "loss", IN_HEX, AT(event.loss), .flags = IN_NULLABLE, .most = BITS_DIGITS,
-      .check = check_not_nan },
+      .check = check_finite },
     { "ms", IN_REAL, AT(ms), .most = MS_MAX },
     { "algorithm", IN_TEXT, AT(event.algorithm), .most = ALGORITHM_MAX },
 };
@@ -421,11 +424,11 @@ static const struct in_shape check_shape = IN_SHAPE(check_members, NULL);
 static const struct in_shape given_up_shape = IN_SHAPE(given_up_members, NULL);
 static const struct in_shape compared_shape = IN_SHAPE(compared_members, NULL);
 
-/* The worker's own rule: equal infinities are equal, a NaN is out of every bound. */
+/* The worker's own rule: a NaN and an infinity are out of every bound. */
 static bool is_within(const struct check_event *c)
 {
-    return isfinite(c->bound) && c->bound >= 0 &&
-           (c->got == c->expected || fabs(c->got - c->expected) <= c->bound);
+    return isfinite(c->bound) && c->bound >= 0 && isfinite(c->got) &&
+           fabs(c->got - c->expected) <= c->bound;
 }
 
 enum err_code check_event_read(const json_t *event, struct check_event *ret_check,

@@ -192,6 +192,38 @@ static void take_start(struct run_judge *judge, const json_t *event)
     }
 }
 
+#define THEN ", then "
+
+/* Whether LIST, joined by THEN, has NAME. */
+static bool lists(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = list; at; at = strstr(at, THEN)) {
+        at += at == list ? 0 : strlen(THEN);
+        if (strncmp(at, name, length) == 0 &&
+            (at[length] == '\0' || strncmp(at + length, THEN, strlen(THEN)) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All that its iterations used, cut where they are many: the last one is not that of the
+ * run. */
+static void take_algorithm(struct run_judge *judge, const char *algorithm)
+{
+    char *known = judge->run.algorithm;
+    size_t used = strlen(known);
+
+    if (judge->seen == 0) {
+        copy_text(known, sizeof judge->run.algorithm, algorithm);
+    } else if (!lists(known, algorithm)) {
+        snprintf(known + used, sizeof judge->run.algorithm - used, THEN "%s", algorithm);
+        wire_clean(known); /* it may have been cut within a character */
+    }
+}
+
 static void take_iteration(struct run_judge *judge, const json_t *event)
 {
     struct iteration_event iteration;
@@ -221,12 +253,12 @@ static void take_iteration(struct run_judge *judge, const json_t *event)
         deviate(judge, "iteration %lld has a digest of zeros",
                 (long long)iteration.index);
     }
+    take_algorithm(judge, iteration.algorithm);
     slot->index = judge->seen++;
     slot->ns = iteration.ns;
     copy_text(judge->run.weight_sum, sizeof judge->run.weight_sum, iteration.weight_sum);
     copy_text(judge->run.loss, sizeof judge->run.loss,
               iteration.loss ? iteration.loss : "");
-    copy_text(judge->run.algorithm, sizeof judge->run.algorithm, iteration.algorithm);
 }
 
 static int compare_iterations(const void *a, const void *b)

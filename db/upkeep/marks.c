@@ -7,7 +7,7 @@
 
 /* Part of each fingerprint: what was found right by other rules has to be summed up
  * again.  Grows whenever db/upkeep/recompute.c sees more than before. */
-#define RULES "3"
+#define RULES "4"
 
 /* One text of all that a cell's rows say of its runs; ?1 is the cell. */
 #define ROWS_OF(table, columns)                                                          \
@@ -28,7 +28,8 @@
             ROWS_OF("cell_device_digest",                                                \
                     "device, options, digest, runs, iterations, only_runs")              \
                 ROWS_OF("cell_alike", "options, runs, varied, varied_ms")                \
-                    ROWS_OF("cell_time", "bucket, runs")
+                    ROWS_OF("cell_time", "bucket, runs")                                 \
+                        ROWS_OF("cell_algorithm", "algorithm, runs")
 
 enum err_code marks_read(struct tx *tx, int64_t cell, int64_t since_ms,
                          struct mark *ret_mark, bool *ret_verified, struct err *err)

@@ -18,6 +18,7 @@ static enum err_code forget_rows(struct tx *tx, int64_t cell, struct err *err)
                                           "DELETE FROM cell_device WHERE cell = ?",
                                           "DELETE FROM cell_device_digest WHERE cell = ?",
                                           "DELETE FROM cell_alike WHERE cell = ?",
+                                          "DELETE FROM cell_algorithm WHERE cell = ?",
                                           "DELETE FROM cell_time WHERE cell = ?" };
 
     for (int i = 0; i < COUNT_OF(forget); i++) {
@@ -91,31 +92,32 @@ static enum err_code fold_again(struct tx *tx, struct cell_row *row, const char 
     return code;
 }
 
-struct folding {
-    struct tx *tx;
-    struct cell_row *row;
-    struct err *err;
-    enum err_code code;
+struct summary_list {
+    struct run_summary *summaries;
+    int count;
 };
 
-static void fold_summary(void *arg, const struct run_summary *summary)
+static void add_summary(void *arg, const struct run_summary *summary)
 {
-    struct folding *f = arg;
+    struct summary_list *list = arg;
 
-    if (f->code == ERR_OK) {
-        f->code = summary->damaged
-                      ? quarantine_run(f->tx, summary->first_run, summary->cell,
-                                       summary->last_ms, f->err)
-                      : cells_fold_summary(f->tx, f->row, summary, f->err);
-    }
+    list->summaries = xgrow(list->summaries, list->count, sizeof *list->summaries);
+    list->summaries[list->count++] = *summary;
 }
 
 static enum err_code fold_summaries(struct tx *tx, struct cell_row *row, struct err *err)
 {
-    struct folding f = { .tx = tx, .row = row, .err = err };
+    struct summary_list list = { NULL, 0 };
+    enum err_code code = summaries_each(tx, row->cell.id, add_summary, &list, err);
 
-    return summaries_each(tx, row->cell.id, fold_summary, &f, err) == ERR_OK ? f.code
-                                                                             : err->code;
+    for (int i = 0; i < list.count && code == ERR_OK; i++) {
+        const struct run_summary *s = &list.summaries[i];
+
+        code = s->damaged ? quarantine_run(tx, s->first_run, s->cell, s->last_ms, err)
+                          : cells_fold_summary(tx, row, s, err);
+    }
+    free(list.summaries);
+    return code;
 }
 
 static enum err_code fold_all(struct tx *tx, struct cell_row *row, struct err *err)

@@ -19,7 +19,8 @@ struct recompute_how {
     void (*right)(void *right_arg, const struct mark *mark); /* summed up, and right; or
                                                                 NULL */
     void *arg, *right_arg;
-    atomic_bool *stop; /* or NULL; it is asked between cells */
+    atomic_bool *stop;    /* or NULL; it is asked between cells */
+    int64_t runs_at_once; /* whose facts are copied together; 0: 20,000 */
 };
 
 struct recomputed {

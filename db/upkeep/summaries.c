@@ -13,7 +13,7 @@
     "SELECT s.number, s.cell, j.id, s.item, s.runs, s.first_run, s.last_run, "           \
     "s.first_ms,"                                                                        \
     " s.last_ms, s.iterations, i.device, i.options, s.digest, s.input_digest,"           \
-    " s.weight_sum, s.loss, s.claim, s.circumstances,"                                   \
+    " s.weight_sum, s.loss, s.algorithm, s.claim, s.circumstances,"                      \
     " json_extract(s.circumstances, '$.contention') IS NOT NULL,"                        \
     " s.min_ns, s.max_ns, s.median_ns_sum, s.refused, s.folded_ms, s.sum IS NOT " SUMMARY_SUM_OF("s.", "s.refused") " FROM run_summary s"    \
     " CROSS JOIN job j ON j.number = s.job"                                              \
@@ -25,9 +25,10 @@ static void take(struct query *q, struct run_summary *ret)
     query_take(q, &ret->number, &ret->cell, ret->job, &ret->item, &ret->runs,
                ret->first_run, ret->last_run, &ret->first_ms, &ret->last_ms,
                &ret->iterations, ret->device, ret->options);
-    query_take(q, ret->digest, ret->input_digest, ret->weight_sum, ret->loss, ret->claim,
-               ret->circumstances, &ret->contended, &ret->min_ns, &ret->max_ns,
-               &ret->median_ns_sum, &ret->refused, &ret->folded_ms, &ret->damaged);
+    query_take(q, ret->digest, ret->input_digest, ret->weight_sum, ret->loss,
+               ret->algorithm, ret->claim, ret->circumstances, &ret->contended,
+               &ret->min_ns, &ret->max_ns, &ret->median_ns_sum, &ret->refused,
+               &ret->folded_ms, &ret->damaged);
 }
 
 static enum err_code take_times(struct tx *tx, struct run_summary *s, struct err *err)

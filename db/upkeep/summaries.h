@@ -26,7 +26,7 @@ struct run_summary {
     char digest[DIGEST_TEXT_SIZE]; /* of each of their iterations */
     char input_digest[DIGEST_TEXT_SIZE];
     char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE];
-    char claim[CASE_NAME_SIZE];
+    char algorithm[CASE_TITLE_SIZE], claim[CASE_NAME_SIZE];
     char circumstances[RUN_CIRCUMSTANCES_SIZE];
     bool contended;
     int64_t min_ns, max_ns, median_ns_sum;

@@ -96,9 +96,9 @@ def live(world, plan):
 
 
 def without_stack(world):
-    """A worker that did not say what it is cannot be used until its agent is started again; that is said."""
+    """A worker that did not say what it is cannot be used until it does; that is said."""
     status, _, body = world.ask("GET", "/readyz")
-    demand(status == 503 and "its stacks have no device" in body["detail"] and
+    demand(status == 503 and "is not usable, and is asked again" in body["detail"] and
            "is not usable: " in world.service.log.read_text(), "no job was taken", body, world.log_tail())
     world.service.process.terminate()
     end = ending(world)

@@ -87,6 +87,11 @@ static int take_line(void *arg, const char *text, size_t length)
         if (rc == 0) {
             take_hello(line);
         }
+    } else if (name && strcmp(name, "stacks") == 0) {
+        rc = link_stacks_check(line, &err);
+        if (rc == 0) {
+            take_hello(line); /* what it says of stacks */
+        }
     } else if (name) {
         rc = link_runs_event(runs, name, line, &events, NULL, &err);
     }

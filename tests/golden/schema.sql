@@ -104,6 +104,12 @@ CREATE TABLE cell (
     CONSTRAINT reproducible_is_earned CHECK (verdict <> 'reproducible' OR
         (completed >= 2 AND iterations >= 2 AND distinct_digests = 1 AND devices >= 1))
 ) STRICT;
+CREATE TABLE cell_algorithm (
+    cell      INTEGER NOT NULL REFERENCES cell (id),
+    algorithm TEXT NOT NULL CHECK (algorithm <> ''),
+    runs      INTEGER NOT NULL CHECK (runs >= 1),
+    PRIMARY KEY (cell, algorithm)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE cell_alike (
     cell    INTEGER NOT NULL REFERENCES cell (id),
     options TEXT NOT NULL,

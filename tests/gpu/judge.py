@@ -33,14 +33,18 @@ def fields(event, wanted):
              f"{event['event']}: {name} is missing or of the wrong type")
 
 
-def is_nan(bits):
-    return int(bits, 16) & 0x7fffffffffffffff > 0x7ff0000000000000
+def beyond_numbers(bits):
+    """"NaN" or "infinite"; "" for a finite number."""
+    magnitude = int(bits, 16) & 0x7fffffffffffffff
+    if magnitude < 0x7ff0000000000000:
+        return ""
+    return "infinite" if magnitude == 0x7ff0000000000000 else "NaN"
 
 
 def check_number(event, name):
     bits = event[name]
     need(isinstance(bits, str) and BITS.fullmatch(bits), f"{name} is not 16 hex digits")
-    need(not is_nan(bits), f"{name} is NaN")
+    need(not beyond_numbers(bits), f"{name} is {beyond_numbers(bits)}")
 
 
 def check_iteration(event, index):

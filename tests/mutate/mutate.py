@@ -61,6 +61,7 @@ JUDGES = {
     "db/cells_fold.c": STORE,
     "db/cells_judge.c": STORE,
     "db/upkeep/recompute.c": "db/test_cells*",
+    "db/upkeep/recompute_sums.c": "db/test_cells*",
     "db/cells_rows.c": STORE,
     "db/matrix.c": "db/test_matrix db/test_cells*",
     "db/migrations/0015-varied.sql": "db/test_migrat*",

@@ -17,11 +17,11 @@ def start_service(tmp_path):
     stopped at the end, and must exit cleanly."""
     started = []
 
-    def start(worker=SELFTEST_WORKER, options=("--no-survey",), **arguments):
+    def start(worker=SELFTEST_WORKER, options=("--no-survey",), ready=True, **arguments):
         service = Service(tmp_path / f"service{len(started)}", worker=worker,
                           options=options, **arguments)
         started.append(service)
-        return service.start()
+        return service.start(ready)
 
     yield start
     for service in started:

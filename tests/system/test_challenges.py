@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from service import LIMIT, ROOT, Service
+from test_profiles import TABLE, written
 
 FIXTURE = ROOT / "tests" / "fixtures" / "external" / "answers.py"
 OWN = {"command": ["python3", "answers.py"], "directory": "answers", "subject": "framework",
@@ -13,7 +14,8 @@ IGNORED = "the program answers without its inputs: with another seed, run "
 # variant: verdict, what the reason says, state of the cell's challenges
 EXPECTED = {
     "honest": ("reproducible", "as declared by its command, which has no reference; another seed"
-                               " gave another digest", "passed"),
+                               " gave another digest, as a cache by seed would, too", "passed"),
+    "caches": ("reproducible", "as declared by its command", "passed"),
     "constant": ("inconclusive", "gave the same digest, as did 3 of 3 such runs", "ignored"),
     "hashes_seed": ("inconclusive", "computed from the same ones", "ignored"),
     "crashes": ("inconclusive", "not challenged: another seed has no result so far", "failed"),
@@ -25,14 +27,22 @@ def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("challenges")
     (folder / "answers" / "state").mkdir(parents=True)
     shutil.copy(FIXTURE, folder / "answers")
-    shared = Service(folder, options=["--no-survey"], config={"workloads": [
+    row = {"title": "A command", "subject": "framework", "framework": "own"}
+    table = {**TABLE, "rows": [
+        {**row, "workload": name, "cells": {"v1": {"framework": {"none": control, "TCD": cure}}}}
+        for name, control, cure in (("answers", "unordered", "honest"),
+                                    ("unchallenged", "unordered_crashes", "unordered_crashes"))]}
+    shared = Service(folder, options=["--no-survey"], config={"profiles": written(folder, table), "workloads": [
         {**OWN, "name": "answers", "variants": [CONTROL, *({"name": name} for name in EXPECTED)]},
         {**OWN, "name": "by_chance", "variants": [CONTROL, {"name": "coincides"}]},
         {**OWN, "name": "fixed", "seeded": False, "variants": [CONTROL, {"name": "constant"}]},
         {**OWN, "name": "loaded", "circumstances": ["contention"],
          "variants": [CONTROL, {"name": "honest"}]},
         {**OWN, "name": "bad_control",
-         "variants": [{"name": "unordered_fixed", "control": True}, {"name": "honest"}]}]})
+         "variants": [{"name": "unordered_fixed", "control": True}, {"name": "honest"}]},
+        {**OWN, "name": "unchallenged",
+         "variants": [{"name": "unordered_crashes", "control": True}, {"name": "honest"}]},
+        {**OWN, "name": "choice", "variants": [CONTROL, {"name": "chooses"}]}]})
     shared.start()
     yield shared
     assert shared.stop() == 0, shared.log.read_text()[-3000:]
@@ -162,3 +172,39 @@ def test_a_built_in_workload_is_not_challenged(service):
     assert service.items(f"/v1/runs?job={job}&challenges=only") == []
     [run] = {run["cell"] for run in service.items(f"/v1/runs?job={job}")}
     assert service.get(f"/v1/cells/{run}")["challenge"]["state"] == "has_reference"
+
+
+def test_a_cell_names_the_algorithms_of_its_runs(service):
+    """Each run draws one; which, its nonce decides, so a job of eight has both sooner or later."""
+    names = {"tree, then leaves", "chain, then leaves"}
+    while True:
+        job, cells = measure(service, "choice", runs=8)
+        cell = cells["chooses"]
+        found = {each["algorithm"]: each["runs"] for each in cell["algorithms"]}
+        assert set(found) <= names and sum(found.values()) == cell["evidence"]["runs"]
+        if set(found) == names:
+            break
+    assert cell["verdict"] == "reproducible" and ", with 2 algorithms" in cell["reason"], cell
+    evidence = service.get(cell["digests"])
+    assert evidence["algorithms"] == cell["algorithms"] and not evidence["algorithms_truncated"]
+    _, _, text = service.request("GET", cell["href"], headers={"Accept": "text/plain"})
+    assert "with 2 algorithms" in text and "chain, then leaves" in text
+    assert cells["unordered"]["algorithms"] == [
+        {"algorithm": "none", "runs": cells["unordered"]["evidence"]["runs"]}]
+
+
+def test_what_varies_unchallenged_earns_no_code(service, answers):
+    """Without a recipe it varies: whether it computes anything, nobody saw."""
+    _, cells = measure(service, "unchallenged")
+    assert cells["unordered_crashes"]["verdict"] == "varies"
+    assert cells["unordered_crashes"]["challenge"]["state"] == "failed"
+
+    def shown(workload, environment, as_of=""):
+        rows = service.get(f"/v1/matrix?table=ours&environment={environment}{as_of}")["rows"]
+        return {row["workload"]: row["cells"][0] for row in rows}[workload]
+
+    for as_of in ("", "&as_of=" + cells["unordered_crashes"]["last_run_at"]):
+        cell = shown("unchallenged", cells["honest"]["environment"], as_of)
+        assert cell["code"] is None and "no challenge shows that its command computes from its inputs" \
+            in cell["reason"], cell
+    assert shown("answers", answers[1]["honest"]["environment"])["code"] == "TCD"

@@ -38,6 +38,7 @@ BROKEN = {
     "second_start": ("invalid", "a second start event"),
     "killed": ("crashed", "SIGKILL"),
     "nan": ("invalid", "NaN"),
+    "infinite": ("invalid", "iteration 0: weight_sum is infinite"),
     "too_few": ("invalid", "1 of 2 iterations"),
     "too_many": ("invalid", "more iterations than the 2"),
     "no_work": ("invalid", "no proof of work"),

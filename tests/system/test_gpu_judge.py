@@ -66,6 +66,8 @@ def test_the_recorded_run_is_completed():
     ([(0, "size", "small")], "size is 'small', 'large' was asked for"),
     ([(1, "weight_sum", "7ff8000000000000")], "weight_sum is NaN"),
     ([(1, "loss", "fff0000000000001")], "loss is NaN"),
+    ([(1, "weight_sum", "7ff0000000000000")], "weight_sum is infinite"),
+    ([(1, "loss", "fff0000000000000")], "loss is infinite"),
     ([(1, "digest", "A" * 32)], "digest is not 32 hex digits"),
     ([(1, "digest", None)], "iteration: digest is missing or of the wrong type"),
     ([(0, "v", 2)], "version 2 of the protocol"),
@@ -76,8 +78,8 @@ def test_deviations_are_invalid(changes, cause):
     assert judge.outcome(recorded(*changes)) == ("invalid", cause)
 
 
-def test_infinities_are_no_nan():
-    assert judge.outcome(recorded((1, "weight_sum", "7ff0000000000000")))[0] == "completed"
+def test_the_largest_number_is_one():
+    assert judge.outcome(recorded((1, "weight_sum", "7fefffffffffffff")))[0] == "completed"
 
 
 def without(*indices):

@@ -43,7 +43,7 @@ static double error_ratio(double got, double expected, double bound)
 {
     double error;
 
-    if (isnan(got) || isnan(expected) || !isfinite(bound) || bound < 0) {
+    if (!isfinite(got) || !isfinite(expected) || !isfinite(bound) || bound < 0) {
         return INFINITY;
     }
     if (got == expected) {

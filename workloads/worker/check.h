@@ -11,7 +11,8 @@
 
 /* How far one output is from its reference.  An element's error is |got - expected|, its
  * ratio error / bound: 0 where the values are equal, infinite where the bound is 0 and
- * they are not, where the value or the expectation is NaN, and where the bound is
+ * they are not, where the value or the expectation is NaN or infinite (whatever is added
+ * to an infinity leaves it as it is, so equal ones prove nothing), and where the bound is
  * negative or not finite.  It passes with a ratio up to 1. */
 struct deviation {
     double ratio;  /* the worst */

@@ -171,6 +171,7 @@ struct fixture_run {
     const char *telemetry_start, *telemetry_end;
     const struct trace *trace; /* NULL: none */
     const char *circumstances; /* NULL: none */
+    const char *algorithm;     /* NULL: "tree"; "": it says none */
     const struct captured_tensor *tensors;
     int tensor_count;
     enum check_state check;        /* if it was asked; CHECK_NONE: it passed */
@@ -262,7 +263,8 @@ static inline struct run_record fixture_result(const struct fixture_run *r,
     snprintf(run.input_digest, sizeof run.input_digest, "%032x", 0x100 + r->input);
     snprintf(run.weight_sum, sizeof run.weight_sum, "%016x", r->digest + r->sum);
     snprintf(run.loss, r->loss ? sizeof run.loss : 1, "%016x", r->loss);
-    snprintf(run.algorithm, sizeof run.algorithm, "tree");
+    snprintf(run.algorithm, sizeof run.algorithm, "%s",
+             r->algorithm ? r->algorithm : "tree");
     snprintf(run.device_read_back, sizeof run.device_read_back, "%s", device);
     run.min_ns = r->untimed ? 0 : 1000 + r->n;
     run.median_ns = r->untimed ? 0 : 2000 + r->n;

@@ -1,4 +1,5 @@
 /* Devices of a cell: what each showed, and who is named, in any order of arrival. */
+#include "tests/unit/db/faults_fixture.h"
 #include "tests/unit/db/store_fixture.h"
 
 #include "daemon/base/buf.h"
@@ -178,10 +179,15 @@ static enum err_code count_events(struct tx *tx, void *arg, struct err *err)
 }
 
 /* Named once, with an event; cleared once it is seen that the workload varies. */
+static enum err_code rebuild_one(struct tx *tx, void *arg, struct err *err)
+{
+    return cells_rebuild(tx, *(int64_t *)arg, 5000, err);
+}
+
 static void test_named_and_cleared(void **state)
 {
     struct fixture *f = *state;
-    int64_t counts[2];
+    int64_t counts[2], cell;
     int n = 1;
 
     insert_fleet_job(f);
@@ -199,6 +205,9 @@ static void test_named_and_cleared(void **state)
     assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
     assert_int_equal(fixture_cell(f, "ordered").agreeing.verdict, VERDICT_REPRODUCIBLE);
     assert_int_equal(fixture_cell(f, "ordered").agreeing.devices, 7);
+    cell = fixture_cell(f, "ordered").id;
+    fail_each_statement(f, true, rebuild_one, &cell, sizeof cell); /* whole or not */
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
     for (int device = 0; device < DEVICES; device++) {
         store(f, n++, device, false, 9);
         store(f, n++, device, false, 5);

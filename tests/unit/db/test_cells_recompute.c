@@ -7,6 +7,7 @@
 #include "db/cells_rows.h"
 #include "db/connection.h"
 #include "db/tx.h"
+#include "db/upkeep/recompute.h"
 
 /* Everything that is not history: what must not depend on the order of arrival. */
 static void print_cell(void *arg, const struct cell *c)
@@ -183,6 +184,9 @@ static void test_recomputing_sees_what_is_wrong(void **state)
         "UPDATE cell_time SET runs = runs + 1 WHERE cell = 1",
         "UPDATE cell_time SET bucket = 1000000 WHERE cell = 1",
         "DELETE FROM cell_time WHERE cell = 1",
+        "UPDATE cell_algorithm SET runs = runs + 1 WHERE cell = 1",
+        "UPDATE cell_algorithm SET algorithm = 'another' WHERE cell = 1",
+        "DELETE FROM cell_algorithm WHERE cell = 1",
         "UPDATE cell_digest SET first_runs = first_runs + 1 WHERE cell = 1",
         "UPDATE cell_digest SET only_runs = only_runs - 1 WHERE cell = 1",
         "DELETE FROM cell_digest WHERE cell = 1",
@@ -299,9 +303,36 @@ static void test_one_job_can_have_several_subjects(void **state)
     fixture_check_cells(f);
 }
 
+static enum err_code few_at_once(struct tx *tx, void *arg, struct err *err)
+{
+    struct recomputed *counts = arg;
+    const struct recompute_how how = { .trusted_since_ms = INT64_MAX,
+                                       .differs = fixture_print_difference,
+                                       .runs_at_once = 1 };
+    const int64_t ids[] = { 1, 2, 999 };
+
+    return recompute_cells(tx, &how, ids, 3, counts, err);
+}
+
+/* However few runs are looked at together; and a cell that is gone by then is none. */
+static void test_some_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct recomputed counts = { 0 };
+
+    insert_job(f);
+    store(f, completed(1, ORDERED));
+    store(f, completed(2, ORDERED));
+    vary(f, 3);
+    fixture_read(f, few_at_once, &counts);
+    assert_int_equal(counts.compared, 2);
+    assert_int_equal(counts.differing, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        STORE_TEST(test_some_at_once),
         cmocka_unit_test(test_any_order_gives_the_same_cells),
         STORE_TEST(test_recomputing_sees_what_is_wrong),
         STORE_TEST(test_each_difference_is_told),

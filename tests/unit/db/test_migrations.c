@@ -158,7 +158,11 @@ static void check_again(void **state, int version, const char *undo,
     do_again(f, version, undo, queries, count);
 }
 
+#define UNDO_31                                                                          \
+    "DROP TABLE cell_algorithm;"                                                         \
+    "UPDATE judged SET rules = 0;"
 #define UNDO_30                                                                          \
+    UNDO_31                                                                              \
     "DROP TABLE screening_job;"                                                          \
     "DROP TABLE screening;"
 #define UNDO_29                                                                          \
@@ -304,6 +308,17 @@ static void test_events_stay(void **state)
     };
 
     check_again(state, 23, UNDO_24, queries, COUNT_OF(queries));
+}
+
+static void test_algorithms(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT * FROM cell_algorithm ORDER BY 1, 2",
+        "SELECT count(*) > 0 FROM cell_algorithm WHERE runs > 1",
+    };
+
+    check_again(state, 30, UNDO_31, queries, COUNT_OF(queries));
+    fixture_check_cells(*state);
 }
 
 static void test_spans_of_environments(void **state)
@@ -594,6 +609,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_devices),
+        STORE_TEST(test_algorithms),
         STORE_TEST(test_events_stay),
         STORE_TEST(test_spans_of_environments),
         STORE_TEST(test_inputs),

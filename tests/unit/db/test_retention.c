@@ -1,5 +1,6 @@
 /* Runs that are folded count as they did: whatever is stored before or after, in whatever
  * order, a database in which runs are folded says the same as its twin. */
+#include "tests/unit/db/faults_fixture.h"
 #include "tests/unit/db/store_fixture.h"
 
 #include "daemon/base/buf.h"
@@ -661,6 +662,37 @@ static void test_a_damaged_run_is_not_folded(void **state)
     expect_folded(f, 5, 4);
 }
 
+static enum err_code rebuild_one(struct tx *tx, void *arg, struct err *err)
+{
+    return cells_rebuild(tx, *(int64_t *)arg, FAR_MS, err);
+}
+
+/* A cell is built anew from its summaries whole or not; what of them is damaged counts as
+ * nothing, and is in quarantine. */
+static void test_rebuilding_from_summaries(void **state)
+{
+    struct fixture *f = *state;
+    struct cell cell;
+
+    ten_runs(f);
+    fixture_write(f, cancel, NULL);
+    assert_int_equal(fold_with(f, 1, 4), 2);
+    assert_int_equal(fold_with(f, 1, 1), 3); /* a second summary */
+    cell = fixture_cell(f, "ordered");
+    fail_each_statement(f, true, rebuild_one, &cell.id, sizeof cell.id);
+    assert_clean(f, 0);
+    fixture_write(f, damage,
+                  (void *)(uintptr_t) "UPDATE run_summary SET max_ns = 1000000000");
+    fixture_write(f, damage,
+                  (void *)(uintptr_t) "UPDATE run SET max_rss_kb = 5"
+                                      " WHERE id = '01R00000000000000000000002'");
+    fail_each_statement(f, true, rebuild_one, &cell.id, sizeof cell.id);
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.verdict, VERDICT_INCONCLUSIVE);
+    assert_non_null(strstr(cell.reason, "damaged in the database"));
+    assert_int_equal(cell.evidence.runs[OUTCOME_COMPLETED], 10 - 5 - 1);
+}
+
 static void count_fault(void *arg, const char *line)
 {
     (void)line;
@@ -678,6 +710,7 @@ static void test_fsck_sees_damaged_summaries(void **state)
         "UPDATE run_summary SET claim = 'deterministic'",
         "UPDATE run_summary SET median_ns_sum = median_ns_sum + 1",
         "UPDATE run_summary SET times = '{\"3\":5}'",
+        "UPDATE run_summary SET times = '{\"-1\":2,\"999999999\":3}'",
         "UPDATE run_summary SET min_ns = 1",
         "UPDATE run_summary SET max_ns = 1000000000",
         "UPDATE run_summary SET refused = 1",
@@ -759,6 +792,7 @@ int main(void)
         STORE_TEST(test_age_is_counted_from_the_latest_run),
         STORE_TEST(test_a_late_failure_among_folded_runs),
         STORE_TEST(test_a_damaged_run_is_not_folded),
+        STORE_TEST(test_rebuilding_from_summaries),
         STORE_TEST(test_fsck_sees_damaged_summaries),
         STORE_TEST(test_a_damaged_summary_is_no_evidence),
         cmocka_unit_test(test_folded_histories_say_the_same),

@@ -66,7 +66,9 @@ static void check_cell(const struct profile_table *table, const struct profile_r
                        int column)
 {
     const struct profile_cell *cell = &row->cells[column];
-    struct evidence evidence = { .varied = true }; /* matters where it varies */
+    struct evidence evidence = { .varied = true, /* matters where it varies */
+                                 .checks = { .has_reference = true,
+                                             .digests_passed = 2 } };
     struct variant_knowledge known[PROFILE_RECIPES_MAX];
     struct solution solution;
 

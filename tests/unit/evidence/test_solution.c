@@ -13,7 +13,9 @@
 static struct variant_knowledge known(enum verdict verdict)
 {
     struct variant_knowledge k = VARIANT_KNOWLEDGE_INIT;
-    struct evidence e = { .iterations = 50, .devices = 1 };
+    struct evidence e = { .iterations = 50,
+                          .devices = 1,
+                          .checks = { .has_reference = true, .digests_passed = 2 } };
 
     e.runs[OUTCOME_COMPLETED] = 5;
     e.varied = verdict == VERDICT_VARIES;
@@ -159,7 +161,10 @@ static void test_join_remembers_that_a_case_varied(void **state)
         struct variant_knowledge k = VARIANT_KNOWLEDGE_INIT;
 
         for (int i = 0; i < 3; i++) {
-            struct evidence e = { .iterations = 50, .varied = alike && i == 1 };
+            struct evidence e = { .iterations = 50,
+                                  .varied = alike && i == 1,
+                                  .checks = { .has_reference = true,
+                                              .digests_passed = 2 } };
 
             e.runs[OUTCOME_COMPLETED] = 5;
             variant_knowledge_join(&k, VERDICT_VARIES, "because", &e);
@@ -168,40 +173,73 @@ static void test_join_remembers_that_a_case_varied(void **state)
     }
 }
 
+static void expect_no_code(const struct variant_knowledge *k, const char *words)
+{
+    const struct variant_knowledge known[] = { *k, *k, *k };
+    struct solution s = solution_derive(tcd_tdp, known, 3);
+
+    assert_int_equal(s.state, words ? SOLUTION_INCONCLUSIVE : SOLUTION_MEASURED);
+    assert_string_equal(s.code, words ? "" : "NS");
+    if (words && !strstr(s.reason, words)) {
+        fail_msg("%s", s.reason);
+    }
+}
+
 /* Wrong numbers that vary earn no NS; one case that was compared is enough. */
 static void test_what_varies_was_compared(void **state)
 {
     (void)state;
     for (int passed = 0; passed < 4; passed++) {
-        for (int has_reference = 0; has_reference < 2; has_reference++) {
-            struct variant_knowledge k[3] = { VARIANT_KNOWLEDGE_INIT };
-            struct solution s;
+        struct variant_knowledge k = VARIANT_KNOWLEDGE_INIT;
 
-            for (int i = 0; i < 2; i++) {
-                struct evidence e = { .iterations = 50,
-                                      .varied = true,
-                                      .checks = { .has_reference = has_reference,
-                                                  .digests_passed =
-                                                      passed >> i & 1 ? 2 : 1 } };
+        for (int i = 0; i < 2; i++) {
+            struct evidence e = { .iterations = 50,
+                                  .varied = true,
+                                  .checks = { .has_reference = true,
+                                              .digests_passed =
+                                                  passed >> i & 1 ? 2 : 1 } };
 
-                e.runs[OUTCOME_COMPLETED] = 5;
-                variant_knowledge_join(&k[0], VERDICT_VARIES, "2 digests", &e);
-            }
-            assert_int_equal(k[0].compared, !has_reference || passed != 0);
-            k[1] = k[2] = k[0];
-            s = solution_derive(tcd_tdp, k, 3);
-            if (has_reference && passed == 0) {
-                assert_int_equal(s.state, SOLUTION_INCONCLUSIVE);
-                assert_string_equal(s.code, "");
-                assert_non_null(
-                    strstr(s.reason,
-                           ": 2 digests, fewer than two of them compared with "
-                           "the float64 reference"));
-            } else {
-                assert_int_equal(s.state, SOLUTION_MEASURED);
-                assert_string_equal(s.code, "NS");
-            }
+            e.runs[OUTCOME_COMPLETED] = 5;
+            variant_knowledge_join(&k, VERDICT_VARIES, "2 digests", &e);
         }
+        assert_int_equal(k.compared, passed != 0);
+        expect_no_code(&k, passed ? NULL
+                                  : ": 2 digests, fewer than two of them compared with "
+                                    "the float64 reference");
+    }
+}
+
+/* A command that prints random numbers varies, and nobody saw it compute anything: it
+ * earns no NS, and nothing that a recipe could solve. */
+static void test_a_command_that_varies_was_challenged(void **state)
+{
+    static const struct {
+        struct challenges challenges;
+        bool known;
+    } cases[] = { { { .passed = 0 }, false },
+                  { { .passed = 1 }, true },
+                  { { .failed = 3 }, false },
+                  { { .repeated = 1 }, false },
+                  { { .passed = 1, .repeated = 3 }, true },
+                  { { .passed = 1, .repeated = 4 }, false },
+                  { { .passed = 9, .unchanged = 1 }, false } };
+
+    (void)state;
+    for (int i = 0; i < COUNT_OF(cases); i++) {
+        struct variant_knowledge k = VARIANT_KNOWLEDGE_INIT;
+        struct evidence e = { .varied = true, .challenges = cases[i].challenges };
+        struct variant_knowledge solved[3];
+
+        e.runs[OUTCOME_COMPLETED] = 5;
+        variant_knowledge_join(&k, VERDICT_VARIES, "2 digests", &e);
+        expect_no_code(&k, cases[i].known
+                               ? NULL
+                               : "unordered: 2 digests, and no challenge shows "
+                                 "that its command computes from its inputs");
+        solved[0] = k;
+        solved[1] = solved[2] = known(VERDICT_REPRODUCIBLE);
+        assert_string_equal(solution_derive(tcd_tdp, solved, 3).code,
+                            cases[i].known ? "TCD or TDP" : "");
     }
 }
 
@@ -497,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_no_solution_needs_variation_of_its_own),
         cmocka_unit_test(test_join_remembers_that_a_case_varied),
         cmocka_unit_test(test_what_varies_was_compared),
+        cmocka_unit_test(test_a_command_that_varies_was_challenged),
         cmocka_unit_test(test_what_varied_is_what_was_compared),
         cmocka_unit_test(test_no_code_without_proof),
         cmocka_unit_test(test_the_gravest_obstacle_is_told),

@@ -21,7 +21,10 @@ static void dissent(struct variant_knowledge *k, enum verdict verdict, int64_t a
 static struct solution solve(const struct variant_knowledge *k)
 {
     struct variant_knowledge known[] = { VARIANT_KNOWLEDGE_INIT, *k };
-    struct evidence varied = { .devices = 8, .distinct_digests = 2, .varied = true };
+    struct evidence varied = { .devices = 8,
+                               .distinct_digests = 2,
+                               .varied = true,
+                               .checks = { .has_reference = true, .digests_passed = 2 } };
 
     varied.runs[OUTCOME_COMPLETED] = 40;
     variant_knowledge_join(&known[0], VERDICT_VARIES, "2 digests", &varied);

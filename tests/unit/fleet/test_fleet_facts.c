@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/base/mem.h"
 #include "daemon/fleet/fleet_facts.h"
 
 /* A host that does not answer has no device that can be used now. */
@@ -43,10 +44,51 @@ static void test_who_is_missing(void **state)
     assert_null(fleet_missing(&fleet));
 }
 
+/* A stack that is not usable is named where others go on, and where none does. */
+static void test_stacks_that_are_not_usable(void **state)
+{
+    static char a[] = "a";
+    struct fleet_host host = { .name = a, .online = true };
+    struct device_stack device = { .id = "x", .host = a, .online = true };
+    struct fleet fleet = {
+        .hosts = &host, .host_count = 1, .devices = &device, .device_count = 1
+    };
+    char *missing;
+
+    (void)state;
+    host.hello = json_pack("{s:[{s:s,s:s,s:n},{s:s,s:s,s:s},{s:s,s:n,s:s}]}", "stacks",
+                           "name", "good", "worker", "/w", "cause", "name", "bad",
+                           "worker", "/v", "cause", "--probe: exit status 3", "name",
+                           "external", "worker", "cause", "no stack has a device");
+    missing = fleet_missing(&fleet);
+    assert_string_equal(missing,
+                        "1 of 1 hosts: a: stack bad is not usable, and is asked "
+                        "again: --probe: exit status 3");
+    free(missing);
+    assert_null(fleet_not_ready(&fleet));
+    device.online = false;
+    assert_string_equal(fleet_not_ready(&fleet),
+                        "no device is online: host a: stack bad is not usable, and is "
+                        "asked again: --probe: exit status 3");
+    json_object_set_new(json_array_get(json_object_get(host.hello, "stacks"), 0), "cause",
+                        json_string("killed"));
+    missing = fleet_missing(&fleet);
+    assert_string_equal(missing,
+                        "1 of 1 hosts: a: 2 stacks are not usable, and are asked "
+                        "again: good: killed");
+    free(missing);
+    copy_text(host.refusal, sizeof host.refusal, "device x is of host b");
+    missing = fleet_missing(&fleet);
+    assert_string_equal(missing, "1 of 1 hosts: a: device x is of host b");
+    free(missing);
+    json_decref(host.hello);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_missing),
+        cmocka_unit_test(test_stacks_that_are_not_usable),
     };
 
     return cmocka_run_group_tests_name("fleet_facts", tests, NULL, NULL);

@@ -73,6 +73,13 @@ static void on_hello(void *arg, const json_t *hello)
     }
 }
 
+static void on_stacks(void *arg, const json_t *stacks)
+{
+    struct fixture *f = arg;
+
+    buf_printf(&f->seen, "stacks(%zu) ", json_array_size(stacks));
+}
+
 static void on_started(void *arg, const char *run, int64_t pid, int64_t process_start)
 {
     struct fixture *f = arg;
@@ -133,6 +140,7 @@ enum { HELLO_LONG_MS = 300000, HELLO_SHORT_MS = 100, PING_SHORT_MS = 5 };
 
 static struct link_events events = {
     .hello = on_hello,
+    .stacks = on_stacks,
     .started = on_started,
     .worker_event = on_worker_event,
     .garbage = on_garbage,
@@ -213,6 +221,14 @@ static void test_what_breaks_the_protocol(void **state)
           "closed(it broke the protocol in line 1: 'exited' before hello" },
         { HELLO HELLO,
           "hello(h) closed(it broke the protocol in line 2: a second hello" },
+        { SAY("{\"event\":\"stacks\",\"stacks\":[]}"),
+          "closed(it broke the protocol in line 1: 'stacks' before hello" },
+        { HELLO SAY("{\"event\":\"stacks\"}"),
+          "hello(h) closed(it broke the protocol in line 2: stacks: stacks is missing" },
+        { HELLO SAY("{\"event\":\"stacks\",\"stacks\":[{\"name\":7}]}"),
+          "hello(h) closed(it broke the protocol in line 2: stacks: stacks[0]: name" },
+        { HELLO SAY("{\"event\":\"stacks\",\"stacks\":[{\"name\":\"a\"}]}") "echo x;",
+          "hello(h) stacks(1) closed(it broke the protocol in line 3" },
         { HELLO SAY("{\"event\":\"started\",\"run\":\"R9\"}"),
           "hello(h) closed(it broke the protocol in line 2: 'started' for a run" },
         { "head -c 5000000 /dev/zero | tr '\\000' x;",
@@ -353,7 +369,7 @@ static void test_an_agent_that_does_not_answer(void **state)
     events.ping_ms = PING_SHORT_MS;
     expect(HELLO "sleep 0.5; exit 3", 0, "hello(h) closed(exit status 3)");
     expect(PINGS_HELLO "kill -STOP $$", 0,
-           "hello(h) silent closed(it does not answer: nothing was heard in 30 pings)");
+           "hello(h) silent closed(it does not answer: nothing was heard in 60 pings)");
     expect(PINGS_HELLO "trap '' TERM; while :; do sleep 1000; done", 0,
            "hello(h) silent closed(it does not answer");
     events.ping_ms = 0;
@@ -363,7 +379,7 @@ static void test_an_agent_that_does_not_answer(void **state)
 static void test_an_agent_that_answers_late(void **state)
 {
     (void)state;
-    events.ping_ms = 200; /* 30 of them are longer than any machine takes to wake up */
+    events.ping_ms = 200; /* 60 of them are longer than any machine takes to wake up */
     expect(PINGS_HELLO
            "sleep 1; while read line; do"
            " echo '{\"event\":\"pong\"}'; n=$n.;"

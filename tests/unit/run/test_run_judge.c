@@ -53,6 +53,39 @@ static void test_completed(void **state)
     run_judge_release(&judge);
 }
 
+static void expect_algorithm(const char *const names[3], const char *wanted)
+{
+    json_t *events[EVENTS];
+    struct run_judge judge;
+    struct run_result result;
+    struct run_record run;
+
+    judge_init(&judge);
+    good_events(events);
+    for (int i = 0; i < 3; i++) {
+        json_object_set_new(events[1 + i], "algorithm", json_string(names[i]));
+    }
+    run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
+    assert_int_equal(run.outcome, OUTCOME_COMPLETED);
+    assert_string_equal(run.algorithm, wanted);
+    run_judge_release(&judge);
+}
+
+/* The last one is not that of the run where its iterations chose anew. */
+static void test_every_algorithm_is_named(void **state)
+{
+    char first[CASE_TITLE_SIZE], cut[CASE_TITLE_SIZE + 8];
+
+    (void)state;
+    expect_algorithm((const char *const[]){ "a", "b", "a" }, "a, then b");
+    expect_algorithm((const char *const[]){ "ab", "a", "b" }, "ab, then a, then b");
+    expect_algorithm((const char *const[]){ "b", "b", "b" }, "b");
+    memset(first, 'x', sizeof first - 1);
+    first[sizeof first - 5] = '\0';
+    snprintf(cut, sizeof cut, "%s, th", first); /* as far as there is room */
+    expect_algorithm((const char *const[]){ first, "a", "a" }, cut);
+}
+
 /* In whatever order the times came, the median of an even number is the mean of the
  * middle two. */
 static void test_the_median_of_an_even_number(void **state)
@@ -291,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_completed),
+        cmocka_unit_test(test_every_algorithm_is_named),
         cmocka_unit_test(test_the_median_of_an_even_number),
         cmocka_unit_test(test_a_title_names_the_libraries),
         cmocka_unit_test(test_digests_are_counted),

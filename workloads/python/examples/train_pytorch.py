@@ -347,8 +347,8 @@ def run_once(arguments):
             found["losses_bits"] = [bits_of(loss)[1] for loss in losses]
             found["loss"], found["loss_bits"] = bits_of(losses[-1])
             found["milliseconds"] = ms
-            if "nan" in (found["weight_sum"], found["loss"]):
-                found.update(outcome="invalid", cause="the result is NaN")
+            for beyond in {"nan", "inf", "-inf"} & {found["weight_sum"], found["loss"]}:
+                found.update(outcome="invalid", cause=f"the result is {beyond}")
         except RuntimeError as error:
             found.update(outcome="unsupported" if is_refusal(error) else "crashed",
                          cause=str(error).split("\n")[0])

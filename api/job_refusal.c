@@ -1,0 +1,91 @@
+#include "api/job_refusal.h"
+
+#include <string.h>
+
+#include "api/http/reply.h"
+#include "daemon/base/json_in.h"
+#include "daemon/base/mem.h"
+
+static bool lacks_names_alone(const struct problems *problems)
+{
+    for (int i = 0; i < problems->count; i++) {
+        switch (problems->items[i].kind) {
+        case PROBLEM_UNKNOWN_WORKLOAD:
+        case PROBLEM_UNKNOWN_VARIANT:
+        case PROBLEM_UNKNOWN_SIZE:
+        case PROBLEM_UNKNOWN_DTYPE:
+        case PROBLEM_UNKNOWN_DEVICE:
+        case PROBLEM_UNKNOWN_STACK:
+            break;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The first stack whose worker did not say what it is; NULL: there is none.  Caller
+ * frees. */
+static char *find_unusable(const json_t *stacks)
+{
+    size_t i;
+    json_t *stack;
+
+    json_array_foreach((json_t *)stacks, i, stack)
+    {
+        const char *cause = json_string_value(json_object_get(stack, "cause"));
+
+        if (cause && json_is_string(json_object_get(stack, "worker")) &&
+            !json_is_string(json_object_get(stack, "worker_build"))) {
+            return xasprintf("stack %.63s of host %.63s is not usable: %.300s",
+                             in_text_or_empty(stack, "name"),
+                             in_text_or_empty(stack, "host"), cause);
+        }
+    }
+    return NULL;
+}
+
+/* The first host none of whose stacks is known. */
+static char *find_unheard(const json_t *hosts, const json_t *stacks)
+{
+    size_t h, s;
+    json_t *host, *stack;
+
+    json_array_foreach((json_t *)hosts, h, host)
+    {
+        const char *name = in_text_or_empty(host, "name");
+        bool known = json_is_true(json_object_get(host, "online"));
+
+        json_array_foreach((json_t *)stacks, s, stack)
+        {
+            known = known || strcmp(in_text_or_empty(stack, "host"), name) == 0;
+        }
+        if (!known) {
+            return xasprintf("host %.63s has not said what it can run: %.300s", name,
+                             in_text_or_empty(host, "cause"));
+        }
+    }
+    return NULL;
+}
+
+void refuse_job(struct request *r)
+{
+    const struct api_hooks *hooks = &r->api->hooks;
+    const struct problem *first = &r->problems.items[0];
+    json_t *stacks = hooks->stacks(hooks->arg);
+    json_t *hosts = hooks->hosts(hooks->arg);
+    char *missing = find_unusable(stacks);
+
+    if (!missing) {
+        missing = find_unheard(hosts, stacks);
+    }
+    if (missing && lacks_names_alone(&r->problems)) {
+        reply_problem(r, PROBLEM_NOT_READY, "%s: %s; but %s", first->pointer,
+                      first->detail, missing);
+    } else {
+        reply_problems(r);
+    }
+    free(missing);
+    json_decref(hosts);
+    json_decref(stacks);
+}
