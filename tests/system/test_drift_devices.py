@@ -187,3 +187,23 @@ def test_a_change_that_was_undone_before_it_was_measured(changing):
     assert report["counts"]["same_bits"] == 0 and report["counts"]["cannot_be_told_yet"] > 0, report
     matches(service.get("/v1/changes"), {"$ref": "#/components/schemas/ChangeList"})
     assert service.fsck()[0] == 0
+
+
+def test_what_does_not_exist_is_named_by_what_does(changing):
+    host = changing("--no-survey")
+    service = host.start()
+    host.run(runs=2, devices=["GPU-00"])
+    [environment] = service.get("/v1/environments")["items"]
+    near = environment["id"][:-1] + ("0" if environment["id"][-1] != "0" else "1")
+    for path, words in (
+            (f"/v1/environments/{near}", environment["id"]), ("/v1/devices/GPU-0", "did you mean 'GPU-0"),
+            (f"/v1/matrix?environment={near}", environment["id"]),
+            (f"/v1/matrix?view=devices&environment={near}", environment["id"])):
+        status, _, problem = service.request("GET", path)
+        assert status in (404, 422) and words in problem["detail"], (path, problem)
+    for parameter in "since", "until":
+        status, _, problem = service.request("GET", f"/v1/drift?host=host-0&{parameter}=2026-02-30T00:00:00Z")
+        assert status == 422 and "there is no day 2026-02-30" in str(problem), problem
+    status, _, problem = service.request(
+        "GET", "/v1/drift?host=host-0&since=2026-02-28T00:00:00Z&until=2026-02-27T00:00:00Z")
+    assert status == 422 and "is not after 'since'" in str(problem)
