@@ -102,6 +102,15 @@ def test_an_upgrade_beside_a_wrong_device(changing):
     assert elsewhere["to_run"]["devices"] != [WRONG]
     assert drift["counts"]["bits_changed"] == 1 and drift["counts"]["varies_now"] == 0
 
+    view = service.get("/v1/matrix?view=environments")
+    matches(view, {"$ref": "#/components/schemas/Classes"})
+    [row] = [row for group in view["groups"] for row in group["rows"]
+             if (row["workload"], row["variant"]) == ("loaded", "ordered")]
+    assert [(cell["mark"], cell["class"], cell["other_conditions"]) for cell in row["cells"]] == \
+        [("\N{MULTIPLICATION SIGN}", None, True), ("A", "A", False)]
+    assert not row["differs"]
+    assert "measured only under other conditions" in service.get("/v1/matrix.txt?view=environments")
+
     # The jobs that it names do tell.
     for job in drift["to_run"]:
         service.finish_job(service.post_job(**job))

@@ -158,7 +158,9 @@ static void check_again(void **state, int version, const char *undo,
     do_again(f, version, undo, queries, count);
 }
 
+#define UNDO_31 "DROP INDEX cell_device_conditions;"
 #define UNDO_30                                                                          \
+    UNDO_31                                                                              \
     "DROP TABLE screening_job;"                                                          \
     "DROP TABLE screening;"
 #define UNDO_29                                                                          \
