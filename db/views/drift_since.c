@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "db/cells_rows.h"
+#include "db/dissent/cell_devices.h"
 #include "db/fleet.h"
 #include "db/tx.h"
 #include "db/views/drift_parts.h"
@@ -132,7 +133,8 @@ static struct dissent_row row_of(const struct seen *seen, int first, int end)
     return row;
 }
 
-static void make_rows(struct seen *seen)
+static enum err_code make_rows(struct tx *tx, int64_t cell, struct seen *seen,
+                               struct err *err)
 {
     for (int first = 0, end; first < seen->run_count; first = end) {
         for (end = first;
@@ -143,6 +145,9 @@ static void make_rows(struct seen *seen)
         seen->rows[seen->count++] = row_of(seen, first, end);
     }
     dissent_majorities(seen->rows, seen->count);
+    if (cell_devices_drop_wrong(tx, cell, seen->rows, seen->count, err) != ERR_OK) {
+        return err->code;
+    }
     for (int i = 0; i < seen->count; i++) {
         struct dissent_row *row = &seen->rows[i];
 
@@ -151,6 +156,7 @@ static void make_rows(struct seen *seen)
         }
     }
     seen->dissent = dissent_judge(seen->rows, seen->count);
+    return ERR_OK;
 }
 
 static enum err_code read_seen(struct tx *tx, const struct span *span, int64_t cell,
@@ -167,8 +173,7 @@ static enum err_code read_seen(struct tx *tx, const struct span *span, int64_t c
         query_take(&q, run->device, run->host, run->options, run->digest,
                    &run->iterations);
     }
-    make_rows(seen);
-    return query_end(&q, err);
+    return query_end(&q, err) == ERR_OK ? make_rows(tx, cell, seen, err) : err->code;
 }
 
 static void release_seen(struct seen *seen)
