@@ -113,6 +113,7 @@ static void test_bits_are_those_of_the_devices_that_agree(void **state)
     assert_int_equal(c.kind, DRIFT_SAME);
     assert_true(c.bits_told && c.bits_same && !c.proven);
     assert_says(c, "GPU-07 disagrees before and now");
+    assert_says(c, "not proven reproducible");
 }
 
 /* Changed bits and a new dissenter: both are said. */
@@ -201,6 +202,58 @@ static void test_plain_conditions_come_first(void **state)
     assert_int_equal(c.from.compared_runs, 12);
 }
 
+/* What turned to varying under load is told, unless something happened without it. */
+static void test_what_turned_under_load(void **state)
+{
+    static const struct {
+        int plain_now;
+        enum verdict verdict;
+        enum drift_kind kind;
+        const char *conditions;
+    } table[] = {
+        { 1, VERDICT_VARIES, DRIFT_VARIES_NOW, "contention 2" },
+        { 1, VERDICT_DEVICES_DISAGREE, DRIFT_DISAGREE_NOW, "contention 2" },
+        { 1, VERDICT_INCONCLUSIVE, DRIFT_VERDICT, "" },
+        { 2, VERDICT_VARIES, DRIFT_BITS, "" },
+    };
+
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct shown from = { .count = 0 }, to = { .count = 0 };
+        struct drift_case c;
+
+        show_all(&from, 0, 3, LOADED, 3, 4);
+        show_all(&from, 0, 3, "", 1, 4);
+        show_all(&to, 0, 3, LOADED, 0, 4);
+        show_all(&to, 0, 3, "", table[i].plain_now, 4);
+        c = compared(&from, VERDICT_REPRODUCIBLE, &to, table[i].verdict);
+        if (c.kind != table[i].kind) {
+            fail_msg("%d: %s: %s", i, drift_kind_name(c.kind), c.reason);
+        }
+        assert_string_equal(c.conditions, table[i].conditions);
+    }
+}
+
+/* Half of the devices say nothing of all. */
+static void test_some_devices_are_not_all(void **state)
+{
+    (void)state;
+    for (int both = 2; both <= 3; both++) {
+        struct shown from = { .count = 0 }, to = { .count = 0 };
+        struct drift_case c;
+
+        show_all(&from, 4 - both, 4, "", 1, 9);
+        show(&from, 9, "", 2, 9);
+        for (int n = 0; n < 4; n++) {
+            show(&to, n, "", 3 + n, 9);
+        }
+        c = compared(&from, VERDICT_DEVICES_DISAGREE, &to, VERDICT_INCONCLUSIVE);
+        assert_int_equal(c.told, both);
+        assert_int_equal(c.bits_told, both == 3);
+        assert_int_equal(c.kind, both == 3 ? DRIFT_BITS : DRIFT_UNKNOWN);
+    }
+}
+
 static struct drift_case on_another_device(bool suspect_before, bool suspect_now,
                                            bool since)
 {
@@ -238,6 +291,7 @@ static void test_a_wrong_device_is_no_change(void **state)
         assert_int_equal(c.kind, DRIFT_UNKNOWN);
         assert_false(c.bits_told);
         assert_says(c, "all that was measured now, GPU-03, disagrees");
+        assert_says(c, "no device was measured in both");
         assert_true(c.lacks_to && !c.lacks_from);
     }
     c = on_another_device(true, false, false);
@@ -283,14 +337,20 @@ static void test_each_device_with_itself(void **state)
         int first, second; /* what they show now */
         enum verdict verdict;
         enum drift_kind kind;
+        int bits; /* 1: same, 0: changed, -1: not told */
         const char *words;
     } table[] = {
-        { 1, 2, VERDICT_DEVICES_DISAGREE, DRIFT_SAME, "its bits of before" },
-        { 3, 4, VERDICT_DEVICES_DISAGREE, DRIFT_BITS, "shows other bits" },
-        { 1, 4, VERDICT_DEVICES_DISAGREE, DRIFT_BITS, "GPU-01 shows other bits since" },
-        { 1, 4, VERDICT_INCONCLUSIVE, DRIFT_UNKNOWN, "(1 of 2 devices)" },
-        { 3, 3, VERDICT_INCONCLUSIVE, DRIFT_BITS, "shows other bits" },
-        { 1, 1, VERDICT_REPRODUCIBLE, DRIFT_VERDICT, "GPU-01 shows other bits since" },
+        { 1, 2, VERDICT_DEVICES_DISAGREE, DRIFT_SAME, 1, "its bits of before" },
+        { 1, 2, VERDICT_INCONCLUSIVE, DRIFT_VERDICT, 1, "its bits of before" },
+        { 3, 4, VERDICT_DEVICES_DISAGREE, DRIFT_BITS, 0, "shows other bits" },
+        { 1, 4, VERDICT_DEVICES_DISAGREE, DRIFT_BITS, 0,
+          "GPU-01 shows other bits since" },
+        { 1, 4, VERDICT_INCONCLUSIVE, DRIFT_UNKNOWN, -1, "(1 of 2 devices)" },
+        { 3, 3, VERDICT_INCONCLUSIVE, DRIFT_BITS, 0, "shows other bits" },
+        { 1, 1, VERDICT_REPRODUCIBLE, DRIFT_VERDICT, -1,
+          "GPU-01 shows other bits since" },
+        { 3, 4, VERDICT_VARIES, DRIFT_VERDICT, -1,
+          "devices_disagree before, varies now" },
     };
 
     (void)state;
@@ -306,6 +366,7 @@ static void test_each_device_with_itself(void **state)
         if (c.kind != table[i].kind) {
             fail_msg("%d: %s: %s", i, drift_kind_name(c.kind), c.reason);
         }
+        assert_int_equal(c.bits_told ? c.bits_same : -1, table[i].bits);
         assert_says(c, table[i].words);
     }
 }
@@ -372,6 +433,8 @@ int main(void)
         cmocka_unit_test(test_changed_bits_and_disagreement),
         cmocka_unit_test(test_equal_conditions_alone_are_compared),
         cmocka_unit_test(test_plain_conditions_come_first),
+        cmocka_unit_test(test_what_turned_under_load),
+        cmocka_unit_test(test_some_devices_are_not_all),
         cmocka_unit_test(test_a_wrong_device_is_no_change),
         cmocka_unit_test(test_the_others_are_believed),
         cmocka_unit_test(test_each_device_with_itself),
