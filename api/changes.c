@@ -2,12 +2,14 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/http/handlers.h"
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/render/drift.h"
+#include "daemon/base/clock.h"
 #include "daemon/evidence/changes.h"
 #include "db/views/changes.h"
 
@@ -58,6 +60,25 @@ static const char *waits_for(const struct change *change)
                  "jobs on its host";
 }
 
+/* What is told of a time up to now was told before the host changed again: its link goes
+ * no further. */
+static void bound_reports(json_t *reports, int64_t next_ms)
+{
+    char when[CLOCK_RFC3339_SIZE];
+    size_t i;
+    json_t *report;
+
+    clock_rfc3339(next_ms, when);
+    json_array_foreach(reports, i, report)
+    {
+        const char *href = json_string_value(json_object_get(report, "href"));
+
+        if (next_ms && href && strstr(href, "&since=") && !strstr(href, "&until=")) {
+            json_object_set_new(report, "href", json_sprintf("%s&until=%s", href, when));
+        }
+    }
+}
+
 static void show(void *arg, const struct change *change)
 {
     struct page *page = arg;
@@ -65,6 +86,7 @@ static void show(void *arg, const struct change *change)
     json_t *facts;
     json_t *reports;
     char *text;
+    char *bounded;
 
     if (!page_takes(page, "%" PRId64, change->number)) {
         return;
@@ -72,6 +94,8 @@ static void show(void *arg, const struct change *change)
     facts = json_loads(change->facts, 0, NULL);
     reports = json_loads(change->reports, 0, NULL);
     text = changes_text(facts);
+    bound_reports(reports, change->next_ms);
+    bounded = json_dumps(reports, JSON_COMPACT);
     out_open(out, NULL, '{');
     out_int(out, "id", change->number);
     out_text(out, "host", change->host);
@@ -81,10 +105,11 @@ static void show(void *arg, const struct change *change)
     out_text(out, "state", change_state_name(change->state));
     out_text(out, "waits_for", waits_for(change));
     headlines_json(out, reports);
-    out_json(out, "reports", change->reports);
+    out_json(out, "reports", bounded);
     pages_json(out, reports);
     out_close(out, '}');
     free(text);
+    free(bounded);
     json_decref(facts);
     json_decref(reports);
 }

@@ -10,6 +10,7 @@
 #include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/render/classes.h"
+#include "api/unknown.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/fleet.h"
@@ -186,8 +187,7 @@ static enum err_code read_devices(struct tx *tx, struct request *r,
 
     free(json);
     if (code == ERR_NOT_FOUND && *id) {
-        problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_ENVIRONMENT, "environment",
-                               "there is no environment '%s'; see /v1/environments", id);
+        return unknown_environment_parameter(tx, r, "environment", id, err);
     }
     if (code == ERR_NOT_FOUND) {
         return ERR_OK;

@@ -10,6 +10,7 @@
 #include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/render/nouns_json.h"
+#include "api/unknown.h"
 #include "daemon/base/choices.h"
 #include "daemon/base/mem.h"
 #include "db/dissent/device_list.h"
@@ -297,7 +298,7 @@ static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
     if (!view->only) {
         page_reply(r, &view->page);
     } else if (view->shown == 0) {
-        return err_set(err, ERR_NOT_FOUND, "there is no device '%.64s'", view->only);
+        return unknown_device(tx, view->only, err);
     } else {
         reply_json(r, 200, &view->page.out);
     }

@@ -8,19 +8,21 @@
 #include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/render/drift.h"
+#include "api/unknown.h"
 #include "daemon/base/array.h"
 #include "daemon/base/choices.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/fleet.h"
 
-enum { DRIFTS_MAX = 16, ENVIRONMENTS_MAX = 1000 };
+enum { DRIFTS_MAX = 16 };
 
 struct asked {
     char from[DIGEST_TEXT_SIZE], to[DIGEST_TEXT_SIZE]; /* "": by host and time */
     char host[CASE_TITLE_SIZE];
-    int64_t since_ms, now_ms;
+    int64_t since_ms, until_ms, now_ms; /* until 0: now */
     struct drift *drifts;
+    bool unmeasured; /* something was before, and nothing since, before `until` */
     int count, more; /* pairs that are shown; beyond DRIFTS_MAX */
 };
 
@@ -37,7 +39,8 @@ static void asked_free(void *state)
 
 static void read_asked(struct request *r, struct asked *asked)
 {
-    bool by_host = request_parameter(r, "host") || request_parameter(r, "since");
+    bool by_host = request_parameter(r, "host") || request_parameter(r, "since") ||
+                   request_parameter(r, "until");
     static const char *const names[] = { "from", "to", "host", "since" };
 
     asked->now_ms = clock_wall_ms();
@@ -45,6 +48,7 @@ static void read_asked(struct request *r, struct asked *asked)
     param_text(r, "to", asked->to, sizeof asked->to);
     param_text(r, "host", asked->host, sizeof asked->host);
     asked->since_ms = param_time(r, "since");
+    asked->until_ms = param_time(r, "until");
     for (int i = 0; i < COUNT_OF(names); i++) {
         if ((i >= 2) != by_host && request_parameter(r, names[i])) {
             problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, names[i],
@@ -59,6 +63,10 @@ static void read_asked(struct request *r, struct asked *asked)
         problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "since",
                                "lies in the future");
     }
+    if (asked->until_ms && asked->until_ms <= asked->since_ms) {
+        problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "until",
+                               "is not after 'since'");
+    }
     if (asked->from[0] && strcmp(asked->from, asked->to) == 0) {
         problems_add_parameter(&r->problems, PROBLEM_INVALID_PARAMETER, "to",
                                "is the same environment");
@@ -67,30 +75,9 @@ static void read_asked(struct request *r, struct asked *asked)
 
 /* What there is instead. */
 
-static void add_environment(void *arg, const struct environment *e)
-{
-    choices_add(arg, e->id);
-}
-
 static void add_host(void *arg, const struct host *host)
 {
     choices_add(arg, host->name);
-}
-
-static enum err_code refuse_environment(struct tx *tx, struct request *r,
-                                        const char *parameter, const char *id,
-                                        struct err *err)
-{
-    struct choices known = { .count = 0 };
-    char hint[NEAREST_HINT_SIZE];
-    enum err_code code =
-        environments_each(tx, 0, 0, ENVIRONMENTS_MAX, add_environment, &known, err);
-
-    problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_ENVIRONMENT, parameter,
-                           "there is no environment '%s'%s; see /v1/environments", id,
-                           choices_hint(&known, id, hint));
-    choices_release(&known);
-    return code;
 }
 
 static enum err_code check_host(struct tx *tx, struct request *r, const char *name,
@@ -122,7 +109,8 @@ static enum err_code add_drift(struct tx *tx, struct request *r, const char *fro
     code = drift_read(tx, from, to, asked->now_ms, r->api->stale_after_ms,
                       &asked->drifts[asked->count++], &missing, err);
     return code == ERR_NOT_FOUND
-               ? refuse_environment(tx, r, missing == from ? "from" : "to", missing, err)
+               ? unknown_environment_parameter(tx, r, missing == from ? "from" : "to",
+                                               missing, err)
                : code;
 }
 
@@ -131,12 +119,14 @@ static enum err_code add_pair(struct tx *tx, struct request *r,
 {
     struct asked *asked = r->state;
 
-    if (strcmp(pair->from, pair->to) != 0) {
-        return add_drift(tx, r, pair->from, pair->to, err);
+    if (!pair->to[0]) { /* nothing was measured: there is nothing to show */
+        asked->unmeasured = true;
+        return ERR_OK;
     }
     asked->drifts = xgrow(asked->drifts, asked->count, sizeof *asked->drifts);
-    return drift_read_since(tx, pair->to, asked->host, asked->since_ms,
-                            &asked->drifts[asked->count++], err);
+    return drift_read_pair(tx, pair, asked->host, asked->since_ms, asked->until_ms,
+                           asked->now_ms, r->api->stale_after_ms,
+                           &asked->drifts[asked->count++], err);
 }
 
 static enum err_code add_pairs(struct tx *tx, struct request *r, struct err *err)
@@ -146,7 +136,8 @@ static enum err_code add_pairs(struct tx *tx, struct request *r, struct err *err
     int count = 0;
 
     if (check_host(tx, r, asked->host, err) != ERR_OK ||
-        drift_pairs(tx, asked->host, asked->since_ms, pairs, &count, err) != ERR_OK) {
+        drift_pairs(tx, asked->host, asked->since_ms, asked->until_ms, pairs, &count,
+                    err) != ERR_OK) {
         return err->code;
     }
     asked->more = count > DRIFTS_MAX ? count - DRIFTS_MAX : 0;
@@ -182,6 +173,8 @@ static void reply_as_json(struct request *r, const struct asked *asked)
     out_open(&out, NULL, '{');
     out_name(&out, "host", asked->host);
     out_time(&out, "since", asked->since_ms);
+    out_time(&out, "until", asked->until_ms);
+    out_bool(&out, "unmeasured", asked->unmeasured);
     out_open(&out, "items", '[');
     for (int i = 0; i < asked->count; i++) {
         drift_json(&asked->drifts[i], &out);
@@ -201,7 +194,9 @@ static void reply_as_text(struct request *r, const struct asked *asked)
         drift_text(&asked->drifts[i], &buf);
     }
     if (asked->count == 0) {
-        buf_puts(&buf, "Nothing of this host was measured before that time.\n");
+        buf_puts(&buf, asked->unmeasured
+                           ? "Nothing of this host was measured between these times.\n"
+                           : "Nothing of this host was measured before that time.\n");
     }
     reply_text(r, &buf);
 }

@@ -7,6 +7,7 @@
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
+#include "api/unknown.h"
 #include "db/fleet.h"
 
 static void environment_json(struct json_out *out, const struct environment *e,
@@ -71,7 +72,8 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     char *facts;
 
     if (environments_get(tx, r->arguments[0], &e, &facts, err) != ERR_OK) {
-        return err->code;
+        return err->code == ERR_NOT_FOUND ? unknown_environment(tx, r->arguments[0], err)
+                                          : err->code;
     }
     environment_json(&out, &e, facts);
     free(facts);

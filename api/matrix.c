@@ -10,6 +10,7 @@
 #include "api/http/params.h"
 #include "api/http/reply.h"
 #include "api/render/matrix.h"
+#include "api/unknown.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/nearest.h"
@@ -249,9 +250,11 @@ static enum err_code read_matrix(struct tx *tx, void *arg, struct err *err)
         matrix_settle(&view->matrix);
     }
     if (code == ERR_NOT_FOUND && view->choice.environment[0]) {
-        problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_ENVIRONMENT, "environment",
-                               "there is no environment '%s'; see /v1/environments",
-                               view->choice.environment);
+        code = unknown_environment_parameter(tx, r, "environment",
+                                             view->choice.environment, err);
+        if (code != ERR_OK) {
+            return code;
+        }
     }
     if (r->problems.count > 0) {
         reply_problems(r);

@@ -115,17 +115,16 @@ static enum err_code read_drifts(struct tx *tx, struct step *step, struct err *e
 {
     struct drift_pair pairs[DRIFT_PAIRS_MAX];
     int count = 0;
-    enum err_code code = drift_pairs(tx, step->host, step->at_ms, pairs, &count, err);
+    int64_t until_ms = 0;
+    enum err_code code = drift_next_change(tx, step->host, step->at_ms, &until_ms, err);
 
+    if (code == ERR_OK) {
+        code = drift_pairs(tx, step->host, step->at_ms, until_ms, pairs, &count, err);
+    }
     for (int i = 0; i < count && i < REPORTS_MAX && code == ERR_OK; i++) {
-        struct drift *drift = &step->drifts[step->drift_count++];
-        const char *missing;
-
         code =
-            strcmp(pairs[i].from, pairs[i].to) == 0
-                ? drift_read_since(tx, pairs[i].to, step->host, step->at_ms, drift, err)
-                : drift_read(tx, pairs[i].from, pairs[i].to, clock_wall_ms(), 0, drift,
-                             &missing, err);
+            drift_read_pair(tx, &pairs[i], step->host, step->at_ms, until_ms,
+                            clock_wall_ms(), 0, &step->drifts[step->drift_count++], err);
     }
     return code;
 }
@@ -202,9 +201,11 @@ static json_t *report_of(const struct step *step, const struct drift *drift)
             json_integer(k == DRIFT_SAME ? counts.same_bits : counts.kinds[k]));
     }
     drift_headline(drift->cases, drift->case_count, headline);
-    report = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s}", "title", title, "headline",
-                       headline, "from", drift->from.environment.id, "to",
-                       drift->to.environment.id, "counts", kinds, "href", href);
+    report = json_pack("{s:s, s:s, s:s, s:s?, s:o, s:s}", "title", title, "headline",
+                       drift->unmeasured ? DRIFT_UNMEASURED : headline, "from",
+                       drift->from.environment.id, "to",
+                       drift->unmeasured ? NULL : drift->to.environment.id, "counts",
+                       kinds, "href", href);
     free(title);
     free(href);
     return report;

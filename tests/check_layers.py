@@ -27,7 +27,7 @@ ROOMS = {
     "db/queue": ["daemon/base"],
     "db/recurring": PURE + ["db", "db/integrity"],
     "db/upkeep": PURE + ["db", "db/cases", "db/dissent", "db/integrity"],
-    "db/views": PURE + ["db"],
+    "db/views": PURE + ["db", "db/dissent"],
     "db/dissent": PURE + ["db", "db/cases"],
     "db/screening": PURE + ["db"],
     "api/http": PURE + ["db", "api", "api/render"],

@@ -92,6 +92,15 @@ static void check_choice(struct request *r, const struct parameter *p, const cha
            count == 1 ? "; there is: " : hint, count == 1 ? names[0] : "");
 }
 
+/* A date that no calendar has, like 2026-02-30. */
+static bool names_no_day(const char *text)
+{
+    int year, month, day;
+
+    return sscanf(text, "%4d-%2d-%2d", &year, &month, &day) == 3 && month >= 1 &&
+           month <= 12 && day > clock_days(year, month) && day <= 31;
+}
+
 static void check_value(struct request *r, const struct parameter *p, const char *text)
 {
     int64_t first, last;
@@ -128,7 +137,9 @@ static void check_value(struct request *r, const struct parameter *p, const char
         }
         break;
     case PARAM_TIME:
-        if (clock_parse_rfc3339(text, &first) != 0 || first <= 0) {
+        if (names_no_day(text)) {
+            refuse(r, p, "there is no day %.10s", text);
+        } else if (clock_parse_rfc3339(text, &first) != 0 || first <= 0) {
             refuse(r, p,
                    "must be a time like 2026-11-21T10:45:00Z (a + in an offset is "
                    "written %%2B)");

@@ -68,6 +68,7 @@ static void entry_json(const struct classes_view *view, const struct class_row *
     out_text(out, "verdict", verdict_name(e->verdict));
     out_name(out, "digest", letter < 0 ? "" : row->digests[e->digest]);
     out_int(out, "runs", e->runs);
+    out_bool(out, "other_conditions", e->apart);
     if (view->of_devices) {
         out_int(out, "devices", e->members);
     }

@@ -42,6 +42,10 @@ void classes_mark(const struct classes_view *view, const struct class_row *row,
             sign = letter < 0 ? signs[i].alone : signs[i].behind;
         }
     }
+    if (e->apart && (e->verdict == VERDICT_REPRODUCIBLE || e->verdict == VERDICT_STALE ||
+                     e->verdict == VERDICT_INCONCLUSIVE)) {
+        sign = "×";
+    }
     snprintf(ret_mark, CLASS_MARK_SIZE, "%s%s%s", name, sign, partly ? "°" : "");
 }
 
@@ -321,16 +325,18 @@ static void same_rows(const struct classes_view *view, int width, struct buf *bu
 
 static void legend(const struct classes_view *view, struct buf *buf)
 {
-    buf_puts(buf,
-             "  A B …  reproducible there; another letter of the row is another digest\n"
-             "  A?     one digest, but the proof is not complete\n"
-             "  A~     measured too long ago\n"
-             "  ≈      several digests: it varies, and has no letter\n"
-             "  A≠     it dissents from its equals\n"
-             "  ≠      several digests: devices disagree\n"
-             "  !      runs fail, or compute what is wrong\n"
-             "  –      cannot be computed there\n"
-             "  ·      not measured there\n");
+    buf_puts(
+        buf,
+        "  A B …  reproducible there; another letter of the row is another digest\n"
+        "  A?     one digest, but the proof is not complete\n"
+        "  A~     measured too long ago\n"
+        "  ≈      several digests: it varies, and has no letter\n"
+        "  A≠     it dissents from its equals\n"
+        "  ≠      several digests: devices disagree\n"
+        "  ×      measured only under other conditions than its row: load, poison, …\n"
+        "  !      runs fail, or compute what is wrong\n"
+        "  –      cannot be computed there\n"
+        "  ·      not measured there\n");
     if (view->of_devices) {
         buf_puts(buf, "  A°     not measured on all devices of the column\n");
     }

@@ -30,10 +30,14 @@ char *drift_title(const struct drift *drift)
 
     if (drift->since_ms) {
         char when[CLOCK_RFC3339_SIZE];
+        char until[CLOCK_RFC3339_SIZE];
 
         clock_rfc3339(drift->since_ms, when);
+        clock_rfc3339(drift->until_ms, until);
         title =
-            xasprintf("%s since %s, in the same environment", drift->since_host, when);
+            xasprintf("%s since %s%s%s, %s", drift->since_host, when,
+                      drift->until_ms ? " until " : "", drift->until_ms ? until : "",
+                      drift->unmeasured ? DRIFT_UNMEASURED : "in the same environment");
     } else if (drift->host_count > 1) {
         title = xasprintf("%s on %d hosts", change, drift->host_count);
     } else {
@@ -50,10 +54,13 @@ char *drift_title(const struct drift *drift)
 char *drift_href(const struct drift *drift)
 {
     char when[CLOCK_RFC3339_SIZE];
+    char until[CLOCK_RFC3339_SIZE];
 
     if (drift->since_ms) {
         clock_rfc3339(drift->since_ms, when);
-        return xasprintf("/v1/drift?host=%s&since=%s", drift->since_host, when);
+        clock_rfc3339(drift->until_ms, until);
+        return xasprintf("/v1/drift?host=%s&since=%s%s%s", drift->since_host, when,
+                         drift->until_ms ? "&until=" : "", drift->until_ms ? until : "");
     }
     return xasprintf("/v1/drift?from=%s&to=%s", drift->from.environment.id,
                      drift->to.environment.id);
@@ -96,23 +103,41 @@ static bool holds(const json_t *list, const char *text)
 static json_t *job_body(const struct drift_case *c, const struct drift_place *place)
 {
     const struct case_key *k = &c->key;
+    const struct run_circumstances *wanted = &c->wanted;
     char seed[24];
+    json_t *body;
     int stack = (int)strcspn(place->stack, "/"); /* without an external one's workload */
 
     snprintf(seed, sizeof seed, "%" PRIu64, k->seed);
-    return json_pack("{s:[s], s:[s], s:[s], s:[s], s:[s], s:[s], s:[s#], s:i}",
+    body = json_pack("{s:[s], s:[s], s:[s], s:[s], s:[s], s:[s], s:[s#], s:i}",
                      "workloads", k->workload, "variants", k->variant, "sizes", k->size,
                      "dtypes", k->dtype, "seeds", seed, "devices", place->device,
                      "stacks", place->stack, stack, "runs", JOB_RUNS_DEFAULT);
+    if (wanted->contention) {
+        json_object_set_new(body, "contention", json_integer(wanted->contention));
+    }
+    if (wanted->memory_poison[0]) {
+        json_object_set_new(body, "memory_poison", json_string(wanted->memory_poison));
+    }
+    if (wanted->allocation_jitter[0]) {
+        json_object_set_new(body, "allocation_jitter",
+                            json_string(wanted->allocation_jitter));
+    }
+    return body;
 }
 
 static bool same_but_variants(json_t *a, json_t *b)
 {
-    static const char *const members[] = { "workloads", "sizes",   "dtypes",
-                                           "seeds",     "devices", "stacks" };
+    static const char *const members[] = {
+        "workloads",  "sizes",         "dtypes",           "seeds", "devices", "stacks",
+        "contention", "memory_poison", "allocation_jitter"
+    };
 
     for (int i = 0; i < COUNT_OF(members); i++) {
-        if (!json_equal(json_object_get(a, members[i]), json_object_get(b, members[i]))) {
+        json_t *left = json_object_get(a, members[i]);
+        json_t *right = json_object_get(b, members[i]);
+
+        if ((left || right) && !json_equal(left, right)) {
             return false;
         }
     }
@@ -218,6 +243,7 @@ static void counts_json(const struct drift_counts *counts, struct json_out *out)
     }
     out_int(out, "same_bits", counts->same_bits);
     out_int(out, "same_bits_proven", counts->proven);
+    out_int(out, "devices_disagree_too", counts->disagree_too);
     out_int(out, "cost_more", counts->dearer);
     out_int(out, "cost_less", counts->cheaper);
     out_close(out, '}');
@@ -233,6 +259,11 @@ static void side_json(struct json_out *out, const char *key,
     out_int(out, "runs", side->runs);
     out_int(out, "distinct_digests", side->distinct_digests);
     out_name(out, "digest", side->digest);
+    out_int(out, "compared_runs", side->compared_runs);
+    out_int(out, "agreeing_devices", side->devices);
+    out_int(out, "dissenting_devices", side->dissenters);
+    out_name(out, "dissenting", side->dissenting);
+    out_name(out, "conditions", side->conditions);
     out_name(out, "algorithm", side->algorithm);
     out_ms_if(out, "median_milliseconds", side->times.runs > 0, side->times.median_ns);
     out_format(out, "href", "/v1/cells/%" PRId64, side->cell);
@@ -254,6 +285,9 @@ static void case_members(const struct drift *drift, const struct drift_case *c,
     out_text(out, "bits", !c->bits_told ? NULL : c->bits_same ? "same" : "changed");
     out_bool(out, "proven", c->proven);
     out_text(out, "reason", c->reason);
+    out_name(out, "conditions", c->conditions);
+    out_int(out, "devices_in_common", c->common);
+    out_int(out, "devices_changed", c->changed);
     side_json(out, "before", &c->from);
     side_json(out, "after", &c->to);
     out_bool(out, "algorithm_changed", c->algorithm_changed);

@@ -162,8 +162,12 @@ void drift_text(const struct drift *drift, struct buf *buf)
     enum drift_kind last = DRIFT_KIND_COUNT;
     struct shown shown = { .cases = 0 };
 
-    drift_headline(drift->cases, drift->case_count, headline);
     text_wrap(buf, title, PAGE_WIDTH, 0);
+    if (drift->unmeasured) {
+        free(title);
+        return;
+    }
+    drift_headline(drift->cases, drift->case_count, headline);
     text_wrap(buf, headline, PAGE_WIDTH, 0);
     buf_putc(buf, '\n');
     end_text(buf, "Before", &drift->from);

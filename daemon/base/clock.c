@@ -144,6 +144,14 @@ static int parse_zone(const char *text, int *ret_minutes)
     return 0;
 }
 
+int clock_days(int year, int month)
+{
+    static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+    return days[month - 1] + (month == 2 && leap);
+}
+
 int clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms)
 {
     struct tm tm = { 0 };
@@ -157,8 +165,9 @@ int clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms)
         end != 19 || (t != 'T' && t != 't' && t != ' ')) {
         return -1;
     }
-    if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 ||
-        tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60) {
+    if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 ||
+        tm.tm_mday > clock_days(tm.tm_year, tm.tm_mon) || tm.tm_hour > 23 ||
+        tm.tm_min > 59 || tm.tm_sec > 60) {
         return -1;
     }
     text += end;

@@ -35,6 +35,9 @@ int64_t clock_monotonic_ns(void);
 /* Writes WALL_MS as RFC 3339 in UTC with milliseconds. */
 void clock_rfc3339(int64_t wall_ms, char ret_text[CLOCK_RFC3339_SIZE]);
 
+/* How many days MONTH (1 to 12) of YEAR has. */
+int clock_days(int year, int month);
+
 /* Parses RFC 3339 ("2026-11-21T10:45:00Z", optional fraction, "Z" or "+hh:mm").
  * Returns 0, or -1 if TEXT is anything else. */
 int clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms);

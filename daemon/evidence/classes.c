@@ -120,6 +120,7 @@ void classes_add(struct classes *classes, int column, const struct class_cell *c
         .runs = cell->runs,
         .digest = cell->digest[0] ? digest_of(row, cell->digest) : -1,
         .verdict = cell->verdict,
+        .apart = cell->apart,
         .members = 1,
     };
 }
@@ -434,6 +435,7 @@ static void settle_row(const struct classes *classes, struct class_row *row, boo
 {
     struct tally *tallies = xcalloc((size_t)row->digest_count + 1, sizeof *tallies);
     bool varies = false;
+    bool beside = false; /* it varies where others are comparable */
 
     for (int i = 0; i < row->digest_count; i++) {
         tallies[i] = (struct tally){ row->digests[i], i, classes->column_count, 0 };
@@ -441,7 +443,10 @@ static void settle_row(const struct classes *classes, struct class_row *row, boo
     for (int c = 0; c < classes->column_count; c++) {
         const struct class_entry *e = &row->entries[c];
 
-        varies |= e->digest < 0 && e->runs > 0 && e->verdict != VERDICT_FAILING;
+        if (e->digest < 0 && e->runs > 0 && e->verdict != VERDICT_FAILING) {
+            varies |= !e->apart || e->verdict == VERDICT_VARIES;
+            beside |= !e->apart;
+        }
         if (e->digest >= 0) {
             struct tally *t = &tallies[e->digest];
 
@@ -456,7 +461,7 @@ static void settle_row(const struct classes *classes, struct class_row *row, boo
         row->letters[tallies[i].index] = i;
     }
     row->varies = varies;
-    row->differs = row->digest_count > 1 || (varies && row->digest_count > 0);
+    row->differs = row->digest_count > 1 || (beside && row->digest_count > 0);
     free(tallies);
 }
 

@@ -3,7 +3,9 @@
  *
  * Letters are a row's own: A is the digest of its first column that has one.  So they
  * depend on the order of the columns alone, never on the order in which cells come in.
- * What varies has no letter, since none of its digests is the one of its column. */
+ * What varies has no letter, since none of its digests is the one of its column.  Nor has
+ * what was measured under other conditions than the others of its row: these may be why
+ * it differs. */
 #ifndef DAEMON_EVIDENCE_CLASSES_H
 #define DAEMON_EVIDENCE_CLASSES_H
 
@@ -27,6 +29,8 @@ struct class_cell {
     int64_t distinct_digests;
     bool damaged; /* it is not what was stored: then it has no runs and no digest */
     char digest[DIGEST_TEXT_SIZE]; /* the only one; "" where there is none or several */
+    bool apart; /* it was measured, but not under the conditions (daemon/jobs/options.h)
+                   under which its row is compared: then it has no digest here */
 };
 
 struct class_entry {
@@ -34,6 +38,7 @@ struct class_entry {
     int64_t runs;
     int digest; /* which of its row; -1: none, or several */
     enum verdict verdict;
+    bool apart;  /* as of a cell: it says nothing of whether its column differs */
     int members; /* columns that it stands for (classes_merge) in which it was measured */
 };
 

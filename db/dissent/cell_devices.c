@@ -123,12 +123,12 @@ static enum err_code look_up(struct tx *tx, int64_t cell, struct dissent_row *ro
                         cell, row->device, row->options, row->majority);
 }
 
-/* A digest that is out of bound of the reference is no majority to depart from. */
-static enum err_code drop_wrong_majorities(struct tx *tx, int64_t cell,
-                                           struct cell_devices *devices, struct err *err)
+enum err_code cell_devices_drop_wrong(struct tx *tx, int64_t cell,
+                                      struct dissent_row *rows, int count,
+                                      struct err *err)
 {
-    for (int i = 0; i < devices->count; i++) {
-        struct dissent_row *row = &devices->rows[i];
+    for (int i = 0; i < count; i++) {
+        struct dissent_row *row = &rows[i];
         const struct dissent_row *last = row - 1;
         int64_t wrong = 0;
 
@@ -157,7 +157,7 @@ enum err_code cell_devices_load(struct tx *tx, int64_t cell,
     code = load_rows(tx, cell, devices, err);
     if (code == ERR_OK) {
         dissent_majorities(devices->rows, devices->count);
-        code = drop_wrong_majorities(tx, cell, devices, err);
+        code = cell_devices_drop_wrong(tx, cell, devices->rows, devices->count, err);
     }
     for (int i = 0; i < devices->count && code == ERR_OK; i++) {
         code = look_up(tx, cell, &devices->rows[i], err);

@@ -30,6 +30,12 @@ enum err_code cell_devices_fold(struct tx *tx, int64_t cell,
                                 const struct device_runs *runs, const char *options,
                                 struct err *err);
 
+/* After dissent_majorities: a digest that is out of bound of the reference is no majority
+ * to depart from. */
+enum err_code cell_devices_drop_wrong(struct tx *tx, int64_t cell,
+                                      struct dissent_row *rows, int count,
+                                      struct err *err);
+
 /* The rows of a cell, judged. */
 struct cell_devices {
     struct dissent_row *rows;

@@ -107,6 +107,11 @@ enum err_code device_list_load(struct tx *tx, int64_t cell, struct device_list *
     return ERR_OK;
 }
 
+/* What answers a challenge is no measurement of its own. */
+#define MEASURED                                                                         \
+    " CROSS JOIN cell c ON c.id = x.cell CROSS JOIN case_key k"                          \
+    " ON k.number = c.case_key WHERE NOT k.challenge"
+
 enum err_code dissenters_each(struct tx *tx, const char *device, int64_t from, int limit,
                               void (*visit)(void *arg, const struct dissenter *dissenter),
                               void *arg, struct err *err)
@@ -142,7 +147,7 @@ enum err_code dissenters_count(struct tx *tx, int64_t *ret_devices, struct err *
 {
     *ret_devices = 0;
     return tx_fetch_int(tx, ret_devices, err,
-                        "SELECT count(DISTINCT device) FROM cell_dissenter");
+                        "SELECT count(DISTINCT x.device) FROM cell_dissenter x" MEASURED);
 }
 
 enum err_code dissenters_of_device(struct tx *tx, const char *device, int64_t *ret_cells,
@@ -151,10 +156,11 @@ enum err_code dissenters_of_device(struct tx *tx, const char *device, int64_t *r
     *ret_cells = *ret_dissents = 0;
     return tx_fetch(tx, TX_TARGETS(ret_cells, ret_dissents), err,
                     /* A look into the key for each cell, instead of all its devices. */
-                    "SELECT (SELECT count(*) FROM cell c WHERE EXISTS (SELECT 1"
-                    " FROM cell_device x WHERE x.cell = c.id AND x.device = ?1)), "
-                    "(SELECT count(*) FROM cell_dissenter"
-                    " WHERE device = ?1)",
+                    "SELECT (SELECT count(*) FROM cell c JOIN case_key k"
+                    " ON k.number = c.case_key WHERE NOT k.challenge AND EXISTS (SELECT 1"
+                    " FROM cell_device x WHERE x.cell = c.id AND x.device = ?1)),"
+                    " (SELECT count(*) FROM cell_dissenter x" MEASURED
+                    " AND x.device = ?1)",
                     device);
 }
 
@@ -166,8 +172,8 @@ enum err_code dissenters_worst(struct tx *tx, int limit,
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT device, count(*) FROM cell_dissenter GROUP BY device"
-                " ORDER BY 2 DESC, device LIMIT ?",
+                "SELECT x.device, count(*) FROM cell_dissenter x" MEASURED
+                " GROUP BY x.device ORDER BY 2 DESC, x.device LIMIT ?",
                 limit);
     while (query_step(&q)) {
         const char *device = query_borrow_text(&q);

@@ -100,6 +100,8 @@ enum err_code changes_seen(struct tx *tx, const char *host, int64_t at_ms,
     " WHERE i.job = j.number AND d.host = x.host)"
 #define CHANGE_COLUMNS                                                                   \
     "x.number, x.host, x.at_ms, x.state, x.facts, x.reports,"                            \
+    " ifnull((SELECT min(n.at_ms) FROM change n WHERE n.host = x.host"                   \
+    " AND n.at_ms > x.at_ms), 0),"                                                       \
     " EXISTS (SELECT 1 FROM job j WHERE j.survey AND j.created_ms >= x.at_ms" MEASURES   \
     "), EXISTS (SELECT 1 FROM job j WHERE j.survey AND j.created_ms >= x.at_ms"          \
     " AND j.state IN ('queued', 'running')" MEASURES                                     \
@@ -121,8 +123,8 @@ static enum err_code each(struct query *q,
 
         query_take(q, &change.number, change.host, &change.at_ms);
         change.state = take_state(q);
-        query_take(q, &change.facts, &change.reports, &change.surveyed, &change.surveying,
-                   &change.due, &change.measured);
+        query_take(q, &change.facts, &change.reports, &change.next_ms, &change.surveyed,
+                   &change.surveying, &change.due, &change.measured);
         visit(arg, &change);
     }
     return query_end(q, err);

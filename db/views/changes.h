@@ -24,6 +24,7 @@ struct change {
     enum change_state state;
     const char *facts;   /* JSON as of changes_compare; borrowed for the call */
     const char *reports; /* JSON array, likewise */
+    int64_t next_ms;     /* when the host changed next; 0: it did not */
     bool surveyed;       /* a survey began since */
     bool surveying;      /* one that did is open */
     bool due;      /* a device that its host has is to be screened, without job yet */

@@ -8,6 +8,7 @@
 #include "db/cells_rows.h"
 #include "db/fleet.h"
 #include "db/tx.h"
+#include "db/views/class_conditions.h"
 
 enum { ENVIRONMENTS_MAX = 1000 };
 
@@ -34,6 +35,7 @@ static void take_cell(struct query *q, const struct classes_filter *filter,
     int64_t last_ms;
     int64_t vouched_ms;
 
+    ret_cell->apart = false;
     case_keys_take(q, &ret_cell->key);
     query_take(q, &ret_cell->is_control);
     ret_cell->subject = cell_rows_take_subject(q);
@@ -165,14 +167,48 @@ static int find_column(const struct filling *f, const char *id)
     return found ? (int)(*found - f->classes->columns) : -1;
 }
 
-static void fill_environment(void *arg, const struct class_cell *cell,
-                             const char *environment)
-{
-    const struct filling *f = arg;
-    int column = find_column(f, environment);
+/* Cells with their columns, until those of each row are there. */
+struct gathering {
+    struct gathered *cells;
+    int count;
+};
 
-    if (column >= 0 && cell->id) {
-        classes_add(f->classes, column, cell);
+static void gather(void *arg, const struct class_cell *cell, const char *environment)
+{
+    struct gathering *g = arg;
+    struct gathered *gathered;
+
+    g->cells = xgrow(g->cells, g->count, sizeof *g->cells);
+    gathered = &g->cells[g->count++];
+    gathered->cell = *cell;
+    copy_text(gathered->environment, sizeof gathered->environment, environment);
+}
+
+static int by_row(const void *a, const void *b)
+{
+    return classes_compare_keys(&((const struct gathered *)a)->cell.key,
+                                &((const struct gathered *)b)->cell.key);
+}
+
+/* Row by row: its cells are compared under equal conditions. */
+static void fill_rows(struct gathering *g, const struct class_conditions *conditions,
+                      const struct filling *filling)
+{
+    if (g->count > 0) {
+        qsort(g->cells, (size_t)g->count, sizeof *g->cells, by_row);
+    }
+    for (int first = 0, end; first < g->count; first = end) {
+        for (end = first + 1;
+             end < g->count && by_row(&g->cells[first], &g->cells[end]) == 0; end++) {
+        }
+        class_conditions_apply(conditions, g->cells + first, end - first);
+        for (int i = first; i < end; i++) {
+            int column = find_column(filling, g->cells[i].environment);
+
+            if (column >= 0 && g->cells[i].cell.id) {
+                classes_add(filling->classes, column, &g->cells[i].cell);
+            }
+        }
     }
 }
 
@@ -181,6 +217,8 @@ enum err_code classes_read_environments(struct tx *tx,
                                         struct classes *ret_classes, struct err *err)
 {
     struct columns columns = { NULL, 0 };
+    struct gathering g = { NULL, 0 };
+    struct class_conditions conditions;
     struct filling f;
     enum err_code code =
         environments_each(tx, 0, 0, ENVIRONMENTS_MAX, add_environment, &columns, err);
@@ -193,7 +231,15 @@ enum err_code classes_read_environments(struct tx *tx,
         return code;
     }
     f = filling_of(ret_classes);
-    code = classes_each_cell(tx, filter, NULL, fill_environment, &f, err);
+    code = class_conditions_read(tx, &conditions, err);
+    if (code == ERR_OK) {
+        code = classes_each_cell(tx, filter, NULL, gather, &g, err);
+    }
+    if (code == ERR_OK) {
+        fill_rows(&g, &conditions, &f);
+    }
+    class_conditions_release(&conditions);
+    free(g.cells);
     free(f.by_id);
     classes_settle(ret_classes, false);
     return code;

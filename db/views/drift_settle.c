@@ -55,18 +55,33 @@ static bool is_place(const struct device_stack *device, const struct drift_place
            device->stack[length] == '\0';
 }
 
-/* The first of END's places that is online becomes its first, where jobs run. */
+static const struct device_stack *find_online(const struct drift_place *place,
+                                              const struct device_stack *devices,
+                                              int count)
+{
+    for (int d = 0; d < count; d++) {
+        if (is_place(&devices[d], place)) {
+            return &devices[d];
+        }
+    }
+    return NULL;
+}
+
+/* The first of END's places that is online becomes its first, where jobs run: of a device
+ * that is not named as dissenting, if there is one. */
 static const struct device_stack *
 choose_place(struct drift_end *end, const struct device_stack *devices, int count)
 {
-    for (int i = 0; i < end->place_count; i++) {
-        for (int d = 0; d < count; d++) {
-            if (is_place(&devices[d], &end->places[i])) {
-                struct drift_place place = end->places[i];
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < end->place_count; i++) {
+            struct drift_place place = end->places[i];
+            const struct device_stack *device =
+                place.suspect == (pass > 0) ? find_online(&place, devices, count) : NULL;
 
+            if (device) {
                 end->places[i] = end->places[0];
                 end->places[0] = place;
-                return &devices[d];
+                return device;
             }
         }
     }
@@ -91,6 +106,8 @@ void drift_settle(struct drift *drift, const struct device_stack *devices, int c
 
         c->from.reach = reach(from, &c->key);
         c->to.reach = reach(to, &c->key);
+        c->from.place_suspect = from && drift->from.places[0].suspect;
+        c->to.place_suspect = to && drift->to.places[0].suspect;
         drift_judge(c);
     }
     drift_sort(drift->cases, drift->case_count);

@@ -49,6 +49,9 @@ class Agent:
         """The number that one iteration gives."""
         truth = self.truth
         right = 1 + int(digest(case["workload"], case["size"], case["seed"])[:6], 16) / 2 ** 24
+        right *= 1 + 1e-9 * truth["shifts"].get(case["workload"], 0)
+        if "contention" in case:
+            right *= 1 + 1e-6 * truth["loaded"].get(case["workload"], 0)
         wrong = truth["wrong"].get(device)
         past = self.runs.get((device, case["workload"], case["variant"]), 0)
         if control:
@@ -71,12 +74,16 @@ class Agent:
             self.say("worker", run=name, data={"event": event, **members})
 
         self.say("started", run=name, pid=os.getpid(), process_start=1)
+        if self.truth["mute"]:
+            return
+        circumstances = {"contention": int(case["contention"])} if "contention" in case else {}
         worker("start", v=1, pid=os.getpid(), workload=case["workload"], version=1,
                variant=case["variant"], size=case["size"], dtype=case["dtype"], seed=case["seed"],
                iterations=count, threads=1, backend="cuda", device=device, algorithm="imagined",
                claim=None, input_digest=inputs, libraries=[],
                environment={"backend": "cuda", "model": model, "worker_build": self.truth["build"],
-                            **self.truth["environment"]})
+                            **self.truth["environment"]},
+               **({"circumstances": circumstances} if circumstances else {}))
         value = self.result(device, case, variant["control"])
         first = None
         for i in range(count):

@@ -7,6 +7,8 @@ whose agents are fake_agent.py, and what is true of their devices.
 WRONG says of a device what is wrong with it: "rate", the share of its runs that are (1);
 "from", the run in which it begins (0); "another", whether each wrong run has another digest.
 VARIES: the share of all runs that are not as the others, on any device.
+SHIFTS: {workload: number}, by which its bits are others than with another number; LOADED:
+likewise under contention.  MUTE: runs begin and never end.
 """
 import json
 import pathlib
@@ -33,14 +35,16 @@ def catalogue(workload="imagined", controlled=True):
 
 class Fleet:
     def __init__(self, folder, hosts=2, devices=4, wrong=None, varies=0, workloads=None, seed=SEED,
-                 stack="sim", environment=None, attributes=None):
+                 stack="sim", environment=None, attributes=None, shifts=None, loaded=None, mute=False,
+                 build="sim-1"):
         self.folder = pathlib.Path(folder)
         self.names = [f"host-{h}" for h in range(hosts)]
         self.devices = {name: [f"GPU-{h * devices + d:02}" for d in range(devices)]
                         for h, name in enumerate(self.names)}
-        self.truth = {"seed": seed, "build": "sim-1", "stack": stack, "wrong": wrong or {},
+        self.truth = {"seed": seed, "build": build, "stack": stack, "wrong": wrong or {},
                       "varies": varies, "catalogue": workloads or [catalogue()],
-                      "environment": environment or {"driver": "1.0"}}
+                      "environment": environment or {"driver": "1.0"},
+                      "shifts": shifts or {}, "loaded": loaded or {}, "mute": mute}
         self.attributes = attributes or {}
         self.hosts = {}  # what is other on one host: {"host-1": {"build": "sim-2"}}
 

@@ -4,6 +4,7 @@ CREATE INDEX case_key_siblings ON case_key (siblings);
 CREATE INDEX cell_broken_claim ON cell (id)
     WHERE claimed > 0 AND claimed = completed AND distinct_digests > 1;
 CREATE INDEX cell_case_key ON cell (case_key, environment);
+CREATE INDEX cell_device_conditions ON cell_device (cell) WHERE options <> '';
 CREATE INDEX cell_dissenter_device ON cell_dissenter (device, cell);
 CREATE INDEX cell_history_run ON cell_history (run) WHERE run IS NOT NULL;
 CREATE INDEX change_open ON change (number) WHERE state <> 'reported';

@@ -134,9 +134,33 @@ static void test_it_is_not_earlier_than_what_is_on_record(void **state)
     assert_int_equal(clock_wall_ms(), now_wall_ms);
 }
 
+/* Of years that leap and others. */
+static void test_days_that_there_are(void **state)
+{
+    static const struct {
+        const char *text;
+        bool exists;
+    } days[] = {
+        { "2026-02-28T00:00:00Z", true },  { "2026-02-29T00:00:00Z", false },
+        { "2026-02-30T00:00:00Z", false }, { "2028-02-29T00:00:00Z", true },
+        { "2028-02-30T00:00:00Z", false }, { "2000-02-29T00:00:00Z", true },
+        { "2100-02-29T00:00:00Z", false }, { "2026-04-30T00:00:00Z", true },
+        { "2026-04-31T00:00:00Z", false }, { "2026-12-31T00:00:00Z", true },
+        { "2026-12-32T00:00:00Z", false }, { "2026-13-01T00:00:00Z", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof days / sizeof days[0]; i++) {
+        int64_t ms = 0;
+
+        assert_int_equal(clock_parse_rfc3339(days[i].text, &ms) == 0, days[i].exists);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_days_that_there_are),
         cmocka_unit_test_setup_teardown(test_it_is_the_clock_of_the_system, begin, end),
         cmocka_unit_test_setup_teardown(test_set_back_it_goes_on_at_half_speed, begin,
                                         end),

@@ -6,6 +6,7 @@
 #include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 #include "db/cells_judge.h"
+#include "db/dissent/device_list.h"
 #include "db/tx.h"
 
 enum { CONTROL, STEADY, ITEMS };
@@ -111,6 +112,28 @@ static void test_each_answer_of_a_control_is_heard(void **state)
     assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
 }
 
+static enum err_code count_cells(struct tx *tx, void *arg, struct err *err)
+{
+    int64_t *cells = arg;
+    int64_t dissents;
+
+    return dissenters_of_device(tx, "cpu:a", cells, &dissents, err);
+}
+
+/* What answers a challenge is no case in which a device was measured. */
+static void test_no_challenge_is_a_case_of_a_device(void **state)
+{
+    struct fixture *f = *state;
+    int64_t cells = 0;
+
+    insert_items(f);
+    store_run(f, run_of(1, CONTROL));
+    store_run(f, run_of(2, STEADY));
+    store_run(f, challenge(3, STEADY));
+    fixture_write(f, count_cells, &cells);
+    assert_int_equal(cells, 2);
+}
+
 static enum err_code spoil(struct tx *tx, void *arg, struct err *err)
 {
     return tx_run(tx, err, (const char *)arg);
@@ -194,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_challenges_are_counted_whole_or_not),
         STORE_TEST(test_each_answer_of_a_control_is_heard),
+        STORE_TEST(test_no_challenge_is_a_case_of_a_device),
         STORE_TEST(test_a_damaged_cell_is_built_anew_or_not),
         STORE_TEST(test_a_cell_is_judged_again_whole),
     };

@@ -158,7 +158,9 @@ static void check_again(void **state, int version, const char *undo,
     do_again(f, version, undo, queries, count);
 }
 
+#define UNDO_32 "DROP INDEX cell_device_conditions;"
 #define UNDO_31                                                                          \
+    UNDO_32                                                                              \
     "DROP TABLE cell_algorithm;"                                                         \
     "UPDATE judged SET rules = 0;"
 #define UNDO_30                                                                          \
@@ -186,8 +188,7 @@ static void check_again(void **state, int version, const char *undo,
     "ALTER TABLE cell DROP COLUMN agreeing_devices;"                                     \
     "ALTER TABLE cell DROP COLUMN agreeing_runs;"                                        \
     "ALTER TABLE cell DROP COLUMN agreeing_iterations;"                                  \
-    "ALTER TABLE cell DROP COLUMN agreement;"                                            \
-    "UPDATE judged SET rules = 0;"
+    "ALTER TABLE cell DROP COLUMN agreement;"
 #define UNDO_26                                                                          \
     UNDO_27                                                                              \
     "DROP TRIGGER run_answered;"                                                         \

@@ -1,0 +1,66 @@
+#include "api/unknown.h"
+
+#include "api/http/request.h"
+#include "daemon/base/choices.h"
+#include "db/fleet.h"
+
+enum { ENVIRONMENTS_MAX = 1000 };
+
+static void add_environment(void *arg, const struct environment *e)
+{
+    choices_add(arg, e->id);
+}
+
+static enum err_code hint_environment(struct tx *tx, const char *id,
+                                      char ret_hint[NEAREST_HINT_SIZE], struct err *err)
+{
+    struct choices known = { .count = 0 };
+    enum err_code code =
+        environments_each(tx, 0, 0, ENVIRONMENTS_MAX, add_environment, &known, err);
+
+    choices_hint(&known, id, ret_hint);
+    choices_release(&known);
+    return code;
+}
+
+enum err_code unknown_environment_parameter(struct tx *tx, struct request *r,
+                                            const char *parameter, const char *id,
+                                            struct err *err)
+{
+    char hint[NEAREST_HINT_SIZE];
+    enum err_code code = hint_environment(tx, id, hint, err);
+
+    problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_ENVIRONMENT, parameter,
+                           "there is no environment '%s'%s; see /v1/environments", id,
+                           hint);
+    return code;
+}
+
+enum err_code unknown_environment(struct tx *tx, const char *id, struct err *err)
+{
+    char hint[NEAREST_HINT_SIZE];
+    enum err_code code = hint_environment(tx, id, hint, err);
+
+    return code == ERR_OK ? err_set(err, ERR_NOT_FOUND,
+                                    "there is no environment '%.64s'%s", id, hint)
+                          : code;
+}
+
+static void add_device(void *arg, const struct device *device)
+{
+    choices_add(arg, device->id);
+}
+
+enum err_code unknown_device(struct tx *tx, const char *id, struct err *err)
+{
+    struct choices known = { .count = 0 };
+    char hint[NEAREST_HINT_SIZE];
+    enum err_code code = devices_each(tx, add_device, &known, err);
+
+    if (code == ERR_OK) {
+        code = err_set(err, ERR_NOT_FOUND, "there is no device '%.64s'%s", id,
+                       choices_hint(&known, id, hint));
+    }
+    choices_release(&known);
+    return code;
+}
