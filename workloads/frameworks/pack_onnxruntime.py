@@ -17,6 +17,11 @@ class OnnxRuntime(Pack):
         Variant("one_thread", "one thread within a node", threads=1),
     )
 
+    def beside(self, version):
+        """Versions before 1.19 were built for the numpy before 2."""
+        numbers = [int(part) for part in re.findall(r"\d+", version)[:2]]
+        return ["numpy<2" if numbers < [1, 19] else "numpy"]
+
     def versions(self):
         said = getattr(self.framework, "get_build_info", lambda: "")()
         return {"onnxruntime_commit": (re.findall(r"git-commit-id=(\w+)", said) or [None])[0]}
