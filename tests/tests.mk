@@ -146,7 +146,7 @@ mutate: all $(TESTS)
 check-stacks: all $(TRY_LIBRARIES)
 	@$(RUN_PYTEST) -s tests/stacks
 # Real versions of frameworks as stacks, installed into a cache of the user's, once: numpy, ONNX Runtime
-# (150 MB and 450 MB) and PyTorch (3.5 GB), two versions each.  FRAMEWORKS='numpy=1.26.4,2.4.6' names
+# (140 MB and 380 MB) and PyTorch (3.3 GB), two versions each.  FRAMEWORKS='numpy=1.26.4,2.4.6' names
 # others; RUNS=, ONLY='pytorch_index*', REPORT=FILE, WHEELS=FOLDER.
 FRAMEWORKS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/frameworks
 check-frameworks: all
