@@ -219,7 +219,7 @@ def scatter_add_1d(x, n):
 
 def scatter_reduce(kind):
     @operation("scatter_reduce_" + kind, "Tensor.scatter_reduce(%s)" % kind, "torch.Tensor.scatter_reduce",
-               needs="torch.Tensor.scatter_reduce", since="PyTorch 1.12")
+               needs="torch.Tensor.scatter_reduce_", since="PyTorch 1.12")  # before, it had no values
     def compute(x, n):
         make = x.uniform if kind == "prod" else x.wide
         index, values = x.index("index", 256, n // 16, 16), make("values", n // 16, 16)
