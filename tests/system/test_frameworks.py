@@ -298,3 +298,11 @@ def test_every_pack_can_be_read_without_its_framework():
     listed = {operation["name"] for operation in lists if operation["row"] != "mps"}
     measured = {reference["id"] for line in packs["pytorch"] for reference in line["references"]}
     assert sorted(listed - measured) == [], "the documentation lists what the pack does not measure"
+
+
+@pytest.mark.parametrize("value", [0, 601, "60"])
+def test_a_deadline_of_a_probe_that_is_none(tmp_path, value):
+    service = Service(tmp_path, config={"stacks": [{"name": "cpu", "probe_seconds": value}]})
+    with pytest.raises(AssertionError):
+        service.start()
+    assert service.refused and "/stacks/0/probe_seconds" in service.log.read_text()
