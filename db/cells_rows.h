@@ -79,9 +79,15 @@ struct cell_row {
     X(challenge_run, cell.evidence.challenges.run, "first challenge that was ignored")   \
     X(digest, cell.digest, "digest")
 
+/* Whether job_item ITEM is of a command of the configuration: those of a stack share no
+ * environment. */
+#define IS_EXTERNAL(item) item ".stack IN ('external', 'external-cuda')"
+
 /* Whether the workload of job_item ITEM has a float64 reference: commands of the
- * configuration have none. */
-#define HAS_REFERENCE(item) item ".stack NOT IN ('external', 'external-cuda')"
+ * configuration have none, and neither have frameworks, whose workers run their code and
+ * know no other. */
+#define HAS_REFERENCE(item)                                                              \
+    "(NOT " IS_EXTERNAL(item) " AND " item ".subject <> 'framework')"
 
 #define CELL_COLUMN(column, member, what) ", c." #column
 

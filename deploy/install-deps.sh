@@ -53,6 +53,7 @@ if [ "$what" = test ]; then
     need python3 has python3
     need python3-pytest python_has pytest
     need python3-pytest-xdist python_has xdist
+    need python3-pip python_has 'pytest, xdist, pip' # of the interpreter that runs the tests
     need python3-selenium python_has selenium
     need chromium has chromium
     need chromium-driver has chromedriver

@@ -145,6 +145,14 @@ mutate: all $(TESTS)
 # Real versions of cuDNN as stacks; downloads them.
 check-stacks: all $(TRY_LIBRARIES)
 	@$(RUN_PYTEST) -s tests/stacks
+# Real versions of frameworks as stacks, installed into a cache of the user's, once: numpy, ONNX Runtime
+# (140 MB and 380 MB) and PyTorch (3.3 GB), two versions each.  FRAMEWORKS='numpy=1.26.4,2.4.6' names
+# others; RUNS=, ONLY='pytorch_index*', REPORT=FILE, WHEELS=FOLDER.
+FRAMEWORKS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/frameworks
+check-frameworks: all
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/frameworks/check.py --cache $(FRAMEWORKS_CACHE) \
+	    $(if $(RUNS),--runs $(RUNS)) $(if $(ONLY),--only '$(ONLY)') $(if $(REPORT),--report $(REPORT)) \
+	    $(if $(WHEELS),--wheels $(WHEELS)) $(FRAMEWORKS)
 # The probes with PyTorch, JAX and numpy, which are installed into a cache of the user's, once.
 PYTORCH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/pytorch
 check-pytorch: PYTHON = $(PYTORCH_CACHE)/bin/python
@@ -157,4 +165,4 @@ $(PYTORCH_CACHE)/installed:
 
 .PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests left-alone \
         detection bench fuzz \
-        fuzz-program check-stacks check-pytorch mutate
+        fuzz-program check-stacks check-frameworks check-pytorch mutate

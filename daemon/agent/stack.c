@@ -80,6 +80,7 @@ enum err_code stack_parse_json(struct stack *ret_stack, const char *text, struct
             .worker = s.worker ? xstrdup(s.worker) : stack_companion("reprod-worker"),
             .library_path = s.library_path ? xstrdup(s.library_path) : NULL,
             .threads = s.threads,
+            .probe_ms = 1000LL * s.probe_seconds,
             .variables = json_incref((json_t *)s.env),
         };
     }
@@ -429,7 +430,7 @@ void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t tim
 
     probe->supervisor = supervisor;
     probe->stack = stack;
-    probe->timeout_ms = timeout_ms;
+    probe->timeout_ms = stack->probe_ms ? stack->probe_ms : timeout_ms;
     probe->done = done;
     probe->arg = arg;
     uv_timer_init(supervisor->loop, &probe->later);

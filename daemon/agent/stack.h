@@ -16,6 +16,7 @@ struct stack {
     char *worker;       /* path; NULL: its workloads are external */
     char *library_path; /* NULL: the system's */
     int threads;        /* 0: as the agent's --threads says */
+    int64_t probe_ms;   /* deadline of its probe; 0: as the agent's --probe-ms says */
     json_t *variables;  /* object of strings, and nulls: not set; NULL: none */
     json_t *externals;  /* array of complete workloads (daemon/config/external.h); NULL: a
                            worker  computes */
@@ -53,11 +54,12 @@ void stack_release(struct stack *stack);
  * free_texts. */
 char **stack_environment(const struct stack *stack);
 
-/* Asks its worker what it is, `--probe` and `--catalogue` at once, with a deadline (a
- * driver can hang) and bounded output.  Where a worker cannot be started, or is killed,
- * it is asked again, a few times.  Calls DONE(arg) once, later: STACK, borrowed until
- * then, has probe and catalogue, or a cause.  Logs that cause, and that it is gone, if it
- * changed.  Only for a stack that was not usable, if it was probed before. */
+/* Asks its worker what it is, `--probe` and `--catalogue` at once, with a deadline, its
+ * own or TIMEOUT_MS (a driver can hang) and bounded output.  Where a worker cannot be
+ * started, or is killed, it is asked again, a few times.  Calls DONE(arg) once, later:
+ * STACK, borrowed until then, has probe and catalogue, or a cause.  Logs that cause, and
+ * that it is gone, if it changed.  Only for a stack that was not usable, if it was probed
+ * before. */
 void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t timeout_ms,
                  void (*done)(void *arg), void *arg);
 

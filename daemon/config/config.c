@@ -13,6 +13,7 @@
 
 enum {
     THREADS_MAX = 256,
+    PROBE_SECONDS_MAX = 600,
     /* Each is handed to the agent as an argument, and in its hello with all others. */
     WORKLOADS_MAX = 64,
     WORKLOAD_BYTES_MAX = 16 * 1024
@@ -131,6 +132,8 @@ static const struct in_member stack_members[] = {
       .check = check_env },
     { "threads", IN_INT, IN_AT(struct config_stack, threads), IN_OPTIONAL, .least = 1,
       .most = THREADS_MAX },
+    { "probe_seconds", IN_INT, IN_AT(struct config_stack, probe_seconds), IN_OPTIONAL,
+      .least = 1, .most = PROBE_SECONDS_MAX },
 };
 static const struct in_shape stack_shape =
     IN_SHAPE(stack_members, "a stack has no member");

@@ -55,6 +55,7 @@ struct config_stack {
     const char *library_path; /* NULL: the system's */
     const json_t *env;        /* object of texts; NULL: none */
     int threads;              /* 0: it says nothing */
+    int probe_seconds;        /* in which its worker says what it is; 0: likewise */
 };
 
 /* Reads one stack as an array of them has it.  ERR_INVALID: the message begins with WHERE

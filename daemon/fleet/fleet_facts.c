@@ -142,7 +142,8 @@ static json_t *stack_json(const struct fleet_host *host, json_t *stack)
     json_t *cause = json_object_get(stack, "cause");
 
     return json_pack(
-        "{s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:o, s:O?, s:o, s:b, s:O?}",
+        "{s:O?, s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:o, s:O?, s:O?, s:o, s:b, "
+        "s:O?}",
         "name", json_object_get(stack, "name"), "host", host->name, "worker",
         json_object_get(stack, "worker"), "library_path",
         json_object_get(stack, "library_path"), "backend",
@@ -150,8 +151,9 @@ static json_t *stack_json(const struct fleet_host *host, json_t *stack)
         json_object_get(probe, "worker_build"), "versions",
         json_object_get(probe, "versions"), "problems",
         json_object_get(probe, "problems"), "problem_texts", problem_texts(probe),
-        "devices", json_object_get(probe, "devices"), "device_ids", device_ids(probe),
-        "online", host->online, "cause",
+        "unmeasured", json_object_get(probe, "unmeasured"), "devices",
+        json_object_get(probe, "devices"), "device_ids", device_ids(probe), "online",
+        host->online, "cause",
         json_is_string(cause) ? cause : json_object_get(probe, "cause"));
 }
 

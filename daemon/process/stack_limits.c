@@ -76,13 +76,32 @@ static enum err_code check_device(const json_t *device, struct err *err)
     return ERR_OK;
 }
 
+/* What the worker's framework has and no workload of it measures; it may be missing. */
+static enum err_code check_unmeasured(const json_t *list, struct err *err)
+{
+    size_t i;
+    json_t *name;
+
+    if (list && !json_is_null(list) && !json_is_array(list)) {
+        return err_set(err, ERR_PROTOCOL, "unmeasured is not an array");
+    }
+    json_array_foreach(list, i, name)
+    {
+        if (!json_is_string(name)) {
+            return err_set(err, ERR_PROTOCOL, "unmeasured[%zu] is not a text", i);
+        }
+    }
+    return check_count(list, "unmeasured", STACK_UNMEASURED_MAX, err);
+}
+
 static enum err_code check_probe(const json_t *probe, struct err *err)
 {
     const json_t *devices = json_object_get(probe, "devices");
     size_t i;
     json_t *device;
 
-    if (check_count(devices, "devices", STACK_DEVICES_MAX, err) != ERR_OK ||
+    if (check_unmeasured(json_object_get(probe, "unmeasured"), err) != ERR_OK ||
+        check_count(devices, "devices", STACK_DEVICES_MAX, err) != ERR_OK ||
         (json_array_size(devices) > 0 &&
          check_name(probe, "backend", CASE_NAME_SIZE, err) != ERR_OK)) {
         return err->code;

@@ -12,6 +12,7 @@ enum {
     STACKS_MAX = 256, /* of a host */
     STACK_DEVICES_MAX = 256,
     STACK_WORKLOADS_MAX = 1000,
+    STACK_UNMEASURED_MAX = 1000,         /* names of what no workload of it measures */
     STACK_PARTS_MAX = 256,               /* variants, sizes or dtypes of a workload */
     STACK_TEXT_MAX = 32 * 1024,          /* bytes of any text; twice what the whole of a
                                             configured workload may have */

@@ -69,11 +69,19 @@ static const struct {
     const char *key, *before, *after;
     int most; /* characters of it; 0: all */
 } title_parts[] = {
-    { "backend", "", "", 0 },           { "model", "", "", 0 },
-    { "threads", "", " threads", 0 },   { "driver", "driver ", "", 0 },
-    { "cuda_runtime", "CUDA ", "", 0 }, { "cudnn", "cuDNN ", "", 0 },
-    { "cublas", "cuBLAS ", "", 17 },    { "nccl", "NCCL ", "", 0 },
-    { "onednn", "oneDNN ", "", 0 },     { "worker_build", "worker ", "", 8 },
+    { "backend", "", "", 0 },
+    { "model", "", "", 0 },
+    { "threads", "", " threads", 0 },
+    { "driver", "driver ", "", 0 },
+    { "cuda_runtime", "CUDA ", "", 0 },
+    { "cudnn", "cuDNN ", "", 0 },
+    { "cublas", "cuBLAS ", "", 17 },
+    { "nccl", "NCCL ", "", 0 },
+    { "torch", "PyTorch ", "", 0 },
+    { "onnxruntime", "ONNX Runtime ", "", 0 },
+    { "numpy", "NumPy ", "", 0 },
+    { "onednn", "oneDNN ", "", 0 },
+    { "worker_build", "worker ", "", 8 },
 };
 
 char *run_environment_title(const json_t *environment)

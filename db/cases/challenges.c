@@ -25,7 +25,8 @@ static enum err_code load_known(struct tx *tx, int64_t job, int item, bool *ret_
         "SELECT 1, c.challenges_passed, c.challenges_repeated, c.challenges_unchanged,"
         " c.challenges_failed FROM job_item i JOIN case_key k ON k.number = i.case_key"
         " JOIN device_stack_environment d ON d.device = i.device"
-        " AND d.stack = i.stack || '/' || k.workload"
+        " AND d.stack = i.stack || iif(" IS_EXTERNAL(
+            "i") ", '/' || k.workload, '')"
         " LEFT JOIN cell c ON c.case_key = k.number AND c.environment = d.environment"
         " WHERE i.job = ? AND i.seq = ? AND NOT k.unseeded AND NOT (" HAS_REFERENCE(
             "i") ")",

@@ -864,7 +864,7 @@ class Run:
                 if self.depth == 0:
                     self.probe_ns += time.perf_counter_ns() - self.entered_ns
 
-    def start(self, inputs, algorithm, claim, build):
+    def start(self, inputs, algorithm, claim, build, facts):
         request = self.request
         os.environ[SPEAKER] = str(self.pid)
         self.inputs = inputs
@@ -873,15 +873,19 @@ class Run:
         self.device = _device_id(request.device)
         self.input_digest = self.read_inputs()
         self.libraries = _libraries()
+        environment = {**_environment(request, threads, build or _program_build()),
+                       **(facts or {})}
         self.started = True
         self.write({
             "event": "start", "v": 1, "pid": self.pid,
             "nonce": os.environ.get("REPROD_NONCE"), "workload": request.workload,
             "version": request.version, "variant": request.variant, "size": request.size,
             "dtype": request.dtype, "seed": str(request.seed), "iterations": request.iterations,
-            "threads": threads, "backend": request.backend, "device": self.device,
+            "threads": request.threads if "threads" in (facts or {}) else threads,
+            "backend": request.backend, "device": self.device,
             "algorithm": self.algorithm, "claim": claim, "input_digest": self.input_digest,
-            "environment": _environment(request, threads, build or _program_build()),
+            "environment": {name: fact for name, fact in environment.items()
+                            if fact is not None},
             "libraries": self.libraries})
         self.begin_clock()
 
@@ -1074,15 +1078,16 @@ def seed():
     return value
 
 
-def start(inputs=None, algorithm=None, claim=None, build=None):
+def start(inputs=None, algorithm=None, claim=None, build=None, facts=None):
     """Says what this run is.  After the imports and before anything is computed; implied by
     the first other call.  INPUTS: what the computation starts from (arrays, nested as for
     monitor; a pathlib.Path stands for the file's bytes).  They are digested now and again at
     the end, and two runs are of one case only if they agree.  BUILD names the program's
-    version; by default a digest of its script and of what is imported from its folder."""
+    version; by default a digest of its script and of what is imported from its folder.  FACTS
+    are further facts of the environment, or replace some; one that is None is left out."""
     run = _run()
     if run.active() and not run.started:
-        run.start(inputs, algorithm, claim, build)
+        run.start(inputs, algorithm, claim, build, facts)
 
 
 def iterations(inputs=None, **arguments):

@@ -9,8 +9,10 @@
 enum { CONTROL, STEADY, STEADY_LOADED, STEADY_ELSEWHERE, ITEMS };
 enum { SEED = 7000, OTHER_INPUT = 40, OTHER_DIGEST = 60 };
 
-/* Job 1: a command, its control, the command under load, and on another device. */
-static void insert_items(struct fixture *f, bool unseeded)
+/* Job 1: a command, its control, the command under load, and on another device.  NAME
+ * NULL: a command of the configuration; else the framework of stack STACK. */
+static void insert_items_of(struct fixture *f, const char *stack, const char *name,
+                            bool unseeded)
 {
     struct job_item items[ITEMS];
     struct fixture_job j = fixture_job(1, items, ITEMS);
@@ -18,11 +20,20 @@ static void insert_items(struct fixture *f, bool unseeded)
     for (int i = 0; i < ITEMS; i++) {
         items[i] = fixture_item(i == CONTROL ? "unordered" : "ordered",
                                 i == STEADY_ELSEWHERE ? "cpu:b" : "cpu:a", 100);
-        snprintf(items[i].stack, sizeof items[i].stack, "external");
+        snprintf(items[i].stack, sizeof items[i].stack, "%s", stack);
         items[i].unseeded = unseeded;
+        if (name) {
+            items[i].subject = SUBJECT_FRAMEWORK;
+            snprintf(items[i].subject_name, sizeof items[i].subject_name, "%s", name);
+        }
     }
     run_options_read("{\"contention\":4}", &items[STEADY_LOADED].options);
     fixture_write(f, fixture_insert_job, &j);
+}
+
+static void insert_items(struct fixture *f, bool unseeded)
+{
+    insert_items_of(f, "external", NULL, unseeded);
 }
 
 static struct fixture_run run_of(int n, int item)
@@ -117,6 +128,41 @@ static void test_a_command_is_green_once_it_was_challenged(void **state)
     assert_cell(f, "ordered", VERDICT_REPRODUCIBLE,
                 "another seed gave another digest, as a cache by seed would, too");
     assert_challenges(f, 1, 0, 0, 0);
+    check_all(f);
+}
+
+/* Nobody compares what a framework computes with a reference, so it is challenged in its
+ * stack as a command is, and not asked to check itself. */
+static void test_a_framework_is_green_once_it_was_challenged(void **state)
+{
+    struct fixture *f = *state;
+
+    insert_items_of(f, "numpy-2.4.6", "NumPy", false);
+    store_run(f, run_of(1, CONTROL));
+    store_run(f, challenge(2, CONTROL));
+    store_run(f, run_of(3, STEADY));
+    assert_false(fixture_cell(f, "ordered").evidence.checks.has_reference);
+    store_run(f, run_of(4, STEADY));
+    assert_cell(f, "ordered", VERDICT_INCONCLUSIVE, "another seed was not tried yet");
+    store_run(f, challenge(5, STEADY));
+    assert_cell(f, "ordered", VERDICT_REPRODUCIBLE, "another seed gave another digest");
+    check_all(f);
+}
+
+static void test_a_framework_that_answers_without_its_inputs_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run r = challenge(5, STEADY);
+
+    insert_items_of(f, "numpy-2.4.6", "NumPy", false);
+    store_run(f, run_of(1, CONTROL));
+    store_run(f, challenge(2, CONTROL));
+    store_run(f, run_of(3, STEADY));
+    store_run(f, run_of(4, STEADY));
+    r.input = 0;
+    store_run(f, r);
+    assert_challenges(f, 0, 0, 1, 0);
+    assert_cell(f, "ordered", VERDICT_INCONCLUSIVE, "answers without its inputs");
     check_all(f);
 }
 
@@ -649,6 +695,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_a_command_is_green_once_it_was_challenged),
+        STORE_TEST(test_a_framework_is_green_once_it_was_challenged),
+        STORE_TEST(test_a_framework_that_answers_without_its_inputs_is_found),
         STORE_TEST(test_a_constant_is_found),
         STORE_TEST(test_inputs_that_stay_are_found_at_once),
         STORE_TEST(test_who_answers_the_first_time_only_is_found),

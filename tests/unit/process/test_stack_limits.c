@@ -83,6 +83,8 @@ static void test_what_fits(void **state)
     expect("cause", text_of(32768), NULL);
     expect("probe/devices/0/id", text_of(255), NULL);
     expect("probe/devices", copies(DEVICE, 256), NULL);
+    expect("probe/unmeasured", copies("\"torch.mm\"", 1000), NULL);
+    expect("probe/unmeasured", json_null(), NULL);
     expect("catalogue", copies(WORKLOAD, 1000), NULL);
     expect("catalogue/0/workload", text_of(63), NULL);
     expect("catalogue/0/variants", copies("{\"name\":\"v\"}", 256), NULL);
@@ -111,11 +113,21 @@ static void test_names(void **state)
            "catalogue: [0]: dtypes[0]: the name has more than 63 bytes");
 }
 
+static void test_what_is_unmeasured_is_named(void **state)
+{
+    (void)state;
+    expect("probe/unmeasured", json_string("torch.mm"),
+           "probe: unmeasured is not an array");
+    expect("probe/unmeasured", copies("7", 2), "probe: unmeasured[0] is not a text");
+}
+
 static void test_counts(void **state)
 {
     (void)state;
     expect("probe/devices", copies(DEVICE, 257),
            "probe: devices: there are more than 256");
+    expect("probe/unmeasured", copies("\"torch.mm\"", 1001),
+           "probe: unmeasured: there are more than 1000");
     expect("catalogue", copies(WORKLOAD, 1001),
            "catalogue: workloads: there are more than 1000");
     expect("catalogue/0/variants", copies("{\"name\":\"v\"}", 257),
@@ -141,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_fits),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_what_is_unmeasured_is_named),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_texts),
     };

@@ -126,6 +126,22 @@ static const char tensor_text[] =
     "\"index\":0,\"name\":\"\",\"dtype\":\"float32\",\"shape\":[2],\"bytes_total\":8,"
     "\"captured_bytes\":8,\"offset\":0,\"data\":\"AAAAAAAAAAA=\"}";
 
+static void test_the_title_names_the_framework(void **state)
+{
+    json_t *facts = parse(
+        "{\"backend\":\"cpu\",\"model\":\"EPYC\",\"threads\":2,"
+        "\"numpy\":\"1.26.4\",\"torch\":\"2.4.1\",\"python\":\"3.11\","
+        "\"worker_build\":\"0123456789\"}");
+    char *title = run_environment_title(facts);
+
+    (void)state;
+    assert_string_equal(title,
+                        "cpu \xc2\xb7 EPYC \xc2\xb7 2 threads \xc2\xb7 PyTorch 2.4.1"
+                        " \xc2\xb7 NumPy 1.26.4 \xc2\xb7 worker 01234567");
+    free(title);
+    json_decref(facts);
+}
+
 static void test_tensors(void **state)
 {
     static const struct {
@@ -169,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_events),
         cmocka_unit_test(test_bad_events),
+        cmocka_unit_test(test_the_title_names_the_framework),
         cmocka_unit_test(test_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

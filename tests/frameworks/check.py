@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Real frameworks as stacks: installs versions into a cache, once, runs their packs through the service,
+and prints what was found and the drift between neighbouring versions (make check-frameworks).
+
+Exit status: 0; 1: something is not as it has to be; 75: the registry cannot be reached, and a version
+that is not in the cache yet is needed.  --report writes workloads/frameworks/RESULTS.md anew."""
+import argparse
+import fnmatch
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / "system"),
+                str(pathlib.Path(__file__).resolve().parent)]
+import render  # noqa: E402
+from service import BUILD, ROOT, Service  # noqa: E402
+
+SCRIPT = ROOT / "deploy" / "framework"
+UNREACHABLE = 75
+HOURS = 6  # a job that takes longer hangs
+# The smallest wheels: PyTorch's of these versions need no other packages of GB.
+VERSIONS = {"numpy": ["1.26.4", "2.4.6"], "onnxruntime": ["1.16.3", "1.23.2"],
+            "pytorch": ["1.11.0", "1.12.1"]}
+SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,onnxruntime_reduce_sum,"
+         "onnxruntime_resize_linear,onnxruntime_lstm")
+BAD = ("crashed", "timeout", "invalid", "lost", "infra", "out_of_memory")
+
+
+def interpreters():
+    """Candidates, the newest last: old versions have wheels for old ones only."""
+    names = [sys.executable] + [shutil.which(f"python3.{minor}") for minor in range(13, 7, -1)]
+    own = pathlib.Path.home() / ".pyenv" / "versions"
+    names += [str(path) for path in sorted(own.glob("3.*/bin/python"), reverse=True)]
+    found = {}
+    for name in filter(None, names):
+        said = subprocess.run([name, "-c", "import sys; print(sys.version_info[:2])"],
+                              capture_output=True, text=True)
+        if said.returncode == 0:
+            found.setdefault(said.stdout, name)
+    return list(found.values())
+
+
+def size_of(folder):
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+
+
+def install(framework, version, options):
+    """The stack's entry; installs it where the cache lacks it."""
+    folder = options.cache / f"{framework}-{version}"
+    if not (folder / "framework.json").exists():
+        refusals = []
+        for python in interpreters():
+            source = ["--wheels", str(options.wheels)] if options.wheels else []
+            done = subprocess.run([sys.executable, str(SCRIPT), "--framework", framework, "--version",
+                                   version, "--into", str(options.cache), "--python", python, *source],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            print(done.stderr, end="", flush=True)
+            if done.returncode == 0:
+                break
+            if done.returncode == UNREACHABLE:
+                sys.exit(UNREACHABLE)
+            refusals.append(done.stderr.strip().splitlines()[-1])
+        else:
+            sys.exit(f"{framework} {version}: no interpreter here can run it: {refusals}")
+    print(f"{folder.name}: {size_of(folder) >> 20} MiB in {folder}", flush=True)
+    return {"name": folder.name, "worker": str(folder / "worker"), "probe_seconds": 300}
+
+
+def wanted(service, framework, options):
+    """Names of the operations that some version has, and a pattern allows."""
+    lines = [line for line in service.get("/v1/workloads")["items"]
+             if line["workload"].startswith(framework + "_")]
+    return sorted(line["workload"] for line in lines if any(fnmatch.fnmatch(line["workload"], pattern) for pattern in options.only.split(",")))
+
+
+def cells_of(service, runs):
+    cells = {}
+    for run in runs:
+        if run["cell"]:
+            cells.setdefault((run["stack"], run["workload"], run["variant"]), run["cell"])
+    return {key: service.get(cell if str(cell).startswith("/") else f"/v1/cells/{cell}")
+            for key, cell in cells.items()}
+
+
+def environment_of(runs, stack):
+    found = {run["environment"] for run in runs if run["stack"] == stack and run["environment"]}
+    if len(found) != 1:
+        raise SystemExit(f"{stack}: its runs are of {len(found)} environments")
+    return found.pop()
+
+
+def drift_between(service, before, after):
+    [drift] = service.get(f"/v1/drift?from={before}&to={after}")["items"]
+    kinds = {}
+    for group in drift["groups"]:
+        for case in group["cases"]:
+            kinds[f"{case['workload']}/{case['variant']}"] = group["kind"]
+    return {"title": drift["title"], "headline": drift["headline"], "kinds": kinds}
+
+
+def complaints(service, framework, runs):
+    """What must not be, whatever a framework does."""
+    found = [f"run {run['id']}: {run['workload']} {run['variant']} on {run['stack']}: {run['outcome']}:"
+             f" {run['cause']}" for run in runs if run["outcome"] in BAD]
+    for item in service.items("/v1/inputs"):
+        found.append(f"versions compute {item['workload']} from different inputs")
+    if not any(run["outcome"] == "completed" for run in runs):
+        found.append(f"no run of {framework} completed")
+    return found
+
+
+def measure(service, framework, names, options):
+    """What was found of one framework, and the complaints."""
+    titles = {line["workload"]: line["title"] for line in service.get("/v1/workloads")["items"]}
+    workloads, began = wanted(service, framework, options), time.monotonic()
+    job = service.post_job(workloads=workloads, stacks=names, runs=options.runs,
+                           iterations=options.iterations)
+    service.finish_job(job, 3600 * HOURS)
+    seconds = time.monotonic() - began
+    runs = service.items(f"/v1/runs?job={job}")
+    cells = cells_of(service, runs)
+    found = {"framework": framework, "runs": options.runs, "iterations": options.iterations,
+             "processes": len(runs) + len(service.items(f"/v1/runs?job={job}&challenges=only")),
+             "seconds": round(seconds), "titles": {name: titles[name] for name in workloads},
+             "versions": [], "drift": []}
+    for name in names:
+        environment = environment_of(runs, name)
+        facts = service.get(f"/v1/environments/{environment}")["facts"]
+        stack = next(s for s in service.get("/v1/stacks")["items"] if s["name"] == name)
+        own = {}
+        for (stack_name, workload, variant), cell in cells.items():
+            if stack_name == name:
+                own[f"{workload}/{variant}"] = {
+                    "verdict": cell["verdict"], "reason": cell["reason"],
+                    "challenge": cell["challenge"]["state"]}
+        causes = {f"{run['workload']}/{run['variant']}": run["cause"] for run in runs
+                  if run["stack"] == name and run["outcome"] == "unsupported"}
+        found["versions"].append({"stack": name, "environment": environment, "facts": facts,
+                                  "unmeasured": stack["unmeasured"], "cells": own, "causes": causes})
+    environments = [version["environment"] for version in found["versions"]]
+    for before, after in zip(environments, environments[1:]):
+        found["drift"].append(drift_between(service, before, after))
+    return found, complaints(service, framework, runs)
+
+
+def machine():
+    import reprod_probe
+    return {"model": reprod_probe._cpu_model(), "processors": len(os.sched_getaffinity(0)),
+            "vector_isa": reprod_probe._vector_isa(), "kernel": platform.release(),
+            "libc": " ".join(platform.libc_ver())}
+
+
+def check(plan, options):
+    stacks, names = [{"name": "cpu"}], {}
+    for framework, versions in plan.items():
+        for version in versions:
+            stacks.append(install(framework, version, options))
+            names.setdefault(framework, []).append(stacks[-1]["name"])
+    wrong, found = [], []
+    with tempfile.TemporaryDirectory(prefix="reprod-frameworks-") as folder:
+        service = Service(folder, options=["--no-survey"], config={"stacks": stacks})
+        service.start()
+        try:
+            for stack in service.get("/v1/stacks")["items"]:
+                if stack["cause"]:
+                    wrong.append(f"{stack['name']}: {stack['cause']}")
+            for framework in names if not wrong else []:
+                result, complaints_ = measure(service, framework, names[framework], options)
+                found.append(result)
+                wrong += complaints_
+                print(render.text(result), flush=True)
+        finally:
+            service.stop()
+        code, text = service.fsck()
+        wrong += [text] if code else []
+    return {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "frameworks": found}, wrong
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    home = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    parser.add_argument("--cache", type=pathlib.Path, default=home / "reprod" / "frameworks")
+    parser.add_argument("--wheels", type=pathlib.Path, help="a folder of wheels instead of the network")
+    parser.add_argument("--short", action="store_true", help="some of numpy and ONNX Runtime, in one version, two runs each")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--only", default="*", help="operations: patterns as fnmatch has them, with commas")
+    parser.add_argument("--json", type=pathlib.Path, help="what was found")
+    parser.add_argument("--report", type=pathlib.Path, help="the same as a document")
+    parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK=VERSION,VERSION")
+    return parser.parse_args()
+
+
+def plan_of(options):
+    if options.short:
+        options.runs, options.iterations, options.only = 2, 2, SHORT
+        return {"numpy": VERSIONS["numpy"][-1:], "onnxruntime": VERSIONS["onnxruntime"][-1:]}
+    plan = {}
+    for text in options.frameworks:
+        name, _, versions = text.partition("=")
+        if name not in VERSIONS or not re.fullmatch(r"[\w.,+]*", versions):
+            sys.exit(f"'{text}' is not FRAMEWORK=VERSION,VERSION; there are {', '.join(VERSIONS)}")
+        plan[name] = [v for v in versions.split(",") if v] or VERSIONS[name]
+    return plan or VERSIONS
+
+
+def main():
+    options = parse()
+    sys.path.insert(0, str(ROOT / "workloads" / "python"))
+    options.cache.mkdir(parents=True, exist_ok=True)
+    plan = plan_of(options)
+    results, wrong = check(plan, options)
+    results["command"] = "make check-frameworks RUNS=%d%s REPORT=workloads/frameworks/RESULTS.md%s" % (
+        options.runs, "" if options.only == "*" else " ONLY='%s'" % options.only,
+        "" if plan == VERSIONS else " FRAMEWORKS='%s'" % " ".join(
+            f"{name}={','.join(versions)}" for name, versions in plan.items()))
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    if options.report:
+        options.report.write_text(render.document(results))
+    for line in wrong:
+        print(f"WRONG: {line}")
+    count = sum(len(version["cells"]) for found in results["frameworks"] for version in found["versions"])
+    print(f"{count} cells of {len(results['frameworks'])} frameworks, {len(wrong)} wrong; {BUILD}")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""What a check of frameworks found, as text for a terminal and as workloads/frameworks/RESULTS.md."""
+
+WORDS = {"varies": "varies", "reproducible": "reproducible", "inconclusive": "did not vary",
+         "unsupported": "raises", "failing": "fails", "unmeasured": "not measured"}
+DRIFT = {"bits_changed": "other bits", "same_bits": "same bits", "varies_now": "varies now",
+         "varies": "varies in both", "cannot_be_told_yet": "cannot be told", "appeared": "new",
+         "disappeared": "gone", "computed_on_neither_side": "raises in both",
+         "verdict_changed": "another verdict", "algorithm_changed": "another algorithm",
+         "cost_changed": "same bits", "fails_now": "fails now"}
+
+
+def word(cell):
+    """Of a cell that is inconclusive for another reason than that nothing varied, that reason."""
+    if cell is None:
+        return "not there"
+    if cell["verdict"] == "inconclusive" and "did not vary" not in cell["reason"]:
+        return "inconclusive"
+    return WORDS.get(cell["verdict"], cell["verdict"])
+
+
+def variants_of(found):
+    names = []
+    for version in found["versions"]:
+        for key in version["cells"]:
+            variant = key.partition("/")[2]
+            if variant not in names:
+                names.append(variant)
+    return sorted(names, key=lambda name: (name != "default", name))
+
+
+def rows(found):
+    """[operation, then for each version its variants, then the drift to it from the one before]"""
+    variants = variants_of(found)
+    for workload in sorted(found["titles"]):
+        row = [workload]
+        for index, version in enumerate(found["versions"]):
+            row += [word(version["cells"].get(f"{workload}/{variant}")) for variant in variants]
+            if index:
+                row.append(drift_words(found["drift"][index - 1], workload, variants))
+        yield row
+
+
+def drift_words(drift, workload, variants):
+    """One word where all variants agree; else each."""
+    said = {variant: DRIFT.get(drift["kinds"].get(f"{workload}/{variant}"), "?") for variant in variants
+            if f"{workload}/{variant}" in drift["kinds"]}
+    if len(set(said.values())) <= 1:
+        return next(iter(said.values()), "not compared")
+    return ", ".join(f"{variant}: {words}" for variant, words in said.items())
+
+
+def head(found):
+    variants = variants_of(found)
+    names = ["operation"]
+    for index, version in enumerate(found["versions"]):
+        short = version["stack"].rpartition("-")[2]
+        names += [f"{short} {variant}" for variant in variants]
+        names += ["bits"] if index else []
+    return names
+
+
+def text(found):
+    table = [head(found), *rows(found)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    lines = ["  ".join(value.ljust(width) for value, width in zip(row, widths)).rstrip() for row in table]
+    for drift in found["drift"]:
+        lines += ["", drift["title"], drift["headline"]]
+    for version in found["versions"]:
+        if version["unmeasured"]:
+            lines.append(f"{version['stack']}: documented and not measured: "
+                         + ", ".join(version["unmeasured"]))
+    lines.append(f"{found['processes']} processes in {found['seconds']} s")
+    return "\n".join(lines) + "\n"
+
+
+def facts_line(version):
+    facts = {name: value for name, value in sorted(version["facts"].items())
+             if not name.endswith("_files") and name not in (
+                 "backend", "model", "architecture", "vector_isa", "libc", "threads", "worker_build",
+                 "numpy_simd", "torch_config", "torch_git", "onnxruntime_commit")}
+    return ", ".join(f"{name} {value}" for name, value in facts.items())
+
+
+def summary(found):
+    """What varied, what cured it, what raised, what changed."""
+    lines = []
+    for version in found["versions"]:
+        cells = version["cells"]
+        of_default = [key.partition("/")[0] for key in sorted(cells) if key.endswith("/default")]
+        vary = [w for w in of_default if cells[f"{w}/default"]["verdict"] == "varies"]
+        lines.append(f"- **{version['stack']}** ({facts_line(version)}): {len(of_default)} operations,"
+                     f" {len(vary)} varied by themselves" + (": " if vary else "")
+                     + ", ".join(f"`{w}`" for w in vary) + ".")
+        for variant in variants_of(found)[1:]:
+            cured = [w for w in vary if cells.get(f"{w}/{variant}", {}).get("verdict") == "reproducible"]
+            still = [w for w in of_default if cells.get(f"{w}/{variant}", {}).get("verdict") == "varies"]
+            raised = [w for w in of_default if cells.get(f"{w}/{variant}", {}).get("verdict") == "unsupported"]
+            for what, which in ("cured of these", cured), ("varied with it", still), ("raised", raised):
+                if which:
+                    lines.append(f"  - `{variant}` {what}: " + ", ".join(f"`{w}`" for w in which) + ".")
+        for key, cause in sorted(version["causes"].items()):
+            lines.append(f"  - `{key}` said: “{cause}”")
+        if version["unmeasured"]:
+            lines.append("  - Documented and not measured: "
+                         + ", ".join(f"`{name}`" for name in version["unmeasured"]) + ".")
+    for drift in found["drift"]:
+        changed = sorted(key for key, kind in drift["kinds"].items() if kind == "bits_changed")
+        names = sorted({key.partition("/")[0] for key in changed})
+        lines.append(f"- From one version to the next: {drift['headline'].rstrip('.')}. Other bits: "
+                     + (", ".join(f"`{name}`" for name in names) or "none") + ".")
+    return lines
+
+
+def document(results):
+    machine = results["machine"]
+    lines = ["# What was found of frameworks", "",
+             f"Measured and written by `{results['command']}`: nothing in it is typed by hand.", "",
+             f"Measured {results['date']} on {machine['model']}, {machine['processors']} processors"
+             f" ({machine['vector_isa']}), {machine['libc']}, kernel {machine['kernel']}.", "",
+             "“reproducible” and “varies” are verdicts of the service. “did not vary” is one digest in all runs"
+             " where the control did not vary either: nothing showed that a difference could have been seen, so it"
+             " is inconclusive. “raises”: the framework refused, in its own words. The column “bits” compares a"
+             " version with the one before it.", ""]
+    for found in results["frameworks"]:
+        lines += [f"## {found['framework']}", "",
+                  f"{found['runs']} fresh processes of {found['iterations']} iterations each for every cell,"
+                  f" {found['processes']} processes with challenges, {found['seconds']} s.", "",
+                  *summary(found), ""]
+        header = head(found)
+        lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+        lines += ["| " + " | ".join(row) + " |" for row in rows(found)] + [""]
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,373 @@
+"""The worker of a stack that is a framework: answers --catalogue, --probe and --run as
+workloads/PROTOCOL.md says, for the operations of one pack.
+
+  python worker.py --framework numpy [--packages FOLDER] --probe
+  python worker.py --pack FILE --run --workload own_sum --variant default ...
+
+deploy/framework makes the program that a stack names as its worker, and calls this with what is
+installed.  README.md is beside this file."""
+import argparse
+import fcntl
+import glob
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import re
+import site
+import socket
+import sys
+import traceback
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+RUN_NAMES = ("workload", "variant", "size", "dtype", "seed", "iterations", "threads", "device",
+             "probes", "probe-names", "probe-steps", "capture")
+CIRCUMSTANCES = ("contention", "memory-poison", "allocation-jitter")
+CHANGED_MAX = 2000  # files whose contents are digested; more are counted
+
+
+def pack_names():
+    files = glob.glob(os.path.join(HERE, "pack_*.py"))
+    return sorted(os.path.basename(path)[len("pack_"):-len(".py")] for path in files)
+
+
+def keep_to_itself(number):
+    """A copy of descriptor NUMBER that only this process has.  What a framework prints there goes
+    to the log instead."""
+    kept = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 100)
+    for printed in {number, 3}:
+        os.dup2(2, printed)
+    return kept
+
+
+def load_pack(path):
+    """The PACK of the file PATH, which may import what lies beside it.  A framework, imported later,
+    does not: it may have a module of any name."""
+    folders = [os.path.dirname(os.path.realpath(path)), HERE]
+    spec = importlib.util.spec_from_file_location("reprod_pack", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["reprod_pack"] = module
+    sys.path[:0] = folders
+    try:
+        spec.loader.exec_module(module)
+    except OSError as error:
+        sys.exit("the pack cannot be read: %s" % error)
+    sys.path[:] = sys.path[len(folders):]
+    module.PACK.build = build_of(folders)
+    return module.PACK
+
+
+def build_of(folders):
+    """One digest over what asks the framework: this file, the pack, what they imported that lies
+    beside them, and the probes."""
+    import reprod_probe
+    files = {os.path.realpath(__file__), reprod_probe.__file__}
+    for module in list(sys.modules.values()):
+        file = os.path.realpath(getattr(module, "__file__", None) or "/")
+        if os.path.dirname(file) in folders and file.endswith(".py"):
+            files.add(file)
+    digest = hashlib.sha256()
+    for file in sorted(files, key=lambda file: (os.path.basename(file), file)):
+        with open(file, "rb") as content:
+            digest.update(hashlib.sha256(content.read()).digest())
+    return digest.hexdigest()[:40]
+
+
+# What is installed
+
+def distribution_of(pack):
+    for name in pack.packages:
+        try:
+            return importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def record_rows(distribution, module):
+    """(path, size or None, digest) of the files of MODULE, as they were installed."""
+    rows = []
+    for file in distribution.files or ():
+        path = str(file)
+        if not path.startswith(("..", "/")) and ".dist-info/" not in path \
+                and not path.endswith(".pyc"):
+            rows.append((path, file.size, file.hash.value if file.hash else ""))
+    return sorted(rows, key=lambda row: row[0])
+
+
+def changed_files(distribution, rows):
+    """A digest of the files that are not as they were installed, as far as their size tells; None:
+    all are."""
+    digest, changed = hashlib.sha256(), 0
+    for path, size, _ in rows:
+        there = distribution.locate_file(path)
+        try:
+            if size is None or os.stat(there).st_size == size:
+                continue
+            changed += 1
+            with open(there, "rb") as file:
+                content = file.read() if changed <= CHANGED_MAX else b""
+        except OSError:
+            content = b"missing"
+            changed += 1
+        digest.update(path.encode() + b"\0" + hashlib.sha256(content).digest())
+    return "%d: %s" % (changed, digest.hexdigest()[:32]) if changed else None
+
+
+def plain(version):
+    """Without what only a build adds ("2.4.1+cpu"), as PEP 440 compares it."""
+    return re.sub("[-_]", ".", version.split("+")[0].strip().lower())
+
+
+def installed_facts(pack):
+    """Which build of the version it is, and whether its files still are what was installed.
+    Refused where what is imported says that it is another version than what was installed."""
+    from pack import Refused
+    distribution = distribution_of(pack)
+    if distribution is None:
+        return {}
+    said, installed = pack.version(), distribution.version or ""
+    if plain(said) != plain(installed):
+        raise Refused("%s says that it is %s, and what is installed is %s of its package %s: which"
+                      " one computes is not known"
+                      % (pack.module, said or "of no version", installed,
+                         distribution.metadata["Name"]))
+    rows = record_rows(distribution, pack.module)
+    facts = {}
+    if rows:
+        text = "".join("%s %s\n" % (path, value) for path, _, value in rows)
+        facts[pack.module + "_files"] = hashlib.sha256(text.encode()).hexdigest()[:32]
+        changed = changed_files(distribution, rows)
+        if changed:
+            facts[pack.module + "_files_changed"] = changed
+    return facts
+
+
+def import_framework(pack):
+    """The facts of the loaded framework.  Refused, with the cause, where it is not usable."""
+    from pack import Refused
+    try:
+        pack.load()
+    except Exception as error:
+        traceback.print_exc()
+        raise Refused("%s cannot be imported: %s: %s" % (pack.module, type(error).__name__,
+                                                         first_line(error))) from None
+    facts = installed_facts(pack)
+    facts.update({name: str(value) for name, value in pack.versions().items() if value})
+    facts[pack.module] = pack.version()
+    return facts
+
+
+def first_line(error):
+    return (str(error).strip().splitlines() or ["no reason given"])[0][:300]
+
+
+# --catalogue and --probe
+
+def variant_line(pack, operation, variant):
+    sets = ", ".join("sets %s=%s" % item for item in variant.variables.items())
+    line = {"name": variant.name, "summary": variant.summary, "models": sets or "sets nothing",
+            "algorithm": "as %s chooses it" % pack.subject_name, "claim": variant.claim,
+            "subject": "framework", "subject_name": pack.subject_name, "control": variant.control,
+            "recipe": variant.recipe, "environment": variant.variables}
+    if variant.kind:
+        line["kind"] = operation.kind or variant.kind
+    return line
+
+
+def catalogue_line(pack, operation, backend):
+    """The same in every version that has the operation."""
+    references = [{"kind": "documentation", "id": name, "title": "%s, in the lists of %s" % (
+        name, pack.listed_by), "url": pack.documentation, "state": None, "solved": None}
+        for name in operation.documented]
+    return {"workload": "%s_%s" % (pack.name, operation.name), "version": operation.version,
+            "backend": backend, "title": operation.title, "summary": operation.summary,
+            "variants": [variant_line(pack, operation, variant) for variant in pack.variants],
+            "sizes": [{"name": name, "description": "n = %d" % n}
+                      for name, n in operation.sizes.items()],
+            "dtypes": ["float32"], "weight_sum": "sum of all outputs", "loss": None,
+            "no_control": None, "references": references, "survey": False, "circumstances": [],
+            "timeout_seconds": pack.timeout_seconds}
+
+
+def catalogue(pack, backend):
+    return [catalogue_line(pack, operation, backend)
+            for operation in pack.operations.values() if pack.has(operation)]
+
+
+def device():
+    import reprod_probe
+    return {"id": "cpu:" + socket.gethostname(), "model": reprod_probe._cpu_model(),
+            "attributes": {"architecture": platform.machine(),
+                           "vector_isa": reprod_probe._vector_isa(),
+                           "processors": len(os.sched_getaffinity(0)),
+                           "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}}
+
+
+def probe_line(pack, facts, backend):
+    versions = {"python": platform.python_version(), **facts}
+    return {"v": 1, "backend": backend, "worker_build": pack.build, "nonce": True,
+            "versions": versions, "devices": [device()], "cause": None, "problems": {},
+            "unmeasured": pack.unmeasured()}
+
+
+# --run
+
+def find_case(pack, options):
+    from pack import Refused
+    name = options.workload or ""
+    operation = pack.operations.get(name[len(pack.name) + 1:]) \
+        if name.startswith(pack.name + "_") else None
+    variant = {v.name: v for v in pack.variants}.get(options.variant)
+    if operation is None:
+        raise Refused("the pack of %s has no workload %r" % (pack.subject_name, name))
+    if variant is None:
+        raise Refused("%s has no variant %r" % (name, options.variant))
+    if options.size not in operation.sizes or options.dtype != "float32":
+        raise Refused("%s has no size %r of %r" % (name, options.size, options.dtype))
+    return operation, variant
+
+
+def set_variables(pack, options, operation, variant, result):
+    """What reprod_probe reads, and what the framework reads when it is imported."""
+    threads = variant.threads or options.threads
+    for name in RUN_NAMES:
+        value = getattr(options, name.replace("-", "_"))
+        if value is not None:
+            os.environ["REPROD_" + name.replace("-", "_").upper()] = str(value)
+    os.environ.update(REPROD_VERSION=str(operation.version), REPROD_RESULT_FD=str(result),
+                      REPROD_BACKEND=options.backend, REPROD_RECIPE=variant.recipe or "none",
+                      OMP_NUM_THREADS=str(threads))
+    os.environ.update(variant.variables)
+    return threads
+
+
+def named(outputs):
+    """Outputs by name: one is "y", several are numbered unless the operation names them."""
+    if hasattr(outputs, "items"):
+        return outputs
+    if isinstance(outputs, (list, tuple)):
+        return {str(index): value for index, value in enumerate(outputs)}
+    return {"y": outputs}
+
+
+def attempt(pack, function, *arguments):
+    """What FUNCTION returns.  Unsupported, with the framework's own words, where it refuses."""
+    from pack import Unsupported
+    try:
+        return function(*arguments)
+    except Unsupported:
+        raise
+    except Exception as error:
+        if not pack.explains(error):
+            raise
+        raise Unsupported(first_line(error)) from None
+
+
+def compute(pack, options, facts, case, threads):
+    import reprod_probe as probe
+    from pack import Inputs, Unsupported
+    operation, variant = case
+    x = Inputs(pack, options.workload, options.seed)
+    cause, function = None, None
+    try:
+        if not pack.has(operation):
+            raise Unsupported("%s %s has no %s%s" % (
+                pack.subject_name, pack.version(), " or no ".join(operation.needs),
+                "; it came with %s" % operation.since if operation.since else ""))
+        attempt(pack, pack.switch, variant, threads)
+        function = attempt(pack, operation.function, x, operation.sizes[options.size])
+    except Unsupported as error:
+        cause = str(error)
+    # What a variant sets belongs to the case: a variant and its control meet in one environment.
+    decided = {"env." + name: None for other in pack.variants for name in other.variables}
+    probe.start(x.made, claim=pack.claim(operation, variant), build=pack.build,
+                facts={**facts, "threads": options.threads, **decided})
+    if cause is not None:
+        probe.unsupported(cause)
+    for _ in range(options.iterations):
+        try:
+            outputs = named(attempt(pack, function))
+        except Unsupported as error:
+            probe.unsupported(str(error))
+        probe.monitor(outputs, "output", inputs=x.made)
+        probe.finish(outputs)
+
+
+def run(pack, options, result):
+    from pack import Refused
+    given = [name for name in CIRCUMSTANCES if getattr(options, name.replace("-", "_"))]
+    if given:
+        raise Refused("--%s: frameworks compute under no circumstances" % given[0])
+    case = find_case(pack, options)
+    threads = set_variables(pack, options, *case, result)
+    import reprod_probe  # noqa: F401: reads the request before the framework can change it
+    facts = import_framework(pack)
+    compute(pack, options, facts, case, threads)
+
+
+# The command line
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--framework", choices=pack_names())
+    source.add_argument("--pack", help="a file that defines PACK")
+    parser.add_argument("--packages", help="folder that the framework is installed in")
+    parser.add_argument("--backend", default="cpu", choices=["cpu"])
+    what = parser.add_mutually_exclusive_group(required=True)
+    for name in ("catalogue", "probe", "run"):
+        what.add_argument("--" + name, action="store_true")
+    for name in RUN_NAMES + CIRCUMSTANCES:
+        kind = int if name in ("seed", "iterations", "threads") else str
+        parser.add_argument("--" + name, type=kind)
+    options = parser.parse_args()
+    if options.run:
+        for name in RUN_NAMES[:8]:
+            if getattr(options, name) is None:
+                parser.error("--run wants --%s" % name)
+    return options
+
+
+def find_probes():
+    """reprod_probe.py: in the tree and where it is installed, in the folder beside this one."""
+    for folder in (HERE, os.path.join(HERE, "..", "python")):
+        if os.path.exists(os.path.join(folder, "reprod_probe.py")):
+            sys.path.insert(0, os.path.realpath(folder))
+            return
+    sys.exit("there is no reprod_probe.py in %s or ../python" % HERE)
+
+
+def main():
+    options = parse()
+    sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder or ".") != HERE]
+    find_probes()
+    path = options.pack or os.path.join(HERE, "pack_%s.py" % options.framework)
+    if options.packages:
+        before = list(sys.path)
+        site.addsitedir(options.packages)
+        sys.path[:] = sys.path[len(before):] + before
+    try:
+        result = keep_to_itself(int(os.environ.get("REPROD_RESULT_FD", "3")) if options.run else 1)
+    except OSError as error:
+        sys.exit("events go to descriptor 3, which is not open (%s): add 3>&1" % error)
+    pack = load_pack(path)
+    from pack import Refused
+    try:
+        if options.run:
+            run(pack, options, result)
+            return
+        facts = import_framework(pack)
+        lines = [probe_line(pack, facts, options.backend)] if options.probe \
+            else catalogue(pack, options.backend)
+    except Refused as error:
+        sys.exit(str(error))
+    with open(result, "w") as out:
+        out.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main()
