@@ -78,7 +78,9 @@ static bool look_at_copy(struct check *c, const struct fsck_served *fsck)
     char *path = database_path(c->service->config.data);
     char *partial = NULL;
     struct err err = { .code = ERR_OK };
-    bool due = now_ms - backup_newest_ms(path) >= (int64_t)every_hours * 3600 * 1000;
+    int64_t age_ms = now_ms - backup_newest_ms(path);
+    bool due = age_ms >= (int64_t)every_hours * 3600 * 1000 ||
+               age_ms < 0; /* the clock was ahead when it was made */
 
     if (every_hours && backup_begin(fsck->tx, path, &partial, &err) != ERR_OK) {
         log_warning("%s", err.message);
@@ -271,6 +273,9 @@ static void looked(uv_work_t *work, int status)
         tell_damage(c);
     } else if (c->err.code != ERR_OK) {
         log_error("fsck: %s", c->err.message);
+        if (c->counts.rows_damaged) { /* which may be why */
+            tell_rows(c);
+        }
     } else {
         if (c->counts.rows_damaged) {
             tell_rows(c);

@@ -11,6 +11,7 @@
 #include "db/integrity/checksums.h"
 #include "db/integrity/losses.h"
 #include "db/integrity/totals.h"
+#include "db/integrity/witness.h"
 #include "db/migrate.h"
 #include "db/traces.h"
 #include "db/tx.h"
@@ -518,20 +519,53 @@ static struct tx *open_marks(const char *path, struct fsck_counts *counts)
     return tx;
 }
 
+/* WITNESSED was read before the database was, and is never ahead of what is durable. */
+static enum err_code check_witness(struct check *c, const struct commits *witnessed,
+                                   struct err *err)
+{
+    struct commits found;
+    struct loss loss;
+    char line[160];
+
+    if (commits_read(c->tx, &found, err) != ERR_OK ||
+        losses_read(c->tx, &loss, err) != ERR_OK) {
+        return err->code;
+    }
+    if (found.lineage == witnessed->lineage && found.number < witnessed->number &&
+        !loss.open) {
+        snprintf(line, sizeof line,
+                 "commits that were acknowledged are missing: the last of the database is"
+                 " %" PRId64 ", and %" PRId64 " was durable",
+                 found.number, witnessed->number);
+        c->report(c->arg, line);
+        c->counts->rows_damaged++;
+        c->counts->facts_damaged++;
+    }
+    return ERR_OK;
+}
+
 enum err_code fsck_file(const char *path, const struct fsck *fsck,
                         struct fsck_counts *ret_counts, struct err *err)
 {
     struct check check = { .report = fsck->report,
                            .arg = fsck->arg,
                            .counts = ret_counts };
+    const struct commits none = { 0 };
+    struct commits witnessed;
     struct tx *marks = NULL;
     bool go_on = false;
     enum err_code code;
 
     *ret_counts = (struct fsck_counts){ 0 };
+    if (witness_ask(path, &none, &witnessed) != WITNESS_OF_ANOTHER) {
+        witnessed = none;
+    }
     code = connection_open_reader(path, BUSY_TIMEOUT_MS, &check.tx, err);
     if (code == ERR_OK) {
         code = check_before_rows(&check, false, &go_on, err);
+    }
+    if (code == ERR_OK && go_on && witnessed.number) {
+        code = check_witness(&check, &witnessed, err);
     }
     if (code == ERR_OK && go_on) {
         marks = fsck->marks ? open_marks(path, ret_counts) : NULL;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -420,6 +421,26 @@ static void keep_loss(const char *path, int64_t busy_timeout_ms,
 
 /* A database that lost commits counts none: one would make it look as if it had not lost
  * any. */
+/* A database that is gone is nothing to begin anew: its witness tells that there was
+ * one. */
+static enum err_code check_not_gone(const char *path, struct err *err)
+{
+    const struct commits none = { 0 };
+    struct commits witnessed;
+    struct stat st;
+
+    if ((stat(path, &st) == 0 && st.st_size > 0) ||
+        witness_ask(path, &none, &witnessed) != WITNESS_OF_ANOTHER ||
+        witnessed.number == 0) {
+        return ERR_OK;
+    }
+    return err_set(err, ERR_CORRUPT,
+                   "%s is gone or empty, and %s-seq says that it had %" PRId64
+                   " commits: put it back, restore a backup (reprod restore), or remove "
+                   "%s-seq to begin anew",
+                   path, path, witnessed.number, path);
+}
+
 static enum err_code open_writer(struct store *store, const char *path,
                                  int64_t busy_timeout_ms, struct err *err)
 {
@@ -481,8 +502,11 @@ static enum err_code open_connections(struct store *store, const char *path,
                                       const struct store_options *options,
                                       struct err *err)
 {
-    enum err_code code = open_writer(store, path, options->busy_timeout_ms, err);
+    enum err_code code = check_not_gone(path, err);
 
+    if (code == ERR_OK) {
+        code = open_writer(store, path, options->busy_timeout_ms, err);
+    }
     for (int i = 0; i < options->readers && code == ERR_OK; i++) {
         store->readers[i].store = store;
         code = open_reader(path, options, &store->readers[i].tx, err);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/base/buf.h"
 #include "db/tx.h"
@@ -40,25 +41,33 @@ static enum err_code execute(sqlite3 *db, struct buf *sql, struct err *err)
     return rc == SQLITE_OK ? ERR_OK : tx_error(db, rc, err);
 }
 
+/* What stands for a row.  A cell changes with each run. */
+static const char *column_of(const char *table)
+{
+    return strcmp(table, "cell") == 0 ? "id" : "sum";
+}
+
 /* The sum of a new row is often set by another trigger, which this one sees too. */
 static void put_triggers(struct buf *sql, const char *table)
 {
+    const char *column = column_of(table);
+
     buf_printf(sql,
                "CREATE TEMP TRIGGER total_new_%s AFTER INSERT ON main.%s BEGIN"
                " UPDATE table_total SET rows = rows + 1,"
-               " sums = reprod_xor(sums, NEW.sum) WHERE name = '%s'; END;",
-               table, table, table);
+               " sums = reprod_xor(sums, NEW.%s) WHERE name = '%s'; END;",
+               table, table, column, table);
     buf_printf(sql,
-               "CREATE TEMP TRIGGER total_sum_%s AFTER UPDATE OF sum ON main.%s BEGIN"
+               "CREATE TEMP TRIGGER total_sum_%s AFTER UPDATE OF %s ON main.%s BEGIN"
                " UPDATE table_total SET"
-               " sums = reprod_xor(reprod_xor(sums, OLD.sum), NEW.sum)"
+               " sums = reprod_xor(reprod_xor(sums, OLD.%s), NEW.%s)"
                " WHERE name = '%s'; END;",
-               table, table, table);
+               table, column, table, column, column, table);
     buf_printf(sql,
                "CREATE TEMP TRIGGER total_old_%s AFTER DELETE ON main.%s BEGIN"
                " UPDATE table_total SET rows = rows - 1,"
-               " sums = reprod_xor(sums, OLD.sum) WHERE name = '%s'; END;",
-               table, table, table);
+               " sums = reprod_xor(sums, OLD.%s) WHERE name = '%s'; END;",
+               table, table, column, table);
 }
 
 enum err_code totals_watch(struct tx *tx, struct err *err)
@@ -90,9 +99,9 @@ static enum err_code compare(sqlite3 *db, const char *table, struct total *ret_t
 
     buf_printf(&sql,
                "SELECT n, t.rows, n = t.rows AND x IS t.sums FROM table_total t,"
-               " (SELECT count(*) AS n, reprod_xor(sum) AS x FROM \"%s\")"
+               " (SELECT count(*) AS n, reprod_xor(%s) AS x FROM \"%s\")"
                " WHERE t.name = ?",
-               table);
+               column_of(table), table);
     rc = sqlite3_prepare_v2(db, sql.data, -1, &statement, NULL);
     buf_release(&sql);
     if (rc == SQLITE_OK) {
@@ -144,9 +153,9 @@ enum err_code totals_check(struct tx *tx, void (*report)(void *arg, const char *
 static void put_renewal(struct buf *sql, const char *table)
 {
     buf_printf(sql,
-               "UPDATE table_total SET (rows, sums) = (SELECT count(*), reprod_xor(sum)"
+               "UPDATE table_total SET (rows, sums) = (SELECT count(*), reprod_xor(%s)"
                " FROM \"%s\") WHERE name = '%s';",
-               table, table);
+               column_of(table), table, table);
 }
 
 enum err_code totals_accept(struct tx *tx, struct err *err)

@@ -2,9 +2,10 @@
  * sum (db/integrity/checksums.h) that could be wrong.
  *
  * So for each table that table_total names, it has how many rows there are and the
- * exclusive or of their sums, kept by triggers of the writing connection in the
- * transaction that changes a row.  Not for tables to which each run adds a row: runs that
- * are missing show in what they count for, in cells and items; nobody relies on logs. */
+ * exclusive or of their sums (of cells, which change with each run, of their numbers),
+ * kept by triggers of the writing connection in the transaction that changes a row.  Not
+ * for tables to which each run adds a row: runs that are missing show in what they count
+ * for, in cells and items; nobody relies on logs. */
 #ifndef DB_INTEGRITY_TOTALS_H
 #define DB_INTEGRITY_TOTALS_H
 

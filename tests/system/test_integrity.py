@@ -169,6 +169,48 @@ def test_commits_that_are_lost_are_missed(base, tmp_path):
     assert any("are lost" in row[0] for row in rows)
 
 
+def fsck_of(path):
+    return subprocess.run([BUILD / "reprod", "fsck", "--data", path.parent], capture_output=True, text=True,
+                          timeout=LIMIT)
+
+
+def test_fsck_asks_the_witness(base, tmp_path):
+    """Of a service that was killed: its log is taken away before anybody looked."""
+    path = copied(base[1], tmp_path)
+    path.with_name("reprod.db-wal").unlink()
+    found = fsck_of(path)
+    assert found.returncode == 6, found
+    assert "commits that were acknowledged are missing" in found.stdout
+
+
+@pytest.mark.parametrize("take", [lambda path: path.unlink(), lambda path: path.write_bytes(b"")])
+def test_a_database_that_is_gone_is_not_begun_anew(base, tmp_path, take):
+    path = copied(base[0], tmp_path)
+    witness = path.with_name("reprod.db-seq")
+    before = witness.read_bytes()
+    take(path)
+    done = subprocess.run([BUILD / "reprod", "serve", "--listen", "127.0.0.1:0", "--no-survey", "--data", path.parent],
+                          capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 6, done
+    assert "is gone or empty" in done.stderr and "reprod restore" in done.stderr, done.stderr
+    assert witness.read_bytes() == before
+    witness.unlink()  # as it is told
+    service, cause = started(tmp_path)
+    assert cause == "" and service.get("/v1/runs")["items"] == []
+    assert service.stop() == 0
+
+
+@pytest.mark.parametrize("table, sql", [
+    ("case_key", "DELETE FROM case_key WHERE number = (SELECT case_key FROM cell LIMIT 1)"),
+    ("cell", "DELETE FROM cell WHERE id = (SELECT min(id) FROM cell)")])
+def test_missing_rows_are_told_though_nothing_can_be_recomputed(base, tmp_path, table, sql):
+    edited(base, tmp_path, sql)
+    service, cause = started(tmp_path)
+    assert f"table {table}: its rows are not those that were stored" in cause, cause
+    assert service.request("POST", "/v1/jobs", {"workloads": ["selftest_pass"]})[0] == 503
+    assert service.stop() == 0
+
+
 @pytest.mark.parametrize("make", [lambda path: path.unlink(), lambda path: path.write_bytes(b"nonsense" * 9)])
 def test_a_witness_that_says_nothing_is_not_fatal(base, tmp_path, make):
     path = copied(base[0], tmp_path)

@@ -68,6 +68,16 @@ static inline void fixture_free(struct fixture *f)
     free(f);
 }
 
+/* Of one that is closed: the next one that is opened is new. */
+static inline void fixture_remove(const struct fixture *f)
+{
+    char witness[112];
+
+    snprintf(witness, sizeof witness, "%s-seq", f->path);
+    remove(f->path);
+    remove(witness);
+}
+
 static inline int fixture_setup(void **state)
 {
     struct fixture *f = fixture_new();

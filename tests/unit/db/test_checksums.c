@@ -107,7 +107,7 @@ static void test_any_edited_row_is_found(void **state)
         struct found found;
 
         fixture_close(f);
-        remove(f->path);
+        fixture_remove(f);
         fixture_open(f);
         make_green(f);
         edit(f, edits[i][1]);

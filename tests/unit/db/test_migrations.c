@@ -1,5 +1,8 @@
 /* What the migrations make of stored runs is what storing the runs today makes of them: a
  * database of today loses what a migration added, and gets it back. */
+/* A chain of statements that undoes many versions is longer than C99 promises. */
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+
 #include "tests/unit/db/cells_fixture.h"
 
 #include <sqlite3.h>
@@ -158,7 +161,8 @@ static void check_again(void **state, int version, const char *undo,
     do_again(f, version, undo, queries, count);
 }
 
-#define UNDO_32 "DROP INDEX cell_device_conditions;"
+#define UNDO_33 "DELETE FROM table_total WHERE name = 'cell';"
+#define UNDO_32 UNDO_33 "DROP INDEX cell_device_conditions;"
 #define UNDO_31                                                                          \
     UNDO_32                                                                              \
     "DROP TABLE cell_algorithm;"                                                         \

@@ -213,7 +213,7 @@ static void test_fsck_tells(void **state)
         if (fsck_is_whole(&counts)) {
             fail_msg("not seen: %s", edits[i]);
         }
-        remove(f->path);
+        fixture_remove(f);
         fixture_open(f);
     }
 }
