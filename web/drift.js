@@ -24,11 +24,12 @@ const LISTED = Object.keys(KINDS).slice(0, 9);
 const CASES_SHOWN = 40; // of a kind
 const JOBS_SHOWN = 5;
 
-/** "FROM..TO" or "HOST@SINCE", as the page's address has it, of the path of a drift; "". */
+/** "FROM..TO", "HOST@SINCE" or "HOST@SINCE..UNTIL", as the page's address has it, of the path of a drift; "". */
 export function driftKey(href) {
   const query = new URLSearchParams((href ?? "").split("?")[1]);
   if (query.get("from") && query.get("to")) return `${query.get("from")}..${query.get("to")}`;
-  return query.get("host") && query.get("since") ? `${query.get("host")}@${query.get("since")}` : "";
+  const until = query.get("until") ? `..${query.get("until")}` : "";
+  return query.get("host") && query.get("since") ? `${query.get("host")}@${query.get("since")}${until}` : "";
 }
 
 /** The parameters of /v1/drift for such a key; null: it is none. */
@@ -36,12 +37,13 @@ export function driftQuery(key) {
   const [from, to] = key.split("..");
   if (from && to && !key.includes("@")) return { from, to };
   const at = key.lastIndexOf("@");
-  return at > 0 && key.slice(at + 1) ? { host: key.slice(0, at), since: key.slice(at + 1) } : null;
+  const [since, until] = key.slice(at + 1).split("..");
+  return at > 0 && since ? { host: key.slice(0, at), since, ...(until ? { until } : {}) } : null;
 }
 
 /** The reports of ANSWER, as /v1/drift has it. */
 export function driftReports(answer) {
-  if (answer.items.length === 0) return [el("p", { class: "empty", text: "Nothing of this host was measured before that time." })];
+  if (answer.items.length === 0) return [el("p", { class: "empty", text: answer.unmeasured ? "Nothing of this host was measured before its next change." : "Nothing of this host was measured before that time." })];
   const more = answer.more > 0 ? [el("p", { class: "summary", text: `And ${counted(answer.more, "more pair")} of environments.` })] : [];
   return [...answer.items.map(reportOf), ...more];
 }

@@ -77,11 +77,14 @@ static void copy_value(const char *query, const char *name, char *ret_text, size
 char *drift_page(const char *href)
 {
     char ends[2][CASE_TITLE_SIZE + CLOCK_RFC3339_SIZE];
+    char until[CLOCK_RFC3339_SIZE];
     bool since = strstr(href, "since=") != NULL;
 
+    copy_value(href, "until=", until, sizeof until);
     copy_value(href, since ? "host=" : "from=", ends[0], sizeof ends[0]);
     copy_value(href, since ? "since=" : "to=", ends[1], sizeof ends[1]);
-    return xasprintf("/?drift=%s%s%s", ends[0], since ? "@" : "..", ends[1]);
+    return xasprintf("/?drift=%s%s%s%s%s", ends[0], since ? "@" : "..", ends[1],
+                     until[0] ? ".." : "", until);
 }
 
 /* Jobs. */

@@ -143,6 +143,7 @@ def test_a_flash_of_one_device_and_of_all(changing):
     # What the first report says does not become another thing by what came later.
     [report] = first["reports"]
     assert f"&until={second['at']}" in report["href"]
+    assert first["pages"] == [f"/?drift={first['host']}@{first['at']}..{second['at']}"]
     _, cases = cases_of(service, report["href"].split("?")[1])
     assert cases["imagined"]["kind"] == "devices_disagree_now"
 

@@ -91,6 +91,9 @@ def test_two_environments_are_chosen_and_a_change_leads_to_its_drift(browser, fi
     js(browser, "document.querySelectorAll('.changes button')[1].click()")
     wait_for("the host's", lambda: server.queries[-1] == {"host": ["gpu1"], "since": ["2026-01-05T10:11:12.000Z"]})
     assert "drift=gpu1%402026" in js(browser, "return location.search")
+    since, until = "2026-01-05T10:11:12.000Z", "2026-01-06T00:00:00.000Z"
+    open_page(browser, server.url, f"/?drift=gpu1@{since}..{until}")
+    wait_for("up to the next change", lambda: server.queries[-1] == {"host": ["gpu1"], "since": [since], "until": [until]})
     assert console_errors(browser) == []
 
 
