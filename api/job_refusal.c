@@ -1,5 +1,6 @@
 #include "api/job_refusal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/http/reply.h"
@@ -24,8 +25,39 @@ static bool lacks_names_alone(const struct problems *problems)
     return true;
 }
 
-/* The first stack whose worker did not say what it is; NULL: there is none.  Caller
- * frees. */
+/* Its worker did not say what it is. */
+static bool is_unusable(const json_t *stack)
+{
+    return json_is_string(json_object_get(stack, "cause")) &&
+           json_is_string(json_object_get(stack, "worker")) &&
+           !json_is_string(json_object_get(stack, "worker_build"));
+}
+
+/* Whether each stack that is not known is one that is not usable: another one is
+ * misspelt. */
+static bool are_unusable(const struct problems *problems, const json_t *stacks)
+{
+    for (int i = 0; i < problems->count; i++) {
+        bool found = problems->items[i].kind != PROBLEM_UNKNOWN_STACK;
+        json_t *stack;
+        size_t s;
+
+        json_array_foreach((json_t *)stacks, s, stack)
+        {
+            char *words = xasprintf("no stack '%s'", in_text_or_empty(stack, "name"));
+
+            found =
+                found || (is_unusable(stack) && strstr(problems->items[i].detail, words));
+            free(words);
+        }
+        if (!found) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The first stack that is not usable; NULL: there is none.  Caller frees. */
 static char *find_unusable(const json_t *stacks)
 {
     size_t i;
@@ -35,8 +67,7 @@ static char *find_unusable(const json_t *stacks)
     {
         const char *cause = json_string_value(json_object_get(stack, "cause"));
 
-        if (cause && json_is_string(json_object_get(stack, "worker")) &&
-            !json_is_string(json_object_get(stack, "worker_build"))) {
+        if (is_unusable(stack)) {
             return xasprintf("stack %.63s of host %.63s is not usable: %.300s",
                              in_text_or_empty(stack, "name"),
                              in_text_or_empty(stack, "host"), cause);
@@ -74,7 +105,7 @@ void refuse_job(struct request *r)
     const struct problem *first = &r->problems.items[0];
     json_t *stacks = hooks->stacks(hooks->arg);
     json_t *hosts = hooks->hosts(hooks->arg);
-    char *missing = find_unusable(stacks);
+    char *missing = are_unusable(&r->problems, stacks) ? find_unusable(stacks) : NULL;
 
     if (!missing) {
         missing = find_unheard(hosts, stacks);

@@ -98,7 +98,6 @@ def test_a_survey_measures_every_stack(stacked):
 
 @pytest.mark.parametrize("stacks, kind, pointer, words", [
     (["two", "tree"], "unknown-stack", "/stacks/1", "did you mean 'three'?"),
-    (["broken"], "unknown-stack", "/stacks/0", "there is no stack"),
     ("two", "invalid-request", "/stacks", "must be an array of 1 to 1000 names, or \"all\""),
     ([], "invalid-request", "/stacks", "leave the member out"),
 ])
@@ -107,6 +106,12 @@ def test_stacks_that_are_refused(stacked, stacks, kind, pointer, words):
     assert status == 422 and problem["type"] == f"/problems/{kind}", problem
     [error] = problem["errors"]
     assert error["pointer"] == pointer and words in error["detail"]
+
+
+def test_a_stack_that_is_not_usable_may_be_so_later(stacked):
+    status, headers, problem = stacked.request("POST", "/v1/jobs", {**CASE, "stacks": ["broken"]})
+    assert status == 503 and headers["Retry-After"], problem
+    assert "stack broken of host" in problem["detail"] and "is not usable" in problem["detail"]
 
 
 def test_the_first_survey_has_every_stack(tmp_path):
