@@ -554,7 +554,7 @@ static bool lone_ones_depart(struct stratum *strata, int count)
     for (int i = 0; i < count; i++) {
         struct dissent_row *row = &strata[i].rows[0];
 
-        if (strata[i].lone && &strata[i] != most && row->mark == DISSENT_AGREES &&
+        if (strata[i].lone && &strata[i] != most &&
             strcmp(row->mode, most->rows[0].mode) != 0) {
             row->mark = DISSENT_DEPARTS;
             depart = true;

@@ -133,6 +133,7 @@ static const struct dissent_row *lone_row(const struct dissent_row *rows, int co
             found = &rows[i];
         }
     }
+    /* never false: where it cannot be told, something departs */
     for (int i = 0; found && i < count; i++) {
         if (&rows[i] != found && strcmp(rows[i].options, found->options) == 0) {
             return NULL;
@@ -144,7 +145,7 @@ static const struct dissent_row *lone_row(const struct dissent_row *rows, int co
 static void say_undecided(const struct dissent_row *rows, int count,
                           const struct dissent *d, struct buf *words)
 {
-    const struct dissent_row *lone = count > 1 ? lone_row(rows, count) : NULL;
+    const struct dissent_row *lone = lone_row(rows, count);
     int devices = d->devices - d->agreeing - d->dissenters;
     int64_t runs = 0, depart = 0;
     bool majority = true;
