@@ -192,6 +192,47 @@ static void test_what_fails_does_not_vary(void **state)
     classes_release(&classes);
 }
 
+/* What was measured under other conditions can show that its row varies, never that it
+ * differs. */
+static void test_what_was_measured_apart(void **state)
+{
+    static const struct {
+        bool apart;
+        enum verdict verdict;
+        bool varies, differs;
+    } table[] = {
+        { true, VERDICT_VARIES, true, false },
+        { true, VERDICT_REPRODUCIBLE, false, false },
+        { true, VERDICT_FAILING, false, false },
+        { false, VERDICT_VARIES, true, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct classes classes = fixture_classes(2);
+        struct class_cell cell = { .id = 1,
+                                   .verdict = table[i].verdict,
+                                   .runs = 5,
+                                   .distinct_digests = 2,
+                                   .apart = table[i].apart };
+
+        classes_add(&classes, 0, &cell);
+        cell = (struct class_cell){ .id = 2,
+                                    .verdict = VERDICT_REPRODUCIBLE,
+                                    .runs = 5,
+                                    .distinct_digests = 1,
+                                    .digest = "5" };
+        classes_add(&classes, 1, &cell);
+        classes_settle(&classes, false);
+        assert_int_equal(classes.row_count, 1);
+        assert_int_equal(classes.rows[0].varies, table[i].varies);
+        assert_int_equal(classes.rows[0].differs, table[i].differs);
+        assert_int_equal(letter(&classes, 0, 0), -1);
+        assert_int_equal(letter(&classes, 0, 1), 0);
+        classes_release(&classes);
+    }
+}
+
 /* The majority is A, wherever it stands. */
 static void test_devices_are_lettered_by_size(void **state)
 {
@@ -335,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_what_stands_for_nothing_is_dropped),
         cmocka_unit_test(test_camps_of_a_size),
         cmocka_unit_test(test_what_fails_does_not_vary),
+        cmocka_unit_test(test_what_was_measured_apart),
         cmocka_unit_test(test_devices_are_lettered_by_size),
         cmocka_unit_test(test_names),
     };

@@ -21,15 +21,14 @@ static const char hello[] =
     "\"slot1\",\"health\":{\"ecc\":0}}},"
     "{\"id\":\"GPU-2\",\"model\":\"H100\",\"attributes\":{\"vbios\":\"other\"}}]}}]}";
 
-/* What hello says of GPU-1, with the first WHAT replaced by WITH.  Caller frees. */
-static char *facts_with(const char *what, const char *with)
+/* What hello says of DEVICE, with the first WHAT replaced by WITH.  New reference. */
+static json_t *facts_of(const char *device, const char *what, const char *with)
 {
     char text[2048];
     const char *at = strstr(hello, what);
     json_t *changed;
     json_t *before;
     json_t *facts;
-    char *shown;
 
     assert_non_null(at);
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - hello), hello, with,
@@ -37,12 +36,20 @@ static char *facts_with(const char *what, const char *with)
     changed = json_loads(text, 0, NULL);
     assert_non_null(changed);
     before = json_deep_copy(changed);
-    facts = screening_facts(changed, "GPU-1");
+    facts = screening_facts(changed, device);
     assert_true(json_equal(changed, before));
-    shown = json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(facts);
     json_decref(before);
     json_decref(changed);
+    return facts;
+}
+
+/* Of GPU-1.  Caller frees. */
+static char *facts_with(const char *what, const char *with)
+{
+    json_t *facts = facts_of("GPU-1", what, with);
+    char *shown = json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS);
+
+    json_decref(facts);
     return shown;
 }
 
@@ -151,6 +158,75 @@ static void test_what_no_survey_measures_is_no_change(void **state)
     }
 }
 
+/* Each device has the stacks that serve it and its own attributes, whatever else is on
+ * its host. */
+static void test_a_device_has_what_serves_it(void **state)
+{
+    static const char further[] =
+        "\"stacks\":[{\"name\":\"rocm\",\"catalogue\":[{\"workload\":\"w\"}],"
+        "\"probe\":{\"versions\":{\"driver\":\"6\"},\"devices\":[{\"id\":\"GPU-9\"}]}},";
+    static const struct {
+        const char *device, *stack, *driver, *vbios; /* NULL: it has none */
+    } cases[] = {
+        { "GPU-1", "cuda", "580", "96" },
+        { "GPU-2", "cuda", "580", "other" },
+        { "GPU-9", "rocm", "6", NULL },
+        { "GPU-7", NULL, NULL, NULL },
+    };
+    char words[512];
+    char *facts = facts_with("\"stacks\":[", further);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *of = facts_of(cases[i].device, "\"stacks\":[", further);
+        json_t *stacks = json_object_get(of, "stacks");
+        json_t *devices = json_object_get(of, "devices");
+        const char *driver = json_string_value(
+            json_object_get(json_object_get(stacks, cases[i].stack), "driver"));
+        const char *vbios = json_string_value(
+            json_object_get(json_object_get(devices, cases[i].device), "vbios"));
+
+        assert_int_equal(json_object_size(stacks), cases[i].stack != NULL);
+        assert_int_equal(json_object_size(devices), cases[i].stack != NULL);
+        assert_string_equal(driver ? driver : "", cases[i].driver ? cases[i].driver : "");
+        assert_string_equal(vbios ? vbios : "", cases[i].vbios ? cases[i].vbios : "");
+        json_decref(of);
+    }
+    assert_int_equal(judged(facts, "a", 0, words, sizeof words), SCREENING_NOT);
+    assert_string_equal(words, "");
+    free(facts);
+}
+
+/* Whether a stack has no workloads or does not tell them, the rest of it is known; no
+ * catalogue is no catalogue of none. */
+static void test_a_stack_without_workloads_is_known(void **state)
+{
+    static const char catalogue[] = "\"catalogue\":[{\"workload\":\"w\"}],";
+    static const struct {
+        const char *with, *count;
+    } cases[] = {
+        { catalogue, "1 (" },
+        { "\"catalogue\":[],", "0 (" },
+        { "", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *facts = facts_of("GPU-1", catalogue, cases[i].with);
+        json_t *stack = json_object_get(json_object_get(facts, "stacks"), "cuda");
+        const char *count = json_string_value(json_object_get(stack, "workloads"));
+
+        assert_string_equal(json_string_value(json_object_get(stack, "driver")), "580");
+        assert_string_equal(json_string_value(json_object_get(stack, "worker_build")),
+                            "b");
+        assert_int_equal(count != NULL, cases[i].count != NULL);
+        if (cases[i].count) {
+            assert_memory_equal(count, cases[i].count, strlen(cases[i].count));
+        }
+        json_decref(facts);
+    }
+}
+
 /* What a driver did not tell for once comes back as it was. */
 static void test_a_value_that_was_not_told_is_kept(void **state)
 {
@@ -219,6 +295,8 @@ int main(void)
         cmocka_unit_test(test_what_changed_says_why),
         cmocka_unit_test(test_nothing_known_is_new),
         cmocka_unit_test(test_what_no_survey_measures_is_no_change),
+        cmocka_unit_test(test_a_device_has_what_serves_it),
+        cmocka_unit_test(test_a_stack_without_workloads_is_known),
         cmocka_unit_test(test_a_value_that_was_not_told_is_kept),
         cmocka_unit_test(test_unknown_is_not_passed),
     };
