@@ -99,10 +99,10 @@ static void add_dissent(struct drift_case *c)
     }
 }
 
-/* Where some devices changed, and others did not. */
+/* Where devices changed, and that is not what was said. */
 static void add_changed_devices(struct drift_case *c)
 {
-    if (c->changed > 0 && (c->changed < c->told || !c->bits_told)) {
+    if (c->changed > 0) {
         add(c, "; %s %s other bits since (%d of %d devices)", c->changed_names,
             verb(c->changed, "shows", "show"), c->changed, c->told);
     }
@@ -117,7 +117,7 @@ static void add_conditions(struct drift_case *c)
 
 static void add_common(struct drift_case *c)
 {
-    if (c->common_agreeing == 0 && c->from.devices + c->from.dissenters > 0) {
+    if (c->common_agreeing == 0) {
         add(c, "; no device%s was measured in both",
             c->common ? " that agrees with its equals" : "");
     }

@@ -34,10 +34,7 @@ static const struct dissent_row **sorted_rows(const struct drift_devices *device
     for (int i = 0; i < devices->count; i++) {
         rows[i] = &devices->rows[i];
     }
-    if (devices->count > 0) {
-        qsort(rows, (size_t)devices->count, sizeof(const struct dissent_row *),
-              by_options);
-    }
+    qsort(rows, (size_t)devices->count, sizeof(const struct dissent_row *), by_options);
     return rows;
 }
 
@@ -282,7 +279,7 @@ static void fill_side(struct drift_side *side, const struct drift_devices *devic
 
 static bool is_told(const struct dissent_row *row)
 {
-    return !row->varied && row->runs >= VERDICT_MIN_RUNS;
+    return !row->varied && *row->mode && row->runs >= VERDICT_MIN_RUNS;
 }
 
 static void compare_devices(struct drift_case *c, const struct stratum *s,
