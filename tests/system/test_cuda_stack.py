@@ -1,11 +1,14 @@
 """The stack of the CUDA worker in the service: on a machine without a GPU, where it must
 trouble nobody, and with the simulator in the place of a GPU, from request to matrix."""
 import os
+import pathlib
+import sys
 
 import pytest
 
 from service import BUILD, IMITATIONS, SIMULATOR
 
+ONE_WRONG = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "one_wrong_device.py"
 CUDA = BUILD / "reprod-worker-cuda"
 CASE = {"workloads": ["bias_add_bwd"], "runs": 2, "iterations": 2}
 
@@ -65,6 +68,34 @@ def test_a_cuda_device_from_request_to_matrix(simulated):
     assert (source["subject_name"], source["is_source"]) == ("TensorFlow", True)
     assert {cell["state"] for cell in source["cells"]} == {"unmeasured", "absent"}
     assert model["subject"] == "model" and "measured" in {cell["state"] for cell in model["cells"]}
+
+
+@pytest.mark.long
+def test_one_of_eight_simulated_devices_is_named_by_the_first_survey(start_service, tmp_path):
+    """The agent, the worker and its code are those of a GPU; only the device is simulated."""
+    if not SIMULATOR.exists():
+        pytest.skip("this flavour has no simulator")
+    worker = tmp_path / "worker"
+    worker.write_text(f"#!/bin/sh\nexec {sys.executable} {ONE_WRONG} \"$@\"\n")
+    worker.chmod(0o755)
+    service = start_service(worker=None, options=(), config={
+        "stacks": [{"name": "sim", "worker": str(worker),
+                    "env": {"REPROD_CUDASIM_DEVICES": "8", "REPROD_CUDASIM_SEED": "3", "ONE_WRONG_DEVICE": "sim:5",
+                            "ONE_WRONG_WORKER": str(SIMULATOR)}}]})
+    service.wait(lambda: service.get("/v1/jobs")["items"] and
+                 all(job["state"] == "finished" for job in service.get("/v1/jobs")["items"]), "the survey")
+    cells = {cell["variant"]: cell for cell in (service.get(f"/v1/cells/{n}") for n in (1, 2, 3))}
+    assert cells["unordered"]["verdict"] == "varies"
+    for variant in ("ordered", "patched"):
+        dissent = cells[variant]["dissent"]
+        assert cells[variant]["verdict"] == "devices_disagree", cells[variant]
+        assert [d["device"] for d in dissent["dissenters"]] == ["sim:5"]
+        assert (dissent["majority"]["devices"], dissent["majority"]["verdict"]) == (7, "reproducible")
+    assert [d["id"] for d in service.get("/v1/devices")["items"] if d["dissents"]] == ["sim:5"]
+    assert {f["device"] for f in service.get("/v1/findings")["items"]
+            if f["finding"] == "device dissents from its equals"} == {"sim:5"}
+    assert '\nreprod_device_dissents{device="sim:5"} 2\n' in service.get("/metrics")
+    assert service.fsck()[0] == 0
 
 
 def test_a_training_has_one_line_on_both_backends(simulated):
