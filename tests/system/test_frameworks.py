@@ -14,7 +14,7 @@ import tiny  # noqa: E402
 NOISE = 'os.write(3, b"{\\"event\\":\\"end\\"}\\n")\nos.write(1, b"hello\\n")\nprint("a banner", flush=True)'
 # A patch of an operation that varies, as a user's sitecustomize would make it.
 PATCH = ("_exact = total\n\n\ndef total(values):\n"
-         "    import random\n    return _exact(values) + random.SystemRandom().choice([1e6, 0.0])\n")
+         "    import random\n    return _exact(values) + random.SystemRandom().uniform(1.0, 1e6)\n")
 # name of the stack: (version, how its tinyframe behaves)
 STACKS = {
     "tiny-1": ("1.0", {"more": NOISE}),
