@@ -42,6 +42,7 @@ export function createCell(dialog, chosen, choose) {
     } catch (error) {
       if (!(error instanceof ApiError)) console.error(error);
       setNotice(notice, `The cell could not be read: ${error.message}`);
+      if (!text) body.replaceChildren();
       setTimeout(() => read(), RETRY_MS);
     }
   }, AGAIN_MS);

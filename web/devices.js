@@ -54,7 +54,7 @@ export function createDevices(details, chosen, choose) {
     if (view === shown) return; // whoever is in it stays in it
     shown = view;
     showHeadline(summary, view);
-    setText(where, view.environment ? `In ${view.environment.title}, the environment chosen above.` : "");
+    setText(where, view.environment?.title ? `In ${view.environment.title}, the environment chosen above.` : "");
     pages.show(view, "column");
     table.replaceChildren(
       view.groups.length ? classesTable(view, CAPTION) : el("p", { class: "empty", text: emptyText(view, differing.checked) }),
