@@ -419,8 +419,6 @@ static void keep_loss(const char *path, int64_t busy_timeout_ms,
     }
 }
 
-/* A database that lost commits counts none: one would make it look as if it had not lost
- * any. */
 /* A database that is gone is nothing to begin anew: its witness tells that there was
  * one. */
 static enum err_code check_not_gone(const char *path, struct err *err)
@@ -441,6 +439,8 @@ static enum err_code check_not_gone(const char *path, struct err *err)
                    path, path, witnessed.number, path);
 }
 
+/* A database that lost commits counts none: one would make it look as if it had not lost
+ * any. */
 static enum err_code open_writer(struct store *store, const char *path,
                                  int64_t busy_timeout_ms, struct err *err)
 {
