@@ -12,6 +12,7 @@
 #include "daemon/base/mem.h"
 #include "db/connection.h"
 #include "db/integrity/backup_copy.h"
+#include "db/integrity/witness.h"
 #include "db/tx.h"
 
 /* All pages in one step: one snapshot of FROM, which its writer does not wait for.  Steps
@@ -142,17 +143,42 @@ out:
     return code;
 }
 
+/* WITNESSED was read before the database was: what lacks commits that were acknowledged
+ * is no backup. */
+static enum err_code check_commits(struct tx *tx, const struct commits *witnessed,
+                                   struct err *err)
+{
+    struct commits found;
+
+    if (commits_read(tx, &found, err) != ERR_OK) {
+        return err->code;
+    }
+    return found.lineage != witnessed->lineage || found.number >= witnessed->number
+               ? ERR_OK
+               : err_set(err, ERR_CORRUPT,
+                         "nothing was written: commits that were acknowledged are "
+                         "missing (reprod fsck tells)");
+}
+
 enum err_code backup_database(const char *from, const char *to, struct err *err)
 {
+    const struct commits none = { 0 };
+    struct commits witnessed;
     struct tx *tx;
     enum err_code code;
 
     if (access(to, F_OK) == 0) {
         return err_set(err, ERR_CONFLICT, "%s exists", to);
     }
+    if (witness_ask(from, &none, &witnessed) != WITNESS_OF_ANOTHER) {
+        witnessed = none;
+    }
     code = connection_open_reader(from, BACKUP_BUSY_TIMEOUT_MS, &tx, err);
     if (code == ERR_OK) {
-        code = backup_copy_database(tx, to, err);
+        code = witnessed.number ? check_commits(tx, &witnessed, err) : ERR_OK;
+        if (code == ERR_OK) {
+            code = backup_copy_database(tx, to, err);
+        }
         tx_free(tx);
     }
     return code;

@@ -181,6 +181,10 @@ def test_fsck_asks_the_witness(base, tmp_path):
     found = fsck_of(path)
     assert found.returncode == 6, found
     assert "commits that were acknowledged are missing" in found.stdout
+    backup = subprocess.run([BUILD / "reprod", "backup", tmp_path / "backup.db", "--data", path.parent],
+                            capture_output=True, text=True, timeout=LIMIT)
+    assert backup.returncode == 6 and "are missing" in backup.stderr, backup
+    assert not (tmp_path / "backup.db").exists()
 
 
 @pytest.mark.parametrize("take", [lambda path: path.unlink(), lambda path: path.write_bytes(b"")])
