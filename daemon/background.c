@@ -20,6 +20,8 @@ struct device_time {
     int64_t since_ms;  /* wall clock: its time counts from then on */
     char job[ID_SIZE]; /* the last one it was in; "": none, or its cost was settled */
     int64_t cost_ms;   /* what that was expected to take, and was taken from the budget */
+    int64_t looked_ms; /* wall clock, when its cells were last looked at; 0: never */
+    struct background_standing standing; /* then, with all of its stacks */
 };
 
 /* A device with a stack, in a look; what a reader needs is a copy. */
@@ -30,6 +32,7 @@ struct look {
     char job[ID_SIZE]; /* whose cost is to be settled; "": none */
     int64_t cost_ms;   /* as in struct device_time */
     int64_t took_ms;   /* what it really took */
+    struct background_standing standing;
     bool picked;
     struct background_pick pick;
 };
@@ -245,6 +248,7 @@ static enum err_code look_at(struct tx *tx, struct look *l,
         free(found.cells);
         return err->code;
     }
+    background_stand(found.cells, found.count, options, &l->standing);
     l->picked =
         background_choose(found.cells, found.count, options,
                           l->saved_ms + l->cost_ms - l->took_ms, now_ms, &l->pick);
@@ -277,6 +281,36 @@ static void settle(struct background *b)
     }
 }
 
+static void add_standing(struct background_standing *sum,
+                         const struct background_standing *more)
+{
+    if (more->cells == 0) {
+        return;
+    }
+    if (sum->cells == 0 || more->oldest_run_ms < sum->oldest_run_ms) {
+        sum->oldest_run_ms = more->oldest_run_ms;
+    }
+    if (more->weakest_bound > sum->weakest_bound) {
+        sum->weakest_bound = more->weakest_bound;
+    }
+    sum->cells += more->cells;
+    sum->below_target += more->below_target;
+}
+
+/* A device with several stacks has the cells of all of them. */
+static void keep_standings(struct background *b)
+{
+    for (int i = 0; i < b->look_count; i++) {
+        struct device_time *device = &b->devices[b->looks[i].device];
+
+        if (device->looked_ms != b->now_ms) {
+            device->looked_ms = b->now_ms;
+            device->standing = (struct background_standing){ .cells = 0 };
+        }
+        add_standing(&device->standing, &b->looks[i].standing);
+    }
+}
+
 /* A device with several stacks measures with the one that needs it most. */
 static void keep_one_of_each(struct background *b)
 {
@@ -302,6 +336,7 @@ static void looked(void *arg, const struct err *result)
         return;
     }
     settle(b);
+    keep_standings(b);
     keep_one_of_each(b);
     for (int i = 0; i < b->look_count; i++) {
         if (b->looks[i].picked) {
@@ -365,24 +400,34 @@ void background_tick(struct background *b, int64_t now_ms, int64_t monotonic_ms)
     }
 }
 
+static json_t *device_json(const struct device_time *d, int64_t now_ms)
+{
+    const struct background_standing *cells = &d->standing;
+    double passed = (double)(now_ms - d->since_ms);
+    char since[CLOCK_RFC3339_SIZE], looked[CLOCK_RFC3339_SIZE],
+        oldest[CLOCK_RFC3339_SIZE];
+
+    clock_rfc3339(d->since_ms, since);
+    clock_rfc3339(d->looked_ms, looked);
+    clock_rfc3339(cells->oldest_run_ms, oldest);
+    return json_pack("{s:s,s:s,s:f,s:f,s:f,s:s?,s:i,s:i,s:o,s:s?}", "device", d->device,
+                     "since", since, "share_percent",
+                     passed > 0 ? 100.0 * (double)d->budget.spent_ms / passed : 0.0,
+                     "spent_seconds", (double)d->budget.spent_ms / 1000, "saved_seconds",
+                     (double)d->budget.saved_ms / 1000, "looked_at",
+                     d->looked_ms ? looked : NULL, "cells", cells->cells, "below_target",
+                     cells->below_target, "weakest_bound",
+                     cells->cells ? json_real(cells->weakest_bound) : json_null(),
+                     "oldest_run_at", cells->cells ? oldest : NULL);
+}
+
 json_t *background_json(const struct background *b)
 {
     json_t *devices = json_array();
     int64_t now = clock_wall_ms();
 
     for (int i = 0; i < b->device_count; i++) {
-        const struct device_time *d = &b->devices[i];
-        char since[CLOCK_RFC3339_SIZE];
-        double passed = (double)(now - d->since_ms);
-
-        clock_rfc3339(d->since_ms, since);
-        json_array_append_new(
-            devices,
-            json_pack("{s:s,s:s,s:f,s:f,s:f}", "device", d->device, "since", since,
-                      "share_percent",
-                      passed > 0 ? 100.0 * (double)d->budget.spent_ms / passed : 0.0,
-                      "spent_seconds", (double)d->budget.spent_ms / 1000, "saved_seconds",
-                      (double)d->budget.saved_ms / 1000));
+        json_array_append_new(devices, device_json(&b->devices[i], now));
     }
     return json_pack("{s:f,s:f,s:I,s:I,s:o}", "budget_percent",
                      (double)b->options.budget_ppm / PPM_OF_PERCENT, "target_percent",

@@ -41,7 +41,8 @@ void background_tick(struct background *background, int64_t now_wall_ms,
                      int64_t now_monotonic_ms);
 
 /* {"budget_percent","target_percent","target_days","every_seconds","items":[{"device",
- * "since","share_percent","spent_seconds","saved_seconds"}]}.  New reference. */
+ * "since","share_percent","spent_seconds","saved_seconds","looked_at","cells",
+ * "below_target","weakest_bound","oldest_run_at"}]}.  New reference. */
 json_t *background_json(const struct background *background);
 
 #endif

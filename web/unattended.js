@@ -1,7 +1,7 @@
 // What is measured without being requested each time: schedules, and background evidence.
 
 import { el, setAttribute, setChildren, setText } from "./dom.js";
-import { clock, count, counted, duration } from "./format.js";
+import { bound, clock, count, counted, duration } from "./format.js";
 
 /** Keeps LIST (<ul>), its heading and NOTE up to date: update(schedules, background), as
  *  /v1/schedules and /v1/background list them. */
@@ -30,7 +30,14 @@ function backgroundText({ budget_percent: budget, target_percent: target, every_
   const gave = items.length
     ? ` ${counted(items.length, "device")} gave ${duration(spent)} so far, none more than ${most.toFixed(1)} %.`
     : "";
-  return `Background evidence: at most ${budget} % of each device's time, every ${duration(every)}, until a bound is below ${target} %.${gave}`;
+  const standing = items.filter(({ cells }) => cells > 0);
+  const sum = (name) => standing.reduce((total, each) => total + each[name], 0);
+  const oldest = standing.map(({ oldest_run_at: at }) => at).sort()[0];
+  const stand = standing.length
+    ? ` ${count(sum("below_target"))} of ${counted(sum("cells"), "bound")} are; the weakest is ${bound(
+        Math.max(...standing.map(({ weakest_bound: weakest }) => weakest)))}, and the oldest last run was at ${clock(oldest)}.`
+    : "";
+  return `Background evidence: at most ${budget} % of each device's time, every ${duration(every)}, until a bound is below ${target} %.${stand}${gave}`;
 }
 
 function rowOf() {

@@ -53,6 +53,28 @@ double background_need(const struct background_cell *c,
     return late > 0 ? late : bound * PPM > options->target_ppm ? bound : 0;
 }
 
+void background_stand(const struct background_cell *cells, int count,
+                      const struct background_options *options,
+                      struct background_standing *standing)
+{
+    for (int i = 0; i < count; i++) {
+        const struct background_cell *c = &cells[i];
+        double bound = verdict_difference_bound(c->completed);
+
+        if (c->is_control) {
+            continue;
+        }
+        if (standing->cells == 0 || c->last_completed_ms < standing->oldest_run_ms) {
+            standing->oldest_run_ms = c->last_completed_ms;
+        }
+        if (bound > standing->weakest_bound) {
+            standing->weakest_bound = bound;
+        }
+        standing->below_target += bound * PPM <= options->target_ppm;
+        standing->cells++;
+    }
+}
+
 static const struct background_cell *
 find_neediest(const struct background_cell *cells, int count,
               const struct background_options *options, int64_t now_ms)

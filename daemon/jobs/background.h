@@ -61,6 +61,19 @@ struct background_cell {
 double background_need(const struct background_cell *cell,
                        const struct background_options *options, int64_t now_ms);
 
+/* Where the cells of one device stand; those of controls do not count. */
+struct background_standing {
+    int cells;
+    int below_target;      /* their bounds are */
+    double weakest_bound;  /* that a run differs (95 %); 0: there are no cells */
+    int64_t oldest_run_ms; /* wall clock: the last run of the cell that waited longest */
+};
+
+/* Adds CELLS to STANDING, which is all zero at first. */
+void background_stand(const struct background_cell *cells, int count,
+                      const struct background_options *options,
+                      struct background_standing *standing);
+
 /* What is to be measured on one device. */
 struct background_pick {
     struct case_key key; /* without a variant */

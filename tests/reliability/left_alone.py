@@ -2,12 +2,13 @@
 """Leaves a service alone for some real minutes and keeps what background evidence did (results/alone.json): how
 bounds fell, how old the oldest measurement was, what it took of its budget, and how jobs fared that came meanwhile.
 
-    left_alone.py [--minutes 10]
+    left_alone.py [--minutes 10] [--screenshots FOLDER]
 
-It asserts what must hold however fast the machine is, and reports the figures.
+A browser, where there is one, has the page open all the time, and what it shows has to follow.  It asserts what must hold however fast the machine is, and reports the figures.
 """
 import argparse
 import datetime
+import importlib.util
 import math
 import pathlib
 import sqlite3
@@ -18,6 +19,8 @@ import time
 from results import FOLDER, ROOT, machine, write_result
 
 sys.path.insert(0, str(ROOT / "tests" / "system"))
+sys.path.insert(0, str(ROOT / "tests" / "web"))
+import page  # noqa: E402
 from service import Service  # noqa: E402
 
 WORKLOADS = ["reduce_sum", "bias_add_bwd", "segment_sum", "cumsum"]
@@ -60,16 +63,55 @@ def interrupt(service):
     return {"runs_before": len(before), "waited_ms": round(1000 * (instant(mine["started_at"]) - instant(created)))}
 
 
-def measure(minutes, folder):
+def open_browser(service):
+    """With the page of SERVICE, which is not read anew from now on; None: there is no browser."""
+    spec = importlib.util.spec_from_file_location("web_conftest", ROOT / "tests" / "web" / "conftest.py")
+    web = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(web)
+    try:
+        browser = web.start_browser()
+    except BaseException as error:  # pytest's skip, which says what is missing
+        print(f"no page is watched: {error}", flush=True)
+        return None
+    browser.set_window_size(1280, 3000)
+    page.open_page(browser, f"http://127.0.0.1:{service.port}")
+    return browser
+
+
+def shown(browser):
+    """What the page says by now: the weakest bound of its facts (percent), and its words on background evidence."""
+    bounds = page.all_of(browser, "#facts td[data-name='A run differs']", "each.innerText")
+    return {"weakest_bound_percent": max(float(text.strip("< %")) for text in bounds if text.startswith("<")),
+            "background": page.text(browser, "#background")}
+
+
+def follow(browser, service):
+    """What the page shows once its weakest bound is that of the service at the time."""
+    def agrees():
+        [device] = service.get("/v1/background")["items"]
+        facts = [fact["difference_probability_upper_bound"] for fact in service.get("/v1/matrix")["variants"]
+                 if fact["verdict"] == "reproducible"]
+        now = shown(browser)
+        words = f"{device['below_target']} of {device['cells']} bounds are"
+        return now if abs(now["weakest_bound_percent"] - 100 * max(facts)) < 1 and words in now["background"] else None
+    return page.wait_for("the page to show the bounds", agrees)
+
+
+def measure(minutes, folder, screenshots=None):
     service = Service(folder, config={"background": BUDGET, "survey": False}).start()
     service.finish_job(service.post_job(workloads=WORKLOADS, runs=3, iterations=5))
+    browser = open_browser(service)
     begun = time.time()
-    looks, jobs, failures = [look(service, begun)], [], []
+    looks, jobs, failures, pages = [look(service, begun)], [], [], []
     while time.time() - begun < 60 * minutes:
         time.sleep(max(0, min(60, begun + 60 * minutes - time.time())))
         jobs.append(interrupt(service))
         looks.append(look(service, begun))
-        print(looks[-1], jobs[-1], flush=True)
+        if browser:
+            pages.append(follow(browser, service))
+            if screenshots:
+                browser.save_screenshot(str(screenshots / f"minute-{len(pages):02}.png"))
+        print(looks[-1], jobs[-1], pages[-1:], flush=True)
     device = service.get("/v1/background")["items"][0]
     passed = time.time() - instant(device["since"])
     allowed = BUDGET["budget_percent"] / 100 * passed
@@ -77,21 +119,28 @@ def measure(minutes, folder):
         failures.append(f"{device['spent_seconds']} s were spent where {allowed:.1f} s were allowed")
     if looks[-1]["weakest_bound_percent"] >= looks[0]["weakest_bound_percent"]:
         failures.append("the weakest bound did not fall")
+    if pages and pages[-1]["weakest_bound_percent"] >= pages[0]["weakest_bound_percent"]:
+        failures.append("the page did not show that the weakest bound fell")
+    if browser:
+        failures += [f"the page complained: {each}" for each in page.console_errors(browser)]
+        browser.quit()
     failures += [f"{each['runs_before']} runs began before a job that was requested" for each in jobs
                  if each["runs_before"] > 1]
     if service.stop() != 0 or service.fsck()[0] != 0:
         failures.append("the service did not end well, or fsck found something")
-    return {"minutes": minutes, **BUDGET, "workloads": WORKLOADS, "looks": looks, "jobs": jobs, "failures": failures}
+    return {"minutes": minutes, **BUDGET, "workloads": WORKLOADS, "looks": looks, "jobs": jobs, "pages": pages,
+            "failures": failures}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--result", type=pathlib.Path, default=FOLDER / "alone.json")
+    parser.add_argument("--screenshots", type=pathlib.Path, help="a folder for what the page looked like each minute")
     options = parser.parse_args()
     begun = machine("make left-alone")
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(options.minutes, pathlib.Path(folder))
+        found = measure(options.minutes, pathlib.Path(folder), options.screenshots)
     write_result(options.result, {**begun, **found})
     return bool(found["failures"])
 

@@ -149,7 +149,7 @@ def damage(result):
 
 
 def alone(result):
-    first, last, jobs = result["looks"][0], result["looks"][-1], result["jobs"]
+    first, last, jobs, pages = result["looks"][0], result["looks"][-1], result["jobs"], result.get("pages", [])
     heads = ["minute", "weakest bound", "cells below the target", "oldest run", "device time", "share"]
     rows = [(look["minute"], f"< {look['weakest_bound_percent']} %", f"{look['below_target']} of {look['cells']}",
              f"{look['oldest_seconds']} s", f"{look['spent_seconds']} s", f"{look['share_percent']} %")
@@ -160,7 +160,10 @@ def alone(result):
             + table(heads, rows)
             + f"\n{len(jobs)} jobs were requested meanwhile. Before the first run of one, at most "
             f"{max(job['runs_before'] for job in jobs)} other run began; it began after "
-            f"{max(job['waited_ms'] for job in jobs)} ms at most.\n")
+            f"{max(job['waited_ms'] for job in jobs)} ms at most.\n"
+            + (f"\nA browser had the page open all the time and showed the same: the weakest bound < "
+               f"{pages[0]['weakest_bound_percent']:g} % after the first minute and < {pages[-1]['weakest_bound_percent']:g} % "
+               f"at the end, where it said “{pages[-1]['background']}”\n" if pages else ""))
     return ("Left alone, bounds fall within the budget, and whoever asks comes first",
             verdict(len(result["failures"]), f"{first['weakest_bound_percent']} % to {last['weakest_bound_percent']} % "
                                              f"in {result['minutes']} minutes"),

@@ -21,6 +21,11 @@ def bounds(service):
                                " WHERE c.verdict = 'reproducible' AND NOT k.is_control").fetchall())
 
 
+def standing(service):
+    [device] = service.get("/v1/background")["items"]
+    return device
+
+
 def test_bounds_fall_by_themselves(start_service):
     service = start_service(options=(), config={**EAGER, "survey": False})
     service.finish_job(service.post_job(workloads=["selftest_pass"], runs=3, iterations=3))
@@ -32,6 +37,11 @@ def test_bounds_fall_by_themselves(start_service):
     device = shown["items"][0]
     assert device["device"].startswith("cpu:") and device["spent_seconds"] > 0
     assert "cpu:" in service.get("/v1/background.txt")
+    # The look before a job saw what was there; a later one sees that it fell.
+    service.wait(lambda: 0 < standing(service)["weakest_bound"] < 0.7, "a weakest bound that fell")
+    device = standing(service)
+    assert device["cells"] == 1 and device["looked_at"] >= device["oldest_run_at"] > service.get(
+        f"/v1/cells/{next(iter(before))}")["first_run_at"]
     job = service.finish_job(min(background_jobs(service)))
     assert job["request"]["note"] == "background evidence" and job["request"]["priority"] == "background"
     assert {item["variant"] for item in job["items"]} == {"ordered", "unordered"}  # with its control

@@ -12,8 +12,12 @@ def test_schedules_and_background_evidence(browser, fixture):
     server.state["schedules"] = [NIGHTLY, WEEKLY]
     server.state["background"] = {
         "budget_percent": 5, "target_percent": 1, "target_days": 30, "every_seconds": 300,
-        "items": [{"device": "cpu:a", "share_percent": 3.21, "spent_seconds": 90, "saved_seconds": 1},
-                  {"device": "cpu:b", "share_percent": 4.96, "spent_seconds": 30, "saved_seconds": -2}]}
+        "items": [{"device": "cpu:a", "share_percent": 3.21, "spent_seconds": 90, "saved_seconds": 1, "cells": 7,
+                   "below_target": 5, "weakest_bound": 0.451, "oldest_run_at": "2026-11-20T10:00:00.000Z"},
+                  {"device": "cpu:b", "share_percent": 4.96, "spent_seconds": 30, "saved_seconds": -2, "cells": 3,
+                   "below_target": 1, "weakest_bound": 0.0213, "oldest_run_at": "2026-11-21T10:00:00.000Z"},
+                  {"device": "cpu:c", "share_percent": 0, "spent_seconds": 0, "saved_seconds": 0, "cells": 0,
+                   "below_target": 0, "weakest_bound": None, "oldest_run_at": None}]}
     open_page(browser, server.url)
     wait_for("the schedules", lambda: "nightly" in text(browser, "#schedules"))
     first, second = all_of(browser, "#schedules > li", "each.innerText")
@@ -21,7 +25,9 @@ def test_schedules_and_background_evidence(browser, fixture):
     assert "every 1w" in second and "paused" in second and "no device is online" in second
     note = text(browser, "#background")
     assert "at most 5 % of each device's time" in note and "none more than 5.0 %" in note
-    assert "2 devices gave 2 min" in note, note
+    assert "3 devices gave 2 min" in note, note
+    assert "6 of 10 bounds are; the weakest is < 46 %" in note, note
+    assert "oldest last run was at 2026-11-20" in note, note
     assert all_of(browser, "#schedules a", "each.getAttribute('href')")[0] == f"/v1/schedules/{NIGHTLY['id']}"
     assert console_errors(browser) == []
 

@@ -85,6 +85,25 @@ static void test_needs(void **state)
     assert_true(background_need(&old, &options, NOW) == 0);
 }
 
+static void test_where_the_cells_stand(void **state)
+{
+    const struct background_options options = usual();
+    const struct background_cell cells[] = { cell("a", "ordered", 300, 2 * HOUR),
+                                             cell("a", "unordered", 2, 9 * HOUR),
+                                             cell("b", "ordered", 5, HOUR),
+                                             cell("b", "patched", 400, 3 * HOUR) };
+    struct background_standing standing = { .cells = 0 };
+
+    (void)state;
+    background_stand(NULL, 0, &options, &standing);
+    assert_int_equal(standing.cells, 0);
+    background_stand(cells, 4, &options, &standing);
+    assert_int_equal(standing.cells, 3);
+    assert_int_equal(standing.below_target, 2);
+    assert_true(standing.weakest_bound == verdict_difference_bound(5));
+    assert_int_equal(standing.oldest_run_ms, NOW - 3 * HOUR);
+}
+
 static void test_a_cell_comes_with_its_siblings_and_controls(void **state)
 {
     const struct background_options options = usual();
@@ -237,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_budget_is_a_share_of_the_time),
         cmocka_unit_test(test_needs),
+        cmocka_unit_test(test_where_the_cells_stand),
         cmocka_unit_test(test_a_cell_comes_with_its_siblings_and_controls),
         cmocka_unit_test(test_what_can_never_be_saved_is_measured_too),
         cmocka_unit_test(test_bounds_fall_and_nothing_grows_stale),
