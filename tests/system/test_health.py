@@ -210,10 +210,25 @@ def test_a_damaged_database(start_service):
     finished(service)
 
 
+def processes():
+    """(process, its parent, its command line) of all."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+            yield int(folder.name), parent, (folder / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+
+
+def the_agent(service, found):
+    """The one that FOUND gives; what an agent or the service forked and has not executed yet looks like itself."""
+    service.wait(lambda: len(found(service)) == 1, "a single agent")
+    return found(service)[0]
+
+
 def agent_of(service):
-    found = subprocess.run(["pgrep", "-P", str(service.process.pid)], capture_output=True, text=True).stdout.split()
-    assert len(found) == 1
-    return int(found[0])
+    return the_agent(service, lambda service: [process for process, parent, words in processes()
+                                               if parent == service.process.pid and b"\0agent\0" in words])
 
 
 def test_an_agent_that_is_stopped(start_service):
@@ -233,9 +248,9 @@ def test_an_agent_that_is_stopped(start_service):
 
 def agents_of(service):
     """Also those that a launch command put into a session of their own."""
-    found = subprocess.run(["pgrep", "-f", f"reprod agent .*{service.folder}"], capture_output=True, text=True)
-    return [int(pid) for pid in found.stdout.split() if f"{BUILD}/reprod\0agent" in
-            pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="replace")]
+    found = {process: parent for process, parent, words in processes()
+             if words.startswith(f"{BUILD}/reprod\0agent\0".encode()) and str(service.folder).encode() in words}
+    return [process for process, parent in found.items() if parent not in found]
 
 
 @pytest.mark.long
@@ -255,7 +270,7 @@ def test_an_agent_that_stays_silent_is_replaced(start_service, tmp_path, launch,
     def first():
         return service.items(f"/v1/runs?job={job}")[-1]
     service.wait(lambda: service.items(f"/v1/runs?job={job}") and first()["process"], "the run")
-    [agent] = agents_of(service) if launch else [agent_of(service)]
+    agent = the_agent(service, agents_of) if launch else agent_of(service)
     stopped = [agent] + ([first()["process"]["pid"]] if worker else [])
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
