@@ -9,14 +9,13 @@
 #include "daemon/service.h"
 
 enum {
-    LATE_MS = 2000,        /* a look that comes so much later: the loop stood still */
-    STALL_TOLD_MS = 10000, /* for so long it is told */
-    COMMIT_EVERY_MS =
-        10000,            /* an idle store is asked to commit, if nobody asks how it is */
-    READ_TOLD_MS = 10000, /* for so long a failed read is told */
-    ANSWER_MS = 1000,     /* what the store may take for a write, whosever it is */
-    ASKED_MS = 500,       /* between two commits for those who ask how the service is */
-    APART_MS = 5000       /* wall time and the system's clock, before it is told */
+    LATE_MS = 2000,         /* a look that comes so much later: the loop stood still */
+    STALL_TOLD_MS = 10000,  /* for so long it is told */
+    COMMIT_EVERY_MS = 1500, /* the store is asked to commit, if nobody asks how it is */
+    READ_TOLD_MS = 10000,   /* for so long a failed read is told */
+    ANSWER_MS = 1000,       /* what the store may take for a write, whosever it is */
+    ASKED_MS = 500,         /* between two commits for those who ask how the service is */
+    APART_MS = 5000         /* wall time and the system's clock, before it is told */
 };
 
 static void probed(void *arg, const struct err *result)

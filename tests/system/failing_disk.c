@@ -1,11 +1,14 @@
 /* Preloaded: while the file that FAILING_DISK names holds the number of an error, nothing
- * in the folder of its name without ".error" can be written. */
+ * in the folder of its name without ".error" can be written.  Where there is a file of that
+ * name with ".looks" instead, it gets "l" for each look at the room that is left, and "f"
+ * for each call that fails. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,9 +25,9 @@ static int is_inside(int fd, const char *control)
            path[length] == '/';
 }
 
-static int fails(int fd)
+/* The number of the error; 0: none is told. */
+static int told(const char *control)
 {
-    const char *control = getenv("FAILING_DISK");
     char text[16] = "";
     int file = control ? (int)syscall(SYS_open, control, O_RDONLY) : -1;
 
@@ -35,11 +38,48 @@ static int fails(int fd)
         text[0] = '\0';
     }
     syscall(SYS_close, file);
-    if (!is_inside(fd, control) || atoi(text) == 0) {
+    return atoi(text);
+}
+
+static void note(const char *control, const char *what)
+{
+    char path[4096];
+    int file;
+
+    snprintf(path, sizeof path, "%.*s.looks",
+             (int)(strlen(control) - strlen(".error")), control);
+    file = (int)syscall(SYS_open, path, O_WRONLY | O_APPEND);
+    if (file >= 0) {
+        if (syscall(SYS_write, file, what, 1) != 1) {
+            abort();
+        }
+        syscall(SYS_close, file);
+    }
+}
+
+static int fails(int fd)
+{
+    const char *control = getenv("FAILING_DISK");
+    int error = told(control);
+
+    if (!error || !is_inside(fd, control)) {
         return 0;
     }
-    errno = atoi(text);
+    note(control, "f");
+    errno = error;
     return 1;
+}
+
+int statvfs(const char *path, struct statvfs *ret_system)
+{
+    int (*real)(const char *, struct statvfs *) =
+        (int (*)(const char *, struct statvfs *))dlsym(RTLD_NEXT, "statvfs");
+    const char *control = getenv("FAILING_DISK");
+
+    if (told(control)) {
+        note(control, "l");
+    }
+    return real(path, ret_system);
 }
 
 ssize_t write(int fd, const void *data, size_t length)

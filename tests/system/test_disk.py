@@ -3,14 +3,20 @@ it is stored once the disk takes it again."""
 import errno
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
 
-from service import SELFTEST_WORKER, Service
+from service import ROOT, SELFTEST_WORKER, Service
 from test_health import JOB, becomes, conditions, finished, refused, well
 
 ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "read-only": errno.EROFS}
+
+
+def constant(path, name):
+    [value] = re.findall(rf"\b{name} = (\d+)", (ROOT / path).read_text())
+    return int(value)
 
 
 class Disk:
@@ -18,6 +24,7 @@ class Disk:
 
     def __init__(self, data, shim):
         self.control = pathlib.Path(f"{data}.error")
+        self.looks = pathlib.Path(f"{data}.looks")
         self.env = {"LD_PRELOAD": str(shim), "FAILING_DISK": str(self.control),
                     "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
@@ -66,6 +73,23 @@ def test_a_disk_that_fails(served, kind):
     well(service, "storage")
     finished(service)
     assert service.stop() == 0 and service.fsck()[0] == 0
+
+
+def test_a_disk_that_fails_while_nobody_asks(served):
+    """The service tells its log within two seconds: in its looks, since a machine may be slow, but never
+    looks more often.  It begins right after a commit, when the next one is farthest."""
+    service, disk = served
+    finished(service)
+    service.wait(lambda: "info fsck: " in service.log.read_text(), "its look at the database, which writes")
+    disk.looks.touch()
+    log = service.data / "reprod.db-wal"
+    service.wait(lambda at=log.stat().st_mtime_ns: log.stat().st_mtime_ns != at, "a commit")
+    disk.fail(ERRORS["broken"])
+    service.wait(lambda: "health: not ready: storage: " in service.log.read_text(), "words in the log")
+    looks = disk.looks.read_text().index("f")
+    assert looks * constant("daemon/service.h", "SERVICE_WATCH_MS") <= 2000, looks
+    disk.work()
+    service.wait(lambda: "health: storage: well again" in service.log.read_text(), "words in the log")
 
 
 @pytest.mark.long

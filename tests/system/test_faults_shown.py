@@ -14,8 +14,8 @@ import time
 
 import pytest
 
-from service import BUILD, LIMIT, ROOT, SELFTEST_WORKER
-from test_disk import ERRORS, Disk, shim  # noqa: F401 (a fixture)
+from service import BUILD, LIMIT, SELFTEST_WORKER
+from test_disk import ERRORS, Disk, constant, shim  # noqa: F401 (a fixture)
 from test_health import agent_of, finished, in_database, maintain
 from test_stack_recovery import flawed
 
@@ -172,11 +172,6 @@ def test_a_fault_is_shown_and_over(start_service, shim, tmp_path, fault):
     finished(service)
 
 
-def constant(path, name):
-    [value] = re.findall(rf"\b{name} = (\d+)", (ROOT / path).read_text())
-    return int(value)
-
-
 def test_each_part_looks_often_enough():
     """What the sum of it is, for who looks at the page: milliseconds from a fault to its words."""
     look = constant("daemon/service.h", "SERVICE_WATCH_MS")
@@ -188,3 +183,5 @@ def test_each_part_looks_often_enough():
         "silent agent": constant("daemon/link/link.c", "PING_MS") * constant("daemon/link/link.c", "PINGS_SILENT"),
     }
     assert max(noticed.values()) + page <= 2000, noticed
+    # Who only reads the log, or the metrics of others, asks nobody.
+    assert look + constant("daemon/service_health.c", "COMMIT_EVERY_MS") <= 2000
