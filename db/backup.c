@@ -153,7 +153,8 @@ static enum err_code check_commits(struct tx *tx, const struct commits *witnesse
     if (commits_read(tx, &found, err) != ERR_OK) {
         return err->code;
     }
-    return found.lineage != witnessed->lineage || found.number >= witnessed->number
+    return found.lineage && (found.lineage != witnessed->lineage ||
+                             found.number >= witnessed->number)
                ? ERR_OK
                : err_set(err, ERR_CORRUPT,
                          "nothing was written: commits that were acknowledged are "

@@ -479,10 +479,12 @@ enum witness_word connection_ask_witness(const char *path, int64_t busy_timeout_
         return word;
     }
     sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    if (commits_read(tx, ret_found, &ignored) == ERR_OK && ret_found->lineage) {
+    if (commits_read(tx, ret_found, &ignored) == ERR_OK) {
         word = witness_ask(path, ret_found, ret_witnessed);
-        if (losses_read(tx, &loss, &ignored) == ERR_OK && loss.open &&
-            (word != WITNESS_AHEAD || loss.witnessed > ret_witnessed->number)) {
+        if (!ret_found->lineage) {
+            word = WITNESS_UNCOUNTED;
+        } else if (losses_read(tx, &loss, &ignored) == ERR_OK && loss.open &&
+                   (word != WITNESS_AHEAD || loss.witnessed > ret_witnessed->number)) {
             word = WITNESS_AHEAD;
             *ret_witnessed = (struct commits){ ret_found->lineage, loss.witnessed };
         }

@@ -52,7 +52,8 @@ enum err_code connection_open_frozen(const char *path, struct tx **ret_tx,
                                      struct err *err);
 
 /* Asks the witness of PATH before anything is changed there, and the database itself,
- * which keeps a loss that was found; what cannot be read agrees, and is refused later. */
+ * which keeps a loss that was found; what cannot be read agrees, and is refused later.
+ * RET_WITNESSED is the witness's word, whatever the answer; all 0: it has none. */
 enum witness_word connection_ask_witness(const char *path, int64_t busy_timeout_ms,
                                          struct commits *ret_found,
                                          struct commits *ret_witnessed);

@@ -411,6 +411,21 @@ static enum err_code check_summaries(struct check *c, struct err *err)
 }
 
 /* Nothing is wrong with what is there. */
+static enum err_code check_count(struct check *c, struct err *err)
+{
+    struct commits found;
+    enum err_code code = commits_read(c->tx, &found, err);
+
+    if (code == ERR_OK && !found.lineage) {
+        c->report(c->arg,
+                  "table commits is empty: whether commits that were acknowledged "
+                  "are missing is not known");
+        c->counts->rows_damaged++;
+        c->counts->facts_damaged++;
+    }
+    return code;
+}
+
 static enum err_code check_losses(struct check *c, struct err *err)
 {
     struct loss loss;
@@ -436,7 +451,7 @@ static enum err_code check_other_rows(struct check *c, struct err *err)
 {
     static const part_fn parts[] = { check_derived, check_siblings,  check_inputs,
                                      check_jobs,    check_summaries, check_traces,
-                                     check_losses };
+                                     check_count,   check_losses };
     enum err_code code = check_sums(c, err);
 
     if (c->counts->damaged) {

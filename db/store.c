@@ -217,6 +217,11 @@ static struct work *run_commit(struct store *store, struct work *first)
         fail_all(first, NULL, &err);
         return NULL;
     }
+    if (witness_follows(&store->witness, tx, &err) != ERR_OK) {
+        fail_all(first, NULL, &err);
+        give_up(tx);
+        return NULL;
+    }
     changes = sqlite3_total_changes64(tx->db);
     for (struct work *w = first; w; w = next_work(w)) {
         if (!run_write(tx, w)) {
@@ -439,6 +444,26 @@ static enum err_code check_not_gone(const char *path, struct err *err)
                    path, path, witnessed.number, path);
 }
 
+/* A database whose count was taken away looks like one that never had any. */
+static void refuse_uncounted(struct store *store, const char *path,
+                             const struct commits *witnessed)
+{
+    char why[320], said[64] = "";
+
+    if (witnessed->number > 0) {
+        snprintf(said, sizeof said, ", and %" PRId64 " were durable", witnessed->number);
+    }
+    snprintf(
+        why, sizeof why,
+        "the count of commits was taken out of the database (table commits is "
+        "empty%s): whether any are missing is not known; nothing runs and nothing is "
+        "accepted until a backup is restored (reprod restore), or this is "
+        "acknowledged (reprod fsck --accept-loss)",
+        said);
+    log_error("%s: %s", path, why);
+    refuse(store, why);
+}
+
 /* A database that lost commits counts none: one would make it look as if it had not lost
  * any. */
 static enum err_code open_writer(struct store *store, const char *path,
@@ -449,6 +474,10 @@ static enum err_code open_writer(struct store *store, const char *path,
     enum witness_word word =
         connection_ask_witness(path, busy_timeout_ms, &found, &witnessed);
 
+    if (word == WITNESS_UNCOUNTED) {
+        refuse_uncounted(store, path, &witnessed);
+        return connection_open_beside(path, busy_timeout_ms, &store->writer_tx, err);
+    }
     if (word != WITNESS_AHEAD) {
         if (word != WITNESS_AGREES && found.number > 0) {
             log_warning("%s-seq %s: whether commits were lost before now is not known",

@@ -56,6 +56,24 @@ static enum err_code accept_commits(struct acceptance *a, const struct commits *
                : err->code;
 }
 
+/* A count of this database goes on, for whatever it has. */
+static enum err_code accept_uncounted(struct acceptance *a,
+                                      const struct commits *witnessed, struct err *err)
+{
+    char line[160];
+
+    snprintf(line, sizeof line,
+             "the count of commits was taken away, and goes on at %" PRId64
+             ": which are lost is not known",
+             witnessed->number + 1);
+    write_down(a, line);
+    return losses_accept(a->tx, a->now_ms, err) == ERR_OK
+               ? tx_run(a->tx, err,
+                        "INSERT INTO commits VALUES (iif(?1, ?1, random()), ?2)",
+                        witnessed->lineage, witnessed->number + 1)
+               : err->code;
+}
+
 static enum err_code accept_quarantine(struct acceptance *a, struct err *err)
 {
     int64_t count;
@@ -85,12 +103,13 @@ static enum err_code accept_totals(struct acceptance *a, struct err *err)
                : err->code;
 }
 
-static enum err_code accept_all(struct acceptance *a, bool lost,
+static enum err_code accept_all(struct acceptance *a, enum witness_word word,
                                 const struct commits *found,
                                 const struct commits *witnessed, struct err *err)
 {
     if (tx_run(a->tx, err, "BEGIN IMMEDIATE") != ERR_OK ||
-        (lost && accept_commits(a, found, witnessed, err) != ERR_OK) ||
+        (word == WITNESS_AHEAD && accept_commits(a, found, witnessed, err) != ERR_OK) ||
+        (word == WITNESS_UNCOUNTED && accept_uncounted(a, witnessed, err) != ERR_OK) ||
         accept_quarantine(a, err) != ERR_OK || accept_totals(a, err) != ERR_OK ||
         checksums_accept(a->tx, take_row, a, err) != ERR_OK) {
         return err->code;
@@ -112,9 +131,9 @@ static enum err_code accept_locked(struct acceptance *a, const char *path,
     enum err_code code = connection_open_writer(path, BUSY_TIMEOUT_MS, &a->tx, err);
 
     if (code == ERR_OK) {
-        code = accept_all(a, word == WITNESS_AHEAD, &found, &witnessed, err);
+        code = accept_all(a, word, &found, &witnessed, err);
     }
-    if (code == ERR_OK && word == WITNESS_AHEAD) {
+    if (code == ERR_OK && (word == WITNESS_AHEAD || word == WITNESS_UNCOUNTED)) {
         code = commits_read(a->tx, &found, err);
         if (code == ERR_OK) {
             witness_open(&witness, path, &found);

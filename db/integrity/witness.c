@@ -147,6 +147,26 @@ void witness_close(struct witness *w)
     w->path = NULL;
 }
 
+enum err_code witness_follows(const struct witness *w, struct tx *tx, struct err *err)
+{
+    struct commits found;
+
+    if (!w->path) {
+        return ERR_OK;
+    }
+    if (commits_read(tx, &found, err) != ERR_OK) {
+        return err->code;
+    }
+    return found.lineage == w->last.lineage && found.number >= w->last.number
+               ? ERR_OK
+               : err_set(
+                     err, ERR_IO,
+                     "the count of commits in the database was taken away or set back "
+                     "while it is served: a loss would not be seen; put it back "
+                     "(table commits: %" PRId64 ", %" PRId64 "), or restart reprod",
+                     w->last.lineage, w->last.number);
+}
+
 void witness_write(struct witness *w, const struct commits *commits)
 {
     char record[RECORD_BYTES + 1];

@@ -24,7 +24,7 @@ struct commits {
     int64_t number;  /* of its last commit */
 };
 
-/* What the database of TX says. */
+/* What the database of TX says; all 0: it counts none, since its row was taken away. */
 enum err_code commits_read(struct tx *tx, struct commits *ret_commits, struct err *err);
 
 /* Counts one up, in the transaction that TX is in. */
@@ -35,7 +35,8 @@ enum witness_word {
     WITNESS_MISSING,
     WITNESS_UNREADABLE,
     WITNESS_OF_ANOTHER, /* database */
-    WITNESS_AHEAD       /* commits were lost */
+    WITNESS_AHEAD,      /* commits were lost */
+    WITNESS_UNCOUNTED   /* the database counts none (connection_ask_witness) */
 };
 
 /* What the witness of the database PATH says of FOUND. */
@@ -54,6 +55,11 @@ struct witness {
 void witness_open(struct witness *witness, const char *database,
                   const struct commits *commits);
 void witness_close(struct witness *witness);
+
+/* Whether the database of TX goes on from what WITNESS says: ERR_IO where somebody took
+ * its count away or set it back, since a loss would not be seen then. */
+enum err_code witness_follows(const struct witness *witness, struct tx *tx,
+                              struct err *err);
 
 /* COMMITS is durable. */
 void witness_write(struct witness *witness, const struct commits *commits);

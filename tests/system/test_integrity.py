@@ -187,6 +187,34 @@ def test_fsck_asks_the_witness(base, tmp_path):
     assert not (tmp_path / "backup.db").exists()
 
 
+@pytest.mark.parametrize("witnessed", [True, False])
+def test_a_count_of_commits_that_is_taken_away_is_missed(base, tmp_path, witnessed):
+    """It would look like a database that never had any, and a loss behind it like none."""
+    path = edited(base, tmp_path, "DELETE FROM commits")
+    if not witnessed:
+        path.with_name("reprod.db-seq").unlink()
+    found = fsck_of(path)
+    assert found.returncode == 6 and "table commits is empty" in found.stdout, found
+    backup = subprocess.run([BUILD / "reprod", "backup", tmp_path / "backup.db", "--data", path.parent],
+                            capture_output=True, text=True, timeout=LIMIT)
+    assert (backup.returncode == 6) == witnessed, backup
+    for _ in range(2):
+        service, cause = started(tmp_path)
+        assert "the count of commits was taken out of the database" in cause, cause
+        assert ("were durable" in cause) == witnessed
+        assert service.request("POST", "/v1/jobs", {"workloads": ["selftest_pass"]})[0] == 503
+        assert service.get("/v1/matrix")["rows"] is not None
+        assert service.stop() == 0
+    done = accept(service)
+    assert done.returncode == 0 and "the count of commits was taken away" in done.stdout
+    assert fsck_of(path).returncode == 0
+    service.log.unlink()
+    service, cause = started(tmp_path)
+    assert cause == ""
+    assert service.stop() == 0
+    assert sqlite3.connect(path).execute("SELECT lineage <> 0, number > 0 FROM commits").fetchall() == [(1, 1)]
+
+
 @pytest.mark.parametrize("take", [lambda path: path.unlink(), lambda path: path.write_bytes(b"")])
 def test_a_database_that_is_gone_is_not_begun_anew(base, tmp_path, take):
     path = copied(base[0], tmp_path)

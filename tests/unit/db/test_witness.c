@@ -1,6 +1,8 @@
 /* The witness of the last commit, taken away or changed while it is kept. */
 #include "tests/unit/db/store_fixture.h"
 
+#include <inttypes.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -115,6 +117,70 @@ static void test_it_cannot_be_made_anew(void **state)
     free(path);
 }
 
+static void edit(struct fixture *f, const char *sql)
+{
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void probe_done(void *arg, const struct err *result)
+{
+    *(struct err *)arg = *result;
+}
+
+static struct err probe(struct fixture *f, bool commits)
+{
+    struct err found = { .code = ERR_INTERNAL };
+
+    store_probe(f->store, commits, &found, probe_done);
+    while (store_pending(f->store) > 0) {
+        struct pollfd ready = { .fd = store_fd(f->store), .events = POLLIN };
+
+        poll(&ready, 1, -1);
+        store_dispatch(f->store);
+    }
+    return found;
+}
+
+/* Whoever takes the count away, or sets it back, hides a loss: nothing is acknowledged
+ * until it is put back. */
+static void test_the_count_is_taken_away_while_served(void **state)
+{
+    static const char *const edits[] = {
+        "DELETE FROM commits",
+        "UPDATE commits SET number = number - 1",
+        "UPDATE commits SET lineage = lineage + 1",
+    };
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 3; i++) {
+        struct commits before, after;
+        struct err err;
+        char back[128];
+
+        write_work(f, change);
+        assert_int_equal(ask(f, &before), WITNESS_AGREES);
+        edit(f, edits[i]);
+        assert_int_equal(store_write_sync(f->store, change, NULL, &err), ERR_IO);
+        assert_non_null(strstr(err.message, "the count of commits in the database"));
+        assert_int_equal(probe(f, false).code, ERR_IO);
+        assert_int_equal(probe(f, true).code, ERR_IO);
+        assert_int_equal(store_write_sync(f->store, change, NULL, &err), ERR_IO);
+        snprintf(back, sizeof back,
+                 "DELETE FROM commits; INSERT INTO commits VALUES (%" PRId64 ", %" PRId64
+                 ")",
+                 before.lineage, before.number);
+        edit(f, back);
+        assert_int_equal(probe(f, true).code, ERR_OK);
+        write_work(f, change);
+        assert_int_equal(ask(f, &after), WITNESS_AGREES);
+        assert_int_equal(after.number, before.number + 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +188,8 @@ int main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_it_cannot_be_made_anew, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_the_count_is_taken_away_while_served,
+                                        fixture_setup, fixture_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
