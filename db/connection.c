@@ -499,18 +499,23 @@ enum err_code connection_keep_loss(const char *path, int64_t busy_timeout_ms,
                                    struct err *err)
 {
     struct tx *tx;
-    enum err_code code = losses_set_log_aside(path, err);
+    bool kept = false;
+    enum err_code code = connection_open_to_mark(path, busy_timeout_ms, &tx, err);
 
-    if (code == ERR_OK) {
-        code = connection_open_to_mark(path, busy_timeout_ms, &tx, err);
+    if (code != ERR_OK) {
+        return code; /* nobody writes what would take the log's place */
+    }
+    sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    code = losses_are_kept(tx, witnessed, &kept, err);
+    if (code == ERR_OK && !kept) {
+        code = losses_set_log_aside(path, err);
     }
     if (code == ERR_OK) {
-        sqlite3_db_config(tx->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         code = tx_run(tx, err, "PRAGMA synchronous = FULL");
-        if (code == ERR_OK) {
-            code = losses_keep(tx, found, witnessed, now_ms, err);
-        }
-        tx_free(tx);
     }
+    if (code == ERR_OK) {
+        code = losses_keep(tx, found, witnessed, now_ms, err);
+    }
+    tx_free(tx);
     return code;
 }

@@ -128,8 +128,15 @@ static enum err_code accept_locked(struct acceptance *a, const char *path,
     struct witness witness;
     enum witness_word word =
         connection_ask_witness(path, BUSY_TIMEOUT_MS, &found, &witnessed);
-    enum err_code code = connection_open_writer(path, BUSY_TIMEOUT_MS, &a->tx, err);
+    enum err_code code = ERR_OK;
 
+    if (word == WITNESS_AHEAD) { /* nobody may have kept its log yet */
+        code = connection_keep_loss(path, BUSY_TIMEOUT_MS, &found, &witnessed, a->now_ms,
+                                    err);
+    }
+    if (code == ERR_OK) {
+        code = connection_open_writer(path, BUSY_TIMEOUT_MS, &a->tx, err);
+    }
     if (code == ERR_OK) {
         code = accept_all(a, word, &found, &witnessed, err);
     }

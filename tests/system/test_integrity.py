@@ -1,5 +1,6 @@
 """A damaged database is noticed, and damage never becomes truth."""
 import concurrent.futures
+import hashlib
 import itertools
 import json
 import os
@@ -137,16 +138,67 @@ def accept(service):
                           text=True, timeout=LIMIT)
 
 
-def test_commits_that_are_lost_are_missed(base, tmp_path):
-    path = copied(base[1], tmp_path)
-    before = len(facts(path)["run"])
+def damage_log(path):
+    """Of the log of the database PATH: the last frame's commit, and with it everything behind."""
     log = path.with_name("reprod.db-wal")
-    with open(log, "r+b") as file:  # the last frame's commit, and with it everything behind
+    with open(log, "r+b") as file:
         file.seek(40 + 24)
         byte = file.read(1)
         file.seek(40 + 24)
         file.write(bytes([byte[0] ^ 1]))
-    whole = log.read_bytes()
+    return digest_of(log.read_bytes())
+
+
+def digest_of(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def kept_logs(path):
+    """Which logs that lost commits are kept: their bytes' digests, by what follows the log's name."""
+    return {kept.name.removeprefix("reprod.db-wal."): digest_of(kept.read_bytes())
+            for kept in path.parent.glob("*.damaged*")}
+
+
+def test_the_logs_of_two_losses_are_kept(base, tmp_path):
+    """Also where nobody started the service between the loss and its acknowledgement."""
+    path = copied(base[1], tmp_path)
+    first = damage_log(path)
+    service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"])
+    assert accept(service).returncode == 0
+    assert kept_logs(path) == {"damaged": first}
+    service.start()
+    service.finish_job(service.post_job(workloads=["selftest_pass"], runs=3))
+    service.kill()
+    second = damage_log(path)
+    assert second != first
+    for _ in range(2):  # the second time, it is known
+        service, cause = started(tmp_path)
+        assert "commits that were acknowledged are missing" in cause
+        assert service.stop() == 0
+    assert kept_logs(path) == {"damaged": first, "damaged-2": second}
+    assert service.log.read_text().count("it is kept as ") == 1
+    assert "reprod.db-wal.damaged-2" in service.log.read_text()
+    assert accept(service).returncode == 0
+    assert fsck_of(path).returncode == 0
+
+
+def test_the_latest_logs_of_losses_are_kept(base, tmp_path):
+    path = copied(base[1], tmp_path)
+    for number in (1, 2, 3, 5, 6, 7, 8, 9):
+        path.with_name("reprod.db-wal.damaged" + (f"-{number}" if number > 1 else "")).write_text(str(number))
+    path.with_name("reprod.db-wal.damaged-01").write_text("another's")
+    whole = damage_log(path)
+    service, _ = started(tmp_path)
+    assert service.stop() == 0
+    assert kept_logs(path) == {**{f"damaged-{number}": digest_of(b"%d" % number) for number in (2, 3, 5, 6, 7, 8, 9)},
+                               "damaged-10": whole, "damaged-01": digest_of(b"another's")}
+    assert f"{path}-wal.damaged was removed: " in service.log.read_text()
+
+
+def test_commits_that_are_lost_are_missed(base, tmp_path):
+    path = copied(base[1], tmp_path)
+    before = len(facts(path)["run"])
+    whole = damage_log(path)
     for _ in range(3):  # also the next start says so, and one without the witness
         service, cause = started(tmp_path)
         assert "commits that were acknowledged are missing" in cause
@@ -155,7 +207,7 @@ def test_commits_that_are_lost_are_missed(base, tmp_path):
         assert service.get("/v1/matrix")["rows"] is not None
         assert 'reprod_condition{name="database"} 1' in service.get("/metrics") or "database" in service.get("/metrics")
         assert service.stop() == 0
-    assert log.with_name("reprod.db-wal.damaged").read_bytes() == whole
+    assert kept_logs(path) == {"damaged": whole}
     code, text = service.fsck()
     assert code == 6 and "lost" in text, text
     done = accept(service)
