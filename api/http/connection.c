@@ -16,6 +16,7 @@ struct connection *connection_add(struct connections *list, int fd, int64_t now_
     struct connection *c = xcalloc(1, sizeof *c);
 
     c->fd = fd;
+    received_watch(fd, &c->received);
     TAILQ_INSERT_TAIL(&list->open, c, entry);
     list->count++;
     connection_await(list, c, now_ms);
@@ -25,6 +26,7 @@ struct connection *connection_add(struct connections *list, int fd, int64_t now_
 void connection_remove(struct connections *list, struct connection *c)
 {
     list->count--;
+    received_forget(c->fd);
     TAILQ_REMOVE(&list->open, c, entry);
     free(c);
 }

@@ -20,6 +20,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "api/http/received.h"
+
 enum {
     CONNECTION_RECEIVE_MS = 15000,
     CONNECTION_SEND_MS = 60000,
@@ -40,6 +42,7 @@ struct connection {
     } state;
     bool ended;  /* made room; the library has yet to see it */
     bool spared; /* while room is made */
+    struct received received;
     TAILQ_ENTRY(connection) entry;
 };
 

@@ -25,13 +25,18 @@ static bool is_token(const char *text, size_t length)
     return length > 0;
 }
 
-void head_begin(struct head *head, const char *version, const char *library)
+bool head_knows_places(const char *library)
 {
     int patch;
 
-    *head = (struct head){ .next = (uintptr_t)version + strlen(version) + LINE_END };
-    head->knows_places = sscanf(library, "0.9.%d", &patch) == 1 && patch >= FIRST_KNOWN &&
-                         patch <= LAST_KNOWN;
+    return sscanf(library, "0.9.%d", &patch) == 1 && patch >= FIRST_KNOWN &&
+           patch <= LAST_KNOWN;
+}
+
+void head_begin(struct head *head, const char *version, const char *library)
+{
+    *head = (struct head){ .knows_places = head_knows_places(library),
+                           .next = (uintptr_t)version + strlen(version) + LINE_END };
 }
 
 /* Between the name, whose colon is gone, and the value there is only blank. */

@@ -19,6 +19,9 @@ struct head {
     const char *problem;
 };
 
+/* Whether the texts of LIBRARY, a version, lie where they were read. */
+bool head_knows_places(const char *library);
+
 /* VERSION is the request line's last word, as the library has it; LIBRARY its own. */
 void head_begin(struct head *head, const char *version, const char *library);
 

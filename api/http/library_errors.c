@@ -48,15 +48,12 @@ static enum problem_kind kind_of(unsigned status)
     }
 }
 
-static void render(enum problem_kind kind, struct buf *ret_text)
+static void render(enum problem_kind kind, const char *detail, struct buf *ret_text)
 {
     const struct problem_type *type = problem_type(kind);
     struct json_out out = JSON_OUT_INIT;
 
-    problem_render(&out, kind,
-                   "what was sent is no request that can be read; the "
-                   "connection ends",
-                   NULL);
+    problem_render(&out, kind, detail, NULL);
     buf_putc(&out.buf, '\n');
     buf_printf(ret_text,
                "HTTP/1.1 %u %s\r\nContent-Type: application/problem+json\r\n"
@@ -81,20 +78,29 @@ static void discard(int fd)
     }
 }
 
-/* The library's own call: it closes the connection because this fails.  Whatever it sent
- * before was sent whole, and what does not fit into the socket now is not sent. */
-enum MHD_Result MHD_queue_response(struct MHD_Connection *connection,
-                                   unsigned status_code, struct MHD_Response *response)
+/* The library closes the connection because this fails.  Whatever it sent before was sent
+ * whole, and what does not fit into the socket now is not sent. */
+enum MHD_Result refuse_within_body(struct MHD_Connection *connection,
+                                   enum problem_kind kind, const char *detail)
 {
     int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
                  ->connect_fd;
     struct buf text = BUF_INIT;
 
-    (void)response;
-    render(kind_of(status_code), &text);
+    render(kind, detail, &text);
     send(fd, text.data, text.length, MSG_DONTWAIT | MSG_NOSIGNAL);
     buf_release(&text);
     shutdown(fd, SHUT_WR);
     discard(fd);
     return MHD_NO;
+}
+
+/* The library's own call. */
+enum MHD_Result MHD_queue_response(struct MHD_Connection *connection,
+                                   unsigned status_code, struct MHD_Response *response)
+{
+    (void)response;
+    return refuse_within_body(connection, kind_of(status_code),
+                              "what was sent is no request that can be read; the "
+                              "connection ends");
 }

@@ -12,8 +12,15 @@
 
 #include <microhttpd.h>
 
+#include "daemon/jobs/problem.h"
+
 /* MHD_queue_response, for replies of our own. */
 enum MHD_Result queue_reply(struct MHD_Connection *connection, unsigned status,
                             struct MHD_Response *response);
+
+/* The same for a request that is refused while its body arrives, when the library takes
+ * no reply: a problem of KIND, with DETAIL.  Returns what ends the connection. */
+enum MHD_Result refuse_within_body(struct MHD_Connection *connection,
+                                   enum problem_kind kind, const char *detail);
 
 #endif

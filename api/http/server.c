@@ -15,6 +15,7 @@
 #include "api/http/dispatch.h"
 #include "api/http/guard.h"
 #include "api/http/head.h"
+#include "api/http/library_errors.h"
 #include "api/http/reply.h"
 #include "api/http/stream.h"
 #include "daemon/base/clock.h"
@@ -170,6 +171,17 @@ static const char *head_problem(const struct request *r, const char *method,
     return head_end(&head, (uintptr_t)method + size->header_size);
 }
 
+/* Of a library that takes more for the line of a chunk than it should. */
+static const char *chunks_refused(struct request *r, const char *method)
+{
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    return head_knows_places(MHD_get_version()) && request_header(r, "Transfer-Encoding")
+               ? received_begin_chunks(&r->peer->received, method + size->header_size)
+               : NULL;
+}
+
 /* Headers are here, the body is not.  A reply now closes the connection, as it must when
  * it is not certain where the request ends. */
 static enum MHD_Result begin(struct request *r, const char *method, const char *version)
@@ -189,11 +201,17 @@ static enum MHD_Result begin(struct request *r, const char *method, const char *
     if (!problem) {
         problem = head_problem(r, method, version);
     }
+    if (!problem && !guard_admits(r)) {
+        return reply_send(r);
+    }
+    if (!problem) {
+        problem = chunks_refused(r, method);
+    }
     if (problem) {
         reply_problem(r, PROBLEM_BAD_REQUEST, "%s", problem);
         return reply_send(r);
     }
-    return guard_admits(r) ? MHD_YES : reply_send(r);
+    return MHD_YES;
 }
 
 static enum MHD_Result collect(struct request *r, const char *data, size_t length)
@@ -215,11 +233,19 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection,
     struct api *api = arg;
     struct request *r = *request;
 
-    (void)connection;
     (void)url;
     if (r->phase == REQUEST_NEW) {
         api->progress = true;
         return begin(r, method, version);
+    }
+    if (r->phase == REQUEST_RECEIVING && r->peer->received.is_chunked) {
+        const struct chunks *chunks = &r->peer->received.chunks;
+        const char *problem =
+            *upload_size > 0 ? chunks_problem(chunks) : chunks_end(chunks);
+
+        if (problem) {
+            return refuse_within_body(connection, PROBLEM_BAD_REQUEST, problem);
+        }
     }
     if (*upload_size > 0) {
         size_t length = *upload_size;
@@ -257,6 +283,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **re
         return;
     }
     *request = NULL;
+    received_end(&r->peer->received);
     r->peer->arrived_ms = 0;
     api->progress = true;
     connection_await(&api->connections, r->peer, clock_monotonic_ms());

@@ -1,6 +1,7 @@
 """What is no request gets one problem, or a connection that ends: never what the library says by
 itself.  However the bytes are divided."""
 import contextlib
+import re
 import socket
 
 import pytest
@@ -12,6 +13,7 @@ pytestmark = pytest.mark.flavour
 HOST = b"Host: localhost\r\n"
 GET = b"GET /healthz HTTP/1.1\r\n" + HOST
 POST = b"POST /v1/jobs HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 LARGE = b"X: " + 17000 * b"a" + b"\r\n"
 
 # What is sent, and the status that it gets; None: it need not get any.
@@ -30,6 +32,14 @@ BAD = {
     "two lengths": (POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400),
     "a length and chunks": (POST + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     "no chunk": (POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", None),
+    "a chunk's size that ends with LF": (CHUNKED + b"2\n[]\r\n0\r\n\r\n", 400),
+    "a second chunk's size that does": (CHUNKED + b"1\r\n[\r\n1\n]\r\n0\r\n\r\n", 400),
+    "the last chunk's size that does": (CHUNKED + b"2\r\n[]\r\n0\n\r\n", 400),
+    "an extension of a chunk that does": (CHUNKED + b"2;a=b\n[]\r\n0\r\n\r\n", 400),
+    "a chunk that does": (CHUNKED + b"2\r\n[]\n0\r\n\r\n", 400),
+    "chunks that do": (CHUNKED + b"2\r\n[]\r\n0\r\n\n", 400),
+    "a line behind chunks that does": (CHUNKED + b"2\r\n[]\r\n0\r\nX: a\n\r\n", 400),
+    "a CR in an extension": (CHUNKED + b"2;a\rb\r\n[]\r\n0\r\n\r\n", None),
     "two keys": (POST + b"Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 2\r\n\r\n{}", 400),
     "line feeds alone": (b"GET /healthz HTTP/1.1\nHost: localhost\n\n", 400),
     "a line that goes on": (GET + b"X: a\r\n b\r\n\r\n", 400),
@@ -75,6 +85,35 @@ def test_what_is_no_request(service, name):
         # Once it has sent enough to be refused, it may see no more than the end.
         check(ask(service, data[:i], data[i:]), None)
     assert service.get("/healthz")["status"] == "ok"
+
+
+GOOD = CHUNKED + b"1;a=\"b\"\r\n[\r\n00001\r\n]\r\n000\r\nX: a\r\n\r\n"
+
+
+def statuses(answer):
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+) ", answer)]
+
+
+def test_chunks_as_they_should_be(service):
+    """However they come; 422: an array is no job, so the body was read."""
+    for i in range(1, len(GOOD)):
+        assert statuses(ask(service, GOOD[:i], GOOD[i:])) == [422], i
+    assert statuses(ask(service, *[bytes([byte]) for byte in GOOD])) == [422]
+
+
+def test_chunks_on_a_connection_that_stays(service):
+    with socket.create_connection(("127.0.0.1", service.port), LIMIT) as connection:
+        for _ in range(3):
+            connection.sendall(GOOD)
+            answer = b""
+            while not answer.endswith(b"}\n"):
+                answer += connection.recv(65536)
+            assert statuses(answer) == [422], answer
+    # What comes before the reply to the one before it cannot be looked at, and is refused.
+    for good in (GET + b"\r\n", GOOD):
+        answer = ask(service, good + GOOD)
+        assert statuses(answer)[-1] in (400, 422) and len(statuses(answer)) == 2, answer
+        assert statuses(ask(service, good + GOOD.replace(b"]\r\n", b"]\n")))[1:] == [400]
 
 
 @pytest.mark.parametrize("name", TOO_LARGE)
