@@ -6,6 +6,7 @@
 #include "db/cases/challenge_counts.h"
 #include "db/cells_judge.h"
 #include "db/dissent/cell_devices.h"
+#include "db/dissent/device_states.h"
 #include "db/integrity/cell_repair.h"
 #include "db/tx.h"
 #include "db/upkeep/summaries.h"
@@ -123,21 +124,27 @@ static enum err_code fold_times(struct tx *tx, struct cell *cell,
     return cells_times_add(tx, cell->id, run->median_ns, err);
 }
 
-/* The conditions of RUN: what its item requests in addition to the case. */
-static enum err_code load_options(struct tx *tx, const struct run_record *run,
-                                  char ret_options[RUN_OPTIONS_SIZE], struct err *err)
+/* What a run's item requests in addition to the case, and the state of its device. */
+struct conditions {
+    char options[RUN_OPTIONS_SIZE], state[DEVICE_STATE_SIZE];
+};
+
+static enum err_code load_conditions(struct tx *tx, const struct run_record *run,
+                                     struct conditions *ret, struct err *err)
 {
     struct query q;
 
-    ret_options[0] = '\0';
+    ret->options[0] = '\0';
     query_begin(&q, tx,
                 "SELECT i.options FROM job j JOIN job_item i ON i.job = j.number"
                 " AND i.seq = ? WHERE j.id = ?",
                 run->item, run->job);
     if (query_step(&q)) {
-        query_take_text(&q, ret_options, RUN_OPTIONS_SIZE);
+        query_take_text(&q, ret->options, RUN_OPTIONS_SIZE);
     }
-    return query_end(&q, err);
+    return query_end(&q, err) == ERR_OK
+               ? device_state_load(tx, run->device, run->id, ret->state, err)
+               : err->code;
 }
 
 static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct err *err)
@@ -149,7 +156,7 @@ static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct e
 
 /* Runs of one device that gave DIGEST; VARIED: it is one run that gave others, too. */
 struct alike {
-    const char *device, *digest;
+    const char *device, *digest, *options, *state;
     int64_t runs, last_ms; /* the latest end of them */
     bool varied;
 };
@@ -158,16 +165,16 @@ struct alike {
  * digest is the smallest of those of its latest end; the latest end of any other digest
  * is when it varied last (0015-varied.sql). */
 static enum err_code fold_device(struct tx *tx, struct cell_row *row,
-                                 const struct alike *alike, const char *options,
-                                 int64_t *ret_varied_ms, struct err *err)
+                                 const struct alike *alike, int64_t *ret_varied_ms,
+                                 struct err *err)
 {
     struct query q;
     bool new = false;
 
     query_begin(&q, tx,
-                "INSERT INTO cell_device (cell, device, options, runs, digest, last_ms,"
-                " last_digest, varied_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (cell, device, options) DO UPDATE SET"
+                "INSERT INTO cell_device (cell, device, options, state, runs, digest,"
+                " last_ms, last_digest, varied_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (cell, device, options, state) DO UPDATE SET"
                 " runs = runs + excluded.runs,"
                 " digest = iif(digest = excluded.digest, digest, NULL),"
                 " varied_ms = max(varied_ms, excluded.varied_ms,"
@@ -177,7 +184,7 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
                 " excluded.last_digest), excluded.last_digest, last_digest),"
                 " last_ms = max(last_ms, excluded.last_ms)"
                 " RETURNING runs, varied_ms",
-                row->cell.id, alike->device, options, alike->runs,
+                row->cell.id, alike->device, alike->options, alike->state, alike->runs,
                 alike->varied ? NULL : alike->digest, alike->last_ms, alike->digest,
                 alike->varied ? alike->last_ms : 0);
     if (query_step(&q)) {
@@ -191,12 +198,11 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
 }
 
 static enum err_code add_conditions(struct tx *tx, struct cell_row *row,
-                                    const struct alike *alike, const char *options,
-                                    struct err *err)
+                                    const struct alike *alike, struct err *err)
 {
     int64_t varied_ms = 0;
 
-    if (fold_device(tx, row, alike, options, &varied_ms, err) != ERR_OK) {
+    if (fold_device(tx, row, alike, &varied_ms, err) != ERR_OK) {
         return err->code;
     }
     row->cell.evidence.varied |= varied_ms > 0;
@@ -206,7 +212,7 @@ static enum err_code add_conditions(struct tx *tx, struct cell_row *row,
                   " ON CONFLICT (cell, options) DO UPDATE SET"
                   " runs = runs + excluded.runs, varied = max(varied, excluded.varied),"
                   " varied_ms = max(varied_ms, excluded.varied_ms)",
-                  row->cell.id, options, alike->runs, varied_ms > 0, varied_ms);
+                  row->cell.id, alike->options, alike->runs, varied_ms > 0, varied_ms);
 }
 
 static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
@@ -214,7 +220,10 @@ static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
                                      const struct run_digest *digests, int digest_count,
                                      struct err *err)
 {
+    struct conditions conditions;
     const struct device_runs shown = {
+        .options = conditions.options,
+        .state = conditions.state,
         .device = run->device,
         .first_run = run->id,
         .last_run = run->id,
@@ -226,14 +235,15 @@ static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
     };
     const struct alike alike = { .device = run->device,
                                  .digest = run->digest,
+                                 .options = conditions.options,
+                                 .state = conditions.state,
                                  .runs = 1,
                                  .last_ms = run->finished_ms,
                                  .varied = run->distinct_digests > 1 };
-    char options[RUN_OPTIONS_SIZE];
 
-    return load_options(tx, run, options, err) == ERR_OK &&
-                   add_conditions(tx, row, &alike, options, err) == ERR_OK
-               ? cell_devices_fold(tx, row->cell.id, &shown, options, err)
+    return load_conditions(tx, run, &conditions, err) == ERR_OK &&
+                   add_conditions(tx, row, &alike, err) == ERR_OK
+               ? cell_devices_fold(tx, row->cell.id, &shown, err)
                : err->code;
 }
 
@@ -393,6 +403,8 @@ static enum err_code fold_summary_conditions(struct tx *tx, struct cell_row *row
 {
     struct run_digest digest = { .iterations = s->iterations };
     const struct device_runs shown = {
+        .options = alike->options,
+        .state = alike->state,
         .device = s->device,
         .first_run = s->first_run,
         .last_run = s->last_run,
@@ -404,8 +416,8 @@ static enum err_code fold_summary_conditions(struct tx *tx, struct cell_row *row
     };
 
     copy_text(digest.digest, sizeof digest.digest, s->digest);
-    return add_conditions(tx, row, alike, s->options, err) == ERR_OK
-               ? cell_devices_fold(tx, row->cell.id, &shown, s->options, err)
+    return add_conditions(tx, row, alike, err) == ERR_OK
+               ? cell_devices_fold(tx, row->cell.id, &shown, err)
                : err->code;
 }
 
@@ -414,9 +426,13 @@ enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
 {
     struct evidence *e = &row->cell.evidence;
     struct run_digest digest = { .iterations = s->iterations };
-    const struct alike alike = {
-        .device = s->device, .digest = s->digest, .runs = s->runs, .last_ms = s->last_ms
-    };
+    char state[DEVICE_STATE_SIZE];
+    const struct alike alike = { .device = s->device,
+                                 .digest = s->digest,
+                                 .options = s->options,
+                                 .state = state,
+                                 .runs = s->runs,
+                                 .last_ms = s->last_ms };
 
     add_span(&row->cell, s->first_ms, s->last_ms);
     if (s->refused) {
@@ -443,7 +459,9 @@ enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
     }
     copy_text(digest.digest, sizeof digest.digest, s->digest);
     /* Its sums are those of the first run with its digest, which has its own row. */
-    return add_digest(tx, row, &digest, s->runs, s->runs, s->runs, NULL, err) == ERR_OK
+    return device_state_load(tx, s->device, s->first_run, state, err) == ERR_OK &&
+                   add_digest(tx, row, &digest, s->runs, s->runs, s->runs, NULL, err) ==
+                       ERR_OK
                ? fold_summary_conditions(tx, row, s, &alike, err)
                : err->code;
 }

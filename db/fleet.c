@@ -6,6 +6,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/jobs/run.h"
+#include "db/dissent/device_states.h"
 #include "db/tx.h"
 
 enum err_code hosts_seen(struct tx *tx, const struct host *host, struct err *err)
@@ -22,18 +23,21 @@ enum err_code hosts_seen(struct tx *tx, const struct host *host, struct err *err
 
 enum err_code devices_seen(struct tx *tx, const struct device *device, struct err *err)
 {
-    return tx_run(
-        tx, err,
-        "INSERT INTO device (id, host, backend, model, attributes, first_seen_ms,"
-        " last_seen_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (id) DO UPDATE SET host = excluded.host,"
-        " backend = excluded.backend, model = excluded.model,"
-        " attributes = excluded.attributes,"
-        " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)",
-        device->id, device->host, device->backend, device->model,
-        device->attributes_json ? device->attributes_json : "{}",
-        device->first_seen_ms ? device->first_seen_ms : device->last_seen_ms,
-        device->last_seen_ms);
+    enum err_code code =
+        tx_run(tx, err,
+               "INSERT INTO device (id, host, backend, model, attributes, first_seen_ms,"
+               " last_seen_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
+               " ON CONFLICT (id) DO UPDATE SET host = excluded.host,"
+               " backend = excluded.backend, model = excluded.model,"
+               " attributes = excluded.attributes,"
+               " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)",
+               device->id, device->host, device->backend, device->model,
+               device->attributes_json ? device->attributes_json : "{}",
+               device->first_seen_ms ? device->first_seen_ms : device->last_seen_ms,
+               device->last_seen_ms);
+
+    return code == ERR_OK ? device_states_seen(tx, device->id, device->last_seen_ms, err)
+                          : code;
 }
 
 enum err_code hosts_each(struct tx *tx, void (*visit)(void *arg, const struct host *host),

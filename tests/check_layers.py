@@ -29,7 +29,7 @@ ROOMS = {
     "db/upkeep": PURE + ["db", "db/cases", "db/dissent", "db/integrity"],
     "db/views": PURE + ["db", "db/dissent"],
     "db/dissent": PURE + ["db", "db/cases"],
-    "db/screening": PURE + ["db"],
+    "db/screening": PURE + ["db", "db/dissent"],
     "api/http": PURE + ["db", "api", "api/render"],
     "api/render": PURE + ["db", "db/views", "db/dissent", "api"],
     "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "db/dissent",

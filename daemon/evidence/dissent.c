@@ -96,10 +96,22 @@ struct stratum {
     bool unnamed; /* they disagree, and further runs would tell who dissents */
 };
 
+static const char *state_of(const struct dissent_row *row)
+{
+    return row->state ? row->state : "";
+}
+
+int dissent_order_conditions(const struct dissent_row *a, const struct dissent_row *b)
+{
+    int order = strcmp(a->options, b->options);
+
+    return order ? order : strcmp(state_of(a), state_of(b));
+}
+
 static int by_conditions(const void *a, const void *b)
 {
     const struct dissent_row *x = a, *y = b;
-    int order = strcmp(x->options, y->options);
+    int order = dissent_order_conditions(x, y);
 
     return order ? order : strcmp(x->device, y->device);
 }
@@ -108,7 +120,7 @@ static int stratum_end(const struct dissent_row *rows, int count, int begin)
 {
     int end = begin + 1;
 
-    while (end < count && strcmp(rows[end].options, rows[begin].options) == 0) {
+    while (end < count && dissent_order_conditions(&rows[end], &rows[begin]) == 0) {
         end++;
     }
     return end;
@@ -444,7 +456,7 @@ static bool is_fewer(const struct dissent_row *row, const struct dissent_row *th
 }
 
 /* Asks for further runs of those that depart, and of as many that agree, as controls:
- * those with the fewest runs. */
+ * those with the fewest runs, that can still be run so. */
 static void want_runs(struct stratum *s)
 {
     static const enum dissent_mark marks[] = { DISSENT_DEPARTS, DISSENT_AGREES };
@@ -456,7 +468,8 @@ static void want_runs(struct stratum *s)
             for (int i = 0; i < s->count; i++) {
                 struct dissent_row *row = &s->rows[i];
 
-                if (row->mark == marks[m] && !row->wanted && is_fewer(row, best)) {
+                if (row->mark == marks[m] && !row->wanted && !row->past &&
+                    is_fewer(row, best)) {
                     best = row;
                 }
             }

@@ -5,8 +5,9 @@
  * digest that more than half of its runs show alone; the *majority* is the digest that
  * more than half of the devices vote for.  Devices that vote for the same digest are a
  * *camp*.  Runs are compared only with runs under the same conditions
- * (daemon/jobs/options.h): a digest that load or poison changes says nothing of the
- * device that it ran on.
+ * (daemon/jobs/options.h), on devices in the same state (VBIOS, ECC mode, clock policy):
+ * a digest that load, poison or a flash changes says nothing of the device that it ran
+ * on.
  *
  * The model.  If the workload varies, each run of each device draws from one common
  * distribution, whatever that is.  If a device is wrong, it draws from another one than
@@ -73,7 +74,9 @@ const char *dissent_mark_name(enum dissent_mark mark);
 /* The runs of one device under the same conditions.  Texts are borrowed. */
 struct dissent_row {
     const char *device, *host;
-    const char *options; /* the conditions */
+    const char *options; /* the conditions, with the next */
+    const char *state;   /* of the device (db/dissent/device_states.h); NULL: not known */
+    bool past;           /* it is in another state now: no further run can be made */
     int64_t runs;        /* completed */
     int64_t iterations;
     bool varied;       /* they gave two digests */
@@ -114,6 +117,9 @@ struct dissent {
     char words[DISSENT_WORDS_SIZE];             /* for people; "" for DISSENT_NONE and
                                                    DISSENT_VARIES */
 };
+
+/* Orders rows by their conditions; 0: they have the same. */
+int dissent_order_conditions(const struct dissent_row *a, const struct dissent_row *b);
 
 /* Sorts ROWS by conditions and device, and finds the majority under each. */
 void dissent_majorities(struct dissent_row *rows, int count);

@@ -67,22 +67,22 @@ struct camp {
     int devices;
 };
 
-static struct camp largest(const struct dissent_row *rows, int count, const char *options,
-                           const char *but)
+static struct camp largest(const struct dissent_row *rows, int count,
+                           const struct dissent_row *like, const char *but)
 {
     struct camp best = { NULL, 0 };
 
     for (int i = 0; i < count; i++) {
         struct camp camp = { &rows[i], 0 };
 
-        if (strcmp(rows[i].options, options) != 0 || rows[i].varied ||
+        if (dissent_order_conditions(&rows[i], like) != 0 || rows[i].varied ||
             strcmp(rows[i].mode, but) == 0 ||
             (best.first && strcmp(rows[i].mode, best.first->mode) == 0)) {
             continue;
         }
         for (int j = i; j < count; j++) {
-            camp.devices += strcmp(rows[j].options, options) == 0 && !rows[j].varied &&
-                            strcmp(rows[j].mode, rows[i].mode) == 0;
+            camp.devices += dissent_order_conditions(&rows[j], like) == 0 &&
+                            !rows[j].varied && strcmp(rows[j].mode, rows[i].mode) == 0;
         }
         if (camp.devices > best.devices ||
             (camp.devices == best.devices &&
@@ -100,8 +100,8 @@ static void say_camps(const struct dissent_row *rows, int count, const struct di
 
     for (int i = 0; i < count && !b.first; i++) {
         if (rows[i].mark == DISSENT_DEPARTS) {
-            a = largest(rows, count, rows[i].options, "");
-            b = a.first ? largest(rows, count, rows[i].options, a.first->mode) : b;
+            a = largest(rows, count, &rows[i], "");
+            b = a.first ? largest(rows, count, &rows[i], a.first->mode) : b;
         }
     }
     if (!b.first) {
@@ -135,7 +135,7 @@ static const struct dissent_row *lone_row(const struct dissent_row *rows, int co
     }
     /* never false: where it cannot be told, something departs */
     for (int i = 0; found && i < count; i++) {
-        if (&rows[i] != found && strcmp(rows[i].options, found->options) == 0) {
+        if (&rows[i] != found && dissent_order_conditions(&rows[i], found) == 0) {
             return NULL;
         }
     }

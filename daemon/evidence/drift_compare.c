@@ -19,11 +19,47 @@ struct stratum {
 
 static int by_options(const void *a, const void *b)
 {
-    const struct dissent_row *x = *(const struct dissent_row *const *)a;
-    const struct dissent_row *y = *(const struct dissent_row *const *)b;
+    const struct dissent_row *x = a;
+    const struct dissent_row *y = b;
     int order = strcmp(x->options, y->options);
 
-    return order ? order : strcmp(x->device, y->device);
+    order = order ? order : strcmp(x->device, y->device);
+    return order ? order : dissent_order_conditions(x, y);
+}
+
+static bool is_same(const struct dissent_row *a, const struct dissent_row *b)
+{
+    return strcmp(a->options, b->options) == 0 && strcmp(a->device, b->device) == 0;
+}
+
+/* What a device showed in one state and in another: a side is one. */
+static void merge(struct dissent_row *row, const struct dissent_row *other)
+{
+    row->runs += other->runs;
+    row->iterations += other->iterations;
+    row->varied = row->varied || other->varied || strcmp(row->mode, other->mode) != 0;
+    row->mark = other->mark > row->mark ? other->mark : row->mark;
+}
+
+/* A side, with one row for each device and options. */
+static struct drift_devices sorted(const struct drift_devices *devices)
+{
+    struct dissent_row *rows = xcalloc((size_t)devices->count + 1, sizeof *rows);
+    struct drift_devices side = *devices;
+    int count = 0;
+
+    memcpy(rows, devices->rows, (size_t)devices->count * sizeof *rows);
+    qsort(rows, (size_t)devices->count, sizeof *rows, by_options);
+    for (int i = 0; i < devices->count; i++) {
+        if (count > 0 && is_same(&rows[count - 1], &rows[i])) {
+            merge(&rows[count - 1], &rows[i]);
+        } else {
+            rows[count++] = rows[i];
+        }
+    }
+    side.rows = rows;
+    side.count = count;
+    return side;
 }
 
 static const struct dissent_row **sorted_rows(const struct drift_devices *devices)
@@ -34,7 +70,6 @@ static const struct dissent_row **sorted_rows(const struct drift_devices *device
     for (int i = 0; i < devices->count; i++) {
         rows[i] = &devices->rows[i];
     }
-    qsort(rows, (size_t)devices->count, sizeof(const struct dissent_row *), by_options);
     return rows;
 }
 
@@ -317,25 +352,28 @@ static void compare_devices(struct drift_case *c, const struct stratum *s,
     end_names(&changed);
 }
 
-void drift_compare(struct drift_case *c, const struct drift_devices *from,
-                   const struct drift_devices *to)
+void drift_compare(struct drift_case *c, const struct drift_devices *before,
+                   const struct drift_devices *after)
 {
-    const struct sides sides = { from, to, sorted_rows(from), sorted_rows(to) };
+    const struct drift_devices from = sorted(before), to = sorted(after);
+    const struct sides sides = { &from, &to, sorted_rows(&from), sorted_rows(&to) };
     struct stratum s;
 
-    all_conditions(sides.before, from->count, &c->from);
-    all_conditions(sides.after, to->count, &c->to);
+    all_conditions(sides.before, from.count, &c->from);
+    all_conditions(sides.after, to.count, &c->to);
     if (choose(c, &sides, &s)) {
         conditions_words(s.options, c->conditions);
-        fill_side(&c->from, from, s.from, s.from_count);
-        fill_side(&c->to, to, s.to, s.to_count);
-        compare_devices(c, &s, from, to);
+        fill_side(&c->from, &from, s.from, s.from_count);
+        fill_side(&c->to, &to, s.to, s.to_count);
+        compare_devices(c, &s, &from, &to);
     } else {
-        c->apart = from->count > 0 && to->count > 0;
+        c->apart = from.count > 0 && to.count > 0;
         /* Of what cannot be compared, each side's own digest is shown, if it has one. */
-        fill_side(&c->from, from, sides.before, from->count);
-        fill_side(&c->to, to, sides.after, to->count);
+        fill_side(&c->from, &from, sides.before, from.count);
+        fill_side(&c->to, &to, sides.after, to.count);
     }
     free(sides.before);
     free(sides.after);
+    free((struct dissent_row *)from.rows);
+    free((struct dissent_row *)to.rows);
 }

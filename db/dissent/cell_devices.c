@@ -8,45 +8,48 @@
 #include "daemon/base/mem.h"
 #include "daemon/jobs/options.h"
 #include "db/cases/challenge_counts.h"
+#include "db/dissent/device_states.h"
 #include "db/tx.h"
 
 struct cell_device_texts {
     char device[CASE_TITLE_SIZE], host[CASE_TITLE_SIZE], options[RUN_OPTIONS_SIZE];
+    char state[DEVICE_STATE_SIZE];
     char mode[DIGEST_TEXT_SIZE];
 };
 
 /* RET_ALONE: how many of the device's runs showed nothing but DIGEST. */
 static enum err_code fold_digest(struct tx *tx, int64_t cell,
-                                 const struct device_runs *runs, const char *options,
+                                 const struct device_runs *runs,
                                  const struct run_digest *digest, int64_t *ret_alone,
                                  struct err *err)
 {
     return tx_fetch_int(
         tx, ret_alone, err,
-        "INSERT INTO cell_device_digest (cell, device, options, digest, runs, iterations,"
-        " only_runs) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (cell, device, options, digest) DO UPDATE SET"
+        "INSERT INTO cell_device_digest (cell, device, options, state, digest, runs,"
+        " iterations, only_runs) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (cell, device, options, state, digest) DO UPDATE SET"
         " runs = runs + excluded.runs, iterations = iterations + excluded.iterations,"
         " only_runs = only_runs + excluded.only_runs RETURNING only_runs",
-        cell, runs->device, options, digest->digest, runs->runs, digest->iterations,
-        runs->digest_count == 1 ? runs->runs : 0);
+        cell, runs->device, runs->options, runs->state, digest->digest, runs->runs,
+        digest->iterations, runs->digest_count == 1 ? runs->runs : 0);
 }
 
 /* Counts only grow, so comparing at each growth finds the greatest whatever the order. */
-static enum err_code fold_mode(struct tx *tx, int64_t cell, const char *device,
-                               const char *options, const char *digest, int64_t alone,
+static enum err_code fold_mode(struct tx *tx, int64_t cell,
+                               const struct device_runs *runs, int64_t alone,
                                struct err *err)
 {
     return tx_run(tx, err,
                   "UPDATE cell_device SET mode = ?4, mode_runs = ?5 WHERE cell = ?1"
-                  " AND device = ?2 AND options = ?3 AND (mode IS NULL OR mode = ?4"
+                  " AND device = ?2 AND options = ?3 AND state = ?6"
+                  " AND (mode IS NULL OR mode = ?4"
                   " OR ?5 > mode_runs OR (?5 = mode_runs AND ?4 < mode))",
-                  cell, device, options, digest, alone);
+                  cell, runs->device, runs->options, runs->digests[0].digest, alone,
+                  runs->state);
 }
 
 enum err_code cell_devices_fold(struct tx *tx, int64_t cell,
-                                const struct device_runs *runs, const char *options,
-                                struct err *err)
+                                const struct device_runs *runs, struct err *err)
 {
     int64_t alone = 0;
 
@@ -55,20 +58,17 @@ enum err_code cell_devices_fold(struct tx *tx, int64_t cell,
                " first_ms = iif(first_run = '', ?5, min(first_ms, ?5)),"
                " first_run = iif(first_run = '', ?6, min(first_run, ?6)),"
                " last_run = max(last_run, ?7)"
-               " WHERE cell = ?1 AND device = ?2 AND options = ?3",
-               cell, runs->device, options, runs->iterations, runs->first_ms,
-               runs->first_run, runs->last_run) != ERR_OK) {
+               " WHERE cell = ?1 AND device = ?2 AND options = ?3 AND state = ?8",
+               cell, runs->device, runs->options, runs->iterations, runs->first_ms,
+               runs->first_run, runs->last_run, runs->state) != ERR_OK) {
         return err->code;
     }
     for (int i = 0; i < runs->digest_count; i++) {
-        if (fold_digest(tx, cell, runs, options, &runs->digests[i], &alone, err) !=
-            ERR_OK) {
+        if (fold_digest(tx, cell, runs, &runs->digests[i], &alone, err) != ERR_OK) {
             return err->code;
         }
     }
-    return runs->digest_count == 1 ? fold_mode(tx, cell, runs->device, options,
-                                               runs->digests[0].digest, alone, err)
-                                   : ERR_OK;
+    return runs->digest_count == 1 ? fold_mode(tx, cell, runs, alone, err) : ERR_OK;
 }
 
 static void take_row(struct query *q, struct cell_devices *devices)
@@ -82,8 +82,8 @@ static void take_row(struct query *q, struct cell_devices *devices)
     row = &devices->rows[n];
     texts = &devices->texts[n];
     *row = (struct dissent_row){ .runs = 0 };
-    query_take(q, texts->device, texts->host, texts->options, &row->runs,
-               &row->iterations, &row->varied, texts->mode, &row->mode_runs);
+    query_take(q, texts->device, texts->host, texts->options, texts->state, &row->runs,
+               &row->iterations, &row->varied, texts->mode, &row->mode_runs, &row->past);
     devices->count++;
 }
 
@@ -93,10 +93,10 @@ static enum err_code load_rows(struct tx *tx, int64_t cell, struct cell_devices 
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT c.device, ifnull(d.host, c.device), c.options, c.runs,"
-                " c.iterations, c.digest IS NULL, c.mode, c.mode_runs"
-                " FROM cell_device c LEFT JOIN device d ON d.id = c.device"
-                " WHERE c.cell = ? ORDER BY c.options, c.device",
+                "SELECT c.device, ifnull(d.host, c.device), c.options, c.state,"
+                " c.runs, c.iterations, c.digest IS NULL, c.mode, c.mode_runs,"
+                " c.state <> " DEVICE_STATE_NOW("c.device") " FROM cell_device c LEFT JOIN device d ON d.id = c.device"
+                " WHERE c.cell = ? ORDER BY c.options, c.state, c.device",
                 cell);
     while (query_step(&q)) {
         take_row(&q, devices);
@@ -105,6 +105,7 @@ static enum err_code load_rows(struct tx *tx, int64_t cell, struct cell_devices 
         devices->rows[i].device = devices->texts[i].device;
         devices->rows[i].host = devices->texts[i].host;
         devices->rows[i].options = devices->texts[i].options;
+        devices->rows[i].state = devices->texts[i].state;
         devices->rows[i].mode = devices->texts[i].mode;
     }
     return query_end(&q, err);
@@ -119,8 +120,8 @@ static enum err_code look_up(struct tx *tx, int64_t cell, struct dissent_row *ro
     row->majority_runs = 0;
     return tx_fetch_int(tx, &row->majority_runs, err,
                         "SELECT only_runs FROM cell_device_digest WHERE cell = ?"
-                        " AND device = ? AND options = ? AND digest = ?",
-                        cell, row->device, row->options, row->majority);
+                        " AND device = ? AND options = ? AND state = ? AND digest = ?",
+                        cell, row->device, row->options, row->state, row->majority);
 }
 
 enum err_code cell_devices_drop_wrong(struct tx *tx, int64_t cell,
@@ -132,7 +133,7 @@ enum err_code cell_devices_drop_wrong(struct tx *tx, int64_t cell,
         const struct dissent_row *last = row - 1;
         int64_t wrong = 0;
 
-        if (i > 0 && strcmp(row->options, last->options) == 0) {
+        if (i > 0 && dissent_order_conditions(row, last) == 0) {
             row->majority = last->majority ? row->majority : NULL;
         } else if (row->majority &&
                    tx_fetch_int(tx, &wrong, err,

@@ -18,6 +18,7 @@ struct tx;
 /* Completed runs of a device under the same conditions: one, with its digests, or several
  * that all gave the same one.  Borrowed. */
 struct device_runs {
+    const char *options, *state; /* the conditions; state as in device_states.h */
     const char *device, *first_run, *last_run; /* smallest and greatest id */
     int64_t runs, iterations;
     int64_t first_ms; /* earliest start */
@@ -27,8 +28,7 @@ struct device_runs {
 
 /* Adds RUNS of CELL, after their row of table cell_device was made. */
 enum err_code cell_devices_fold(struct tx *tx, int64_t cell,
-                                const struct device_runs *runs, const char *options,
-                                struct err *err);
+                                const struct device_runs *runs, struct err *err);
 
 /* After dissent_majorities: a digest that is out of bound of the reference is no majority
  * to depart from. */

@@ -3,11 +3,15 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
 #include "db/dissent/cell_devices.h"
+#include "db/dissent/device_states.h"
 #include "db/tx.h"
 
 #include <string.h>
 
 enum { SHOWN_SIZE = 400 };
+
+#define STATE_OF_RUN     DEVICE_STATE_OF("r.device", "r.id")
+#define STATE_OF_SUMMARY DEVICE_STATE_OF("i.device", "s.first_run")
 
 #define AS_TEXT(from) "(SELECT ifnull(group_concat(what, '; '), '') FROM (" from "))"
 #define DIFFERENCE                                                                       \
@@ -40,22 +44,28 @@ static enum err_code compare_digests(struct tx *tx, int64_t cell, const struct o
 
     query_begin(
         &q, tx,
-        "WITH shown (device, options, digest, iterations, alone, runs) AS ("
-        " SELECT i.device, i.options, s.digest, s.iterations, s.runs, s.runs"
+        "WITH shown (device, options, state, digest, iterations, alone, runs) AS ("
+        " SELECT i.device, i.options, " STATE_OF_SUMMARY
+        ", s.digest, s.iterations, s.runs,"
+        " s.runs"
         " FROM run_summary s"
         " JOIN job_item i ON i.job = s.job AND i.seq = s.item WHERE s.cell = ?1"
         " AND NOT s.refused UNION ALL"
-        " SELECT r.device, i.options, r.digest, r.iterations, 1, 1 FROM run r"
+        " SELECT r.device, i.options, " STATE_OF_RUN
+        ", r.digest, r.iterations, 1, 1 FROM run r"
         " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.cell = ?1"
         " AND r.outcome = 'completed' AND r.distinct_digests = 1 UNION ALL"
-        " SELECT r.device, i.options, d.digest, d.iterations, 0, 1 FROM run r"
+        " SELECT r.device, i.options, " STATE_OF_RUN
+        ", d.digest, d.iterations, 0, 1 FROM run r"
         " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
         " JOIN run_digest d ON d.run = r.id WHERE r.cell = ?1"
         " AND r.outcome = 'completed' AND r.distinct_digests > 1),"
-        " fresh (what) AS (SELECT device || ' ' || options || ' ' || digest || ' ' ||"
+        " fresh (what) AS (SELECT device || ' ' || options || ' ' || state || ' ' || "
+        "digest || ' ' ||"
         " sum(runs) || ' ' || sum(iterations) || ' ' || sum(alone) FROM shown"
-        " GROUP BY device, options, digest),"
-        " stored (what) AS (SELECT device || ' ' || options || ' ' || digest || ' ' ||"
+        " GROUP BY device, options, state, digest),"
+        " stored (what) AS (SELECT device || ' ' || options || ' ' || state || ' ' || "
+        "digest || ' ' ||"
         " runs || ' ' || iterations || ' ' || only_runs FROM cell_device_digest"
         " WHERE cell = ?1)" DIFFERENCE,
         cell);
@@ -69,26 +79,32 @@ static enum err_code compare_sums(struct tx *tx, int64_t cell, const struct opin
 
     query_begin(
         &q, tx,
-        "WITH each (device, options, digest, runs, iterations, first_ms, first_run,"
-        " last_run) AS (SELECT i.device, i.options, s.digest, s.runs, s.iterations,"
+        "WITH each (device, options, state, digest, runs, iterations, first_ms, "
+        "first_run,"
+        " last_run) AS (SELECT i.device, i.options, " STATE_OF_SUMMARY
+        ", s.digest, s.runs, s.iterations,"
         " s.first_ms, s.first_run, s.last_run FROM run_summary s"
         " JOIN job_item i ON i.job = s.job AND i.seq = s.item WHERE s.cell = ?1"
-        " AND NOT s.refused UNION ALL SELECT r.device, i.options,"
+        " AND NOT s.refused UNION ALL SELECT r.device, i.options, " STATE_OF_RUN
+        ","
         " iif(r.distinct_digests = 1, r.digest, NULL), 1, r.iterations,"
         " ifnull(r.started_ms, r.intent_ms), r.id, r.id FROM run r"
         " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.cell = ?1"
         " AND r.outcome = 'completed'),"
-        " alone (device, options, digest, runs, place) AS (SELECT device, options, "
-        "digest,"
-        " sum(runs), row_number() OVER (PARTITION BY device, options"
+        " alone (device, options, state, digest, runs, place) AS (SELECT device, options,"
+        " state, digest,"
+        " sum(runs), row_number() OVER (PARTITION BY device, options, state"
         " ORDER BY sum(runs) DESC, digest) FROM each WHERE digest IS NOT NULL"
-        " GROUP BY device, options, digest),"
-        " fresh (what) AS (SELECT e.device || ' ' || e.options || ' ' ||"
+        " GROUP BY device, options, state, digest),"
+        " fresh (what) AS (SELECT e.device || ' ' || e.options || ' ' || e.state || ' ' "
+        "||"
         " sum(e.iterations) || ' ' || min(e.first_ms) || ' ' || min(e.first_run) || ' '"
         " || max(e.last_run) || ' ' || ifnull((SELECT digest || ' ' || runs"
         " FROM alone a WHERE a.device = e.device AND a.options = e.options"
-        " AND a.place = 1), 'none 0') FROM each e GROUP BY e.device, e.options),"
-        " stored (what) AS (SELECT device || ' ' || options || ' ' || iterations || ' '"
+        " AND a.state = e.state AND a.place = 1), 'none 0') FROM each e"
+        " GROUP BY e.device, e.options, e.state),"
+        " stored (what) AS (SELECT device || ' ' || options || ' ' || state || ' ' || "
+        "iterations || ' '"
         " || first_ms || ' ' || first_run || ' ' || last_run || ' ' ||"
         " ifnull(mode, 'none') || ' ' || mode_runs FROM cell_device"
         " WHERE cell = ?1)" DIFFERENCE,

@@ -134,6 +134,12 @@ static const struct summed {
       " @last_seen_ms)",
       "false",
       true },
+    { "device_state",
+      { "device", "since" },
+      "0",
+      "reprod_sum(@device, @since, @state)",
+      "false",
+      true },
 };
 
 static void put(struct buf *sql, const char *text, const char *before_column)

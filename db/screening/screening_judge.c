@@ -8,6 +8,7 @@
 #include "daemon/evidence/screening.h"
 #include "daemon/evidence/verdict.h"
 #include "daemon/jobs/options.h"
+#include "db/dissent/device_states.h"
 #include "db/screening/screening_end.h"
 #include "db/tx.h"
 
@@ -107,12 +108,15 @@ static enum err_code load_shown(struct tx *tx, const char *device,
                     "SELECT c.verdict, EXISTS (SELECT 1 FROM cell_dissenter x"
                     " WHERE x.cell = c.id AND x.device = ?2),"
                     " d.device IS NOT NULL, d.device IS NOT NULL AND d.digest IS NULL,"
+                    " (SELECT count(DISTINCT y.device) FROM cell_device y"
+                    " WHERE y.cell = c.id AND y.options = ?3 AND y.device <> ?2"
+                    " AND y.digest = d.digest),"
                     " (SELECT count(*) FROM cell_device y WHERE y.cell = c.id"
-                    " AND y.options = ?3 AND y.device <> ?2 AND y.digest = d.digest),"
-                    " (SELECT count(*) FROM cell_device y WHERE y.cell = c.id"
-                    " AND y.options = ?3 AND y.device <> ?2 AND y.digest IS NOT d.digest)"
+                    " AND y.options = ?3 AND y.device <> ?2 AND y.digest IS NOT d.digest"
+                    " AND y.state = " DEVICE_STATE_NOW("?2") ")"
                     " FROM cell c LEFT JOIN cell_device d ON d.cell = c.id"
-                    " AND d.device = ?2 AND d.options = ?3 WHERE c.id = ?1",
+                    " AND d.device = ?2 AND d.options = ?3"
+                    " AND d.state = " DEVICE_STATE_NOW("?2") " WHERE c.id = ?1",
                     item->cell, device, item->options);
 }
 

@@ -7,7 +7,7 @@
 
 /* Part of each fingerprint: what was found right by other rules has to be summed up
  * again.  Grows whenever db/upkeep/recompute.c sees more than before. */
-#define RULES "4"
+#define RULES "5"
 
 /* One text of all that a cell's rows say of its runs; ?1 is the cell. */
 #define ROWS_OF(table, columns)                                                          \
@@ -22,11 +22,12 @@
         "digest, runs, iterations, run, weight_sum, loss,"                               \
         " first_runs, only_runs, checked")                                               \
         ROWS_OF("cell_device",                                                           \
-                "device, options, runs, digest, last_ms, last_digest,"                   \
+                "device, options, state, runs, digest, last_ms, last_digest,"            \
                 " varied_ms, iterations, first_ms, first_run, last_run, mode,"           \
                 " mode_runs")                                                            \
             ROWS_OF("cell_device_digest",                                                \
-                    "device, options, digest, runs, iterations, only_runs")              \
+                    "device, options, state, digest, runs, iterations,"                  \
+                    " only_runs")                                                        \
                 ROWS_OF("cell_alike", "options, runs, varied, varied_ms")                \
                     ROWS_OF("cell_time", "bucket, runs")                                 \
                         ROWS_OF("cell_algorithm", "algorithm, runs")

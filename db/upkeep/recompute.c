@@ -12,6 +12,7 @@
 #include "db/cells.h"
 #include "db/cells_judge.h"
 #include "db/cells_rows.h"
+#include "db/dissent/device_states.h"
 #include "db/tx.h"
 #include "db/upkeep/recompute_sums.h"
 
@@ -20,7 +21,7 @@ enum { RUNS_AT_ONCE = 20000 };
 /* Row of `seen`: runs that are alike, mostly one; `ids` are those of summary `number`, 0
  * for a run that has its own row. */
 #define SEEN_COLUMNS                                                                     \
-    "cell, id, number, runs, ids, last_id, outcome, device, options, is_alike, "         \
+    "cell, id, number, runs, ids, last_id, outcome, device, options, state, is_alike, "  \
     "start_ms,"                                                                          \
     " finished_ms, iterations, distinct_digests, digest, claim, circumstances, min_ns,"  \
     " max_ns, median_ns, times, check_state, check_digest, share_ppm, words"
@@ -56,31 +57,38 @@ static enum err_code copy_runs(struct tx *tx, struct err *err)
         ") WITH x (id) AS MATERIALIZED (SELECT r.id FROM temp.chosen h"
         " CROSS JOIN run r INDEXED BY run_cell ON r.cell = h.cell ORDER BY 1)"
         " SELECT r.cell, r.id, 0, 1, NULL, r.id, r.outcome, r.device, i.options,"
-        " " IS_ALIKE
-        ", ifnull(r.started_ms, r.intent_ms), r.finished_ms,"
-        " r.iterations, r.distinct_digests, r.digest, r.claim,"
-        " r.circumstances, r.min_ns, r.max_ns, r.median_ns, NULL, k.state,"
-        " k.digest, k.share_ppm, k.words"
-        " FROM x CROSS JOIN run r ON r.id = x.id"
-        " CROSS JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-        " CROSS JOIN cell c ON c.id = r.cell"
-        " LEFT JOIN run_check k ON k.run = r.id"
-        " WHERE r.outcome IS NOT NULL");
+        " " DEVICE_STATE_OF(
+            "r.device",
+            "r.id") ", " IS_ALIKE
+                    ", ifnull(r.started_ms, r.intent_ms), r.finished_ms,"
+                    " r.iterations, r.distinct_digests, r.digest, r.claim,"
+                    " r.circumstances, r.min_ns, r.max_ns, r.median_ns, NULL, k.state,"
+                    " k.digest, k.share_ppm, k.words"
+                    " FROM x CROSS JOIN run r ON r.id = x.id"
+                    " CROSS JOIN job_item i ON i.job = r.job AND i.seq = r.item"
+                    " CROSS JOIN cell c ON c.id = r.cell"
+                    " LEFT JOIN run_check k ON k.run = r.id"
+                    " WHERE r.outcome IS NOT NULL");
 }
 
 static enum err_code copy_summaries(struct tx *tx, struct err *err)
 {
-    return tx_run(tx, err,
-                  "INSERT INTO temp.seen (" SEEN_COLUMNS
-                  ") SELECT s.cell, s.first_run, s.number, s.runs, s.ids, s.last_run,"
-                  " iif(s.refused, 'invalid', 'completed'), i.device, i.options,"
-                  " " IS_ALIKE
-                  ", s.first_ms, s.last_ms, s.iterations, 1, s.digest,"
-                  " s.claim, s.circumstances, s.min_ns, s.max_ns, s.median_ns_sum,"
-                  " s.times, NULL, NULL, NULL, NULL"
-                  " FROM temp.chosen h CROSS JOIN run_summary s ON s.cell = h.cell"
-                  " CROSS JOIN job_item i ON i.job = s.job AND i.seq = s.item"
-                  " CROSS JOIN cell c ON c.id = s.cell");
+    return tx_run(
+        tx, err,
+        "INSERT INTO temp.seen (" SEEN_COLUMNS
+        ") SELECT s.cell, s.first_run, s.number, s.runs, s.ids, s.last_run,"
+        " iif(s.refused, 'invalid', 'completed'), i.device, i.options,"
+        " " DEVICE_STATE_OF(
+            "i.device",
+            "s.first_run") ", " IS_ALIKE
+                           ", s.first_ms, s.last_ms, s.iterations, 1, s.digest,"
+                           " s.claim, s.circumstances, s.min_ns, s.max_ns, "
+                           "s.median_ns_sum,"
+                           " s.times, NULL, NULL, NULL, NULL"
+                           " FROM temp.chosen h CROSS JOIN run_summary s ON s.cell = "
+                           "h.cell"
+                           " CROSS JOIN job_item i ON i.job = s.job AND i.seq = s.item"
+                           " CROSS JOIN cell c ON c.id = s.cell");
 }
 
 #define COMPARE_INTEGER(column, member, what)                                            \

@@ -263,24 +263,27 @@ static enum err_code count_rows(struct recompute *r, struct err *err)
  * one text: what is in one and not in the other is seen. */
 #define CONDITIONS_TEXT                                                                  \
     "ifnull(group_concat(runs || ' ' || ifnull(digest, 'varied ' || varied_ms) || ' ' "  \
-    "|| device || ' ' || options, '; '), '')"
+    "|| device || ' ' || options || ' ' || state, '; '), '')"
 #define CONDITIONS_ROWS                                                                  \
-    " SELECT cell, device, options, runs, digest, varied_ms FROM cell_device"            \
-    " WHERE cell = ?1 UNION ALL SELECT cell, '', options, runs, iif(varied, NULL, ''),"  \
+    " SELECT cell, device, options, state, runs, digest, varied_ms FROM cell_device"     \
+    " WHERE cell = ?1 UNION ALL SELECT cell, '', options, '', runs, iif(varied, NULL, "  \
+    "''),"                                                                               \
     " varied_ms FROM cell_alike WHERE cell = ?1"
 
 /* Of each device and its conditions, the latest end of a run with each of its digests;
  * the second of these is when it last varied. */
 #define LATEST_ENDS                                                                      \
-    " shown (device, options, digest, ms) AS ("                                          \
-    " SELECT device, options, digest, finished_ms FROM temp.seen"                        \
+    " shown (device, options, state, digest, ms) AS ("                                   \
+    " SELECT device, options, state, digest, finished_ms FROM temp.seen"                 \
     " WHERE cell = ?1 AND outcome = 'completed'"                                         \
-    " UNION ALL SELECT r.device, r.options, d.digest, r.finished_ms FROM temp.seen r"    \
+    " UNION ALL SELECT r.device, r.options, r.state, d.digest, r.finished_ms FROM "      \
+    "temp.seen r"                                                                        \
     " CROSS JOIN run_digest d ON d.run = r.id WHERE r.cell = ?1"                         \
     " AND r.outcome = 'completed' AND r.distinct_digests > 1),"                          \
-    " latest (device, options, ms, place) AS (SELECT device, options, max(ms),"          \
-    " row_number() OVER (PARTITION BY device, options ORDER BY max(ms) DESC)"            \
-    " FROM shown GROUP BY device, options, digest),"
+    " latest (device, options, state, ms, place) AS (SELECT device, options, state, "    \
+    "max(ms),"                                                                           \
+    " row_number() OVER (PARTITION BY device, options, state ORDER BY max(ms) DESC)"     \
+    " FROM shown GROUP BY device, options, state, digest),"
 
 static enum err_code compare_conditions(struct recompute *r, struct err *err)
 {
@@ -289,19 +292,22 @@ static enum err_code compare_conditions(struct recompute *r, struct err *err)
     query_begin(
         &q, r->tx,
         "WITH" LATEST_ENDS
-        " fresh_device (cell, device, options, runs, digest, varied_ms) AS MATERIALIZED ("
-        " SELECT r.cell, r.device, r.options, sum(r.runs),"
+        " fresh_device (cell, device, options, state, runs, digest, varied_ms) AS "
+        "MATERIALIZED ("
+        " SELECT r.cell, r.device, r.options, r.state, sum(r.runs),"
         " iif(max(r.distinct_digests) = 1 AND min(r.digest) = max(r.digest),"
         " min(r.digest), NULL), ifnull((SELECT ms FROM latest l"
-        " WHERE l.device = r.device AND l.options = r.options AND l.place = 2), 0)"
+        " WHERE l.device = r.device AND l.options = r.options AND l.state = r.state AND "
+        "l.place = 2), 0)"
         " FROM temp.seen r WHERE r.cell = ?1 AND r.outcome = 'completed'"
-        " GROUP BY r.device, r.options),"
-        " fresh (cell, device, options, runs, digest, varied_ms) AS ("
+        " GROUP BY r.device, r.options, r.state),"
+        " fresh (cell, device, options, state, runs, digest, varied_ms) AS ("
         " SELECT * FROM fresh_device UNION ALL"
-        " SELECT cell, '', options, sum(runs), iif(max(digest IS NULL), NULL, ''),"
+        " SELECT cell, '', options, '', sum(runs), iif(max(digest IS NULL), NULL, ''),"
         " max(varied_ms)"
         " FROM fresh_device GROUP BY options),"
-        " stored (cell, device, options, runs, digest, varied_ms) AS (" CONDITIONS_ROWS
+        " stored (cell, device, options, state, runs, digest, varied_ms) AS "
+        "(" CONDITIONS_ROWS
         ")"
         " SELECT (SELECT " CONDITIONS_TEXT
         " FROM (SELECT * FROM stored EXCEPT"

@@ -9,6 +9,7 @@
 #include "daemon/evidence/times.h"
 #include "daemon/jobs/run.h"
 #include "db/cells.h"
+#include "db/dissent/device_states.h"
 #include "db/runs.h"
 #include "db/tx.h"
 #include "db/upkeep/summaries.h"
@@ -37,7 +38,7 @@ struct folded {
     char digest[DIGEST_TEXT_SIZE], input_digest[DIGEST_TEXT_SIZE];
     char weight_sum[BITS_TEXT_SIZE], loss[BITS_TEXT_SIZE];
     char algorithm[CASE_TITLE_SIZE], claim[CASE_NAME_SIZE];
-    char circumstances[RUN_CIRCUMSTANCES_SIZE];
+    char circumstances[RUN_CIRCUMSTANCES_SIZE], state[DEVICE_STATE_SIZE];
     int64_t libraries, min_ns, median_ns, max_ns, milliseconds;
 };
 
@@ -81,7 +82,8 @@ static enum err_code find_last(struct slice *s, int64_t limit, struct err *err)
                     s->cell, s->place->run, s->newest, limit, s->place->old_ms);
 }
 
-#define ALIKE "r.device, i.options, r.circumstances, r.digest, r.input_digest"
+#define STATE DEVICE_STATE_OF("r.device", "r.id")
+#define ALIKE "r.device, i.options, " STATE ", r.circumstances, r.digest, r.input_digest"
 #define MAY_BE_FOLDED                                                                    \
     "NOT r.challenge AND NOT " RUN_DAMAGED_R                                             \
     " AND NOT EXISTS (SELECT 1 FROM quarantine WHERE cell = r.cell) AND "                \
@@ -105,7 +107,8 @@ static void take_run(struct query *q, struct folded *run)
                &run->iterations, &run->elements, &run->bytes_hashed, run->digest,
                run->input_digest, run->weight_sum, run->loss);
     query_take(q, run->algorithm, run->claim, run->circumstances, &run->libraries,
-               &run->min_ns, &run->median_ns, &run->max_ns, &run->milliseconds);
+               &run->min_ns, &run->median_ns, &run->max_ns, &run->milliseconds,
+               run->state);
 }
 
 /* In an order in which those of one summary follow each other. */
@@ -118,8 +121,9 @@ static enum err_code list_runs(struct slice *s, int64_t limit,
                 "SELECT id, job, item, start_ms, finished_ms, iterations, elements,"
                 " bytes_hashed, digest, input_digest, weight_sum, loss, algorithm, claim,"
                 " circumstances, libraries, min_ns, median_ns, max_ns,"
-                " ifnull(wall_ns, 0) / 1000000"
-                " FROM (SELECT r.*, ifnull(r.started_ms, r.intent_ms) AS start_ms,"
+                " ifnull(wall_ns, 0) / 1000000, state"
+                " FROM (SELECT r.*, " STATE
+                " AS state, ifnull(r.started_ms, r.intent_ms) AS start_ms,"
                 " row_number() OVER (PARTITION BY " ALIKE
                 " ORDER BY r.id) AS place,"
                 " row_number() OVER (PARTITION BY " ALIKE
@@ -133,7 +137,7 @@ static enum err_code list_runs(struct slice *s, int64_t limit,
                 " WHERE " MAY_BE_FOLDED
                 ") WHERE place > 1 AND back > 1"
                 " ORDER BY job, item, digest, input_digest, weight_sum, loss, algorithm,"
-                " claim, circumstances, libraries, elements, id",
+                " claim, circumstances, libraries, elements, state, id",
                 s->cell, s->place->run, s->newest, limit, s->place->old_ms);
     while (query_step(&q)) {
         ret_list->runs = xgrow(ret_list->runs, ret_list->count, sizeof *ret_list->runs);
@@ -149,7 +153,8 @@ static bool are_alike(const struct folded *a, const struct folded *b)
            strcmp(a->input_digest, b->input_digest) == 0 &&
            strcmp(a->weight_sum, b->weight_sum) == 0 && strcmp(a->loss, b->loss) == 0 &&
            strcmp(a->algorithm, b->algorithm) == 0 && strcmp(a->claim, b->claim) == 0 &&
-           strcmp(a->circumstances, b->circumstances) == 0;
+           strcmp(a->circumstances, b->circumstances) == 0 &&
+           strcmp(a->state, b->state) == 0;
 }
 
 static void write_times(const struct folded *runs, int count, struct buf *ret_json)

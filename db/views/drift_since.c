@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "db/cells_rows.h"
 #include "db/dissent/cell_devices.h"
+#include "db/dissent/device_states.h"
 #include "db/fleet.h"
 #include "db/tx.h"
 #include "db/views/drift_parts.h"
@@ -26,9 +27,11 @@
     "SELECT median_ns FROM (" runs ") WHERE median_ns > 0 AND circumstances IS NULL"
 #define SHOWN(runs)                                                                      \
     "SELECT r.device, h.host, i.options, iif(r.distinct_digests = 1, r.digest, ''),"     \
-    " r.iterations FROM (" runs                                                          \
-    ") r JOIN device h ON h.id = r.device"                                               \
-    " JOIN job_item i ON i.job = r.job AND i.seq = r.item ORDER BY 3, 1, 4"
+    " r.iterations, " DEVICE_STATE_OF("r.device",                                        \
+                                      "r.id") " FROM (" runs                             \
+                                              ") r JOIN device h ON h.id = r.device"     \
+                                              " JOIN job_item i ON i.job = r.job AND "   \
+                                              "i.seq = r.item ORDER BY 3, 6, 1, 4"
 
 struct span {
     const char *host;
@@ -76,11 +79,12 @@ static enum err_code count_times(struct tx *tx, const struct span *span, int64_t
 struct shown {
     char device[CASE_TITLE_SIZE], host[CASE_TITLE_SIZE], options[RUN_OPTIONS_SIZE];
     char digest[DIGEST_TEXT_SIZE]; /* "": several */
+    char state[DEVICE_STATE_SIZE];
     int64_t iterations;
 };
 
 struct seen {
-    struct shown *runs; /* by options, device and digest */
+    struct shown *runs; /* by conditions, device and digest */
     int run_count;
     struct dissent_row *rows;
     int count;
@@ -89,7 +93,8 @@ struct seen {
 
 static bool is_same_row(const struct shown *a, const struct shown *b)
 {
-    return strcmp(a->options, b->options) == 0 && strcmp(a->device, b->device) == 0;
+    return strcmp(a->options, b->options) == 0 && strcmp(a->state, b->state) == 0 &&
+           strcmp(a->device, b->device) == 0;
 }
 
 /* How many of the runs of ROW show DIGEST alone. */
@@ -103,7 +108,7 @@ static int64_t count_digest(const struct seen *seen, const struct dissent_row *r
 
         count += strcmp(run->device, row->device) == 0 &&
                  strcmp(run->options, row->options) == 0 &&
-                 strcmp(run->digest, digest) == 0;
+                 strcmp(run->state, row->state) == 0 && strcmp(run->digest, digest) == 0;
     }
     return count;
 }
@@ -112,9 +117,11 @@ static int64_t count_digest(const struct seen *seen, const struct dissent_row *r
 static struct dissent_row row_of(const struct seen *seen, int first, int end)
 {
     const struct shown *head = &seen->runs[first];
-    struct dissent_row row = {
-        .device = head->device, .host = head->host, .options = head->options, .mode = ""
-    };
+    struct dissent_row row = { .device = head->device,
+                               .host = head->host,
+                               .options = head->options,
+                               .state = head->state,
+                               .mode = "" };
 
     for (int i = first, alike; i < end; i += alike) {
         const char *digest = seen->runs[i].digest;
@@ -171,7 +178,7 @@ static enum err_code read_seen(struct tx *tx, const struct span *span, int64_t c
         seen->runs = xgrow(seen->runs, seen->run_count, sizeof *seen->runs);
         run = &seen->runs[seen->run_count++];
         query_take(&q, run->device, run->host, run->options, run->digest,
-                   &run->iterations);
+                   &run->iterations, run->state);
     }
     return query_end(&q, err) == ERR_OK ? make_rows(tx, cell, seen, err) : err->code;
 }

@@ -122,23 +122,35 @@ CREATE TABLE cell_changes (
     cell    INTEGER PRIMARY KEY,
     changes INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE cell_device (
-    cell    INTEGER NOT NULL REFERENCES cell (id),
-    device  TEXT NOT NULL,
-    options TEXT NOT NULL,
-    runs    INTEGER NOT NULL CHECK (runs >= 1),
-    digest  TEXT CHECK (length(digest) = 32), last_ms INTEGER NOT NULL DEFAULT 0, last_digest TEXT NOT NULL DEFAULT '', varied_ms INTEGER NOT NULL DEFAULT 0, iterations INTEGER NOT NULL DEFAULT 0, first_ms INTEGER NOT NULL DEFAULT 0, first_run TEXT NOT NULL DEFAULT '', last_run TEXT NOT NULL DEFAULT '', mode TEXT, mode_runs INTEGER NOT NULL DEFAULT 0, -- of all their iterations; NULL: they differ
-    PRIMARY KEY (cell, device, options)
+CREATE TABLE "cell_device" (
+    cell        INTEGER NOT NULL REFERENCES cell (id),
+    device      TEXT NOT NULL,
+    options     TEXT NOT NULL,
+    state       TEXT NOT NULL DEFAULT '',         -- of the device, when it computed them
+    runs        INTEGER NOT NULL CHECK (runs >= 1),
+    digest      TEXT CHECK (length(digest) = 32), -- of all their iterations; NULL: they differ
+    last_ms     INTEGER NOT NULL DEFAULT 0,
+    last_digest TEXT NOT NULL DEFAULT '',
+    varied_ms   INTEGER NOT NULL DEFAULT 0,
+    iterations  INTEGER NOT NULL DEFAULT 0,
+    first_ms    INTEGER NOT NULL DEFAULT 0,       -- earliest start of a run
+    first_run   TEXT NOT NULL DEFAULT '',         -- smallest id
+    last_run    TEXT NOT NULL DEFAULT '',         -- greatest id
+    mode        TEXT,                             -- the digest that most of its runs showed alone, then
+                                                  -- the smallest; NULL: none did
+    mode_runs   INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (cell, device, options, state)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE cell_device_digest (
+CREATE TABLE "cell_device_digest" (
     cell       INTEGER NOT NULL REFERENCES cell (id),
     device     TEXT NOT NULL,
     options    TEXT NOT NULL,
+    state      TEXT NOT NULL DEFAULT '',
     digest     TEXT NOT NULL CHECK (length(digest) = 32),
     runs       INTEGER NOT NULL CHECK (runs >= 1), -- that showed it
     iterations INTEGER NOT NULL,                   -- likewise
     only_runs  INTEGER NOT NULL,                   -- that showed no other
-    PRIMARY KEY (cell, device, options, digest)
+    PRIMARY KEY (cell, device, options, state, digest)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE cell_digest (
     cell       INTEGER NOT NULL REFERENCES cell (id),
@@ -218,6 +230,13 @@ CREATE TABLE device_stack_environment (
     environment INTEGER NOT NULL REFERENCES environment (number),
     run         TEXT NOT NULL REFERENCES run (id), -- greatest id that reported one
     PRIMARY KEY (device, stack)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE device_state (
+    device TEXT NOT NULL,
+    since  TEXT NOT NULL, -- runs of the device whose ids are greater had it, up to the next one
+    state  TEXT NOT NULL CHECK (state = '' OR json_valid(state)), -- object; '': not known
+    sum    INTEGER,
+    PRIMARY KEY (device, since)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE environment (
     number        INTEGER PRIMARY KEY,

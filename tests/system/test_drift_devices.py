@@ -8,6 +8,7 @@ import pytest
 
 from service import Service
 from test_api import matches
+from test_devices import cell_id
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fleets"))
 from fleet_sim import Fleet, catalogue  # noqa: E402
@@ -131,8 +132,10 @@ def test_a_flash_of_one_device_and_of_all(changing):
     assert report["from"] == report["to"] and report["counts"]["varies_now"] == 0
     host.run(runs=8)  # a change may be reported when the flashed device alone was measured
     _, cases = cases_of(service, report["href"].split("?")[1])
-    assert cases["imagined"]["kind"] == "devices_disagree_now", cases
-    assert "GPU-02 shows other bits since (1 of 8 devices)" in cases["imagined"]["reason"]
+    # Whether the flash or the device did it cannot be told.
+    assert cases["imagined"]["kind"] == "cannot_be_told_yet", cases
+    assert "GPU-02" in cases["imagined"]["reason"] and cases["imagined"]["devices_changed"] == 1, cases["imagined"]
+    assert not service.items("/v1/findings")
 
     service = host.start(vbios=ALL, shifts={"imagined": 1})
     first, second = host.reported(2)
@@ -145,7 +148,29 @@ def test_a_flash_of_one_device_and_of_all(changing):
     assert f"&until={second['at']}" in report["href"]
     assert first["pages"] == [f"/?drift={first['host']}@{first['at']}..{second['at']}"]
     _, cases = cases_of(service, report["href"].split("?")[1])
-    assert cases["imagined"]["kind"] == "devices_disagree_now"
+    assert (cases["imagined"]["kind"], cases["imagined"]["devices_changed"]) == ("verdict_changed", 1)
+
+
+def test_nobody_is_named_for_a_flash(changing):
+    """All devices are flashed, which changes their bits, and are measured one by one."""
+    host = changing("--no-survey")
+    host.start()
+    host.run(runs=5)
+    service = host.start(vbios=ALL, shifts={"imagined": 1})
+
+    def nobody():
+        cell = service.get(f"/v1/cells/{cell_id(service)}")
+        assert cell["verdict"] != "devices_disagree" and not service.items("/v1/findings"), cell
+        return cell
+
+    host.run(runs=8, devices=ALL[:1])
+    cell = nobody()
+    assert cell["verdict"] == "inconclusive"
+    assert "GPU-00" in cell["reason"] and "no other device was measured" in cell["reason"]
+    for device in ALL[1:]:
+        host.run(runs=8, devices=[device])
+        nobody()
+    assert service.fsck()[0] == 0
 
 
 def test_flapping_versions_are_not_each_others(changing):

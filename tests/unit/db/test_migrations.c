@@ -12,6 +12,7 @@
 #include "daemon/base/array.h"
 #include "daemon/base/buf.h"
 #include "db/integrity/row_sum.h"
+#include "db/tx.h"
 #include "db/upkeep/retention.h"
 
 enum { RUNS = 48 };
@@ -161,7 +162,34 @@ static void check_again(void **state, int version, const char *undo,
     do_again(f, version, undo, queries, count);
 }
 
-#define UNDO_33 "DELETE FROM table_total WHERE name = 'cell';"
+#define UNDO_34                                                                          \
+    "CREATE TABLE old_device (cell INTEGER NOT NULL REFERENCES cell (id),"               \
+    " device TEXT NOT NULL, options TEXT NOT NULL,"                                      \
+    " runs INTEGER NOT NULL CHECK (runs >= 1),"                                          \
+    " digest TEXT CHECK (length(digest) = 32), last_ms INTEGER NOT NULL DEFAULT 0,"      \
+    " last_digest TEXT NOT NULL DEFAULT '', varied_ms INTEGER NOT NULL DEFAULT 0,"       \
+    " iterations INTEGER NOT NULL DEFAULT 0, first_ms INTEGER NOT NULL DEFAULT 0,"       \
+    " first_run TEXT NOT NULL DEFAULT '', last_run TEXT NOT NULL DEFAULT '', mode TEXT," \
+    " mode_runs INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (cell, device, options))"        \
+    " STRICT, WITHOUT ROWID;"                                                            \
+    "INSERT INTO old_device SELECT cell, device, options, runs, digest, last_ms,"        \
+    " last_digest, varied_ms, iterations, first_ms, first_run, last_run, mode,"          \
+    " mode_runs FROM cell_device;"                                                       \
+    "DROP TABLE cell_device;"                                                            \
+    "ALTER TABLE old_device RENAME TO cell_device;"                                      \
+    "CREATE INDEX cell_device_conditions ON cell_device (cell) WHERE options <> '';"     \
+    "CREATE TABLE old_digest (cell INTEGER NOT NULL REFERENCES cell (id),"               \
+    " device TEXT NOT NULL, options TEXT NOT NULL,"                                      \
+    " digest TEXT NOT NULL CHECK (length(digest) = 32), runs INTEGER NOT NULL,"          \
+    " iterations INTEGER NOT NULL, only_runs INTEGER NOT NULL,"                          \
+    " PRIMARY KEY (cell, device, options, digest)) STRICT, WITHOUT ROWID;"               \
+    "INSERT INTO old_digest SELECT cell, device, options, digest, runs, iterations,"     \
+    " only_runs FROM cell_device_digest;"                                                \
+    "DROP TABLE cell_device_digest;"                                                     \
+    "ALTER TABLE old_digest RENAME TO cell_device_digest;"                               \
+    "DELETE FROM table_total WHERE name = 'device_state';"                               \
+    "DROP TABLE device_state;"
+#define UNDO_33 UNDO_34 "DELETE FROM table_total WHERE name = 'cell';"
 #define UNDO_32 UNDO_33 "DROP INDEX cell_device_conditions;"
 #define UNDO_31                                                                          \
     UNDO_32                                                                              \
@@ -313,6 +341,43 @@ static void test_events_stay(void **state)
     };
 
     check_again(state, 23, UNDO_24, queries, COUNT_OF(queries));
+}
+
+/* What a device says now was so before, but where it is known to have changed. */
+static enum err_code tell_states(struct tx *tx, void *arg, struct err *err)
+{
+    return tx_run(tx, err,
+                  "UPDATE device SET attributes = '{\"serial\":\"7\",\"vbios\":\"96\","
+                  "\"ecc_mode\":true,\"clock_policy\":null}'") == ERR_OK &&
+                   tx_run(tx, err,
+                          "INSERT INTO device_state (device, since, state)"
+                          " SELECT id, '', iif(id = 'cpu:a', '{\"ecc_mode\":1,"
+                          "\"vbios\":\"96\"}', '') FROM device") == ERR_OK
+               ? tx_run(tx, err,
+                        "INSERT INTO change (host, at_ms, facts) SELECT host, 1, ?"
+                        " FROM device WHERE id = 'cpu:b'",
+                        (const char *)arg)
+               : err->code;
+}
+
+static void test_states(void **state)
+{
+    static char changed[] =
+        "[{\"stack\":null,\"device\":\"cpu:b\",\"name\":\"vbios\","
+        "\"before\":\"95\",\"after\":\"96\"}]";
+    static const char *const queries[] = {
+        "SELECT * FROM device_state ORDER BY 1, 2",
+        "SELECT * FROM cell_device ORDER BY 1, 2, 3, 4",
+        "SELECT * FROM cell_device_digest ORDER BY 1, 2, 3, 4, 5",
+        "SELECT count(*) > 1 AND count(DISTINCT state) = 2 FROM cell_device",
+    };
+    struct fixture *f = *state;
+
+    insert_jobs(f);
+    fixture_write(f, tell_states, changed);
+    store_runs(f);
+    do_again(f, 33, UNDO_34, queries, COUNT_OF(queries));
+    fixture_check_cells(f);
 }
 
 static void test_algorithms(void **state)
@@ -614,6 +679,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_devices),
+        STORE_TEST(test_states),
         STORE_TEST(test_algorithms),
         STORE_TEST(test_events_stay),
         STORE_TEST(test_spans_of_environments),

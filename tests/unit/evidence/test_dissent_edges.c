@@ -228,6 +228,41 @@ static void test_hosts_that_differ_and_vary(void **state)
                         "themselves, too: hosts differ");
 }
 
+/* Devices that were flashed are compared with each other.  Those that have been measured
+ * under what they had before can have no further run so. */
+static void test_a_flash(void **state)
+{
+    struct rows r = { .count = 0 };
+    struct dissent d;
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        add(&r, devices[i], "x", "", 5, i == 2 ? "cc" : "aa", 5);
+        r.rows[i].past = i < 2;
+    }
+    add(&r, "a", "x", "", 9, "bb", 9);
+    r.rows[8].state = "{\"vbios\":\"97\"}";
+    d = judge(&r);
+    assert_int_equal(d.state, DISSENT_UNDECIDED);
+    assert_int_equal(d.dissenters, 0);
+    for (int i = 0; i < r.count; i++) {
+        assert_true(!r.rows[i].wanted || !r.rows[i].past);
+    }
+    add(&r, "b", "x", "", 9, "bb", 9);
+    add(&r, "d", "x", "", 9, "bb", 9);
+    add(&r, "e", "x", "", 9, "dd", 9);
+    add(&r, "f", "x", "", 9, "bb", 9);
+    for (int i = 0; i < r.count; i++) {
+        r.rows[i].state = strcmp(r.rows[i].mode, "aa") && strcmp(r.rows[i].mode, "cc")
+                              ? "{\"vbios\":\"97\"}"
+                              : NULL;
+    }
+    d = judge(&r);
+    assert_int_equal(d.state, DISSENT_DISAGREE);
+    assert_int_equal(d.dissenters, 1);
+    assert_non_null(strstr(d.words, "1 of 8 devices dissents: e (9 of 14 runs)"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_a_device_alone_under_its_conditions),
         cmocka_unit_test(test_a_device_alone_that_shows_another_digest),
         cmocka_unit_test(test_names_are_in_order_over_conditions),
+        cmocka_unit_test(test_a_flash),
         cmocka_unit_test(test_camps_beside_a_host_that_varies),
         cmocka_unit_test(test_a_host_that_differs_with_itself),
         cmocka_unit_test(test_hosts_that_differ_and_vary),

@@ -339,6 +339,43 @@ static void test_many_names_are_counted(void **state)
     assert_says(c, "disagree now");
 }
 
+/* A device that was flashed within a side has shown what it showed in both states. */
+static void test_a_flash_within_a_side(void **state)
+{
+    struct shown from = { .count = 0 }, to = { .count = 0 }, varied = { .count = 0 };
+    struct drift_case c;
+
+    (void)state;
+    show_all(&from, 0, 4, "", 1, 4);
+    show_all(&to, 0, 4, "", 1, 4);
+    show_all(&to, 0, 4, "", 1, 6);
+    for (int i = 4; i < 8; i++) {
+        to.rows[i].state = "{\"vbios\":\"97\"}";
+    }
+    c = compared(&from, VERDICT_REPRODUCIBLE, &to, VERDICT_REPRODUCIBLE);
+    assert_int_equal(c.kind, DRIFT_SAME);
+    assert_int_equal(c.common, 4);
+    assert_int_equal(c.to.compared_runs, 40);
+    show_all(&varied, 0, 4, "", 1, 4);
+    show_all(&varied, 0, 2, "", 2, 6);
+    show(&varied, 2, "", 0, 6);
+    for (int i = 4; i < 7; i++) {
+        varied.rows[i].state = "{\"vbios\":\"97\"}";
+    }
+    c = compared(&from, VERDICT_REPRODUCIBLE, &varied, VERDICT_INCONCLUSIVE);
+    assert_string_equal(c.to.digest, "");
+    assert_int_equal(c.told, 1); /* GPU-03 */
+    /* Named in either state, and so in the side. */
+    for (int i = 0; i < 4; i++) {
+        varied = i ? varied : (struct shown){ .count = 0 };
+        show(&varied, i, "", i == 3 ? 9 : 1, 1);
+        show(&varied, i, "", i == 3 ? 9 : 1, 30);
+        varied.rows[2 * i + 1].state = "{\"vbios\":\"97\"}";
+    }
+    c = compared(&from, VERDICT_REPRODUCIBLE, &varied, VERDICT_DEVICES_DISAGREE);
+    assert_string_equal(c.to.dissenting, "GPU-03");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_each_device_with_itself),
         cmocka_unit_test(test_one_device_that_departs_cannot_be_told_yet),
         cmocka_unit_test(test_no_digest_of_what_varies),
+        cmocka_unit_test(test_a_flash_within_a_side),
         cmocka_unit_test(test_many_names_are_counted),
     };
 
