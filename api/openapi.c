@@ -116,6 +116,8 @@ static void parameters_json(struct json_out *out, const struct route *route)
         ref_json(out, NULL, "parameters", "LastEventId");
     } else if (route->creates) {
         ref_json(out, NULL, "parameters", "IdempotencyKey");
+    } else if (route->refusals && strstr(route->refusals, "412")) {
+        ref_json(out, NULL, "parameters", "IfMatch");
     }
     out_close(out, ']');
 }

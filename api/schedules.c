@@ -159,6 +159,7 @@ struct change {
     struct schedule schedule;
     bool is_new, pauses;
     char key[IDEMPOTENCY_KEY_SIZE]; /* Idempotency-Key; "": none was given */
+    char *match;                    /* If-Match; NULL: none was given */
     char *posted;                   /* the body, canonical */
     char existing[ID_SIZE];         /* what the key made before; "": nothing */
     struct job job;                 /* as it would be made now */
@@ -174,6 +175,7 @@ static void change_free(void *state)
     schedule_release(&c->schedule);
     job_release(&c->job);
     buf_release(&c->out.buf);
+    free(c->match);
     free(c->posted);
     free(c);
 }
@@ -224,6 +226,40 @@ static bool take_job(struct request *r, const json_t *job, struct change *c)
     return r->problems.count == 0;
 }
 
+static void keep_match(struct request *r, struct change *c)
+{
+    const char *match = request_header(r, "If-Match");
+
+    c->match = match ? xstrdup(match) : NULL;
+}
+
+/* Whether the schedule is not what the client has read, in the transaction that changes
+ * it; then that is the reply.  What it made and when it is due next is part of it. */
+static enum err_code find_stale(struct tx *tx, struct request *r, bool *ret_stale,
+                                struct err *err)
+{
+    const struct change *c = r->state;
+    struct json_out out = JSON_OUT_INIT;
+    enum err_code code = ERR_OK;
+    char etag[ETAG_SIZE];
+
+    *ret_stale = false;
+    if (c->match) {
+        code = one_json(tx, r->arguments[0], &out, err);
+    }
+    if (c->match && code == ERR_OK) {
+        buf_putc(&out.buf, '\n'); /* as reply_json ends it */
+        etag_of(out.buf.data, out.buf.length, etag);
+        *ret_stale = !etag_listed(c->match, etag);
+    }
+    if (*ret_stale) {
+        reply_problem(r, PROBLEM_PRECONDITION,
+                      "the schedule is not what If-Match says: its ETag is %s now", etag);
+    }
+    buf_release(&out.buf);
+    return code;
+}
+
 static enum err_code estimate(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
@@ -236,10 +272,15 @@ static enum err_code store(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct change *c = r->state;
-    enum err_code code =
-        c->is_new ? schedules_insert(tx, &c->schedule, c->key[0] ? c->key : NULL,
-                                     c->posted, c->existing, err)
-                  : schedules_replace(tx, &c->schedule, err);
+    bool stale;
+    enum err_code code = find_stale(tx, r, &stale, err);
+
+    if (code != ERR_OK || stale) {
+        return code;
+    }
+    code = c->is_new ? schedules_insert(tx, &c->schedule, c->key[0] ? c->key : NULL,
+                                        c->posted, c->existing, err)
+                     : schedules_replace(tx, &c->schedule, err);
 
     if (code == ERR_CONFLICT) {
         reply_problem(r, PROBLEM_CONFLICT, "%s", err->message);
@@ -313,6 +354,7 @@ static void take_body(struct request *r, const json_t *body, bool is_new)
         c->posted = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS);
     } else {
         copy_text(c->schedule.id, sizeof c->schedule.id, r->arguments[0]);
+        keep_match(r, c);
     }
     if (take_job(r, job, c)) {
         request_read(r, estimate, check_pace);
@@ -344,7 +386,12 @@ static enum err_code store_pause(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct change *c = r->state;
     struct schedule s;
+    bool stale;
+    enum err_code code = find_stale(tx, r, &stale, err);
 
+    if (code != ERR_OK || stale) {
+        return code;
+    }
     if (schedules_get(tx, r->arguments[0], &s, err) != ERR_OK) {
         return err->code;
     }
@@ -364,6 +411,7 @@ static void change_pause(struct request *r, bool pauses)
 
     request_keep(r, c, change_free);
     c->pauses = pauses;
+    keep_match(r, c);
     if (r->body.length > 0) {
         reply_problem(r, PROBLEM_INVALID, "this takes no body");
         return;
@@ -386,6 +434,12 @@ static enum err_code delete_one(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct change *c = r->state;
 
+    bool stale;
+    enum err_code code = find_stale(tx, r, &stale, err);
+
+    if (code != ERR_OK || stale) {
+        return code;
+    }
     return one_json(tx, r->arguments[0], &c->out, err) == ERR_OK
                ? schedules_delete(tx, r->arguments[0], err)
                : err->code;
@@ -393,6 +447,9 @@ static enum err_code delete_one(struct tx *tx, void *arg, struct err *err)
 
 void schedules_delete_one(struct request *r)
 {
-    request_keep(r, xcalloc(1, sizeof(struct change)), change_free);
+    struct change *c = xcalloc(1, sizeof *c);
+
+    request_keep(r, c, change_free);
+    keep_match(r, c);
     request_write(r, delete_one, stored);
 }

@@ -20,6 +20,8 @@
     X(PROBLEM_CONFLICT, "conflict", 409, "The state does not allow this")                \
     X(PROBLEM_IDEMPOTENCY, "idempotency-conflict", 409,                                  \
       "The idempotency key was used for a different request")                            \
+    X(PROBLEM_PRECONDITION, "precondition-failed", 412,                                  \
+      "It is not what it was when it was read")                                          \
     X(PROBLEM_TOO_LARGE, "too-large", 413, "The body is too large")                      \
     X(PROBLEM_MEDIA_TYPE, "unsupported-media-type", 415, "The body must be JSON")        \
     X(PROBLEM_INVALID, "invalid-request", 422, "The request cannot be carried out")      \

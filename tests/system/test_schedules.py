@@ -219,6 +219,28 @@ def test_names_and_keys_are_used_once(start_service):
     assert taken[0] == 409 and "has the name 'one' already" in taken[2]["detail"]
 
 
+def test_what_was_changed_meanwhile_is_not_overwritten(start_service):
+    """Two people read a schedule: the second one to change it is told."""
+    service = start_service()
+    made = post(service, name="shared", every="1d")
+    path, body = f"/v1/schedules/{made[2]['id']}", {"name": "shared", "every": "2d", "job": JOB}
+    read = service.request("GET", path)[1]["ETag"]
+
+    changed = service.request("PUT", path, body, headers={"If-Match": f'"0", {read}'})
+    assert changed[0] == 200 and changed[1]["ETag"] != read
+    for method, at, data in (("PUT", path, {**body, "every": "3d"}), ("DELETE", path, None),
+                             ("POST", path + "/pause", None), ("POST", path + "/resume", None)):
+        status, headers, problem = service.request(method, at, data, headers={"If-Match": read})
+        assert (status, problem["type"]) == (412, "/problems/precondition-failed"), (method, problem)
+        assert headers["Content-Type"] == "application/problem+json"
+        assert changed[1]["ETag"] in problem["detail"]
+    assert service.get(path)["every"] == "2d" and not service.get(path)["paused"]
+    assert service.request("POST", path + "/pause", headers={"If-Match": changed[1]["ETag"]})[0] == 200
+    assert service.request("POST", path + "/resume", headers={"If-Match": "*"})[0] == 200
+    assert service.request("DELETE", path, headers={"If-Match": service.request("GET", path)[1]["ETag"]})[0] == 200
+    assert service.request("PUT", path, body, headers={"If-Match": "*"})[0] == 404
+
+
 def test_a_schedule_that_was_edited_makes_no_job(start_service):
     service = start_service()
     _, _, made = post(service, name="edited")
