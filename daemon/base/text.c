@@ -152,13 +152,32 @@ void text_pad(struct buf *buf, const char *text, int width)
     }
 }
 
+/* What a spreadsheet would compute: a leading sign of what is no plain number, "=" or
+ * "@". Tabs and ends of lines are spelt. */
+static bool is_formula(const char *text)
+{
+    char *end;
+
+    if (!*text || !strchr("=+-@", *text)) {
+        return false;
+    }
+    if (text[strspn(text, "+-.0123456789eE")]) {
+        return true;
+    }
+    strtod(text, &end);
+    return *end || end == text;
+}
+
 void text_csv(struct buf *buf, const char *text)
 {
+    const char *mark = is_formula(text) ? "'" : "";
+
     if (!strpbrk(text, ",\"\r\n")) {
+        buf_puts(buf, mark);
         text_show(buf, text, strlen(text), "");
         return;
     }
-    buf_putc(buf, '"');
+    buf_printf(buf, "\"%s", mark);
     for (const char *end; *text; text = end) {
         end = text + strcspn(text, "\"");
         text_show(buf, text, (size_t)(end - text), "");

@@ -40,7 +40,8 @@ int text_width(const char *text);
 void text_pad(struct buf *buf, const char *text, int width);
 
 /* Appends TEXT, as it is shown, as a CSV field, quoted where RFC 4180 wants it: a record
- * is a line. */
+ * is a line.  What a spreadsheet would take for a formula begins with "'", as OWASP
+ * advises; a number, negative ones too, stays one. */
 void text_csv(struct buf *buf, const char *text);
 
 /* Appends TEXT, as it is shown, and a newline, broken between words so that no line is

@@ -1,4 +1,6 @@
 """Recurring jobs: made when they are due, once each time, whatever happens to the service."""
+import csv
+import io
 import pathlib
 import sqlite3
 import subprocess
@@ -239,6 +241,14 @@ def test_what_was_changed_meanwhile_is_not_overwritten(start_service):
     assert service.request("POST", path + "/resume", headers={"If-Match": "*"})[0] == 200
     assert service.request("DELETE", path, headers={"If-Match": service.request("GET", path)[1]["ETag"]})[0] == 200
     assert service.request("PUT", path, body, headers={"If-Match": "*"})[0] == 404
+
+
+def test_a_name_is_no_formula_of_a_spreadsheet(start_service):
+    service = start_service()
+    post(service, name="=HYPERLINK(1)")
+    [row] = csv.DictReader(io.StringIO(service.get("/v1/schedules.csv")))
+    assert row["name"] == "'=HYPERLINK(1)"
+    assert service.items("/v1/schedules")[0]["name"] == "=HYPERLINK(1)"
 
 
 def test_a_schedule_that_was_edited_makes_no_job(start_service):

@@ -128,6 +128,41 @@ static void test_layout_counts_what_is_shown(void **state)
     buf_release(&buf);
 }
 
+/* A spreadsheet takes what begins so for a formula, whoever named a thing so. */
+static void test_no_field_is_a_formula(void **state)
+{
+    static const struct {
+        const char *text, *field;
+    } cases[] = {
+        { "=1+1", "'=1+1" },
+        { "=cmd|'/C calc'!A0", "'=cmd|'/C calc'!A0" },
+        { "=A1,\"x\"", "\"'=A1,\"\"x\"\"\"" },
+        { "+1+cmd", "'+1+cmd" },
+        { "-1-2", "'-1-2" },
+        { "@SUM(A1)", "'@SUM(A1)" },
+        { "-inf", "'-inf" },
+        { "-0x10", "'-0x10" },
+        { "-", "'-" },
+        { "\t=1", "\\t=1" }, /* as it is shown */
+        { "\r=1", "\"\\r=1\"" },
+        { "-1e-12", "-1e-12" },
+        { "+2.5", "+2.5" },
+        { "-9.6487178248353302", "-9.6487178248353302" },
+        { "a=1", "a=1" },
+        { "'=1", "'=1" },
+        { "", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf buf = BUF_INIT;
+
+        text_csv(&buf, cases[i].text);
+        assert_string_equal(buf.data ? buf.data : "", cases[i].field);
+        buf_release(&buf);
+    }
+}
+
 static void test_numbers(void **state)
 {
     char text[TEXT_NUMBER_SIZE];
@@ -215,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_what_acts_on_a_terminal_is_spelt),
         cmocka_unit_test(test_what_is_shown_stays),
         cmocka_unit_test(test_layout_counts_what_is_shown),
+        cmocka_unit_test(test_no_field_is_a_formula),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_bounds_are_rounded_up),
         cmocka_unit_test(test_known_sums),
