@@ -132,6 +132,20 @@ static void add_empty_stacks(json_t *past, const json_t *present)
     }
 }
 
+/* What a stack does not tell is as it was: that a library could not be asked is told as a
+ * change of its host (changes.h), and says nothing new of a device. */
+static void keep_untold(const json_t *past, json_t *present)
+{
+    json_t *before = json_object_get(past, "stacks");
+    const char *name;
+    json_t *stack;
+
+    json_object_foreach(json_object_get(present, "stacks"), name, stack)
+    {
+        json_object_update_missing(stack, json_object_get(before, name));
+    }
+}
+
 static bool has_slot(const json_t *changes)
 {
     size_t i;
@@ -191,6 +205,9 @@ enum screening_reason screening_judge(const struct screening_past *past,
 
     if (before) {
         add_empty_stacks(before, now);
+    }
+    if (before && strcmp(past->host, present->host) == 0) {
+        keep_untold(before, now);
     }
     changes = changes_compare(before, now, &merged);
     reason = reason_of(past, present, changes);

@@ -246,6 +246,47 @@ static void test_a_value_that_was_not_told_is_kept(void **state)
     free(words);
 }
 
+/* Nor is what a stack does not tell for once a change of it: a library that could not be
+ * asked, a whole stack.  It comes back as it was, or other. */
+static void test_what_a_stack_does_not_tell_is_kept(void **state)
+{
+    char *all = facts_with("580", "580");
+    char *fewer = facts_with("\"driver\":\"580\"", "");
+    char *other = facts_with("580", "590");
+    char *known;
+    char *again;
+    char *words;
+
+    (void)state;
+    assert_null(strstr(fewer, "driver"));
+    assert_int_equal(screening_judge(&(struct screening_past){ "a", all, 1 },
+                                     &(struct screening_present){ "a", fewer, 2, 0 },
+                                     &known, &words),
+                     SCREENING_NOT);
+    assert_string_equal(words, "");
+    assert_string_equal(known, all);
+    free(words);
+    assert_int_equal(screening_judge(&(struct screening_past){ "a", known, 2 },
+                                     &(struct screening_present){ "a", other, 3, 0 },
+                                     &again, &words),
+                     SCREENING_UPGRADED);
+    assert_string_equal(words, "driver 580 → 590 (stack cuda)");
+    free(words);
+    free(again);
+    /* Another host's silence is its own. */
+    assert_int_equal(screening_judge(&(struct screening_past){ "a", all, 1 },
+                                     &(struct screening_present){ "b", fewer, 2, 0 },
+                                     &again, &words),
+                     SCREENING_MOVED);
+    assert_string_equal(again, fewer);
+    free(words);
+    free(again);
+    free(known);
+    free(all);
+    free(fewer);
+    free(other);
+}
+
 static void test_unknown_is_not_passed(void **state)
 {
     static const struct {
@@ -298,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_a_device_has_what_serves_it),
         cmocka_unit_test(test_a_stack_without_workloads_is_known),
         cmocka_unit_test(test_a_value_that_was_not_told_is_kept),
+        cmocka_unit_test(test_what_a_stack_does_not_tell_is_kept),
         cmocka_unit_test(test_unknown_is_not_passed),
     };
 
