@@ -13,6 +13,7 @@
 
 enum {
     ALGORITHMS_TEXT_SIZE = 48,
+    BESIDE_TEXT_SIZE = 80,
     CONTENTION_TEXT_SIZE = 64,
     CONDITIONS_TEXT_SIZE = 48,
     VOUCHED_TEXT_SIZE = 128
@@ -366,19 +367,36 @@ static bool is_settled(const struct agreement *a)
            !a->failed;
 }
 
+/* ", seen only while others used the device": load may be why it departs. */
+static const char *beside_text(const struct agreement *a, char ret_text[BESIDE_TEXT_SIZE])
+{
+    ret_text[0] = '\0';
+    if (a->beside_others > 0 && a->beside_others == a->dissenters) {
+        snprintf(ret_text, BESIDE_TEXT_SIZE, ", seen only while others used the device%s",
+                 plural(a->dissenters));
+    } else if (a->beside_others > 0) {
+        snprintf(ret_text, BESIDE_TEXT_SIZE,
+                 ", %" PRId64 " of them only while others used the device",
+                 a->beside_others);
+    }
+    return ret_text;
+}
+
 static struct judgement judge_disagreement(const struct evidence *e,
                                            const struct control *c)
 {
     const struct agreement *a = &e->agreement;
     struct judgement others;
     struct judgement j;
+    char beside[BESIDE_TEXT_SIZE];
 
+    beside_text(a, beside);
     if (!is_settled(a)) {
-        return judgement(VERDICT_DEVICES_DISAGREE, "%s", a->words);
+        return judgement(VERDICT_DEVICES_DISAGREE, "%s%s", a->words, beside);
     }
     others = judge_agreeing(e, c);
-    j = judgement(VERDICT_DEVICES_DISAGREE, "%.170s%s; %" PRId64 " agree, %s: %.110s",
-                  a->words,
+    j = judgement(VERDICT_DEVICES_DISAGREE, "%.170s%s%s; %" PRId64 " agree, %s: %.110s",
+                  a->words, beside,
                   e->checks.failed > 0 ? ", out of bound of the float64 reference" : "",
                   a->agreeing, verdict_name(others.verdict), others.reason);
     j.agreeing = (struct agreeing){ others.verdict, a->agreeing, a->runs, a->iterations };
@@ -390,6 +408,7 @@ static struct judgement judge_digests(const struct evidence *e, const struct con
     const struct agreement *a = &e->agreement;
     int64_t runs = e->runs[OUTCOME_COMPLETED];
     char text[CONTENTION_TEXT_SIZE];
+    char beside[BESIDE_TEXT_SIZE];
 
     if (a->state == DISSENT_DISAGREE) {
         return judge_disagreement(e, c);
@@ -399,14 +418,14 @@ static struct judgement judge_digests(const struct evidence *e, const struct con
     }
     return judgement(VERDICT_VARIES,
                      "%" PRId64 " digests in %" PRId64 " run%s / %" PRId64
-                     " iteration%s%s%s%s%.170s",
+                     " iteration%s%s%s%s%.170s%s",
                      e->distinct_digests, runs, plural(runs), e->iterations,
                      plural(e->iterations), contention_text(e, text),
                      e->varied ? ""
                                : "; each device agreed with itself under the same "
                                  "conditions",
                      a->state == DISSENT_BOTH ? "; beyond that, " : "",
-                     a->state == DISSENT_BOTH ? a->words : "");
+                     a->state == DISSENT_BOTH ? a->words : "", beside_text(a, beside));
 }
 
 static struct judgement judge(const struct evidence *e, const struct control *c)

@@ -56,6 +56,7 @@ struct agreement {
     enum dissent_state state;
     char words[DISSENT_WORDS_SIZE];
     int64_t devices, dissenters, agreeing;
+    int64_t beside_others; /* dissenters that depart only while others use them */
     /* Of those that are not named: */
     bool one_digest; /* they show one */
     int64_t runs, iterations;

@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/jobs/options.h"
 #include "db/cases/challenge_counts.h"
+#include "db/dissent/beside_others.h"
 #include "db/dissent/device_states.h"
 #include "db/tx.h"
 
@@ -253,6 +254,9 @@ enum err_code cell_devices_agreement(struct tx *tx, int64_t cell, const char *co
                         "SELECT ifnull(checked = 'passed', 0), ifnull(checked = 'failed',"
                         " 0) FROM cell_digest WHERE cell = ? AND digest = ?",
                         cell, d->digest);
+    }
+    if (code == ERR_OK && a->dissenters > 0) {
+        code = beside_others_count(tx, cell, &devices, &a->beside_others, err);
     }
     if (code == ERR_OK && a->dissenters > 0) {
         code = count_challenges(tx, cell, &devices, &a->challenges, err);

@@ -9,6 +9,7 @@
 #include "daemon/evidence/times.h"
 #include "daemon/jobs/run.h"
 #include "db/cells.h"
+#include "db/dissent/beside_others.h"
 #include "db/dissent/device_states.h"
 #include "db/runs.h"
 #include "db/tx.h"
@@ -94,6 +95,8 @@ static enum err_code find_last(struct slice *s, int64_t limit, struct err *err)
     " AND NOT EXISTS (SELECT 1 FROM run_check WHERE run = r.id)"                         \
     " AND NOT EXISTS (SELECT 1 FROM run_trace WHERE run = r.id)"                         \
     " AND NOT EXISTS (SELECT 1 FROM run_tensor WHERE run = r.id)"                        \
+    " AND NOT EXISTS (SELECT 1 FROM run_telemetry t WHERE t.run = r.id"                  \
+    " AND " BESIDE_OTHERS("t") ")"                                                       \
     " AND NOT EXISTS (SELECT 1 FROM run_digest WHERE run = r.id)"                        \
     " AND NOT EXISTS (SELECT 1 FROM cell_digest WHERE cell = r.cell"                     \
     " AND digest = r.digest AND run = r.id)"                                             \

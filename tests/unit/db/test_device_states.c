@@ -274,6 +274,52 @@ static void test_any_order_gives_the_same(void **state)
     free(first);
 }
 
+/* Runs beside other processes are measured where that is configured.  That a device
+ * departs only then is said beside its name. */
+static void add_run_beside(struct fixture *f, int n, int item, int digest, bool beside)
+{
+    struct fixture_run r = {
+        .n = n,
+        .job = 1,
+        .item = item,
+        .outcome = OUTCOME_COMPLETED,
+        .environment = 1,
+        .digest = digest,
+        .telemetry_start = n % 2 && beside ? "{\"foreign_processes\":[\"47 python3\"]}"
+                                           : "{\"foreign_processes\":[]}",
+        .telemetry_end =
+            n % 2 || !beside ? NULL : "{\"foreign_processes\":[\"47 python3\"]}",
+    };
+
+    fixture_write(f, fixture_whole_run, &r);
+}
+
+static void test_a_dissent_beside_others_says_so(void **state)
+{
+    static const char only[] = "seen only while others used the device";
+    struct fixture *f = *state;
+    int n = 1;
+
+    insert_job(f);
+    for (int i = 0; i < SINCE; i++) {
+        for (int device = 0; device < DEVICES; device++) {
+            add_run_beside(f, n++, device, device == 3 ? 9 : 5, device == 3 || i == 2);
+        }
+        add_run_beside(f, n++, 3, 5, false); /* alone it is right */
+    }
+    for (int i = 0; i < 3 * SINCE; i++) {
+        add_run_beside(f, n++, 3, 9, true);
+    }
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
+    assert_non_null(strstr(fixture_cell(f, "ordered").reason, "GPU-3"));
+    assert_non_null(strstr(fixture_cell(f, "ordered").reason, only));
+    fixture_check_cells(f);
+    add_run_beside(f, n++, 3, 9, false);
+    assert_null(strstr(fixture_cell(f, "ordered").reason, only));
+    assert_non_null(strstr(fixture_cell(f, "ordered").reason, "GPU-3"));
+    fixture_check_cells(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +327,7 @@ int main(void)
         STORE_TEST(test_the_only_one_that_was_flashed),
         STORE_TEST(test_a_wrong_one_of_a_flashed_fleet),
         STORE_TEST(test_what_is_not_told_did_not_change),
+        STORE_TEST(test_a_dissent_beside_others_says_so),
         cmocka_unit_test(test_any_order_gives_the_same),
     };
 

@@ -602,6 +602,29 @@ static void test_devices_that_disagree(void **state)
     assert_int_equal(verdict_judge(&e, &varied).verdict, VERDICT_DEVICES_DISAGREE);
 }
 
+/* Load may be why. */
+static void test_a_dissent_beside_others_says_so(void **state)
+{
+    const struct control control = { .runs = 5 };
+    struct evidence e = disagreeing();
+
+    (void)state;
+    assert_null(strstr(verdict_judge(&e, &control).reason, "while others"));
+    e.agreement.beside_others = 1;
+    assert_non_null(strstr(verdict_judge(&e, &control).reason,
+                           ", seen only while others used the device; 7 agree"));
+    e.agreement.dissenters = 3;
+    assert_non_null(strstr(verdict_judge(&e, &control).reason,
+                           ", 1 of them only while others used the device; 7 agree"));
+    e.agreement.beside_others = 3;
+    e.agreement.one_digest = false;
+    assert_non_null(strstr(verdict_judge(&e, &control).reason,
+                           ", seen only while others used the devices"));
+    e.agreement.state = DISSENT_BOTH;
+    assert_non_null(strstr(verdict_judge(&e, &control).reason,
+                           ", seen only while others used the devices"));
+}
+
 /* Out of bound on a named device is part of its dissent; elsewhere the case fails. */
 static void test_a_check_that_only_a_dissenter_failed(void **state)
 {
@@ -630,6 +653,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices_that_disagree),
+        cmocka_unit_test(test_a_dissent_beside_others_says_so),
         cmocka_unit_test(test_a_check_that_only_a_dissenter_failed),
         cmocka_unit_test(test_green_must_be_earned),
         cmocka_unit_test(test_a_control_counts_under_the_same_conditions),

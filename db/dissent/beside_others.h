@@ -1,0 +1,20 @@
+/* Whether a device departs only while others use it: what its runs' telemetry tells of
+ * foreign processes.  Private to db/. */
+#ifndef DB_DISSENT_BESIDE_OTHERS_H
+#define DB_DISSENT_BESIDE_OTHERS_H
+
+#include "db/dissent/cell_devices.h"
+
+/* SQL: processes that are not the agent's used the device of the run of T, a row of
+ * run_telemetry. */
+#define BESIDE_OTHERS(t)                                                                 \
+    "(ifnull(json_array_length(" t                                                       \
+    ".at_start, '$.foreign_processes'), 0) > 0"                                          \
+    " OR ifnull(json_array_length(" t ".at_end, '$.foreign_processes'), 0) > 0)"
+
+/* How many of the devices that are named in CELL depart in such runs only. */
+enum err_code beside_others_count(struct tx *tx, int64_t cell,
+                                  const struct cell_devices *devices, int64_t *ret_count,
+                                  struct err *err);
+
+#endif
