@@ -76,7 +76,7 @@ static int find_row(const struct classes *classes, const struct case_key *key,
     return low;
 }
 
-static struct class_row *row_of(struct classes *classes, const struct class_cell *cell)
+struct class_row *classes_row(struct classes *classes, const struct class_cell *cell)
 {
     bool found;
     int at = find_row(classes, &cell->key, &found);
@@ -111,10 +111,8 @@ static int digest_of(struct class_row *row, const char *digest)
     return row->digest_count++;
 }
 
-void classes_add(struct classes *classes, int column, const struct class_cell *cell)
+void classes_put(struct class_row *row, int column, const struct class_cell *cell)
 {
-    struct class_row *row = row_of(classes, cell);
-
     row->entries[column] = (struct class_entry){
         .cell = cell->id,
         .runs = cell->runs,
@@ -123,6 +121,11 @@ void classes_add(struct classes *classes, int column, const struct class_cell *c
         .apart = cell->apart,
         .members = 1,
     };
+}
+
+void classes_add(struct classes *classes, int column, const struct class_cell *cell)
+{
+    classes_put(classes_row(classes, cell), column, cell);
 }
 
 void classes_drop_empty(struct classes *classes)

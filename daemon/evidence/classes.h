@@ -84,6 +84,11 @@ void classes_release(struct classes *classes);
 /* Takes in what is known of a case in COLUMN, in any order; once for each of these. */
 void classes_add(struct classes *classes, int column, const struct class_cell *cell);
 
+/* The same in two steps, for a case with many columns: its row, which another case's may
+ * move, and what is known of it in COLUMN. */
+struct class_row *classes_row(struct classes *classes, const struct class_cell *cell);
+void classes_put(struct class_row *row, int column, const struct class_cell *cell);
+
 /* Removes the columns that stand for nothing (members 0); none of them has cells. */
 void classes_drop_empty(struct classes *classes);
 

@@ -333,37 +333,82 @@ static void judge_device(const struct classes_filter *filter,
     cell->verdict = verdict;
 }
 
+/* What the rows of one device in a cell come to, and where it goes. */
+struct device_sum {
+    int column; /* -1: nothing yet */
+    int64_t first_ms;
+    struct device_evidence shown;
+    char digest[DIGEST_TEXT_SIZE]; /* the smallest */
+};
+
+static void add_row(struct query *q, struct device_sum *sum)
+{
+    char digest[DIGEST_TEXT_SIZE];
+    int64_t first_ms, last_ms, runs;
+    bool is_first = sum->shown.runs == 0;
+
+    query_take(q, &first_ms, &last_ms, &runs, digest, &sum->shown.dissents);
+    sum->shown.varied |= !digest[0] || (!is_first && strcmp(sum->digest, digest) != 0);
+    if (is_first || strcmp(digest, sum->digest) < 0) {
+        memcpy(sum->digest, digest, sizeof digest);
+    }
+    sum->first_ms = is_first || first_ms < sum->first_ms ? first_ms : sum->first_ms;
+    sum->shown.last_ms = last_ms > sum->shown.last_ms ? last_ms : sum->shown.last_ms;
+    sum->shown.runs += runs;
+}
+
+/* CELL is the one of OF, as it was shown for another device. */
+static void put_device(const struct classes_filter *filter, const struct device_cell *of,
+                       const struct device_sum *sum, struct class_row *row,
+                       struct classes *classes, struct class_cell *cell)
+{
+    if (sum->column < 0) {
+        return;
+    }
+    if (!cell->damaged) {
+        memcpy(cell->digest, sum->digest, sizeof cell->digest);
+        judge_device(filter, of, &sum->shown, cell);
+    }
+    classes_put(row, sum->column, cell);
+    use_column(&classes->columns[sum->column], sum->first_ms, sum->shown.last_ms);
+}
+
+/* Rows come by device, as do the columns by id: neither is looked for. */
 static enum err_code each_device(struct tx *tx, const struct classes_filter *filter,
                                  const struct device_cell *of, const struct filling *f,
                                  struct err *err)
 {
+    struct class_row *row = NULL;
+    struct class_cell cell = of->cell;
+    struct device_sum sum = { .column = -1 };
     struct query q;
+    int at = 0;
 
     query_begin(&q, tx,
-                "SELECT x.device, min(x.first_ms), max(x.last_ms), sum(x.runs),"
-                " min(x.digest), count(x.digest) < count(*) OR min(x.digest) <"
-                " max(x.digest), ?1 AND EXISTS (SELECT 1 FROM cell_dissenter s"
+                "SELECT x.device, x.first_ms, x.last_ms, x.runs, x.digest,"
+                " ?1 AND EXISTS (SELECT 1 FROM cell_dissenter s"
                 " WHERE s.cell = x.cell AND s.device = x.device)"
-                " FROM cell_device x WHERE x.cell = ?2 GROUP BY x.device",
+                " FROM cell_device x WHERE x.cell = ?2 ORDER BY x.device",
                 of->dissents, of->cell.id);
     while (query_step(&q)) {
-        struct class_cell cell = of->cell;
         const char *device = query_borrow_text(&q);
-        struct device_evidence shown = { .runs = 0 };
-        int column = find_column(f, device);
-        int64_t first_ms;
+        int order = -1;
 
-        if (column < 0) {
+        while (at < f->count && (order = strcmp(f->by_id[at]->id, device)) < 0) {
+            at++;
+        }
+        if (order != 0) {
             continue;
         }
-        query_take(&q, &first_ms, &shown.last_ms);
-        if (!cell.damaged) {
-            query_take(&q, &shown.runs, cell.digest, &shown.varied, &shown.dissents);
-            judge_device(filter, of, &shown, &cell);
+        row = row ? row : classes_row(f->classes, &of->cell);
+        if (f->by_id[at] - f->classes->columns != sum.column) {
+            put_device(filter, of, &sum, row, f->classes, &cell);
+            sum = (struct device_sum){ .column =
+                                           (int)(f->by_id[at] - f->classes->columns) };
         }
-        classes_add(f->classes, column, &cell);
-        use_column(&f->classes->columns[column], first_ms, shown.last_ms);
+        add_row(&q, &sum);
     }
+    put_device(filter, of, &sum, row, f->classes, &cell);
     return query_end(&q, err);
 }
 
