@@ -29,10 +29,10 @@ static enum err_code find_alone(struct tx *tx, int64_t cell,
 }
 
 /* Whether ROW is the first of its device. */
-static bool is_first(const struct cell_devices *devices, int row)
+static bool is_first(const struct dissent_row *rows, int row)
 {
     for (int i = 0; i < row; i++) {
-        if (strcmp(devices->rows[i].device, devices->rows[row].device) == 0) {
+        if (strcmp(rows[i].device, rows[row].device) == 0) {
             return false;
         }
     }
@@ -40,22 +40,22 @@ static bool is_first(const struct cell_devices *devices, int row)
 }
 
 enum err_code beside_others_count(struct tx *tx, int64_t cell,
-                                  const struct cell_devices *devices, int64_t *ret_count,
-                                  struct err *err)
+                                  const struct dissent_row *rows, int count,
+                                  int64_t *ret_count, struct err *err)
 {
     enum err_code code = ERR_OK;
 
     *ret_count = 0;
-    for (int i = 0; i < devices->count && code == ERR_OK; i++) {
-        const struct dissent_row *row = &devices->rows[i];
+    for (int i = 0; i < count && code == ERR_OK; i++) {
+        const struct dissent_row *row = &rows[i];
         bool alone = false;
 
-        if (row->mark != DISSENT_DISSENTS || !is_first(devices, i)) {
+        if (row->mark != DISSENT_DISSENTS || !is_first(rows, i)) {
             continue;
         }
-        for (int j = i; j < devices->count && code == ERR_OK && !alone; j++) {
-            if (strcmp(devices->rows[j].device, row->device) == 0) {
-                code = find_alone(tx, cell, &devices->rows[j], &alone, err);
+        for (int j = i; j < count && code == ERR_OK && !alone; j++) {
+            if (strcmp(rows[j].device, row->device) == 0) {
+                code = find_alone(tx, cell, &rows[j], &alone, err);
             }
         }
         *ret_count += !alone;

@@ -3,7 +3,12 @@
 #ifndef DB_DISSENT_BESIDE_OTHERS_H
 #define DB_DISSENT_BESIDE_OTHERS_H
 
-#include "db/dissent/cell_devices.h"
+#include <stdint.h>
+
+#include "daemon/base/err.h"
+#include "daemon/evidence/dissent.h"
+
+struct tx;
 
 /* SQL: processes that are not the agent's used the device of the run of T, a row of
  * run_telemetry. */
@@ -12,9 +17,10 @@
     ".at_start, '$.foreign_processes'), 0) > 0"                                          \
     " OR ifnull(json_array_length(" t ".at_end, '$.foreign_processes'), 0) > 0)"
 
-/* How many of the devices that are named in CELL depart in such runs only. */
+/* How many of the devices that are named in CELL, whose ROWS were judged, depart in such
+ * runs only. */
 enum err_code beside_others_count(struct tx *tx, int64_t cell,
-                                  const struct cell_devices *devices, int64_t *ret_count,
-                                  struct err *err);
+                                  const struct dissent_row *rows, int count,
+                                  int64_t *ret_count, struct err *err);
 
 #endif

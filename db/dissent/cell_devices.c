@@ -256,7 +256,8 @@ enum err_code cell_devices_agreement(struct tx *tx, int64_t cell, const char *co
                         cell, d->digest);
     }
     if (code == ERR_OK && a->dissenters > 0) {
-        code = beside_others_count(tx, cell, &devices, &a->beside_others, err);
+        code = beside_others_count(tx, cell, devices.rows, devices.count,
+                                   &a->beside_others, err);
     }
     if (code == ERR_OK && a->dissenters > 0) {
         code = count_challenges(tx, cell, &devices, &a->challenges, err);
