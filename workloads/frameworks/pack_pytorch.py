@@ -436,7 +436,8 @@ def fractional(rank):
         extent = side(n, 16) if rank == 2 else cube(n, 16)
         samples = x.uniform("samples", 2, 8, rank) * 0.5 + 0.5
         function = getattr(functional(), title)
-        return backward(x, lambda a: function(a, 3, output_ratio=0.5, _random_samples=samples),
+        ratio = (0.5,) * rank  # PyTorch 2 takes no number for all dimensions
+        return backward(x, lambda a: function(a, 3, output_ratio=ratio, _random_samples=samples),
                         x.wide("images", 2, 8, *[extent] * rank))
     PACK.operations[name].summary = "the gradient of images, pooled at places that are given"
 
