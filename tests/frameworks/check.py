@@ -11,6 +11,7 @@ import os
 import pathlib
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,9 +26,9 @@ from service import BUILD, ROOT, Service  # noqa: E402
 SCRIPT = ROOT / "deploy" / "framework"
 UNREACHABLE = 75
 HOURS = 6  # a job that takes longer hangs
-# The smallest wheels: PyTorch's of these versions need no other packages of GB.
-VERSIONS = {"numpy": ["1.26.4", "2.4.6"], "onnxruntime": ["1.16.3", "1.23.2"],
-            "pytorch": ["1.11.0", "1.12.1"]}
+# PyTorch's wheels of version 2 bring CUDA along: 2.7 and 2.8 GiB to download, 8 GiB each on disk.
+VERSIONS = {"jax": ["0.4.30", "0.10.2"], "numpy": ["1.26.4", "2.4.6"], "onnxruntime": ["1.16.3", "1.23.2"],
+            "pytorch": ["1.12.1", "2.4.1", "2.15.0"], "tensorflow": ["2.12.1", "2.15.1", "2.21.0"]}
 SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,onnxruntime_reduce_sum,"
          "onnxruntime_resize_linear,onnxruntime_lstm")
 BAD = ("crashed", "timeout", "invalid", "lost", "infra", "out_of_memory")
@@ -70,7 +71,22 @@ def install(framework, version, options):
         else:
             sys.exit(f"{framework} {version}: no interpreter here can run it: {refusals}")
     print(f"{folder.name}: {size_of(folder) >> 20} MiB in {folder}", flush=True)
-    return {"name": folder.name, "worker": str(folder / "worker"), "probe_seconds": 300}
+    return {"name": folder.name, "worker": str(own_worker(folder, framework, options.programs)),
+            "probe_seconds": 300}
+
+
+def own_worker(folder, framework, programs):
+    """The program of the installed FOLDER with the packs of this tree: those of the tree that
+    installed it may be others, or be gone."""
+    [line] = [line for line in (folder / "worker").read_text().splitlines() if line.startswith("exec ")]
+    packs = ROOT / "workloads" / "frameworks"
+    words = [shlex.split(line)[1], "-s", "-B", packs / "worker.py", "--pack", packs / f"pack_{framework}.py",
+             "--packages", folder / "lib"]
+    program = programs / folder.name
+    program.write_text("#!/bin/sh\nunset PYTHONPATH PYTHONHOME\nexec "
+                       + " ".join(shlex.quote(str(word)) for word in words) + ' "$@"\n')
+    program.chmod(0o755)
+    return program
 
 
 def wanted(service, framework, options):
@@ -159,13 +175,15 @@ def machine():
 
 def check(plan, options):
     stacks, names = [{"name": "cpu"}], {}
-    for framework, versions in plan.items():
-        for version in versions:
-            stacks.append(install(framework, version, options))
-            names.setdefault(framework, []).append(stacks[-1]["name"])
     wrong, found = [], []
     with tempfile.TemporaryDirectory(prefix="reprod-frameworks-") as folder:
-        service = Service(folder, options=["--no-survey"], config={"stacks": stacks})
+        options.programs = pathlib.Path(folder) / "programs"
+        options.programs.mkdir()
+        for framework, versions in plan.items():
+            for version in versions:
+                stacks.append(install(framework, version, options))
+                names.setdefault(framework, []).append(stacks[-1]["name"])
+        service = Service(pathlib.Path(folder) / "service", options=["--no-survey"], config={"stacks": stacks})
         service.start()
         try:
             for stack in service.get("/v1/stacks")["items"]:

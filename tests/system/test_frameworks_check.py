@@ -6,6 +6,7 @@ import pytest
 from service import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "frameworks"))
+import check  # noqa: E402
 import render  # noqa: E402
 
 SILENT = "the control did not vary in 3 runs"
@@ -70,3 +71,17 @@ def test_a_green_word_needs_a_green_verdict():
     for verdict in "varies", "inconclusive", "unsupported", "failing", "unmeasured", "stale":
         assert "reproducible" not in render.word(cell(verdict))
     assert render.word(None) == "not there"
+
+
+def test_an_installed_version_is_asked_with_the_packs_of_this_tree(tmp_path):
+    """The cache outlives the tree that filled it."""
+    folder = tmp_path / "jax-1.0"
+    folder.mkdir()
+    (folder / "worker").write_text("#!/bin/sh\nunset PYTHONPATH\nexec '/opt/a b/python' -s -B /gone/worker.py --pack"
+                                   " /gone/pack_jax.py --packages /gone/lib \"$@\"\n")
+    (tmp_path / "programs").mkdir()
+    program = check.own_worker(folder, "jax", tmp_path / "programs")
+    packs = ROOT / "workloads" / "frameworks"
+    assert program.read_text().splitlines()[-1] == (
+        f"exec '/opt/a b/python' -s -B {packs}/worker.py --pack {packs}/pack_jax.py --packages {folder}/lib \"$@\"")
+    assert "/gone" not in program.read_text() and program.stat().st_mode & 0o111
