@@ -146,7 +146,8 @@ mutate: all $(TESTS)
 check-stacks: all $(TRY_LIBRARIES)
 	@$(RUN_PYTEST) -s tests/stacks
 # Real versions of frameworks as stacks, installed into a cache of the user's, once: numpy, ONNX Runtime
-# (140 MB and 380 MB) and PyTorch (3.3 GB), two versions each.  FRAMEWORKS='numpy=1.26.4,2.4.6' names
+# and JAX in two versions each (140 MB, 380 MB and 1.1 GB), TensorFlow (4.5 GB) and PyTorch (12 GB, of
+# which 5.6 GB are downloaded) in three.  FRAMEWORKS='numpy=1.26.4,2.4.6 jax=' names
 # others; RUNS=, ONLY='pytorch_index*', REPORT=FILE, WHEELS=FOLDER.
 FRAMEWORKS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/frameworks
 check-frameworks: all

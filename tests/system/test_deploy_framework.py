@@ -107,7 +107,7 @@ def test_the_nearest_that_exist(into, wheels):
         "there is no tinyframe 1.2 for this Python: the nearest are 1.0, 1.1, 2.0")
     done = deploy(into, "--framework", "pytroch", "--version", "2.4.1")
     assert done.returncode == 1 and "no pack of 'pytroch': did you mean pytorch?" in done.stderr
-    assert "There are: numpy, onnxruntime, pytorch" in done.stderr
+    assert "There are: jax, numpy, onnxruntime, pytorch, tensorflow" in done.stderr
     done = deploy(into, "--framework", "torch", "--version", "2.4.1")
     assert "did you mean pytorch?" in done.stderr
     assert install(into, wheels, "1.0").returncode == 0

@@ -1,8 +1,10 @@
 """Frameworks as stacks: two versions of a small one, and some that misbehave, through the service."""
 import json
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -269,6 +271,60 @@ def test_what_cannot_be_run(worker, case, message):
     assert status in (1, 2) and events == [] and message in log
 
 
+SWITCHED = """from pack import Unsupported, Variant
+from pack_tiny import PACK
+
+
+class Switched(type(PACK)):
+    parts = ("tinybeside",)
+    variants = PACK.variants + (Variant("flagged", "-", variables={"TINY_FLAG": "1"}),
+                                Variant("unknown", "-", variables={"TINY_FLAG": "2"}))
+
+    def prepare(self, variant, threads):
+        if variant.name == "unknown":
+            raise Unsupported("its tinyframe does not know TINY_FLAG=2")
+        return {"TINY_THREADS": str(threads)}
+
+
+PACK.__class__ = Switched
+"""
+
+
+@pytest.fixture(scope="module")
+def switched(tmp_path_factory):
+    """A framework that says what was set for it when it was imported, and a part of it beside it."""
+    folder = tmp_path_factory.mktemp("switched")
+    program = tiny.stack(folder / "w", "1.0", more='print("SET", os.environ.get("TINY_FLAG"),'
+                         ' os.environ.get("TINY_THREADS"))')
+    with zipfile.ZipFile(tiny.wheel(folder, "0.1", name="tinybeside",
+                                    files={"tinybeside.py": b"x = 1\n"})) as packed:
+        packed.extractall(folder / "w" / "lib")
+    pack = ROOT / "tests" / "fixtures" / "frameworks" / "pack_tiny.py"
+    shutil.copy(pack, folder)
+    (folder / "pack_switched.py").write_text(SWITCHED)
+    program.write_text(program.read_text().replace(str(pack), str(folder / "pack_switched.py")))
+    return program
+
+
+@pytest.mark.parametrize("variant, said", [("default", "SET None 2"), ("flagged", "SET 1 2")])
+def test_what_another_variant_sets_is_not_inherited(switched, monkeypatch, variant, said):
+    monkeypatch.setenv("TINY_FLAG", "of the user")
+    status, events, log = run_worker(switched, variant=variant)
+    assert status == 0 and said in log, (events, log)
+
+
+def test_a_switch_that_a_version_does_not_know_is_unsupported(switched):
+    status, events, log = run_worker(switched, variant="unknown")
+    assert (status, events[-1]["outcome"]) == (0, "unsupported")
+    assert events[-1]["cause"] == "its tinyframe does not know TINY_FLAG=2" and "SET None None" in log
+
+
+def test_files_of_a_part_belong_to_the_environment(switched):
+    _, events, _ = run_worker(switched, variant="flagged")
+    facts = events[0]["environment"]
+    assert len(facts["tinybeside_files"]) == 32 and len(facts["tinyframe_files"]) == 32
+
+
 def test_a_run_without_a_descriptor_says_so(worker):
     done = subprocess.run([str(worker), "--run", "--workload", "tiny_total", "--variant", "default", "--size",
                            "small", "--dtype", "float32", "--seed", "1", "--iterations", "1", "--threads", "1",
@@ -287,7 +343,7 @@ def test_every_pack_can_be_read_without_its_framework():
                                             str(ROOT / "workloads" / "python")))
     done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True)
     packs = json.loads(done.stdout or "null")
-    assert set(packs) == {"numpy", "onnxruntime", "pytorch"}, done.stderr
+    assert set(packs) == {"jax", "numpy", "onnxruntime", "pytorch", "tensorflow"}, done.stderr
     for name, lines in packs.items():
         assert len(lines) == len({line["workload"] for line in lines}) >= 20
         for line in lines:

@@ -89,6 +89,7 @@ def count_of(shape):
 class Pack:
     name = subject_name = module = None
     packages = ()  # names of the distribution that has the module: the first that is installed
+    parts = ()     # modules of other distributions, of the same names, that compute for it
     variants = ()
     backends = ("cpu",)
     documentation = None  # address of what `documented` names,
@@ -109,6 +110,11 @@ class Pack:
     def beside(self, version):
         """What deploy/framework installs beside the package of VERSION: requirements of pip."""
         return []
+
+    def prepare(self, variant, threads):
+        """Variables to be set before the framework is imported, beside those of VARIANT.  Unsupported
+        where what is installed does not know how VARIANT switches it."""
+        return {}
 
     def load(self):
         self.framework = importlib.import_module(self.module)

@@ -77,8 +77,8 @@ def build_of(folders):
 
 # What is installed
 
-def distribution_of(pack):
-    for name in pack.packages:
+def distribution_of(names):
+    for name in names:
         try:
             return importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
@@ -86,8 +86,8 @@ def distribution_of(pack):
     return None
 
 
-def record_rows(distribution, module):
-    """(path, size or None, digest) of the files of MODULE, as they were installed."""
+def record_rows(distribution):
+    """(path, size or None, digest) of its files, as they were installed."""
     rows = []
     for file in distribution.files or ():
         path = str(file)
@@ -125,23 +125,30 @@ def installed_facts(pack):
     """Which build of the version it is, and whether its files still are what was installed.
     Refused where what is imported says that it is another version than what was installed."""
     from pack import Refused
-    distribution = distribution_of(pack)
+    facts = {}
+    for part in pack.parts:
+        facts.update(file_facts(distribution_of([part]), part))
+    distribution = distribution_of(pack.packages)
     if distribution is None:
-        return {}
+        return facts
     said, installed = pack.version(), distribution.version or ""
     if plain(said) != plain(installed):
         raise Refused("%s says that it is %s, and what is installed is %s of its package %s: which"
                       " one computes is not known"
                       % (pack.module, said or "of no version", installed,
                          distribution.metadata["Name"]))
-    rows = record_rows(distribution, pack.module)
+    return {**facts, **file_facts(distribution, pack.module)}
+
+
+def file_facts(distribution, module):
+    rows = record_rows(distribution) if distribution is not None else []
     facts = {}
     if rows:
         text = "".join("%s %s\n" % (path, value) for path, _, value in rows)
-        facts[pack.module + "_files"] = hashlib.sha256(text.encode()).hexdigest()[:32]
+        facts[module + "_files"] = hashlib.sha256(text.encode()).hexdigest()[:32]
         changed = changed_files(distribution, rows)
         if changed:
-            facts[pack.module + "_files_changed"] = changed
+            facts[module + "_files_changed"] = changed
     return facts
 
 
@@ -231,8 +238,10 @@ def find_case(pack, options):
 
 
 def set_variables(pack, options, operation, variant, result):
-    """What reprod_probe reads, and what the framework reads when it is imported."""
-    threads = variant.threads or options.threads
+    """What reprod_probe reads, and what the framework reads when it is imported.  What another
+    variant would set is not inherited.  (threads, why the framework is not asked at all or None)"""
+    from pack import Unsupported
+    threads, cause = variant.threads or options.threads, None
     for name in RUN_NAMES:
         value = getattr(options, name.replace("-", "_"))
         if value is not None:
@@ -240,8 +249,14 @@ def set_variables(pack, options, operation, variant, result):
     os.environ.update(REPROD_VERSION=str(operation.version), REPROD_RESULT_FD=str(result),
                       REPROD_BACKEND=options.backend, REPROD_RECIPE=variant.recipe or "none",
                       OMP_NUM_THREADS=str(threads))
-    os.environ.update(variant.variables)
-    return threads
+    for name in {name for other in pack.variants for name in other.variables}:
+        os.environ.pop(name, None)
+    try:
+        os.environ.update(pack.prepare(variant, threads))
+        os.environ.update(variant.variables)
+    except Unsupported as error:
+        cause = str(error)
+    return threads, cause
 
 
 def named(outputs):
@@ -266,13 +281,15 @@ def attempt(pack, function, *arguments):
         raise Unsupported(first_line(error)) from None
 
 
-def compute(pack, options, facts, case, threads):
+def compute(pack, options, facts, case, threads, cause):
     import reprod_probe as probe
     from pack import Inputs, Unsupported
     operation, variant = case
     x = Inputs(pack, options.workload, options.seed)
-    cause, function = None, None
+    function = None
     try:
+        if cause is not None:
+            raise Unsupported(cause)
         if not pack.has(operation):
             raise Unsupported("%s %s has no %s%s" % (
                 pack.subject_name, pack.version(), " or no ".join(operation.needs),
@@ -302,10 +319,10 @@ def run(pack, options, result):
     if given:
         raise Refused("--%s: frameworks compute under no circumstances" % given[0])
     case = find_case(pack, options)
-    threads = set_variables(pack, options, *case, result)
+    threads, cause = set_variables(pack, options, *case, result)
     import reprod_probe  # noqa: F401: reads the request before the framework can change it
     facts = import_framework(pack)
-    compute(pack, options, facts, case, threads)
+    compute(pack, options, facts, case, threads, cause)
 
 
 # The command line
