@@ -187,8 +187,8 @@ static const char *const tables[] = {
     "SELECT * FROM cell_device ORDER BY 1, 2, 3, 4",
     "SELECT * FROM cell_device_digest ORDER BY 1, 2, 3, 4, 5",
     "SELECT cell, device FROM cell_dissenter ORDER BY 1, 2",
-    "SELECT verdict, reason, agreement, agreeing, agreeing_devices, agreeing_runs"
-    " FROM cell ORDER BY case_key",
+    ("SELECT verdict, reason, agreement, agreeing, agreeing_devices, agreeing_runs"
+     " FROM cell ORDER BY case_key"),
 };
 
 static enum err_code print_tables(struct tx *tx, void *arg, struct err *err)
