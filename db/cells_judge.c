@@ -356,7 +356,10 @@ enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err
     return tx_fetch_int(tx, ret_rules, err, "SELECT rules FROM judged");
 }
 
-enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *err)
+enum err_code cells_under_new_rules(struct tx *tx,
+                                    enum err_code (*follow)(struct tx *tx, int64_t now_ms,
+                                                            struct err *err),
+                                    int64_t now_ms, struct err *err)
 {
     int64_t rules;
     enum err_code code = cells_judged_by(tx, &rules, err);
@@ -366,7 +369,7 @@ enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *er
     }
     code = tx_run(tx, err, "BEGIN IMMEDIATE");
     if (code == ERR_OK) {
-        code = judge_all(tx, now_ms, err);
+        code = follow(tx, now_ms, err);
     }
     if (code == ERR_OK) {
         code = tx_run(tx, err, "COMMIT");
@@ -377,4 +380,9 @@ enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *er
         tx_run(tx, &ignored, "ROLLBACK");
     }
     return code;
+}
+
+enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *err)
+{
+    return cells_under_new_rules(tx, judge_all, now_ms, err);
 }

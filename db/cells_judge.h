@@ -79,6 +79,13 @@ enum err_code cells_judge_siblings(struct tx *tx, int64_t case_key, int64_t now_
 /* Which VERDICT_RULES the stored verdicts follow. */
 enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err);
 
+/* What follows where cells were judged by other rules than VERDICT_RULES: FOLLOW, in a
+ * transaction of its own, which is rolled back if it fails.  Nothing if they were not. */
+enum err_code cells_under_new_rules(struct tx *tx,
+                                    enum err_code (*follow)(struct tx *tx, int64_t now_ms,
+                                                            struct err *err),
+                                    int64_t now_ms, struct err *err);
+
 /* Judges all cells again, in a transaction of its own, if they were judged by other rules
  * than VERDICT_RULES: at the first start of a program that has others. */
 enum err_code cells_judge_outdated(struct tx *tx, int64_t now_ms, struct err *err);

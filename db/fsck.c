@@ -17,6 +17,7 @@
 #include "db/traces.h"
 #include "db/tx.h"
 #include "db/upkeep/fsck_cells.h"
+#include "db/upkeep/fsck_derived.h"
 #include "db/upkeep/summaries.h"
 
 enum { BUSY_TIMEOUT_MS = 5000 };
@@ -147,93 +148,6 @@ static enum err_code check_references_of(struct check *c, const char *child,
     return query_end(&q, err);
 }
 
-/* A verdict may depend on a control of other cases if this is wrong. */
-static enum err_code check_siblings(struct check *c, struct err *err)
-{
-    struct query q;
-
-    query_begin(&q, c->tx,
-                "SELECT number FROM case_key AS k WHERE siblings <> (SELECT min(number)"
-                " FROM case_key WHERE workload = k.workload AND version = k.version"
-                " AND size = k.size AND dtype = k.dtype AND seed = k.seed)");
-    while (query_step(&q)) {
-        char line[80];
-
-        snprintf(line, sizeof line, "case %" PRId64 ": it is not with its siblings",
-                 query_take_int(&q));
-        c->counts->dangling++;
-        c->report(c->arg, line);
-    }
-    return query_end(&q, err);
-}
-
-/* Which inputs count as those of a case follows from its runs. */
-static enum err_code check_inputs(struct check *c, struct err *err)
-{
-    struct query q;
-
-    query_begin(&q, c->tx,
-                "WITH seen (siblings, digest, device, runs, run) AS ("
-                " SELECT k.siblings, r.input_digest, r.device, count(*), min(r.id)"
-                " FROM run r JOIN case_key k ON k.number = r.case_key"
-                " WHERE r.outcome = 'completed' OR r.refused GROUP BY 1, 2, 3"
-                " UNION ALL SELECT k.siblings, s.input_digest, i.device, s.runs,"
-                " s.first_run FROM run_summary s"
-                " JOIN job_item i ON i.job = s.job AND i.seq = s.item"
-                " JOIN case_key k ON k.number = i.case_key),"
-                " fresh AS (SELECT siblings, digest, device, sum(runs), min(run)"
-                " FROM seen GROUP BY 1, 2, 3)"
-                " SELECT DISTINCT siblings FROM (SELECT * FROM (SELECT * FROM fresh"
-                " EXCEPT SELECT * FROM case_input) UNION ALL SELECT * FROM"
-                " (SELECT * FROM case_input EXCEPT SELECT * FROM fresh))");
-    while (query_step(&q)) {
-        char line[80];
-
-        snprintf(line, sizeof line,
-                 "case %" PRId64 ": its inputs are not those of its runs",
-                 query_take_int(&q));
-        c->counts->dangling++;
-        c->report(c->arg, line);
-    }
-    return query_end(&q, err);
-}
-
-static enum err_code check_jobs(struct check *c, struct err *err)
-{
-    struct query q;
-
-    query_begin(&q, c->tx,
-                "SELECT j.id, j.runs_total = sum(iif(i.given_up_reason IS NOT NULL,"
-                " i.runs_answered, max(i.runs_wanted, i.runs_answered)))"
-                " AND j.runs_done = sum(i.runs_answered)"
-                " AND j.runs_failed = sum(i.runs_failed)"
-                " AND j.items_open = sum(i.given_up_reason IS NULL"
-                " AND i.runs_answered < i.runs_wanted)"
-                " AND (j.items_open > 0 OR j.state <> 'running' OR EXISTS"
-                " (SELECT 1 FROM localisation l WHERE l.job = j.number"
-                " AND l.ended_ms IS NULL))"
-                " AND sum(i.runs_answered) = (SELECT count(*) FROM run r"
-                " WHERE r.job = j.number AND NOT r.challenge AND r.outcome IN"
-                " ('completed', 'unsupported',"
-                " 'timeout', 'crashed', 'out_of_memory', 'invalid')) + (SELECT"
-                " ifnull(sum(s.runs), 0) FROM run_summary s WHERE s.job = j.number)"
-                " FROM job j CROSS JOIN job_item i ON i.job = j.number"
-                " GROUP BY j.number");
-    while (query_step(&q)) {
-        const char *id = query_borrow_text(&q);
-        char line[160];
-
-        c->counts->jobs++;
-        if (query_take_int(&q)) {
-            continue;
-        }
-        snprintf(line, sizeof line, "job %s: its counts are not those of its runs", id);
-        c->counts->jobs_differing++;
-        c->report(c->arg, line);
-    }
-    return query_end(&q, err);
-}
-
 static void row_damaged(void *arg, const char *table, const char *key, int64_t cell)
 {
     struct check *c = arg;
@@ -281,98 +195,6 @@ static enum err_code check_sums(struct check *c, struct err *err)
     }
     c->counts->rows_damaged += missing;
     c->counts->facts_damaged += missing;
-    return ERR_OK;
-}
-
-/* What is derived from runs one by one, and has no checksum. */
-static const struct derived {
-    const char *what, *sql;
-} derived[] = {
-    { "sums of a digest that are not those of its run",
-      "SELECT c.cell FROM cell_digest c LEFT JOIN run r ON r.id = c.run"
-      " WHERE (c.run IS NULL AND (c.weight_sum IS NOT NULL OR c.loss IS NOT NULL))"
-      " OR (c.run IS NOT NULL AND (r.cell IS NOT c.cell"
-      " OR r.weight_sum IS NOT c.weight_sum OR r.loss IS NOT c.loss))" },
-    { "a last digest of a device that no run has",
-      "SELECT d.cell FROM cell_device d WHERE NOT EXISTS (SELECT 1 FROM run r"
-      " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.cell = d.cell"
-      " AND r.device = d.device AND i.options = d.options AND " DEVICE_STATE_OF(
-          "r.device",
-          "r.id") " = d.state"
-                  " AND r.outcome = 'completed'"
-                  " AND r.finished_ms = d.last_ms AND r.digest = d.last_digest)"
-                  " AND NOT EXISTS (SELECT 1 FROM run_summary s JOIN job_item i ON i.job "
-                  "= s.job"
-                  " AND i.seq = s.item WHERE s.cell = d.cell AND i.device = d.device"
-                  " AND i.options = d.options AND " DEVICE_STATE_OF(
-                      "i.device",
-                      "s.first_run") " = d.state"
-                                     " AND NOT s.refused AND s.last_ms = d.last_ms"
-                                     " AND s.digest = d.last_digest)" },
-    { "an environment of a device that its run did not report",
-      "SELECT 0 FROM device_stack_environment d WHERE NOT EXISTS (SELECT 1 FROM run r"
-      " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-      " JOIN case_key k ON k.number = r.case_key WHERE r.id = d.run"
-      " AND r.device = d.device AND r.environment = d.environment"
-      " AND d.stack IN (i.stack, i.stack || '/' || k.workload))" },
-    { "an environment of a device with other first and last runs",
-      "WITH seen AS (SELECT r.device, i.stack || iif(i.stack = 'external'"
-      " OR i.stack GLOB 'external-*', '/' || k.workload, ''), r.environment, min(r.id),"
-      " max(r.id) FROM run r JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-      " JOIN case_key k ON k.number = r.case_key WHERE r.environment IS NOT NULL"
-      " AND ifnull(r.device_read_back, r.device) = r.device GROUP BY 1, 2, 3)"
-      " SELECT 0 FROM (SELECT * FROM (SELECT * FROM seen EXCEPT"
-      " SELECT device, stack, environment, first_run, last_run FROM device_environment)"
-      " UNION ALL SELECT * FROM (SELECT device, stack, environment, first_run, last_run"
-      " FROM device_environment EXCEPT SELECT * FROM seen))" },
-    { "an environment that was first or last seen at another time",
-      "SELECT 0 FROM environment e JOIN (SELECT environment, min(first) AS first,"
-      " max(last) AS last FROM (SELECT environment, ifnull(started_ms, intent_ms) AS"
-      " first, finished_ms AS last FROM run WHERE environment IS NOT NULL"
-      " AND outcome IS NOT NULL UNION ALL SELECT c.environment, s.first_ms, s.last_ms"
-      " FROM run_summary s JOIN cell c ON c.id = s.cell) GROUP BY 1) s"
-      " ON s.environment = e.number"
-      " WHERE (e.first_seen_ms, e.last_seen_ms) <> (s.first, s.last)" },
-    { "an environment with another count of cells",
-      "SELECT 0 FROM environment e WHERE e.cells <>"
-      " (SELECT count(*) FROM cell c WHERE c.environment = e.number)" },
-    { "an item with other counts than its runs",
-      "SELECT 0 FROM job_item i LEFT JOIN (SELECT job, item, sum(runs) AS runs,"
-      " sum(iif(refused, runs, 0)) AS refused, sum(milliseconds) AS milliseconds"
-      " FROM run_summary GROUP BY 1, 2) s ON s.job = i.job AND s.item = i.seq"
-      " WHERE (i.runs_answered - ifnull(s.runs, 0), i.runs_failed - ifnull(s.refused, 0),"
-      " i.runs_unanswered, i.milliseconds - ifnull(s.milliseconds, 0)) <> (SELECT"
-      " count(*) FILTER (WHERE outcome IN ('completed', 'unsupported', 'timeout',"
-      " 'crashed', 'out_of_memory', 'invalid')), count(*) FILTER (WHERE outcome IN"
-      " ('timeout', 'crashed', 'out_of_memory', 'invalid')),"
-      " count(*) FILTER (WHERE outcome IN ('lost', 'infra')),"
-      " ifnull(sum(ifnull(wall_ns, 0) / 1000000) FILTER (WHERE outcome IS NOT NULL), 0)"
-      " FROM run r WHERE r.job = i.job AND r.item = i.seq AND NOT r.challenge)" },
-};
-
-static enum err_code check_derived(struct check *c, struct err *err)
-{
-    for (int i = 0; i < COUNT_OF(derived); i++) {
-        struct query q;
-
-        query_begin(&q, c->tx, derived[i].sql);
-        while (query_step(&q)) {
-            int64_t cell = query_take_int(&q);
-            char line[120];
-
-            if (cell) {
-                cell_differs(c, cell, derived[i].what);
-                c->counts->cells_differing++;
-            } else {
-                snprintf(line, sizeof line, "there is %s", derived[i].what);
-                c->report(c->arg, line);
-                c->counts->dangling++;
-            }
-        }
-        if (query_end(&q, err) != ERR_OK) {
-            return err->code;
-        }
-    }
     return ERR_OK;
 }
 
@@ -455,11 +277,33 @@ static enum err_code check_losses(struct check *c, struct err *err)
     return ERR_OK;
 }
 
+static void derived_differs(void *arg, int64_t cell, const char *line)
+{
+    struct check *c = arg;
+
+    if (cell) {
+        cell_differs(c, cell, line);
+    } else {
+        c->report(c->arg, line);
+    }
+}
+
+static enum err_code check_derived(struct check *c, struct err *err)
+{
+    struct fsck_derived counts = { 0 };
+    enum err_code code = fsck_derived_check(c->tx, derived_differs, c, &counts, err);
+
+    c->counts->jobs += counts.jobs;
+    c->counts->jobs_differing += counts.jobs_differing;
+    c->counts->cells_differing += counts.cells_differing;
+    c->counts->dangling += counts.others_differing;
+    return code;
+}
+
 static enum err_code check_other_rows(struct check *c, struct err *err)
 {
-    static const part_fn parts[] = { check_derived, check_siblings,  check_inputs,
-                                     check_jobs,    check_summaries, check_traces,
-                                     check_count,   check_losses };
+    static const part_fn parts[] = { check_summaries, check_traces, check_count,
+                                     check_losses };
     enum err_code code = check_sums(c, err);
 
     if (c->counts->damaged) {
@@ -467,6 +311,9 @@ static enum err_code check_other_rows(struct check *c, struct err *err)
     }
     if (code == ERR_OK) {
         code = each_table(c, check_references_of, err);
+    }
+    if (code == ERR_OK) {
+        code = check_derived(c, err);
     }
     for (int i = 0; i < COUNT_OF(parts) && code == ERR_OK; i++) {
         code = in_one_read(c, parts[i], err);

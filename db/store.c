@@ -1,59 +1,28 @@
 #include "db/store.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "db/connection.h"
 #include "db/files.h"
-#include "db/integrity/restore.h"
-#include "db/integrity/witness.h"
-#include "db/migrate.h"
+#include "db/integrity/opening.h"
+#include "db/queue/commit.h"
 #include "db/queue/lanes.h"
 #include "db/tx.h"
 
 /* What the threads share.
  *
  * Happy path of a write: store_write appends it to `writes`; the writer thread takes all
- * that is there, runs each inside a savepoint of one transaction, commits, and appends
- * them to `completed`; the loop thread finds store_fd readable and calls the callbacks.
- * Failure modes: a function fails: its savepoint is rolled back, it alone gets the error.
- * A statement makes SQLite give up the whole transaction (disk full, I/O error), or the
- * commit fails: every function of that transaction gets the error. */
-
-/* One queued read or write. */
-struct work {
-    struct queued queued; /* the first member: see work_of; waited_for: in store_*_sync,
-                             whose stack frame owns it */
-    store_fn fn;
-    void *arg;
-    store_done done;
-    struct err result;
-    bool finished; /* if waited_for; under the lock */
-};
-
-static struct work *work_of(struct queued *queued)
-{
-    return (struct work *)queued;
-}
-
-static struct work *next_work(const struct work *work)
-{
-    return work_of(work->queued.next);
-}
-
+ * that is there and commits it (db/queue/commit.h), and appends it to `completed`; the
+ * loop thread finds store_fd readable and calls the callbacks. */
 struct store {
     pthread_mutex_t lock; /* of the queues, their counts, and `stopping` */
     pthread_cond_t write_queued, read_queued, sync_finished;
@@ -61,29 +30,21 @@ struct store {
     struct lanes reads;
     bool stopping;
 
-    struct tx *writer_tx; /* these two: only the writer thread uses them */
-    struct files files;
+    struct opened opened;
+    struct committer committer;
     pthread_t writer;
     struct reader {
         struct store *store;
         struct tx *tx; /* only this reader uses it */
         pthread_t thread;
     } * readers;
-    int readers_open; /* elements of `readers` */
     int reader_count; /* of these, running */
     bool writer_started;
     int64_t read_deadline_ms;
 
     int event_fd;
-    struct files_lock lock_files;
-    struct witness witness; /* only the writer thread uses it */
-    struct err refusal;     /* of all writes; ERR_OK: none */
-    struct tx *background;
     atomic_int pending;
-    atomic_bool failing; /* the last transaction met an I/O error */
-    atomic_bool witness_gone;
     atomic_int_least64_t read_failed_ms;
-    atomic_uint_least64_t generation;
 };
 
 /* Waits for CONDITION, or for a while: whoever waits looks again at what it waits for.
@@ -132,121 +93,6 @@ static void complete(struct store *store, struct work *list)
     }
 }
 
-/* Everything of FIRST … before END whose function had succeeded shares the fate of the
- * transaction that is gone. */
-static void fail_all(struct work *first, const struct work *end, const struct err *why)
-{
-    for (struct work *w = first; w != end; w = next_work(w)) {
-        if (w->result.code == ERR_OK) {
-            w->result = *why;
-            err_wrap(&w->result, "not stored");
-        }
-    }
-}
-
-/* Runs W in a savepoint.  Returns whether the transaction is still there. */
-static bool run_write(struct tx *tx, struct work *w)
-{
-    struct err ignored;
-
-    if (tx_run(tx, &w->result, "SAVEPOINT work") != ERR_OK) {
-        return !sqlite3_get_autocommit(tx->db);
-    }
-    w->result.code = ERR_OK;
-    if (w->fn(tx, w->arg, &w->result) == ERR_OK) {
-        w->result.code = ERR_OK;
-    } else if (!sqlite3_get_autocommit(tx->db)) {
-        tx_run(tx, &ignored, "ROLLBACK TO work");
-    }
-    if (sqlite3_get_autocommit(tx->db)) {
-        if (w->result.code == ERR_OK) {
-            err_set(&w->result, ERR_IO, "database: the transaction was abandoned");
-        }
-        return false;
-    }
-    tx_run(tx, &ignored, "RELEASE work");
-    return true;
-}
-
-static void give_up(struct tx *tx)
-{
-    struct err ignored;
-
-    if (!sqlite3_get_autocommit(tx->db)) {
-        tx_run(tx, &ignored, "ROLLBACK");
-    }
-}
-
-/* The witness is looked at where the files are: without it, a loss would not be seen. */
-static void keep_witness(struct store *store)
-{
-    enum witness_kept kept = witness_keep(&store->witness);
-    bool was_gone = atomic_exchange(&store->witness_gone, kept == WITNESS_GONE);
-
-    if (kept == WITNESS_REMADE) {
-        log_warning(
-            "%s was removed or changed while it is served: it was made anew, at "
-            "commit %" PRId64,
-            store->witness.path, store->witness.last.number);
-    } else if (kept == WITNESS_GONE && !was_gone) {
-        log_error("%s was removed or changed while it is served, and cannot be made anew",
-                  store->witness.path);
-    }
-}
-
-/* Runs the functions from FIRST on in one transaction and commits.  Returns the first
- * that had no turn because the transaction was lost, or NULL. */
-static struct work *run_commit(struct store *store, struct work *first)
-{
-    struct tx *tx = store->writer_tx;
-    sqlite3_int64 changes;
-    bool changed;
-    struct commits commits;
-    struct err err;
-
-    if (store->refusal.code != ERR_OK) {
-        fail_all(first, NULL, &store->refusal);
-        return NULL;
-    }
-    if (files_check(&store->files, &err) != ERR_OK) {
-        fail_all(first, NULL, &err);
-        return NULL;
-    }
-    keep_witness(store);
-    if (tx_run(tx, &err, "BEGIN IMMEDIATE") != ERR_OK) {
-        fail_all(first, NULL, &err);
-        return NULL;
-    }
-    if (witness_follows(&store->witness, tx, &err) != ERR_OK) {
-        fail_all(first, NULL, &err);
-        give_up(tx);
-        return NULL;
-    }
-    changes = sqlite3_total_changes64(tx->db);
-    for (struct work *w = first; w; w = next_work(w)) {
-        if (!run_write(tx, w)) {
-            fail_all(first, w, &w->result);
-            return next_work(w);
-        }
-    }
-    changed = sqlite3_total_changes64(tx->db) != changes;
-    if ((changed && commits_count(tx, &commits, &err) != ERR_OK) ||
-        tx_run(tx, &err, "COMMIT") != ERR_OK) {
-        fail_all(first, NULL, &err);
-        give_up(tx);
-        return NULL;
-    }
-    if (changed) {
-        atomic_fetch_add(&store->generation, 1);
-    }
-    if (files_check_stored(&store->files, &err) != ERR_OK) {
-        fail_all(first, NULL, &err); /* it may have gone while this was committed */
-    } else if (changed) {
-        witness_write(&store->witness, &commits);
-    }
-    return NULL;
-}
-
 static void *writer_main(void *arg)
 {
     struct store *store = arg;
@@ -264,12 +110,7 @@ static void *writer_main(void *arg)
         if (!list) {
             return NULL;
         }
-        for (struct work *rest = list; rest;) {
-            struct work *first = rest;
-
-            rest = run_commit(store, first);
-            atomic_store(&store->failing, first->result.code == ERR_IO);
-        }
+        commit_all(&store->committer, list);
         complete(store, list);
     }
 }
@@ -338,9 +179,11 @@ static enum err_code start_all(struct store *store, struct err *err)
     int rc = pthread_create(&store->writer, NULL, writer_main, store);
 
     store->writer_started = rc == 0;
-    while (rc == 0 && store->reader_count < store->readers_open) {
+    while (rc == 0 && store->reader_count < store->opened.reader_count) {
         struct reader *reader = &store->readers[store->reader_count];
 
+        reader->store = store;
+        reader->tx = store->opened.readers[store->reader_count];
         rc = pthread_create(&reader->thread, NULL, reader_main, reader);
         store->reader_count += rc == 0;
     }
@@ -392,190 +235,14 @@ static uint64_t first_generation(void)
     return (uint64_t)(random >> 1) << 32;
 }
 
-/* It reads at once: SQLite opens the log at the first read, and makes it anew if it was
- * removed by then. */
-static enum err_code open_reader(const char *path, const struct store_options *options,
-                                 struct tx **ret_tx, struct err *err)
-{
-    int64_t ignored;
-
-    return connection_open_beside(path, options->busy_timeout_ms, ret_tx, err) == ERR_OK
-               ? tx_fetch_int(*ret_tx, &ignored, err, "PRAGMA schema_version")
-               : err->code;
-}
-
-static void refuse(struct store *store, const char *why)
-{
-    err_set(&store->refusal, ERR_CORRUPT, "%s", why);
-}
-
-/* Kept before anybody has the database open: from then on, the witness is not needed. */
-static void keep_loss(const char *path, int64_t busy_timeout_ms,
-                      const struct commits *found, const struct commits *witnessed)
-{
-    struct err err;
-
-    if (connection_keep_loss(path, busy_timeout_ms, found, witnessed, clock_wall_ms(),
-                             &err) != ERR_OK) {
-        log_warning(
-            "the loss is known from %s-seq alone, and could not be noted in the "
-            "database: %s",
-            path, err.message);
-    }
-}
-
-/* A database that is gone is nothing to begin anew: its witness tells that there was
- * one. */
-static enum err_code check_not_gone(const char *path, struct err *err)
-{
-    const struct commits none = { 0 };
-    struct commits witnessed;
-    struct stat st;
-
-    if ((stat(path, &st) == 0 && st.st_size > 0) ||
-        witness_ask(path, &none, &witnessed) != WITNESS_OF_ANOTHER ||
-        witnessed.number == 0) {
-        return ERR_OK;
-    }
-    return err_set(err, ERR_CORRUPT,
-                   "%s is gone or empty, and %s-seq says that it had %" PRId64
-                   " commits: put it back, restore a backup (reprod restore), or remove "
-                   "%s-seq to begin anew",
-                   path, path, witnessed.number, path);
-}
-
-/* A database whose count was taken away looks like one that never had any. */
-static void refuse_uncounted(struct store *store, const char *path,
-                             const struct commits *witnessed)
-{
-    char why[320], said[64] = "";
-
-    if (witnessed->number > 0) {
-        snprintf(said, sizeof said, ", and %" PRId64 " were durable", witnessed->number);
-    }
-    snprintf(
-        why, sizeof why,
-        "the count of commits was taken out of the database (table commits is "
-        "empty%s): whether any are missing is not known; nothing runs and nothing is "
-        "accepted until a backup is restored (reprod restore), or this is "
-        "acknowledged (reprod fsck --accept-loss)",
-        said);
-    log_error("%s: %s", path, why);
-    refuse(store, why);
-}
-
-/* A database that lost commits counts none: one would make it look as if it had not lost
- * any. */
-static enum err_code open_writer(struct store *store, const char *path,
-                                 int64_t busy_timeout_ms, struct err *err)
-{
-    struct commits found, witnessed;
-    char why[256];
-    enum witness_word word =
-        connection_ask_witness(path, busy_timeout_ms, &found, &witnessed);
-
-    if (word == WITNESS_UNCOUNTED) {
-        refuse_uncounted(store, path, &witnessed);
-        return connection_open_beside(path, busy_timeout_ms, &store->writer_tx, err);
-    }
-    if (word != WITNESS_AHEAD) {
-        if (word != WITNESS_AGREES && found.number > 0) {
-            log_warning("%s-seq %s: whether commits were lost before now is not known",
-                        path,
-                        word == WITNESS_MISSING      ? "is missing"
-                        : word == WITNESS_UNREADABLE ? "cannot be read"
-                                                     : "is of another database");
-        }
-        return connection_open_writer(path, busy_timeout_ms, &store->writer_tx, err);
-    }
-    snprintf(
-        why, sizeof why,
-        "commits that were acknowledged are missing: the last of the database is %" PRId64
-        ", and %" PRId64
-        " was durable; nothing runs and nothing is accepted until a "
-        "backup is restored (reprod restore), or the loss is acknowledged (reprod "
-        "fsck --accept-loss)",
-        found.number, witnessed.number);
-    refuse(store, why);
-    keep_loss(path, busy_timeout_ms, &found, &witnessed);
-    return connection_open_beside(path, busy_timeout_ms, &store->writer_tx, err);
-}
-
-/* Readers of a file that nobody changes; its writer is one, too. */
-static enum err_code open_frozen(struct store *store, const char *path,
-                                 const struct store_options *options, struct err *err)
-{
-    enum err_code code = connection_open_frozen(path, &store->writer_tx, err);
-    int64_t version = 0;
-
-    for (int i = 0; i < options->readers && code == ERR_OK; i++) {
-        store->readers[i].store = store;
-        code = connection_open_frozen(path, &store->readers[i].tx, err);
-    }
-    if (code == ERR_OK) {
-        code = connection_open_frozen(path, &store->background, err);
-    }
-    if (code == ERR_OK) {
-        code = tx_fetch_int(store->writer_tx, &version, err, "PRAGMA user_version");
-    }
-    if (code == ERR_OK && version != migrate_current()) {
-        code = err_set(err, ERR_CONFLICT,
-                       "%s has schema %d, this program needs %d: restore it", path,
-                       (int)version, migrate_current());
-    }
-    refuse(store, "this service only reads");
-    return code;
-}
-
-static enum err_code open_connections(struct store *store, const char *path,
-                                      const struct store_options *options,
-                                      struct err *err)
-{
-    enum err_code code = check_not_gone(path, err);
-
-    if (code == ERR_OK) {
-        code = open_writer(store, path, options->busy_timeout_ms, err);
-    }
-    for (int i = 0; i < options->readers && code == ERR_OK; i++) {
-        store->readers[i].store = store;
-        code = open_reader(path, options, &store->readers[i].tx, err);
-    }
-    return code == ERR_OK ? open_reader(path, options, &store->background, err) : code;
-}
-
-/* Which files they are is known once they were opened. */
-static enum err_code open_files(struct store *store, const char *path,
-                                const struct store_options *options, struct err *err)
-{
-    struct commits commits;
-
-    if ((options->read_only ? open_frozen : open_connections)(store, path, options,
-                                                              err) != ERR_OK) {
-        return err->code;
-    }
-    files_init(&store->files, path);
-    if (store->refusal.code == ERR_OK &&
-        commits_read(store->writer_tx, &commits, err) == ERR_OK) {
-        witness_open(&store->witness, path, &commits);
-    }
-    return ERR_OK;
-}
-
 static void release(struct store *store)
 {
     threads_stop(store);
-    for (int i = 0; i < store->readers_open; i++) {
-        tx_free(store->readers[i].tx);
-    }
-    tx_free(store->background);
-    tx_free(store->writer_tx); /* the last one: writes the log back and removes it */
-    files_release(&store->files);
-    witness_close(&store->witness);
+    opening_close(&store->opened);
     free(store->readers);
     if (store->event_fd >= 0) {
         close(store->event_fd);
     }
-    files_unlock(&store->lock_files); /* SQLite's own locks are gone by now */
     pthread_cond_destroy(&store->write_queued);
     pthread_cond_destroy(&store->read_queued);
     pthread_cond_destroy(&store->sync_finished);
@@ -583,24 +250,7 @@ static void release(struct store *store)
     free(store);
 }
 
-/* What a restore left is finished first, and the database may be another file then. */
-static enum err_code lock_files(struct store *store, const char *path, struct err *err)
-{
-    bool replaced;
-
-    if (files_lock(path, &store->lock_files, err) != ERR_OK ||
-        restore_resume(path, &replaced, err) != ERR_OK) {
-        return err->code;
-    }
-    if (!replaced) {
-        return ERR_OK;
-    }
-    files_unlock(&store->lock_files);
-    return files_lock(path, &store->lock_files, err);
-}
-
-enum err_code store_open(const char *path, const struct store_options *options,
-                         struct store **ret_store, struct err *err)
+static struct store *store_new(const struct store_options *options)
 {
     struct store *store = xcalloc(1, sizeof *store);
 
@@ -609,20 +259,30 @@ enum err_code store_open(const char *path, const struct store_options *options,
     condition_init(&store->read_queued);
     condition_init(&store->sync_finished);
     atomic_init(&store->pending, 0);
-    atomic_init(&store->failing, false);
-    atomic_init(&store->witness_gone, false);
     atomic_init(&store->read_failed_ms, 0);
-    atomic_init(&store->generation, first_generation());
+    store->committer.opened = &store->opened;
+    atomic_init(&store->committer.failing, false);
+    atomic_init(&store->committer.witness_gone, false);
+    atomic_init(&store->committer.generation, first_generation());
     store->readers = xcalloc((size_t)options->readers, sizeof *store->readers);
-    store->readers_open = store->reads.readers = options->readers;
+    store->reads.readers = options->readers;
     store->read_deadline_ms = options->read_deadline_ms;
-    store->lock_files = FILES_UNLOCKED;
+    store->opened.lock = FILES_UNLOCKED;
     store->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return store;
+}
+
+enum err_code store_open(const char *path, const struct store_options *options,
+                         struct store **ret_store, struct err *err)
+{
+    const struct opening opening = { .readers = options->readers,
+                                     .read_only = options->read_only,
+                                     .busy_timeout_ms = options->busy_timeout_ms };
+    struct store *store = store_new(options);
+
     if (store->event_fd < 0) {
         err_set_errno(err, errno, "eventfd");
-    } else if ((options->read_only || (filesystem_check(path, err) == ERR_OK &&
-                                       lock_files(store, path, err) == ERR_OK)) &&
-               open_files(store, path, options, err) == ERR_OK &&
+    } else if (opening_open(path, &opening, &store->opened, err) == ERR_OK &&
                threads_start(store, err) == ERR_OK) {
         *ret_store = store;
         return ERR_OK;
@@ -816,17 +476,17 @@ int store_pending(const struct store *store)
 
 const char *store_refusal(const struct store *store)
 {
-    return store->refusal.code == ERR_OK ? NULL : store->refusal.message;
+    return store->opened.refusal.code == ERR_OK ? NULL : store->opened.refusal.message;
 }
 
 bool store_failing(const struct store *store)
 {
-    return atomic_load(&store->failing);
+    return atomic_load(&store->committer.failing);
 }
 
 bool store_witness_gone(const struct store *store)
 {
-    return atomic_load(&store->witness_gone);
+    return atomic_load(&store->committer.witness_gone);
 }
 
 int64_t store_read_failed_ms(const struct store *store)
@@ -836,10 +496,10 @@ int64_t store_read_failed_ms(const struct store *store)
 
 uint64_t store_generation(const struct store *store)
 {
-    return atomic_load(&store->generation);
+    return atomic_load(&store->committer.generation);
 }
 
 struct tx *store_background(struct store *store)
 {
-    return store->background;
+    return store->opened.background;
 }

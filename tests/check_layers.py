@@ -24,7 +24,7 @@ ROOMS = {
     "db": PURE + ["db/cases", "db/dissent", "db/integrity", "db/queue", "db/upkeep"],
     "db/cases": PURE + ["db"],
     "db/integrity": PURE + ["db", "db/upkeep"],
-    "db/queue": ["daemon/base"],
+    "db/queue": ["daemon/base", "db", "db/integrity"],
     "db/recurring": PURE + ["db", "db/integrity"],
     "db/upkeep": PURE + ["db", "db/cases", "db/dissent", "db/integrity"],
     "db/views": PURE + ["db", "db/dissent"],

@@ -97,23 +97,5 @@ static enum err_code refuse_all(struct tx *tx, int64_t now_ms, struct err *err)
 enum err_code infinite_runs_refuse_outdated(struct tx *tx, int64_t now_ms,
                                             struct err *err)
 {
-    int64_t rules;
-    enum err_code code = cells_judged_by(tx, &rules, err);
-
-    if (code != ERR_OK || rules == VERDICT_RULES) {
-        return code;
-    }
-    code = tx_run(tx, err, "BEGIN IMMEDIATE");
-    if (code == ERR_OK) {
-        code = refuse_all(tx, now_ms, err);
-    }
-    if (code == ERR_OK) {
-        code = tx_run(tx, err, "COMMIT");
-    }
-    if (code != ERR_OK && !sqlite3_get_autocommit(tx->db)) {
-        struct err ignored;
-
-        tx_run(tx, &ignored, "ROLLBACK");
-    }
-    return code;
+    return cells_under_new_rules(tx, refuse_all, now_ms, err);
 }
