@@ -240,7 +240,6 @@ static enum err_code check_summaries(struct check *c, struct err *err)
     return code;
 }
 
-/* Nothing is wrong with what is there. */
 static enum err_code check_count(struct check *c, struct err *err)
 {
     struct commits found;
@@ -256,6 +255,7 @@ static enum err_code check_count(struct check *c, struct err *err)
     return code;
 }
 
+/* Nothing is wrong with what is there. */
 static enum err_code check_losses(struct check *c, struct err *err)
 {
     struct loss loss;

@@ -1,11 +1,11 @@
 /* Rows that were taken away, or added, by another program: a row that is not there has no
  * sum (db/integrity/checksums.h) that could be wrong.
  *
- * So for each table that table_total names, it has how many rows there are and the
- * exclusive or of their sums (of cells, which change with each run, of their numbers),
- * kept by triggers of the writing connection in the transaction that changes a row.  Not
- * for tables to which each run adds a row: runs that are missing show in what they count
- * for, in cells and items; nobody relies on logs. */
+ * So table_total has for each table that states facts how many rows there are and the
+ * exclusive or of their sums (of cells, which change with each run, and of events of
+ * their numbers), kept by triggers of the writing connection in the transaction that
+ * changes a row.  Not for runs, their digests and checks: what is missing there shows in
+ * what it counts for, in cells and items; nor for what fsck compares with the runs. */
 #ifndef DB_INTEGRITY_TOTALS_H
 #define DB_INTEGRITY_TOTALS_H
 

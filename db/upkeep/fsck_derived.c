@@ -47,6 +47,11 @@ static const struct derived {
       " SELECT device, stack, environment, first_run, last_run FROM device_environment)"
       " UNION ALL SELECT * FROM (SELECT device, stack, environment, first_run, last_run"
       " FROM device_environment EXCEPT SELECT * FROM seen))" },
+    { "a device without the environment that a stack has there",
+      "SELECT 0 FROM (SELECT device, stack FROM device_environment UNION"
+      " SELECT device, substr(stack, 1, instr(stack, '/') - 1) FROM device_environment"
+      " WHERE stack GLOB '*/*' EXCEPT SELECT device, stack FROM"
+      " device_stack_environment)" },
     { "an environment that was first or last seen at another time",
       "SELECT 0 FROM environment e JOIN (SELECT environment, min(first) AS first,"
       " max(last) AS last FROM (SELECT environment, ifnull(started_ms, intent_ms) AS"

@@ -37,7 +37,7 @@ CREATE TABLE accepted_loss (
     number INTEGER PRIMARY KEY,
     at_ms  INTEGER NOT NULL,
     what   TEXT NOT NULL
-) STRICT;
+, sum INTEGER) STRICT;
 CREATE TABLE case_input (
     siblings INTEGER NOT NULL, -- as in case_key
     digest   TEXT NOT NULL CHECK (length(digest) = 32),
@@ -340,7 +340,7 @@ CREATE TABLE quarantine (
     run         TEXT NOT NULL,
     reason      TEXT NOT NULL CHECK (reason <> ''),
     found_ms    INTEGER NOT NULL,
-    accepted_ms INTEGER, -- when a person acknowledged it; the cell stays what it is
+    accepted_ms INTEGER, sum INTEGER, -- when a person acknowledged it; the cell stays what it is
     PRIMARY KEY (cell, run)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE run (
@@ -520,12 +520,12 @@ CREATE TABLE screening (
     outcome     TEXT CHECK (outcome IN ('passed', 'dissents', 'inconclusive')), -- NULL: not yet
     cause       TEXT NOT NULL DEFAULT '', -- of the outcome
     counts      TEXT CHECK (counts IS NULL OR json_valid(counts)), -- object; NULL: nothing was judged
-    ended_ms    INTEGER,
+    ended_ms    INTEGER, sum INTEGER,
     CHECK ((outcome IS NULL) = (ended_ms IS NULL))
 ) STRICT;
 CREATE TABLE screening_job (
     screening INTEGER NOT NULL REFERENCES screening (number),
-    job       INTEGER NOT NULL REFERENCES job (number),
+    job       INTEGER NOT NULL REFERENCES job (number), sum INTEGER,
     PRIMARY KEY (screening, job)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE table_total (

@@ -286,7 +286,9 @@ def test_a_database_that_is_gone_is_not_begun_anew(base, tmp_path, take):
 
 @pytest.mark.parametrize("table, sql", [
     ("case_key", "DELETE FROM case_key WHERE number = (SELECT case_key FROM cell LIMIT 1)"),
-    ("cell", "DELETE FROM cell WHERE id = (SELECT min(id) FROM cell)")])
+    ("cell", "DELETE FROM cell WHERE id = (SELECT min(id) FROM cell)"),
+    ("event", "DELETE FROM event WHERE id = (SELECT max(id) FROM event)"),
+    ("screening", "DELETE FROM screening WHERE number = (SELECT max(number) FROM screening)")])
 def test_missing_rows_are_told_though_nothing_can_be_recomputed(base, tmp_path, table, sql):
     edited(base, tmp_path, sql)
     service, cause = started(tmp_path)

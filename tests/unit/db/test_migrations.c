@@ -162,7 +162,15 @@ static void check_again(void **state, int version, const char *undo,
     do_again(f, version, undo, queries, count);
 }
 
+#define UNDO_35                                                                          \
+    "ALTER TABLE screening DROP COLUMN sum;"                                             \
+    "ALTER TABLE screening_job DROP COLUMN sum;"                                         \
+    "ALTER TABLE quarantine DROP COLUMN sum;"                                            \
+    "ALTER TABLE accepted_loss DROP COLUMN sum;"                                         \
+    "DELETE FROM table_total WHERE name IN ('accepted_loss', 'event', 'quarantine',"     \
+    " 'run_log', 'run_telemetry', 'screening', 'screening_job');"
 #define UNDO_34                                                                          \
+    UNDO_35                                                                              \
     "CREATE TABLE old_device (cell INTEGER NOT NULL REFERENCES cell (id),"               \
     " device TEXT NOT NULL, options TEXT NOT NULL,"                                      \
     " runs INTEGER NOT NULL CHECK (runs >= 1),"                                          \

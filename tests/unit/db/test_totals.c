@@ -17,12 +17,20 @@
     "INSERT INTO host VALUES ('a', 'boot', 1, 2, NULL);"                                 \
     "INSERT INTO host_facts (host, facts) VALUES ('a', '{}');"                           \
     "INSERT INTO change (host, at_ms, facts) VALUES ('a', 1, '[]');"
+#define A_SCREENING                                                                      \
+    "INSERT INTO device VALUES ('cpu:a', 'a', 'cpu', 'm', '{}', 1, 2, NULL);"            \
+    "INSERT INTO screening (device, host, facts, fingerprint, reason, words, at_ms)"     \
+    " VALUES ('cpu:a', 'a', '{}', '00000000000000000000000000000001', 'new', '', 1);"    \
+    "INSERT INTO screening_job (screening, job) SELECT s.number, j.number FROM"          \
+    " screening s, job j;"
 #define A_SCHEDULE                                                                       \
     "INSERT INTO schedule (id, name, every_seconds, calendar, spread_seconds, paused,"   \
     " created_ms, next_ms, request, posted) VALUES ('01S00000000000000000000000', 's',"  \
     " 60, '', -1, 0, 1, 2, '{}', '{}');"
-static const char OTHERS[] = A_HOST A_SCHEDULE
-    "INSERT INTO device VALUES ('cpu:a', 'a', 'cpu', 'm', '{}', 1, 2, NULL);"
+#define TELEMETRY                                                                        \
+    "INSERT INTO run_telemetry SELECT min(id), '{}', NULL, reprod_sum(min(id), '{}', "   \
+    "NULL) FROM run;"
+static const char OTHERS[] = A_HOST A_SCHEDULE A_SCREENING TELEMETRY
     "INSERT INTO schedule_job (schedule, due_ms, job) SELECT s.number, 1, j.number FROM"
     " schedule s, job j;"
     "INSERT INTO input_decision (siblings, digest, reason, at_ms)"
@@ -39,7 +47,10 @@ static const char OTHERS[] = A_HOST A_SCHEDULE
     " last_ms, iterations, digest, input_digest, elements, bytes_hashed, times,"
     " milliseconds, folded_ms, sum) SELECT r.cell, r.job, r.item, 1, CAST(r.id AS BLOB),"
     " r.id, r.id, 1, 2, 3, r.digest, r.input_digest, 1, 1, '{}', 1, 1, 9 FROM run r"
-    " LIMIT 1;";
+    " LIMIT 1;"
+    "INSERT INTO quarantine (cell, run, reason, found_ms) SELECT min(id), '', 'x', 1"
+    " FROM cell;"
+    "INSERT INTO accepted_loss (at_ms, what) VALUES (1, 'x');";
 
 static enum err_code execute(struct tx *tx, void *arg, struct err *err)
 {
@@ -114,13 +125,31 @@ static void expect_one(struct fixture *f, const char *table, const char *sql)
     assert_int_equal(check(f).lines, 0);
 }
 
+static void change_and_delete(struct fixture *f, const char *table, const char *column)
+{
+    char *changed =
+        xasprintf("UPDATE %s SET %s = %s + 100 WHERE %s = (SELECT max(%s) FROM %s)",
+                  table, column, column, column, column, table);
+    char *deleted = xasprintf("DELETE FROM %s WHERE %s = (SELECT min(%s) FROM %s)", table,
+                              column, column, table);
+
+    edit(f, changed);
+    expect_one(f, table, changed);
+    edit(f, deleted);
+    expect_one(f, table, deleted);
+    free(changed);
+    free(deleted);
+}
+
 static void test_every_table(void **state)
 {
     static const char *const tables[] = {
-        "run_tensor", "tensor_blob",    "run_trace",    "run_summary", "schedule_job",
-        "schedule",   "input_decision", "localisation", "change",      "host_facts",
-        "device",     "host",           "cell_history", "environment", "library_list",
-        "case_key",   "job_item",       "job",
+        "run_tensor",    "tensor_blob", "run_trace",      "run_summary",
+        "schedule_job",  "schedule",    "input_decision", "localisation",
+        "change",        "host_facts",  "run_log",        "run_telemetry",
+        "screening_job", "screening",   "device",         "host",
+        "cell_history",  "environment", "library_list",   "case_key",
+        "job_item",      "job",         "quarantine",     "accepted_loss",
     };
     struct fixture *f = *state;
     struct told told;
@@ -135,21 +164,13 @@ static void test_every_table(void **state)
         fail_msg("%s", told.last);
     }
     for (int i = 0; i < COUNT_OF(tables); i++) {
-        char *changed =
-            xasprintf("UPDATE %s SET sum = sum + 1 WHERE sum = (SELECT min(sum) FROM %s)",
-                      tables[i], tables[i]);
-        char *deleted = xasprintf("DELETE FROM %s WHERE sum = (SELECT min(sum) FROM %s)",
-                                  tables[i], tables[i]);
-
-        edit(f, changed);
-        expect_one(f, tables[i], changed);
-        edit(f, deleted);
-        expect_one(f, tables[i], deleted);
-        free(changed);
-        free(deleted);
+        change_and_delete(f, tables[i], "sum");
     }
+    change_and_delete(f, "event", "id");
     edit(f, "INSERT INTO host VALUES ('b', 'boot', 1, 2, 5)");
     expect_one(f, "host", "a row that was added");
+    edit(f, "DELETE FROM table_total WHERE name = 'schedule'");
+    expect_one(f, "schedule", "a total");
 }
 
 /* What reprod takes away is not missed, with all that goes with it. */
@@ -164,7 +185,9 @@ static void test_what_reprod_deletes(void **state)
     run_sql(f, "DELETE FROM schedule");
     run_sql(f,
             "UPDATE host SET last_seen_ms = 7; DELETE FROM run_tensor;"
-            "DELETE FROM tensor_blob; DELETE FROM run_trace");
+            "DELETE FROM tensor_blob; DELETE FROM run_trace; DELETE FROM run_log;"
+            "DELETE FROM event WHERE id < 3; DELETE FROM run_telemetry;"
+            "UPDATE quarantine SET accepted_ms = 7; UPDATE screening SET planned_ms = 7");
     told = check(f);
     if (told.lines) {
         fail_msg("%s", told.last);
@@ -190,6 +213,16 @@ static void test_fsck_tells(void **state)
         "UPDATE device_environment SET first_run = last_run",
         "UPDATE environment SET first_seen_ms = first_seen_ms - 1",
         "UPDATE environment SET last_seen_ms = last_seen_ms + 1",
+        "DELETE FROM device_stack_environment",
+        "DELETE FROM commits",
+        "DELETE FROM table_total WHERE name = 'case_key'",
+        "DELETE FROM run_log WHERE run = (SELECT min(run) FROM run_log)",
+        "DELETE FROM run_telemetry",
+        "DELETE FROM event WHERE id = 2",
+        "DELETE FROM cell_algorithm WHERE cell = 1",
+        "DELETE FROM screening_job",
+        "DELETE FROM screening_job; DELETE FROM screening",
+        "UPDATE screening SET outcome = 'passed', ended_ms = 3",
     };
     struct fixture *f = *state;
 
@@ -202,7 +235,7 @@ static void test_fsck_tells(void **state)
         vary(f, 1);
         store(f, completed(2, ORDERED));
         store(f, completed(3, ORDERED));
-        run_sql(f, A_HOST A_SCHEDULE);
+        run_sql(f, A_HOST A_SCHEDULE A_SCREENING TELEMETRY);
         fixture_close(f);
         assert_int_equal(fsck_database(f->path, ignore, last, &counts, &err), ERR_OK);
         if (!fsck_is_whole(&counts)) {
