@@ -12,6 +12,7 @@
 #   make reliability  RELIABILITY.md from what the campaigns found: soak, faults, fuzz, coverage, and
 #                  make reliability-tests
 #   make left-alone   ten minutes of background evidence: bounds, ages, budget
+#   make large-database   how long two million runs take to check
 #   make bench     how fast it is, next to peers on this machine: a table and build/bench/*.json
 #   make fuzz      libFuzzer on everything that reads bytes from outside (SECONDS_EACH=60)
 #   make mutate    small changes to what judges, each of which a unit test must notice: a

@@ -132,6 +132,8 @@ reliability-tests: all $(SYSTEM_USES)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/reliability/run_tests.py
 left-alone: all
 	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/reliability/left_alone.py
+large-database: all $(B)/tests/bench-ingest
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/reliability/large_database.py
 # Small changes to what judges, each of which a unit test must notice.  MUTANTS=N of each file,
 # or all; FILES= names some.
 MUTANTS ?= 25
@@ -164,6 +166,6 @@ $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
 
-.PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests left-alone \
+.PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests left-alone large-database \
         detection bench fuzz \
         fuzz-program check-stacks check-frameworks check-pytorch mutate

@@ -64,17 +64,21 @@ static const struct derived {
       "SELECT 0 FROM environment e WHERE e.cells <>"
       " (SELECT count(*) FROM cell c WHERE c.environment = e.number)" },
     { "an item with other counts than its runs",
-      "SELECT 0 FROM job_item i LEFT JOIN (SELECT job, item, sum(runs) AS runs,"
-      " sum(iif(refused, runs, 0)) AS refused, sum(milliseconds) AS milliseconds"
-      " FROM run_summary GROUP BY 1, 2) s ON s.job = i.job AND s.item = i.seq"
-      " WHERE (i.runs_answered - ifnull(s.runs, 0), i.runs_failed - ifnull(s.refused, 0),"
-      " i.runs_unanswered, i.milliseconds - ifnull(s.milliseconds, 0)) <> (SELECT"
-      " count(*) FILTER (WHERE outcome IN ('completed', 'unsupported', 'timeout',"
-      " 'crashed', 'out_of_memory', 'invalid')), count(*) FILTER (WHERE outcome IN"
-      " ('timeout', 'crashed', 'out_of_memory', 'invalid')),"
-      " count(*) FILTER (WHERE outcome IN ('lost', 'infra')),"
-      " ifnull(sum(ifnull(wall_ns, 0) / 1000000) FILTER (WHERE outcome IS NOT NULL), 0)"
-      " FROM run r WHERE r.job = i.job AND r.item = i.seq AND NOT r.challenge)" },
+      "WITH seen AS (SELECT job, item, count(*) FILTER (WHERE outcome IN ('completed',"
+      " 'unsupported', 'timeout', 'crashed', 'out_of_memory', 'invalid')) AS answered,"
+      " count(*) FILTER (WHERE outcome IN ('timeout', 'crashed', 'out_of_memory',"
+      " 'invalid')) AS failed, count(*) FILTER (WHERE outcome IN ('lost', 'infra'))"
+      " AS unanswered, ifnull(sum(ifnull(wall_ns, 0) / 1000000)"
+      " FILTER (WHERE outcome IS NOT NULL), 0) AS milliseconds"
+      " FROM run WHERE NOT challenge GROUP BY 1, 2),"
+      " folded AS (SELECT job, item, sum(runs) AS runs, sum(iif(refused, runs, 0)) AS"
+      " refused, sum(milliseconds) AS milliseconds FROM run_summary GROUP BY 1, 2)"
+      " SELECT 0 FROM job_item i LEFT JOIN seen r ON r.job = i.job AND r.item = i.seq"
+      " LEFT JOIN folded s ON s.job = i.job AND s.item = i.seq"
+      " WHERE i.runs_answered <> ifnull(r.answered, 0) + ifnull(s.runs, 0)"
+      " OR i.runs_failed <> ifnull(r.failed, 0) + ifnull(s.refused, 0)"
+      " OR i.runs_unanswered <> ifnull(r.unanswered, 0) OR i.milliseconds <>"
+      " ifnull(r.milliseconds, 0) + ifnull(s.milliseconds, 0)" },
 };
 
 static enum err_code check_by_sql(struct derived_check *c, struct err *err)

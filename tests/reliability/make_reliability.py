@@ -170,12 +170,25 @@ def alone(result):
             text, "Days. A whole night is simulated (`tests/unit/jobs/test_background.c`).")
 
 
+def large(result):
+    checks = result["checks"]
+    rows = [(check["check"], check["seconds"], check.get("processor_seconds", ""), check.get("megabytes", ""),
+             number(check["cells_recomputed"]) if "cells_recomputed" in check else "") for check in checks]
+    text = (f"A database of {number(result['runs'])} runs in {number(result['cells'])} cells, {number(result['megabytes'])} "
+            "MB, made by the functions that store runs; `reprod fsck`, in this order, and the look of a service that runs "
+            "nothing:\n\n"
+            + table(["check", "seconds", "of the processors", "MB of memory at most", "cells summed up from their runs"], rows))
+    return ("A large database is checked in bounded time", verdict(
+        failures_of(result), f"{number(result['runs'])} runs: {checks[0]['seconds']} s, again {checks[1]['seconds']} s"), text,
+        "Files that are not in memory: the database was just written. Runs with logs, sensors and traces. Folded runs.")
+
+
 def counts_or_text(found):
     return ", ".join(f"{name} {number(value) if isinstance(value, int) else value}" for name, value in found.items())
 
 
 SECTIONS = [("kills", kills), ("faults", faults), ("tests", tests), ("damage", damage), ("coverage", coverage),
-            ("fuzz", fuzz), ("alone", alone)]
+            ("fuzz", fuzz), ("alone", alone), ("large", large)]
 
 
 def render(folder=FOLDER):

@@ -28,6 +28,7 @@ def test_every_result_is_rendered_and_says_where_it_is_from(name):
     ("faults", lambda result: result["failures"].append({"fault": "serve write 1", "at": [], "failure": "lost"})),
     ("tests", lambda result: result["files"][0].update(failed=1)),
     ("fuzz", lambda result: result["targets"][0].update(passed=False)),
+    ("large", lambda result: result["failures"].append("0 cells were recomputed, not 2000")),
 ])
 def test_what_failed_is_said(tmp_path, name, fail):
     path = pathlib.Path(ROOT / f"tests/reliability/results/{name}.json")
