@@ -13,7 +13,33 @@ struct derived_check {
     struct fsck_derived *counts;
 };
 
-/* What is derived from runs one by one, and has no checksum. */
+/* Runs that are alike in all that is counted here: each run is read once. */
+static enum err_code gather_runs(struct tx *tx, struct err *err)
+{
+    if (tx_run(tx, err,
+               "CREATE TEMP TABLE ran (job, item, case_key, device, on_device,"
+               " environment, outcome, refused, challenge, input_digest, runs, first_run,"
+               " last_run, first_ms, last_ms, milliseconds, PRIMARY KEY (job, item,"
+               " case_key, environment, outcome, refused, challenge, input_digest,"
+               " device, on_device)) WITHOUT ROWID") != ERR_OK) {
+        return err->code;
+    }
+    return tx_run(tx, err,
+                  "INSERT INTO temp.ran SELECT job, item, case_key, device,"
+                  " ifnull(device_read_back, device) = device, ifnull(environment, 0),"
+                  " ifnull(outcome, ''), refused, challenge, ifnull(input_digest, ''), 1,"
+                  " id, id, ifnull(started_ms, intent_ms), ifnull(finished_ms, 0),"
+                  " ifnull(wall_ns, 0) / 1000000 FROM run NOT INDEXED WHERE true"
+                  " ON CONFLICT DO UPDATE SET runs = runs + 1,"
+                  " first_run = min(first_run, excluded.first_run),"
+                  " last_run = max(last_run, excluded.last_run),"
+                  " first_ms = min(first_ms, excluded.first_ms),"
+                  " last_ms = max(last_ms, excluded.last_ms),"
+                  " milliseconds = milliseconds + excluded.milliseconds");
+}
+
+/* What is derived from runs one by one, and has no checksum.  The run with the last
+ * digest is mostly the last one of its cell. */
 static const struct derived {
     const char *what, *sql;
 } derived[] = {
@@ -23,10 +49,11 @@ static const struct derived {
       " OR (c.run IS NOT NULL AND (r.cell IS NOT c.cell"
       " OR r.weight_sum IS NOT c.weight_sum OR r.loss IS NOT c.loss))" },
     { "a last digest of a device that no run has",
-      "SELECT d.cell FROM cell_device d WHERE NOT EXISTS (SELECT 1 FROM run r"
+      "SELECT d.cell FROM cell_device d WHERE (SELECT 1 FROM run r INDEXED BY run_cell"
       " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.cell = d.cell"
       " AND r.device = d.device AND i.options = d.options AND r.outcome = 'completed'"
-      " AND r.finished_ms = d.last_ms AND r.digest = d.last_digest)"
+      " AND r.finished_ms = d.last_ms AND r.digest = d.last_digest"
+      " ORDER BY r.id DESC LIMIT 1) IS NULL"
       " AND NOT EXISTS (SELECT 1 FROM run_summary s JOIN job_item i ON i.job = s.job"
       " AND i.seq = s.item WHERE s.cell = d.cell AND i.device = d.device"
       " AND i.options = d.options AND NOT s.refused AND s.last_ms = d.last_ms"
@@ -39,10 +66,10 @@ static const struct derived {
       " AND d.stack IN (i.stack, i.stack || '/' || k.workload))" },
     { "an environment of a device with other first and last runs",
       "WITH seen AS (SELECT r.device, i.stack || iif(i.stack = 'external'"
-      " OR i.stack GLOB 'external-*', '/' || k.workload, ''), r.environment, min(r.id),"
-      " max(r.id) FROM run r JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-      " JOIN case_key k ON k.number = r.case_key WHERE r.environment IS NOT NULL"
-      " AND ifnull(r.device_read_back, r.device) = r.device GROUP BY 1, 2, 3)"
+      " OR i.stack GLOB 'external-*', '/' || k.workload, ''), r.environment,"
+      " min(r.first_run), max(r.last_run) FROM temp.ran r JOIN job_item i"
+      " ON i.job = r.job AND i.seq = r.item JOIN case_key k ON k.number = r.case_key"
+      " WHERE r.environment <> 0 AND r.on_device GROUP BY 1, 2, 3)"
       " SELECT 0 FROM (SELECT * FROM (SELECT * FROM seen EXCEPT"
       " SELECT device, stack, environment, first_run, last_run FROM device_environment)"
       " UNION ALL SELECT * FROM (SELECT device, stack, environment, first_run, last_run"
@@ -54,9 +81,9 @@ static const struct derived {
       " device_stack_environment)" },
     { "an environment that was first or last seen at another time",
       "SELECT 0 FROM environment e JOIN (SELECT environment, min(first) AS first,"
-      " max(last) AS last FROM (SELECT environment, ifnull(started_ms, intent_ms) AS"
-      " first, finished_ms AS last FROM run WHERE environment IS NOT NULL"
-      " AND outcome IS NOT NULL UNION ALL SELECT c.environment, s.first_ms, s.last_ms"
+      " max(last) AS last FROM (SELECT environment, first_ms AS first, last_ms AS"
+      " last FROM temp.ran WHERE environment <> 0 AND outcome <> '' UNION ALL SELECT "
+      "c.environment, s.first_ms, s.last_ms"
       " FROM run_summary s JOIN cell c ON c.id = s.cell) GROUP BY 1) s"
       " ON s.environment = e.number"
       " WHERE (e.first_seen_ms, e.last_seen_ms) <> (s.first, s.last)" },
@@ -64,13 +91,12 @@ static const struct derived {
       "SELECT 0 FROM environment e WHERE e.cells <>"
       " (SELECT count(*) FROM cell c WHERE c.environment = e.number)" },
     { "an item with other counts than its runs",
-      "WITH seen AS (SELECT job, item, count(*) FILTER (WHERE outcome IN ('completed',"
+      "WITH seen AS (SELECT job, item, sum(runs) FILTER (WHERE outcome IN ('completed',"
       " 'unsupported', 'timeout', 'crashed', 'out_of_memory', 'invalid')) AS answered,"
-      " count(*) FILTER (WHERE outcome IN ('timeout', 'crashed', 'out_of_memory',"
-      " 'invalid')) AS failed, count(*) FILTER (WHERE outcome IN ('lost', 'infra'))"
-      " AS unanswered, ifnull(sum(ifnull(wall_ns, 0) / 1000000)"
-      " FILTER (WHERE outcome IS NOT NULL), 0) AS milliseconds"
-      " FROM run WHERE NOT challenge GROUP BY 1, 2),"
+      " sum(runs) FILTER (WHERE outcome IN ('timeout', 'crashed', 'out_of_memory',"
+      " 'invalid')) AS failed, sum(runs) FILTER (WHERE outcome IN ('lost', 'infra'))"
+      " AS unanswered, sum(milliseconds) FILTER (WHERE outcome <> '') AS milliseconds"
+      " FROM temp.ran WHERE NOT challenge GROUP BY 1, 2),"
       " folded AS (SELECT job, item, sum(runs) AS runs, sum(iif(refused, runs, 0)) AS"
       " refused, sum(milliseconds) AS milliseconds FROM run_summary GROUP BY 1, 2)"
       " SELECT 0 FROM job_item i LEFT JOIN seen r ON r.job = i.job AND r.item = i.seq"
@@ -134,8 +160,9 @@ static enum err_code check_inputs(struct derived_check *c, struct err *err)
 
     query_begin(&q, c->tx,
                 "WITH seen (siblings, digest, device, runs, run) AS ("
-                " SELECT k.siblings, r.input_digest, r.device, count(*), min(r.id)"
-                " FROM run r JOIN case_key k ON k.number = r.case_key"
+                " SELECT k.siblings, r.input_digest, r.device, sum(r.runs),"
+                " min(r.first_run) FROM temp.ran r"
+                " JOIN case_key k ON k.number = r.case_key"
                 " WHERE r.outcome = 'completed' OR r.refused GROUP BY 1, 2, 3"
                 " UNION ALL SELECT k.siblings, s.input_digest, i.device, s.runs,"
                 " s.first_run FROM run_summary s"
@@ -162,23 +189,24 @@ static enum err_code check_jobs(struct derived_check *c, struct err *err)
 {
     struct query q;
 
-    query_begin(&q, c->tx,
-                "SELECT j.id, j.runs_total = sum(iif(i.given_up_reason IS NOT NULL,"
-                " i.runs_answered, max(i.runs_wanted, i.runs_answered)))"
-                " AND j.runs_done = sum(i.runs_answered)"
-                " AND j.runs_failed = sum(i.runs_failed)"
-                " AND j.items_open = sum(i.given_up_reason IS NULL"
-                " AND i.runs_answered < i.runs_wanted)"
-                " AND (j.items_open > 0 OR j.state <> 'running' OR EXISTS"
-                " (SELECT 1 FROM localisation l WHERE l.job = j.number"
-                " AND l.ended_ms IS NULL))"
-                " AND sum(i.runs_answered) = (SELECT count(*) FROM run r"
-                " WHERE r.job = j.number AND NOT r.challenge AND r.outcome IN"
-                " ('completed', 'unsupported',"
-                " 'timeout', 'crashed', 'out_of_memory', 'invalid')) + (SELECT"
-                " ifnull(sum(s.runs), 0) FROM run_summary s WHERE s.job = j.number)"
-                " FROM job j CROSS JOIN job_item i ON i.job = j.number"
-                " GROUP BY j.number");
+    query_begin(
+        &q, c->tx,
+        "SELECT j.id, j.runs_total = sum(iif(i.given_up_reason IS NOT NULL,"
+        " i.runs_answered, max(i.runs_wanted, i.runs_answered)))"
+        " AND j.runs_done = sum(i.runs_answered)"
+        " AND j.runs_failed = sum(i.runs_failed)"
+        " AND j.items_open = sum(i.given_up_reason IS NULL"
+        " AND i.runs_answered < i.runs_wanted)"
+        " AND (j.items_open > 0 OR j.state <> 'running' OR EXISTS"
+        " (SELECT 1 FROM localisation l WHERE l.job = j.number"
+        " AND l.ended_ms IS NULL))"
+        " AND sum(i.runs_answered) = (SELECT ifnull(sum(r.runs), 0) FROM temp.ran r"
+        " WHERE r.job = j.number AND NOT r.challenge AND r.outcome IN"
+        " ('completed', 'unsupported',"
+        " 'timeout', 'crashed', 'out_of_memory', 'invalid')) + (SELECT"
+        " ifnull(sum(s.runs), 0) FROM run_summary s WHERE s.job = j.number)"
+        " FROM job j CROSS JOIN job_item i ON i.job = j.number"
+        " GROUP BY j.number");
     while (query_step(&q)) {
         const char *id = query_borrow_text(&q);
         char line[160];
@@ -206,16 +234,17 @@ enum err_code fsck_derived_check(struct tx *tx,
     struct derived_check c = {
         .tx = tx, .differs = differs, .arg = arg, .counts = counts
     };
-    enum err_code code = ERR_OK;
+    struct err ignored;
+    enum err_code code = tx_run(tx, err, "BEGIN");
 
-    for (int i = 0; i < COUNT_OF(parts) && code == ERR_OK; i++) {
-        struct err ignored;
-
-        code = tx_run(tx, err, "BEGIN");
-        if (code == ERR_OK) {
-            code = parts[i](&c, err);
-            tx_run(tx, &ignored, "ROLLBACK"); /* a COMMIT may fail on damage */
-        }
+    if (code != ERR_OK) {
+        return code;
     }
+    code = gather_runs(tx, err);
+    for (int i = 0; i < COUNT_OF(parts) && code == ERR_OK; i++) {
+        code = parts[i](&c, err);
+    }
+    tx_run(tx, &ignored,
+           "ROLLBACK"); /* and the table is gone; a COMMIT may fail on damage */
     return code;
 }

@@ -16,7 +16,7 @@ struct fsck_derived {
     int64_t others_differing;
 };
 
-/* Adds to COUNTS what is found, each part in a read of its own.  DIFFERS is told in words
+/* Adds to COUNTS what is found, in one read.  DIFFERS is told in words
  * of each row that is not what it follows from: of which cell it is (0: of none). */
 enum err_code fsck_derived_check(struct tx *tx,
                                  void (*differs)(void *arg, int64_t cell,
