@@ -46,7 +46,7 @@ def timed(command):
 def fsck(what, data, *options):
     seconds, processor, megabytes, printed = timed([BUILD / "reprod", "fsck", *options, "--data", data])
     found = {"check": what, "seconds": round(seconds, 1), "processor_seconds": round(processor, 1),
-             "megabytes": round(megabytes), "cells_recomputed": int(RECOMPUTED.search(printed).group(1))}
+             "megabytes": round(megabytes), "cells_recomputed": int(RECOMPUTED.search(printed).group(1)), "load": round(os.getloadavg()[0], 1)}
     print(found, flush=True)
     return found
 
@@ -73,7 +73,8 @@ def look(folder):
         seconds = time.monotonic() - begun
     finally:
         service.stop()
-    found = {"check": "the service's own look, at its start", "seconds": round(seconds, 1)}
+    found = {"check": "the service's own look, at its start", "seconds": round(seconds, 1),
+             "load": round(os.getloadavg()[0], 1)}
     print(found, [line for line in said.splitlines() if "fsck: " in line], flush=True)
     return found
 

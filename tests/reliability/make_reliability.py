@@ -173,13 +173,16 @@ def alone(result):
 def large(result):
     checks = result["checks"]
     rows = [(check["check"], check["seconds"], check.get("processor_seconds", ""), check.get("megabytes", ""),
-             number(check["cells_recomputed"]) if "cells_recomputed" in check else "") for check in checks]
+             number(check["cells_recomputed"]) if "cells_recomputed" in check else "", check["load"]) for check in checks]
     text = (f"A database of {number(result['runs'])} runs in {number(result['cells'])} cells, {number(result['megabytes'])} "
             "MB, made by the functions that store runs; `reprod fsck`, in this order, and the look of a service that runs "
             "nothing:\n\n"
-            + table(["check", "seconds", "of the processors", "MB of memory at most", "cells summed up from their runs"], rows))
+            + table(["check", "seconds", "of the processors", "MB of memory at most", "cells summed up from their runs",
+                     "load of the machine"], rows)
+            + "\nWhere the load is above the number of processors, others had most of them: the seconds of the processors tell.\n")
     return ("A large database is checked in bounded time", verdict(
-        failures_of(result), f"{number(result['runs'])} runs: {checks[0]['seconds']} s, again {checks[1]['seconds']} s"), text,
+        failures_of(result), f"{number(result['runs'])} runs: {checks[0]['processor_seconds']} s of processors, again "
+        f"{checks[1]['processor_seconds']} s"), text,
         "Files that are not in memory: the database was just written. Runs with logs, sensors and traces. Folded runs.")
 
 
