@@ -1,5 +1,4 @@
 #include "db/fsck.h"
-#include "db/dissent/device_states.h"
 
 #include <inttypes.h>
 #include <stdio.h>

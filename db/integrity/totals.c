@@ -15,15 +15,15 @@
 static const struct summed {
     const char *table, *column;
 } watched[] = {
-    { "accepted_loss", "sum" }, { "case_key", "sum" },       { "cell", "id" },
-    { "cell_history", "sum" },  { "change", "sum" },         { "device", "sum" },
-    { "environment", "sum" },   { "event", "id" },           { "host", "sum" },
-    { "host_facts", "sum" },    { "input_decision", "sum" }, { "job", "sum" },
-    { "job_item", "sum" },      { "library_list", "sum" },   { "localisation", "sum" },
-    { "quarantine", "sum" },    { "run_log", "sum" },        { "run_summary", "sum" },
-    { "run_telemetry", "sum" }, { "run_tensor", "sum" },     { "run_trace", "sum" },
-    { "schedule", "sum" },      { "schedule_job", "sum" },   { "screening", "sum" },
-    { "screening_job", "sum" }, { "tensor_blob", "sum" },
+    { "accepted_loss", "sum" }, { "case_key", "sum" },      { "cell", "id" },
+    { "cell_history", "sum" },  { "change", "sum" },        { "device", "sum" },
+    { "device_state", "sum" },  { "environment", "sum" },   { "event", "id" },
+    { "host", "sum" },          { "host_facts", "sum" },    { "input_decision", "sum" },
+    { "job", "sum" },           { "job_item", "sum" },      { "library_list", "sum" },
+    { "localisation", "sum" },  { "quarantine", "sum" },    { "run_log", "sum" },
+    { "run_summary", "sum" },   { "run_telemetry", "sum" }, { "run_tensor", "sum" },
+    { "run_trace", "sum" },     { "schedule", "sum" },      { "schedule_job", "sum" },
+    { "screening", "sum" },     { "screening_job", "sum" }, { "tensor_blob", "sum" },
 };
 
 enum { TABLES_MAX = 64 };

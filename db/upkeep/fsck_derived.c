@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "daemon/base/array.h"
+#include "db/dissent/device_states.h"
 #include "db/tx.h"
 
 struct derived_check {
@@ -53,11 +54,16 @@ static const struct derived {
       " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.cell = d.cell"
       " AND r.device = d.device AND i.options = d.options AND r.outcome = 'completed'"
       " AND r.finished_ms = d.last_ms AND r.digest = d.last_digest"
-      " ORDER BY r.id DESC LIMIT 1) IS NULL"
-      " AND NOT EXISTS (SELECT 1 FROM run_summary s JOIN job_item i ON i.job = s.job"
-      " AND i.seq = s.item WHERE s.cell = d.cell AND i.device = d.device"
-      " AND i.options = d.options AND NOT s.refused AND s.last_ms = d.last_ms"
-      " AND s.digest = d.last_digest)" },
+      " AND " DEVICE_STATE_OF(
+          "r.device",
+          "r.id") " = d.state"
+                  " ORDER BY r.id DESC LIMIT 1) IS NULL"
+                  " AND NOT EXISTS (SELECT 1 FROM run_summary s JOIN job_item i ON i.job "
+                  "= s.job"
+                  " AND i.seq = s.item WHERE s.cell = d.cell AND i.device = d.device"
+                  " AND i.options = d.options AND NOT s.refused AND s.last_ms = d.last_ms"
+                  " AND s.digest = d.last_digest"
+                  " AND " DEVICE_STATE_OF("i.device", "s.first_run") " = d.state)" },
     { "an environment of a device that its run did not report",
       "SELECT 0 FROM device_stack_environment d WHERE NOT EXISTS (SELECT 1 FROM run r"
       " JOIN job_item i ON i.job = r.job AND i.seq = r.item"

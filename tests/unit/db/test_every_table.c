@@ -41,6 +41,7 @@ static const struct {
     { "device", BY_TOTAL },
     { "device_environment", BY_RUNS },
     { "device_stack_environment", BY_RUNS },
+    { "device_state", BY_TOTAL },
     { "environment", BY_TOTAL },
     { "event", BY_TOTAL },
     { "host", BY_TOTAL },
