@@ -10,7 +10,14 @@
     " FROM job_item o JOIN job_item i ON i.job = o.job AND i.case_key = o.case_key"      \
     " AND i.options = o.options AND i.stack = o.stack WHERE o.job = ?1 AND o.seq = ?2"
 
-/* Whether RUN is the last of those that the job wants of its case so far, and what they
+/* Whether ITEM "i" measured cell ?3 in this job: devices of another environment are not
+ * waited for, nor those that did not begin. */
+#define MEASURES_CELL                                                                    \
+    " AND EXISTS (SELECT 1 FROM cell_device d WHERE d.cell = ?3"                         \
+    " AND d.device = i.device AND d.options = i.options"                                 \
+    " AND d.last_run > (SELECT id FROM job WHERE number = ?1))"
+
+/* Whether RUN is the last of those that the job wants of its cell so far, and what they
  * show is not settled. */
 static enum err_code is_due(struct tx *tx, const struct run_record *run, int64_t job,
                             bool *ret_due, struct err *err)
@@ -23,7 +30,8 @@ static enum err_code is_due(struct tx *tx, const struct run_record *run, int64_t
                     " AND NOT EXISTS (SELECT 1 FROM localisation WHERE job = ?1)"
                     " AND NOT EXISTS (SELECT 1" ALIKE
                     " AND i.given_up_reason IS NULL"
-                    " AND i.runs_answered + (i.seq = ?2) < i.runs_wanted)",
+                    " AND i.runs_answered + (i.seq = ?2) < i.runs_wanted" MEASURES_CELL
+                    ")",
                     job, run->item, run->cell);
 }
 

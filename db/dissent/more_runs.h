@@ -1,6 +1,8 @@
 /* Further runs of a case whose devices cannot be told from a workload that varies: the
  * job that measures it goes on with the devices that dissent_judge asks for, until it can
- * be told, or each has had MORE_RUNS_MAX more.  Private to db/. */
+ * be told, or each has had MORE_RUNS_MAX more.  Each environment that the job measures is
+ * looked at when all devices that the job measured there had their runs, whatever is left
+ * to do in others.  Private to db/. */
 #ifndef DB_DISSENT_MORE_RUNS_H
 #define DB_DISSENT_MORE_RUNS_H
 

@@ -513,6 +513,56 @@ static void test_a_job_goes_on_until_it_can_be_told(void **state)
     fixture_check_cells(f);
 }
 
+/* Devices of another environment, which the job measures later, are waited for by nobody.
+ */
+static void test_a_job_of_two_environments_asks_in_each(void **state)
+{
+    struct fixture *f = *state;
+    struct job_item items[DEVICES];
+    struct fixture_job j = fixture_job(1, items, DEVICES);
+    int left[DEVICES], n = 1;
+
+    fixture_write(f, insert_fleet, NULL);
+    for (int i = 0; i < DEVICES; i++) {
+        char device[16];
+
+        snprintf(device, sizeof device, "GPU-%d", i);
+        items[i] = fixture_item("ordered", device, 5);
+        left[i] = 5;
+    }
+    fixture_write(f, fixture_insert_job, &j);
+    for (int environment = 1; environment <= 2; environment++) {
+        int first = environment == 1 ? 0 : DEVICES / 2;
+
+        for (bool again = true; again;) {
+            again = false;
+            for (int i = first; i < first + DEVICES / 2; i++) {
+                struct fixture_run r = { .n = n,
+                                         .job = 1,
+                                         .item = i,
+                                         .outcome = OUTCOME_COMPLETED,
+                                         .environment = environment,
+                                         .digest = i == WRONG ? 9 : 5 };
+
+                if (left[i] == 0) {
+                    continue;
+                }
+                n++;
+                left[i]--;
+                again = true;
+                fixture_write(f, fixture_whole_run, &r);
+                for (int m = 0; m < r.effect.more_count; m++) {
+                    assert_int_equal(environment, 1);
+                    left[r.effect.more[m].item] += 3;
+                }
+            }
+        }
+        assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
+    }
+    assert_true(n - 1 > 5 * DEVICES);
+    fixture_check_cells(f);
+}
+
 /* What never can be told ends, too. */
 static void test_a_job_does_not_go_on_for_ever(void **state)
 {
@@ -559,6 +609,7 @@ int main(void)
         STORE_TEST(test_a_challenge_of_a_dissenter_is_none_of_the_others),
         STORE_TEST(test_devices_grow_stale_by_themselves),
         STORE_TEST(test_a_job_goes_on_until_it_can_be_told),
+        STORE_TEST(test_a_job_of_two_environments_asks_in_each),
         STORE_TEST(test_a_job_does_not_go_on_for_ever),
     };
 
