@@ -9,21 +9,30 @@
 #include "db/cells_rows.h"
 #include "db/tx.h"
 
+/* An item that a challenge may be made of. */
+struct asked {
+    bool can;
+    struct challenges known;
+    int64_t cell; /* in which devices disagree; 0: they do not */
+    char device[CASE_TITLE_SIZE];
+};
+
 /* What is known of the item's cell, in the environment that its device last reported for
  * its command; nothing is as good as a new cell.  Without a row it cannot be challenged:
  * a crash before any run said its environment would count nowhere. */
-static enum err_code load_known(struct tx *tx, int64_t job, int item, bool *ret_can,
-                                struct challenges *ret_known, struct err *err)
+static enum err_code load_cell(struct tx *tx, int64_t job, int item, struct asked *ret,
+                               struct err *err)
 {
-    *ret_can = false;
-    *ret_known = (struct challenges){ .passed = 0 };
+    *ret = (struct asked){ .cell = 0 };
     return tx_fetch(
         tx,
-        TX_TARGETS(ret_can, &ret_known->passed, &ret_known->repeated,
-                   &ret_known->unchanged, &ret_known->failed),
+        TX_TARGETS(&ret->can, &ret->known.passed, &ret->known.repeated,
+                   &ret->known.unchanged, &ret->known.failed, &ret->cell, ret->device),
         err,
         "SELECT 1, c.challenges_passed, c.challenges_repeated, c.challenges_unchanged,"
-        " c.challenges_failed FROM job_item i JOIN case_key k ON k.number = i.case_key"
+        " c.challenges_failed,"
+        " iif(c.agreement IN ('undecided', 'disagree', 'both'), c.id, 0), i.device"
+        " FROM job_item i JOIN case_key k ON k.number = i.case_key"
         " JOIN device_stack_environment d ON d.device = i.device"
         " AND d.stack = i.stack || iif(" IS_EXTERNAL(
             "i") ", '/' || k.workload, '')"
@@ -31,6 +40,22 @@ static enum err_code load_known(struct tx *tx, int64_t job, int item, bool *ret_
         " WHERE i.job = ? AND i.seq = ? AND NOT k.unseeded AND NOT (" HAS_REFERENCE(
             "i") ")",
         job, item);
+}
+
+/* While devices disagree, those that passed elsewhere may be the wrong ones: what a cell
+ * needs is a challenge that the item's own device passed. */
+static enum err_code load_known(struct tx *tx, int64_t job, int item, struct asked *ret,
+                                struct err *err)
+{
+    struct challenges own;
+
+    if (load_cell(tx, job, item, ret, err) != ERR_OK || !ret->cell) {
+        return err->code;
+    }
+    if (challenges_count(tx, ret->cell, ret->device, &own, err) == ERR_OK) {
+        ret->known.passed = own.passed;
+    }
+    return err->code;
 }
 
 /* The case of the item with another seed.  The latest job of the case says what it is,
@@ -68,18 +93,17 @@ static enum err_code make_case(struct tx *tx, int64_t job,
 enum err_code challenges_begin(struct tx *tx, int64_t job, struct run_intent *intent,
                                int64_t *ret_case_key, struct err *err)
 {
-    struct challenges known;
-    bool can;
+    struct asked asked;
 
     intent->challenge = 0;
     *ret_case_key = 0;
     if (!intent->offer.seed) {
         return ERR_OK;
     }
-    if (load_known(tx, job, intent->item, &can, &known, err) != ERR_OK) {
+    if (load_known(tx, job, intent->item, &asked, err) != ERR_OK) {
         return err->code;
     }
-    if (!can || !challenge_is_due(&intent->offer, &known)) {
+    if (!asked.can || !challenge_is_due(&intent->offer, &asked.known)) {
         return ERR_OK;
     }
     intent->challenge = intent->offer.seed;

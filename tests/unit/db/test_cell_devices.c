@@ -344,6 +344,58 @@ static void test_a_challenge_of_a_dissenter_is_none_of_the_others(void **state)
     fixture_check_cells(f);
 }
 
+/* A run of the ordered variant that is one of the few only if its cell needs a challenge.
+ */
+struct asked {
+    int n, device;
+    bool is_challenge;
+};
+
+static enum err_code ask(struct tx *tx, void *arg, struct err *err)
+{
+    struct asked *asked = arg;
+    struct run_intent intent = { .item = 2 * asked->device + 1,
+                                 .intent_ms = 1000 * asked->n,
+                                 .offer = { .seed = 77, .needed = true, .draw = 1 } };
+    enum err_code code;
+
+    fixture_id('R', asked->n, intent.id);
+    fixture_id('J', 1, intent.job);
+    code = runs_begin(tx, &intent, err);
+    asked->is_challenge = intent.challenge != 0;
+    return code;
+}
+
+static bool is_challenged(struct fixture *f, int n, int device)
+{
+    struct asked asked = { .n = n, .device = device };
+
+    fixture_write(f, ask, &asked);
+    return asked.is_challenge;
+}
+
+/* While devices disagree, each has to be challenged itself: the one that was may be the
+ * wrong one. */
+static void test_devices_that_disagree_are_challenged_each(void **state)
+{
+    struct fixture *f = *state;
+    int n = 1;
+
+    insert_fleet_job_on(f, "external");
+    for (int device = 0; device < DEVICES; device++) {
+        store(f, n++, device, true, 1 + device);
+    }
+    store(f, n++, WRONG, false, 9);
+    assert_true(is_challenged(f, 90, 1));
+    challenge(f, n++, WRONG, false, 600);
+    assert_false(is_challenged(f, 91, 1)); /* as far as is known, they agree */
+    store(f, n++, 1, false, 5);
+    assert_false(is_challenged(f, 92, WRONG));
+    assert_true(is_challenged(f, 93, 1));
+    challenge(f, n++, 1, false, 800);
+    assert_false(is_challenged(f, 94, 1));
+}
+
 /* The runs that background evidence of DEVICE finds of the variant; -1: none. */
 struct found {
     const char *device;
@@ -607,6 +659,7 @@ int main(void)
         STORE_TEST(test_background_evidence_of_devices_that_disagree),
         STORE_TEST(test_a_wrong_majority_names_nobody),
         STORE_TEST(test_a_challenge_of_a_dissenter_is_none_of_the_others),
+        STORE_TEST(test_devices_that_disagree_are_challenged_each),
         STORE_TEST(test_devices_grow_stale_by_themselves),
         STORE_TEST(test_a_job_goes_on_until_it_can_be_told),
         STORE_TEST(test_a_job_of_two_environments_asks_in_each),
