@@ -3,7 +3,7 @@
 
 C_FOLDERS := daemon daemon/* api api/* db db/* workloads workloads/* cuda cuda/* tests/unit \
              tests/unit/* tests/fuzz tests/bench tests/selftest tests/simulator tests/gpu \
-             tests/fixtures/* tests/faults/preload
+             tests/fixtures/* tests/faults/preload tests/fleets
 C_FILES   := $(sort $(foreach kind,c h cu cpp,$(wildcard $(addsuffix /*.$(kind),$(C_FOLDERS)))))
 # Headers in C++'s part of the repository; the others are C.
 CXX_HEADERS := $(wildcard $(addsuffix /*.h,cuda/kernels cuda/worker tests/simulator \

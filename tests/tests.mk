@@ -63,6 +63,11 @@ $(FAULTS): $(FAULTS_SRC) tests/faults/preload/fault.h $(B)/cc.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) -Wno-pedantic $(CFLAGS) -fPIC -shared \
 	    -o $@ $(FAULTS_SRC)
 
+# The command of fleets whose workload is external.  Never sanitized: it is anybody's.
+FLEET_COMMAND := $(B)/tests/fleet-command
+$(FLEET_COMMAND): tests/fleets/command.c $(B)/cc.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) -Wno-pedantic $(CFLAGS) -o $@ $<
+
 BENCHES := $(B)/tests/bench-ingest $(B)/tests/bench-instruments
 $(B)/tests/bench-ingest: $(call obj,tests/bench/ingest.c) $(DAEMON_LIB) $(B)/link.flags
 $(B)/tests/bench-instruments: $(call obj,tests/bench/instruments.c $(INSTRUMENTS_SRC)) \
@@ -86,7 +91,7 @@ RUN_PYTEST = REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -rs -c tests/pyt
 # Half of the tests wait rather than work.
 BESIDE = $(shell expr $$(nproc) \* 3 / 2)
 # What the system tests use, in addition to what simulator.mk adds.
-SYSTEM_USES := $(SELFTEST) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML) $(FAULTS)
+SYSTEM_USES := $(SELFTEST) $(FLEET_COMMAND) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML) $(FAULTS)
 build-tests: all $(TESTS) $(SYSTEM_USES)
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST)
@@ -130,6 +135,11 @@ reliability:
 	@python3 tests/reliability/make_reliability.py
 reliability-tests: all $(SYSTEM_USES)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/reliability/run_tests.py
+# One wrong device of eight, in FLEETS fleets of each kind, through the real service: half an hour.
+FLEETS ?= 1000
+fleets: all $(FLEET_COMMAND)
+	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/fleets/campaign.py --fleets $(FLEETS) --seed $(or $(SEED),1) \
+	    --result $(RESULTS)/fleets.json
 left-alone: all
 	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/reliability/left_alone.py
 large-database: all $(B)/tests/bench-ingest
@@ -166,6 +176,7 @@ $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
 
-.PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests left-alone large-database \
+.PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests left-alone \
+        large-database fleets \
         detection bench fuzz \
         fuzz-program check-stacks check-frameworks check-pytorch mutate

@@ -53,11 +53,13 @@ class Agent:
         if "contention" in case:
             right *= 1 + 1e-6 * truth["loaded"].get(case["workload"], 0)
         wrong = truth["wrong"].get(device)
+        if wrong is not None and case["variant"] not in wrong.get("variants", [case["variant"]]):
+            wrong = None
         past = self.runs.get((device, case["workload"], case["variant"]), 0)
         if control:
             return right + self.draw.random()
         if wrong is not None and past >= wrong.get("from", 0) and self.draw.random() < wrong.get("rate", 1):
-            return right * (1 + 1e-12 * (self.draw.randint(1, 1000) if wrong.get("another") else 1))
+            return right * (1 + 1e-12 * (self.draw.randint(1, 1000) if wrong.get("another") else wrong.get("by", 1)))
         if self.draw.random() < truth["varies"]:
             return right * (1 + 1e-9 * self.draw.randint(1, 1000))
         return right

@@ -5,7 +5,8 @@ whose agents are fake_agent.py, and what is true of their devices.
     service = Service(folder, config=fleet.config())
 
 WRONG says of a device what is wrong with it: "rate", the share of its runs that are (1);
-"from", the run in which it begins (0); "another", whether each wrong run has another digest.
+"from", the run in which it begins (0); "another", whether each wrong run has another digest; "by",
+which digest it is else; "variants", in which it is (all).
 VARIES: the share of all runs that are not as the others, on any device.
 SHIFTS: {workload: number}, by which its bits are others than with another number; LOADED:
 likewise under contention.  MUTE: runs begin and never end.
@@ -18,11 +19,11 @@ AGENT = pathlib.Path(__file__).with_name("fake_agent.py")
 SEED = 1
 
 
-def catalogue(workload="imagined", controlled=True):
-    """A workload with an ordered variant, and a control."""
+def catalogue(workload="imagined", controlled=True, ordered=("ordered",)):
+    """A workload with ORDERED variants, and a control."""
     subject = {"subject": "model", "subject_name": None}
-    variants = [{"name": "ordered", "summary": "in order", "models": "", "algorithm": "imagined",
-                 "claim": None, "control": False, **subject}]
+    variants = [{"name": name, "summary": "in order", "models": "", "algorithm": "imagined",
+                 "claim": None, "control": False, **subject} for name in ordered]
     if controlled:
         variants.append({"name": "unordered", "summary": "in no order", "models": "",
                          "algorithm": "imagined", "claim": None, "control": True, "kind": "race",

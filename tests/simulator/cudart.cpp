@@ -107,6 +107,17 @@ static int device_count()
 
 static int current_device;
 
+static int first_number()
+{
+    const char *number = getenv("REPROD_CUDASIM_FIRST");
+    return number ? atoi(number) : 0;
+}
+
+int cudasim::device_number()
+{
+    return first_number() + current_device;
+}
+
 cudaError_t cudaGetDeviceCount(int *ret_count)
 {
     *ret_count = device_count();
@@ -134,8 +145,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device)
     if (device < 0 || device >= device_count()) {
         return cudaErrorInvalidDevice;
     }
-    ret_properties->pciDeviceID = device;
-    snprintf(ret_properties->name, sizeof ret_properties->name, "simulator, no GPU");
+    const char *name = getenv("REPROD_CUDASIM_NAME");
+    ret_properties->pciDeviceID = first_number() + device;
+    snprintf(ret_properties->name, sizeof ret_properties->name, "%s",
+             name ? name : "simulator, no GPU");
     ret_properties->totalGlobalMem = DEVICE_BYTES;
     ret_properties->multiProcessorCount = 2;
     if (getenv("REPROD_CUDASIM_MAJOR")) {
@@ -232,6 +245,16 @@ cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
     *ret_milliseconds = (float)(stop->time.tv_sec - start->time.tv_sec) * 1e3f +
                         (float)(stop->time.tv_nsec - start->time.tv_nsec) * 1e-6f;
     return failure;
+}
+
+void cudasim::each_allocation(
+    const std::function<void(unsigned char *memory, size_t bytes)> &visit)
+{
+    for (const auto &[memory, allocation] : allocations) {
+        if (allocation.device == current_device) {
+            visit((unsigned char *)memory, allocation.bytes);
+        }
+    }
 }
 
 size_t cudasim_memory_at(const void *memory, int *ret_device)

@@ -2,7 +2,8 @@
  * REPROD_CUDASIM_DEVICES=N, several, which do not check whose memory they read: device
  * memory is host memory, filled with 0xCD when it is allocated, and everything has
  * happened when a call returns.  Semantics: the CUDA Runtime API reference.  Their
- * compute capability is 0.0, or REPROD_CUDASIM_MAJOR=N.0.
+ * compute capability is 0.0, or REPROD_CUDASIM_MAJOR=N.0.  REPROD_CUDASIM_FIRST=N numbers
+ * them from N instead of 0, and REPROD_CUDASIM_NAME=TEXT is what they are called.
  *
  * REPROD_CUDASIM_ERROR=N makes the device fail with error N at its first kernel, for
  * good, as a GPU does after an illegal address or an uncorrectable memory error. */
@@ -10,6 +11,7 @@
 #define TESTS_SIMULATOR_CUDART_H
 
 #include <cstddef>
+#include <functional>
 
 /* The version whose semantics are simulated. */
 #define CUDART_VERSION 13000
@@ -119,6 +121,13 @@ namespace cudasim
 {
 /* Called by every launch: false where the device has failed. */
 bool device_takes_kernel();
+
+/* Of the current device, as it stands in its id. */
+int device_number();
+
+/* What is allocated on the current device, in the order of addresses. */
+void each_allocation(
+    const std::function<void(unsigned char *memory, size_t bytes)> &visit);
 } // namespace cudasim
 
 #endif

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/simulator/fiber.h"
+#include "tests/simulator/wrong.h"
 
 /* The linker's bounds of all __shared__ variables. */
 extern char __start_cudasim_shared[] __attribute__((weak));
@@ -220,12 +221,14 @@ void cudasim::launch(const char *kernel, dim3 grid, dim3 block, size_t shared_by
             grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes);
     }
     sim.dynamic.assign(shared_bytes + 16, 0);
+    wrong_write wrong(kernel);
     for (uint32_t number : numbers((size_t)grid.x * grid.y * grid.z)) {
         blockIdx.x = number % grid.x;
         blockIdx.y = number / grid.x % grid.y;
         blockIdx.z = number / (grid.x * grid.y);
         run_block();
     }
+    wrong.happen();
 }
 
 int64_t cudasim::grid_limit()

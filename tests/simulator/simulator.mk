@@ -4,13 +4,14 @@
 ifeq ($(findstring thread,$(SAN))$(CLANG),)
 SIM_SRC    := $(sort $(filter-out tests/simulator/test_%,$(wildcard tests/simulator/*.cpp)))
 SIM_SELFTEST_SRC := $(sort $(wildcard tests/simulator/*.cu))
-LINKED_SRC += $(SIM_SRC) $(SIM_SELFTEST_SRC)
+SIM_FLEETS_SRC   := $(sort $(wildcard tests/fleets/*.cu))
+LINKED_SRC += $(SIM_SRC) $(SIM_SELFTEST_SRC) $(SIM_FLEETS_SRC)
 SIM_TESTS  := $(B)/tests/test_cudasim
 SIMULATORS := $(addprefix $(B)/tests/,reprod-worker-cudasim reprod-worker-cudasim-selftest \
-                cudasim-bandwidth)
+                reprod-worker-cudasim-fleets cudasim-bandwidth)
 build-tests: $(SIMULATORS) $(SIM_TESTS)
 check-unit: $(SIM_TESTS)
-check-system detection: $(SIMULATORS)
+check-system detection fleets: $(SIMULATORS)
 
 # Half of the time goes into the simulator's C++ headers: they are read once.
 SIM_HEADER := $(B)/sim/cudasim.h
@@ -31,6 +32,9 @@ $(B)/tests/reprod-worker-cudasim: $(SIM_MAIN) $(CUDA_LIB) $(call sim,$(CUDA_SRC)
 	$(SIM_LINK) -lm
 $(B)/tests/reprod-worker-cudasim-selftest: $(SIM_MAIN) $(CUDA_LIB) \
         $(call sim,$(CUDA_WORKER_SRC) $(SIM_SRC) $(SIM_SELFTEST_SRC)) $(B)/link.flags
+	$(SIM_LINK) -lm
+$(B)/tests/reprod-worker-cudasim-fleets: $(SIM_MAIN) $(CUDA_LIB) \
+        $(call sim,$(CUDA_WORKER_SRC) $(SIM_SRC) $(SIM_FLEETS_SRC)) $(B)/link.flags
 	$(SIM_LINK) -lm
 $(B)/tests/cudasim-bandwidth: $(CUDA_LIB) \
         $(call sim,tests/gpu/bandwidth.cu $(CUDA_WORKER_SRC) $(SIM_SRC)) $(B)/link.flags
