@@ -338,6 +338,11 @@ static bool refuse_more(struct request *r)
 {
     struct api *api = r->api;
 
+    if (api->closing) {
+        api->refused++;
+        reply_problem(r, PROBLEM_BUSY, "the service is stopping");
+        return true;
+    }
     if (4 * api->in_store < 3 * api->options.connection_limit) {
         return false;
     }

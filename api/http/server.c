@@ -479,6 +479,7 @@ static void finish_requests(struct api *api)
 {
     enum { LAST_RUNS = 4 };
 
+    api->closing = true; /* the last runs read what clients go on asking */
     while (api->in_store > 0 || api->streams.reading) {
         struct pollfd ready = { .fd = store_fd(api->store), .events = POLLIN };
 
