@@ -24,7 +24,7 @@ from results import FOLDER, machine, write_result  # noqa: E402
 from service import Service  # noqa: E402
 
 BATCH = 20  # fleets in one service
-SURVEY_S = 600
+SURVEY_S = 300
 SHOWN = 20  # failures that a result has in full
 OVER = ("passed", "dissents", "inconclusive")
 QUIET = {"background": {"budget_percent": 0}}
@@ -37,13 +37,26 @@ def surveyed(service, devices):
                if any(line.startswith(f'reprod_devices_screened{{state="{state}"}}') for state in OVER)) >= devices
 
 
+def wait_for_survey(service, devices):
+    """Gives up with what a look at the service shows."""
+    try:
+        service.wait(lambda: surveyed(service, devices), "the first survey", SURVEY_S)
+    except AssertionError as error:
+        waiting = [device["id"] for device in service.items("/v1/devices")
+                   if not device["screening"] or device["screening"]["state"] not in OVER]
+        away = [host for host in service.get("/v1/hosts")["items"] if not host["online"]]
+        jobs = [(job["state"], job["progress"]) for job in service.items("/v1/jobs")]
+        open_runs = [(run["id"], run["device"], run["started_at"]) for run in service.items("/v1/runs") if not run["outcome"]]
+        raise AssertionError(f"{error}\nnot screened: {waiting}\naway: {away}\njobs: {jobs}\nopen: {open_runs[:20]}") from error
+
+
 def measure(kind, fleets, folder, look=None):
     """(answers, failures by the fleet's number, runs) of a service with FLEETS; LOOK(service, answers): at its page."""
     service = Service(folder / "service", config={"hosts": kinds.hosts(kind, folder, fleets), **QUIET}).start(ready=False)
     try:
         devices = sum(len(fleet.devices) for fleet in fleets)
         listener = judge.Listener(service, devices)
-        service.wait(lambda: surveyed(service, devices), "the first survey", SURVEY_S)
+        wait_for_survey(service, devices)
         answers = judge.Answers(service, listener)
         jobs = [service.get(f"/v1/jobs/{job['id']}") for job in service.items("/v1/jobs")]
         found = {fleet.number: judge.failures(answers, fleet) for fleet in fleets}
@@ -54,6 +67,8 @@ def measure(kind, fleets, folder, look=None):
     finally:
         code = service.stop()
     joint.expect("exit code", code, 0)
+    if code != 0:
+        joint.append("its log ends with " + service.log.read_text(errors="replace")[-1500:])
     joint.expect("fsck", service.fsck()[0], 0)
     found[None] = joint
     return answers, found, sum(job["progress"]["runs_done"] for job in jobs)
@@ -103,7 +118,10 @@ class Campaign:
             fleet = fleets[number // self.options.page_every % len(fleets)]
             look = look_at_page(self.browser, fleet)
         with tempfile.TemporaryDirectory(prefix="fleets-") as folder:
-            _, found, runs = measure(kind, fleets, pathlib.Path(folder), look)
+            try:
+                _, found, runs = measure(kind, fleets, pathlib.Path(folder), look)
+            except Exception as error:  # pylint: disable=broad-except
+                found, runs = {None: [f"{type(error).__name__}: {error}"]}, 0
         return found, runs, bool(look)
 
     def tell(self, kind, fleets, found):
