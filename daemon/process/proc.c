@@ -11,7 +11,10 @@
 
 #include "daemon/base/mem.h"
 
-enum { ENVIRONMENT_MAX = 65536 };
+enum {
+    ENVIRONMENT_MAX = 65536,
+    PF_EXITING = 4 /* of the flags in /proc/PID/stat, since Linux 2.6.13 */
+};
 
 /* The first line of PATH, without its newline; "" if it cannot be read. */
 static bool read_line(const char *path, char *ret_line, size_t size)
@@ -47,6 +50,7 @@ int proc_stat(pid_t pid, struct proc_stat *ret_stat)
     char path[64], line[1024];
     const char *rest;
     int parent, session;
+    unsigned int flags;
     unsigned long long start;
     char state;
 
@@ -55,12 +59,16 @@ int proc_stat(pid_t pid, struct proc_stat *ret_stat)
      * line feeds. */
     if (!read_text(path, line, sizeof line) || !(rest = strrchr(line, ')')) ||
         sscanf(rest + 1,
-               " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+               " %c %d %*d %d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
                "%*d %llu",
-               &state, &parent, &session, &start) != 4) {
+               &state, &parent, &session, &flags, &start) != 5) {
         return -1;
     }
-    *ret_stat = (struct proc_stat){ state, parent, session, (int64_t)start };
+    *ret_stat = (struct proc_stat){ .state = state,
+                                    .exiting = (flags & PF_EXITING) != 0,
+                                    .parent = parent,
+                                    .session = session,
+                                    .start = (int64_t)start };
     return 0;
 }
 
@@ -166,8 +174,9 @@ static bool belongs(pid_t pid, pid_t leader, const char *mark)
 {
     struct proc_stat stat;
 
+    /* The environment goes before the process does, so whether it goes is asked last. */
     return pid == leader || (proc_stat(pid, &stat) == 0 && stat.session == leader) ||
-           has_variable(pid, mark);
+           has_variable(pid, mark) || proc_stat(pid, &stat) != 0 || stat.exiting;
 }
 
 bool proc_may_be(pid_t pid, pid_t leader, const char *mark)

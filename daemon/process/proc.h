@@ -12,6 +12,7 @@ enum { PROC_BOOT_ID_SIZE = 37, PROC_PATH_SIZE = 4096 };
 
 struct proc_stat {
     char state; /* 'R', 'S', 'D', 'Z', … */
+    bool exiting; /* it ends, or is a zombie: its environment cannot be read */
     pid_t parent, session;
     int64_t start; /* clock ticks since boot; with pid, boot id: one process for ever */
 };
@@ -21,8 +22,8 @@ int proc_stat(pid_t pid, struct proc_stat *ret_stat);
 
 /* Whether a process that calls itself PID, perhaps in a namespace of its own, can be one
  * of a run: LEADER, one of its session, or one that carries MARK ("NAME=value") in its
- * environment.  False: PID is a process that is none of these.  One that is gone by now
- * may have been one: true. */
+ * environment.  False: PID is a process that is none of these.  One that is gone by now,
+ * or ends, may have been one: true. */
 bool proc_may_be(pid_t pid, pid_t leader, const char *mark);
 
 /* "" where the kernel does not tell. */
