@@ -45,7 +45,7 @@ struct api {
     bool pumping;  /* inside api_pump */
     bool kicked;   /* something was resumed: run once more */
     bool quiescing;
-    bool closing; /* no request may wait for the store any more */
+    bool closing;              /* no request may wait for the store any more */
     unsigned last_connections; /* open at the end of the last pump */
     bool progress;             /* the library called us since then */
     int fruitless;             /* pumps in a row without, each to be run again at once */

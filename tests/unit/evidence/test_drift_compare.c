@@ -364,7 +364,7 @@ static void test_a_flash_within_a_side(void **state)
     }
     c = compared(&from, VERDICT_REPRODUCIBLE, &varied, VERDICT_INCONCLUSIVE);
     assert_string_equal(c.to.digest, "");
-    assert_int_equal(c.told, 1); /* GPU-03 */
+    assert_int_equal(c.told, 1);           /* GPU-03 */
     varied = (struct shown){ .count = 0 }; /* in the first of its states alone */
     show(&varied, 0, "", 0, 4);
     show(&varied, 0, "", 1, 6);
