@@ -11,7 +11,7 @@
 enum { PROC_BOOT_ID_SIZE = 37, PROC_PATH_SIZE = 4096 };
 
 struct proc_stat {
-    char state; /* 'R', 'S', 'D', 'Z', … */
+    char state;   /* 'R', 'S', 'D', 'Z', … */
     bool exiting; /* it ends, or is a zombie: its environment cannot be read */
     pid_t parent, session;
     int64_t start; /* clock ticks since boot; with pid, boot id: one process for ever */
