@@ -269,7 +269,7 @@ def test_an_agent_that_stays_silent_is_replaced(start_service, tmp_path, launch,
 
     def first():
         return service.items(f"/v1/runs?job={job}")[-1]
-    service.wait(lambda: service.items(f"/v1/runs?job={job}") and first()["process"], "the run")
+    service.wait(lambda: service.items(f"/v1/runs?job={job}") and first()["process"]["pid"], "the run")
     agent = the_agent(service, agents_of) if launch else agent_of(service)
     stopped = [agent] + ([first()["process"]["pid"]] if worker else [])
     for pid in stopped:
