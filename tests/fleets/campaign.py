@@ -53,9 +53,9 @@ def wait_for_survey(service, devices):
 def measure(kind, fleets, folder, look=None):
     """(answers, failures by the fleet's number, runs) of a service with FLEETS; LOOK(service, answers): at its page."""
     service = Service(folder / "service", config={"hosts": kinds.hosts(kind, folder, fleets), **QUIET}).start(ready=False)
+    devices = sum(len(fleet.devices) for fleet in fleets)
+    listener = judge.Listener(service, devices)
     try:
-        devices = sum(len(fleet.devices) for fleet in fleets)
-        listener = judge.Listener(service, devices)
         wait_for_survey(service, devices)
         answers = judge.Answers(service, listener)
         jobs = [service.get(f"/v1/jobs/{job['id']}") for job in service.items("/v1/jobs")]
@@ -65,6 +65,7 @@ def measure(kind, fleets, folder, look=None):
         if look:
             joint += look(service, answers)
     finally:
+        listener.stop()
         code = service.stop()
     joint.expect("exit code", code, 0)
     if code != 0:
@@ -111,6 +112,7 @@ class Campaign:
         self.options = options
         self.failures, self.results = [], []
         self.browser = None
+        self.anew = 0  # streams that were left behind; what they were not told was read from the database
 
     def batch(self, kind, fleets, number):
         look = None
@@ -119,7 +121,8 @@ class Campaign:
             look = look_at_page(self.browser, fleet)
         with tempfile.TemporaryDirectory(prefix="fleets-") as folder:
             try:
-                _, found, runs = measure(kind, fleets, pathlib.Path(folder), look)
+                answers, found, runs = measure(kind, fleets, pathlib.Path(folder), look)
+                self.anew += answers.anew
             except Exception as error:  # pylint: disable=broad-except
                 found, runs = {None: [f"{type(error).__name__}: {error}"]}, 0
         return found, runs, bool(look)
@@ -140,6 +143,7 @@ class Campaign:
             first, _, last = self.options.only.partition("..")
             fleets = [fleet for fleet in fleets if int(first) <= fleet.number <= int(last or first)]
         batches = [fleets[at:at + BATCH] for at in range(0, len(fleets), BATCH)]
+        self.anew = 0
         begun, runs, pages, failed_fleets = time.monotonic(), 0, 0, set()
         with concurrent.futures.ThreadPoolExecutor(self.options.services) as pool:
             futures = {pool.submit(self.batch, kind, batch, n): batch for n, batch in enumerate(batches)}
@@ -157,7 +161,7 @@ class Campaign:
             "controls": sum(of[what] for what in truths.CONTROLS), "of": dict(of),
             "hosts": dict(sorted(collections.Counter(len(fleet.hosts) for fleet in fleets).items())),
             "devices": sum(len(fleet.devices) for fleet in fleets), "runs": runs, "services": len(batches),
-            "pages": pages, "seconds": round(time.monotonic() - begun), "failed": len(failed_fleets)})
+            "pages": pages, "streams_begun_anew": self.anew, "seconds": round(time.monotonic() - begun), "failed": len(failed_fleets)})
 
     def summary(self):
         return {"seed": self.options.seed, "kinds": self.results, "failed": len(self.failures),

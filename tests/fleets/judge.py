@@ -1,64 +1,69 @@
 """What a service says of fleets, and whether it is true: Answers are read once over HTTP, and failures()
 compares those of a fleet with its truth.  A failure is a text; none means that all is so."""
+import contextlib
 import json
 import re
 import socket
-import threading
+import sqlite3
+import subprocess
+import sys
 
+import listen
 from truths import CONTROL, CONTROLS, DEVICES, WRONG
 
 DISSENTS = "device dissents from its equals"
 METRIC = re.compile(r'^reprod_device_dissents\{device="([^"]+)"\} (\d+)$', re.M)
 EVENTS_PATIENCE_S = 60
-SCREENED = b"event: device_screened\n"
 
 
-class Listener(threading.Thread):
-    """Hears the stream of a service from its first event on, until all of DEVICES were screened.  It reads
-    bytes, and understands them later: a service goes on without whoever is slow."""
+class Listener:
+    """Hears the stream of a service from its first event on, until all of DEVICES were screened (listen.py)."""
 
     def __init__(self, service, devices):
-        super().__init__(daemon=True)
-        self.devices, self.heard, self.broken = devices, [], None
-        self.socket = socket.create_connection(("127.0.0.1", service.port), EVENTS_PATIENCE_S)
-        self.start()
-
-    def run(self):
-        screened, rest = 0, b""
-        try:
-            self.socket.sendall(b"GET /v1/events HTTP/1.0\r\nHost: 127.0.0.1\r\nLast-Event-ID: 0\r\n\r\n")
-            while screened < self.devices or not rest.endswith(b"\n\n"):  # its data comes after its name
-                data = self.socket.recv(1 << 20)
-                if not data:
-                    self.broken = "the stream ended"
-                    break
-                self.heard.append(data)
-                screened += (rest + data).count(SCREENED)
-                rest = (rest + data)[-len(SCREENED) + 1:]
-        except OSError as error:
-            self.broken = repr(error)
-        self.socket.close()
+        """It asks at once: the listener may begin when much has happened."""
+        self.database, self.anew = service.data / "reprod.db", False
+        with socket.create_connection(("127.0.0.1", service.port), EVENTS_PATIENCE_S) as connection:
+            connection.settimeout(None)
+            connection.sendall(listen.request(b"0"))
+            self.process = subprocess.Popen(
+                [sys.executable, "-S", listen.__file__, str(service.port), str(devices), str(connection.fileno())],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[connection.fileno()])
 
     def events(self):
-        """[(kind, data)]"""
+        """[(kind, data)], and why these are not all, or None."""
+        try:
+            heard, said = self.process.communicate(timeout=EVENTS_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.stop()
+            return [], "not all devices were screened, it says"
         kind, found = None, []
-        for line in b"".join(self.heard).decode(errors="replace").split("\n"):
+        for line in heard.decode().splitlines():
             if line.startswith("event: "):
-                kind = line[7:].rstrip("\r")
+                kind = line[7:]
             elif line.startswith("data: ") and kind == "reset":
-                self.broken = "the stream began anew"
+                return self.stored(), None
             elif line.startswith("data: ") and kind in ("dissent", "device_screened", "cell"):
                 found.append((kind, json.loads(line[6:])))
-        return found
+        return found, None if self.process.returncode == 0 else said.decode()[-300:]
+
+    def stored(self):
+        """Who was left too far behind is told to read all again: the events as the stream would have told them."""
+        self.anew = True
+        with contextlib.closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as db:
+            return [(kind, json.loads(data)) for kind, data in db.execute("SELECT kind, data FROM event ORDER BY id")]
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
 
 
 class Answers:
     """Of one service with some fleets, after its first survey."""
 
     def __init__(self, service, listener):
-        listener.join(EVENTS_PATIENCE_S)
-        self.events = listener.events()
-        self.broken = listener.broken or (listener.is_alive() and "not all were screened") or None
+        self.events, self.broken = listener.events()
+        self.anew = listener.anew
         self.cells, number = [], 1
         while True:
             status, _, cell = service.request("GET", f"/v1/cells/{number}")

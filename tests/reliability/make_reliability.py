@@ -203,7 +203,9 @@ def fleets(result):
         f"wrong device is named in its cases and nobody else anywhere, the seven others are reproducible, and no cell of two "
         f"devices or more was ever said to vary.\n\n"
         + table(["kind", "one wrong", "controls", "devices", "runs", "services", "pages", "took", "failed"], rows)
-        + f"\nOf the {kinds[0]['kind']}: " + counts_or_text(of) + ".\n")
+        + f"\nOf {number(sum(each['services'] for each in kinds))} listeners, "
+          f"{number(sum(each['streams_begun_anew'] for each in kinds))} were left behind by a busy machine and told to "
+          f"begin anew, as documented; there the events were read from the database. Of the {kinds[0]['kind']}: " + counts_or_text(of) + ".\n")
     figure = ", ".join(f"{number(each['one_wrong'])} fleets of {each['kind']}" for each in kinds)
     return ("One wrong device of eight is named by the first survey, and no healthy one ever",
             verdict(result["failed"], f"{figure}, 0 failures"), text,
