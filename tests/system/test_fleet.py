@@ -77,7 +77,7 @@ def test_a_device_that_another_host_has(start_service, tmp_path):
     (tmp_path / "early").touch()
     service.wait(lambda: shown()["early"]["online"], "the first host")
     job = service.post_job(workloads=["selftest_hang"], variants=["ordered"], runs=1, iterations=1, timeout_seconds=600)
-    service.wait(lambda: [run for run in service.items(f"/v1/runs?job={job}") if run["process"]], "the run")
+    service.wait(lambda: [run for run in service.items(f"/v1/runs?job={job}") if run["process"]["pid"]], "the run")
     (tmp_path / "late").touch()
     service.wait(lambda: shown()["late"]["online"], "the second host")
     [device] = service.get("/v1/devices")["items"]
