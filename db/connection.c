@@ -305,14 +305,16 @@ static bool ended_unclean(const char *path)
     return unclean && stat(path, &st) == 0 && st.st_size <= CONNECTION_CHECK_BYTES;
 }
 
-/* The ids of two runs tell which was later, whatever the clock did since. */
+/* The ids of two runs tell which was later, whatever the clock did since, and the id of a
+ * run that its device was in a new state by then. */
 static enum err_code follow_ids(struct tx *tx, struct err *err)
 {
     struct query q;
 
     query_begin(&q, tx,
                 "SELECT ifnull(max((SELECT ifnull(max(id), '') FROM run),"
-                " (SELECT ifnull(max(id), '') FROM job)), '')");
+                " (SELECT ifnull(max(id), '') FROM job),"
+                " (SELECT ifnull(max(since), '') FROM device_state)), '')");
     if (query_step(&q)) {
         const char *id = query_borrow_text(&q);
 

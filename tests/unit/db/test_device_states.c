@@ -3,6 +3,7 @@
 #include "tests/unit/db/store_fixture.h"
 
 #include "daemon/base/buf.h"
+#include "daemon/base/id.h"
 #include "db/fleet.h"
 #include "db/tx.h"
 
@@ -320,6 +321,34 @@ static void test_a_dissent_beside_others_says_so(void **state)
     fixture_check_cells(f);
 }
 
+static enum err_code tell_late(struct tx *tx, void *arg, struct err *err)
+{
+    const struct host host = { .name = "host-0", .boot_id = "boot", .last_seen_ms = 1 };
+    struct device device = { .id = "GPU-0",
+                             .host = "host-0",
+                             .backend = "cuda",
+                             .model = "imagined",
+                             .attributes_json = arg,
+                             .last_seen_ms = INT64_C(4000000000000) };
+
+    return hosts_seen(tx, &host, err) == ERR_OK ? devices_seen(tx, &device, err)
+                                                : err->code;
+}
+
+/* A clock that was ahead when a device told its state: the next start makes later ids. */
+static void test_runs_after_a_clock_that_was_ahead(void **state)
+{
+    char since[ID_SIZE], id[ID_SIZE], attributes[] = "{\"vbios\":\"97\"}";
+    struct fixture *f = *state;
+
+    id_first(INT64_C(4000000000000), since);
+    fixture_write(f, tell_late, attributes);
+    fixture_close(f);
+    fixture_open(f);
+    id_new(INT64_C(1800000000000), id);
+    assert_true(strcmp(id, since) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +357,7 @@ int main(void)
         STORE_TEST(test_a_wrong_one_of_a_flashed_fleet),
         STORE_TEST(test_what_is_not_told_did_not_change),
         STORE_TEST(test_a_dissent_beside_others_says_so),
+        STORE_TEST(test_runs_after_a_clock_that_was_ahead),
         cmocka_unit_test(test_any_order_gives_the_same),
     };
 
