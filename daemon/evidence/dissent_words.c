@@ -120,34 +120,58 @@ static void say_camps(const struct dissent_row *rows, int count, const struct di
                                                   : "; who dissents cannot be told yet");
 }
 
-/* The only row that departs, if its device alone was measured under its conditions. */
-static const struct dissent_row *lone_row(const struct dissent_row *rows, int count)
+/* How many devices depart, if each was measured alone under the conditions under which it
+ * does; 0: one was not. */
+static int lone_devices(const struct dissent_row *rows, int count, int64_t *ret_runs)
 {
-    const struct dissent_row *found = NULL;
+    int devices = 0;
 
+    *ret_runs = 0;
     for (int i = 0; i < count; i++) {
-        if (rows[i].mark == DISSENT_DEPARTS) {
-            if (found) {
-                return NULL;
+        bool is_first = true;
+
+        if (rows[i].mark != DISSENT_DEPARTS) {
+            continue;
+        }
+        for (int j = 0; j < count; j++) {
+            if (j != i && dissent_order_conditions(&rows[i], &rows[j]) == 0) {
+                return 0;
             }
-            found = &rows[i];
+            is_first = is_first && !(j < i && rows[j].mark == DISSENT_DEPARTS &&
+                                     strcmp(rows[i].device, rows[j].device) == 0);
         }
+        devices += is_first;
+        *ret_runs += rows[i].runs;
     }
-    /* never false: where it cannot be told, something departs */
-    for (int i = 0; found && i < count; i++) {
-        if (&rows[i] != found && dissent_order_conditions(&rows[i], found) == 0) {
-            return NULL;
-        }
+    return devices;
+}
+
+static void say_lone(const struct dissent_row *rows, int count, int devices, int64_t runs,
+                     struct buf *words)
+{
+    buf_printf(words, "%" PRId64 " run%s ", runs, runs == 1 ? "" : "s");
+    if (devices > 1) {
+        buf_puts(words, "depart, on ");
+    } else {
+        buf_puts(words, "of ");
     }
-    return found;
+    put_names(rows, count, DISSENT_DEPARTS, false, devices, words);
+    if (devices > 1) {
+        buf_puts(words, ", each alone under its conditions");
+    } else {
+        buf_printf(words,
+                   " depart%s, under conditions under which no other device was "
+                   "measured",
+                   runs == 1 ? "s" : "");
+    }
 }
 
 static void say_undecided(const struct dissent_row *rows, int count,
                           const struct dissent *d, struct buf *words)
 {
-    const struct dissent_row *lone = lone_row(rows, count);
     int devices = d->devices - d->agreeing - d->dissenters;
-    int64_t runs = 0, depart = 0;
+    int64_t runs = 0, depart = 0, lone_runs;
+    int lone = lone_devices(rows, count, &lone_runs);
     bool majority = true;
 
     for (int i = 0; i < count; i++) {
@@ -156,13 +180,8 @@ static void say_undecided(const struct dissent_row *rows, int count,
         depart += departing(&rows[i]);
     }
     if (lone) {
-        buf_printf(words,
-                   "%" PRId64
-                   " run%s of %.60s depart%s, under conditions under which no "
-                   "other device was measured",
-                   lone->runs, lone->runs == 1 ? "" : "s", lone->device,
-                   lone->runs == 1 ? "s" : "");
-        devices = 1;
+        say_lone(rows, count, lone, lone_runs, words);
+        devices = lone;
     } else if (majority) {
         buf_printf(words, "%" PRId64 " of %" PRId64 " runs depart%s, on ", depart, runs,
                    depart == 1 ? "s" : "");

@@ -62,7 +62,7 @@ static struct drift_devices sorted(const struct drift_devices *devices)
     return side;
 }
 
-static const struct dissent_row **sorted_rows(const struct drift_devices *devices)
+static const struct dissent_row **rows_of(const struct drift_devices *devices)
 {
     const struct dissent_row **rows =
         xcalloc((size_t)devices->count + 1, sizeof(const struct dissent_row *));
@@ -356,7 +356,7 @@ void drift_compare(struct drift_case *c, const struct drift_devices *before,
                    const struct drift_devices *after)
 {
     const struct drift_devices from = sorted(before), to = sorted(after);
-    const struct sides sides = { &from, &to, sorted_rows(&from), sorted_rows(&to) };
+    const struct sides sides = { &from, &to, rows_of(&from), rows_of(&to) };
     struct stratum s;
 
     all_conditions(sides.before, from.count, &c->from);

@@ -147,6 +147,36 @@ static void test_a_device_alone_that_shows_another_digest(void **state)
     assert_int_equal(judge(&r).state, DISSENT_NONE);
 }
 
+/* Two devices, each of which alone is in its state. */
+static void test_devices_alone_under_their_conditions(void **state)
+{
+    static const char *const states[] = { "{\"vbios\":\"97\"}", "{\"vbios\":\"98\"}" };
+    struct rows r = { .count = 0 };
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        add(&r, devices[i], "x", "", 6, "aa", 6);
+        r.rows[i].state = i < 2 ? states[i] : NULL;
+        r.rows[i].mode = i < 2 ? "bb" : "aa";
+    }
+    assert_string_equal(
+        judge(&r).words,
+        "12 runs depart, on a, b, each alone under its conditions; whether"
+        " the workload varies or devices compute wrong cannot be told"
+        " yet");
+    assert_int_equal(judge(&r).state, DISSENT_UNDECIDED);
+    r.count = 0; /* one device, in two states */
+    for (int i = 0; i < 8; i++) {
+        add(&r, devices[i < 2 ? 0 : i], "x", "", 6, i < 2 ? "bb" : "aa", 6);
+        r.rows[i].state = i < 2 ? states[i] : NULL;
+    }
+    assert_string_equal(
+        judge(&r).words,
+        "12 runs of a depart, under conditions under which no other device"
+        " was measured; whether the workload varies or this device"
+        " computes wrong cannot be told yet");
+}
+
 /* The first by name come first, whichever conditions they had. */
 static void test_names_are_in_order_over_conditions(void **state)
 {
@@ -271,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_a_name_is_of_the_device),
         cmocka_unit_test(test_a_device_alone_under_its_conditions),
         cmocka_unit_test(test_a_device_alone_that_shows_another_digest),
+        cmocka_unit_test(test_devices_alone_under_their_conditions),
         cmocka_unit_test(test_names_are_in_order_over_conditions),
         cmocka_unit_test(test_a_flash),
         cmocka_unit_test(test_camps_beside_a_host_that_varies),
