@@ -85,7 +85,7 @@ class Elsewhere(Service):
         inside = [f"/{path.relative_to(self.root)}" for path in (self.bundle, self.config, self.data)]
         mounts = "".join(f"mkdir -p {self.root}/{name} && mount --rbind /{name} {self.root}/{name} && "
                          for name in ("proc", "dev"))
-        return [*unshared(), "sh", "-c", mounts + 'exec chroot "$@"', "sh", str(self.root),
+        return [*unshared(), "sh", "-c", mounts + 'PATH=$PATH:/usr/sbin:/sbin; exec chroot "$@"', "sh", str(self.root),
                 inside[0] + "/reprod", "serve", "--config", inside[1], "--listen", "127.0.0.1:0",
                 "--data", inside[2], *self.options]
 

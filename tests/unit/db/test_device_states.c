@@ -342,6 +342,7 @@ static void test_runs_after_a_clock_that_was_ahead(void **state)
     struct fixture *f = *state;
 
     id_first(INT64_C(4000000000000), since);
+    say(f, 0, "{\"vbios\":\"96\"}");
     fixture_write(f, tell_late, attributes);
     fixture_close(f);
     fixture_open(f);
