@@ -33,9 +33,10 @@ struct step {
     char (*online)[CASE_TITLE_SIZE];
     int online_count;
     int64_t now_ms;
-    bool plans; /* jobs may be made */
-    bool any;   /* device was screened before */
-    bool ended; /* a screening can be judged */
+    bool plans;    /* jobs may be made */
+    bool any;      /* device was screened before */
+    bool ended;    /* a screening can be judged */
+    int64_t after; /* those from here on are */
     struct due *due;
     int due_count;
     struct survey_jobs jobs;
@@ -294,19 +295,21 @@ static enum err_code store_judged(struct tx *tx, void *arg, struct err *err)
 {
     struct screener *s = arg;
 
-    return screenings_judge(tx, s->judged, JUDGED_AT_A_TIME, s->step.now_ms, &s->judged,
-                            err);
+    return screenings_judge(tx, s->step.after, JUDGED_AT_A_TIME, s->step.now_ms,
+                            &s->judged, err);
 }
 
 static void judged(void *arg, const struct err *result)
 {
     struct screener *s = arg;
+    bool from_first = s->step.after == 0;
 
     if (result->code != ERR_OK) {
         log_error("screening: %s", result->message);
         s->judged = 0;
     }
-    s->again = s->judged > 0;
+    /* What ended meanwhile may be before those that were looked at. */
+    s->again = s->judged > 0 || !from_first;
     s->busy = false;
     release_step(&s->step);
 }
@@ -380,6 +383,7 @@ static void step_read(void *arg, const struct err *result)
         store_write(s->store, store_jobs, s, jobs_stored);
         return;
     } else if (step->ended) {
+        step->after = s->judged;
         store_write(s->store, store_judged, s, judged);
         return;
     } else if (s->looked && step->due_count == 0) {
