@@ -1,23 +1,17 @@
 /* The workload of simulated fleets: sums of a few numbers, so that a run takes no time.
  * Linked into build/tests/reprod-worker-cudasim-fleets only; which device writes wrong
  * bits is told to the simulator (tests/simulator/wrong.h). */
-#include "cuda/kernels/kernel.h"
-#include "workloads/shared/rounding.h"
+#include "tests/simulator/row_sums.h"
 
 enum { SUMS = 8, TERMS = 2 * WARP_LANES };
 
-struct sums {
-    const float *x;
-    float *sums;
-};
-
-__global__ static void unordered_kernel(struct sums s)
+__global__ static void unordered_kernel(struct row_sums s)
 {
     atomicAdd(&s.sums[blockIdx.x], s.x[blockIdx.x * TERMS + threadIdx.x]);
 }
 
 /* One thread a sum: from the first to the last. */
-__global__ static void ordered_kernel(struct sums s)
+__global__ static void ordered_kernel(struct row_sums s)
 {
     const float *x = s.x + threadIdx.x * TERMS;
     float sum = 0;
@@ -29,7 +23,7 @@ __global__ static void ordered_kernel(struct sums s)
 }
 
 /* One warp a sum: a butterfly. */
-__global__ static void patched_kernel(struct sums s)
+__global__ static void patched_kernel(struct row_sums s)
 {
     const float *x = s.x + blockIdx.x * TERMS + threadIdx.x;
     float sum = warp_sum(x[0] + x[WARP_LANES]);
@@ -41,7 +35,7 @@ __global__ static void patched_kernel(struct sums s)
 
 static void compute_unordered(struct run *run)
 {
-    struct sums *s = (struct sums *)run->state;
+    struct row_sums *s = (struct row_sums *)run->state;
 
     CUDA_TRY(cudaMemset(s->sums, 0, SUMS * sizeof(float)));
     LAUNCH(unordered_kernel, SUMS, TERMS, 0, 0, *s);
@@ -49,36 +43,23 @@ static void compute_unordered(struct run *run)
 
 static void compute_ordered(struct run *run)
 {
-    LAUNCH(ordered_kernel, 1, SUMS, 0, 0, *(struct sums *)run->state);
+    LAUNCH(ordered_kernel, 1, SUMS, 0, 0, *(struct row_sums *)run->state);
 }
 
 static void compute_patched(struct run *run)
 {
-    LAUNCH(patched_kernel, SUMS, WARP_LANES, 0, 0, *(struct sums *)run->state);
+    LAUNCH(patched_kernel, SUMS, WARP_LANES, 0, 0, *(struct row_sums *)run->state);
 }
 
 static void setup(struct run *run)
 {
-    struct sums *s = (struct sums *)run_host_alloc(sizeof *s);
-    int64_t shape[] = { SUMS, TERMS };
-
-    s->x = (const float *)run_input(run, "x", run->dtype, 2, shape, FILL_WIDE, 0)->data;
-    s->sums = (float *)run_output(run, "sums", run->dtype, 1, shape)->data;
-    run->state = s;
+    row_sums_setup(run, SUMS, TERMS);
 }
 
 static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *, double *ret_expected, double *ret_bound)
 {
-    const float *x = (const float *)inputs[0].data;
-
-    for (int64_t sum = 0; sum < SUMS; sum++) {
-        ret_expected[sum] = ret_bound[sum] = 0;
-        for (int64_t i = sum * TERMS; i < (sum + 1) * TERMS; i++) {
-            ret_expected[sum] += x[i];
-            ret_bound[sum] += rounding_gamma(run->dtype, TERMS) * fabs((double)x[i]);
-        }
-    }
+    row_sums_reference(run, inputs, SUMS, TERMS, ret_expected, ret_bound);
 }
 
 #define VARIANT(order, how)                                                              \

@@ -1,17 +1,11 @@
 /* Kernels with planted faults, which the simulator must find: sums of blocks of shared
  * memory, sound and not.  Linked into build/tests/reprod-worker-cudasim-selftest only. */
-#include "cuda/kernels/kernel.h"
-#include "workloads/shared/rounding.h"
+#include "tests/simulator/row_sums.h"
 
 enum { SUMS = 16, TERMS = KERNEL_THREADS };
 
-struct faults {
-    const float *x;
-    float *sums;
-};
-
 /* Each thread brings one term, a tree in shared memory adds them. */
-template <bool WITH_BARRIER> __device__ static void tree_sum(struct faults faults)
+template <bool WITH_BARRIER> __device__ static void tree_sum(struct row_sums faults)
 {
     DYNAMIC_SHARED(float, terms);
 
@@ -29,17 +23,17 @@ template <bool WITH_BARRIER> __device__ static void tree_sum(struct faults fault
     }
 }
 
-__global__ static void barrier_kernel(struct faults faults)
+__global__ static void barrier_kernel(struct row_sums faults)
 {
     tree_sum<true>(faults);
 }
 
-__global__ static void no_barrier_kernel(struct faults faults)
+__global__ static void no_barrier_kernel(struct row_sums faults)
 {
     tree_sum<false>(faults);
 }
 
-__global__ static void divergent_kernel(struct faults faults)
+__global__ static void divergent_kernel(struct row_sums faults)
 {
     if (threadIdx.x % 2) {
         return;
@@ -48,7 +42,7 @@ __global__ static void divergent_kernel(struct faults faults)
     faults.sums[blockIdx.x] = faults.x[0];
 }
 
-__global__ static void different_barriers_kernel(struct faults faults)
+__global__ static void different_barriers_kernel(struct row_sums faults)
 {
     if (threadIdx.x % 2) {
         __syncthreads();
@@ -58,7 +52,7 @@ __global__ static void different_barriers_kernel(struct faults faults)
     faults.sums[blockIdx.x] = faults.x[0];
 }
 
-__global__ static void deadlock_kernel(struct faults faults)
+__global__ static void deadlock_kernel(struct row_sums faults)
 {
     if (threadIdx.x == 0) {
         faults.sums[blockIdx.x] = __shfl_sync(3u, faults.x[0], 0);
@@ -67,7 +61,7 @@ __global__ static void deadlock_kernel(struct faults faults)
     }
 }
 
-__global__ static void absent_lane_kernel(struct faults faults)
+__global__ static void absent_lane_kernel(struct row_sums faults)
 {
     if (threadIdx.x == 0) {
         return;
@@ -76,28 +70,28 @@ __global__ static void absent_lane_kernel(struct faults faults)
 }
 
 /* One past the end of the inputs: seen with AddressSanitizer only. */
-__global__ static void overrun_kernel(struct faults faults)
+__global__ static void overrun_kernel(struct row_sums faults)
 {
     if (threadIdx.x == 0) {
         faults.sums[blockIdx.x] = faults.x[SUMS * TERMS];
     }
 }
 
-__global__ static void atomic_kernel(struct faults faults)
+__global__ static void atomic_kernel(struct row_sums faults)
 {
     atomicAdd(&faults.sums[blockIdx.x], faults.x[blockIdx.x * TERMS + threadIdx.x]);
 }
 
-typedef void kernel_fn(struct faults faults);
+typedef void kernel_fn(struct row_sums faults);
 
 static void launch(struct run *run, kernel_fn *kernel)
 {
-    LAUNCH(kernel, SUMS, TERMS, TERMS * sizeof(float), 0, *(struct faults *)run->state);
+    LAUNCH(kernel, SUMS, TERMS, TERMS * sizeof(float), 0, *(struct row_sums *)run->state);
 }
 
 static void compute_atomic(struct run *run)
 {
-    struct faults *faults = (struct faults *)run->state;
+    struct row_sums *faults = (struct row_sums *)run->state;
 
     CUDA_TRY(cudaMemset(faults->sums, 0, SUMS * sizeof(float)));
     launch(run, atomic_kernel);
@@ -118,27 +112,13 @@ COMPUTE(overrun)
 
 static void setup(struct run *run)
 {
-    struct faults *faults = (struct faults *)run_host_alloc(sizeof *faults);
-    int64_t x_shape[] = { SUMS, TERMS };
-
-    faults->x =
-        (const float *)run_input(run, "x", run->dtype, 2, x_shape, FILL_WIDE, 0)->data;
-    faults->sums = (float *)run_output(run, "sums", run->dtype, 1, x_shape)->data;
-    run->state = faults;
+    row_sums_setup(run, SUMS, TERMS);
 }
 
 static void reference(const struct run *run, const struct tensor *inputs,
                       const struct tensor *, double *ret_expected, double *ret_bound)
 {
-    const float *x = (const float *)inputs[0].data;
-
-    for (int64_t sum = 0; sum < SUMS; sum++) {
-        ret_expected[sum] = ret_bound[sum] = 0;
-        for (int64_t i = sum * TERMS; i < (sum + 1) * TERMS; i++) {
-            ret_expected[sum] += x[i];
-            ret_bound[sum] += rounding_gamma(run->dtype, TERMS) * fabs((double)x[i]);
-        }
-    }
+    row_sums_reference(run, inputs, SUMS, TERMS, ret_expected, ret_bound);
 }
 
 #define VARIANT(fault)                                                                   \

@@ -1,6 +1,6 @@
 /* Devices of a cell: what each showed, and who is named, in any order of arrival. */
 #include "tests/unit/db/faults_fixture.h"
-#include "tests/unit/db/store_fixture.h"
+#include "tests/unit/db/orders_fixture.h"
 
 #include "daemon/base/buf.h"
 #include "db/dissent/cell_devices.h"
@@ -90,36 +90,14 @@ static const char *const tables[] = {
     " JOIN case_key k ON k.number = x.case_key ORDER BY 1",
     "SELECT verdict, reason, agreement, agreeing, agreeing_devices, agreeing_runs,"
     " agreeing_iterations FROM cell ORDER BY case_key",
+    NULL,
 };
 
 static enum err_code print_tables(struct tx *tx, void *arg, struct err *err)
 {
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
-        struct query q;
-
-        query_begin(&q, tx, tables[t]);
-        while (query_step(&q)) {
-            for (int i = 0; i < sqlite3_column_count(q.statement); i++) {
-                const char *text = query_borrow_text(&q);
-
-                buf_printf(arg, "%s|", text);
-            }
-            buf_puts(arg, "\n");
-        }
-        if (query_end(&q, err) != ERR_OK) {
-            return err->code;
-        }
-    }
-    return ERR_OK;
+    return orders_print(tx, tables, arg, err);
 }
 
-static uint32_t next_random(uint32_t *state)
-{
-    *state = *state * 1664525 + 1013904223;
-    return *state >> 8;
-}
-
-/* The first of a case makes its cell, whose number follows: it stays the first. */
 static char *tables_of_order(uint32_t seed)
 {
     enum { RUNS = DEVICES * ROUNDS };
@@ -129,16 +107,7 @@ static char *tables_of_order(uint32_t seed)
 
     fixture_open(f);
     insert_fleet_job(f);
-    for (int i = 0; i < RUNS; i++) {
-        order[i] = i;
-    }
-    for (int i = RUNS - 1; seed > 0 && i > 1; i--) {
-        int j = 1 + (int)(next_random(&seed) % (uint32_t)i);
-        int swapped = order[i];
-
-        order[i] = order[j];
-        order[j] = swapped;
-    }
+    orders_fill(order, RUNS, seed);
     for (int i = 0; i < RUNS; i++) {
         store_nth(f, order[i]);
     }
@@ -150,8 +119,6 @@ static char *tables_of_order(uint32_t seed)
 
 static void test_any_order_gives_the_same(void **state)
 {
-    const char *more = getenv("REPROD_ORDERS");
-    long orders = more ? strtol(more, NULL, 10) : 6;
     char *first = tables_of_order(0);
 
     (void)state;
@@ -159,12 +126,7 @@ static void test_any_order_gives_the_same(void **state)
     assert_non_null(strstr(first,
                            "devices_disagree|1 of 8 devices dissents: GPU-3 (7 of 7"
                            " runs); 7 agree, reproducible: 1 digest in 49 runs"));
-    for (long seed = 1; seed <= orders; seed++) {
-        char *other = tables_of_order((uint32_t)seed);
-
-        assert_string_equal(other, first);
-        free(other);
-    }
+    orders_check(tables_of_order, first);
     free(first);
 }
 

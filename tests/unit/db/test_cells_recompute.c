@@ -1,5 +1,6 @@
 /* Cells follow from the set of stored runs: in any order, and when recomputed. */
 #include "tests/unit/db/cells_fixture.h"
+#include "tests/unit/db/orders_fixture.h"
 
 #include "daemon/base/mem.h"
 
@@ -73,12 +74,6 @@ static enum err_code print_all(struct tx *tx, void *arg, struct err *err)
 }
 
 /* A small generator, so that a failure can be repeated. */
-static uint32_t next_random(uint32_t *state)
-{
-    *state = *state * 1664525 + 1013904223;
-    return *state >> 8;
-}
-
 enum { MIXED_RUNS = 64, ORDERS = 50 };
 
 static struct fixture_run mixed_run(int n)

@@ -1,26 +1,12 @@
 /* Rows that are no longer what was stored: found, never folded, never green. */
 #include "tests/unit/db/cells_fixture.h"
+#include "tests/unit/db/edit_fixture.h"
 
 #include <sqlite3.h>
 
 #include "db/integrity/cell_repair.h"
 #include "db/integrity/quarantine.h"
 #include "db/tx.h"
-
-/* As somebody does with another program: without our functions and triggers. */
-static void edit(struct fixture *f, const char *sql)
-{
-    sqlite3 *db;
-    char *error = NULL;
-
-    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 10000);
-    if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) {
-        fail_msg("%s: %s", sql, error);
-    }
-    assert_true(sqlite3_changes(db) > 0);
-    sqlite3_close(db);
-}
 
 struct found {
     int count;

@@ -1,6 +1,6 @@
 /* Runs before and after a flash of a device are not compared with each other, nor is what
  * one device alone shows since: no healthy device is named. */
-#include "tests/unit/db/store_fixture.h"
+#include "tests/unit/db/orders_fixture.h"
 
 #include "daemon/base/buf.h"
 #include "daemon/base/id.h"
@@ -190,25 +190,12 @@ static const char *const tables[] = {
     "SELECT cell, device FROM cell_dissenter ORDER BY 1, 2",
     ("SELECT verdict, reason, agreement, agreeing, agreeing_devices, agreeing_runs"
      " FROM cell ORDER BY case_key"),
+    NULL,
 };
 
 static enum err_code print_tables(struct tx *tx, void *arg, struct err *err)
 {
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
-        struct query q;
-
-        query_begin(&q, tx, tables[t]);
-        while (query_step(&q)) {
-            for (int i = 0; i < sqlite3_column_count(q.statement); i++) {
-                buf_printf(arg, "%s|", query_borrow_text(&q));
-            }
-            buf_puts(arg, "\n");
-        }
-        if (query_end(&q, err) != ERR_OK) {
-            return err->code;
-        }
-    }
-    return ERR_OK;
+    return orders_print(tx, tables, arg, err);
 }
 
 /* The flash of each device lies between its runs, whenever their results arrive. */
@@ -221,12 +208,6 @@ static enum err_code flash_in_between(struct tx *tx, void *arg, struct err *err)
                   " FROM device");
 }
 
-static uint32_t next_random(uint32_t *state)
-{
-    *state = *state * 1664525 + 1013904223;
-    return *state >> 8;
-}
-
 static char *tables_of_order(uint32_t seed)
 {
     enum { ROUNDS = 12, RUNS = DEVICES * ROUNDS };
@@ -237,16 +218,7 @@ static char *tables_of_order(uint32_t seed)
     fixture_open(f);
     insert_job(f);
     fixture_write(f, flash_in_between, NULL);
-    for (int i = 0; i < RUNS; i++) {
-        order[i] = i;
-    }
-    for (int i = RUNS - 1; seed > 0 && i > 1; i--) {
-        int j = 1 + (int)(next_random(&seed) % (uint32_t)i);
-        int swapped = order[i];
-
-        order[i] = order[j];
-        order[j] = swapped;
-    }
+    orders_fill(order, RUNS, seed);
     for (int i = 0; i < RUNS; i++) {
         int n = order[i] + 1, device = order[i] % DEVICES;
 
@@ -260,18 +232,11 @@ static char *tables_of_order(uint32_t seed)
 
 static void test_any_order_gives_the_same(void **state)
 {
-    const char *more = getenv("REPROD_ORDERS");
-    long orders = more ? strtol(more, NULL, 10) : 6;
     char *first = tables_of_order(0);
 
     (void)state;
     assert_non_null(strstr(first, "GPU-6"));
-    for (long seed = 1; seed <= orders; seed++) {
-        char *other = tables_of_order((uint32_t)seed);
-
-        assert_string_equal(other, first);
-        free(other);
-    }
+    orders_check(tables_of_order, first);
     free(first);
 }
 

@@ -1,6 +1,7 @@
 /* Of each table: a row that another program takes away is told by fsck, or nobody relies
  * on it.  A new table is in one of the lists here, or this fails. */
 #include "tests/unit/db/cells_fixture.h"
+#include "tests/unit/db/edit_fixture.h"
 
 #include <sqlite3.h>
 
@@ -70,21 +71,6 @@ static const struct {
     { "tensor_blob", BY_TOTAL },
     { "trace", BY_OTHERS }, /* test_traces.c */
 };
-
-/* As somebody does with another program. */
-static void edit(struct fixture *f, const char *sql)
-{
-    sqlite3 *db;
-    char *error = NULL;
-
-    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 10000);
-    if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) {
-        fail_msg("%s: %s", sql, error);
-    }
-    assert_true(sqlite3_changes(db) > 0);
-    sqlite3_close(db);
-}
 
 enum { LINE_SIZE = 1024 };
 

@@ -1,7 +1,7 @@
 /* Runs that are folded count as they did: whatever is stored before or after, in whatever
  * order, a database in which runs are folded says the same as its twin. */
 #include "tests/unit/db/faults_fixture.h"
-#include "tests/unit/db/store_fixture.h"
+#include "tests/unit/db/orders_fixture.h"
 
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
@@ -26,12 +26,6 @@ enum {
 #define FAR_MS ((int64_t)400 * DAY_MS)
 
 /* A small generator, so that a failure can be repeated. */
-static uint32_t next_random(uint32_t *state)
-{
-    *state = *state * 1664525 + 1013904223;
-    return *state >> 8;
-}
-
 static bool one_in(uint32_t *state, uint32_t n)
 {
     return next_random(state) % n == 0;

@@ -1,6 +1,7 @@
 /* Rows that another program took away or added are told, in every table that states
  * facts. */
 #include "tests/unit/db/cells_fixture.h"
+#include "tests/unit/db/edit_fixture.h"
 
 #include <sqlite3.h>
 
@@ -62,21 +63,6 @@ static enum err_code execute(struct tx *tx, void *arg, struct err *err)
 static void run_sql(struct fixture *f, const char *sql)
 {
     fixture_write(f, execute, (void *)(uintptr_t)sql);
-}
-
-/* As somebody does with another program. */
-static void edit(struct fixture *f, const char *sql)
-{
-    sqlite3 *db;
-    char *error = NULL;
-
-    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 10000);
-    if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK) {
-        fail_msg("%s: %s", sql, error);
-    }
-    assert_true(sqlite3_changes(db) > 0);
-    sqlite3_close(db);
 }
 
 struct told {
