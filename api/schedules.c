@@ -250,7 +250,7 @@ static enum err_code find_stale(struct tx *tx, struct request *r, bool *ret_stal
     if (c->match && code == ERR_OK) {
         buf_putc(&out.buf, '\n'); /* as reply_json ends it */
         etag_of(out.buf.data, out.buf.length, etag);
-        *ret_stale = !etag_listed(c->match, etag);
+        *ret_stale = !etag_listed_strongly(c->match, etag);
     }
     if (*ret_stale) {
         reply_problem(r, PROBLEM_PRECONDITION,

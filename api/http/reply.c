@@ -23,7 +23,8 @@ void etag_of(const char *body, size_t length, char ret_etag[ETAG_SIZE])
              (unsigned long long)hash_bytes(body, length));
 }
 
-bool etag_listed(const char *list, const char *etag)
+/* What may stand BEFORE a tag that counts, in addition to the beginning. */
+static bool is_listed(const char *list, const char *etag, const char *before)
 {
     size_t length = strlen(etag);
 
@@ -32,13 +33,23 @@ bool etag_listed(const char *list, const char *etag)
         return true;
     }
     for (const char *at = strstr(list, etag); at; at = strstr(at + length, etag)) {
-        bool starts = at == list || strchr(" \t,/", at[-1]) != NULL;
+        bool starts = at == list || strchr(before, at[-1]) != NULL;
 
         if (starts && strchr(" \t,", at[length])) {
             return true;
         }
     }
     return false;
+}
+
+bool etag_listed(const char *list, const char *etag)
+{
+    return is_listed(list, etag, " \t,/");
+}
+
+bool etag_listed_strongly(const char *list, const char *etag)
+{
+    return is_listed(list, etag, " \t,");
 }
 
 static struct reply *begin(struct request *r, unsigned status, const char *content_type)

@@ -68,8 +68,11 @@ void reply_release(struct reply *reply);
 /* The strong validator of a body: its hash, in quotes. */
 void etag_of(const char *body, size_t length, char ret_etag[ETAG_SIZE]);
 
-/* Whether the If-None-Match or If-Match value LIST names ETAG (RFC 9110, 13.1.2).  Pure.
+/* Whether the If-None-Match value LIST names ETAG (RFC 9110, 13.1.2), weak or not.  Pure.
  */
 bool etag_listed(const char *list, const char *etag);
+
+/* Whether the If-Match value LIST names ETAG (13.1.1): a weak tag is no match.  Pure. */
+bool etag_listed_strongly(const char *list, const char *etag);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 
 size_t text_sequence(const char *bytes, size_t left)
@@ -153,11 +154,19 @@ void text_pad(struct buf *buf, const char *text, int width)
 }
 
 /* What a spreadsheet would compute: a leading sign of what is no plain number, "=" or
- * "@". Tabs and ends of lines are spelt. */
+ * "@", full-width ones (U+FF1D, FF0B, FF0D, FF20), too. Tabs and ends of lines are spelt.
+ */
 static bool is_formula(const char *text)
 {
+    static const char *const wide[] = { "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d",
+                                        "\xef\xbc\xa0" };
     char *end;
 
+    for (int i = 0; i < COUNT_OF(wide); i++) {
+        if (strncmp(text, wide[i], strlen(wide[i])) == 0) {
+            return true;
+        }
+    }
     if (!*text || !strchr("=+-@", *text)) {
         return false;
     }

@@ -16,6 +16,7 @@ static void run(const uint8_t *data, size_t size)
         etag_listed(list, etag);
         snprintf(both, sizeof both, "\"x\", W/%s , \"y\"", etag);
         FUZZ_CHECK(etag_listed(both, etag) && etag_listed("*", etag));
+        FUZZ_CHECK(!etag_listed_strongly(list, etag) || etag_listed(list, etag));
         FUZZ_CHECK(!etag_listed("", etag) && !etag_listed("\"x\"", etag));
         /* What names it holds it. */
         FUZZ_CHECK(!etag_listed(list, etag) || strchr(list, '*') || strstr(list, etag));

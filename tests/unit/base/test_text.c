@@ -143,6 +143,11 @@ static void test_no_field_is_a_formula(void **state)
         { "-inf", "'-inf" },
         { "-0x10", "'-0x10" },
         { "-", "'-" },
+        { "\xef\xbc\x9d"
+          "1+1",
+          "'\xef\xbc\x9d"
+          "1+1" },
+        { "\xef\xbc\xa0", "'\xef\xbc\xa0" },
         { "\t=1", "\\t=1" }, /* as it is shown */
         { "\r=1", "\"\\r=1\"" },
         { "-1e-12", "-1e-12" },

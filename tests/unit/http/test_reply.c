@@ -20,6 +20,9 @@ static void test_if_none_match(void **state)
     assert_false(etag_listed("\"b\"", "\"a1\""));
     assert_false(etag_listed("", "\"a1\""));
     assert_false(etag_listed("x\"a1\"", "\"a1\""));
+    assert_true(etag_listed_strongly("\"x\", \"a1\"", "\"a1\""));
+    assert_true(etag_listed_strongly("*", "\"a1\""));
+    assert_false(etag_listed_strongly("W/\"a1\"", "\"a1\""));
 }
 
 static void test_etags_follow_the_body(void **state)
