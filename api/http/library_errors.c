@@ -1,10 +1,8 @@
 #include "api/http/library_errors.h"
 
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
+#include "api/http/behind.h"
 #include "daemon/base/buf.h"
 #include "daemon/base/json_out.h"
 #include "daemon/jobs/problem.h"
@@ -17,12 +15,7 @@ static queue_fn real_queue(void)
     static queue_fn found;
 
     if (!found) {
-        void *symbol = dlsym(RTLD_NEXT, "MHD_queue_response");
-
-        if (!symbol) {
-            abort();
-        }
-        memcpy(&found, &symbol, sizeof found);
+        behind_ours("MHD_queue_response", &found);
     }
     return found;
 }

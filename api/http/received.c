@@ -1,11 +1,11 @@
 #include "api/http/received.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "api/http/behind.h"
 #include "daemon/base/mem.h"
 
 /* By descriptor; other threads have none. */
@@ -69,12 +69,7 @@ static recv_fn real_recv(void)
     static _Thread_local recv_fn found;
 
     if (!found) {
-        void *symbol = dlsym(RTLD_NEXT, "recv");
-
-        if (!symbol) {
-            abort();
-        }
-        memcpy(&found, &symbol, sizeof found);
+        behind_ours("recv", &found);
     }
     return found;
 }

@@ -26,7 +26,7 @@ from service import BUILD, ROOT, Service  # noqa: E402
 SCRIPT = ROOT / "deploy" / "framework"
 UNREACHABLE = 75
 HOURS = 6  # a job that takes longer hangs
-# PyTorch's wheels of version 2 bring CUDA along: 2.7 and 2.8 GiB to download, 8 GiB each on disk.
+# PyTorch's wheels of version 2 bring CUDA along: 2.7 and 2.8 GiB to download, 5 GiB each on disk.
 VERSIONS = {"jax": ["0.4.30", "0.10.2"], "numpy": ["1.26.4", "2.4.6"], "onnxruntime": ["1.16.3", "1.23.2"],
             "pytorch": ["1.12.1", "2.4.1", "2.15.0"], "tensorflow": ["2.12.1", "2.15.1", "2.21.0"]}
 SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,onnxruntime_reduce_sum,"

@@ -86,6 +86,17 @@ def count_of(shape):
     return count
 
 
+class Tools:
+    """The framework of PACK and its parts, where they are used: a pack is read before its framework is
+    imported."""
+
+    def __init__(self, pack):
+        self._pack = pack
+
+    def __getattr__(self, name):
+        return getattr(self._pack.framework, name)
+
+
 class Pack:
     name = subject_name = module = None
     packages = ()  # names of the distribution that has the module: the first that is installed

@@ -4,7 +4,7 @@ import mmap
 import os
 import re
 
-from pack import Pack, Unsupported, Variant, array_of
+from pack import Pack, Tools, Unsupported, Variant, array_of
 
 GPU_DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 GPU_EXCLUDE = "--xla_gpu_exclude_nondeterministic_ops=true"
@@ -77,14 +77,7 @@ PACK = Jax()
 operation = PACK.operation
 
 
-class Tools:
-    """jax and its parts, where they are used: a pack is read before its framework is imported."""
-
-    def __getattr__(self, name):
-        return getattr(PACK.framework, name)
-
-
-jax = Tools()
+jax = Tools(PACK)
 
 
 def root(n):

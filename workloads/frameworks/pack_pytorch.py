@@ -2,7 +2,7 @@
 lists say, with and without it."""
 import re
 
-from pack import Pack, Variant, array_of, short
+from pack import Pack, Tools, Variant, array_of, short
 
 LISTED = ("torch", "nn", "Tensor", "functional")
 
@@ -75,14 +75,7 @@ class PyTorch(Pack):
 PACK = PyTorch()
 
 
-class Tools:
-    """torch and its parts, where they are used: a pack is read before its framework is imported."""
-
-    def __getattr__(self, name):
-        return getattr(PACK.framework, name)
-
-
-torch = Tools()
+torch = Tools(PACK)
 
 
 def operation(name, title, *documented, **arguments):

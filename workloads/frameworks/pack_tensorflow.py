@@ -2,7 +2,7 @@
 they say, and some that enable_op_determinism makes raise."""
 import os
 
-from pack import Pack, Unsupported, Variant, array_of, short
+from pack import Pack, Tools, Unsupported, Variant, array_of, short
 
 STATUS = "https://github.com/NVIDIA/framework-reproducibility/blob/master/doc/d9m/tensorflow_status.md"
 
@@ -65,14 +65,7 @@ class TensorFlow(Pack):
 PACK = TensorFlow()
 
 
-class Tools:
-    """tensorflow and its parts, where they are used: a pack is read before its framework is imported."""
-
-    def __getattr__(self, name):
-        return getattr(PACK.framework, name)
-
-
-tf = Tools()
+tf = Tools(PACK)
 
 
 def operation(name, title, *documented, **arguments):
