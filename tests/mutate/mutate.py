@@ -34,7 +34,8 @@ PROGRESS_S = 20
 # What judges, and the tests that must notice, as patterns below tests/unit/.
 STORE = "db/test_cells* db/test_runs* db/test_matrix db/test_jobs db/test_store"
 JUDGES = {
-    "daemon/evidence/verdict.c": "evidence/test_verdict db/test_cells db/test_cells_checks",
+    "daemon/evidence/verdict.c": "evidence/test_verdict evidence/test_verdict_bound db/test_cells "
+                                 "db/test_cells_checks",
     "daemon/evidence/solution.c": "evidence/test_solution evidence/test_matrix",
     "daemon/evidence/profile.c": "evidence/test_*",
     "daemon/evidence/profile_rows.c": "evidence/test_*",

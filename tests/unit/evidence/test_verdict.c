@@ -1,39 +1,9 @@
-/* Verdicts from counts: precedence, the control, and the bound. */
-#include "daemon/evidence/verdict.h"
+/* Verdicts from counts: precedence, the control, and devices that disagree. */
+#include "tests/unit/evidence/verdict_fixture.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/base/text.h"
-
-static struct evidence completed(int64_t runs, int64_t digests)
-{
-    struct evidence e = { .iterations = runs * 10,
-                          .distinct_digests = digests,
-                          .devices = 1 };
-
-    e.runs[OUTCOME_COMPLETED] = runs;
-    e.completed_since_failure = runs;
-    e.checks = (struct checks){ .has_reference = true, .passed = 1 };
-    return e;
-}
-
-static const struct control control_varied = { .runs = 5,
-                                               .differed = true,
-                                               .varied = true,
-                                               .right = true,
-                                               .conditions = "",
-                                               .own_runs = 5 };
-static const struct control control_flat = { .runs = 5 };
-static const struct control control_missing = { .runs = 0 };
-static const struct control is_control = { .is_control = true, .runs = 5 };
 
 static enum verdict judge(struct evidence e, const struct control *c)
 {
@@ -430,101 +400,6 @@ static void test_a_stale_verdict_says_what_is_too_old(void **state)
     assert_string_equal(reason, "the last run completed more than 8 hours ago; then: so");
 }
 
-static void test_bound_is_the_exact_binomial_one(void **state)
-{
-    (void)state;
-    assert_true(verdict_difference_bound(0) == 1.0);
-    assert_true(verdict_difference_bound(1) == 1.0);
-    assert_true(fabs(verdict_difference_bound(2) - 0.95) < 1e-12);
-    assert_true(fabs(verdict_difference_bound(5) - 0.5271292) < 1e-6);
-    assert_true(fabs(verdict_difference_bound(50) - 0.0593060) < 1e-6);
-    for (int64_t n = 2; n < 1000000; n *= 3) {
-        assert_true(fabs(pow(1 - verdict_difference_bound(n), (double)(n - 1)) - 0.05) <
-                    1e-6);
-    }
-}
-
-enum { DIGESTS = 3, PARTS = 24, RUNS_MAX = 6 };
-
-/* How probable it is, with digests of probability PARTS_OF[d] / PARTS, that RUNS runs are
- * equal and that a run differs from the first with a probability of BOUND or more: every
- * sequence of digests is looked at. */
-static double false_claims(const int parts_of[DIGESTS], int runs, double bound)
-{
-    double sum = 0;
-    int sequences = 1;
-
-    for (int i = 0; i < runs; i++) {
-        sequences *= DIGESTS;
-    }
-    for (int sequence = 0; sequence < sequences; sequence++) {
-        double probability = 1;
-        bool equal = true;
-        int rest = sequence;
-
-        for (int i = 0; i < runs; i++, rest /= DIGESTS) {
-            probability *= parts_of[rest % DIGESTS] / (double)PARTS;
-            equal &= rest % DIGESTS == sequence % DIGESTS;
-        }
-        if (equal && 1 - parts_of[sequence % DIGESTS] / (double)PARTS >= bound) {
-            sum += probability;
-        }
-    }
-    return sum;
-}
-
-/* The greatest probability of a false claim, over all ways to part the probability. */
-static double most_false_claims(int runs, double bound)
-{
-    double most = 0;
-
-    for (int a = 0; a <= PARTS; a++) {
-        for (int b = 0; a + b <= PARTS; b++) {
-            int parts_of[DIGESTS] = { a, b, PARTS - a - b };
-            double now = false_claims(parts_of, runs, bound);
-
-            most = now > most ? now : most;
-        }
-    }
-    return most;
-}
-
-static void test_bound_holds_in_every_world(void **state)
-{
-    int too_often = 0;
-
-    (void)state;
-    for (int runs = 2; runs <= RUNS_MAX; runs++) {
-        double bound = verdict_difference_bound(runs);
-
-        assert_true(most_false_claims(runs, bound) <= 0.05 + 1e-12);
-        assert_true(most_false_claims(runs, 0.75 * bound) > 0.05); /* it is not idle */
-        too_often += most_false_claims(runs, verdict_difference_bound(runs + 1)) > 0.05;
-    }
-    assert_true(too_often > 0); /* n comparisons would promise too much */
-}
-
-/* What is stored as a reason says the bound of these runs and of no others. */
-static void test_reasons_quote_the_bound(void **state)
-{
-    (void)state;
-    for (int64_t runs = VERDICT_MIN_RUNS; runs < 100; runs++) {
-        struct evidence e = completed(runs, 1);
-        struct judgement j = verdict_judge(&e, &control_varied);
-        char number[TEXT_NUMBER_SIZE];
-        char part[64];
-
-        snprintf(part, sizeof part, "in %d runs / %d iterations on 1 device;", (int)runs,
-                 (int)runs * 10);
-        assert_non_null(strstr(j.reason, part));
-        snprintf(part, sizeof part, "per-run difference probability %s (95 %%)",
-                 text_bound(verdict_difference_bound(runs), number));
-        if (!strstr(j.reason, part)) {
-            fail_msg("\"%s\" lacks \"%s\"", j.reason, part);
-        }
-    }
-}
-
 static void test_names_round_trip(void **state)
 {
     (void)state;
@@ -673,9 +548,6 @@ int main(void)
         cmocka_unit_test(test_random_counts_never_earn_green_falsely),
         cmocka_unit_test(test_stale_hides_green_only),
         cmocka_unit_test(test_a_stale_verdict_says_what_is_too_old),
-        cmocka_unit_test(test_bound_is_the_exact_binomial_one),
-        cmocka_unit_test(test_bound_holds_in_every_world),
-        cmocka_unit_test(test_reasons_quote_the_bound),
         cmocka_unit_test(test_names_round_trip),
     };
 
