@@ -1,74 +1,15 @@
 /* Devices of a cell: what each showed, and who is named, in any order of arrival. */
 #include "tests/unit/db/faults_fixture.h"
+#include "tests/unit/db/fleet_fixture.h"
 #include "tests/unit/db/orders_fixture.h"
 
 #include "daemon/base/buf.h"
 #include "db/dissent/cell_devices.h"
-#include "db/fleet.h"
 #include "db/recurring/unattended.h"
 #include "db/tx.h"
 #include "db/views/classes.h"
 
-enum { DEVICES = 8, ROUNDS = 9, WRONG = 3 };
-
-static enum err_code insert_fleet(struct tx *tx, void *arg, struct err *err)
-{
-    (void)arg;
-    for (int i = 0; i < DEVICES; i++) {
-        struct host host = { .boot_id = "boot", .last_seen_ms = 1 };
-        struct device device = { .backend = "cpu",
-                                 .attributes_json = "{}",
-                                 .last_seen_ms = 1 };
-
-        snprintf(host.name, sizeof host.name, "host-%d", i / 4);
-        snprintf(device.id, sizeof device.id, "GPU-%d", i);
-        snprintf(device.host, sizeof device.host, "%s", host.name);
-        snprintf(device.model, sizeof device.model, "imagined");
-        if (hosts_seen(tx, &host, err) != ERR_OK ||
-            devices_seen(tx, &device, err) != ERR_OK) {
-            return err->code;
-        }
-    }
-    return ERR_OK;
-}
-
-/* Items: a control and a variant on each device. */
-static void insert_fleet_job_on(struct fixture *f, const char *stack)
-{
-    struct job_item items[2 * DEVICES];
-    struct fixture_job j = fixture_job(1, items, 2 * DEVICES);
-
-    fixture_write(f, insert_fleet, NULL);
-    for (int i = 0; i < DEVICES; i++) {
-        char device[16];
-
-        snprintf(device, sizeof device, "GPU-%d", i);
-        items[2 * i] = fixture_item("unordered", device, 100);
-        items[2 * i + 1] = fixture_item("ordered", device, 100);
-        snprintf(items[2 * i].stack, sizeof items[2 * i].stack, "%s", stack);
-        snprintf(items[2 * i + 1].stack, sizeof items[2 * i + 1].stack, "%s", stack);
-    }
-    fixture_write(f, fixture_insert_job, &j);
-}
-
-static void insert_fleet_job(struct fixture *f)
-{
-    insert_fleet_job_on(f, "cpu");
-}
-
-static enum verdict store(struct fixture *f, int n, int device, bool control, int digest)
-{
-    struct fixture_run r = { .n = n,
-                             .job = 1,
-                             .item = 2 * device + !control,
-                             .outcome = OUTCOME_COMPLETED,
-                             .environment = 1,
-                             .digest = digest,
-                             .distinct = control ? 3 : 1 };
-
-    fixture_write(f, fixture_whole_run, &r);
-    return r.effect.verdict;
-}
+enum { ROUNDS = 9 };
 
 /* The Nth run, of ROUNDS rounds over all devices: the control varies, and WRONG is wrong.
  */
@@ -476,141 +417,6 @@ static void test_devices_grow_stale_by_themselves(void **state)
     assert_int_equal(viewed.columns[VERDICT_DEVICES_DISAGREE], 1);
 }
 
-/* A job of five runs on each device goes on with the suspect and its controls, until it
- * can be told, and ends then. */
-static void test_a_job_goes_on_until_it_can_be_told(void **state)
-{
-    struct fixture *f = *state;
-    struct job_item items[DEVICES];
-    struct fixture_job j = fixture_job(1, items, DEVICES);
-    int left[DEVICES], more = 0, n = 1;
-    bool finished = false;
-
-    fixture_write(f, insert_fleet, NULL);
-    for (int i = 0; i < DEVICES; i++) {
-        char device[16];
-
-        snprintf(device, sizeof device, "GPU-%d", i);
-        items[i] = fixture_item("ordered", device, 5);
-        left[i] = 5;
-    }
-    fixture_write(f, fixture_insert_job, &j);
-    for (bool again = true; again;) {
-        again = false;
-        for (int i = 0; i < DEVICES; i++) {
-            struct fixture_run r = { .n = n,
-                                     .job = 1,
-                                     .item = i,
-                                     .outcome = OUTCOME_COMPLETED,
-                                     .environment = 1,
-                                     .digest = i == WRONG ? 9 : 5 };
-
-            if (left[i] == 0) {
-                continue;
-            }
-            assert_false(finished);
-            n++;
-            left[i]--;
-            again = true;
-            fixture_write(f, fixture_whole_run, &r);
-            finished = r.effect.job_finished;
-            for (int m = 0; m < r.effect.more_count; m++) {
-                more += 3;
-                left[r.effect.more[m].item] += 3;
-            }
-        }
-    }
-    assert_true(finished);
-    assert_true(more > 0 && more <= 3 * DEVICES);
-    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
-    assert_int_equal(n - 1, 5 * DEVICES + more);
-    fixture_check_cells(f);
-}
-
-/* Devices of another environment, which the job measures later, are waited for by nobody.
- */
-static void test_a_job_of_two_environments_asks_in_each(void **state)
-{
-    struct fixture *f = *state;
-    struct job_item items[DEVICES];
-    struct fixture_job j = fixture_job(1, items, DEVICES);
-    int left[DEVICES], n = 1;
-
-    fixture_write(f, insert_fleet, NULL);
-    for (int i = 0; i < DEVICES; i++) {
-        char device[16];
-
-        snprintf(device, sizeof device, "GPU-%d", i);
-        items[i] = fixture_item("ordered", device, 5);
-        left[i] = 5;
-    }
-    fixture_write(f, fixture_insert_job, &j);
-    for (int environment = 1; environment <= 2; environment++) {
-        int first = environment == 1 ? 0 : DEVICES / 2;
-
-        for (bool again = true; again;) {
-            again = false;
-            for (int i = first; i < first + DEVICES / 2; i++) {
-                struct fixture_run r = { .n = n,
-                                         .job = 1,
-                                         .item = i,
-                                         .outcome = OUTCOME_COMPLETED,
-                                         .environment = environment,
-                                         .digest = i == WRONG ? 9 : 5 };
-
-                if (left[i] == 0) {
-                    continue;
-                }
-                n++;
-                left[i]--;
-                again = true;
-                fixture_write(f, fixture_whole_run, &r);
-                for (int m = 0; m < r.effect.more_count; m++) {
-                    assert_int_equal(environment, 1);
-                    left[r.effect.more[m].item] += 3;
-                }
-            }
-        }
-        assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
-    }
-    assert_true(n - 1 > 5 * DEVICES);
-    fixture_check_cells(f);
-}
-
-/* What never can be told ends, too. */
-static void test_a_job_does_not_go_on_for_ever(void **state)
-{
-    struct fixture *f = *state;
-    struct job_item items[2] = { fixture_item("ordered", "GPU-1", 2),
-                                 fixture_item("ordered", "GPU-2", 2) };
-    struct fixture_job j = fixture_job(1, items, 2);
-    int left[2] = { 2, 2 }, n = 1;
-    bool finished = false;
-
-    fixture_write(f, insert_fleet, NULL);
-    fixture_write(f, fixture_insert_job, &j);
-    while (left[0] + left[1] > 0) {
-        int item = left[1] > left[0];
-        struct fixture_run r = { .n = n,
-                                 .job = 1,
-                                 .item = item,
-                                 .outcome = OUTCOME_COMPLETED,
-                                 .environment = 1,
-                                 .digest = n == 1 ? 9 : 5 };
-
-        n++;
-        left[item]--;
-        fixture_write(f, fixture_whole_run, &r);
-        finished = r.effect.job_finished;
-        for (int m = 0; m < r.effect.more_count; m++) {
-            left[r.effect.more[m].item] += 3;
-        }
-    }
-    assert_true(finished);
-    assert_int_equal(n - 1, 2 * (2 + 21));
-    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -623,9 +429,6 @@ int main(void)
         STORE_TEST(test_a_challenge_of_a_dissenter_is_none_of_the_others),
         STORE_TEST(test_devices_that_disagree_are_challenged_each),
         STORE_TEST(test_devices_grow_stale_by_themselves),
-        STORE_TEST(test_a_job_goes_on_until_it_can_be_told),
-        STORE_TEST(test_a_job_of_two_environments_asks_in_each),
-        STORE_TEST(test_a_job_does_not_go_on_for_ever),
     };
 
     return cmocka_run_group_tests_name("cell devices", tests, NULL, NULL);
