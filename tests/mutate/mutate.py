@@ -53,10 +53,12 @@ JUDGES = {
     "daemon/evidence/facts.c": "evidence/test_facts",
     "daemon/evidence/times.c": "evidence/test_times db/test_cells_sums",
     "daemon/evidence/verified.c": "evidence/test_verified",
-    "daemon/jobs/case.c": "jobs/test_case jobs/test_scheduler evidence/test_matrix",
+    "daemon/jobs/case.c": "jobs/test_case jobs/test_scheduler jobs/test_scheduler_eta "
+                          "jobs/test_scheduler_challenges evidence/test_matrix",
     "daemon/jobs/check.c": "db/test_cells_checks run/test_run_judge*",
     "daemon/jobs/options.c": "jobs/test_options jobs/test_expand* jobs/test_request_refused",
-    "daemon/jobs/scheduler.c": "jobs/test_scheduler",
+    "daemon/jobs/scheduler.c": "jobs/test_scheduler jobs/test_scheduler_eta "
+                               "jobs/test_scheduler_challenges",
     "daemon/run/run_judge.c": "run/test_run_judge*",
     "daemon/run/run_judge_finish.c": "run/test_run_judge*",
     "db/case_keys.c": STORE,

@@ -1,68 +1,6 @@
 /* The scheduler as a pure state machine: order, fairness, bounds. */
-#include "daemon/jobs/scheduler.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/base/mem.h"
 #include "tests/unit/jobs/options_fixture.h"
-
-static struct job_item item(int seq, const char *workload, const char *variant,
-                            const char *device, int runs)
-{
-    struct job_item i = { .seq = seq, .runs_wanted = runs };
-
-    copy_text(i.key.workload, sizeof i.key.workload, workload);
-    copy_text(i.key.variant, sizeof i.key.variant, variant);
-    copy_text(i.device, sizeof i.device, device);
-    return i;
-}
-
-static struct job make_job(const char *id, enum job_priority priority,
-                           struct job_item *items, int count)
-{
-    struct job j = { .priority = priority, .iterations = 7, .timeout_ms = 1000 };
-
-    copy_text(j.id, sizeof j.id, id);
-    j.items = items;
-    j.item_count = count;
-    return j;
-}
-
-/* Picks on DEVICE and finishes at once; returns "job/variant" or "". */
-static const char *serve_as(struct scheduler *s, const char *device, enum outcome outcome,
-                            int64_t ms)
-{
-    static char text[128];
-    struct scheduler_pick pick;
-    char id[ID_SIZE];
-
-    if (!scheduler_next(s, device, &pick)) {
-        return "";
-    }
-    snprintf(text, sizeof text, "%s/%s", pick.job, pick.item->key.variant);
-    copy_text(id, sizeof id, pick.job);
-    scheduler_finished(s, id, pick.item->seq, outcome, ms, false);
-    return text;
-}
-
-static const char *serve(struct scheduler *s, const char *device)
-{
-    return serve_as(s, device, OUTCOME_COMPLETED, 10);
-}
-
-static struct scheduler_progress progress_of(const struct scheduler *s, const char *id)
-{
-    struct scheduler_progress progress;
-
-    assert_true(scheduler_progress(s, id, &progress));
-    return progress;
-}
+#include "tests/unit/jobs/scheduler_fixture.h"
 
 static void test_an_item_may_have_time_of_its_own(void **state)
 {
@@ -258,110 +196,6 @@ static void test_given_up_ends_the_item(void **state)
     assert_int_equal(progress.runs_done, 1);
     assert_string_equal(serve(s, "d"), "J/o");
     assert_int_equal(scheduler_open_jobs(s), 0);
-    scheduler_free(s);
-}
-
-static void test_eta_counts_higher_priority_work(void **state)
-{
-    struct job_item a[] = { item(0, "a", "x", "d", 11) };
-    struct job_item b[] = { item(0, "a", "x", "d", 5) };
-    struct job survey = make_job("S", JOB_BACKGROUND, a, 1);
-    struct job person = make_job("P", JOB_INTERACTIVE, b, 1);
-    struct scheduler *s = scheduler_new();
-    struct scheduler_progress progress;
-
-    (void)state;
-    scheduler_add(s, &survey);
-    assert_true(scheduler_progress(s, "S", &progress));
-    assert_int_equal(progress.eta_ms, -1);
-    serve(s, "d");
-    assert_true(scheduler_progress(s, "S", &progress));
-    assert_int_equal(progress.eta_ms, 100);
-    scheduler_add(s, &person);
-    assert_true(scheduler_progress(s, "S", &progress));
-    assert_int_equal(progress.eta_ms, 150);
-    scheduler_free(s);
-}
-
-/* Jobs of equal priority share the device: what they have to do is not in the way of one
- * that is served in turn. */
-static void test_eta_leaves_out_equals(void **state)
-{
-    struct job_item a[] = { item(0, "a", "x", "d", 11) };
-    struct job_item b[] = { item(0, "a", "x", "d", 5) };
-    struct job one = make_job("A", JOB_INTERACTIVE, a, 1);
-    struct job equal = make_job("B", JOB_INTERACTIVE, b, 1);
-    struct scheduler *s = scheduler_new();
-    struct scheduler_progress progress;
-
-    (void)state;
-    scheduler_add(s, &one);
-    serve(s, "d");
-    scheduler_add(s, &equal);
-    assert_true(scheduler_progress(s, "A", &progress));
-    assert_int_equal(progress.eta_ms, 100);
-    scheduler_free(s);
-}
-
-/* An item's own mean counts, once it has one; until then that of the job. */
-static void test_eta_counts_what_each_item_takes(void **state)
-{
-    struct job_item items[] = { item(0, "a", "u", "d", 4), item(1, "a", "o", "d", 3),
-                                item(2, "b", "u", "d", 1) };
-    struct job job = make_job("J", JOB_INTERACTIVE, items, 3);
-    struct scheduler *s = scheduler_new();
-
-    (void)state;
-    scheduler_add(s, &job);
-    serve_as(s, "d", OUTCOME_COMPLETED, 100);
-    assert_int_equal(progress_of(s, "J").eta_ms, 7 * 100);
-    serve_as(s, "d", OUTCOME_COMPLETED, 20);
-    assert_int_equal(progress_of(s, "J").eta_ms, 3 * 100 + 2 * 20 + 60);
-    serve_as(s, "d", OUTCOME_COMPLETED, 200);
-    serve_as(s, "d", OUTCOME_COMPLETED, 20);
-    assert_int_equal(progress_of(s, "J").eta_ms, 2 * 150 + 20 + 85);
-    scheduler_free(s);
-}
-
-/* Devices work at the same time: the slowest decides, wherever it stands. */
-static void test_eta_is_that_of_the_slowest_device(void **state)
-{
-    (void)state;
-    for (int slow = 0; slow < 3; slow++) {
-        struct job_item items[] = { item(0, "a", "u", "d", slow == 0 ? 9 : 3),
-                                    item(1, "a", "u", "e", slow == 1 ? 9 : 3),
-                                    item(2, "a", "u", "f", slow == 2 ? 9 : 3),
-                                    item(3, "a", "o", "d", 1) };
-        struct job job = make_job("J", JOB_INTERACTIVE, items, 4);
-        struct scheduler *s = scheduler_new();
-
-        scheduler_add(s, &job);
-        for (int i = 0; i < 3; i++) {
-            assert_string_equal(serve(s, items[i].device), "J/u");
-        }
-        assert_int_equal(progress_of(s, "J").eta_ms, 80 + (slow == 0) * 10);
-        assert_string_equal(serve(s, "d"), "J/o");
-        assert_int_equal(progress_of(s, "J").eta_ms, 80);
-        scheduler_free(s);
-    }
-}
-
-/* Runs may take no measurable time; that is known, and no missing mean. */
-static void test_eta_of_what_takes_no_time(void **state)
-{
-    struct job_item a[] = { item(0, "a", "x", "d", 9) };
-    struct job_item b[] = { item(0, "a", "x", "d", 9), item(1, "b", "y", "d", 9) };
-    struct job fast = make_job("F", JOB_INTERACTIVE, b, 2);
-    struct job slow = make_job("S", JOB_BACKGROUND, a, 1);
-    struct scheduler *s = scheduler_new();
-
-    (void)state;
-    scheduler_add(s, &slow);
-    assert_string_equal(serve_as(s, "d", OUTCOME_COMPLETED, 50), "S/x");
-    scheduler_add(s, &fast);
-    assert_string_equal(serve_as(s, "d", OUTCOME_COMPLETED, 0), "F/x");
-    assert_int_equal(progress_of(s, "F").eta_ms, 0);
-    assert_int_equal(progress_of(s, "S").eta_ms, 8 * 50);
     scheduler_free(s);
 }
 
@@ -562,130 +396,11 @@ static void test_looking_holds_no_equals(void **state)
     scheduler_free(s);
 }
 
-/* Takes the challenges that are needed: those of a cell that never passes if FAILS, else
- * the first.  Returns before which run of the item it came (from 0), or -1. */
-static int serve_challenged(struct scheduler *s, int *ret_challenges, bool fails)
-{
-    struct scheduler_pick pick;
-    char id[ID_SIZE];
-    int place = -1;
-
-    *ret_challenges = 0;
-    for (int run = 0; scheduler_next(s, "d", &pick);) {
-        copy_text(id, sizeof id, pick.job);
-        assert_true(pick.challenge.seed > 0 && pick.challenge.seed <= INT32_MAX);
-        assert_int_not_equal(pick.challenge.seed, pick.item->key.seed);
-        if (pick.challenge.needed && (fails || *ret_challenges == 0)) {
-            place = place < 0 ? run : place;
-            ++*ret_challenges;
-            scheduler_challenged(s, id, pick.item->seq);
-            continue;
-        }
-        scheduler_finished(s, id, pick.item->seq, OUTCOME_COMPLETED, 1, false);
-        run++;
-    }
-    return place;
-}
-
-enum { SEEDS = 400, ITEM_RUNS = 4 };
-
-/* Each item has one, before the first run as often as before the last. */
-static void test_a_challenge_comes_at_any_place(void **state)
-{
-    int places[ITEM_RUNS] = { 0 };
-
-    (void)state;
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct job_item items[] = { item(0, "a", "u", "d", ITEM_RUNS) };
-        struct job job = make_job("J", JOB_INTERACTIVE, items, 1);
-        struct scheduler *s = scheduler_new();
-        int challenges;
-        int place;
-
-        scheduler_seed(s, seed);
-        scheduler_add(s, &job);
-        place = serve_challenged(s, &challenges, false);
-        assert_in_range(place, 0, ITEM_RUNS - 1);
-        places[place]++;
-        scheduler_free(s);
-    }
-    for (int i = 0; i < ITEM_RUNS; i++) {
-        assert_in_range(places[i], SEEDS / ITEM_RUNS / 2, 2 * SEEDS / ITEM_RUNS);
-    }
-}
-
-/* An item has a few at most, also if all fail, and all of its runs. */
-static void test_challenges_are_no_answers(void **state)
-{
-    struct job_item items[] = { item(0, "a", "u", "d", 2), item(1, "a", "o", "d", 1) };
-    struct job job = make_job("J", JOB_INTERACTIVE, items, 2);
-
-    (void)state;
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct scheduler *s = scheduler_new();
-        int challenges;
-
-        scheduler_seed(s, seed);
-        scheduler_add(s, &job);
-        assert_int_equal(progress_of(s, "J").runs_total, 3);
-        assert_int_not_equal(serve_challenged(s, &challenges, true), -1);
-        assert_in_range(challenges, 4, 2 * CHALLENGES_OF_ITEM);
-        assert_int_equal(scheduler_open_jobs(s), 0);
-        scheduler_free(s);
-    }
-}
-
-/* It ends after JOBS_STOP_RUNS runs if it varies: until then it had its challenge. */
-static void test_what_stops_early_is_challenged_before(void **state)
-{
-    struct job_item items[] = { item(0, "a", "u", "d", 100) };
-    struct job job = make_job("J", JOB_INTERACTIVE, items, 1);
-    struct scheduler_pick pick;
-
-    (void)state;
-    job.stop_when_varies = true;
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct scheduler *s = scheduler_new();
-        bool needed = false;
-
-        scheduler_seed(s, seed);
-        scheduler_add(s, &job);
-        for (int run = 0; run < JOBS_STOP_RUNS; run++) {
-            assert_true(scheduler_next(s, "d", &pick));
-            needed = needed || pick.challenge.needed;
-            scheduler_finished(s, "J", 0, OUTCOME_COMPLETED, 1, false);
-        }
-        assert_true(needed);
-        scheduler_free(s);
-    }
-}
-
-static void test_a_localisation_has_no_challenges(void **state)
-{
-    struct job_item items[] = { item(0, "a", "u", "d", 1) };
-    struct job job = make_job("J", JOB_INTERACTIVE, items, 1);
-    struct scheduler *s = scheduler_new();
-    struct scheduler_pick pick;
-
-    (void)state;
-    job.localise_runs = 2;
-    scheduler_add(s, &job);
-    scheduler_release(s, "J", 0, NULL);
-    assert_true(scheduler_next(s, "d", &pick));
-    assert_int_equal(pick.challenge.seed, 0);
-    assert_false(pick.challenge.needed);
-    scheduler_free(s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_item_may_have_time_of_its_own),
         cmocka_unit_test(test_variants_alternate_within_a_group),
-        cmocka_unit_test(test_a_challenge_comes_at_any_place),
-        cmocka_unit_test(test_challenges_are_no_answers),
-        cmocka_unit_test(test_what_stops_early_is_challenged_before),
-        cmocka_unit_test(test_a_localisation_has_no_challenges),
         cmocka_unit_test(test_one_run_in_flight_an_item),
         cmocka_unit_test(test_the_variant_with_the_fewest_attempts_is_next),
         cmocka_unit_test(test_a_busy_job_holds_no_device),
@@ -694,11 +409,6 @@ int main(void)
         cmocka_unit_test(test_priority_comes_first),
         cmocka_unit_test(test_lost_runs_are_run_again),
         cmocka_unit_test(test_given_up_ends_the_item),
-        cmocka_unit_test(test_eta_counts_higher_priority_work),
-        cmocka_unit_test(test_eta_leaves_out_equals),
-        cmocka_unit_test(test_eta_counts_what_each_item_takes),
-        cmocka_unit_test(test_eta_is_that_of_the_slowest_device),
-        cmocka_unit_test(test_eta_of_what_takes_no_time),
         cmocka_unit_test(test_progress_counts_what_failed),
         cmocka_unit_test(test_what_is_not_there_is_left_alone),
         cmocka_unit_test(test_groups_are_of_one_case_and_device),
