@@ -1,34 +1,12 @@
-/* Who is named, and who never is: single cases, and fleets of which the truth is known.
- */
-#include "daemon/evidence/dissent.h"
+/* Who is named, and who never is: fleets of which the truth is known, and the figures
+ * that this rests on. */
+#include "tests/unit/evidence/dissent_fixture.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/base/array.h"
 
-enum { DEVICES = 12, RUNS = 200, FLEETS = 1000 };
-
-/* A cell of a fleet: which digest each run of each device gave (0: the right one). */
-struct fleet {
-    int devices, hosts;
-    int host_of[DEVICES];
-    int runs[DEVICES];
-    int digests[DEVICES][RUNS];
-    int most[DEVICES], most_runs[DEVICES]; /* as of the last look, of so many runs */
-    int looked[DEVICES];
-    char ids[DEVICES][16], names[DEVICES][16], modes[DEVICES][DIGEST_TEXT_SIZE];
-    struct dissent_row rows[DEVICES];
-    struct dissent dissent;
-};
+enum { FLEETS = 1000 };
 
 static uint64_t seed;
 
@@ -51,115 +29,6 @@ static void seeded(int fleet, int salt)
     for (int i = 0; i < 8; i++) {
         drawn();
     }
-}
-
-/* As many devices on each host, as far as they go. */
-static void make(struct fleet *f, int devices, int hosts)
-{
-    memset(f, 0, sizeof *f);
-    f->devices = devices;
-    f->hosts = hosts;
-    for (int i = 0; i < devices; i++) {
-        f->host_of[i] = i % hosts;
-        snprintf(f->ids[i], sizeof f->ids[i], "GPU-%02d", i);
-        snprintf(f->names[i], sizeof f->names[i], "host-%d", f->host_of[i]);
-    }
-}
-
-static void run(struct fleet *f, int device, int digest)
-{
-    assert_true(f->runs[device] < RUNS);
-    f->digests[device][f->runs[device]++] = digest;
-}
-
-static int shown(const struct fleet *f, int device, int digest)
-{
-    int runs = 0;
-
-    for (int r = 0; r < f->runs[device]; r++) {
-        runs += f->digests[device][r] == digest;
-    }
-    return runs;
-}
-
-static int number_of(const char *digest)
-{
-    char number[9];
-
-    snprintf(number, sizeof number, "%.8s", digest);
-    return (int)strtol(number, NULL, 16);
-}
-
-/* Counts only grow, so what was most frequent is overtaken by what was new since. */
-static void find_mode(struct fleet *f, int i)
-{
-    f->most_runs[i] = f->looked[i] ? shown(f, i, f->most[i]) : 0;
-    for (int r = f->looked[i]; r < f->runs[i]; r++) {
-        int digest = f->digests[i][r];
-        int runs = shown(f, i, digest);
-
-        if (runs > f->most_runs[i] || (runs == f->most_runs[i] && digest < f->most[i])) {
-            f->most[i] = digest;
-            f->most_runs[i] = runs;
-        }
-    }
-    if (f->looked[i] < f->runs[i]) {
-        snprintf(f->modes[i], sizeof f->modes[i], "%08x%024d", (unsigned)f->most[i], 0);
-    }
-    f->looked[i] = f->runs[i];
-}
-
-/* Looks at what the fleet has measured so far, devices in some order. */
-static void look(struct fleet *f)
-{
-    int count = 0;
-
-    for (int i = f->devices - 1; i >= 0; i--) {
-        struct dissent_row *row = &f->rows[count];
-
-        if (f->runs[i] == 0) {
-            continue;
-        }
-        find_mode(f, i);
-        *row = (struct dissent_row){
-            .device = f->ids[i],
-            .host = f->names[i],
-            .options = "",
-            .runs = f->runs[i],
-            .iterations = 2 * f->runs[i],
-            .varied = f->most_runs[i] < f->runs[i],
-            .mode = f->modes[i],
-            .mode_runs = f->most_runs[i],
-        };
-        count++;
-    }
-    dissent_majorities(f->rows, count);
-    for (int i = 0; i < count; i++) {
-        struct dissent_row *row = &f->rows[i];
-
-        if (row->majority_runs < 0) {
-            row->majority_runs = shown(f, (int)strtol(row->device + 4, NULL, 10),
-                                       number_of(row->majority));
-        }
-    }
-    f->dissent = dissent_judge(f->rows, count);
-}
-
-static const struct dissent_row *row_of(const struct fleet *f, int device)
-{
-    for (int i = 0; i < f->devices; i++) {
-        if (f->rows[i].device && strcmp(f->rows[i].device, f->ids[device]) == 0) {
-            return &f->rows[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_named(const struct fleet *f, int device)
-{
-    const struct dissent_row *row = row_of(f, device);
-
-    return row && row->mark == DISSENT_DISSENTS;
 }
 
 /* What is true of a fleet. */
@@ -577,133 +446,11 @@ static void test_how_soon_a_device_is_named(void **state)
     assert_true(dissent_evidence(12, 12000, 0, 84000, 1, 8) >= enough);
 }
 
-/* SPEC: for each device its digests, one letter a run; B is the only wrong one. */
-static struct dissent judged(struct fleet *f, int hosts, const char *const *specs,
-                             int devices)
-{
-    make(f, devices, hosts);
-    for (int i = 0; i < devices; i++) {
-        for (const char *c = specs[i]; *c; c++) {
-            run(f, i, *c - 'A');
-        }
-    }
-    look(f);
-    return f->dissent;
-}
-
-static void test_one_departure_says_nothing(void **state)
-{
-    static const char *const specs[] = { "AAAAA", "AAAAA", "AABAA", "AAAAA",
-                                         "AAAAA", "AAAAA", "AAAAA", "AAAAA" };
-    static struct fleet f;
-    struct dissent d = judged(&f, 2, specs, COUNT_OF(specs));
-
-    (void)state;
-    assert_int_equal(d.state, DISSENT_UNDECIDED);
-    assert_int_equal(d.dissenters, 0);
-    assert_int_equal(d.agreeing, 7);
-    assert_string_equal(d.words,
-                        "1 of 40 runs departs, on GPU-02; whether the workload "
-                        "varies or this device computes wrong cannot be told yet");
-    assert_true(row_of(&f, 2)->wanted);
-    assert_int_equal(row_of(&f, 2)->mark, DISSENT_DEPARTS);
-}
-
-static void test_words_of_a_dissenter(void **state)
-{
-    static const char *const specs[] = { "AAAAA", "AAAAA", "BBBBBBBB", "AAAAA",
-                                         "AAAAA", "AAAAA", "AAAAA",    "AAAAA" };
-    static struct fleet f;
-    struct dissent d = judged(&f, 2, specs, COUNT_OF(specs));
-
-    (void)state;
-    assert_int_equal(d.state, DISSENT_DISAGREE);
-    assert_string_equal(d.words, "1 of 8 devices dissents: GPU-02 (8 of 8 runs)");
-    assert_int_equal(d.agreeing, 7);
-    assert_int_equal(d.agreeing_runs, 35);
-    assert_string_equal(d.digest, "00000000000000000000000000000000");
-    for (int i = 0; i < 8; i++) {
-        assert_false(row_of(&f, i)->wanted);
-    }
-}
-
-static void test_camps_along_hosts(void **state)
-{
-    static const char *const even[] = { "AAAAA", "BBBBB", "AAAAA", "BBBBB",
-                                        "AAAAA", "BBBBB", "AAAAA", "BBBBB" };
-    static const char *const two[] = { "AAAAAAA", "BBBBBBBB" };
-    static const char *const most_of_one[] = { "AAAAAAAA", "BBBBBBBB", "AAAAAAAA",
-                                               "AAAAAAAA", "AAAAAAAA", "AAAAAAAA" };
-    static struct fleet f;
-    struct dissent d = judged(&f, 2, even, COUNT_OF(even));
-
-    (void)state;
-    assert_int_equal(d.state, DISSENT_DISAGREE);
-    assert_true(d.hosts_differ);
-    assert_int_equal(d.dissenters, 0);
-    assert_string_equal(d.words,
-                        "4 of 8 devices say 00000000 (host-0), 4 say 00000001 "
-                        "(host-1): hosts differ");
-    d = judged(&f, 1, two, COUNT_OF(two));
-    assert_int_equal(d.dissenters, 0);
-    /* A device alone on its host is its host. */
-    make(&f, 6, 6);
-    for (int i = 0; i < 6; i++) {
-        for (const char *c = most_of_one[i]; *c; c++) {
-            run(&f, i, *c - 'A');
-        }
-        snprintf(f.names[i], sizeof f.names[i], i == 1 ? "host-1" : "host-0");
-    }
-    look(&f);
-    assert_int_equal(f.dissent.dissenters, 0);
-    assert_true(f.dissent.hosts_differ);
-    for (int i = 0; i < 6; i++) {
-        snprintf(f.names[i], sizeof f.names[i], "host-%c", (char)('0' + i));
-    }
-    look(&f);
-    assert_int_equal(f.dissent.dissenters, 1);
-    assert_true(is_named(&f, 1));
-}
-
-/* A digest that shows only under load says nothing of the device that had the load. */
-static void test_conditions_are_apart(void **state)
-{
-    struct dissent_row rows[10];
-    struct dissent d;
-
-    (void)state;
-    for (int i = 0; i < 8; i++) {
-        static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
-
-        rows[i] = (struct dissent_row){ .device = names[i],
-                                        .host = "x",
-                                        .options = "",
-                                        .runs = 9,
-                                        .mode = "aa",
-                                        .mode_runs = 9 };
-    }
-    rows[8] = rows[3];
-    rows[8].options = "{\"contention\":4}";
-    rows[8].mode = "bb";
-    rows[9] = rows[8]; /* of one device alone it could not be told */
-    rows[9].device = "e";
-    dissent_majorities(rows, 10);
-    d = dissent_judge(rows, 10);
-    assert_int_equal(d.state, DISSENT_NONE);
-    assert_int_equal(d.devices, 8);
-    assert_int_equal(d.agreeing, 8);
-    assert_string_equal(d.digest, "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_evidence_is_rare_under_one_rate),
         cmocka_unit_test(test_how_soon_a_device_is_named),
-        cmocka_unit_test(test_one_departure_says_nothing),
-        cmocka_unit_test(test_words_of_a_dissenter),
-        cmocka_unit_test(test_camps_along_hosts),
-        cmocka_unit_test(test_conditions_are_apart),
         cmocka_unit_test(test_what_is_certain),
         cmocka_unit_test(test_what_is_open),
     };
