@@ -138,7 +138,7 @@ reliability-tests: all $(SYSTEM_USES)
 # One wrong device of eight, in FLEETS fleets of each kind, through the real service: half an hour.
 FLEETS ?= 1000
 fleets: all $(FLEET_COMMAND)
-	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/fleets/campaign.py --fleets $(FLEETS) --seed $(or $(SEED),1) \
+	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/fleets/fleet_campaign.py --fleets $(FLEETS) --seed $(or $(SEED),1) \
 	    --result $(RESULTS)/fleets.json
 left-alone: all
 	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/reliability/left_alone.py
@@ -163,7 +163,7 @@ check-stacks: all $(TRY_LIBRARIES)
 # others; RUNS=, ONLY='pytorch_index*', REPORT=FILE, WHEELS=FOLDER.
 FRAMEWORKS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/frameworks
 check-frameworks: all
-	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/frameworks/check.py --cache $(FRAMEWORKS_CACHE) \
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/frameworks/check_frameworks.py --cache $(FRAMEWORKS_CACHE) \
 	    $(if $(RUNS),--runs $(RUNS)) $(if $(ONLY),--only '$(ONLY)') $(if $(REPORT),--report $(REPORT)) \
 	    $(if $(WHEELS),--wheels $(WHEELS)) $(FRAMEWORKS)
 # The probes with PyTorch, JAX and numpy, which are installed into a cache of the user's, once.

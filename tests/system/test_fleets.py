@@ -1,6 +1,5 @@
 """The short form of make fleets, and whether it notices what is not true."""
 import dataclasses
-import importlib.util
 import sys
 
 import pytest
@@ -9,13 +8,10 @@ from service import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "fleets"))
 sys.path.insert(0, str(ROOT / "tests" / "reliability"))
-import judge  # noqa: E402
-import kinds  # noqa: E402
-import truths  # noqa: E402
-
-SPEC = importlib.util.spec_from_file_location("fleets_campaign", ROOT / "tests" / "fleets" / "campaign.py")
-campaign = importlib.util.module_from_spec(SPEC)  # another test imports another campaign
-SPEC.loader.exec_module(campaign)
+import fleet_campaign as campaign  # noqa: E402
+import fleet_judge as judge  # noqa: E402
+import fleet_kinds as kinds  # noqa: E402
+import fleet_truths as truths  # noqa: E402
 
 FLEETS = {"fake agents": 17, "external workloads": 8, "simulated devices": 8}
 

@@ -17,7 +17,7 @@ UNREACHABLE = 75
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     file = tmp_path_factory.mktemp("real") / "found.json"
-    done = subprocess.run([sys.executable, str(ROOT / "tests" / "frameworks" / "check.py"), "--short",
+    done = subprocess.run([sys.executable, str(ROOT / "tests" / "frameworks" / "check_frameworks.py"), "--short",
                            "--cache", str(CACHE), "--json", str(file)], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     print(done.stdout)

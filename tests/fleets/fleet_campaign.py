@@ -17,9 +17,9 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "system"), str(HERE.parent / "reliability"), str(HERE.parent / "web")]
-import judge  # noqa: E402
-import kinds  # noqa: E402
-import truths  # noqa: E402
+import fleet_judge as judge  # noqa: E402
+import fleet_kinds as kinds  # noqa: E402
+import fleet_truths as truths  # noqa: E402
 from results import FOLDER, machine, write_result  # noqa: E402
 from service import Service  # noqa: E402
 

@@ -6,7 +6,7 @@ import sys
 
 from fleet_sim import AGENT, catalogue
 from service import BUILD
-from truths import VARIANTS
+from fleet_truths import VARIANTS
 
 SIMULATED = BUILD / "tests" / "reprod-worker-cudasim-fleets"
 COMMAND = BUILD / "tests" / "fleet-command"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Hears the event stream of a service from its first event on, until so many devices were screened, and then prints
-all that it heard: listen.py PORT DEVICES FD, where FD is a connection that asked for it.  A process of its own that does nothing else, since a service goes on
-without whoever is slow; one that was left behind comes back as a browser does, with the last id that it has."""
+all that it heard: fleet_listen.py PORT DEVICES FD, where FD is a connection that asked for it.  A process of its own
+that does nothing else, since a service goes on without whoever is slow; one that was left behind comes back as a
+browser does, with the last id that it has."""
 import re
 import socket
 import sys

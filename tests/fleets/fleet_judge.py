@@ -8,8 +8,8 @@ import sqlite3
 import subprocess
 import sys
 
-import listen
-from truths import CONTROL, CONTROLS, DEVICES, WRONG
+import fleet_listen as listen
+from fleet_truths import CONTROL, CONTROLS, DEVICES, WRONG
 
 DISSENTS = "device dissents from its equals"
 METRIC = re.compile(r'^reprod_device_dissents\{device="([^"]+)"\} (\d+)$', re.M)
@@ -17,7 +17,7 @@ EVENTS_PATIENCE_S = 60
 
 
 class Listener:
-    """Hears the stream of a service from its first event on, until all of DEVICES were screened (listen.py)."""
+    """Hears the stream of a service from its first event on, until all of DEVICES were screened (fleet_listen.py)."""
 
     def __init__(self, service, devices):
         """It asks at once: the listener may begin when much has happened."""
