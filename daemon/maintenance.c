@@ -147,6 +147,10 @@ static void print_counts(const struct fsck_counts *c)
                "since: they were judged again, but not recomputed (fsck --full does)\n",
                c->cells_trusted, MARKS_DAYS);
     }
+    if (c->acknowledged) {
+        printf("%" PRId64 " faults were acknowledged, and count in none of these\n",
+               c->acknowledged);
+    }
     if (c->marks_failed) {
         puts("what was found right could not be noted: the next fsck begins anew");
     }

@@ -4,9 +4,10 @@
  *
  * What can be wrong: pages are damaged, and then nobody knows what else is, so nothing
  * more is accepted; a row is not what was stored, and then nothing follows from it, and
- * nothing more is accepted either, until a person says so; rows contradict each other,
- * which is told; a cell is not what its runs give, and is built anew from them, if these
- * are what was stored. */
+ * nothing more is accepted either, until a person says so, and likewise where rows
+ * contradict each other; a cell is not what its runs give, and is built anew from them,
+ * if these are what was stored.  A look that fails shows nothing: nothing is accepted
+ * until one does not. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -25,7 +26,13 @@
 #include "db/integrity/quarantine.h"
 #include "db/upkeep/marks.h"
 
-enum { EVERY_MS = 24 * 3600 * 1000, LINES_LOGGED = 20, NICE = 19, MARKS_AT_ONCE = 256 };
+enum {
+    EVERY_MS = 24 * 3600 * 1000,
+    AGAIN_MS = 5000,
+    LINES_LOGGED = 20,
+    NICE = 19,
+    MARKS_AT_ONCE = 256
+};
 
 /* Cells that were found right, on their way to the writer. */
 struct marks {
@@ -39,12 +46,14 @@ struct check {
     struct service *service;
     atomic_bool stop;
     struct fsck_counts counts;
-    struct err err;
+    enum err_code code;
+    struct err err; /* unless CODE is ERR_OK */
     int64_t now_ms;
     struct marks *marks; /* that are collected; NULL: none */
     int64_t *cells;      /* that are to be built anew */
-    int cell_count, lines;
-    char first[HEALTH_CAUSE_SIZE / 2];
+    int cell_count, lines, acknowledged;
+    char first[HEALTH_CAUSE_SIZE / 2];         /* line of fsck … */
+    char contradiction[HEALTH_CAUSE_SIZE / 2]; /* … and the first of those */
 };
 
 static void take_line(void *arg, const char *line)
@@ -56,6 +65,24 @@ static void take_line(void *arg, const char *line)
     }
     if (c->lines++ < LINES_LOGGED) {
         log_warning("fsck: %s", line);
+    }
+}
+
+static void take_contradiction(void *arg, const char *line)
+{
+    struct check *c = arg;
+
+    if (!c->contradiction[0]) {
+        copy_text(c->contradiction, sizeof c->contradiction, line);
+    }
+}
+
+static void take_acknowledged(void *arg, const char *line)
+{
+    struct check *c = arg;
+
+    if (c->acknowledged++ < LINES_LOGGED) {
+        log_info("fsck: %s", line);
     }
 }
 
@@ -86,8 +113,8 @@ static bool look_at_copy(struct check *c, const struct fsck_served *fsck)
         log_warning("%s", err.message);
     }
     if (partial) {
-        fsck_copy(partial, fsck, &c->counts, &c->err);
-        if (!due || c->err.code != ERR_OK || !fsck_is_whole(&c->counts)) {
+        c->code = fsck_copy(partial, fsck, &c->counts, &c->err);
+        if (!due || c->code != ERR_OK || !fsck_is_whole(&c->counts)) {
             backup_drop(partial);
         } else if (backup_keep(path, partial, now_ms, &err) != ERR_OK) {
             log_warning("no backup: %s", err.message);
@@ -142,6 +169,8 @@ static void look(uv_work_t *work)
     const struct fsck_served fsck = { .tx = store_background(c->service->store),
                                       .now_ms = c->now_ms,
                                       .report = take_line,
+                                      .report_acknowledged = take_acknowledged,
+                                      .may_acknowledge = take_contradiction,
                                       .cell_differs = take_cell,
                                       .right = take_mark,
                                       .arg = c,
@@ -150,7 +179,7 @@ static void look(uv_work_t *work)
 
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
     if (!look_at_copy(c, &fsck)) {
-        fsck_served(&fsck, &c->counts, &c->err);
+        c->code = fsck_served(&fsck, &c->counts, &c->err);
     }
     send_marks(c);
     setpriority(PRIO_PROCESS, (id_t)gettid(), before);
@@ -181,6 +210,21 @@ static void tell(struct service *s, const char *cause)
     }
 }
 
+/* Unknown is not right: it is looked again, soon. */
+static void tell_failure(struct service *s, const char *what)
+{
+    char cause[HEALTH_CAUSE_SIZE];
+
+    log_error("fsck: %s", what);
+    snprintf(cause, sizeof cause,
+             "whether what is stored is right is not known, and nothing is accepted "
+             "until it is: %.380s",
+             what);
+    s->check_failed |= !s->health.conditions[HEALTH_DATABASE].cause[0];
+    tell(s, cause);
+    s->checked_ms = clock_monotonic_ms() - EVERY_MS + AGAIN_MS;
+}
+
 void service_tell_quarantine(struct service *s, int64_t count, const char *words)
 {
     char cause[HEALTH_CAUSE_SIZE];
@@ -199,12 +243,14 @@ void service_tell_quarantine(struct service *s, int64_t count, const char *words
 static void repaired(void *arg, const struct err *result)
 {
     struct repair *r = arg;
+    char what[HEALTH_CAUSE_SIZE];
 
     if (result->code != ERR_OK) {
-        log_error("cell %" PRId64
-                  " is not what its runs give, and cannot be built anew: "
-                  "%s",
-                  r->cell, result->message);
+        snprintf(what, sizeof what,
+                 "cell %" PRId64
+                 " is not what its runs give, and could not be built anew: %.300s",
+                 r->cell, result->message);
+        tell_failure(r->service, what);
     } else if (r->repair == CELL_REBUILT) {
         log_warning("cell %" PRId64
                     " was not what its runs give; it was built anew from "
@@ -242,6 +288,20 @@ static void tell_rows(struct check *c)
     tell(c->service, cause);
 }
 
+static void tell_contradictions(struct check *c)
+{
+    char cause[HEALTH_CAUSE_SIZE];
+
+    if (c->contradiction[0]) {
+        snprintf(cause, sizeof cause,
+                 "%.200s: what is stored contradicts itself, and nothing is accepted "
+                 "until a backup is restored (reprod restore), or this is acknowledged "
+                 "(reprod fsck --accept-loss)",
+                 c->contradiction);
+        tell(c->service, cause);
+    }
+}
+
 static void tell_damage(struct check *c)
 {
     char cause[HEALTH_CAUSE_SIZE];
@@ -260,6 +320,33 @@ static void tell_damage(struct check *c)
     tell(c->service, cause);
 }
 
+static void take_result(struct check *c)
+{
+    struct service *s = c->service;
+
+    if (s->check_failed) { /* all that was told, if anything, is that it failed */
+        s->check_failed = false;
+        health_set(&s->health, HEALTH_DATABASE, NULL, 0);
+    }
+    if (c->counts.damaged || c->code == ERR_CORRUPT) {
+        tell_damage(c);
+        return;
+    }
+    if (c->counts.rows_damaged) { /* which may be why it failed */
+        tell_rows(c);
+    }
+    tell_contradictions(c);
+    if (c->code != ERR_OK) {
+        tell_failure(s, c->err.message);
+        return;
+    }
+    log_info("fsck: %" PRId64 " cells and %" PRId64 " jobs recomputed, %" PRId64
+             " cells unchanged since they were, %d fault%s",
+             c->counts.cells - c->counts.cells_trusted, c->counts.jobs,
+             c->counts.cells_trusted, c->lines, c->lines == 1 ? "" : "s");
+    repair_cells(c);
+}
+
 static void looked(uv_work_t *work, int status)
 {
     struct check *c = work->data;
@@ -269,22 +356,8 @@ static void looked(uv_work_t *work, int status)
     s->check = NULL;
     if (s->stopping.stage != STOPPING_NOT) {
         log_info("fsck: not finished, the service ends");
-    } else if (c->counts.damaged || c->err.code == ERR_CORRUPT) {
-        tell_damage(c);
-    } else if (c->err.code != ERR_OK) {
-        log_error("fsck: %s", c->err.message);
-        if (c->counts.rows_damaged) { /* which may be why */
-            tell_rows(c);
-        }
     } else {
-        if (c->counts.rows_damaged) {
-            tell_rows(c);
-        }
-        log_info("fsck: %" PRId64 " cells and %" PRId64 " jobs recomputed, %" PRId64
-                 " cells unchanged since they were, %d fault%s",
-                 c->counts.cells - c->counts.cells_trusted, c->counts.jobs,
-                 c->counts.cells_trusted, c->lines, c->lines == 1 ? "" : "s");
-        repair_cells(c);
+        take_result(c);
     }
     free(c->cells);
     free(c);
@@ -303,7 +376,7 @@ void service_check(struct service *s)
     }
     if (s->stopping.stage != STOPPING_NOT ||
         (s->checked_ms && now - s->checked_ms < EVERY_MS) ||
-        s->health.conditions[HEALTH_DATABASE].cause[0]) {
+        (s->health.conditions[HEALTH_DATABASE].cause[0] && !s->check_failed)) {
         return;
     }
     s->checked_ms = now;

@@ -13,6 +13,7 @@ void case_keys_take(struct query *q, struct case_key *ret_key)
     ret_key->seed = (uint64_t)query_take_int(q);
 }
 
+/* The first of its siblings gives them its number: the next that SQLite gives. */
 static enum err_code insert(struct tx *tx, const struct case_key *key,
                             const struct case_declaration *d, int64_t *ret_number,
                             struct err *err)
@@ -24,7 +25,9 @@ static enum err_code insert(struct tx *tx, const struct case_key *key,
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ifnull((SELECT "
         "min(siblings) FROM case_key WHERE workload = ?1"
         " AND version = ?2 AND size = ?4 AND dtype = ?5 AND seed = ?6),"
-        " (SELECT ifnull(max(number), 0) + 1 FROM case_key))) RETURNING number",
+        " (SELECT 1 + max(ifnull((SELECT seq FROM sqlite_sequence WHERE name ="
+        " 'case_key'), 0), ifnull((SELECT max(number) FROM case_key), 0)))))"
+        " RETURNING number",
         key->workload, key->version, key->variant, key->size, key->dtype,
         (int64_t)key->seed, d->is_control, d->kind, d->no_control, d->unseeded,
         d->is_challenge);
@@ -148,11 +151,18 @@ enum err_code case_inputs_load(struct tx *tx, int64_t siblings, struct inputs *r
 enum err_code case_inputs_add(struct tx *tx, int64_t siblings, const char *digest,
                               const char *device, const char *run, struct err *err)
 {
+    /* Not in one: SQLite looks for the run even where it stays the same, and it may have
+     * been deleted. */
     return tx_run(tx, err,
                   "INSERT INTO case_input (siblings, digest, device, runs, run)"
                   " VALUES (?, ?, ?, 1, ?) ON CONFLICT (siblings, digest, device)"
-                  " DO UPDATE SET runs = runs + 1, run = min(run, excluded.run)",
-                  siblings, digest, device, run);
+                  " DO UPDATE SET runs = runs + 1",
+                  siblings, digest, device, run) == ERR_OK
+               ? tx_run(tx, err,
+                        "UPDATE case_input SET run = ?4 WHERE siblings = ?1"
+                        " AND digest = ?2 AND device = ?3 AND run > ?4",
+                        siblings, digest, device, run)
+               : err->code;
 }
 
 enum err_code case_inputs_recount(struct tx *tx, int64_t siblings, struct err *err)

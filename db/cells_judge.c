@@ -263,8 +263,11 @@ static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64
     struct judgement judgement;
     bool changed;
 
-    if (cell_rows_load(tx, id, &row, err) != ERR_OK ||
-        cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
+    if (cell_rows_load(tx, id, &row, err) != ERR_OK) {
+        /* Nobody reads a verdict of a cell whose case is gone. */
+        return err->code == ERR_NOT_FOUND ? ERR_OK : err->code;
+    }
+    if (cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
         return err->code;
     }
     if (row.damaged) {
@@ -347,7 +350,9 @@ static enum err_code judge_all(struct tx *tx, int64_t now_ms, struct err *err)
     if (judge_each(&q, "", now_ms, err) != ERR_OK) {
         return err->code;
     }
-    return tx_run(tx, err, "UPDATE judged SET rules = ?", VERDICT_RULES);
+    return tx_run(tx, err, "DELETE FROM judged") == ERR_OK
+               ? tx_run(tx, err, "INSERT INTO judged (rules) VALUES (?)", VERDICT_RULES)
+               : err->code;
 }
 
 enum err_code cells_judged_by(struct tx *tx, int64_t *ret_rules, struct err *err)

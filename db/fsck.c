@@ -2,14 +2,18 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/array.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
 #include "db/cells_judge.h"
 #include "db/connection.h"
+#include "db/integrity/acknowledged.h"
 #include "db/integrity/checksums.h"
 #include "db/integrity/losses.h"
+#include "db/integrity/references.h"
 #include "db/integrity/totals.h"
 #include "db/integrity/witness.h"
 #include "db/migrate.h"
@@ -24,20 +28,64 @@ enum { BUSY_TIMEOUT_MS = 5000 };
 struct check {
     struct tx *tx;
     void (*report)(void *arg, const char *line);
-    void (*cell_differs)(void *arg, int64_t cell); /* NULL: nobody is told */
+    /* NULL: nobody is told */
+    void (*report_acknowledged)(void *arg, const char *line);
+    void (*may_acknowledge)(void *arg, const char *line);
+    void (*cell_differs)(void *arg, int64_t cell);
     void *arg;
+    struct acknowledged acknowledged;
+    bool *differing; /* for each cell there: its sums were found to differ, as is known */
     struct fsck_counts *counts;
 };
 
-static void cell_differs(void *arg, int64_t cell, const char *what)
+static void tell_acknowledged(struct check *c, const char *line)
 {
-    struct check *c = arg;
+    char words[1024];
+
+    snprintf(words, sizeof words, "%.990s, which was acknowledged", line);
+    if (c->report_acknowledged) {
+        c->report_acknowledged(c->arg, words);
+    }
+}
+
+/* A fault that may be acknowledged.  Whether it counts: it was not. */
+static bool tell(struct check *c, const char *line)
+{
+    if (acknowledged_has_line(&c->acknowledged, line)) {
+        c->counts->acknowledged++;
+        tell_acknowledged(c, line);
+        return false;
+    }
+    c->report(c->arg, line);
+    if (c->may_acknowledge) {
+        c->may_acknowledge(c->arg, line);
+    }
+    return true;
+}
+
+static bool tell_cell(struct check *c, int64_t cell, const char *what)
+{
     char line[1024];
 
     snprintf(line, sizeof line, "cell %" PRId64 ": %s", cell, what);
+    if (acknowledged_cell(&c->acknowledged, cell) >= 0) {
+        tell_acknowledged(c, line);
+        return false;
+    }
     c->report(c->arg, line);
     if (c->cell_differs) {
         c->cell_differs(c->arg, cell);
+    }
+    return true;
+}
+
+/* Several lines may be of one cell. */
+static void cell_differs(void *arg, int64_t cell, const char *what)
+{
+    struct check *c = arg;
+
+    if (!tell_cell(c, cell, what)) {
+        c->differing[acknowledged_cell(&c->acknowledged, cell)] = true;
     }
 }
 
@@ -123,28 +171,17 @@ static enum err_code each_table(struct check *c, table_fn part, struct err *err)
     }
 }
 
+static void dangles(void *arg, const char *line, int64_t rows)
+{
+    struct check *c = arg;
+
+    c->counts->dangling += tell(c, line) ? rows : 0;
+}
+
 static enum err_code check_references_of(struct check *c, const char *child,
                                          struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, c->tx,
-                "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check(?)"
-                " GROUP BY 1, 2",
-                child);
-    while (query_step(&q)) {
-        const char *table = query_borrow_text(&q);
-        const char *parent = query_borrow_text(&q);
-        int64_t rows = query_take_int(&q);
-        char line[256];
-
-        snprintf(line, sizeof line,
-                 "table %s: %" PRId64 " rows refer to a missing row of table %s", table,
-                 rows, parent);
-        c->counts->dangling += rows;
-        c->report(c->arg, line);
-    }
-    return query_end(&q, err);
+    return references_check(c->tx, child, dangles, c, err);
 }
 
 static void row_damaged(void *arg, const char *table, const char *key, int64_t cell)
@@ -158,12 +195,13 @@ static void row_damaged(void *arg, const char *table, const char *key, int64_t c
     tx_fetch_int(c->tx, &accepted, &ignored,
                  "SELECT count(accepted_ms) FROM quarantine WHERE run = ? AND ? = 'run'",
                  key, table);
-    snprintf(line, sizeof line, "%s %.100s: its row is not what was stored%s", table, key,
-             accepted ? ", which was acknowledged" : "");
-    c->report(c->arg, line);
+    snprintf(line, sizeof line, "%s %.100s: its row is not what was stored", table, key);
     if (accepted) {
+        c->counts->acknowledged++;
+        tell_acknowledged(c, line);
         return;
     }
+    c->report(c->arg, line);
     c->counts->cells_differing += is_cell;
     c->counts->rows_damaged += !is_cell;
     c->counts->facts_damaged += !is_cell && strcmp(table, "run") != 0;
@@ -224,19 +262,44 @@ static enum err_code check_up_to_date(struct check *c, struct err *err)
                      "service, which judges them again, and check it then");
 }
 
+static enum err_code load_acknowledged(struct check *c, struct err *err)
+{
+    enum err_code code = acknowledged_load(c->tx, &c->acknowledged, err);
+
+    c->differing = xcalloc((size_t)c->acknowledged.cell_count + 1, sizeof(bool));
+    return code;
+}
+
+static void release(struct check *c)
+{
+    acknowledged_release(&c->acknowledged);
+    free(c->differing);
+}
+
+static void trace_is_wrong(void *arg, const char *line)
+{
+    struct check *c = arg;
+
+    c->counts->traces_damaged += tell(c, line);
+}
+
 static enum err_code check_traces(struct check *c, struct err *err)
 {
-    return traces_check(c->tx, c->report, c->arg, &c->counts->traces,
-                        &c->counts->traces_damaged, err);
+    int64_t ignored; /* counted as they are told */
+
+    return traces_check(c->tx, trace_is_wrong, c, &c->counts->traces, &ignored, err);
+}
+
+static void summary_is_wrong(void *arg, const char *line)
+{
+    dangles(arg, line, 1);
 }
 
 static enum err_code check_summaries(struct check *c, struct err *err)
 {
-    int64_t wrong = 0;
-    enum err_code code = summaries_check(c->tx, c->report, c->arg, &wrong, err);
+    int64_t ignored;
 
-    c->counts->dangling += wrong;
-    return code;
+    return summaries_check(c->tx, summary_is_wrong, c, &ignored, err);
 }
 
 static enum err_code check_count(struct check *c, struct err *err)
@@ -276,15 +339,11 @@ static enum err_code check_losses(struct check *c, struct err *err)
     return ERR_OK;
 }
 
-static void derived_differs(void *arg, int64_t cell, const char *line)
+static bool derived_differs(void *arg, int64_t cell, const char *line)
 {
     struct check *c = arg;
 
-    if (cell) {
-        cell_differs(c, cell, line);
-    } else {
-        c->report(c->arg, line);
-    }
+    return cell ? tell_cell(c, cell, line) : tell(c, line);
 }
 
 static enum err_code check_derived(struct check *c, struct err *err)
@@ -331,17 +390,26 @@ static enum err_code check_before_rows(struct check *c, bool by_table, bool *ret
     if (c->counts->damaged) {
         c->report(c->arg, "references, jobs, cells and traces were not checked");
     }
-    return *ret_go_on ? in_one_read(c, check_up_to_date, err) : code;
+    if (*ret_go_on) {
+        code = in_one_read(c, check_up_to_date, err);
+    }
+    return *ret_go_on && code == ERR_OK ? in_one_read(c, load_acknowledged, err) : code;
 }
 
 /* A cell that differs may have been counted before, for its own row or for what is
  * derived from one of its runs: at least so many differ. */
 static void count_cells(struct check *c, const struct recomputed *cells)
 {
+    int64_t differing = cells->differing;
+
+    for (int i = 0; i < c->acknowledged.cell_count; i++) {
+        differing -= c->differing[i];
+        c->counts->acknowledged += c->differing[i];
+    }
     c->counts->cells = cells->compared;
     c->counts->cells_trusted = cells->trusted;
-    if (cells->differing > c->counts->cells_differing) {
-        c->counts->cells_differing = cells->differing;
+    if (differing > c->counts->cells_differing) {
+        c->counts->cells_differing = differing;
     }
 }
 
@@ -417,6 +485,9 @@ enum err_code fsck_file(const char *path, const struct fsck *fsck,
                         struct fsck_counts *ret_counts, struct err *err)
 {
     struct check check = { .report = fsck->report,
+                           .report_acknowledged = fsck->report,
+                           .may_acknowledge = fsck->may_acknowledge,
+                           .cell_differs = fsck->cell_differs,
                            .arg = fsck->arg,
                            .counts = ret_counts };
     const struct commits none = { 0 };
@@ -440,6 +511,7 @@ enum err_code fsck_file(const char *path, const struct fsck *fsck,
         marks = fsck->marks ? open_marks(path, ret_counts) : NULL;
         code = check_rows(&check, path, fsck, marks, err);
     }
+    release(&check);
     tx_free(check.tx);
     tx_free(marks); /* last, since only a writer takes the log with it */
     return code == ERR_CONFLICT ? err_wrap(err, "%s", path) : code;
@@ -491,6 +563,8 @@ enum err_code fsck_served(const struct fsck_served *fsck, struct fsck_counts *re
 {
     struct check check = { .tx = fsck->tx,
                            .report = fsck->report,
+                           .report_acknowledged = fsck->report_acknowledged,
+                           .may_acknowledge = fsck->may_acknowledge,
                            .cell_differs = fsck->cell_differs,
                            .arg = fsck->arg,
                            .counts = ret_counts };
@@ -501,6 +575,7 @@ enum err_code fsck_served(const struct fsck_served *fsck, struct fsck_counts *re
     code = check_served(&check, fsck, err);
     sqlite3_progress_handler(check.tx->db, 0, NULL, NULL);
     sqlite3_db_release_memory(check.tx->db);
+    release(&check);
     return code;
 }
 

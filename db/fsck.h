@@ -22,6 +22,8 @@ struct fsck_counts {
     bool marks_failed;       /* what was verified could not be noted */
     int64_t jobs;            /* counted again from their items … */
     int64_t jobs_differing;  /* … and not as stored */
+    int64_t acknowledged;    /* faults that a person knows (db/integrity/accept.h); they
+                                are in no other count */
     int64_t traces;          /* unpacked … */
     int64_t traces_damaged;  /* … and found wrong, or not what their runs say */
 };
@@ -37,6 +39,10 @@ struct fsck {
     int readers; /* connections that recompute cells at the same time */
     int64_t now_ms;
     void (*report)(void *arg, const char *line); /* for every fault; one call at a time */
+    /* Also told of those that contradict others, and that a person may acknowledge in
+     * these words: rows that refer to none, jobs, traces.  NULL: nobody. */
+    void (*may_acknowledge)(void *arg, const char *line);
+    void (*cell_differs)(void *arg, int64_t cell); /* which lines are of; NULL: nobody */
     void *arg;
 };
 
@@ -61,6 +67,8 @@ struct fsck_served {
     struct tx *tx;
     int64_t now_ms;
     void (*report)(void *arg, const char *line);
+    void (*report_acknowledged)(void *arg, const char *line); /* a fault that is known */
+    void (*may_acknowledge)(void *arg, const char *line);
     void (*cell_differs)(void *arg, int64_t cell);
     void (*right)(void *arg, const struct mark *mark);
     void *arg;

@@ -2,9 +2,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "daemon/base/mem.h"
 #include "db/connection.h"
 #include "db/files.h"
+#include "db/fsck.h"
+#include "db/integrity/cell_repair.h"
 #include "db/integrity/checksums.h"
 #include "db/integrity/losses.h"
 #include "db/integrity/quarantine.h"
@@ -151,6 +156,105 @@ static enum err_code accept_locked(struct acceptance *a, const char *path,
     return code;
 }
 
+/* What fsck tells. */
+struct faults {
+    char **lines;
+    int64_t *cells; /* that differ; neighbours are not the same */
+    int line_count, cell_count;
+};
+
+static void take_fault(void *arg, const char *line)
+{
+    struct faults *f = arg;
+
+    f->lines = xgrow(f->lines, f->line_count, sizeof *f->lines);
+    f->lines[f->line_count++] = xstrdup(line);
+}
+
+static void take_cell(void *arg, int64_t cell)
+{
+    struct faults *f = arg;
+
+    if (f->cell_count == 0 || f->cells[f->cell_count - 1] != cell) {
+        f->cells = xgrow(f->cells, f->cell_count, sizeof *f->cells);
+        f->cells[f->cell_count++] = cell;
+    }
+}
+
+static void pass_over(void *arg, const char *line)
+{
+    (void)arg;
+    (void)line;
+}
+
+/* Built anew from its runs, or in quarantine. */
+static enum err_code repair(struct acceptance *a, int64_t cell, struct err *err)
+{
+    enum cell_repair repair;
+    char line[80];
+
+    if (cell_repair(a->tx, cell, a->now_ms, &repair, err) != ERR_OK) {
+        return err->code;
+    }
+    if (repair == CELL_REBUILT) {
+        snprintf(line, sizeof line, "cell %" PRId64 " was built anew from its runs",
+                 cell);
+        write_down(a, line);
+    }
+    return ERR_OK;
+}
+
+static enum err_code write_faults(struct acceptance *a, const struct faults *f,
+                                  struct err *err)
+{
+    enum err_code code = tx_run(a->tx, err, "BEGIN IMMEDIATE");
+
+    for (int i = 0; i < f->cell_count && code == ERR_OK; i++) {
+        code = repair(a, f->cells[i], err);
+    }
+    if (code != ERR_OK || accept_quarantine(a, err) != ERR_OK) {
+        return err->code;
+    }
+    for (int i = 0; i < f->line_count; i++) {
+        write_down(a, f->lines[i]);
+    }
+    if (a->err.code != ERR_OK) {
+        *err = a->err;
+        return err->code;
+    }
+    return tx_run(a->tx, err, "COMMIT");
+}
+
+/* What contradicts what is there, once that is taken as it is.  fsck opens the file, so
+ * nothing else of this process may have it open. */
+static enum err_code accept_faults(struct acceptance *a, const char *path,
+                                   struct err *err)
+{
+    struct faults f = { .line_count = 0 };
+    const struct fsck fsck = { .readers = (int)sysconf(_SC_NPROCESSORS_ONLN),
+                               .now_ms = a->now_ms,
+                               .report = pass_over,
+                               .may_acknowledge = take_fault,
+                               .cell_differs = take_cell,
+                               .arg = &f };
+    struct fsck_counts counts;
+    enum err_code code = fsck_file(path, &fsck, &counts, err);
+
+    if (code == ERR_OK && (f.line_count || f.cell_count)) {
+        code = connection_open_writer(path, BUSY_TIMEOUT_MS, &a->tx, err);
+        if (code == ERR_OK) {
+            code = write_faults(a, &f, err);
+            tx_free(a->tx);
+        }
+    }
+    for (int i = 0; i < f.line_count; i++) {
+        free(f.lines[i]);
+    }
+    free(f.lines);
+    free(f.cells);
+    return code;
+}
+
 enum err_code accept_loss(const char *path, int64_t now_ms,
                           void (*report)(void *arg, const char *line), void *arg,
                           int64_t *ret_count, struct err *err)
@@ -161,6 +265,9 @@ enum err_code accept_loss(const char *path, int64_t now_ms,
 
     if (code == ERR_OK) {
         code = accept_locked(&a, path, err);
+    }
+    if (code == ERR_OK) {
+        code = accept_faults(&a, path, err);
     }
     files_unlock(&lock);
     *ret_count = a.count;

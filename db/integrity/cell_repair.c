@@ -1,5 +1,6 @@
 #include "db/integrity/cell_repair.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "db/cells.h"
@@ -33,13 +34,12 @@ static bool count_alike(const struct evidence *a, const struct evidence *b)
            a->iterations == b->iterations && a->distinct_digests == b->distinct_digests;
 }
 
-/* What its runs give is not what CELL, which is intact, counted. */
-static enum err_code isolate(struct tx *tx, int64_t cell, int64_t now_ms, struct err *err)
+static enum err_code isolate(struct tx *tx, int64_t cell, const char *reason,
+                             int64_t now_ms, struct err *err)
 {
     if (tx_run(tx, err, "ROLLBACK TO repair") != ERR_OK ||
         tx_run(tx, err, "RELEASE repair") != ERR_OK ||
-        quarantine_put(tx, cell, "", "its runs on record are not those that it counted",
-                       now_ms, err) != ERR_OK) {
+        quarantine_put(tx, cell, "", reason, now_ms, err) != ERR_OK) {
         return err->code;
     }
     return cells_judge_again(tx, cell, now_ms, err);
@@ -83,6 +83,19 @@ static enum err_code find_change(struct tx *tx, int64_t cell, struct err *err)
                : err->code;
 }
 
+#define OTHER_RUNS "its runs on record are not those that it counted"
+
+/* Its runs cannot be folded without what they refer to, which is missing. */
+static enum err_code isolate_unread(struct tx *tx, int64_t cell, int64_t now_ms,
+                                    struct err *err)
+{
+    char reason[DAMAGED_WORDS_SIZE];
+
+    snprintf(reason, sizeof reason, "its runs on record cannot be read: %.100s",
+             err->message);
+    return isolate(tx, cell, reason, now_ms, err);
+}
+
 /* In a savepoint: whether it may be done is known when it is. */
 static enum err_code try_rebuild(struct tx *tx, const struct cell_row *before,
                                  int64_t now_ms, enum cell_repair *ret_repair,
@@ -99,15 +112,17 @@ static enum err_code try_rebuild(struct tx *tx, const struct cell_row *before,
     }
     if (!same) {
         *ret_repair = CELL_ISOLATED;
-        return isolate(tx, id, now_ms, err);
+        return isolate(tx, id, OTHER_RUNS, now_ms, err);
     }
     if (cells_rebuild(tx, id, now_ms, err) != ERR_OK ||
         cell_rows_load(tx, id, &after, err) != ERR_OK) {
-        return err->code;
+        *ret_repair = CELL_ISOLATED;
+        return err->code == ERR_NOT_FOUND ? isolate_unread(tx, id, now_ms, err)
+                                          : err->code;
     }
     if (!before->damaged && !count_alike(&before->cell.evidence, &after.cell.evidence)) {
         *ret_repair = CELL_ISOLATED;
-        return isolate(tx, id, now_ms, err);
+        return isolate(tx, id, OTHER_RUNS, now_ms, err);
     }
     *ret_repair = CELL_REBUILT;
     if (before->damaged && find_change(tx, id, err) != ERR_OK) {
@@ -121,10 +136,14 @@ enum err_code cell_repair(struct tx *tx, int64_t cell, int64_t now_ms,
 {
     struct cell_row row;
     int64_t damaged;
+    enum err_code code = cell_rows_load(tx, cell, &row, err);
 
     *ret_repair = CELL_ISOLATED;
-    if (cell_rows_load(tx, cell, &row, err) != ERR_OK ||
-        put_runs(tx, cell, now_ms, &damaged, err) != ERR_OK) {
+    if (code == ERR_NOT_FOUND) {
+        return quarantine_put(tx, cell, "", "its case or its environment is missing",
+                              now_ms, err);
+    }
+    if (code != ERR_OK || put_runs(tx, cell, now_ms, &damaged, err) != ERR_OK) {
         return err->code;
     }
     return damaged ? cells_judge_again(tx, cell, now_ms, err)

@@ -14,7 +14,8 @@ enum cell_repair {
 };
 
 /* Makes CELL right again if that can be known: where all its runs are what was stored,
- * and its own row either is not, or counts what they give. */
+ * and its own row either is not, or counts what they give.  One whose runs cannot be
+ * read, since what they refer to is missing, is isolated. */
 enum err_code cell_repair(struct tx *tx, int64_t cell, int64_t now_ms,
                           enum cell_repair *ret_repair, struct err *err);
 

@@ -134,6 +134,7 @@ static int take_cells(struct shared *s, const int64_t **ret_ids)
     return count;
 }
 
+/* ERR: what went wrong, or NULL. */
 static void add_counts(struct reader *r, const struct recomputed *counts,
                        const struct err *err)
 {
@@ -144,7 +145,7 @@ static void add_counts(struct reader *r, const struct recomputed *counts,
     sum->compared += counts->compared;
     sum->trusted += counts->trusted;
     sum->differing += counts->differing;
-    if (err->code != ERR_OK && s->err.code == ERR_OK) {
+    if (err && s->err.code == ERR_OK) {
         s->err = *err;
     }
     pthread_mutex_unlock(&s->lock);
@@ -162,10 +163,10 @@ static void *compare_all(void *arg)
     how.arg = how.right_arg = r;
     while ((count = take_cells(r->shared, &ids)) > 0) {
         struct recomputed counts = { 0 };
-        struct err err = { .code = ERR_OK };
+        struct err err;
+        enum err_code code = compare_some(r->tx, &how, ids, count, &counts, &err);
 
-        compare_some(r->tx, &how, ids, count, &counts, &err);
-        add_counts(r, &counts, &err);
+        add_counts(r, &counts, code == ERR_OK ? NULL : &err);
         keep_marks(r);
     }
     return NULL;

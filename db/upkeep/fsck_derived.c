@@ -4,15 +4,21 @@
 #include <stdio.h>
 
 #include "daemon/base/array.h"
+#include "daemon/base/id.h"
 #include "db/dissent/device_states.h"
 #include "db/tx.h"
 
 struct derived_check {
     struct tx *tx;
-    void (*differs)(void *arg, int64_t cell, const char *line);
+    bool (*differs)(void *arg, int64_t cell, const char *line);
     void *arg;
     struct fsck_derived *counts;
 };
+
+static void tell(struct derived_check *c, const char *line)
+{
+    c->counts->others_differing += c->differs(c->arg, 0, line);
+}
 
 /* Runs that are alike in all that is counted here: each run is read once. */
 static enum err_code gather_runs(struct tx *tx, struct err *err)
@@ -39,8 +45,16 @@ static enum err_code gather_runs(struct tx *tx, struct err *err)
                   " milliseconds = milliseconds + excluded.milliseconds");
 }
 
-/* What is derived from runs one by one, and has no checksum.  The run with the last
- * digest is mostly the last one of its cell. */
+/* What is derived from runs one by one, and has no checksum: the cell, or 0 and words
+ * that say which row it is, and that stay the same while runs are added.  The run with
+ * the last digest is mostly the last one of its cell. */
+#define SEEN                                                                             \
+    "(SELECT environment, min(first) AS first, max(last) AS last"                        \
+    " FROM (SELECT environment, first_ms AS first, last_ms AS last FROM temp.ran"        \
+    " WHERE environment <> 0 AND outcome <> '' UNION ALL SELECT c.environment,"          \
+    " s.first_ms, s.last_ms FROM run_summary s JOIN cell c ON c.id = s.cell)"            \
+    " GROUP BY 1)"
+
 static const struct derived {
     const char *what, *sql;
 } derived[] = {
@@ -65,7 +79,8 @@ static const struct derived {
                   " AND s.digest = d.last_digest"
                   " AND " DEVICE_STATE_OF("i.device", "s.first_run") " = d.state)" },
     { "an environment of a device that its run did not report",
-      "SELECT 0 FROM device_stack_environment d WHERE NOT EXISTS (SELECT 1 FROM run r"
+      "SELECT 0, format('%s, %s, %d', d.device, d.stack, d.environment)"
+      " FROM device_stack_environment d WHERE NOT EXISTS (SELECT 1 FROM run r"
       " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
       " JOIN case_key k ON k.number = r.case_key WHERE r.id = d.run"
       " AND r.device = d.device AND r.environment = d.environment"
@@ -76,26 +91,30 @@ static const struct derived {
       " min(r.first_run), max(r.last_run) FROM temp.ran r JOIN job_item i"
       " ON i.job = r.job AND i.seq = r.item JOIN case_key k ON k.number = r.case_key"
       " WHERE r.environment <> 0 AND r.on_device GROUP BY 1, 2, 3)"
-      " SELECT 0 FROM (SELECT * FROM (SELECT * FROM seen EXCEPT"
-      " SELECT device, stack, environment, first_run, last_run FROM device_environment)"
-      " UNION ALL SELECT * FROM (SELECT device, stack, environment, first_run, last_run"
-      " FROM device_environment EXCEPT SELECT * FROM seen))" },
+      " SELECT DISTINCT 0, format('%s, %s, %d', device, stack, environment)"
+      " FROM (SELECT device, stack, environment, first_run, last_run"
+      " FROM device_environment EXCEPT SELECT * FROM seen"
+      " UNION ALL SELECT * FROM (SELECT * FROM seen EXCEPT SELECT device, stack,"
+      " environment, first_run, last_run FROM device_environment))" },
     { "a device without the environment that a stack has there",
-      "SELECT 0 FROM (SELECT device, stack FROM device_environment UNION"
+      "SELECT 0, format('%s, %s', device, stack)"
+      " FROM (SELECT device, stack FROM device_environment UNION"
       " SELECT device, substr(stack, 1, instr(stack, '/') - 1) FROM device_environment"
       " WHERE stack GLOB '*/*' EXCEPT SELECT device, stack FROM"
       " device_stack_environment)" },
-    { "an environment that was first or last seen at another time",
-      "SELECT 0 FROM environment e JOIN (SELECT environment, min(first) AS first,"
-      " max(last) AS last FROM (SELECT environment, first_ms AS first, last_ms AS"
-      " last FROM temp.ran WHERE environment <> 0 AND outcome <> '' UNION ALL SELECT "
-      "c.environment, s.first_ms, s.last_ms"
-      " FROM run_summary s JOIN cell c ON c.id = s.cell) GROUP BY 1) s"
-      " ON s.environment = e.number"
-      " WHERE (e.first_seen_ms, e.last_seen_ms) <> (s.first, s.last)" },
+    { "an environment that was first seen at another time than its runs",
+      "SELECT 0, format('%d, %d', e.number, e.first_seen_ms)"
+      " FROM environment e LEFT JOIN " SEEN " s ON s.environment = e.number"
+      " WHERE iif(s.first IS NULL, e.cells > 0, e.first_seen_ms <> s.first)" },
+    { "an environment that was last seen at another time than its runs",
+      "SELECT 0, format('%d, %d', e.number, e.last_seen_ms)"
+      " FROM environment e LEFT JOIN " SEEN " s ON s.environment = e.number"
+      " WHERE iif(s.last IS NULL, e.cells > 0, e.last_seen_ms <> s.last)" },
     { "an environment with another count of cells",
-      "SELECT 0 FROM environment e WHERE e.cells <>"
-      " (SELECT count(*) FROM cell c WHERE c.environment = e.number)" },
+      "SELECT 0, format('%d, %+d', e.number, e.cells - e.counted)"
+      " FROM (SELECT number, cells, (SELECT count(*) FROM cell c"
+      " WHERE c.environment = number) AS counted FROM environment) e"
+      " WHERE e.cells <> e.counted" },
     { "an item with other counts than its runs",
       "WITH seen AS (SELECT job, item, sum(runs) FILTER (WHERE outcome IN ('completed',"
       " 'unsupported', 'timeout', 'crashed', 'out_of_memory', 'invalid')) AS answered,"
@@ -105,12 +124,16 @@ static const struct derived {
       " FROM temp.ran WHERE NOT challenge GROUP BY 1, 2),"
       " folded AS (SELECT job, item, sum(runs) AS runs, sum(iif(refused, runs, 0)) AS"
       " refused, sum(milliseconds) AS milliseconds FROM run_summary GROUP BY 1, 2)"
-      " SELECT 0 FROM job_item i LEFT JOIN seen r ON r.job = i.job AND r.item = i.seq"
-      " LEFT JOIN folded s ON s.job = i.job AND s.item = i.seq"
-      " WHERE i.runs_answered <> ifnull(r.answered, 0) + ifnull(s.runs, 0)"
-      " OR i.runs_failed <> ifnull(r.failed, 0) + ifnull(s.refused, 0)"
-      " OR i.runs_unanswered <> ifnull(r.unanswered, 0) OR i.milliseconds <>"
-      " ifnull(r.milliseconds, 0) + ifnull(s.milliseconds, 0)" },
+      " SELECT 0, format('%s/%d, answered %+d, failed %+d, unanswered %+d, %+d ms',"
+      " ifnull((SELECT id FROM job WHERE number = job), job), seq, answered, failed,"
+      " unanswered, more) FROM (SELECT i.job, i.seq,"
+      " i.runs_answered - ifnull(r.answered, 0) - ifnull(s.runs, 0) AS answered,"
+      " i.runs_failed - ifnull(r.failed, 0) - ifnull(s.refused, 0) AS failed,"
+      " i.runs_unanswered - ifnull(r.unanswered, 0) AS unanswered, i.milliseconds -"
+      " ifnull(r.milliseconds, 0) - ifnull(s.milliseconds, 0) AS more"
+      " FROM job_item i LEFT JOIN seen r ON r.job = i.job AND r.item = i.seq"
+      " LEFT JOIN folded s ON s.job = i.job AND s.item = i.seq)"
+      " WHERE (answered, failed, unanswered, more) <> (0, 0, 0, 0)" },
 };
 
 static enum err_code check_by_sql(struct derived_check *c, struct err *err)
@@ -121,15 +144,14 @@ static enum err_code check_by_sql(struct derived_check *c, struct err *err)
         query_begin(&q, c->tx, derived[i].sql);
         while (query_step(&q)) {
             int64_t cell = query_take_int(&q);
-            char line[120];
+            char line[320];
 
             if (cell) {
-                c->differs(c->arg, cell, derived[i].what);
-                c->counts->cells_differing++;
+                c->counts->cells_differing += c->differs(c->arg, cell, derived[i].what);
             } else {
-                snprintf(line, sizeof line, "there is %s", derived[i].what);
-                c->differs(c->arg, 0, line);
-                c->counts->others_differing++;
+                snprintf(line, sizeof line, "there is %s: %s", derived[i].what,
+                         query_borrow_text(&q));
+                tell(c, line);
             }
         }
         if (query_end(&q, err) != ERR_OK) {
@@ -145,16 +167,25 @@ static enum err_code check_siblings(struct derived_check *c, struct err *err)
     struct query q;
 
     query_begin(&q, c->tx,
-                "SELECT number FROM case_key AS k WHERE siblings <> (SELECT min(number)"
-                " FROM case_key WHERE workload = k.workload AND version = k.version"
-                " AND size = k.size AND dtype = k.dtype AND seed = k.seed)");
+                "SELECT k.number, k.siblings, o.number FROM case_key k JOIN case_key o"
+                " ON o.workload = k.workload AND o.version = k.version"
+                " AND o.size = k.size AND o.dtype = k.dtype AND o.seed = k.seed"
+                " WHERE o.number < k.number AND o.siblings <> k.siblings"
+                " UNION ALL SELECT k.number, k.siblings, o.number FROM case_key k"
+                " JOIN case_key o ON o.siblings = k.siblings"
+                " WHERE o.number < k.number AND (o.workload, o.version, o.size, o.dtype,"
+                " o.seed) <> (k.workload, k.version, k.size, k.dtype, k.seed)");
     while (query_step(&q)) {
-        char line[80];
+        int64_t number, siblings, other;
+        char line[160];
 
-        snprintf(line, sizeof line, "case %" PRId64 ": it is not with its siblings",
-                 query_take_int(&q));
-        c->counts->others_differing++;
-        c->differs(c->arg, 0, line);
+        query_take(&q, &number, &siblings, &other);
+        snprintf(line, sizeof line,
+                 "case %" PRId64
+                 ": it is not with its siblings, but with those of case"
+                 " %" PRId64 ": compare case %" PRId64,
+                 number, siblings, other);
+        tell(c, line);
     }
     return query_end(&q, err);
 }
@@ -174,19 +205,24 @@ static enum err_code check_inputs(struct derived_check *c, struct err *err)
                 " s.first_run FROM run_summary s"
                 " JOIN job_item i ON i.job = s.job AND i.seq = s.item"
                 " JOIN case_key k ON k.number = i.case_key),"
-                " fresh AS (SELECT siblings, digest, device, sum(runs), min(run)"
+                " fresh (siblings, digest, device, runs, run) AS"
+                " (SELECT siblings, digest, device, sum(runs), min(run)"
                 " FROM seen GROUP BY 1, 2, 3)"
-                " SELECT DISTINCT siblings FROM (SELECT * FROM (SELECT * FROM fresh"
-                " EXCEPT SELECT * FROM case_input) UNION ALL SELECT * FROM"
-                " (SELECT * FROM case_input EXCEPT SELECT * FROM fresh))");
+                " SELECT siblings, format('%s on %s, %+d runs%s', digest, device,"
+                " sum(runs), iif(max(stored) IS max(found), '', ', another first run'))"
+                " FROM (SELECT siblings, digest, device, runs, run AS stored,"
+                " NULL AS found FROM case_input UNION ALL"
+                " SELECT siblings, digest, device, -runs, NULL, run FROM fresh)"
+                " GROUP BY siblings, digest, device"
+                " HAVING sum(runs) <> 0 OR max(stored) IS NOT max(found)");
     while (query_step(&q)) {
-        char line[80];
+        int64_t number = query_take_int(&q);
+        char line[320];
 
         snprintf(line, sizeof line,
-                 "case %" PRId64 ": its inputs are not those of its runs",
-                 query_take_int(&q));
-        c->counts->others_differing++;
-        c->differs(c->arg, 0, line);
+                 "case %" PRId64 ": its inputs are not those of its runs: %s", number,
+                 query_borrow_text(&q));
+        tell(c, line);
     }
     return query_end(&q, err);
 }
@@ -195,35 +231,37 @@ static enum err_code check_jobs(struct derived_check *c, struct err *err)
 {
     struct query q;
 
-    query_begin(
-        &q, c->tx,
-        "SELECT j.id, j.runs_total = sum(iif(i.given_up_reason IS NOT NULL,"
-        " i.runs_answered, max(i.runs_wanted, i.runs_answered)))"
-        " AND j.runs_done = sum(i.runs_answered)"
-        " AND j.runs_failed = sum(i.runs_failed)"
-        " AND j.items_open = sum(i.given_up_reason IS NULL"
-        " AND i.runs_answered < i.runs_wanted)"
-        " AND (j.items_open > 0 OR j.state <> 'running' OR EXISTS"
-        " (SELECT 1 FROM localisation l WHERE l.job = j.number"
-        " AND l.ended_ms IS NULL))"
-        " AND sum(i.runs_answered) = (SELECT ifnull(sum(r.runs), 0) FROM temp.ran r"
-        " WHERE r.job = j.number AND NOT r.challenge AND r.outcome IN"
-        " ('completed', 'unsupported',"
-        " 'timeout', 'crashed', 'out_of_memory', 'invalid')) + (SELECT"
-        " ifnull(sum(s.runs), 0) FROM run_summary s WHERE s.job = j.number)"
-        " FROM job j CROSS JOIN job_item i ON i.job = j.number"
-        " GROUP BY j.number");
+    query_begin(&q, c->tx,
+                "SELECT j.id, j.runs_total - sum(iif(i.given_up_reason IS NOT NULL,"
+                " i.runs_answered, max(i.runs_wanted, i.runs_answered))),"
+                " j.runs_done - sum(i.runs_answered), j.runs_failed - sum(i.runs_failed),"
+                " j.items_open - sum(i.given_up_reason IS NULL"
+                " AND i.runs_answered < i.runs_wanted),"
+                " j.items_open = 0 AND j.state = 'running' AND NOT EXISTS"
+                " (SELECT 1 FROM localisation l WHERE l.job = j.number"
+                " AND l.ended_ms IS NULL),"
+                " sum(i.runs_answered) - (SELECT ifnull(sum(r.runs), 0) FROM temp.ran r"
+                " WHERE r.job = j.number AND NOT r.challenge AND r.outcome IN"
+                " ('completed', 'unsupported',"
+                " 'timeout', 'crashed', 'out_of_memory', 'invalid')) - (SELECT"
+                " ifnull(sum(s.runs), 0) FROM run_summary s WHERE s.job = j.number)"
+                " FROM job j CROSS JOIN job_item i ON i.job = j.number"
+                " GROUP BY j.number");
     while (query_step(&q)) {
-        const char *id = query_borrow_text(&q);
-        char line[160];
+        int64_t total, done, failed, open, goes_on, runs;
+        char id[ID_SIZE], line[240];
 
+        query_take(&q, id, &total, &done, &failed, &open, &goes_on, &runs);
         c->counts->jobs++;
-        if (query_take_int(&q)) {
+        if (!total && !done && !failed && !open && !goes_on && !runs) {
             continue;
         }
-        snprintf(line, sizeof line, "job %s: its counts are not those of its runs", id);
-        c->counts->jobs_differing++;
-        c->differs(c->arg, 0, line);
+        snprintf(line, sizeof line,
+                 "job %s: its counts are not those of its runs: %+" PRId64
+                 " of all, %+" PRId64 " done, %+" PRId64 " failed, %+" PRId64
+                 " open items%s, %+" PRId64 " that are on record",
+                 id, total, done, failed, open, goes_on ? ", it does not end" : "", runs);
+        c->counts->jobs_differing += c->differs(c->arg, 0, line);
     }
     return query_end(&q, err);
 }
@@ -231,7 +269,7 @@ static enum err_code check_jobs(struct derived_check *c, struct err *err)
 typedef enum err_code (*part_fn)(struct derived_check *c, struct err *err);
 
 enum err_code fsck_derived_check(struct tx *tx,
-                                 void (*differs)(void *arg, int64_t cell,
+                                 bool (*differs)(void *arg, int64_t cell,
                                                  const char *line),
                                  void *arg, struct fsck_derived *counts, struct err *err)
 {

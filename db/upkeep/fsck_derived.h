@@ -3,6 +3,7 @@
 #ifndef DB_UPKEEP_FSCK_DERIVED_H
 #define DB_UPKEEP_FSCK_DERIVED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/base/err.h"
@@ -16,10 +17,11 @@ struct fsck_derived {
     int64_t others_differing;
 };
 
-/* Adds to COUNTS what is found, in one read.  DIFFERS is told in words
- * of each row that is not what it follows from: of which cell it is (0: of none). */
+/* Adds to COUNTS what is found, in one read.  DIFFERS is told in words of each row that
+ * is not what it follows from: of which cell it is (0: of none, and then the words stay
+ * the same while runs are added); it returns whether that counts. */
 enum err_code fsck_derived_check(struct tx *tx,
-                                 void (*differs)(void *arg, int64_t cell,
+                                 bool (*differs)(void *arg, int64_t cell,
                                                  const char *line),
                                  void *arg, struct fsck_derived *counts, struct err *err);
 

@@ -33,8 +33,9 @@ struct recomputed {
  * makes them itself, each time that one was rolled back. */
 enum err_code recompute_prepare(struct tx *tx, struct err *err);
 
-/* Adds to COUNTS what is found of the COUNT cells IDS (ascending; those that are gone are
- * passed over), in the transaction that TX is in.  ERR_TIMEOUT after STOP became true. */
+/* Adds to COUNTS what is found of the COUNT cells IDS (ascending; those that are gone, or
+ * whose case or environment is, are passed over), in the transaction that TX is in.
+ * ERR_TIMEOUT after STOP became true. */
 enum err_code recompute_cells(struct tx *tx, const struct recompute_how *how,
                               const int64_t *ids, int count, struct recomputed *counts,
                               struct err *err);

@@ -47,7 +47,7 @@ CREATE TABLE case_input (
     PRIMARY KEY (siblings, digest, device)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE case_key (
-    number     INTEGER PRIMARY KEY,
+    number     INTEGER PRIMARY KEY AUTOINCREMENT,
     workload   TEXT NOT NULL CHECK (workload <> ''),
     version    INTEGER NOT NULL CHECK (version >= 1),
     variant    TEXT NOT NULL CHECK (variant <> ''),
@@ -62,7 +62,7 @@ CREATE TABLE case_key (
     UNIQUE (workload, variant, size, dtype, seed, version)
 ) STRICT;
 CREATE TABLE cell (
-    id                INTEGER PRIMARY KEY,
+    id                INTEGER PRIMARY KEY AUTOINCREMENT,
     case_key          INTEGER NOT NULL REFERENCES case_key (number),
     environment       INTEGER NOT NULL REFERENCES environment (number),
     completed         INTEGER NOT NULL DEFAULT 0, -- runs by outcome, from here …
@@ -239,7 +239,7 @@ CREATE TABLE device_state (
     PRIMARY KEY (device, since)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE environment (
-    number        INTEGER PRIMARY KEY,
+    number        INTEGER PRIMARY KEY AUTOINCREMENT,
     id            TEXT NOT NULL UNIQUE,       -- digest of the canonical JSON
     title         TEXT NOT NULL,              -- for people
     json          TEXT NOT NULL CHECK (json_valid(json)), -- canonical
@@ -271,7 +271,7 @@ CREATE TABLE input_decision (
     at_ms    INTEGER NOT NULL
 , sum INTEGER) STRICT;
 CREATE TABLE job (
-    number           INTEGER PRIMARY KEY,
+    number           INTEGER PRIMARY KEY AUTOINCREMENT,
     id               TEXT NOT NULL UNIQUE CHECK (length(id) = 26), -- ULID
     state            TEXT NOT NULL CHECK (state IN ('queued', 'running', 'finished',
                                                     'cancelled')),
@@ -313,7 +313,7 @@ CREATE TABLE judged (
     rules INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE library_list (
-    number INTEGER PRIMARY KEY,
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
     json   TEXT NOT NULL UNIQUE CHECK (json_valid(json)) -- array as reported
 , sum INTEGER) STRICT;
 CREATE TABLE localisation (
@@ -483,7 +483,7 @@ CREATE TABLE run_trace (
     dropped INTEGER NOT NULL CHECK (dropped >= 0)                  -- … and those beyond
 , sum INTEGER) STRICT, WITHOUT ROWID;
 CREATE TABLE schedule (
-    number        INTEGER PRIMARY KEY,
+    number        INTEGER PRIMARY KEY AUTOINCREMENT,
     id            TEXT NOT NULL UNIQUE CHECK (length(id) = 26), -- ULID
     name          TEXT NOT NULL UNIQUE CHECK (name <> ''),
     every_seconds INTEGER NOT NULL CHECK (every_seconds >= 0), -- 0: it has a calendar
@@ -507,7 +507,7 @@ CREATE TABLE schedule_job (
     PRIMARY KEY (schedule, due_ms)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE screening (
-    number      INTEGER PRIMARY KEY,
+    number      INTEGER PRIMARY KEY AUTOINCREMENT,
     device      TEXT NOT NULL REFERENCES device (id),
     host        TEXT NOT NULL,
     facts       TEXT NOT NULL CHECK (json_valid(facts)),       -- object
@@ -528,13 +528,14 @@ CREATE TABLE screening_job (
     job       INTEGER NOT NULL REFERENCES job (number), sum INTEGER,
     PRIMARY KEY (screening, job)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE sqlite_sequence(name,seq);
 CREATE TABLE table_total (
     name TEXT PRIMARY KEY,
     rows INTEGER NOT NULL, -- how many there are
     sums INTEGER NOT NULL  -- exclusive or of their sums
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE tensor_blob (
-    number INTEGER PRIMARY KEY,
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
     digest TEXT NOT NULL UNIQUE CHECK (length(digest) = 32), -- of dtype, shape and data
     dtype  TEXT NOT NULL,
     shape  TEXT NOT NULL CHECK (json_valid(shape)), -- array
@@ -544,7 +545,7 @@ CREATE TABLE tensor_blob (
     data   BLOB NOT NULL CHECK (length(data) = bytes)
 , sum INTEGER) STRICT;
 CREATE TABLE trace (
-    number INTEGER PRIMARY KEY,
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
     digest TEXT NOT NULL CHECK (length(digest) = 32), -- as at the end of `packed`
     packed BLOB NOT NULL
 ) STRICT;

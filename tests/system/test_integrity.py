@@ -129,6 +129,31 @@ def test_a_run_edited_by_hand_is_no_evidence(base, tmp_path):
     assert service.stop() == 0
 
 
+@pytest.mark.parametrize("table", ["case_input", "environment", "job_item"])
+def test_rows_that_contradict_others(base, tmp_path, table):
+    """Also behind the acknowledgement that they are gone: what still refers to them is told, until it is acknowledged,
+    too.  Then the service is whole, and measures on."""
+    edited(base, tmp_path, f"DELETE FROM {table}")
+    service, cause = started(tmp_path)
+    assert "--accept-loss" in cause, cause
+    assert ("contradicts itself" in cause) == (table == "case_input"), cause
+    assert service.request("POST", "/v1/jobs", {"workloads": ["selftest_pass"]})[0] == 503
+    assert 'reprod_condition{name="database"} 1' in service.get("/metrics")
+    assert service.stop() == 0
+    assert fsck_of(service.data / "reprod.db").returncode == 6
+    done = accept(service)
+    assert done.returncode == 0 and "acknowledged; the database keeps a list" in done.stdout, done
+    for _ in range(2):
+        found = fsck_of(service.data / "reprod.db")
+        assert found.returncode == 0 and "which was acknowledged" in found.stdout, found
+        service = Service(tmp_path, worker=SELFTEST_WORKER, options=["--no-survey"]).start()
+        running.append(service)
+        service.finish_job(service.post_job(workloads=["selftest_pass"], runs=2))
+        service.wait(lambda: looked(service), "the look")
+        assert condition(service) == ""
+        assert service.stop() == 0
+
+
 def cell_of(service, run):
     return service.get(f"/v1/cells/{service.get(f'/v1/runs/{run}')['cell']}")
 
