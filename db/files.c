@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/base/mem.h"
@@ -87,6 +88,8 @@ enum err_code files_check_stored(struct files *files, struct err *err)
     return ERR_OK;
 }
 
+enum { LOCK_WAIT_MS = 2000, LOCK_PAUSE_MS = 20 };
+
 /* Beyond what SQLite locks, and beyond the end of any file. */
 static const off_t LOCK_BYTE = (off_t)1 << 62;
 
@@ -133,12 +136,27 @@ static enum err_code lock_database(const char *path, int *ret_fd, struct err *er
     return fcntl(*ret_fd, F_OFD_SETLK, &lock) == 0 ? ERR_OK : is_served(path, errno, err);
 }
 
-enum err_code files_lock(const char *path, struct files_lock *ret_lock, struct err *err)
+static enum err_code try_lock(const char *path, struct files_lock *ret_lock,
+                              struct err *err)
 {
     *ret_lock = FILES_UNLOCKED;
     return lock_folder(path, &ret_lock->folder, err) == ERR_OK
                ? lock_database(path, &ret_lock->database, err)
                : err->code;
+}
+
+enum err_code files_lock(const char *path, struct files_lock *ret_lock, struct err *err)
+{
+    const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000L };
+    enum err_code code = try_lock(path, ret_lock, err);
+
+    for (int waited = 0; code == ERR_BUSY && waited < LOCK_WAIT_MS;
+         waited += LOCK_PAUSE_MS) {
+        files_unlock(ret_lock);
+        nanosleep(&pause, NULL);
+        code = try_lock(path, ret_lock, err);
+    }
+    return code;
 }
 
 void files_unlock(struct files_lock *lock)

@@ -45,9 +45,11 @@ struct files_lock {
     }
 
 /* A database that is not there is made, empty, and can be read by its owner alone.
- * ERR_BUSY: another process holds a lock; ERR_IO.  Unlocked in any case, also after an
- * error, and not before SQLite closed the database: that ends all locks that this process
- * has on it. */
+ * ERR_BUSY: another process holds a lock, and
+ * did so for two seconds (a process that a killed service had just forked has its
+ * descriptors until it executes another program); ERR_IO.  Unlocked in any case, also
+ * after an error, and not before SQLite closed the database: that ends all locks that
+ * this process has on it. */
 enum err_code files_lock(const char *path, struct files_lock *ret_lock, struct err *err);
 void files_unlock(struct files_lock *lock);
 

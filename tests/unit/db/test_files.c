@@ -4,8 +4,11 @@
 
 #include "tests/unit/db/store_fixture.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void file_of(const struct fixture *f, const char *ending, char ret_path[256])
@@ -156,6 +159,51 @@ static void test_the_room_of_a_file_system(void **state)
     assert_int_equal(files_check_room("/nonexistent", &err), ERR_IO);
 }
 
+static pid_t holder;
+static int pauses;
+
+/* Instead of the library's: who waits for the holder finds it gone. */
+int nanosleep(const struct timespec *requested, struct timespec *remaining)
+{
+    (void)requested;
+    (void)remaining;
+    pauses++;
+    if (holder) {
+        assert_int_equal(kill(holder, SIGKILL), 0);
+        assert_int_equal(waitpid(holder, NULL, 0), holder);
+        holder = 0;
+    }
+    return 0;
+}
+
+/* A child that a service forked, and that executed nothing yet, has the service's lock
+ * when that is killed. */
+static void test_a_lock_that_a_child_still_has(void **state)
+{
+    struct fixture *f = *state;
+    struct files_lock first, second;
+    struct err err = { .message = "" };
+
+    fixture_close(f);
+    assert_int_equal(files_lock(f->path, &first, &err), ERR_OK);
+    pauses = 0;
+    assert_int_equal(files_lock(f->path, &second, &err), ERR_BUSY);
+    assert_true(pauses > 1);
+    files_unlock(&second);
+    holder = fork();
+    assert_true(holder >= 0);
+    if (holder == 0) {
+        for (;;) {
+            pause();
+        }
+    }
+    files_unlock(&first);
+    assert_int_equal(files_lock(f->path, &second, &err), ERR_OK);
+    assert_int_equal(holder, 0);
+    files_unlock(&second);
+    fixture_open(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +212,7 @@ int main(void)
         STORE_TEST(test_a_file_that_goes_during_a_commit_is_noticed),
         STORE_TEST(test_a_probe_changes_nothing),
         STORE_TEST(test_the_room_of_a_file_system),
+        STORE_TEST(test_a_lock_that_a_child_still_has),
     };
 
     return cmocka_run_group_tests_name("files", tests, NULL, NULL);
