@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <stdbool.h>
 
+#include "api/http/head.h"
+
 enum { SIZE_DIGITS_MAX = 15 };
 
 void chunks_begin(struct chunks *c)
@@ -73,6 +75,29 @@ static void take_size_end(struct chunks *c, char byte)
     c->digits = 0;
 }
 
+/* Up to its colon; a line that continues another one has none. */
+static void take_name(struct chunks *c, char byte)
+{
+    if (byte == ':' && c->at == CHUNKS_NAME) {
+        c->at = CHUNKS_FIELD;
+    } else if (head_is_name_byte(byte)) {
+        c->at = CHUNKS_NAME;
+    } else {
+        refuse(c, "the name of a line behind the chunks is not a token up to its colon");
+    }
+}
+
+static void take_trailer(struct chunks *c, char byte)
+{
+    if (byte == '\r') {
+        c->at = CHUNKS_END_LF;
+    } else if (byte == '\n') {
+        refuse(c, "a line behind the chunks does not end with CR LF");
+    } else {
+        take_name(c, byte);
+    }
+}
+
 static void take_one(struct chunks *c, char byte)
 {
     static const char line[] =
@@ -100,8 +125,10 @@ static void take_one(struct chunks *c, char byte)
         take_wanted(c, byte, '\n', CHUNKS_SIZE, data);
         break;
     case CHUNKS_TRAILER:
-        c->at = CHUNKS_FIELD;
-        take_text(c, byte, CHUNKS_END_LF, field);
+        take_trailer(c, byte);
+        break;
+    case CHUNKS_NAME:
+        take_name(c, byte);
         break;
     case CHUNKS_FIELD:
         take_text(c, byte, CHUNKS_FIELD_LF, field);

@@ -1,6 +1,7 @@
 /* Whether a body in chunks is written as RFC 9112 has it (section 7.1): sizes in hex,
  * lines that end with CR LF, no control character in them, CR LF behind each chunk and at
- * the end.  What another reader could split otherwise is refused.
+ * the end; and behind the chunks, names that are tokens up to their colon, as in a head
+ * (head.h).  What another reader could split otherwise is refused.
  *
  * libmicrohttpd up to 0.9.76 takes a LF alone for the end of such a line, and its callers
  * see only what the chunks held.  So the bytes are read here as they came.  Pure. */
@@ -19,7 +20,8 @@ struct chunks {
         CHUNKS_DATA_CR, /* behind the data */
         CHUNKS_DATA_LF,
         CHUNKS_TRAILER, /* at the beginning of a line behind the last chunk */
-        CHUNKS_FIELD,   /* within such a line */
+        CHUNKS_NAME,    /* within the name that such a line begins with */
+        CHUNKS_FIELD,   /* behind its colon */
         CHUNKS_FIELD_LF,
         CHUNKS_END_LF, /* of the empty line at the end */
         CHUNKS_DONE

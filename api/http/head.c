@@ -13,12 +13,17 @@ static void refuse(struct head *head, const char *problem)
     }
 }
 
-static bool is_token(const char *text, size_t length)
+bool head_is_name_byte(char byte)
 {
     static const char marks[] = "!#$%&'*+-.^_`|~";
 
+    return isalnum((unsigned char)byte) || (byte && strchr(marks, byte));
+}
+
+static bool is_token(const char *text, size_t length)
+{
     for (size_t i = 0; i < length; i++) {
-        if (!isalnum((unsigned char)text[i]) && (!text[i] || !strchr(marks, text[i]))) {
+        if (!head_is_name_byte(text[i])) {
             return false;
         }
     }

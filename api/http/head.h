@@ -13,6 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whether BYTE may stand in the name of a header. */
+bool head_is_name_byte(char byte);
+
 struct head {
     bool knows_places; /* of the texts: the library's version is one of those */
     uintptr_t next;    /* where the next line must begin */

@@ -39,6 +39,8 @@ BAD = {
     "a chunk that does": (CHUNKED + b"2\r\n[]\n0\r\n\r\n", 400),
     "chunks that do": (CHUNKED + b"2\r\n[]\r\n0\r\n\n", 400),
     "a line behind chunks that does": (CHUNKED + b"2\r\n[]\r\n0\r\nX: a\n\r\n", 400),
+    "a blank before the colon behind chunks": (CHUNKED + b"2\r\n[]\r\n0\r\nX : a\r\n\r\n", 400),
+    "a line behind chunks that goes on": (CHUNKED + b"2\r\n[]\r\n0\r\nX: a\r\n b\r\n\r\n", 400),
     "a CR in an extension": (CHUNKED + b"2;a\rb\r\n[]\r\n0\r\n\r\n", None),
     "two keys": (POST + b"Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 2\r\n\r\n{}", 400),
     "line feeds alone": (b"GET /healthz HTTP/1.1\nHost: localhost\n\n", 400),

@@ -41,7 +41,8 @@ static void test_as_they_should_be(void **state)
         "A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n",
         "2;a=\"b\";c\r\n{}\r\n0;d\r\n\r\n",
         "2 \t;a\r\n{}\r\n0\r\n\r\n",
-        "4\r\n\n\r\n\r\r\n0\r\nX: a\r\nY:\tb\r\n\r\n",
+        "4\r\n\n\r\n\r\r\n0\r\nX: a\r\nY:\tb\r\nZ:\r\n"
+        "0!#$%&'*+-.^_`|~:\r\n\r\n",
         "0\r\n\r\nwhat\nfollows",
     };
 
@@ -76,6 +77,14 @@ static void test_what_is_wrong(void **state)
         { "0\r\n\rX", "behind the chunks" },
         { "0\r\nX: a\n\r\n", "behind the chunks" },
         { "0\r\nX: a\rb\r\n\r\n", "behind the chunks" },
+        { "0\r\nX : a\r\n\r\n", "not a token" },
+        { "0\r\nX\t: a\r\n\r\n", "not a token" },
+        { "0\r\nX\r\n\r\n", "not a token" },
+        { "0\r\n: a\r\n\r\n", "not a token" },
+        { "0\r\n X: a\r\n\r\n", "not a token" },
+        { "0\r\nX: a\r\n b\r\n\r\n", "not a token" },
+        { "0\r\nX\"Y: a\r\n\r\n", "not a token" },
+        { "0\r\nX\n: a\r\n\r\n", "not a token" },
         { "0\r\n", "do not end" },
         { "2\r\n{", "do not end" },
         { "", "do not end" },
@@ -90,6 +99,7 @@ static void test_what_is_wrong(void **state)
         }
     }
     assert_non_null(strstr(CHECK("2;\0\r\n{}\r\n0\r\n\r\n"), "control character"));
+    assert_non_null(strstr(CHECK("0\r\nX\0: a\r\n\r\n"), "not a token"));
     assert_non_null(strstr(CHECK("0\r\nX: \0\r\n\r\n"), "control character"));
 }
 
