@@ -1,7 +1,10 @@
 """A stack whose worker could not say what it is: told, not taken for a typing error, and used
 once it can, without anybody starting anything again."""
 import json
+import os
+import pathlib
 import shutil
+import subprocess
 
 from service import BUILD, ROOT, SELFTEST_WORKER
 
@@ -70,3 +73,34 @@ def test_the_only_stack_recovers(start_service, tmp_path):
         job = service.finish_job(service.post_job(workloads=[name], runs=2))
         assert job["state"] == "finished" and job["progress"]["runs_done"] >= 4, job
         assert all(run["outcome"] == "completed" for run in service.items(f"/v1/runs?job={job['id']}"))
+
+
+def shell(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_who_survived_sigkill_is_not_asked_again(start_service, tmp_path):
+    """It would leave one more each time.  Another stack shows that such are asked at all."""
+    spared, asked, shim = tmp_path / "spared", tmp_path / "asked", tmp_path / "spared.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, pathlib.Path(__file__).with_name("spared.c")],
+                   check=True)
+    stuck = shell(tmp_path / "stuck", f'echo "stuck $1" >> {asked}\n[ "$1" = --probe ] || exit 3\n'
+                  f"trap '' TERM\necho $$ > {spared}.new; mv {spared}.new {spared}\nexec sleep 1000")
+    failing = shell(tmp_path / "failing", f'echo "failing $1" >> {asked}\nexit 3')
+    service = start_service(worker=None, env={
+        "LD_PRELOAD": str(shim), "SPARED": str(spared),
+        "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}, config={"stacks": [
+            {"name": "cpu", "worker": str(BUILD / "reprod-worker")},
+            {"name": "stuck", "worker": stuck, "probe_seconds": 1},
+            {"name": "failing", "worker": failing}]})
+
+    def count(name):
+        return asked.read_text().splitlines().count(f"{name} --probe")
+    assert "stack 'stuck' is not usable: --probe: stuck" in service.log.read_text()
+    before, others = count("stuck"), count("failing")
+    service.wait(lambda: count("failing") >= others + 3, "others that are asked again")
+    assert count("stuck") == before == 1
+    assert os.path.exists(f"/proc/{spared.read_text().strip()}")
+    service.finish_job(service.post_job(workloads=["reduce_sum"], variants=["ordered"], runs=2))
