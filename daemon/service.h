@@ -60,14 +60,15 @@ struct service {
     int ticks;
     struct health health;
     struct vigil {
-        int64_t looked_ms;   /* monotonic, of the last look, or of the start */
-        int64_t stalled_ms;  /* when a stall of the loop was noticed; 0: never */
-        bool probing;        /* the store was asked, and has not answered */
-        int64_t wrote_ms;    /* when it was last asked to commit */
-        int64_t moved_ms;    /* when it was last seen to answer anybody's write … */
-        uint64_t generation; /* … since its generation was another one */
-        bool asked;          /* somebody wanted to know since it last committed */
-        bool clock_apart;    /* from wall time, and that was told */
+        int64_t looked_ms;     /* monotonic, of the last look, or of the start */
+        int64_t stalled_ms;    /* when a stall of the loop was noticed; 0: never */
+        bool probing;          /* the store was asked, and has not answered */
+        int64_t wrote_ms;      /* when it was last asked to commit */
+        int64_t moved_ms;      /* when it was last seen to answer anybody's write … */
+        int64_t moved_wall_ms; /* (by the clock) */
+        uint64_t generation;   /* … since its generation was another one */
+        bool asked;            /* somebody wanted to know since it last committed */
+        bool clock_apart;      /* from wall time, and that was told */
     } vigil;
     struct check *check;     /* that is going on; NULL: none is */
     int64_t checked_ms;      /* monotonic, when the last one began; 0: never */

@@ -40,6 +40,12 @@ static void probed(void *arg, const struct err *result)
     }
 }
 
+static void note_moved(struct service *s, int64_t now)
+{
+    s->vigil.moved_ms = now;
+    s->vigil.moved_wall_ms = clock_wall_ms();
+}
+
 /* Commits now and then, and as long as the store is in trouble. */
 static void probe_store(struct service *s, int64_t now)
 {
@@ -53,7 +59,7 @@ static void probe_store(struct service *s, int64_t now)
     }
     s->vigil.asked = s->vigil.asked && !commits;
     s->vigil.probing = true;
-    s->vigil.moved_ms = now;
+    note_moved(s, now);
     s->vigil.wrote_ms = commits ? now : s->vigil.wrote_ms;
     store_probe(s->store, commits, s, probed);
 }
@@ -70,13 +76,13 @@ static void watch_store(struct service *s, int64_t now)
     }
     if (generation != s->vigil.generation) {
         s->vigil.generation = generation; /* it is behind with others' writes, at most */
-        s->vigil.moved_ms = now;
+        note_moved(s, now);
     }
     waited = now - s->vigil.moved_ms;
     if (!s->vigil.probing) {
         probe_store(s, now);
     } else if (waited > ANSWER_MS) {
-        clock_rfc3339(clock_wall_ms() - waited, since);
+        clock_rfc3339(s->vigil.moved_wall_ms, since);
         snprintf(cause, sizeof cause, "the database has not answered a write since %s",
                  since);
         health_set(&s->health, HEALTH_STORAGE, cause, clock_wall_ms());

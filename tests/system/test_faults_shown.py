@@ -4,6 +4,7 @@
 How long each took is written to fault_delays.json in the build folder, for people: no test asserts a
 time.  What bounds it is asserted instead: how often each part looks."""
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -138,6 +139,16 @@ def wait_for_all(service, begin, is_there):
     return seen
 
 
+def told_once(service, begin):
+    """However often one looks: a silence has one beginning, and a next one begins after it was told."""
+    for _ in range(20):
+        service.request("GET", "/readyz")
+        time.sleep(0.1)
+    log = service.log.read_text(errors="replace")[begin:]
+    since = [datetime.datetime.fromisoformat(each) for each in re.findall(r"not answered a write since (\S+)Z", log)]
+    assert since and all(abs(a - b) > datetime.timedelta(seconds=0.5) for a, b in zip(since, since[1:])), since
+
+
 def record(fault, **delays):
     found = json.loads(DELAYS.read_text()) if DELAYS.exists() else {}
     DELAYS.write_text(json.dumps({**found, fault: delays}, indent=1, sort_keys=True) + "\n")
@@ -167,6 +178,8 @@ def test_a_fault_is_shown_and_over(start_service, shim, tmp_path, fault):
 
     with fault(service):
         shown = wait_for_all(service, begin, is_there)
+        if fault is store_silent:
+            told_once(service, begin)
     over = wait_for_all(service, begin, is_over)
     record(fault.__name__, shown=shown, over=over)
     finished(service)
