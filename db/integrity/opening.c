@@ -195,10 +195,21 @@ static enum err_code open_files(struct opened *opened, const char *path,
     return ERR_OK;
 }
 
+/* SQLite says only that it could not write. */
+static void name_disk(const char *path, struct err *err)
+{
+    struct err disk;
+
+    if (files_check_room(path, &disk) != ERR_OK) {
+        *err = disk;
+    }
+}
+
 enum err_code opening_open(const char *path, const struct opening *options,
                            struct opened *ret_opened, struct err *err)
 {
     size_t readers = (size_t)options->readers;
+    enum err_code code;
 
     *ret_opened =
         (struct opened){ .lock = FILES_UNLOCKED, .reader_count = options->readers };
@@ -207,7 +218,11 @@ enum err_code opening_open(const char *path, const struct opening *options,
                                 lock_files(ret_opened, path, err) != ERR_OK)) {
         return err->code;
     }
-    return open_files(ret_opened, path, options, err);
+    code = open_files(ret_opened, path, options, err);
+    if (code == ERR_IO) {
+        name_disk(path, err);
+    }
+    return code;
 }
 
 void opening_close(struct opened *opened)

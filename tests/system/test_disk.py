@@ -170,5 +170,14 @@ def test_a_file_system_that_is_full(start_service, tmp_path):
         well(service, "storage")
         assert service.finish_job(job)["progress"]["runs_done"] == 1
         assert service.stop() == 0 and service.fsck()[0] == 0
+        with open(data / "filler", "wb", buffering=0) as filler, pytest.raises(OSError, match="No space"):
+            while True:
+                filler.write(bytes(4096))
+        with pytest.raises(AssertionError):
+            service.start(ready=False)
+        assert service.refused == 4
+        assert f"the file system of {data}/reprod.db is full" in service.log.read_text().splitlines()[-1]
+        (data / "filler").unlink()
+        service.start()
     finally:
         subprocess.run(["umount", "-l", data], check=True)
