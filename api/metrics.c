@@ -7,6 +7,7 @@
 #include "api/http/handlers.h"
 #include "api/http/reply.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "db/cells.h"
 #include "db/dissent/device_list.h"
@@ -267,6 +268,22 @@ static void take_health(struct figures *f, const struct health *health)
     }
 }
 
+static void reply_service(struct request *r)
+{
+    struct buf buf = BUF_INIT;
+
+    render_service(r->state, r->api->options.version, &buf);
+    reply_figures(r, &buf);
+}
+
+/* The conditions may say by now what made the read fail. */
+static void reply_service_instead(struct request *r, const struct err *why)
+{
+    log_error("api: GET /metrics: %s", why->message);
+    take_health(r->state, r->api->hooks.health(r->api->hooks.arg));
+    reply_service(r);
+}
+
 void metrics_get(struct request *r)
 {
     struct api *api = r->api;
@@ -300,11 +317,9 @@ void metrics_get(struct request *r)
             ->num_connections;
     f->generation = store_generation(api->store);
     if (f->causes[HEALTH_STORAGE][0]) {
-        struct buf buf = BUF_INIT;
-
-        render_service(f, api->options.version, &buf);
-        reply_figures(r, &buf);
+        reply_service(r);
         return;
     }
+    r->failed = reply_service_instead;
     request_read(r, read_figures, NULL);
 }

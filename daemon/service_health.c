@@ -13,6 +13,7 @@ enum {
     STALL_TOLD_MS = 10000,  /* for so long it is told */
     COMMIT_EVERY_MS = 1500, /* the store is asked to commit, if nobody asks how it is */
     READ_TOLD_MS = 10000,   /* for so long a failed read is told */
+    LOOK_AGAIN_MS = 600000, /* between two looks at everything for that */
     ANSWER_MS = 1000,       /* what the store may take for a write, whosever it is */
     ASKED_MS = 500,         /* between two commits for those who ask how the service is */
     APART_MS = 5000         /* wall time and the system's clock, before it is told */
@@ -23,11 +24,14 @@ static void probed(void *arg, const struct err *result)
     struct service *s = arg;
     const char *cause = result->code != ERR_OK ? result->message : NULL;
     int64_t read_failed_ms = store_read_failed_ms(s->store);
+    int64_t now = clock_monotonic_ms();
 
     s->vigil.probing = false;
-    if (!cause && read_failed_ms &&
-        clock_monotonic_ms() - read_failed_ms < READ_TOLD_MS) {
+    if (!cause && read_failed_ms && now - read_failed_ms < READ_TOLD_MS) {
         cause = "the database could not be read a short time ago: the log says more";
+        if (now - s->checked_ms > LOOK_AGAIN_MS) {
+            s->checked_ms = 0; /* it may be damage */
+        }
     }
     if (!cause && store_witness_gone(s->store)) {
         cause =

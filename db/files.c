@@ -170,6 +170,24 @@ void files_unlock(struct files_lock *lock)
     *lock = FILES_UNLOCKED;
 }
 
+enum err_code files_check_head(const struct files_lock *lock, const char *path,
+                               struct err *err)
+{
+    static const char head[] = "SQLite format 3"; /* with its NUL */
+    char found[sizeof head] = "";
+    ssize_t got = pread(lock->database, found, sizeof found, 0);
+
+    if (got < 0) {
+        return err_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+    }
+    return got == sizeof head && memcmp(found, head, sizeof head) == 0
+               ? ERR_OK
+               : err_set(err, ERR_IO,
+                         "the database %s was overwritten or cut off while it is served: "
+                         "restore a backup (reprod restore)",
+                         path);
+}
+
 bool files_restoring(const char *path)
 {
     char *marker = xasprintf("%s.restoring", path);

@@ -53,6 +53,12 @@ struct files_lock {
 enum err_code files_lock(const char *path, struct files_lock *ret_lock, struct err *err);
 void files_unlock(struct files_lock *lock);
 
+/* Whether the beginning of the database can be read and is that of one: ERR_IO.  SQLite
+ * keeps what it has read, and would not notice for long.  (No descriptor of it may be
+ * opened and closed for this: see above.) */
+enum err_code files_check_head(const struct files_lock *lock, const char *path,
+                               struct err *err);
+
 /* Whether a backup is being put in the place of PATH (db/integrity/restore.h), or whoever
  * did it was killed: until that is finished, PATH may lack its log. */
 bool files_restoring(const char *path);

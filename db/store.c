@@ -166,7 +166,7 @@ static void *reader_main(void *arg)
         } else {
             run_read(reader->tx, store->read_deadline_ms, work);
         }
-        if (work->result.code == ERR_IO) {
+        if (work->result.code == ERR_IO || work->result.code == ERR_CORRUPT) {
             atomic_store(&store->read_failed_ms, clock_monotonic_ms());
         }
         complete(store, work);

@@ -78,7 +78,8 @@ bool store_failing(const struct store *store);
  */
 bool store_witness_gone(const struct store *store);
 
-/* When a read last met an error of the disk, monotonic; 0: never.  Any thread. */
+/* When a read last met an error of the disk, which SQLite calls damage where a page
+ * cannot be read, or damage; monotonic; 0: never.  Any thread. */
 int64_t store_read_failed_ms(const struct store *store);
 
 /* Queues a read; returns ERR_BUSY (and calls nothing) when over 256 are waiting.  A heavy

@@ -11,6 +11,7 @@
 #include "api/http/library_errors.h"
 #include "api/http/routes.h"
 #include "api/render/tabulate.h"
+#include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/hash.h"
 #include "daemon/base/log.h"
@@ -172,6 +173,25 @@ void reply_problems(struct request *r)
     }
 }
 
+/* With what is known to be wrong, which the error of one read seldom says. */
+static void reply_storage(struct request *r, const char *message)
+{
+    static const enum health_condition told[] = { HEALTH_STORAGE, HEALTH_DATABASE };
+    const struct health *health = r->api->hooks.health(r->api->hooks.arg);
+    struct buf words = BUF_INIT;
+
+    buf_puts(&words, message);
+    for (int i = 0; i < COUNT_OF(told); i++) {
+        const char *cause = health->conditions[told[i]].cause;
+
+        if (cause[0] && strcmp(cause, message) != 0) {
+            buf_printf(&words, "; %s: %s", health_name(told[i]), cause);
+        }
+    }
+    reply_problem(r, PROBLEM_STORAGE, "%s", words.data);
+    buf_release(&words);
+}
+
 void reply_error(struct request *r, const struct err *err)
 {
     switch (err->code) {
@@ -189,8 +209,9 @@ void reply_error(struct request *r, const struct err *err)
         reply_problem(r, PROBLEM_BUSY, "%s", err->message);
         break;
     case ERR_IO:
+    case ERR_CORRUPT:
         log_error("api: %s %s: %s", r->method, r->target.path, err->message);
-        reply_problem(r, PROBLEM_STORAGE, "%s", err->message);
+        reply_storage(r, err->message);
         break;
     default:
         log_error("api: %s %s: %s", r->method, r->target.path, err->message);
@@ -330,7 +351,7 @@ static void on_done(void *arg, const struct err *result)
     r->work = NULL;
     if (result->code != ERR_OK) {
         reply_release(&r->reply);
-        reply_error(r, result);
+        (r->failed ? r->failed : reply_error)(r, result);
     } else if (!r->reply.ready && r->then) {
         r->then(r);
     }

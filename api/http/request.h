@@ -101,6 +101,7 @@ struct request {
     void (*state_free)(void *state);
     store_fn work; /* running in the store */
     void (*then)(struct request *r);
+    void (*failed)(struct request *r, const struct err *why); /* NULL: reply_error */
     bool suspended;
     bool heavy; /* its read may take more than a few milliseconds */
     uint64_t generation, configuration; /* as its read began */

@@ -84,7 +84,8 @@ static struct work *run_commit(struct committer *committer, struct work *first)
         fail_all(first, NULL, &opened->refusal);
         return NULL;
     }
-    if (files_check(&opened->files, &err) != ERR_OK) {
+    if (files_check(&opened->files, &err) != ERR_OK ||
+        files_check_head(&opened->lock, opened->files.list[0].path, &err) != ERR_OK) {
         fail_all(first, NULL, &err);
         return NULL;
     }

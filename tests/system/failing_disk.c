@@ -1,7 +1,8 @@
 /* Preloaded: while the file that FAILING_DISK names holds the number of an error, nothing
- * in the folder of its name without ".error" can be written.  Where there is a file of that
- * name with ".looks" instead, it gets "l" for each look at the room that is left, and "f"
- * for each call that fails. */
+ * in the folder of its name without ".error" can be written.  Where there is a file of
+ * that name with ".looks" instead, it gets "l" for each look at the room that is left,
+ * and "f" for each call that fails.  While there is one with ".unread", nothing there can
+ * be read. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +47,8 @@ static void note(const char *control, const char *what)
     char path[4096];
     int file;
 
-    snprintf(path, sizeof path, "%.*s.looks",
-             (int)(strlen(control) - strlen(".error")), control);
+    snprintf(path, sizeof path, "%.*s.looks", (int)(strlen(control) - strlen(".error")),
+             control);
     file = (int)syscall(SYS_open, path, O_WRONLY | O_APPEND);
     if (file >= 0) {
         if (syscall(SYS_write, file, what, 1) != 1) {
@@ -80,6 +81,34 @@ int statvfs(const char *path, struct statvfs *ret_system)
         note(control, "l");
     }
     return real(path, ret_system);
+}
+
+/* While there is a file of the control's name with ".unread" instead of ".error". */
+static int is_unreadable(int fd)
+{
+    const char *control = getenv("FAILING_DISK");
+    char path[4096];
+
+    if (!control) {
+        return 0;
+    }
+    snprintf(path, sizeof path, "%.*s.unread", (int)(strlen(control) - strlen(".error")),
+             control);
+    return syscall(SYS_access, path, F_OK) == 0 && is_inside(fd, control);
+}
+
+ssize_t pread64(int fd, void *data, size_t length, off_t offset)
+{
+    if (is_unreadable(fd)) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_pread64, fd, data, length, offset);
+}
+
+ssize_t pread(int fd, void *data, size_t length, off_t offset)
+{
+    return pread64(fd, data, length, offset);
 }
 
 ssize_t write(int fd, const void *data, size_t length)

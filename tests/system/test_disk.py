@@ -75,6 +75,56 @@ def test_a_disk_that_fails(served, kind):
     assert service.stop() == 0 and service.fsck()[0] == 0
 
 
+def all_places(service):
+    """What /readyz, the metrics and the text for a terminal say, with their statuses."""
+    for path in ("/readyz", "/metrics", "/"):
+        status, _, body = service.request("GET", path, headers={"Accept": "text/plain"})
+        yield path, status, body if isinstance(body, str) else body.get("detail", "")
+
+
+def test_a_disk_that_cannot_be_read(served):
+    """Whoever asks is told, whether anybody reads or not; then it is well by itself."""
+    service, disk = served
+    finished(service)
+    assert service.stop() == 0
+    service.start()  # what writes has read little
+    unread = disk.control.with_suffix(".unread")
+    unread.write_text("")
+    becomes(service, 503, "storage: ")
+    status, headers, body = service.request("POST", "/v1/jobs", JOB)
+    assert status == 503 and headers["Retry-After"] and body["type"] == "/problems/storage", body
+    status, _, body = service.request("GET", "/v1/runs")
+    assert status == 503 and body["type"] == "/problems/storage", body
+    for path, status, words in all_places(service):
+        assert status == (200 if path == "/metrics" else 503), (path, status, words)
+        assert "cannot be read" in words or "could not be read" in words, (path, words)
+    assert conditions(service)["storage"] == 1
+    unread.unlink()
+    becomes(service, 200)
+    finished(service)
+    assert service.stop() == 0 and service.fsck()[0] == 0
+
+
+def test_a_database_of_zeros(served):
+    """No page is left: the places that tell it need none."""
+    service, _ = served
+    finished(service)
+    assert service.stop() == 0
+    service.start()
+    file = service.data / "reprod.db"
+    was = file.read_bytes()
+    with open(file, "r+b") as damaged:
+        damaged.write(bytes(len(was)))
+    becomes(service, 503, "")
+    service.wait(lambda: all("the database" in words for _, _, words in all_places(service)), "words everywhere")
+    assert service.request("GET", "/metrics")[0] == 200
+    assert service.request("GET", "/v1/runs")[0] == 503 and service.request("POST", "/v1/jobs", JOB)[0] == 503
+    with open(file, "r+b") as damaged:
+        damaged.write(was)
+    assert service.stop() == 0
+    assert service.start().fsck()[0] in (0, 8)
+
+
 def test_a_disk_that_fails_while_nobody_asks(served):
     """The service tells its log within two seconds: in its looks, since a machine may be slow, but never
     looks more often.  It begins right after a commit, when the next one is farthest."""
