@@ -516,6 +516,9 @@ enum err_code connection_keep_loss(const char *path, int64_t busy_timeout_ms,
         code = tx_run(tx, err, "PRAGMA synchronous = FULL");
     }
     if (code == ERR_OK) {
+        code = totals_watch_one(tx, "lost_commits", err);
+    }
+    if (code == ERR_OK) {
         code = losses_keep(tx, found, witnessed, now_ms, err);
     }
     tx_free(tx);

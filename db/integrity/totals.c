@@ -7,23 +7,49 @@
 
 #include "daemon/base/array.h"
 #include "daemon/base/buf.h"
+#include "daemon/base/mem.h"
 #include "db/tx.h"
 
-/* The tables that have a total, and what stands for a row: its sum, or its number where
- * each run changes it (cells) or nothing ever does (events).  Migrations make the rows of
- * table_total, and this list says which there must be. */
+/* The tables that have a total, and what stands for a row: its sum, which another trigger
+ * often sets; its number where each run changes it (cells); or, without a sum of its own,
+ * all that is in it.  Migrations make the rows of table_total, and this list says which
+ * there must be.  In `sum`, @ stands before each column. */
 static const struct summed {
-    const char *table, *column;
+    const char *table, *columns, *sum;
 } watched[] = {
-    { "accepted_loss", "sum" }, { "case_key", "sum" },      { "cell", "id" },
-    { "cell_history", "sum" },  { "change", "sum" },        { "device", "sum" },
-    { "device_state", "sum" },  { "environment", "sum" },   { "event", "id" },
-    { "host", "sum" },          { "host_facts", "sum" },    { "input_decision", "sum" },
-    { "job", "sum" },           { "job_item", "sum" },      { "library_list", "sum" },
-    { "localisation", "sum" },  { "quarantine", "sum" },    { "run_log", "sum" },
-    { "run_summary", "sum" },   { "run_telemetry", "sum" }, { "run_tensor", "sum" },
-    { "run_trace", "sum" },     { "schedule", "sum" },      { "schedule_job", "sum" },
-    { "screening", "sum" },     { "screening_job", "sum" }, { "tensor_blob", "sum" },
+#define BY_SUM(table)                                                                    \
+    {                                                                                    \
+        table, "sum", "@sum"                                                             \
+    }
+    BY_SUM("accepted_loss"),
+    BY_SUM("case_key"),
+    { "cell", "id", "@id" },
+    BY_SUM("cell_history"),
+    BY_SUM("change"),
+    BY_SUM("device"),
+    BY_SUM("device_state"),
+    BY_SUM("environment"),
+    { "event", "id, at_ms, kind, data", "reprod_sum(@id, @at_ms, @kind, @data)" },
+    BY_SUM("host"),
+    BY_SUM("host_facts"),
+    BY_SUM("input_decision"),
+    BY_SUM("job"),
+    BY_SUM("job_item"),
+    BY_SUM("library_list"),
+    BY_SUM("localisation"),
+    { "lost_commits", "last_number, witnessed, found_ms, accepted_ms",
+      "reprod_sum(@last_number, @witnessed, @found_ms, @accepted_ms)" },
+    BY_SUM("quarantine"),
+    BY_SUM("run_log"),
+    BY_SUM("run_summary"),
+    BY_SUM("run_telemetry"),
+    BY_SUM("run_tensor"),
+    BY_SUM("run_trace"),
+    BY_SUM("schedule"),
+    BY_SUM("schedule_job"),
+    BY_SUM("screening"),
+    BY_SUM("screening_job"),
+    BY_SUM("tensor_blob"),
 };
 
 enum { TABLES_MAX = 64 };
@@ -52,6 +78,21 @@ static enum err_code list_tables(sqlite3 *db, struct tables *ret_tables, struct 
     return rc == SQLITE_DONE ? ERR_OK : tx_error(db, rc, err);
 }
 
+static enum err_code has_totals(sqlite3 *db, bool *ret_has, struct err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc =
+        sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema WHERE name = 'table_total'",
+                           -1, &statement, NULL);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(statement);
+    }
+    *ret_has = rc == SQLITE_ROW;
+    sqlite3_finalize(statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? ERR_OK : tx_error(db, rc, err);
+}
+
 static enum err_code execute(sqlite3 *db, struct buf *sql, struct err *err)
 {
     int rc = sql->length ? sqlite3_exec(db, sql->data, NULL, NULL, NULL) : SQLITE_OK;
@@ -60,35 +101,58 @@ static enum err_code execute(sqlite3 *db, struct buf *sql, struct err *err)
     return rc == SQLITE_OK ? ERR_OK : tx_error(db, rc, err);
 }
 
-static const char *column_of(const char *table)
+/* As the list has it; a table of another version has a sum. */
+static struct summed find(const char *table)
 {
     for (int i = 0; i < COUNT_OF(watched); i++) {
         if (strcmp(watched[i].table, table) == 0) {
-            return watched[i].column;
+            return watched[i];
         }
     }
-    return "sum";
+    return (struct summed)BY_SUM(table);
 }
 
-/* The sum of a new row is often set by another trigger, which this one sees too. */
-static void put_triggers(struct buf *sql, const char *table, const char *column)
+static void put(struct buf *sql, const char *sum, const char *before_column)
+{
+    for (; *sum; sum++) {
+        if (*sum == '@') {
+            buf_puts(sql, before_column);
+        } else {
+            buf_putc(sql, *sum);
+        }
+    }
+}
+
+/* "ACTION … BEGIN UPDATE … ROWS, sums = …; END;": the sum of the row BEFORE, or of none,
+ * leaves the total, and that of the row AFTER enters it. */
+static void put_trigger(struct buf *sql, const struct summed *s, const char *name,
+                        const char *action, const char *rows, const char *before,
+                        const char *after)
 {
     buf_printf(sql,
-               "CREATE TEMP TRIGGER total_new_%s AFTER INSERT ON main.%s BEGIN"
-               " UPDATE table_total SET rows = rows + 1,"
-               " sums = reprod_xor(sums, NEW.%s) WHERE name = '%s'; END;",
-               table, table, column, table);
-    buf_printf(sql,
-               "CREATE TEMP TRIGGER total_sum_%s AFTER UPDATE OF %s ON main.%s BEGIN"
-               " UPDATE table_total SET"
-               " sums = reprod_xor(reprod_xor(sums, OLD.%s), NEW.%s)"
-               " WHERE name = '%s'; END;",
-               table, column, table, column, column, table);
-    buf_printf(sql,
-               "CREATE TEMP TRIGGER total_old_%s AFTER DELETE ON main.%s BEGIN"
-               " UPDATE table_total SET rows = rows - 1,"
-               " sums = reprod_xor(sums, OLD.%s) WHERE name = '%s'; END;",
-               table, table, column, table);
+               "CREATE TEMP TRIGGER total_%s_%s AFTER %s ON main.%s BEGIN"
+               " UPDATE table_total SET %ssums = reprod_xor(",
+               name, s->table, action, s->table, rows);
+    if (before && after) {
+        buf_puts(sql, "reprod_xor(sums, ");
+        put(sql, s->sum, before);
+        buf_puts(sql, "), ");
+    } else {
+        buf_puts(sql, "sums, ");
+    }
+    put(sql, s->sum, after ? after : before);
+    buf_printf(sql, ") WHERE name = '%s'; END;", s->table);
+}
+
+/* The sum of a new row is often set by another trigger, which the second sees too. */
+static void put_triggers(struct buf *sql, const struct summed *s)
+{
+    char *update = xasprintf("UPDATE OF %s", s->columns);
+
+    put_trigger(sql, s, "new", "INSERT", "rows = rows + 1, ", NULL, "NEW.");
+    put_trigger(sql, s, "sum", update, "", "OLD.", "NEW.");
+    put_trigger(sql, s, "old", "DELETE", "rows = rows - 1, ", "OLD.", NULL);
+    free(update);
 }
 
 enum err_code totals_watch(struct tx *tx, struct err *err)
@@ -96,7 +160,29 @@ enum err_code totals_watch(struct tx *tx, struct err *err)
     struct buf sql = BUF_INIT;
 
     for (int i = 0; i < COUNT_OF(watched); i++) {
-        put_triggers(&sql, watched[i].table, watched[i].column);
+        put_triggers(&sql, &watched[i]);
+    }
+    return execute(tx->db, &sql, err);
+}
+
+enum err_code totals_watch_one(struct tx *tx, const char *table, struct err *err)
+{
+    struct tables tables = { .count = 0 };
+    struct summed summed = find(table);
+    struct buf sql = BUF_INIT;
+    bool has;
+    enum err_code code = has_totals(tx->db, &has, err);
+
+    if (code == ERR_OK && has) {
+        code = list_tables(tx->db, &tables, err);
+    }
+    for (int i = 0; i < tables.count && code == ERR_OK; i++) {
+        if (strcmp(tables.names[i], table) == 0) {
+            put_triggers(&sql, &summed);
+        }
+    }
+    if (code != ERR_OK) {
+        return code;
     }
     return execute(tx->db, &sql, err);
 }
@@ -114,11 +200,11 @@ static enum err_code compare(sqlite3 *db, const char *table, struct total *ret_t
     sqlite3_stmt *statement = NULL;
     int rc;
 
-    buf_printf(&sql,
-               "SELECT n, ifnull(t.rows, 0), n IS t.rows AND x IS t.sums FROM"
-               " (SELECT count(*) AS n, reprod_xor(%s) AS x FROM \"%s\")"
-               " LEFT JOIN table_total t ON t.name = ?",
-               column_of(table), table);
+    buf_puts(&sql,
+             "SELECT n, ifnull(t.rows, 0), n IS t.rows AND x IS t.sums FROM"
+             " (SELECT count(*) AS n, reprod_xor(");
+    put(&sql, find(table).sum, "");
+    buf_printf(&sql, ") AS x FROM \"%s\") LEFT JOIN table_total t ON t.name = ?", table);
     rc = sqlite3_prepare_v2(db, sql.data, -1, &statement, NULL);
     buf_release(&sql);
     if (rc == SQLITE_OK) {
@@ -165,9 +251,10 @@ enum err_code totals_check(struct tx *tx, void (*report)(void *arg, const char *
 static void put_renewal(struct buf *sql, const char *table)
 {
     buf_printf(sql,
-               "INSERT OR REPLACE INTO table_total SELECT '%s', count(*), reprod_xor(%s)"
-               " FROM \"%s\";",
-               table, column_of(table), table);
+               "INSERT OR REPLACE INTO table_total SELECT '%s', count(*), reprod_xor(",
+               table);
+    put(sql, find(table).sum, "");
+    buf_printf(sql, ") FROM \"%s\";", table);
 }
 
 enum err_code totals_accept(struct tx *tx, struct err *err)
@@ -178,21 +265,6 @@ enum err_code totals_accept(struct tx *tx, struct err *err)
         put_renewal(&sql, watched[i].table);
     }
     return execute(tx->db, &sql, err);
-}
-
-static enum err_code has_totals(sqlite3 *db, bool *ret_has, struct err *err)
-{
-    sqlite3_stmt *statement = NULL;
-    int rc =
-        sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema WHERE name = 'table_total'",
-                           -1, &statement, NULL);
-
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(statement);
-    }
-    *ret_has = rc == SQLITE_ROW;
-    sqlite3_finalize(statement);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? ERR_OK : tx_error(db, rc, err);
 }
 
 enum err_code totals_hold(sqlite3 *db, char **ret_renew, struct err *err)

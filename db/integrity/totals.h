@@ -2,8 +2,8 @@
  * sum (db/integrity/checksums.h) that could be wrong.
  *
  * So table_total has for each table that states facts how many rows there are and the
- * exclusive or of their sums (of cells, which change with each run, and of events of
- * their numbers), kept by triggers of the writing connection in the transaction that
+ * exclusive or of their sums (of cells, which change with each run, of their numbers),
+ * kept by triggers of the writing connection in the transaction that
  * changes a row.  Not for runs, their digests and checks: what is missing there shows in
  * what it counts for, in cells and items; nor for what fsck compares with the runs. */
 #ifndef DB_INTEGRITY_TOTALS_H
@@ -19,6 +19,9 @@ struct tx;
 
 /* The triggers, on the connection that writes, after its migrations. */
 enum err_code totals_watch(struct tx *tx, struct err *err);
+
+/* Those of one table, if the database, which may be of another version, has its total. */
+enum err_code totals_watch_one(struct tx *tx, const char *table, struct err *err);
 
 /* REPORT is told, in words, of each table that has other rows than were stored; RET_COUNT
  * of how many rows, at least.  Each table is a read of its own, unless TX is in a

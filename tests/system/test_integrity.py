@@ -237,6 +237,8 @@ def test_commits_that_are_lost_are_missed(base, tmp_path):
     assert code == 6 and "lost" in text, text
     done = accept(service)
     assert done.returncode == 0 and "are lost" in done.stdout
+    assert "table lost_commits" not in text + done.stdout  # its total follows what notes a loss
+    assert fsck_of(path).returncode == 0
     service.log.unlink()
     service, cause = started(tmp_path)
     assert cause == ""

@@ -10,7 +10,9 @@
 /* A chain of statements that undoes many versions is longer than C99 promises. */
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 
+#define UNDO_37 "DELETE FROM table_total WHERE name = 'lost_commits';"
 #define UNDO_35                                                                          \
+    UNDO_37                                                                              \
     "ALTER TABLE screening DROP COLUMN sum;"                                             \
     "ALTER TABLE screening_job DROP COLUMN sum;"                                         \
     "ALTER TABLE quarantine DROP COLUMN sum;"                                            \

@@ -53,7 +53,7 @@ static const struct {
     { "judged", NOT_RELIED_ON }, /* all cells are judged again at the next start */
     { "library_list", BY_TOTAL },
     { "localisation", BY_TOTAL },
-    { "lost_commits", BY_WITNESS },
+    { "lost_commits", BY_TOTAL },
     { "quarantine", BY_TOTAL },
     { "run", BY_RUNS },
     { "run_check", BY_RUNS },

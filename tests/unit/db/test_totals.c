@@ -8,6 +8,7 @@
 #include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 #include "db/fsck.h"
+#include "db/integrity/row_sum.h"
 #include "db/integrity/totals.h"
 #include "db/migrate.h"
 #include "db/recurring/schedules.h"
@@ -51,6 +52,7 @@ static const char OTHERS[] = A_HOST A_SCHEDULE A_SCREENING TELEMETRY
     " LIMIT 1;"
     "INSERT INTO quarantine (cell, run, reason, found_ms) SELECT min(id), '', 'x', 1"
     " FROM cell;"
+    "INSERT INTO lost_commits VALUES (1, 2, 3, 4);"
     "INSERT INTO accepted_loss (at_ms, what) VALUES (1, 'x');";
 
 static enum err_code execute(struct tx *tx, void *arg, struct err *err)
@@ -153,6 +155,9 @@ static void test_every_table(void **state)
         change_and_delete(f, tables[i], "sum");
     }
     change_and_delete(f, "event", "id");
+    change_and_delete(f, "lost_commits", "witnessed");
+    edit(f, "UPDATE event SET data = '{}' WHERE id = (SELECT max(id) FROM event)");
+    expect_one(f, "event", "what is in an event");
     edit(f, "INSERT INTO host VALUES ('b', 'boot', 1, 2, 5)");
     expect_one(f, "host", "a row that was added");
     edit(f, "DELETE FROM table_total WHERE name = 'schedule'");
@@ -172,6 +177,7 @@ static void test_what_reprod_deletes(void **state)
     run_sql(f,
             "UPDATE host SET last_seen_ms = 7; DELETE FROM run_tensor;"
             "DELETE FROM tensor_blob; DELETE FROM run_trace; DELETE FROM run_log;"
+            "UPDATE lost_commits SET accepted_ms = 5;"
             "DELETE FROM event WHERE id < 3; DELETE FROM run_telemetry;"
             "UPDATE quarantine SET accepted_ms = 7; UPDATE screening SET planned_ms = 7");
     told = check(f);
@@ -205,6 +211,10 @@ static void test_fsck_tells(void **state)
         "DELETE FROM run_log WHERE run = (SELECT min(run) FROM run_log)",
         "DELETE FROM run_telemetry",
         "DELETE FROM event WHERE id = 2",
+        "UPDATE event SET data = '{}' WHERE id = 2",
+        "UPDATE event SET kind = 'other' WHERE id = 2",
+        "UPDATE event SET at_ms = at_ms + 1 WHERE id = 2",
+        "INSERT INTO lost_commits VALUES (1, 2, 3, 4)",
         "DELETE FROM cell_algorithm WHERE cell = 1",
         "DELETE FROM screening_job",
         "DELETE FROM screening_job; DELETE FROM screening",
@@ -268,13 +278,46 @@ static void test_totals_through_a_migration(void **state)
     assert_non_null(strstr(told.last, "host_facts"));
 }
 
+/* Version 35 had numbers for what stands in events. */
+static void go_back(struct fixture *f, const char *edit)
+{
+    char *sql = xasprintf(
+        "UPDATE table_total SET sums = (SELECT reprod_xor(id) FROM event)"
+        " WHERE name = 'event'; DELETE FROM table_total WHERE name = 'lost_commits';"
+        "%s; PRAGMA user_version = 35",
+        edit);
+    sqlite3 *db;
+
+    fixture_close(f);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(row_sum_register(db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    free(sql);
+    fixture_open(f);
+}
+
+static void test_events_get_a_sum(void **state)
+{
+    struct fixture *f = *state;
+    struct told told;
+
+    insert_job(f);
+    store(f, completed(2, ORDERED));
+    go_back(f, "");
+    assert_int_equal(check(f).lines, 0);
+    go_back(f, "DELETE FROM event WHERE id = 2");
+    told = check(f);
+    assert_int_equal(told.lines, 1);
+    assert_non_null(strstr(told.last, "event"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORE_TEST(test_every_table),
-        STORE_TEST(test_what_reprod_deletes),
-        STORE_TEST(test_fsck_tells),
-        STORE_TEST(test_totals_through_a_migration),
+        STORE_TEST(test_every_table),      STORE_TEST(test_what_reprod_deletes),
+        STORE_TEST(test_fsck_tells),       STORE_TEST(test_totals_through_a_migration),
+        STORE_TEST(test_events_get_a_sum),
     };
 
     return cmocka_run_group_tests_name("totals", tests, NULL, NULL);
