@@ -129,6 +129,7 @@ static void test_every_wrong_value(void **state)
           "55296 bytes hashed are fewer than 18433 elements in each of 3 iterations" },
         { 4, "elements", "4611686018427387904", "no proof of work" },
         { 4, "bytes_hashed", "0", "no proof of work" },
+        { 4, "bytes_hashed", "4611686018427387904", "no proof of work: nothing hashes" },
         { 4, "device", "\"cpu:host-b\"", "device at the end" },
         { 4, "input_digest", "\"" DIGEST_A "\"", "the inputs changed" },
         { 4, "input_digest", "\"\"", "input_digest" },
