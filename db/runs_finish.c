@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/trace/outputs.h"
 #include "db/captures.h"
 #include "db/case_keys.h"
 #include "db/cases/challenges.h"
@@ -168,6 +169,44 @@ static enum err_code check_sums(struct finishing *f, struct err *err)
     return ERR_OK;
 }
 
+/* What was recorded as an output says more than the digest of it, or says the same. */
+static enum err_code check_outputs(struct finishing *f, struct err *err)
+{
+    const struct run_result *result = f->result;
+    struct trace trace = { .count = 0 };
+    char other[ID_SIZE] = "";
+    const char *place;
+
+    if (!result->trace || result->digest_count != 1) {
+        return ERR_OK;
+    }
+    place = trace_outputs_vary(result->trace);
+    if (place) {
+        contradict(&f->run, "iterations with digest %s recorded different outputs as %s",
+                   result->digests[0].digest, place);
+        return ERR_OK;
+    }
+    if (tx_fetch(f->tx, TX_TARGETS(other), err,
+                 "SELECT id FROM run r WHERE cell = ? AND outcome = 'completed' AND"
+                 " digest = ? AND distinct_digests = 1 AND EXISTS (SELECT 1 FROM"
+                 " run_trace t WHERE t.run = r.id) ORDER BY id LIMIT 1",
+                 f->run.cell, result->digests[0].digest) != ERR_OK) {
+        return err->code;
+    }
+    /* One that is damaged is fsck's to tell. */
+    if (other[0] && runs_trace(f->tx, other, &trace, NULL, err) == ERR_IO) {
+        return err->code;
+    }
+    place = trace_outputs_differ(result->trace, &trace);
+    if (place) {
+        contradict(&f->run,
+                   "digest %s: run %s of the same case recorded another output as %s",
+                   result->digests[0].digest, other, place);
+    }
+    trace_release(&trace);
+    return ERR_OK;
+}
+
 static enum err_code check_work(struct finishing *f, struct err *err)
 {
     struct run_record *run = &f->run;
@@ -200,7 +239,10 @@ static enum err_code check_others(struct finishing *f, struct err *err)
     if (f->run.outcome != OUTCOME_COMPLETED || !f->run.cell) {
         return ERR_OK;
     }
-    return check_work(f, err) == ERR_OK ? check_sums(f, err) : err->code;
+    if (check_work(f, err) != ERR_OK || check_sums(f, err) != ERR_OK) {
+        return err->code;
+    }
+    return f->run.outcome == OUTCOME_COMPLETED ? check_outputs(f, err) : ERR_OK;
 }
 
 static bool are_same(const struct inputs *a, const struct inputs *b)

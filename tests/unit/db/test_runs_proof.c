@@ -184,6 +184,45 @@ static void test_runs_that_contradict_each_other_are_invalid(void **state)
     fixture_check_cells(f);
 }
 
+/* Nor do runs with the same bits record other outputs. */
+static void test_outputs_that_contradict_the_digest(void **state)
+{
+    static const struct {
+        uint64_t first, second; /* what the iterations of a run recorded */
+        const char *cause;      /* NULL: it completes */
+    } runs[] = {
+        { 7, 7, NULL },
+        { 7, 7, NULL },
+        { 8, 8, "run 01R00000000000000000000001 of the same case recorded another" },
+        { 7, 8, "recorded different outputs as output/y" },
+    };
+    struct fixture *f = *state;
+
+    insert_job(f);
+    for (int i = 0; i < COUNT_OF(runs); i++) {
+        struct fixture_run r = completed(i + 1, 1);
+        struct got g = { .n = i + 1 };
+        struct trace trace;
+
+        trace_init(&trace);
+        trace_add(&trace, 0, 0, "output/y", (struct digest){ 1, 2 },
+                  (struct digest){ 3, runs[i].first });
+        trace_add(&trace, 1, 0, "output/y", (struct digest){ 1, 2 },
+                  (struct digest){ 3, runs[i].second });
+        r.trace = &trace;
+        fixture_write(f, fixture_whole_run, &r);
+        fixture_read(f, get, &g);
+        if (!runs[i].cause) {
+            assert_int_equal(r.effect.outcome, OUTCOME_COMPLETED);
+        } else if (r.effect.outcome != OUTCOME_INVALID ||
+                   !strstr(g.run.cause, runs[i].cause)) {
+            fail_msg("%d: %s", i, g.run.cause);
+        }
+        free(g.log);
+        trace_release(&trace);
+    }
+}
+
 /* Another workload, version, size, type or seed is another case. */
 static void test_other_cases_have_other_inputs(void **state)
 {
@@ -261,6 +300,7 @@ int main(void)
         STORE_TEST(test_the_database_wants_proof_of_work),
         STORE_TEST(test_unproven_runs_are_not_stored_as_completed),
         STORE_TEST(test_runs_that_contradict_each_other_are_invalid),
+        STORE_TEST(test_outputs_that_contradict_the_digest),
         STORE_TEST(test_other_cases_have_other_inputs),
         STORE_TEST(test_a_result_is_of_a_run_that_runs),
         STORE_TEST(test_the_effect_names_the_job_of_the_run),
