@@ -242,7 +242,7 @@ static void identity(struct json_out *out, const struct run_record *run)
 static void process(struct json_out *out, const struct run_record *run)
 {
     out_open(out, "process", '{');
-    out_int(out, "pid", run->pid);
+    out_int_if(out, "pid", run->pid, run->pid);
     out_name(out, "boot_id", run->boot_id);
     out_name(out, "device_read_back", run->device_read_back);
     out_ms(out, "wall_milliseconds", run->wall_ns);
