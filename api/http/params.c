@@ -119,7 +119,7 @@ static void check_value(struct request *r, const struct parameter *p, const char
         }
         break;
     case PARAM_DIGEST:
-        if (!in_is_hex(text, DIGEST_TEXT_SIZE - 1)) {
+        if (!*text || strlen(text) >= DIGEST_TEXT_SIZE) { /* what is shorter has a hint */
             refuse(r, p,
                    "the id of an environment is %d hexadecimal digits; see "
                    "/v1/environments",

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX_COMPARED = 64 };
+enum { NAME_MAX_COMPARED = 64, BEGINNING_MIN = 4 };
 
 /* Levenshtein distance of the first NAME_MAX_COMPARED characters, one row at a time
  * (Wagner and Fischer 1974). */
@@ -49,9 +49,29 @@ static const char *nearer_than(int limit, const char *name, const char *const *n
     return best;
 }
 
+/* Of a long id people often have the beginning only.  NULL: none or several begin so. */
+static const char *only_one_that_begins(const char *name, const char *const *names,
+                                        int count)
+{
+    const char *found = NULL;
+    size_t length = strlen(name);
+
+    for (int i = 0; i < count && length >= BEGINNING_MIN; i++) {
+        if (strncmp(names[i], name, length) == 0) {
+            if (found) {
+                return NULL;
+            }
+            found = names[i];
+        }
+    }
+    return found;
+}
+
 const char *nearest_name(const char *name, const char *const *names, int count)
 {
-    return nearer_than((int)strlen(name) / 3 + 2, name, names, count);
+    const char *near = nearer_than((int)strlen(name) / 3 + 2, name, names, count);
+
+    return near ? near : only_one_that_begins(name, names, count);
 }
 
 const char *nearest_of(const char *name, const char *const *names, int count)

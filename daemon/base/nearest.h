@@ -9,7 +9,8 @@ extern "C" {
 enum { NEAREST_HINT_SIZE = 320 };
 
 /* The name most like NAME among COUNT names, by edit distance; NULL if none is near
- * (distance over a third of its length).  For error messages. */
+ * (distance over a third of its length) and none, or several, begin with it.  For error
+ * messages. */
 const char *nearest_name(const char *name, const char *const *names, int count);
 
 /* The same however far it is: NULL only where there are no names. */
