@@ -228,9 +228,7 @@ static bool take_job(struct request *r, const json_t *job, struct change *c)
 
 static void keep_match(struct request *r, struct change *c)
 {
-    const char *match = request_header(r, "If-Match");
-
-    c->match = match ? xstrdup(match) : NULL;
+    c->match = request_header_list(r, "If-Match");
 }
 
 /* Whether the schedule is not what the client has read, in the transaction that changes

@@ -280,7 +280,7 @@ enum MHD_Result reply_send(struct request *r)
 {
     struct reply *reply = &r->reply;
     struct MHD_Response *response = make_response(reply);
-    const char *known = request_header(r, "If-None-Match");
+    char *known = request_header_list(r, "If-None-Match");
     unsigned status = reply->status;
     enum MHD_Result result;
 
@@ -292,6 +292,7 @@ enum MHD_Result reply_send(struct request *r)
         etag_listed(known, reply->etag)) {
         status = MHD_HTTP_NOT_MODIFIED; /* with the 200's response: its length is right */
     }
+    free(known);
     if (reply->stream) {
         connection_serve(&r->api->connections, r->peer);
     } else {

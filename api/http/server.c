@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "api/http/library_errors.h"
 #include "api/http/reply.h"
 #include "api/http/stream.h"
+#include "daemon/base/buf.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
@@ -106,6 +108,37 @@ static enum err_code open_listener(const struct api_options *options, int *ret_f
 const char *request_header(const struct request *r, const char *name)
 {
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+struct list_header {
+    const char *name;
+    struct buf joint;
+};
+
+static enum MHD_Result join_line(void *arg, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
+{
+    struct list_header *list = arg;
+
+    (void)kind;
+    if (strcasecmp(name, list->name) == 0) {
+        buf_puts(&list->joint, list->joint.length ? ", " : "");
+        buf_puts(&list->joint, value ? value : "");
+    }
+    return MHD_YES;
+}
+
+char *request_header_list(const struct request *r, const char *name)
+{
+    struct list_header list = { name, BUF_INIT };
+    size_t length;
+
+    if (!request_header(r, name)) {
+        return NULL;
+    }
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, join_line, &list);
+    buf_putc(&list.joint, '\0');
+    return buf_detach(&list.joint, &length);
 }
 
 const char *request_parameter(const struct request *r, const char *name)

@@ -1,5 +1,6 @@
 """Recurring jobs: made when they are due, once each time, whatever happens to the service."""
 import csv
+import http.client
 import io
 import pathlib
 import sqlite3
@@ -241,6 +242,27 @@ def test_what_was_changed_meanwhile_is_not_overwritten(start_service):
     assert service.request("POST", path + "/resume", headers={"If-Match": "*"})[0] == 200
     assert service.request("DELETE", path, headers={"If-Match": service.request("GET", path)[1]["ETag"]})[0] == 200
     assert service.request("PUT", path, body, headers={"If-Match": "*"})[0] == 404
+
+
+@pytest.mark.parametrize("tags,status", [(("{}", '"0"'), 200), (('"0"', "{}"), 200), (('"0"', '"1"'), 412)])
+def test_a_list_of_tags_may_come_in_several_lines(start_service, tags, status):
+    service = start_service()
+    path = f"/v1/schedules/{post(service)[2]['id']}"
+    read = service.request("GET", path)[1]["ETag"]
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=LIMIT)
+    connection.putrequest("POST", path + "/pause")
+    for tag in tags:
+        connection.putheader("If-Match", tag.format(read))
+    connection.putheader("Content-Length", "0")
+    connection.endheaders()
+    assert connection.getresponse().status == status
+    connection.close()
+    connection.putrequest("GET", path)
+    for tag in tags:
+        connection.putheader("If-None-Match", tag.format(service.request("GET", path)[1]["ETag"]))
+    connection.endheaders()
+    assert connection.getresponse().status == (304 if status == 200 else 200)
+    connection.close()
 
 
 def test_a_name_is_no_formula_of_a_spreadsheet(start_service):
