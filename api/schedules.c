@@ -1,5 +1,6 @@
 /* /v1/schedules: recurring jobs, made, read, changed, paused and removed. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,23 +311,37 @@ static void stored(struct request *r)
     reply_json(r, c->is_new && !c->existing[0] ? MHD_HTTP_CREATED : MHD_HTTP_OK, &c->out);
 }
 
-/* What takes longer than it has until the next time is refused. */
+static void refuse_pace(struct request *r, const char *pointer, int64_t gap_ms,
+                        const char *what)
+{
+    char every[SCHEDULE_WHEN_SIZE];
+
+    schedule_format_every(gap_ms / 1000, every);
+    problems_add(&r->problems, PROBLEM_INVALID, pointer,
+                 "%s, but it would be due again after %s", what, every);
+    reply_problems(r);
+}
+
+/* What takes longer than it has until the next time is refused, and so is what some host
+ * would not have begun until then. */
 static void check_pace(struct request *r)
 {
     struct change *c = r->state;
     struct schedule *s = &c->schedule;
     int64_t gap = schedule_gap_ms(s, s->created_ms);
-    char every[SCHEDULE_WHEN_SIZE];
+    char what[CASE_TITLE_SIZE + 100];
 
+    if (s->spread_seconds > 0 && s->spread_seconds >= gap / 1000) {
+        snprintf(what, sizeof what, "its hosts begin up to %d s after it is due",
+                 s->spread_seconds);
+        refuse_pace(r, "/spread_seconds", gap, what);
+        return;
+    }
     if (c->takes_ms > gap) {
-        schedule_format_every(gap / 1000, every);
-        problems_add(&r->problems, PROBLEM_INVALID,
-                     s->every_seconds ? "/every" : "/calendar",
-                     "its runs take %" PRId64
-                     " s on %s, by how long they took before, but it would be due again "
-                     "after %s",
-                     c->takes_ms / 1000, c->device, every);
-        reply_problems(r);
+        snprintf(what, sizeof what,
+                 "its runs take %" PRId64 " s on %s, by how long they took before",
+                 c->takes_ms / 1000, c->device);
+        refuse_pace(r, s->every_seconds ? "/every" : "/calendar", gap, what);
         return;
     }
     request_write(r, store, stored);

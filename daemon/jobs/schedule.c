@@ -11,7 +11,7 @@
 #include "daemon/jobs/case.h"
 
 enum { MINUTE = 60, HOUR = 3600, DAY = 24 * 3600, WEEK = 7 * DAY };
-enum { HORIZON_DAYS = 28 * 366, GAPS_LOOKED_AT = 1000, SPREAD_USUAL_MS = 600 * 1000 };
+enum { EVERY_DIGITS = 6, HORIZON_DAYS = 28 * 366, GAPS_LOOKED_AT = 1000, SPREAD_USUAL_MS = 600 * 1000 };
 
 static const struct {
     char letter;
@@ -24,18 +24,19 @@ void schedule_release(struct schedule *s)
     s->request = NULL;
 }
 
-int64_t schedule_parse_every(const char *text)
+int64_t schedule_parse_every(const char *text, int *ret_column)
 {
-    char *end;
-    long number;
+    int64_t number = 0;
+    int at = 0;
 
-    if (text[0] < '1' || text[0] > '9' || strlen(text) > 7) {
-        return 0;
+    while (text[at] >= (at ? '0' : '1') && text[at] <= '9' && at < EVERY_DIGITS) {
+        number = 10 * number + (text[at++] - '0');
     }
-    number = strtol(text, &end, 10);
-    for (int i = 0; i < COUNT_OF(units); i++) {
-        if (end[0] == units[i].letter && end[1] == '\0') {
-            return (int64_t)number * units[i].seconds;
+    *ret_column = at + 1;
+    for (int i = 0; i < COUNT_OF(units) && at > 0; i++) {
+        if (text[at] == units[i].letter) {
+            *ret_column = at + 2;
+            return text[at + 1] == '\0' ? number * units[i].seconds : 0;
         }
     }
     return 0;
@@ -178,6 +179,9 @@ enum err_code calendar_parse(const char *text, struct calendar *ret_calendar,
         }
         all[i] = text[r.at] == '*' && (text[r.at + 1] == ' ' || text[r.at + 1] == '\0');
         sets[i] = read_field(&r, &fields[i]);
+    }
+    while (!r.failed && text[r.at] == ' ') {
+        r.at++;
     }
     if (!r.failed && text[r.at] != '\0') {
         err_set(err, ERR_INVALID, "there are more than five fields");

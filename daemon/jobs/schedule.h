@@ -56,8 +56,9 @@ struct schedule {
 
 void schedule_release(struct schedule *schedule);
 
-/* "90m", "6h", "1d", "2w" as seconds; 0 for any other text. */
-int64_t schedule_parse_every(const char *text);
+/* "90m", "6h", "1d", "2w" as seconds; 0 for any other text, which is wrong at RET_COLUMN,
+ * from 1. */
+int64_t schedule_parse_every(const char *text, int *ret_column);
 
 /* SECONDS in the largest unit that fits, as schedule_parse_every reads it. */
 void schedule_format_every(int64_t seconds, char ret_text[SCHEDULE_WHEN_SIZE]);

@@ -14,11 +14,14 @@ struct posted {
 
 static void check_every(struct in_reader *r, const json_t *value)
 {
-    int64_t seconds = schedule_parse_every(json_string_value(value));
+    int column;
+    int64_t seconds = schedule_parse_every(json_string_value(value), &column);
 
     if (seconds == 0) {
         in_refuse(r, NULL,
-                  "must be a number with a unit, m, h, d or w: \"90m\", \"6h\", \"1d\"");
+                  "column %d: must be a number with a unit, m, h, d or w: \"90m\", "
+                  "\"6h\", \"1d\"",
+                  column);
     } else if (seconds > SCHEDULE_MOST_SECONDS) {
         in_refuse(r, NULL, "must be a year at most");
     }
@@ -67,7 +70,7 @@ static void take_when(const struct posted *posted, struct schedule *s,
                      "a schedule has either 'every' or 'calendar'");
         return;
     }
-    s->every_seconds = posted->every ? schedule_parse_every(posted->every) : 0;
+    s->every_seconds = posted->every ? schedule_parse_every(posted->every, &column) : 0;
     if (posted->calendar) {
         copy_text(s->calendar_text, sizeof s->calendar_text, posted->calendar);
         calendar_parse(posted->calendar, &s->calendar, &column, &ignored);

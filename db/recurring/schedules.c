@@ -116,13 +116,18 @@ static enum err_code met(struct tx *tx, const char *id, struct err *err)
 
 enum err_code schedules_replace(struct tx *tx, const struct schedule *s, struct err *err)
 {
-    if (refuse_name(tx, s->name, s->id, err) != ERR_OK ||
+    struct schedule kept = *s;
+
+    /* As each later time, the next one is counted from when it was made. */
+    if (tx_fetch_int(tx, &kept.created_ms, err,
+                     "SELECT created_ms FROM schedule WHERE id = ?", s->id) != ERR_OK ||
+        refuse_name(tx, s->name, s->id, err) != ERR_OK ||
         tx_run(tx, err,
                "UPDATE schedule SET name = ?, every_seconds = ?, calendar = ?,"
                " spread_seconds = ?, paused = ?, next_ms = ?, problem = '',"
                " problem_ms = 0, request = ? WHERE id = ?",
                s->name, s->every_seconds, s->calendar_text, s->spread_seconds, s->paused,
-               s->next_ms, s->request, s->id) != ERR_OK) {
+               schedule_next(&kept, s->created_ms), s->request, s->id) != ERR_OK) {
         return err->code;
     }
     return met(tx, s->id, err);

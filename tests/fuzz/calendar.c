@@ -11,7 +11,8 @@ static const int64_t now_ms = 1795518000123; /* some time in 2026 */
 /* The same in words is the same. */
 static void check_every(const char *text)
 {
-    int64_t seconds = schedule_parse_every(text);
+    int column;
+    int64_t seconds = schedule_parse_every(text, &column);
     char again[SCHEDULE_WHEN_SIZE];
     struct schedule s = { .created_ms = now_ms, .every_seconds = seconds };
 
@@ -20,7 +21,7 @@ static void check_every(const char *text)
     }
     FUZZ_CHECK(seconds > 0 && seconds % 60 == 0);
     schedule_format_every(seconds, again);
-    FUZZ_CHECK(schedule_parse_every(again) == seconds);
+    FUZZ_CHECK(schedule_parse_every(again, &column) == seconds);
     FUZZ_CHECK(schedule_next(&s, now_ms) == now_ms + seconds * 1000);
     FUZZ_CHECK(schedule_next(&s, now_ms + 1) == now_ms + seconds * 1000);
     FUZZ_CHECK(schedule_gap_ms(&s, now_ms) == seconds * 1000);

@@ -1,5 +1,6 @@
 """Recurring jobs: made when they are due, once each time, whatever happens to the service."""
 import csv
+import datetime
 import http.client
 import io
 import pathlib
@@ -164,9 +165,44 @@ def test_a_job_that_is_still_open_is_not_made_twice(start_service):
     assert service.request("DELETE", f"/v1/jobs/{first}")[0] == 200
 
 
+def milliseconds(at):
+    return round(1000 * datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp())
+
+
+def test_a_period_that_is_changed_stays_a_period(start_service):
+    """Its times are counted from when it was made, also the first one after a change."""
+    service = start_service()
+    path = f"/v1/schedules/{post(service, every='6h')[2]['id']}"
+    assert service.stop() == 0
+    with sqlite3.connect(service.data / "reprod.db") as db:  # as if it had been made five hours ago
+        db.execute("UPDATE schedule SET created_ms = created_ms - 18000000, next_ms = next_ms - 18000000")
+    subprocess.run([str(BUILD / "reprod"), "fsck", "--accept-loss", "--data", str(service.data)],
+                   capture_output=True, text=True, timeout=LIMIT)
+    service.start()
+    for every, gap in (("6h", 21600000), ("90m", 5400000)):
+        status, _, shown = service.request("PUT", path, {"name": "s", "every": every, "job": JOB})
+        assert status == 200, shown
+        times = [milliseconds(at) for at in [shown["created_at"], *shown["next_times"]]]
+        assert {(later - times[0]) % gap for later in times} == {0}, shown
+        assert [b - a for a, b in zip(times[1:], times[2:])] == [gap] * 4, shown
+
+
+def test_hosts_begin_before_it_is_due_again(start_service):
+    service = start_service()
+    for members, pointer in (({"every": "1h", "spread_seconds": 3600}, "/spread_seconds"),
+                             ({"every": None, "calendar": "0,10 * * * *", "spread_seconds": 601}, "/spread_seconds")):
+        body = {name: value for name, value in {"name": "s", "job": JOB, **members}.items() if value is not None}
+        status, _, problem = service.request("POST", "/v1/schedules", body)
+        assert status == 422 and problem["errors"][0]["pointer"] == pointer, problem
+        assert "would be due again after" in problem["errors"][0]["detail"]
+    assert post(service, every="1h", spread_seconds=3599)[0] == 201
+
+
 @pytest.mark.parametrize("members,pointer,says", [
-    ({"every": "5s"}, "/every", "must be a number with a unit"),
-    ({"every": "0h"}, "/every", "must be a number with a unit"),
+    ({"every": "5s"}, "/every", "column 2: must be a number with a unit"),
+    ({"every": " 5m"}, "/every", "column 1: must be a number with a unit"),
+    ({"every": "5m "}, "/every", "column 3: must be a number with a unit"),
+    ({"every": "0h"}, "/every", "column 1: must be a number with a unit"),
     ({"every": "9999w"}, "/every", "a year at most"),
     ({"every": None}, "/every", "must be a text"),
     ({"calendar": "0 0 * * *"}, "", "either 'every' or 'calendar'"),
@@ -185,6 +221,7 @@ def test_schedules_that_cannot_be(service, members, pointer, says):
 
 
 @pytest.mark.parametrize("calendar,says", [
+    ("0 2  * * * 1 ", "column 12: there are more than five fields"),
     ("0 24 * * *", "column 3: the number is out of bounds (hour, 0-23)"),
     ("0 0 1 * 1", "column 1: days of the month and days of the week are both given"),
     ("0 0 31 2 *", "it would never be due"),

@@ -36,15 +36,20 @@ static void test_periods_as_text(void **state)
     static const struct {
         const char *text;
         int64_t seconds;
-    } cases[] = { { "1m", 60 },      { "90m", 5400 }, { "6h", 21600 },   { "1d", 86400 },
-                  { "2w", 1209600 }, { "", 0 },       { "6", 0 },        { "h", 0 },
-                  { "0h", 0 },       { "06h", 0 },    { "-1h", 0 },      { "1h ", 0 },
-                  { "1.5h", 0 },     { "1s", 0 },     { "99999999h", 0 } };
+        int column; /* of what is wrong */
+    } cases[] = { { "1m", 60, 0 },      { "90m", 5400, 0 }, { "6h", 21600, 0 },
+                  { "1d", 86400, 0 },   { "2w", 1209600, 0 }, { "", 0, 1 },
+                  { "6", 0, 2 },        { "h", 0, 1 },      { "0h", 0, 1 },
+                  { "06h", 0, 1 },      { "-1h", 0, 1 },    { "1h ", 0, 3 },
+                  { "1.5h", 0, 2 },     { "1s", 0, 2 },     { "999999h", 3599996400, 0 },
+                  { "99999999h", 0, 7 } };
+    int column;
     char text[SCHEDULE_WHEN_SIZE];
 
     (void)state;
     for (int i = 0; i < COUNT_OF(cases); i++) {
-        assert_int_equal(schedule_parse_every(cases[i].text), cases[i].seconds);
+        assert_int_equal(schedule_parse_every(cases[i].text, &column), cases[i].seconds);
+        assert_int_equal(cases[i].seconds ? 0 : column, cases[i].column);
     }
     schedule_format_every(5400, text);
     assert_string_equal(text, "90m");
@@ -68,7 +73,7 @@ static void test_wrong_calendars_say_where(void **state)
         { "0 0 * 13 *", 7, "out of bounds (month, 1-12)" },
         { "0 0 * * 8", 9, "out of bounds (day of the week, 0-7)" },
         { "0 0 * *", 8, "the day of the week is missing: five fields" },
-        { "0 0 * * * *", 10, "more than five fields" },
+        { "0 0 * * * *", 11, "more than five fields" },
         { "a 0 * * *", 1, "a number or * is expected" },
         { "0 5-3 * * *", 3, "the range ends before it begins" },
         { "0 */0 * * *", 5, "out of bounds" },
