@@ -23,21 +23,24 @@ enum err_code hosts_seen(struct tx *tx, const struct host *host, struct err *err
 
 enum err_code devices_seen(struct tx *tx, const struct device *device, struct err *err)
 {
+    const char *attributes = device->attributes_json ? device->attributes_json : "{}";
     enum err_code code =
-        tx_run(tx, err,
-               "INSERT INTO device (id, host, backend, model, attributes, first_seen_ms,"
-               " last_seen_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
-               " ON CONFLICT (id) DO UPDATE SET host = excluded.host,"
-               " backend = excluded.backend, model = excluded.model,"
-               " attributes = excluded.attributes,"
-               " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)",
-               device->id, device->host, device->backend, device->model,
-               device->attributes_json ? device->attributes_json : "{}",
-               device->first_seen_ms ? device->first_seen_ms : device->last_seen_ms,
-               device->last_seen_ms);
+        device_states_seen(tx, device->id, attributes, device->last_seen_ms, err);
 
-    return code == ERR_OK ? device_states_seen(tx, device->id, device->last_seen_ms, err)
-                          : code;
+    return code != ERR_OK
+               ? code
+               : tx_run(
+                     tx, err,
+                     "INSERT INTO device (id, host, backend, model, attributes, "
+                     "first_seen_ms,"
+                     " last_seen_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                     " ON CONFLICT (id) DO UPDATE SET host = excluded.host,"
+                     " backend = excluded.backend, model = excluded.model,"
+                     " attributes = excluded.attributes,"
+                     " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms)",
+                     device->id, device->host, device->backend, device->model, attributes,
+                     device->first_seen_ms ? device->first_seen_ms : device->last_seen_ms,
+                     device->last_seen_ms);
 }
 
 enum err_code hosts_each(struct tx *tx, void (*visit)(void *arg, const struct host *host),

@@ -11,7 +11,12 @@
 #include "daemon/jobs/case.h"
 
 enum { MINUTE = 60, HOUR = 3600, DAY = 24 * 3600, WEEK = 7 * DAY };
-enum { EVERY_DIGITS = 6, HORIZON_DAYS = 28 * 366, GAPS_LOOKED_AT = 1000, SPREAD_USUAL_MS = 600 * 1000 };
+enum {
+    EVERY_DIGITS = 6,
+    HORIZON_DAYS = 28 * 366,
+    GAPS_LOOKED_AT = 1000,
+    SPREAD_USUAL_MS = 600 * 1000
+};
 
 static const struct {
     char letter;

@@ -24,11 +24,12 @@ class Changing:
         self.folder, self.options, self.service = folder, options, None
         stack.callback(lambda: self.service and self.service.process and self.service.stop())
 
-    def start(self, workloads=("imagined",), kill=False, online=8, driver="1.0", vbios=(), **truth):
-        """VBIOS: the devices that are flashed."""
+    def start(self, workloads=("imagined",), kill=False, online=8, driver="1.0", vbios=(), silent=(), **truth):
+        """VBIOS: the devices that are flashed; SILENT: those that do not tell which they have."""
         if self.service:
             self.service.kill() if kill else self.service.stop()
-        attributes = {device: {"vbios": "97.00"} for device in vbios}
+        attributes = {**{device: {"vbios": "97.00"} for device in vbios},
+                      **{device: {"vbios": None} for device in silent}}
         fleet = Fleet(self.folder, hosts=1, devices=8, attributes=attributes,
                       workloads=[catalogue(name) for name in workloads],
                       environment={"driver": driver}, **truth)
@@ -170,6 +171,22 @@ def test_nobody_is_named_for_a_flash(changing):
     for device in ALL[1:]:
         host.run(runs=8, devices=[device])
         nobody()
+    assert service.fsck()[0] == 0
+
+
+def test_who_told_a_flash_late_is_cleared(changing):
+    """What a device showed while it did not tell its VBIOS is held against it until it tells another one."""
+    host = changing("--no-survey")
+    host.start()
+    host.run(runs=5)
+    service = host.start(silent=["GPU-02"], wrong={"GPU-02": {}})
+    host.run(runs=8)
+    [finding] = service.items("/v1/findings")
+    assert finding["device"] == "GPU-02", finding
+    service = host.start(vbios=["GPU-02"], wrong={"GPU-02": {}})
+    service.wait(lambda: not service.items("/v1/findings"), "that it is cleared")
+    cell = service.get(f"/v1/cells/{cell_id(service)}")
+    assert cell["verdict"] == "inconclusive" and "GPU-02" in cell["reason"], cell
     assert service.fsck()[0] == 0
 
 

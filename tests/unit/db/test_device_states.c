@@ -182,6 +182,78 @@ static void test_what_is_not_told_did_not_change(void **state)
     fixture_check_cells(f);
 }
 
+static int add_rounds(struct fixture *f, int n, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        for (int device = 0; device < DEVICES; device++) {
+            add_run(f, n++, device, device == 3 ? 9 : 5);
+        }
+    }
+    return n;
+}
+
+static enum err_code count_dissenters(struct tx *tx, void *arg, struct err *err)
+{
+    int64_t *named = arg;
+
+    return tx_fetch_int(tx, named, err, "SELECT count(*) FROM cell_dissenter");
+}
+
+static void check_named(struct fixture *f, bool is_named)
+{
+    struct cell cell = fixture_cell(f, "ordered");
+    int64_t named = 0;
+
+    fixture_read(f, count_dissenters, &named);
+    assert_int_equal(named, is_named);
+    assert_int_equal(cell.verdict,
+                     is_named ? VERDICT_DEVICES_DISAGREE : VERDICT_INCONCLUSIVE);
+    assert_non_null(strstr(cell.reason, "GPU-3"));
+    fixture_check_cells(f);
+}
+
+/* A device was flashed and did not tell its VBIOS at first: once it does, what it showed
+ * meanwhile is of no known state, and it is named no more. */
+static void test_a_flash_that_is_told_late(void **state)
+{
+    struct fixture *f = *state;
+    int n = store_before(f);
+
+    say(f, 3, "{\"ecc_mode\":true}");
+    n = add_rounds(f, n, SINCE);
+    check_named(f, true);
+    say(f, 3, "{}"); /* and still does not */
+    n = add_rounds(f, n, 1);
+    say(f, 3, "{\"ecc_mode\":true,\"vbios\":\"97\"}");
+    check_named(f, false);
+    n = add_rounds(f, n, SINCE);
+    check_named(f, false);
+    say(f, -1, "{\"ecc_mode\":true,\"vbios\":\"97\"}");
+    add_rounds(f, n, SINCE); /* beside others that were flashed, too, it is wrong */
+    check_named(f, true);
+}
+
+/* What is told again as it was is no doubt, and neither is another value that was told.
+ */
+static void test_what_is_told_again_clears_nobody(void **state)
+{
+    static const char *const said[] = { "{\"ecc_mode\":true,\"vbios\":\"96\"}",
+                                        "{\"ecc_mode\":true}",
+                                        "{\"ecc_mode\":false,\"vbios\":\"96\"}",
+                                        "{\"ecc_mode\":false,\"vbios\":\"97\"}" };
+    struct fixture *f = *state;
+    int n = store_before(f);
+
+    say(f, 3, "{\"ecc_mode\":true}");
+    n = add_rounds(f, n, SINCE);
+    for (int i = 0; i < 4; i++) {
+        say(f, 3, said[i]);
+        check_named(f, true);
+        n = add_rounds(f, n, 1);
+        check_named(f, true);
+    }
+}
+
 /* Any order of arrival gives the same, also where devices were flashed in between. */
 
 static const char *const tables[] = {
@@ -322,6 +394,8 @@ int main(void)
         STORE_TEST(test_the_only_one_that_was_flashed),
         STORE_TEST(test_a_wrong_one_of_a_flashed_fleet),
         STORE_TEST(test_what_is_not_told_did_not_change),
+        STORE_TEST(test_a_flash_that_is_told_late),
+        STORE_TEST(test_what_is_told_again_clears_nobody),
         STORE_TEST(test_a_dissent_beside_others_says_so),
         STORE_TEST(test_runs_after_a_clock_that_was_ahead),
         cmocka_unit_test(test_any_order_gives_the_same),
