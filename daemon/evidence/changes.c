@@ -174,6 +174,56 @@ static void add_value(struct buf *buf, const json_t *value)
     }
 }
 
+static bool is_same(const json_t *a, const json_t *b, const char *member)
+{
+    json_t *x = json_object_get(a, member), *y = json_object_get(b, member);
+
+    return x == y || json_equal(x, y);
+}
+
+/* The same change, of another stack or another device. */
+static bool is_alike(const json_t *a, const json_t *b)
+{
+    return is_same(a, b, "name") && is_same(a, b, "before") && is_same(a, b, "after") &&
+           json_is_null(json_object_get(a, "stack")) ==
+               json_is_null(json_object_get(b, "stack")) &&
+           json_is_null(json_object_get(a, "device")) ==
+               json_is_null(json_object_get(b, "device"));
+}
+
+/* "", " (stack a)", or " (devices a, b)": those of CHANGES that are like the one at
+ * FIRST, in their order. */
+static void add_places(struct buf *buf, const json_t *changes, size_t first,
+                       const char *kind)
+{
+    struct buf names = BUF_INIT;
+    int count = 0;
+
+    for (size_t i = first; i < json_array_size(changes); i++) {
+        const json_t *change = json_array_get(changes, i);
+        const char *name = json_string_value(json_object_get(change, kind));
+
+        if (name && is_alike(change, json_array_get(changes, first))) {
+            buf_printf(&names, "%s%s", count ? ", " : "", name);
+            count++;
+        }
+    }
+    if (count) {
+        buf_printf(buf, " (%s%s %s)", kind, count > 1 ? "s" : "", names.data);
+    }
+    buf_release(&names);
+}
+
+static bool was_told(const json_t *changes, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (is_alike(json_array_get(changes, i), json_array_get(changes, at))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 char *changes_text(const json_t *changes)
 {
     struct buf buf = BUF_INIT;
@@ -182,18 +232,16 @@ char *changes_text(const json_t *changes)
 
     json_array_foreach(changes, i, change)
     {
-        const char *stack = json_string_value(json_object_get(change, "stack"));
-        const char *device = json_string_value(json_object_get(change, "device"));
-
+        if (was_told(changes, i)) {
+            continue;
+        }
         buf_printf(&buf, "%s%s ", i ? ", " : "",
                    json_string_value(json_object_get(change, "name")));
         add_value(&buf, json_object_get(change, "before"));
         buf_puts(&buf, " → ");
         add_value(&buf, json_object_get(change, "after"));
-        if (stack || device) {
-            buf_printf(&buf, " (%s %s)", stack ? "stack" : "device",
-                       stack ? stack : device);
-        }
+        add_places(&buf, changes, i, "stack");
+        add_places(&buf, changes, i, "device");
     }
     return buf_detach(&buf, NULL);
 }

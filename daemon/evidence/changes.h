@@ -24,7 +24,8 @@ json_t *changes_compare(const json_t *before, const json_t *now, json_t **ret_me
 char *changes_compare_texts(const char *before, const char *now, char **ret_merged,
                             char **ret_words);
 
-/* "kernel 6.1 → 6.2, cudnn 8.9 → 9.1 (stack cuda)".  Caller frees. */
+/* "kernel 6.1 → 6.2, vbios 96 → 97 (devices GPU-1, GPU-2)": the same change of several is
+ * told once.  Caller frees. */
 char *changes_text(const json_t *changes);
 
 #endif

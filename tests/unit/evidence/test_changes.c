@@ -83,6 +83,23 @@ static void test_models_and_builds(void **state)
           "worker_build 1 → 2 (stack a), model EPYC → Xeon (device cpu:a)");
 }
 
+#define DEVICE(n, vbios, ecc)                                                            \
+    "{\"id\":\"GPU-" n "\",\"attributes\":{\"vbios\":\"" vbios "\",\"ecc_mode\":" ecc "}}"
+#define TWO_STACKS(driver, vbios, vbios4, ecc)                                           \
+    "{\"stacks\":[{\"name\":\"a\",\"probe\":{\"versions\":{\"driver\":\"" driver           \
+    "\"},\"devices\":[" DEVICE("1", vbios, ecc) "," DEVICE("2", vbios, "true") ","        \
+    DEVICE("3", vbios, "true") "," DEVICE("4", vbios4, "true") "]}},{\"name\":\"b\","     \
+    "\"probe\":{\"versions\":{\"driver\":\"" driver "\"}}}]}"
+
+static void test_what_changed_alike_is_told_once(void **state)
+{
+    (void)state;
+    check(TWO_STACKS("550", "96", "95", "true"), TWO_STACKS("560", "97", "97", "false"),
+          NULL,
+          "driver 550 → 560 (stacks a, b), vbios 96 → 97 (devices GPU-1, GPU-2, GPU-3),"
+          " ecc_mode true → false (device GPU-1), vbios 95 → 97 (device GPU-4)");
+}
+
 static void test_counters_are_no_change(void **state)
 {
     (void)state;
@@ -168,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_changed_is_told),
         cmocka_unit_test(test_models_and_builds),
+        cmocka_unit_test(test_what_changed_alike_is_told_once),
         cmocka_unit_test(test_counters_are_no_change),
         cmocka_unit_test(test_libraries_come_and_go),
         cmocka_unit_test(test_what_was_away),
