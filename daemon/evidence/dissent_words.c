@@ -146,9 +146,28 @@ static int lone_devices(const struct dissent_row *rows, int count, int64_t *ret_
     return devices;
 }
 
+/* Whether others were measured as those that depart were asked to, in another state. */
+static bool is_state_of_its_own(const struct dissent_row *rows, int count)
+{
+    for (int i = 0; i < count; i++) {
+        bool others = rows[i].mark != DISSENT_DEPARTS;
+
+        for (int j = 0; j < count && !others; j++) {
+            others = strcmp(rows[i].options, rows[j].options) == 0 &&
+                     strcmp(rows[i].device, rows[j].device) != 0;
+        }
+        if (!others) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void say_lone(const struct dissent_row *rows, int count, int devices, int64_t runs,
                      struct buf *words)
 {
+    bool state = is_state_of_its_own(rows, count);
+
     buf_printf(words, "%" PRId64 " run%s ", runs, runs == 1 ? "" : "s");
     if (devices > 1) {
         buf_puts(words, "depart, on ");
@@ -157,12 +176,13 @@ static void say_lone(const struct dissent_row *rows, int count, int devices, int
     }
     put_names(rows, count, DISSENT_DEPARTS, false, devices, words);
     if (devices > 1) {
-        buf_puts(words, ", each alone under its conditions");
+        buf_puts(words, state ? ", each alone in its state (VBIOS, ECC mode, clocks)"
+                              : ", each alone under its conditions");
     } else {
-        buf_printf(words,
-                   " depart%s, under conditions under which no other device was "
-                   "measured",
-                   runs == 1 ? "s" : "");
+        buf_printf(words, " depart%s, %s which no other device was measured",
+                   runs == 1 ? "s" : "",
+                   state ? "in a state (VBIOS, ECC mode, clocks) in"
+                         : "under conditions under");
     }
 }
 

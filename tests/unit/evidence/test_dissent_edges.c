@@ -161,13 +161,22 @@ static void test_devices_alone_under_their_conditions(void **state)
     }
     assert_string_equal(
         judge(&r).words,
-        "12 runs depart, on a, b, each alone under its conditions; whether"
-        " the workload varies or devices compute wrong cannot be told"
-        " yet");
+        "12 runs depart, on a, b, each alone in its state (VBIOS, ECC mode, clocks);"
+        " whether the workload varies or devices compute wrong cannot be told yet");
     assert_int_equal(judge(&r).state, DISSENT_UNDECIDED);
     r.count = 0; /* one device, in two states */
     for (int i = 0; i < 8; i++) {
         add(&r, devices[i < 2 ? 0 : i], "x", "", 6, i < 2 ? "bb" : "aa", 6);
+        r.rows[i].state = i < 2 ? states[i] : NULL;
+    }
+    assert_string_equal(
+        judge(&r).words,
+        "12 runs of a depart, in a state (VBIOS, ECC mode, clocks) in which no other"
+        " device was measured; whether the workload varies or this device computes wrong"
+        " cannot be told yet");
+    r.count = 0; /* and was asked otherwise than the others */
+    for (int i = 0; i < 8; i++) {
+        add(&r, devices[i < 2 ? 0 : i], "x", i < 2 ? "c" : "", 6, i < 2 ? "bb" : "aa", 6);
         r.rows[i].state = i < 2 ? states[i] : NULL;
     }
     assert_string_equal(
