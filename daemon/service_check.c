@@ -28,7 +28,8 @@
 
 enum {
     EVERY_MS = 24 * 3600 * 1000,
-    AGAIN_MS = 5000,
+    AGAIN_MS = 5000,           /* after a look that failed … */
+    DAMAGED_AGAIN_MS = 600000, /* … and after one that found damage */
     LINES_LOGGED = 20,
     NICE = 19,
     MARKS_AT_ONCE = 256
@@ -210,6 +211,14 @@ static void tell(struct service *s, const char *cause)
     }
 }
 
+/* Another look, after WAIT_MS, may show that CAUSE is over. */
+static void tell_until(struct service *s, const char *cause, int64_t wait_ms)
+{
+    s->check_failed |= !s->health.conditions[HEALTH_DATABASE].cause[0];
+    tell(s, cause);
+    s->checked_ms = clock_monotonic_ms() - EVERY_MS + wait_ms;
+}
+
 /* Unknown is not right: it is looked again, soon. */
 static void tell_failure(struct service *s, const char *what)
 {
@@ -220,9 +229,7 @@ static void tell_failure(struct service *s, const char *what)
              "whether what is stored is right is not known, and nothing is accepted "
              "until it is: %.380s",
              what);
-    s->check_failed |= !s->health.conditions[HEALTH_DATABASE].cause[0];
-    tell(s, cause);
-    s->checked_ms = clock_monotonic_ms() - EVERY_MS + AGAIN_MS;
+    tell_until(s, cause, AGAIN_MS);
 }
 
 void service_tell_quarantine(struct service *s, int64_t count, const char *words)
@@ -302,10 +309,13 @@ static void tell_contradictions(struct check *c)
     }
 }
 
+/* A disk that could not be read looks like damage to SQLite. */
 static void tell_damage(struct check *c)
 {
+    struct service *s = c->service;
+    bool disk_fails = s->health.conditions[HEALTH_STORAGE].cause[0];
     char cause[HEALTH_CAUSE_SIZE];
-    char *path = database_path(c->service->config.data);
+    char *path = database_path(s->config.data);
     char *backup = backup_newest(path);
 
     snprintf(
@@ -317,14 +327,14 @@ static void tell_damage(struct check *c)
         backup ? "; the newest good one is " : "", backup ? backup : "");
     free(backup);
     free(path);
-    tell(c->service, cause);
+    tell_until(s, cause, disk_fails ? AGAIN_MS : DAMAGED_AGAIN_MS);
 }
 
 static void take_result(struct check *c)
 {
     struct service *s = c->service;
 
-    if (s->check_failed) { /* all that was told, if anything, is that it failed */
+    if (s->check_failed) {
         s->check_failed = false;
         health_set(&s->health, HEALTH_DATABASE, NULL, 0);
     }

@@ -113,7 +113,7 @@ struct request {
 /* The header's value, or NULL. */
 const char *request_header(const struct request *r, const char *name);
 
-/* The values of all lines of a header that is a list, as one; NULL: there is none.  Caller
+/* The values of all lines of a header that is a list, as one; NULL: there is none. Caller
  * frees. */
 char *request_header_list(const struct request *r, const char *name);
 

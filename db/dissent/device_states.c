@@ -20,6 +20,16 @@
     " WHERE device = ?1 ORDER BY since DESC LIMIT 1),"                                   \
     " told (key, value) AS (" TOLD_OF("?2") ")"
 
+/* What is known of device ?1, and of what: it was not told last time, and is another
+ * value now. */
+#define CHANGED_SINCE_UNTOLD                                                             \
+    "before (key) AS (SELECT key FROM (" TOLD_OF(TOLD_BEFORE)                            \
+    ")), known (key, value, changed) AS (SELECT e.key, e.value,"                         \
+    " e.key NOT IN (SELECT key FROM before) AND EXISTS (SELECT 1 FROM told t"            \
+    " WHERE t.key = e.key AND t.value IS NOT e.value)"                                   \
+    " FROM last, json_each(last.state) e)"
+#define TOLD_BEFORE "(SELECT attributes FROM device WHERE id = ?1)"
+
 /* From the id ?3 on, and not in any run of the device that began. */
 #define SINCE_NOW                                                                        \
     "max(?3, ifnull((SELECT since FROM last), ''),"                                      \
@@ -81,37 +91,14 @@ static enum err_code settle_untold(struct tx *tx, const char *device,
 {
     int64_t unknown = 0;
 
-    if (tx_fetch_int(
-            tx, &unknown, err,
-            "WITH " LAST_AND_TOLD ", before (key) AS (SELECT key FROM (" TOLD_OF(
-                "(SELECT attributes FROM device WHERE id = ?1)") ")),"
-                                                                 " known (key, value, "
-                                                                 "changed) AS (SELECT "
-                                                                 "e.key, e.value,"
-                                                                 " e.key NOT IN (SELECT "
-                                                                 "key FROM before) AND "
-                                                                 "EXISTS (SELECT 1 FROM "
-                                                                 "told t"
-                                                                 " WHERE t.key = e.key "
-                                                                 "AND t.value IS NOT "
-                                                                 "e.value)"
-                                                                 " FROM last, "
-                                                                 "json_each(last.state) "
-                                                                 "e)"
-                                                                 " UPDATE device_state "
-                                                                 "SET state = (SELECT "
-                                                                 "json_group_object(key, "
-                                                                 "value) FROM"
-                                                                 " (SELECT key, "
-                                                                 "iif(changed, NULL, "
-                                                                 "value) AS value FROM "
-                                                                 "known ORDER BY 1))"
-                                                                 " WHERE device = ?1 AND "
-                                                                 "since = ?3 AND EXISTS "
-                                                                 "(SELECT 1 FROM known"
-                                                                 " WHERE changed) "
-                                                                 "RETURNING 1",
-            device, attributes, untold) != ERR_OK) {
+    if (tx_fetch_int(tx, &unknown, err,
+                     "WITH " LAST_AND_TOLD ", " CHANGED_SINCE_UNTOLD
+                     " UPDATE device_state SET state ="
+                     " (SELECT json_group_object(key, value) FROM (SELECT key,"
+                     " iif(changed, NULL, value) AS value FROM known ORDER BY 1))"
+                     " WHERE device = ?1 AND since = ?3"
+                     " AND EXISTS (SELECT 1 FROM known WHERE changed) RETURNING 1",
+                     device, attributes, untold) != ERR_OK) {
         return err->code;
     }
     return unknown ? rebuild_since(tx, device, untold, now_ms, err)

@@ -18,9 +18,9 @@ enum err_code schedules_insert(struct tx *tx, const struct schedule *schedule,
                                const char *idempotency_key, const char *posted,
                                char ret_existing_id[ID_SIZE], struct err *err);
 
-/* What a person gave of it is replaced: name, when, spread, paused, request.  Its created_ms
- * says since when: it is due next at the first time after that.
- * What was wrong before is forgotten.  ERR_NOT_FOUND, ERR_CONFLICT as above. */
+/* What a person gave of it is replaced: name, when, spread, paused, request.  Its
+ * created_ms says since when: it is due next at the first time after that. What was wrong
+ * before is forgotten.  ERR_NOT_FOUND, ERR_CONFLICT as above. */
 enum err_code schedules_replace(struct tx *tx, const struct schedule *schedule,
                                 struct err *err);
 
