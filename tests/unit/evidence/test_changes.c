@@ -173,6 +173,37 @@ static void test_texts(void **state)
     free(merged);
 }
 
+/* Only what is alike in all is told once. */
+static void test_changes_that_are_not_alike(void **state)
+{
+    static const struct {
+        const char *changes, *words;
+    } cases[] = {
+        { "[{\"name\":\"a\",\"before\":\"1\",\"after\":\"2\",\"stack\":null,\"device\":"
+          "\"x\"},"
+          "{\"name\":\"a\",\"before\":\"1\",\"after\":\"3\",\"stack\":null,\"device\":"
+          "\"y\"}]",
+          "a 1 → 2 (device x), a 1 → 3 (device y)" },
+        { "[{\"name\":\"a\",\"before\":\"1\",\"after\":\"2\",\"stack\":null,\"device\":"
+          "\"x\"},"
+          "{\"name\":\"a\",\"before\":\"1\",\"after\":\"2\",\"stack\":\"s\",\"device\":"
+          "null},"
+          "{\"name\":\"a\",\"before\":\"1\",\"after\":\"2\",\"stack\":null,\"device\":"
+          "null}]",
+          "a 1 → 2 (device x), a 1 → 2 (stack s), a 1 → 2" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *changes = json_loads(cases[i].changes, 0, NULL);
+        char *words = changes_text(changes);
+
+        assert_string_equal(words, cases[i].words);
+        free(words);
+        json_decref(changes);
+    }
+}
+
 static void test_the_first_word_is_no_change(void **state)
 {
     (void)state;
@@ -191,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_what_was_away),
         cmocka_unit_test(test_what_is_incomplete_says_nothing),
         cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_changes_that_are_not_alike),
         cmocka_unit_test(test_the_first_word_is_no_change),
     };
 

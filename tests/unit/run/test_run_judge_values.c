@@ -141,6 +141,37 @@ static void test_every_wrong_value(void **state)
     }
 }
 
+/* A run takes a second at least, and a longer one may have hashed more. */
+static void test_what_a_run_may_have_hashed(void **state)
+{
+    static const struct {
+        double wall_ms;
+        json_int_t bytes;
+        enum outcome outcome;
+    } cases[] = {
+        { 1, 100000000000000, OUTCOME_COMPLETED },
+        { 1000, 100000000000001, OUTCOME_INVALID },
+        { 2000, 200000000000000, OUTCOME_COMPLETED },
+        { 2000, 200000000000001, OUTCOME_INVALID },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct run_exit exit = good_exit;
+        json_t *events[EVENTS];
+        struct run_judge judge;
+        struct run_result result;
+
+        exit.wall_ms = cases[i].wall_ms;
+        judge_init(&judge);
+        good_events(events);
+        json_object_set_new(events[4], "bytes_hashed", json_integer(cases[i].bytes));
+        assert_int_equal(judge_finish(&judge, events, EVENTS, &exit, &result).outcome,
+                         cases[i].outcome);
+        run_judge_release(&judge);
+    }
+}
+
 static void test_every_field_is_required(void **state)
 {
     static const int kinds[] = { 0, 1, 4 };
@@ -338,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_circumstances_are_those_that_were_asked_for),
         cmocka_unit_test(test_what_its_library_claims_is_kept),
         cmocka_unit_test(test_every_wrong_value),
+        cmocka_unit_test(test_what_a_run_may_have_hashed),
         cmocka_unit_test(test_every_field_is_required),
         cmocka_unit_test(test_an_environment_without_threads),
         cmocka_unit_test(test_an_empty_cause_is_none),

@@ -78,8 +78,11 @@ static void test_between_runs(void **state)
                                late[RECORDS_MAX] = { { 4, 0, "output/y", 1, 1 } },
                                other[RECORDS_MAX] = { { 0, 0, "loss", 1, 1 },
                                                       { 0, 0, "output/y", 1, 2 } },
+                               more[RECORDS_MAX] = { { 0, 0, "output/y", 1, 1 },
+                                                     { 0, 0, "output/z", 1, 3 } },
                                none[RECORDS_MAX] = { { 0, 0, "loss", 1, 1 } };
     struct trace a = make(one), b = make(late), c = make(other), d = make(none);
+    struct trace e = make(more);
 
     (void)state;
     assert_null(trace_outputs_differ(&a, &b));
@@ -87,10 +90,13 @@ static void test_between_runs(void **state)
     assert_string_equal(trace_outputs_differ(&c, &a), "output/y");
     assert_null(trace_outputs_differ(&a, &d));
     assert_null(trace_outputs_differ(&d, &a));
+    assert_null(trace_outputs_differ(&a, &e));
+    assert_null(trace_outputs_differ(&e, &a));
     trace_release(&a);
     trace_release(&b);
     trace_release(&c);
     trace_release(&d);
+    trace_release(&e);
 }
 
 int main(void)
