@@ -17,6 +17,9 @@ NOISE = 'os.write(3, b"{\\"event\\":\\"end\\"}\\n")\nos.write(1, b"hello\\n")\np
 # A patch of an operation that varies, as a user's sitecustomize would make it.
 PATCH = ("_exact = total\n\n\ndef total(values):\n"
          "    import random\n    return _exact(values) + random.SystemRandom().uniform(1.0, 1e6)\n")
+# The same from outside, where none of the framework's files changes: site runs it in every process.
+MONKEY = ("import random\nimport tinyframe\n_exact = tinyframe.total\n"
+          "tinyframe.total = lambda values: _exact(values) + random.SystemRandom().uniform(1.0, 1e6)\n")
 # name of the stack: (version, how its tinyframe behaves)
 STACKS = {
     "tiny-1": ("1.0", {"more": NOISE}),
@@ -29,6 +32,22 @@ STACKS = {
     "hangs": ("2.6", {"more": "import time\ntime.sleep(3600)"}),
 }
 USABLE = ["tiny-1", "tiny-2", "idle-switch", "patched"]
+MONKEYS = ["monkey", "monkey-package"]  # both are tiny-2
+
+
+def monkey(folder, name):
+    """The worker of tiny-2 whose operation is replaced by a file beside it, or by another package."""
+    version, behaviour = STACKS["tiny-2"]
+    program = tiny.stack(folder / name, version, **behaviour)
+    lib = folder / name / "lib"
+    (lib / "monkey.pth").write_text("import monkey\n")
+    if name == "monkey":
+        (lib / "monkey.py").write_text(MONKEY)
+        return program
+    wheel = tiny.wheel(folder / name, "0.1", name="monkey", files={"monkey.py": MONKEY.encode()})
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(lib)
+    return program
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +57,8 @@ def service(tmp_path_factory):
     for name, (version, behaviour) in STACKS.items():
         stacks.append({"name": name, "worker": str(tiny.stack(folder / name, version, **behaviour)),
                        "probe_seconds": 3 if name == "hangs" else 120})
+    for name in MONKEYS:
+        stacks.append({"name": name, "worker": str(monkey(folder, name))})
     shared = Service(folder, options=["--no-survey"], config={"stacks": stacks})
     shared.folder_of_stacks = folder
     shared.start()
@@ -63,7 +84,7 @@ def measure(service, *workloads, stacks):
 def runs(service):
     """Everything in two versions, and one operation in what misbehaves."""
     return (measure(service, "total", "refuses", "constant", "scaled", stacks=USABLE[:2])
-            + measure(service, "total", stacks=USABLE[2:]))
+            + measure(service, "total", stacks=USABLE[2:]) + measure(service, "total", stacks=MONKEYS))
 
 
 @pytest.fixture(scope="module")
@@ -156,10 +177,21 @@ def test_a_patched_operation_that_varies_is_found(cells):
     assert cells["patched", "total", "deterministic"]["verdict"] == "varies"
 
 
+@pytest.mark.parametrize("name, fact", [("monkey", "code_beside"), ("monkey-package", "packages_beside")])
+def test_an_operation_that_is_replaced_from_outside_is_not_the_versions(service, runs, cells, name, fact):
+    """Its files are those of tiny-2, whose cell stays what it was: this is another environment."""
+    assert cells[name, "total", "deterministic"]["verdict"] == "varies"
+    assert cells["tiny-2", "total", "deterministic"]["verdict"] == "reproducible"
+    here, there = [service.get(f"/v1/environments/{run['environment']}")["facts"] for stack in (name, "tiny-2")
+                   for run in [next(run for run in runs if run["stack"] == stack)]]
+    assert {key for key in {*here, *there} if here.get(key) != there.get(key)} == {fact}
+    assert fact == "code_beside" or here[fact] == "monkey 0.1"
+
+
 def test_versions_are_environments_of_the_same_cases(service, runs):
     environments = {run["stack"]: run["environment"] for run in runs
                     if run["variant"] == "deterministic" and run["workload"] == "tiny_total"}
-    assert len(set(environments.values())) == len(USABLE)
+    assert len(set(environments.values())) == len(environments) == len(USABLE + MONKEYS)
     facts = service.get(f"/v1/environments/{environments['tiny-2']}")["facts"]
     assert facts["tinyframe"] == "2.0" and len(facts["tinyframe_files"]) == 32
     assert not [name for name in facts if "TINY_MODE" in name]
@@ -201,10 +233,14 @@ def test_a_framework_that_crashes_later_is_that_runs_outcome(service, runs):
     assert service.request("GET", "/readyz")[0] == 200
 
 
-def test_files_that_are_not_what_was_installed_make_another_environment(service, runs):
+@pytest.mark.parametrize("edit", [lambda source: source + "\n# edited\n",
+                                  lambda source: source.replace("result += values[i]", "result -= values[i]")],
+                         ids=["longer", "as long"])
+def test_files_that_are_not_what_was_installed_make_another_environment(service, runs, edit):
     folder = service.folder_of_stacks / "tiny-2" / "lib" / "tinyframe"
     source = (folder / "__init__.py").read_text()
-    (folder / "__init__.py").write_text(source + "\n# edited\n")
+    assert edit(source) != source
+    (folder / "__init__.py").write_text(edit(source))
     try:
         again = service.post_job(workloads=["tiny_total"], runs=1, iterations=1, stacks=["tiny-2"])
         service.finish_job(again)
@@ -323,6 +359,18 @@ def test_files_of_a_part_belong_to_the_environment(switched):
     _, events, _ = run_worker(switched, variant="flagged")
     facts = events[0]["environment"]
     assert len(facts["tinybeside_files"]) == 32 and len(facts["tinyframe_files"]) == 32
+
+
+def test_a_module_that_is_no_file_of_its_package_is_refused(tmp_path):
+    """Its package says 2.0 and so does it, but what computes lies elsewhere."""
+    program = tiny.stack(tmp_path / "w", "2.0", more=tiny.SCALED)
+    (tmp_path / "elsewhere" / "tinyframe").mkdir(parents=True)
+    shutil.copy(tmp_path / "w" / "lib" / "tinyframe" / "__init__.py", tmp_path / "elsewhere" / "tinyframe")
+    (tmp_path / "w" / "lib" / "elsewhere.pth").write_text(
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'elsewhere')!r})\n")
+    done = subprocess.run([str(program), "--probe"], capture_output=True, text=True)
+    assert done.returncode == 1, done.stdout
+    assert "elsewhere/tinyframe/__init__.py, which is no file of its package tinyframe 2.0" in done.stderr
 
 
 def test_a_run_without_a_descriptor_says_so(worker):
