@@ -1,4 +1,5 @@
 /* What is kept of a run that says all it must. */
+#include "daemon/base/array.h"
 #include "tests/unit/run/run_judge_fixture.h"
 
 #include <stdlib.h>
@@ -297,6 +298,40 @@ static void test_trace(void **state)
     run_judge_release(&judge);
 }
 
+/* Only a run whose machine is not usable may have no device. */
+static void test_a_device_that_could_not_be_opened(void **state)
+{
+    static const struct {
+        const char *outcome, *cause;
+        enum outcome judged;
+    } ends[] = {
+        { "infra", "no GPU", OUTCOME_INFRA },
+        { "unsupported", "device is 'unknown', 'cpu:host-a' was asked for",
+          OUTCOME_INVALID },
+        { "out_of_memory", "device is 'unknown', 'cpu:host-a' was asked for",
+          OUTCOME_INVALID },
+    };
+
+    (void)state;
+    for (int i = 0; i < COUNT_OF(ends); i++) {
+        json_t *events[EVENTS];
+        struct run_judge judge;
+        struct run_result result;
+        struct run_record run;
+
+        judge_init(&judge);
+        good_events(events);
+        json_object_set_new(events[0], "device", json_string("unknown"));
+        json_object_set_new(events[4], "device", json_string("unknown"));
+        json_object_set_new(events[4], "outcome", json_string(ends[i].outcome));
+        json_object_set_new(events[4], "cause", json_string("no GPU"));
+        run = judge_finish(&judge, events, EVENTS, &good_exit, &result);
+        assert_int_equal(run.outcome, ends[i].judged);
+        assert_string_equal(run.cause, ends[i].cause);
+        run_judge_release(&judge);
+    }
+}
+
 static void test_long_texts_are_cut_at_a_character(void **state)
 {
     json_t *events[EVENTS], *cause = json_array();
@@ -333,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_telemetry_is_kept),
         cmocka_unit_test(test_telemetry_is_bounded),
         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_a_device_that_could_not_be_opened),
         cmocka_unit_test(test_long_texts_are_cut_at_a_character),
     };
 

@@ -52,6 +52,7 @@ static void test_every_wrong_value(void **state)
         { 0, "seed", "7", "start:" },
         { 0, "iterations", "2", "iterations is 2" },
         { 0, "device", "\"cpu:host-b\"", "device is 'cpu:host-b'" },
+        { 0, "device", "\"unknown\"", "device is 'unknown'" },
         { 0, "claim", "7", "claim" },
         { 0, "claim", "\"nondeterministic\"",
           "claim must be deterministic or non-deterministic, or null" },
