@@ -212,6 +212,30 @@ def test_an_interpreter_that_has_it_already(into, wheels, tmp_path):
     assert os.listdir(into) == ["tiny-2.0"]
 
 
+def test_a_stack_for_gpus(into, wheels, tmp_path):
+    """It is installed where there is none, too, and beside that for the CPU."""
+    tiny.wheel(wheels, "3.0", cuda="12.0")
+    config = tmp_path / "reprod.json"
+    done = install(into, wheels, "3.0", "--backend", "cuda", "--config", config)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["name"] == "tiny-3.0-cuda"
+    assert ' --backend cuda "$@"' in (into / "tiny-3.0-cuda" / "worker").read_text()
+    assert json.loads((into / "tiny-3.0-cuda" / "framework.json").read_text())["backend"] == "cuda"
+    assert "tiny-3.0-cuda" in config.read_text()
+    assert install(into, wheels, "3.0").returncode == 0
+    assert "--backend" not in (into / "tiny-3.0" / "worker").read_text()
+    done = deploy(into, "--pack", PACK, "--version", "3.0", "--backend", "cuda", "--remove", "--config", config)
+    assert (done.returncode, os.listdir(into)) == (0, ["tiny-3.0"])
+
+
+def test_what_has_no_gpus_is_not_installed_for_them(into, wheels):
+    done = deploy(into, "--framework", "numpy", "--version", "2.4.6", "--backend", "cuda")
+    assert done.returncode == 1 and done.stderr == "framework: NumPy has no backend cuda, only cpu\n"
+    done = install(into, wheels, "1.0", "--backend", "cuda")
+    assert done.returncode == 1 and "Tiny Frame 1.0 was built without CUDA" in done.stderr
+    assert os.listdir(into) == [".tiny-1.0-cuda.part"]  # what was downloaded
+
+
 @pytest.mark.parametrize("arguments, message", [
     ([], "give --framework or --pack"),
     (["--framework", "numpy"], "give the --version"),

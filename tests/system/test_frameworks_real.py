@@ -50,3 +50,33 @@ def test_inputs_are_those_of_c_with_a_real_numpy(found):
                           env={**os.environ, "PYTHONPATH": str(lib), "REPROD_BUILD": str(BUILD)},
                           capture_output=True, text=True)
     assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout[-2000:]
+
+
+FALLBACK = """
+import sys
+sys.path[:0] = [%r, %r]
+import numpy, pack, pack_onnxruntime
+PACK = pack_onnxruntime.PACK
+PACK.load()
+PACK.backend = "cuda"
+PACK.switch(PACK.asked()[0], 2)
+x = {"a": numpy.ones((4, 4), "f4"), "b": numpy.ones((4, 4), "f4")}
+try:
+    PACK.session("MatMul", x)
+except Exception as error:
+    print(PACK.explains(error), error)
+try:
+    PACK.check_build()
+except pack.Refused as error:
+    print(error)
+"""
+
+
+@pytest.mark.long
+def test_a_real_onnxruntime_without_cuda_does_not_go_on_with_the_cpu(found):
+    """By itself it warns, and computes there."""
+    lib = next(CACHE.glob("onnxruntime-*/lib"))
+    script = FALLBACK % (str(ROOT / "workloads" / "frameworks"), str(lib))
+    done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True)
+    assert "True [ONNXRuntimeError]" in done.stdout and "fallback to CPU EP" in done.stdout, done
+    assert done.stdout.endswith("was built without CUDA\n")

@@ -3,6 +3,7 @@
 A pack is a file that defines PACK, an instance of a subclass of Pack.  An operation is a function of
 (x, n): it asks X for its inputs, and returns what computes the outputs from them, again in each
 iteration.  Names of workloads are PACK.name + "_" + the operation's name, for ever."""
+import contextlib
 import ctypes
 import hashlib
 import importlib
@@ -21,10 +22,12 @@ class Refused(Exception):
 
 
 class Variant:
-    """VARIABLES are set before the framework is imported; KIND is why a control varies."""
+    """VARIABLES are set before the framework is imported; KIND is why a control varies; BACKENDS are
+    those where it switches anything; GPU_CLAIM is what is promised on a GPU, where that is more."""
 
     def __init__(self, name, summary, control=False, kind=None, claim=None, recipe=None,
-                 variables=None, threads=None):
+                 variables=None, threads=None, backends=("cpu", "cuda"), gpu_claim=None):
+        self.backends, self.gpu_claim = backends, gpu_claim or claim
         self.name, self.summary, self.control, self.claim = name, summary, control, claim
         self.kind, self.recipe, self.threads = kind or ("race" if control else None), recipe, threads
         self.variables = dict(variables or {})
@@ -102,7 +105,8 @@ class Pack:
     packages = ()  # names of the distribution that has the module: the first that is installed
     parts = ()     # modules of other distributions, of the same names, that compute for it
     variants = ()
-    backends = ("cpu",)
+    backends = ("cpu",)  # what its operations compute on
+    backend = "cpu"      # which of them is asked, from before the framework is imported
     documentation = None  # address of what `documented` names,
     listed_by = None      # and what it documents
     timeout_seconds = 300
@@ -117,6 +121,10 @@ class Pack:
             self.operations[name] = Operation(function, name, title, **arguments)
             return function
         return register
+
+    def requirement(self):
+        """What pip installs a version of, for the backend that is asked."""
+        return self.packages[0]
 
     def beside(self, version):
         """What deploy/framework installs beside the package of VERSION: requirements of pip."""
@@ -161,9 +169,36 @@ class Pack:
     def switch(self, variant, threads):
         """Puts the loaded framework into the state that VARIANT names."""
 
+    def asked(self):
+        """The variants of the backend that is asked."""
+        return [variant for variant in self.variants if self.backend in variant.backends]
+
+    def promised(self, variant):
+        return variant.gpu_claim if self.backend == "cuda" else variant.claim
+
     def claim(self, operation, variant):
         """What this version promises of OPERATION."""
-        return variant.claim
+        return self.promised(variant)
+
+    def check_build(self):
+        """Refused where what is installed was built without what a GPU needs."""
+
+    def open_gpu(self):
+        """Readies the loaded framework for the GPUs that are visible.  What it says of its CUDA, as
+        facts.  Refused where it was built without, or sees none."""
+        raise NotImplementedError
+
+    def scope(self):
+        """In which operations are made and computed, but not switched: to enter it may begin to use
+        the framework, which is too late for that."""
+        return contextlib.nullcontext()
+
+    def wait(self):
+        """Until the GPU has computed what it was asked to."""
+
+    def is_on_gpu(self, value):
+        """Whether VALUE, an output, was computed there: frameworks go on elsewhere without a word."""
+        raise NotImplementedError
 
     def tensor(self, values, shape):
         """VALUES, an array of the standard library or of numpy, as the framework's tensor."""

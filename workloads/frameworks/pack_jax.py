@@ -4,7 +4,7 @@ import mmap
 import os
 import re
 
-from pack import Pack, Tools, Unsupported, Variant, array_of
+from pack import Pack, Refused, Tools, Unsupported, Variant, array_of, short
 
 GPU_DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 GPU_EXCLUDE = "--xla_gpu_exclude_nondeterministic_ops=true"
@@ -13,18 +13,22 @@ NO_EIGEN_THREADS = "--xla_cpu_multi_thread_eigen=false"
 
 class Jax(Pack):
     """The flags of GPUs are known on a CPU, and promise nothing there."""
+    backends = ("cpu", "cuda")
     name, subject_name, module, packages, parts = "jax", "JAX", "jax", ("jax",), ("jaxlib",)
     variants = (
         Variant("default", "as XLA compiles by itself", control=True),
         Variant("deterministic_ops", "XLA's flag for operations on GPUs, whatever the backend is",
-                variables={"XLA_FLAGS": GPU_DETERMINISTIC}),
+                variables={"XLA_FLAGS": GPU_DETERMINISTIC}, gpu_claim="deterministic"),
         Variant("exclude_nondeterministic", "XLA's flag that leaves algorithms of GPUs out, whatever"
-                " the backend is", variables={"XLA_FLAGS": GPU_EXCLUDE}),
+                " the backend is", variables={"XLA_FLAGS": GPU_EXCLUDE}, gpu_claim="deterministic"),
         Variant("no_eigen_threads", "XLA's flag that keeps products and convolutions in one thread",
-                variables={"XLA_FLAGS": NO_EIGEN_THREADS}),
+                variables={"XLA_FLAGS": NO_EIGEN_THREADS}, backends=("cpu",)),
         Variant("one_thread", "one thread for all that XLA computes", threads=1,
-                variables={"XLA_FLAGS": NO_EIGEN_THREADS}),
+                variables={"XLA_FLAGS": NO_EIGEN_THREADS}, backends=("cpu",)),
     )
+
+    def requirement(self):
+        return "jax[cuda12]" if self.backend == "cuda" else "jax"
 
     def beside(self, version):
         return ["jaxlib<=%s" % version, "numpy<2" if numbers_of(version) < [0, 4, 26] else "numpy"]
@@ -34,10 +38,11 @@ class Jax(Pack):
         flag = variant.variables.get("XLA_FLAGS", "").lstrip("-").partition("=")[0]
         if flag and not mentions(flag):
             raise Unsupported("its XLA does not know the flag %s" % flag)
-        return {"NPROC": str(threads), "PJRT_NPROC": str(threads)}
+        return {"NPROC": str(threads), "PJRT_NPROC": str(threads),
+                "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
     def load(self):
-        os.environ["JAX_PLATFORMS"] = "cpu"
+        os.environ["JAX_PLATFORMS"] = self.backend
         super().load()
         self.framework.config.update("jax_enable_x64", True)  # an index of 64 bits stays one
         return self.framework
@@ -45,8 +50,34 @@ class Jax(Pack):
     def versions(self):
         import jaxlib
         import numpy
-        return {"jaxlib": jaxlib.__version__, "numpy": numpy.__version__,
-                "xla_backend": self.framework.default_backend()}
+        facts = {"jaxlib": jaxlib.__version__, "numpy": numpy.__version__}
+        if self.backend == "cpu":
+            facts["xla_backend"] = self.framework.default_backend()
+        return facts
+
+    def check_build(self):
+        """Its CUDA is a plugin; in older versions, another build of jaxlib."""
+        import jaxlib
+        plugins = ("jax_cuda%d_plugin" % version for version in range(11, 16))
+        if "cuda" not in jaxlib.__version__ and not any(map(importlib.util.find_spec, plugins)):
+            raise Refused("JAX %s was installed without CUDA" % self.version())
+
+    def open_gpu(self):
+        """JAX says a RuntimeError of what it was not installed with, and of GPUs that are not there."""
+        self.check_build()
+        try:
+            devices = self.framework.devices()
+        except RuntimeError as error:
+            raise Refused("JAX %s sees no GPU: %s" % (self.version(), str(error)[:200])) from None
+        if any(device.platform not in ("gpu", "cuda") for device in devices):
+            raise Refused("JAX %s computes on %s" % (self.version(), devices[0].platform))
+        return {"xla_backend": self.framework.default_backend(),
+                "cuda_runtime": short(" ".join(devices[0].client.platform_version.split()))}
+
+    def is_on_gpu(self, value):
+        """Its backend has nothing but GPUs; an array that JAX did not make lies elsewhere."""
+        devices = value.devices() if hasattr(value, "devices") else [value.device()]
+        return all(device.platform in ("gpu", "cuda") for device in devices)
 
     def tensor(self, values, shape):
         import numpy

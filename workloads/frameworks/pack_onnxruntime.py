@@ -3,19 +3,24 @@ use_deterministic_compute."""
 import re
 
 import onnx_model
-from pack import Pack, Variant, array_of
+from pack import Pack, Refused, Unsupported, Variant, array_of
 
 FLOAT, INT64 = onnx_model.FLOAT, onnx_model.INT64
+GPU = "CUDAExecutionProvider"
 
 
 class OnnxRuntime(Pack):
     name, subject_name, module = "onnxruntime", "ONNX Runtime", "onnxruntime"
     packages = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-training")
+    backends = ("cpu", "cuda")
     variants = (
         Variant("default", "as many threads within a node as the run has", control=True),
         Variant("deterministic", "use_deterministic_compute", claim="deterministic"),
-        Variant("one_thread", "one thread within a node", threads=1),
+        Variant("one_thread", "one thread within a node", threads=1, backends=("cpu",)),
     )
+
+    def requirement(self):
+        return "onnxruntime-gpu[cuda,cudnn]" if self.backend == "cuda" else "onnxruntime"
 
     def beside(self, version):
         """Versions before 1.19 were built for the numpy before 2."""
@@ -31,21 +36,45 @@ class OnnxRuntime(Pack):
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         if variant.name == "deterministic":
             options.use_deterministic_compute = True
+        if self.backend == "cuda":
+            options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+
+    def check_build(self):
+        """A session leaves to the CPU what its GPU has no code for, unless it is told not to: versions
+        before 1.16 cannot be told."""
+        numbers = [int(part) for part in re.findall(r"\d+", self.version())[:2]]
+        if GPU not in self.framework.get_available_providers():
+            raise Refused("ONNX Runtime %s was built without CUDA" % self.version())
+        if numbers < [1, 16]:
+            raise Refused("ONNX Runtime %s does not say what it leaves to the CPU; 1.16 does"
+                          % self.version())
+
+    def open_gpu(self):
+        self.check_build()
+        if hasattr(self.framework, "preload_dlls"):
+            self.framework.preload_dlls()
+        return {"cuda_runtime": self.find("onnxruntime.capi.build_and_package_info.cuda_version")}
+
+    def is_on_gpu(self, value):
+        """Results are copied to the host; the session was made for nothing but the GPU."""
+        return True
 
     def tensor(self, values, shape):
         import numpy
         return array_of(numpy, values).reshape(shape)
 
     def explains(self, error):
-        return "NOT_IMPLEMENTED" in str(error) or "NotImplemented" in type(error).__name__
+        return "NOT_IMPLEMENTED" in str(error) or "fallback to CPU EP" in str(error) or "NotImplemented" in type(error).__name__
 
     def session(self, kind, inputs, **arguments):
         """What runs a model of one node on INPUTS, {name: array}."""
         described = [(name, INT64 if value.dtype == "i8" else FLOAT, value.shape)
                      for name, value in inputs.items()]
+        provider = GPU if self.backend == "cuda" else "CPUExecutionProvider"
         session = self.framework.InferenceSession(
-            onnx_model.model(kind, described, **arguments), self.options,
-            providers=["CPUExecutionProvider"])
+            onnx_model.model(kind, described, **arguments), self.options, providers=[provider])
+        if session.get_providers()[0] != provider:
+            raise Unsupported("ONNX Runtime chose %s: its log says why" % session.get_providers()[0])
         return lambda: session.run(None, inputs)
 
 

@@ -2,7 +2,7 @@
 lists say, with and without it."""
 import re
 
-from pack import Pack, Tools, Variant, array_of, short
+from pack import Pack, Refused, Tools, Variant, array_of, short
 
 LISTED = ("torch", "nn", "Tensor", "functional")
 
@@ -11,8 +11,11 @@ class PyTorch(Pack):
     name, subject_name, module, packages = "pytorch", "PyTorch", "torch", ("torch",)
     documentation = "https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html"
     listed_by = "torch.use_deterministic_algorithms"
+    backends = ("cpu", "cuda")
     variants = (
         Variant("default", "as PyTorch computes by itself", control=True),
+        Variant("cudnn_deterministic", "torch.backends.cudnn.deterministic, for convolutions and what else"
+                " cuDNN computes", recipe="CD", backends=("cuda",)),
         Variant("deterministic", "torch.use_deterministic_algorithms(True)", claim="deterministic",
                 recipe="UDA+CWC", variables={"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}),
     )
@@ -36,6 +39,8 @@ class PyTorch(Pack):
     def switch(self, variant, threads):
         torch = self.framework
         torch.set_num_threads(threads)
+        if variant.name == "cudnn_deterministic":
+            torch.backends.cudnn.deterministic = True
         if variant.name == "deterministic":
             if not hasattr(torch, "use_deterministic_algorithms"):
                 from pack import Unsupported
@@ -46,14 +51,33 @@ class PyTorch(Pack):
     def claim(self, operation, variant):
         """Before 2.1 nothing is said of memory that nobody wrote."""
         filled = hasattr(self.framework.utils, "deterministic")
-        return variant.claim if filled or operation.kind != "poison" else None
+        return self.promised(variant) if filled or operation.kind != "poison" else None
+
+    def check_build(self):
+        if not self.framework.version.cuda:
+            raise Refused("PyTorch %s was built without CUDA" % self.version())
+
+    def open_gpu(self):
+        self.check_build()
+        torch = self.framework
+        if not torch.cuda.is_available() or torch.cuda.device_count() < 1:
+            raise Refused("PyTorch %s, which was built for CUDA %s, sees no GPU"
+                          % (self.version(), torch.version.cuda))
+        return {"cuda_runtime": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
+
+    def wait(self):
+        self.framework.cuda.synchronize()
+
+    def is_on_gpu(self, value):
+        return getattr(getattr(value, "device", None), "type", None) == "cuda"
 
     def tensor(self, values, shape):
         """Without torch.from_numpy: old versions of one do not know new ones of the other."""
         torch = self.framework
         dtypes = {"f": torch.float32, "d": torch.float64, "q": torch.int64}
         code = getattr(values, "typecode", None) or values.dtype.char.replace("l", "q")
-        return torch.frombuffer(bytearray(values.tobytes()), dtype=dtypes[code]).reshape(shape)
+        tensor = torch.frombuffer(bytearray(values.tobytes()), dtype=dtypes[code]).reshape(shape)
+        return tensor.to(self.backend)
 
     def explains(self, error):
         return isinstance(error, NotImplementedError) or (
@@ -544,7 +568,7 @@ def lstm_bwd(x, n):
     sequences = x.uniform("sequences", 16, max(n // 1024, 2), 64)
     weights = [x.uniform("w%d" % index, *shape) for index, shape in
                enumerate([(128, 64), (128, 32), (128,), (128,)])]
-    state = torch.zeros(1, sequences.shape[1], 32)
+    state = torch.zeros(1, sequences.shape[1], 32, device=sequences.device)
     return backward(x, lambda a, *w: torch._VF.lstm(a, (state, state), w, True, 1, 0.0, True, False,
                                                     False)[0], sequences, *weights)
 
@@ -555,4 +579,4 @@ def lstm_bwd(x, n):
 def empty(x, n):
     """what memory holds that is new, as integers, beside inputs that are given back"""
     seed = x.index("seed", 1 << 20, 64)
-    return lambda: {"seed": seed, "memory": torch.empty(n // 4, dtype=torch.int32)}
+    return lambda: {"seed": seed, "memory": torch.empty(n // 4, dtype=torch.int32, device=seed.device)}

@@ -2,7 +2,7 @@
 they say, and some that enable_op_determinism makes raise."""
 import os
 
-from pack import Pack, Tools, Unsupported, Variant, array_of, short
+from pack import Pack, Refused, Tools, Unsupported, Variant, array_of, short
 
 STATUS = "https://github.com/NVIDIA/framework-reproducibility/blob/master/doc/d9m/tensorflow_status.md"
 
@@ -10,6 +10,7 @@ STATUS = "https://github.com/NVIDIA/framework-reproducibility/blob/master/doc/d9
 class TensorFlow(Pack):
     name, subject_name, module = "tensorflow", "TensorFlow", "tensorflow"
     packages = ("tensorflow-cpu", "tensorflow", "tensorflow-intel", "tensorflow-cpu-aws")
+    backends = ("cpu", "cuda")
     documentation, listed_by = STATUS, "the status of determinism in TensorFlow"
     variants = (
         Variant("default", "as TensorFlow computes by itself", control=True),
@@ -17,8 +18,11 @@ class TensorFlow(Pack):
                 variables={"TF_DETERMINISTIC_OPS": "1"}),
         Variant("op_determinism", "tf.config.experimental.enable_op_determinism, with the seeds set",
                 claim="deterministic", recipe="EOD"),
-        Variant("one_thread", "one thread within an operation and one between them", threads=1),
+        Variant("one_thread", "one thread within an operation and one between them", threads=1, backends=("cpu",)),
     )
+
+    def requirement(self):
+        return "tensorflow[and-cuda]" if self.backend == "cuda" else self.packages[0]
 
     def load(self):
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -51,14 +55,46 @@ class TensorFlow(Pack):
         if self.seeded:
             self.framework.keras.utils.set_random_seed(1)
 
+    def check_build(self):
+        if not self.framework.test.is_built_with_cuda():
+            raise Refused("TensorFlow %s was built without CUDA" % self.version())
+
+    def open_gpu(self):
+        """An operation without code for GPUs raises then, instead of being computed elsewhere."""
+        self.check_build()
+        tf = self.framework
+        gpus = tf.config.list_physical_devices("GPU")
+        if not gpus:
+            raise Refused("TensorFlow %s sees no GPU: its log says which library is missing"
+                          % self.version())
+        for gpu in gpus:
+            tf.config.experimental.set_memory_growth(gpu, True)
+        tf.config.set_soft_device_placement(False)
+        build = tf.sysconfig.get_build_info()
+        return {"cuda_runtime": build.get("cuda_version"), "cudnn": build.get("cudnn_version")}
+
+    def scope(self):
+        return self.framework.device("/GPU:0") if self.backend == "cuda" else super().scope()
+
+    def wait(self):
+        """Reading a result waits for it; there is no call for all, in all versions."""
+        sync = self.find("tensorflow.test.experimental.sync_devices")
+        if sync is not None:
+            sync()
+
+    def is_on_gpu(self, value):
+        return "GPU:" in str(getattr(value, "device", ""))
+
     def tensor(self, values, shape):
         import numpy
-        return self.framework.constant(array_of(numpy, values).reshape(shape))
+        with self.scope():
+            return self.framework.constant(array_of(numpy, values).reshape(shape))
 
     def explains(self, error):
         """What it is asked to compute deterministically and cannot is UNIMPLEMENTED; what draws
         random numbers without a seed is a RuntimeError."""
         return isinstance(error, NotImplementedError) or "determinis" in str(error) \
+            or "Could not satisfy device specification" in str(error) \
             or type(error).__name__ == "UnimplementedError"
 
 

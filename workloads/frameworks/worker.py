@@ -53,6 +53,7 @@ def load_pack(path):
     sys.modules["reprod_pack"] = module
     sys.path[:0] = folders
     try:
+        importlib.import_module("gpus")
         spec.loader.exec_module(module)
     except OSError as error:
         sys.exit("the pack cannot be read: %s" % error)
@@ -253,7 +254,7 @@ def first_line(error):
 def variant_line(pack, operation, variant):
     sets = ", ".join("sets %s=%s" % item for item in variant.variables.items())
     line = {"name": variant.name, "summary": variant.summary, "models": sets or "sets nothing",
-            "algorithm": "as %s chooses it" % pack.subject_name, "claim": variant.claim,
+            "algorithm": "as %s chooses it" % pack.subject_name, "claim": pack.promised(variant),
             "subject": "framework", "subject_name": pack.subject_name, "control": variant.control,
             "recipe": variant.recipe, "environment": variant.variables}
     if variant.kind:
@@ -268,7 +269,7 @@ def catalogue_line(pack, operation, backend):
         for name in operation.documented]
     return {"workload": "%s_%s" % (pack.name, operation.name), "version": operation.version,
             "backend": backend, "title": operation.title, "summary": operation.summary,
-            "variants": [variant_line(pack, operation, variant) for variant in pack.variants],
+            "variants": [variant_line(pack, operation, variant) for variant in pack.asked()],
             "sizes": [{"name": name, "description": "n = %d" % n}
                       for name, n in operation.sizes.items()],
             "dtypes": ["float32"], "weight_sum": "sum of all outputs", "loss": None,
@@ -291,10 +292,26 @@ def device():
 
 
 def probe_line(pack, facts, backend):
-    versions = {"python": platform.python_version(), **facts}
+    """Of GPUs there may be none: that is the machine's trouble, and no reason not to be installed."""
+    devices, cause = [device()], None
+    if backend == "cuda":
+        devices, found, cause = open_gpus(pack)
+        facts = {**facts, **found}
     return {"v": 1, "backend": backend, "worker_build": pack.build, "nonce": True,
-            "versions": versions, "devices": [device()], "cause": None, "problems": {},
-            "unmeasured": pack.unmeasured()}
+            "versions": {"python": platform.python_version(), **facts}, "devices": devices,
+            "cause": cause, "problems": {}, "unmeasured": pack.unmeasured()}
+
+
+def open_gpus(pack):
+    """(devices, facts, why there are none or None).  Refused where the framework would not use them."""
+    import gpus
+    try:
+        devices, cause = gpus.visible(os.environ.get("CUDA_VISIBLE_DEVICES")), None
+    except gpus.NoGpus as error:
+        devices, cause = [], str(error)
+    check = pack.open_gpu if devices else pack.check_build
+    facts = {**gpus.versions(), **{name: str(fact) for name, fact in (check() or {}).items() if fact}}
+    return devices, facts, cause
 
 
 # --run
@@ -304,7 +321,7 @@ def find_case(pack, options):
     name = options.workload or ""
     operation = pack.operations.get(name[len(pack.name) + 1:]) \
         if name.startswith(pack.name + "_") else None
-    variant = {v.name: v for v in pack.variants}.get(options.variant)
+    variant = {v.name: v for v in pack.asked()}.get(options.variant)
     if operation is None:
         raise Refused("the pack of %s has no workload %r" % (pack.subject_name, name))
     if variant is None:
@@ -325,7 +342,8 @@ def set_variables(pack, options, operation, variant, result):
             os.environ["REPROD_" + name.replace("-", "_").upper()] = str(value)
     os.environ.update(REPROD_VERSION=str(operation.version), REPROD_RESULT_FD=str(result),
                       REPROD_BACKEND=options.backend, REPROD_RECIPE=variant.recipe or "none",
-                      OMP_NUM_THREADS=str(threads))
+                      OMP_NUM_THREADS=str(threads),
+                      CUDA_VISIBLE_DEVICES=options.device if options.backend == "cuda" else "-1")
     for name in {name for other in pack.variants for name in other.variables}:
         os.environ.pop(name, None)
     try:
@@ -358,32 +376,74 @@ def attempt(pack, function, *arguments):
         raise Unsupported(first_line(error)) from None
 
 
+def selected_gpu(pack, wanted):
+    """(its id, facts, None) of the GPU that the driver shows to this process, where it is WANTED and
+    nothing else is; or ("unknown" or another, facts, what is wrong)."""
+    devices, facts, cause = open_gpus(pack)
+    ids = [found["id"] for found in devices]
+    if ids != [wanted]:
+        return (ids[0] if len(ids) == 1 else "unknown"), {"model": "unknown"}, cause or (
+            "the driver shows %s where %s was requested" % (", ".join(ids), wanted))
+    attributes = {name: value for name, value in devices[0]["attributes"].items()
+                  if name != "memory_bytes"}
+    return wanted, {**facts, **attributes, "model": devices[0]["model"]}, None
+
+
+def make(pack, options, case, threads, x):
+    """What computes the case.  Unsupported where this version, or this variant, does not."""
+    from pack import Unsupported
+    operation, variant = case
+    if not pack.has(operation):
+        raise Unsupported("%s %s has no %s%s" % (
+            pack.subject_name, pack.version(), " or no ".join(operation.needs),
+            "; it came with %s" % operation.since if operation.since else ""))
+    attempt(pack, pack.switch, variant, threads)
+    with pack.scope():
+        return attempt(pack, operation.function, x, operation.sizes[options.size])
+
+
+def check_outputs(pack, outputs):
+    """Unsupported where something was computed elsewhere than on the GPU that is asked for."""
+    import reprod_probe
+    from pack import Unsupported
+    pack.wait()
+    for name, value in reprod_probe.flatten(outputs):
+        if not pack.is_on_gpu(value):
+            raise Unsupported("%s does not compute it on the GPU: its output %s lies elsewhere"
+                              % (pack.subject_name, name))
+
+
 def compute(pack, options, facts, case, threads, cause):
     import reprod_probe as probe
     from pack import Inputs, Unsupported
     operation, variant = case
     x = Inputs(pack, options.workload, options.seed)
-    function = None
+    function = device = broken = None
+    on_gpu = options.backend == "cuda"
+    if on_gpu:
+        device, found, broken = selected_gpu(pack, options.device)
+        facts = {**facts, **found}
     try:
         if cause is not None:
             raise Unsupported(cause)
-        if not pack.has(operation):
-            raise Unsupported("%s %s has no %s%s" % (
-                pack.subject_name, pack.version(), " or no ".join(operation.needs),
-                "; it came with %s" % operation.since if operation.since else ""))
-        attempt(pack, pack.switch, variant, threads)
-        function = attempt(pack, operation.function, x, operation.sizes[options.size])
+        if broken is None:
+            function = make(pack, options, case, threads, x)
     except Unsupported as error:
         cause = str(error)
     # What a variant sets belongs to the case: a variant and its control meet in one environment.
     decided = {"env." + name: None for other in pack.variants for name in other.variables}
-    probe.start(x.made, claim=pack.claim(operation, variant), build=pack.build,
+    probe.start(x.made, claim=pack.claim(operation, variant), build=pack.build, device=device,
                 facts={**facts, "threads": options.threads, **decided})
+    if broken is not None:
+        probe.infra(broken)
     if cause is not None:
         probe.unsupported(cause)
     for _ in range(options.iterations):
         try:
-            outputs = named(attempt(pack, function))
+            with pack.scope():
+                outputs = named(attempt(pack, function))
+            if on_gpu:
+                check_outputs(pack, outputs)
         except Unsupported as error:
             probe.unsupported(str(error))
         probe.monitor(outputs, "output", inputs=x.made)
@@ -411,7 +471,7 @@ def parse():
     source.add_argument("--framework", choices=pack_names())
     source.add_argument("--pack", help="a file that defines PACK")
     parser.add_argument("--packages", help="folder that the framework is installed in")
-    parser.add_argument("--backend", default="cpu", choices=["cpu"])
+    parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     what = parser.add_mutually_exclusive_group(required=True)
     for name in ("catalogue", "probe", "run"):
         what.add_argument("--" + name, action="store_true")
@@ -451,6 +511,9 @@ def main():
     pack = load_pack(path)
     from pack import Refused
     try:
+        if options.backend not in pack.backends:
+            raise Refused("%s has no backend %s" % (pack.subject_name, options.backend))
+        pack.backend = options.backend
         if options.run:
             run(pack, options, result)
             return

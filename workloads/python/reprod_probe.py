@@ -864,13 +864,13 @@ class Run:
                 if self.depth == 0:
                     self.probe_ns += time.perf_counter_ns() - self.entered_ns
 
-    def start(self, inputs, algorithm, claim, build, facts):
+    def start(self, inputs, algorithm, claim, build, facts, device=None):
         request = self.request
         os.environ[SPEAKER] = str(self.pid)
         self.inputs = inputs
         self.algorithm = algorithm or request.variant
         threads = _threads(request)
-        self.device = _device_id(request.device)
+        self.device = device or _device_id(request.device)
         self.input_digest = self.read_inputs()
         self.libraries = _libraries()
         environment = {**_environment(request, threads, build or _program_build()),
@@ -1078,16 +1078,17 @@ def seed():
     return value
 
 
-def start(inputs=None, algorithm=None, claim=None, build=None, facts=None):
+def start(inputs=None, algorithm=None, claim=None, build=None, facts=None, device=None):
     """Says what this run is.  After the imports and before anything is computed; implied by
     the first other call.  INPUTS: what the computation starts from (arrays, nested as for
     monitor; a pathlib.Path stands for the file's bytes).  They are digested now and again at
     the end, and two runs are of one case only if they agree.  BUILD names the program's
     version; by default a digest of its script and of what is imported from its folder.  FACTS
-    are further facts of the environment, or replace some; one that is None is left out."""
+    are further facts of the environment, or replace some; one that is None is left out.  DEVICE:
+    the id of what computes, as the program read it back, where it is not PyTorch that does."""
     run = _run()
     if run.active() and not run.started:
-        run.start(inputs, algorithm, claim, build, facts)
+        run.start(inputs, algorithm, claim, build, facts, device)
 
 
 def iterations(inputs=None, **arguments):
@@ -1190,11 +1191,20 @@ def finish(weights, loss=None, algorithm=None):
 
 def unsupported(cause):
     """Ends the run and the process: this variant cannot do this case here, because of CAUSE."""
+    _end_early("unsupported", cause)
+
+
+def infra(cause):
+    """Ends the run and the process: the machine is not usable, because of CAUSE."""
+    _end_early("infra", cause)
+
+
+def _end_early(outcome, cause):
     run = _started()
     if run is not None:
-        run.end("unsupported", str(cause))
+        run.end(outcome, str(cause))
         sys.exit(0)
-    sys.exit("unsupported: %s" % cause)
+    sys.exit("%s: %s" % (outcome, cause))
 
 
 def _reads_of(run, name, inputs):
