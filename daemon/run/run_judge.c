@@ -51,10 +51,10 @@ void run_judge_garbage(struct run_judge *judge, const char *cause)
     deviate(judge, "%s", cause);
 }
 
-/* "workload is 'a', 'b' was asked for". */
 /* What a worker says that could open none; take_end has what it may say then. */
 static const char no_device[] = "unknown";
 
+/* "workload is 'a', 'b' was asked for". */
 static void must_equal(struct run_judge *judge, const char *what, const char *got,
                        const char *wanted)
 {
