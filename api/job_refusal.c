@@ -99,18 +99,47 @@ static char *find_unheard(const json_t *hosts, const json_t *stacks)
     return NULL;
 }
 
+/* The stack that PROBLEM does not know, where it is known and has no device; NULL: it is
+ * misspelt, or something else is wrong. */
+static const json_t *without_device(const struct problem *problem, const json_t *stacks)
+{
+    size_t i;
+    json_t *stack;
+
+    json_array_foreach((json_t *)stacks, i, stack)
+    {
+        char *words = xasprintf("no stack '%s'", in_text_or_empty(stack, "name"));
+        bool named = problem->kind == PROBLEM_UNKNOWN_STACK &&
+                     strstr(problem->detail, words) != NULL;
+
+        free(words);
+        if (named && json_is_string(json_object_get(stack, "worker_build")) &&
+            json_is_string(json_object_get(stack, "cause")) &&
+            json_array_size(json_object_get(stack, "devices")) == 0) {
+            return stack;
+        }
+    }
+    return NULL;
+}
+
 void refuse_job(struct request *r)
 {
     const struct api_hooks *hooks = &r->api->hooks;
     const struct problem *first = &r->problems.items[0];
     json_t *stacks = hooks->stacks(hooks->arg);
     json_t *hosts = hooks->hosts(hooks->arg);
+    const json_t *idle = r->problems.count == 1 ? without_device(first, stacks) : NULL;
     char *missing = are_unusable(&r->problems, stacks) ? find_unusable(stacks) : NULL;
 
     if (!missing) {
         missing = find_unheard(hosts, stacks);
     }
-    if (missing && lacks_names_alone(&r->problems)) {
+    if (idle) {
+        reply_problem(r, PROBLEM_NO_DEVICE,
+                      "%s: stack '%.63s' of host %.63s has no device: %.300s",
+                      first->pointer, in_text_or_empty(idle, "name"),
+                      in_text_or_empty(idle, "host"), in_text_or_empty(idle, "cause"));
+    } else if (missing && lacks_names_alone(&r->problems)) {
         reply_problem(r, PROBLEM_NOT_READY, "%s: %s; but %s", first->pointer,
                       first->detail, missing);
     } else {

@@ -104,7 +104,10 @@ def test_a_stack_has_the_gpus_that_the_driver_shows(stacks):
 def test_without_a_gpu_a_stack_says_why(service, stacks, name, cause):
     assert cause in stacks[name]["cause"] and not stacks[name]["devices"]
     status, _, said = service.request("POST", "/v1/jobs", {"workloads": ["tiny_total"], "stacks": [name]})
-    assert status in (422, 503), said
+    assert status == 503 and cause in said["detail"], said
+    assert (said["type"] == "/problems/no-device") == (name != "cpu-build")
+    status, _, said = service.request("POST", "/v1/jobs", {"workloads": ["tiny_total"], "stacks": [name + "-"]})
+    assert status == 422 and said["type"] == "/problems/unknown-stack", said
 
 
 def test_each_backend_has_its_switches(service):
