@@ -41,8 +41,8 @@ static void test_as_they_should_be(void **state)
         "A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n",
         "2;a=\"b\";c\r\n{}\r\n0;d\r\n\r\n",
         "2 \t;a\r\n{}\r\n0\r\n\r\n",
-        "4\r\n\n\r\n\r\r\n0\r\nX: a\r\nY:\tb\r\nZ:\r\n"
-        "0!#$%&'*+-.^_`|~:\r\n\r\n",
+        ("4\r\n\n\r\n\r\r\n0\r\nX: a\r\nY:\tb\r\nZ:\r\n"
+         "0!#$%&'*+-.^_`|~:\r\n\r\n"),
         "0\r\n\r\nwhat\nfollows",
     };
 
