@@ -64,7 +64,9 @@ class OnnxRuntime(Pack):
         return array_of(numpy, values).reshape(shape)
 
     def explains(self, error):
-        return "NOT_IMPLEMENTED" in str(error) or "fallback to CPU EP" in str(error) or "NotImplemented" in type(error).__name__
+        said = str(error)
+        return "NOT_IMPLEMENTED" in said or "fallback to CPU EP" in said \
+            or "NotImplemented" in type(error).__name__
 
     def session(self, kind, inputs, **arguments):
         """What runs a model of one node on INPUTS, {name: array}."""
