@@ -72,8 +72,8 @@ struct service {
     } vigil;
     struct check *check;     /* that is going on; NULL: none is */
     int64_t checked_ms;      /* monotonic, when the last one began; 0: never */
-    bool check_failed;       /* or found damage, which is all that HEALTH_DATABASE says:
-                                the next one says it anew */
+    bool check_again;        /* the last one failed or found damage, which is all that
+                                HEALTH_DATABASE says: the next one says it anew */
     struct folding *folding; /* of old runs; NULL: none is going on */
     int64_t folded_ms;       /* monotonic, when the last pass ended; 0: never */
     bool profiles_checked;

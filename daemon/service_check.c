@@ -214,7 +214,7 @@ static void tell(struct service *s, const char *cause)
 /* Another look, after WAIT_MS, may show that CAUSE is over. */
 static void tell_until(struct service *s, const char *cause, int64_t wait_ms)
 {
-    s->check_failed |= !s->health.conditions[HEALTH_DATABASE].cause[0];
+    s->check_again |= !s->health.conditions[HEALTH_DATABASE].cause[0];
     tell(s, cause);
     s->checked_ms = clock_monotonic_ms() - EVERY_MS + wait_ms;
 }
@@ -334,8 +334,8 @@ static void take_result(struct check *c)
 {
     struct service *s = c->service;
 
-    if (s->check_failed) {
-        s->check_failed = false;
+    if (s->check_again) {
+        s->check_again = false;
         health_set(&s->health, HEALTH_DATABASE, NULL, 0);
     }
     if (c->counts.damaged || c->code == ERR_CORRUPT) {
@@ -386,7 +386,7 @@ void service_check(struct service *s)
     }
     if (s->stopping.stage != STOPPING_NOT ||
         (s->checked_ms && now - s->checked_ms < EVERY_MS) ||
-        (s->health.conditions[HEALTH_DATABASE].cause[0] && !s->check_failed)) {
+        (s->health.conditions[HEALTH_DATABASE].cause[0] && !s->check_again)) {
         return;
     }
     s->checked_ms = now;

@@ -271,23 +271,34 @@ static void add_line(void *arg, const char *line)
     buf_printf(arg, "%s\n", line);
 }
 
+/* fsck of cases that differ in D, TOGETHER by hand or as they were made; what it says. */
+static struct buf check_siblings(void **state, enum difference d, bool together)
+{
+    struct fixture *f = *state;
+    struct buf lines = BUF_INIT;
+    struct fsck_counts counts;
+    struct err err;
+
+    insert_job(f, d);
+    if (together) {
+        fixture_write(f, put_together, NULL);
+    }
+    fixture_close(f);
+    assert_int_equal(fsck_database(f->path, add_line, &lines, &counts, &err), ERR_OK);
+    fixture_open(f);
+    start_anew(state);
+    return lines;
+}
+
 static void test_fsck_finds_siblings_together(void **state)
 {
     for (int d = NO_DIFFERENCE; d <= ALL_OF_THEM; d++) {
-        struct fixture *f = *state;
-        struct buf lines = BUF_INIT;
-        struct fsck_counts counts;
-        struct err err;
+        struct buf lines = check_siblings(state, (enum difference)d, false);
 
-        insert_job(f, (enum difference)d);
-        fixture_close(f);
-        assert_int_equal(fsck_database(f->path, add_line, &lines, &counts, &err), ERR_OK);
         if (lines.data && strstr(lines.data, "siblings")) {
             fail_msg("cases that differ in %s: %s", named[d], lines.data);
         }
         buf_release(&lines);
-        fixture_open(f);
-        start_anew(state);
     }
 }
 
@@ -295,22 +306,13 @@ static void test_fsck_finds_siblings_together(void **state)
 static void test_fsck_parts_what_are_no_siblings(void **state)
 {
     for (int d = NO_DIFFERENCE; d <= ALL_OF_THEM; d++) {
-        struct fixture *f = *state;
-        struct buf lines = BUF_INIT;
-        struct fsck_counts counts;
-        struct err err;
+        struct buf lines = check_siblings(state, (enum difference)d, true);
 
-        insert_job(f, (enum difference)d);
-        fixture_write(f, put_together, NULL);
-        fixture_close(f);
-        assert_int_equal(fsck_database(f->path, add_line, &lines, &counts, &err), ERR_OK);
         if (!!strstr(lines.data ? lines.data : "", "it is not with its siblings") !=
             (d != NO_DIFFERENCE)) {
             fail_msg("cases that differ in %s: %s", named[d], lines.data);
         }
         buf_release(&lines);
-        fixture_open(f);
-        start_anew(state);
     }
 }
 
