@@ -105,6 +105,26 @@ def test_a_disk_that_cannot_be_read(served):
     assert service.stop() == 0 and service.fsck()[0] == 0
 
 
+def test_a_look_that_fails(served):
+    """What was not looked at is not known to be right; it is looked at again."""
+    service, disk = served
+    finished(service)
+    assert service.stop() == 0
+    unlooked = disk.control.with_suffix(".unlooked")
+    unlooked.write_text("")
+    service.start(ready=False)
+    becomes(service, 503, "database: ")
+    for path, status, words in all_places(service):
+        assert status == (503 if path == "/readyz" else 200), (path, status, words)
+    assert conditions(service)["database"] == 1 and "is not known" in info(service, "database")
+    assert service.request("POST", "/v1/jobs", JOB)[0] == 503
+    assert "fsck: " in service.log.read_text()
+    unlooked.unlink()
+    becomes(service, 200)
+    finished(service)
+    assert service.stop() == 0 and service.fsck()[0] == 0
+
+
 def test_a_database_of_zeros(served):
     """No page is left: the places that tell it need none."""
     service, _ = served
