@@ -50,6 +50,12 @@ def arguments(argv):
     parser.add_argument("--device", help="its id; the first GPU by default")
     parser.add_argument("--workload", action="append", help="only these")
     parser.add_argument("--size", default="medium", help="of the first pass")
+    parser.add_argument("--operations", action="append", metavar="GLOB",
+                        help="only these of the step packs, without the framework's name (repeatable)")
+    parser.add_argument("--interpreter", default=sys.executable,
+                        help="whose frameworks the step packs measures (%(default)s)")
+    parser.add_argument("--pack", action="append", metavar="FILE",
+                        help="of the step packs, instead of those that the interpreter has (repeatable)")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=3)
     parser.add_argument("--rehearse", action="store_true",
@@ -74,13 +80,15 @@ class Campaign:
         self.out = pathlib.Path(options.out).resolve()
         if options.rehearse and RESULTS in (self.out, *self.out.parents):
             raise SystemExit(f"campaign.py: a rehearsal proves nothing, and is not written into {RESULTS}")
-        self.programs = steps.programs(options.bundle, pathlib.Path(unpacked))
+        self.unpacked = pathlib.Path(unpacked)  # may hold programs, which scratch may not
+        self.programs = steps.programs(options.bundle, self.unpacked)
         self.workers = build_folder() if options.build or options.rehearse else self.programs
         self.worker = self.workers / ("tests/reprod-worker-cudasim" if options.rehearse
                                       else "reprod-worker-cuda")
         self.product, self.device, self.version = None, None, "unknown"
         self.stacks = []  # (name, library path, what the worker says)
         self.driver = ""  # the part of every path that leads to the driver
+        self.packs = []  # entries of the configuration
         self.probes_ms, self.jobs, self.steps = [], [], []
         self.notes, self.extras = [], {}  # texts that join the views
 
