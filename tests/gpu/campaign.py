@@ -88,7 +88,7 @@ class Campaign:
         self.product, self.device, self.version = None, None, "unknown"
         self.stacks = []  # (name, library path, what the worker says)
         self.driver = ""  # the part of every path that leads to the driver
-        self.packs = []  # entries of the configuration
+        self.packs, self.packs_said = [], []  # entries of the configuration; as stacks, of frameworks
         self.probes_ms, self.jobs, self.steps = [], [], []
         self.notes, self.extras = [], {}  # texts that join the views
 
@@ -140,9 +140,14 @@ class Campaign:
         return self.product is not None and self.product.alive()
 
     def matrices(self, runs, kind):
+        """A framework's has the rows of its own table, where there is one."""
         suffix = "" if kind == "json" else ".txt"
-        return {stack: self.product.get(f"/v1/matrix{suffix}?environment={environment}")
+        return {stack: self.product.get(f"/v1/matrix{suffix}?environment={environment}{self.table_of(stack)}")
                 for stack, environment in jobs.environments_of(runs).items()}
+
+    def table_of(self, stack):
+        tables = [table["id"] for table in self.product.get("/v1/profiles")["items"]]
+        return next((f"&table={name}" for name in tables if stack.startswith(f"{name}-")), "")
 
     def summary(self, runs):
         environments = jobs.environments_of(runs)
@@ -153,11 +158,17 @@ class Campaign:
             "steps": self.steps, "jobs": self.jobs, "notes": self.notes,
             "stacks": [{"name": name, "library_path": path, "versions": said.get("versions", {}),
                         "problems": said.get("problems", {}), "environment": environments.get(name)}
-                       for name, path, said in self.stacks],
+                       for name, path, said in [*self.stacks, *self.packs_said]],
             "failures": figures.failures(runs),
             "findings": [jobs.sentence(item) for item in self.product.items("/v1/findings")]
             if runs else [],
             "figures": figures.build(runs, self.matrices(runs, "json"), self.probes_ms)}
+
+    def operations(self):
+        """Of each framework's stack, as data."""
+        found = {stack: figures.operations(matrix) for stack, matrix in self.matrices(self.runs(), "json").items()}
+        found = {stack: rows for stack, rows in found.items() if rows}
+        return {"operations.json": json.dumps(found, indent=1) + "\n"} if found else {}
 
     def file(self, name):
         return self.out / (f"rehearsal-{name}" if self.options.rehearse else name)
@@ -170,7 +181,8 @@ class Campaign:
             self.try_to(lambda: saved.write_database(self.product, self.scratch,
                                                      self.file("database.db.gz")))
             self.try_to(lambda: saved.write(self.file("views.tar.gz"), saved.archive({
-                **saved.views(self.product, jobs.environments_of(self.runs()), self.jobs), **self.extras})))
+                **saved.views(self.product, jobs.environments_of(self.runs()), self.jobs), **self.extras,
+                **self.operations()})))
         if self.product is not None:
             self.try_to(lambda: saved.write(self.file("service.log"), self.product.log_tail(
                 saved.LOG_MAX).encode()))

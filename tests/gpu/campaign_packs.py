@@ -179,6 +179,7 @@ def requests(items, framework):
 def measure_stack(campaign, name, framework, until):
     """None, or what was cut."""
     said = stack_said(campaign, name, min(until, time.monotonic() + STACK_LIMIT))
+    campaign.packs_said.append((name, said["library_path"], said))
     device, items = device_of(campaign, said), operations(campaign, framework)
     if not items:
         return "none of its operations is wanted"
