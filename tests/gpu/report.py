@@ -5,7 +5,7 @@ import pathlib
 import re
 
 import algorithms
-from conclude import failed
+from conclude import failed, unvaried_controls
 
 OUTCOMES = ("passed", "failed", "inconclusive", "unsupported", "not_run")
 REHEARSAL = "REHEARSAL on a simulator: proves nothing about a GPU. "
@@ -29,6 +29,7 @@ def build(session, probe):
     report["findings"] = [f"{record['workload']} {record['variant']}: {finding}"
                           for record in report["variants"] for finding in record["findings"]]
     report["failed"] = failed(report)
+    report["unvaried_controls"] = unvaried_controls(report["variants"])
     report["counts"] = {outcome: sum(record["outcome"] == outcome for record in report["variants"])
                         for outcome in OUTCOMES}
     return report
@@ -146,12 +147,12 @@ def overall(timings):
 
 def markdown(report):
     notes = [f"{record['workload']} {record['variant']}: {text}" for record in report["variants"]
-             for text in record["notes"] + (record["causes"] if record["outcome"] in
-                                            ("unsupported", "not_run", "inconclusive") else [])]
+             for text in record["notes"] + (record["causes"] if record["outcome"] != "failed" else [])]
     parts = [
         head(report),
         bullets("Failures", report["failed"]),
         bullets("Findings", report["findings"]),
+        bullets("Controls that did not vary", report["unvaried_controls"]),
         bullets("Not run", [f"{item['what']} ({item['why']})" for item in report["not_run"]]),
         table("Variants", VARIANTS, [row_of(record) for record in report["variants"]]),
         table("Algorithms of cuDNN's convolutions", algorithms.HEADER,
@@ -163,9 +164,10 @@ def markdown(report):
         table("Stages", ("stage", "seconds"),
               [(stage["name"], stage["seconds"]) for stage in report["stages"]]),
         "Medians, with least and most in parentheses. A variant has passed when all its fresh "
-        "processes gave one digest while a control varied (a control: when it varied), its "
-        "elements are within the bound of the float64 reference, and inputs and promised bits "
-        "are the CPU's."]
+        "processes gave one digest while a control varied (a control, or what is claimed to be "
+        "non-deterministic: when it varied), its elements are within the bound of the float64 "
+        "reference, and inputs and promised bits are the CPU's. A control that did not vary shows "
+        "nothing about its workload: it is no failure, and vouches for no variant."]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -39,11 +39,12 @@ def check_reference(session, records, until):
 # Against the CPU worker, at the small size
 
 def promised(session, record):
-    """Whether the algorithm's text promises the bits of the CPU's variant of that name."""
+    """Whether both compute our own code, with one text of its algorithm: the CPU's variant of that
+    name has its bits.  A library promises none."""
     entry = session.cpu_catalogue.get(record["workload"], {"variants": []})
-    return not record["control"] and any(
+    return not record["control"] and record["subject"] == "model" and any(
         variant["name"] == record["variant"] and variant["algorithm"] == record["algorithm"]
-        for variant in entry["variants"])
+        and variant["subject"] == "model" for variant in entry["variants"])
 
 
 def one_digest(run):
@@ -146,7 +147,8 @@ def survey(session, records, until, sizes=sizes_from_large):
                 break
             record["notes"].append(f"size {size}: {judge.outcome(done[-1])[1]}")
         found = judge.judge_runs(done, RUNS)
-        record["survey"] = {"size": size, "iterations": ITERATIONS, **found}
+        record["survey"] = {"size": size, "iterations": ITERATIONS, **found,
+                            "dtype": session.catalogue[record["workload"]]["dtypes"][0]}
         record["claim"] = found["claim"] or record["claim"]
         if found["not_run"]:
             late.append(record)
