@@ -178,14 +178,17 @@ def conclude(records):
                                   and other["workload"] == record["workload"]])
 
 
-def judged(record):
-    return record["outcome"] in ("passed", "inconclusive")
+def judged(record, chosen):
+    """Whether anything was found of it.  The stages that were CHOSEN may not suffice for an outcome."""
+    return record["outcome"] in ("passed", "inconclusive") or bool(chosen and (
+        record["check"] and record["check"]["outcome"] == "passed"
+        or record["inputs"] == "equal" or record["survey"] and record["survey"]["completed"]))
 
 
 def failed(report):
     """What exit status 1 is for, one sentence each."""
     sentences = list(report["failures"])
-    if not any(judged(record) for record in report["variants"]):
+    if not any(judged(record, report["chosen_stages"]) for record in report["variants"]):
         sentences.append("no variant was judged")
     for record in report["variants"]:
         if record["outcome"] == "failed":

@@ -23,7 +23,7 @@ def build(session, probe):
         "driver": versions.get("driver", "unknown"),
         "worker_build": probe.get("worker_build", "unknown"), "versions": versions,
         "attributes": shown(device.get("attributes", {})), "problems": probe.get("problems", {}),
-        "stages": session.stages, "timings": session.timings,
+        "stages": session.stages, "chosen_stages": session.chosen, "timings": session.timings,
         "variants": list(session.records.values()),
         "failures": session.failures, "not_run": session.not_run}
     report["findings"] = [f"{record['workload']} {record['variant']}: {finding}"
@@ -179,16 +179,44 @@ def slug(text):
 
 def write(report, folder):
     """Both files; an older report of the same day stays.  Returns their paths."""
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = made(folder)
     name = f"{report['date'][:10]}-{slug(report['gpu'])}"
     number = next(n for n in range(1, 1000) if not (folder / f"{numbered(name, n)}.json").exists())
     paths = []
-    for suffix, text in (("json", json.dumps(report, indent=1) + "\n"), ("md", markdown(report))):
+    for suffix, text in texts(report):
         path = folder / f"{numbered(name, number)}.{suffix}"
         path.write_text(text)
         paths.append(path)
     return paths
+
+
+def texts(report):
+    """One after the other: a defect of the second does not cost the first."""
+    yield "json", json.dumps(report, indent=1) + "\n"
+    yield "md", markdown(report)
+
+
+def unfinished(folder):
+    """The files of a check that has not ended, under names that no program takes for a report's."""
+    return [pathlib.Path(folder) / f"unfinished.{suffix}.part" for suffix in ("json", "md")]
+
+
+def write_unfinished(report, folder):
+    made(folder)
+    for path, (_, text) in zip(unfinished(folder), texts(report)):
+        path.write_text(text)
+
+
+def remove_unfinished(folder):
+    for path in unfinished(folder):
+        if path.exists():
+            path.unlink()
+
+
+def made(folder):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def numbered(name, number):
