@@ -147,6 +147,7 @@ function circumstancesOf(request) {
   if (request.contention) words.push(counted(request.contention, "load process", "load processes"));
   if (request.memory_poison) words.push("poisoned memory");
   if (request.allocation_jitter) words.push("moved allocations");
+  if (request.shared_import) words.push("shared imports");
   return words.length ? `, under ${words.join(", ")}` : "";
 }
 

@@ -359,7 +359,8 @@ static void init(struct agent *agent, char *launch)
                                  .refuse_cause = "the agent has not said hello yet",
                                  .send = send_event,
                                  .ended = maybe_drained,
-                                 .arg = agent };
+                                 .arg = agent,
+                                 .forkers = { .supervisor = &agent->supervisor } };
     agent->out.broken = out_broken;
     agent->out.pressure = out_pressure;
     agent->out.arg = agent->in.arg = agent;

@@ -23,6 +23,11 @@ void origin_draw(struct origin *ret_origin)
              "%s%016" PRIx64 "%016" PRIx64, prefix, bits[0], bits[1]);
 }
 
+const char *origin_nonce(const struct origin *origin)
+{
+    return origin->variable + strlen(prefix);
+}
+
 char **origin_environment(const struct origin *origin, char **environment)
 {
     int count = 0;
@@ -47,7 +52,7 @@ enum err_code origin_check(const struct origin *origin, const json_t *start, pid
                        "start: nonce is missing: it has to be the value of REPROD_NONCE, "
                        "which shows that these events are of this run");
     }
-    if (strcmp(nonce, origin->variable + strlen(prefix)) != 0) {
+    if (strcmp(nonce, origin_nonce(origin)) != 0) {
         return err_set(err, ERR_PROTOCOL,
                        "start: nonce is not the value of REPROD_NONCE: these events are "
                        "of another run");

@@ -18,6 +18,9 @@ struct origin {
 /* Draws a nonce: 128 random bits, as 32 hexadecimal digits. */
 void origin_draw(struct origin *ret_origin);
 
+/* The nonce alone, borrowed. */
+const char *origin_nonce(const struct origin *origin);
+
 /* ENVIRONMENT (NULL-terminated; for free_texts) with the nonce.  Takes it over. */
 char **origin_environment(const struct origin *origin, char **environment);
 

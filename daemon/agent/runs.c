@@ -23,6 +23,8 @@ enum {
 };
 static const int64_t BYTES_MAX = 64 * 1024 * 1024;
 
+static const char SHARED_IMPORT[] = "shared-import";
+
 struct agent_run {
     struct agent_run *next;
     struct runs *runs;
@@ -44,6 +46,7 @@ struct request {
     const json_t *arguments;
     char **args; /* NULL-terminated; the texts are owned */
     int arg_count;
+    bool shared_import;           /* a forker forks it */
     struct external_run external; /* all zero where a worker computes */
 };
 
@@ -157,6 +160,8 @@ static void worker_finished(void *arg, const struct run_exit *exit)
     runs->ended(runs->arg);
 }
 
+static const struct supervised_events run_events = { worker_line, worker_finished };
+
 static void add_arg(struct request *request, char *text)
 {
     request->args[request->arg_count++] = text;
@@ -208,23 +213,30 @@ static void add_arguments(struct request *request, const json_t *arguments)
     {
         const char *text = json_string_value(value);
 
+        if (strcmp(key, SHARED_IMPORT) == 0) {
+            continue;
+        }
         add_arg(request, xasprintf("--%s", key));
         add_arg(request, text ? xstrdup(text)
                               : xasprintf("%lld", (long long)json_integer_value(value)));
     }
 }
 
+static int request_threads(const struct request *request, const struct runs *runs)
+{
+    return request->stack->threads ? request->stack->threads : runs->threads;
+}
+
 static void make_args(struct request *request, const struct runs *runs)
 {
     const json_t *arguments = request->arguments;
-    int threads = request->stack->threads ? request->stack->threads : runs->threads;
 
     request->args = xcalloc(2 * json_object_size(arguments) + 10, sizeof *request->args);
     add_arg(request, xstrdup("--run"));
     add_arguments(request, arguments);
     if (!json_object_get(arguments, "threads")) {
         add_arg(request, xstrdup("--threads"));
-        add_arg(request, xasprintf("%d", threads));
+        add_arg(request, xasprintf("%d", request_threads(request, runs)));
     }
     if (request->check_seconds) {
         add_arg(request, xstrdup("--checked"));
@@ -305,6 +317,12 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
         request->check_seconds = 0;
     }
     make_args(request, runs);
+    request->shared_import = in_int(request->arguments, SHARED_IMPORT) > 0;
+    if (request->shared_import &&
+        !json_is_true(json_object_get(request->stack->probe, "forks"))) {
+        return err_set(err, ERR_UNSUPPORTED, "the worker of stack '%s' forks no runs",
+                       request->stack->name);
+    }
     return ERR_OK;
 }
 
@@ -361,25 +379,63 @@ static char **take_environment(struct request *request)
     return environment ? environment : stack_environment(request->stack);
 }
 
+/* A forker has imported its framework as the variant wants it, and computes on one device
+ * with so many threads. */
+static enum err_code fork_run(struct runs *runs, const struct request *request,
+                              const struct origin *origin, struct supervise process,
+                              struct agent_run *run, struct err *err)
+{
+    const json_t *asked = request->arguments;
+    const char *variant = in_text(asked, "variant");
+    char *threads = xasprintf("%d", request_threads(request, runs));
+    const char *const args[] = { "--fork", "--variant", variant,         "--threads",
+                                 threads,  "--device",  request->device, NULL };
+    char *key =
+        xasprintf("%s/%s/%s/%s", request->stack->name, request->device, variant, threads);
+    char *what = json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS);
+    json_t *question =
+        json_pack("{s:O,s:s}", "arguments", asked, "nonce", origin_nonce(origin));
+    struct forker_run forked = { process, key, what, question };
+    enum err_code rc;
+
+    forked.process.args = (char *const *)args;
+    rc = forkers_run(&runs->forkers, &forked, &run_events, run, &run->supervised, err);
+    json_decref(question);
+    free(what);
+    free(key);
+    free(threads);
+    return rc;
+}
+
+static enum err_code start_process(struct runs *runs, struct request *request,
+                                   struct agent_run *run, struct err *err)
+{
+    char **environment = take_environment(request);
+    struct supervise supervise;
+    enum err_code rc;
+
+    if (!request->shared_import) {
+        environment = origin_environment(&run->origin, environment);
+    }
+    supervise = supervise_of(request, environment);
+    rc = request->shared_import
+             ? fork_run(runs, request, &run->origin, supervise, run, err)
+             : supervisor_start(runs->supervisor, &supervise, &run_events, run,
+                                &run->supervised, err);
+    free_texts(environment);
+    return rc;
+}
+
 /* Takes over the external run of REQUEST. */
 static enum err_code start(struct runs *runs, struct request *request, struct err *err)
 {
-    static const struct supervised_events events = { worker_line, worker_finished };
     struct agent_run *run = xcalloc(1, sizeof *run);
-    struct supervise supervise;
-    char **environment;
-    enum err_code rc;
 
     origin_draw(&run->origin);
     run->returns_nonce = returns_nonce(request);
-    environment = origin_environment(&run->origin, take_environment(request));
-    supervise = supervise_of(request, environment);
-    rc = supervisor_start(runs->supervisor, &supervise, &events, run, &run->supervised,
-                          err);
-    free_texts(environment);
-    if (rc != ERR_OK) {
+    if (start_process(runs, request, run, err) != ERR_OK) {
         free(run);
-        return rc;
+        return err->code;
     }
     run->external = request->external;
     request->external = (struct external_run){ 0 };

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "daemon/agent/forkers.h"
 #include "daemon/agent/stack.h"
 #include "daemon/agent/supervise.h"
 
@@ -21,6 +22,7 @@ struct runs {
     void (*ended)(void *arg);               /* the end of a run was reported */
     void *arg;
     struct agent_run *first;
+    struct forkers forkers;
 };
 
 /* Carries out {"command":"run",…}: answers `started` or `refused`.  Returns ERR_PROTOCOL

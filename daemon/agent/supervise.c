@@ -1,6 +1,9 @@
 #include "daemon/agent/supervise.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/agent/log_tail.h"
 #include "daemon/base/array.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
@@ -18,13 +22,7 @@
 #include "daemon/process/stream.h"
 #include "daemon/process/wire.h"
 
-enum { PIPE_BOUND_MS = 500, LAST_LOOK_MS = 1, TAIL_SIZE = 8192 };
-
-/* The last bytes of a log. */
-struct tail {
-    int64_t written; /* bytes ever added */
-    char ring[TAIL_SIZE];
-};
+enum { PIPE_BOUND_MS = 500, LAST_LOOK_MS = 1 };
 
 enum state {
     RUNNING,
@@ -43,7 +41,9 @@ struct supervised {
     enum state state;
     pid_t pid;
     int pidfd;
+    int questions; /* the writing end of its standard input; -1: it is not asked */
     int64_t started_ns;
+    int64_t lines_before; /* that do not count any more */
     int64_t max_lines, max_bytes, bytes;
     bool patient;
     bool data_ended, log_ended;
@@ -53,35 +53,9 @@ struct supervised {
     uv_timer_t timer;
     struct stream_reader data, log;
     struct wire_lines lines;
-    struct tail tail;
+    struct log_tail tail;
     struct run_exit exit;
 };
-
-static void tail_add(struct tail *tail, const char *data, size_t length)
-{
-    size_t skip = length > TAIL_SIZE ? length - TAIL_SIZE : 0;
-    size_t at = (size_t)((tail->written + (int64_t)skip) % TAIL_SIZE);
-    size_t keep = length - skip;
-    size_t first = keep < TAIL_SIZE - at ? keep : TAIL_SIZE - at;
-
-    memcpy(tail->ring + at, data + skip, first);
-    memcpy(tail->ring, data + skip + first, keep - first);
-    tail->written += (int64_t)length;
-}
-
-/* Copies what is kept, oldest first; returns how many bytes. */
-static size_t tail_copy(const struct tail *tail, char ret_text[TAIL_SIZE])
-{
-    size_t at = (size_t)(tail->written % TAIL_SIZE);
-
-    if (tail->written < TAIL_SIZE) {
-        memcpy(ret_text, tail->ring, at);
-        return at;
-    }
-    memcpy(ret_text, tail->ring + at, TAIL_SIZE - at);
-    memcpy(ret_text + TAIL_SIZE - at, tail->ring, at);
-    return TAIL_SIZE;
-}
 
 static void handle_closed(void *arg)
 {
@@ -112,16 +86,25 @@ static void poll_closed_cb(uv_handle_t *handle)
     handle_closed(s);
 }
 
+static void close_questions(struct supervised *s)
+{
+    if (s->questions >= 0) {
+        close(s->questions);
+        s->questions = -1;
+    }
+}
+
 static void report(struct supervised *s, enum state next)
 {
-    char log[TAIL_SIZE];
+    char log[LOG_TAIL_SIZE];
 
     s->state = next;
+    close_questions(s);
     uv_close((uv_handle_t *)&s->timer, handle_closed_cb);
     stream_reader_close(&s->data, handle_closed);
     stream_reader_close(&s->log, handle_closed);
     s->exit.log = log;
-    s->exit.log_length = tail_copy(&s->tail, log);
+    s->exit.log_length = log_tail_copy(&s->tail, log);
     s->exit.log_bytes = s->tail.written;
     s->events->finished(s->arg, &s->exit);
     s->exit.log = NULL;
@@ -194,6 +177,36 @@ static void set_timer(struct supervised *s, int64_t ms)
 {
     uv_update_time(s->supervisor->loop);
     uv_timer_start(&s->timer, timer_cb, (uint64_t)ms, 0);
+}
+
+void supervised_count_anew(struct supervised *s, int64_t timeout_ms, int64_t max_lines)
+{
+    if (s->state == RUNNING) {
+        s->started_ns = clock_monotonic_ns();
+        s->lines_before = s->lines.count;
+        s->max_lines = max_lines;
+        s->bytes = s->tail.written = 0;
+        set_timer(s, timeout_ms);
+    }
+}
+
+bool supervised_ask(struct supervised *s, const char *line, size_t length)
+{
+    assert(length <= PIPE_BUF); /* all of it or nothing */
+    return s->state == RUNNING && s->questions >= 0 &&
+           write(s->questions, line, length) == (ssize_t)length;
+}
+
+void supervised_so_far(const struct supervised *s, char ret_log[LOG_TAIL_SIZE],
+                       struct run_exit *ret_exit)
+{
+    *ret_exit = (struct run_exit){
+        .exit_code = -1,
+        .wall_ms = (double)(clock_monotonic_ns() - s->started_ns) / 1e6,
+        .log = ret_log,
+        .log_length = log_tail_copy(&s->tail, ret_log),
+        .log_bytes = s->tail.written,
+    };
 }
 
 void supervised_extend(struct supervised *s, int64_t ms)
@@ -300,10 +313,10 @@ static int line_cb(void *arg, const char *text, size_t length)
 {
     struct supervised *s = arg;
 
-    if (s->lines.count > s->max_lines) {
+    if (s->lines.count - s->lines_before > s->max_lines) {
         return ERR_TOO_LARGE;
     }
-    s->events->line(s->arg, s->lines.count, text, length, true);
+    s->events->line(s->arg, s->lines.count - s->lines_before, text, length, true);
     return 0;
 }
 
@@ -327,7 +340,8 @@ static void data_end(void *arg)
     size_t rest = wire_lines_rest(&s->lines);
 
     if (!s->data_ended && rest) {
-        s->events->line(s->arg, s->lines.count + 1, s->lines.partial.data, rest, false);
+        s->events->line(s->arg, s->lines.count - s->lines_before + 1,
+                        s->lines.partial.data, rest, false);
     }
     s->data_ended = true;
     maybe_finish(s);
@@ -337,7 +351,7 @@ static void log_bytes(void *arg, const char *data, size_t length)
 {
     struct supervised *s = arg;
 
-    tail_add(&s->tail, data, length);
+    log_tail_add(&s->tail, data, length);
 }
 
 static void log_end(void *arg)
@@ -398,10 +412,32 @@ static const char **launch_argv(const char *launch, const struct supervise *supe
     return argv;
 }
 
-static void close_pair(const int fds[2])
+enum pipe_of { DATA, LOG, QUESTIONS, PIPE_COUNT };
+
+static void close_pipes(int pipes[PIPE_COUNT][2])
 {
-    close(fds[0]);
-    close(fds[1]);
+    for (int i = 0; i < PIPE_COUNT; i++) {
+        for (int end = 0; end < 2 && pipes[i][end] >= 0; end++) {
+            close(pipes[i][end]);
+        }
+    }
+}
+
+static enum err_code open_pipes(bool asked, int ret_pipes[PIPE_COUNT][2], struct err *err)
+{
+    memset(ret_pipes, -1, sizeof(int[PIPE_COUNT][2]));
+    for (int i = 0; i < (asked ? PIPE_COUNT : QUESTIONS); i++) {
+        if (spawn_pipe(ret_pipes[i], err) != ERR_OK) {
+            close_pipes(ret_pipes);
+            return err->code;
+        }
+    }
+    /* What does not take a line at once is not waited for. */
+    if (asked && fcntl(ret_pipes[QUESTIONS][1], F_SETFL, O_NONBLOCK) != 0) {
+        close_pipes(ret_pipes);
+        return err_set_errno(err, errno, "fcntl");
+    }
+    return ERR_OK;
 }
 
 /* Starts the process; the reading ends of its pipes are the caller's. */
@@ -409,33 +445,34 @@ static enum err_code launch(struct supervised *s, const struct supervise *superv
                             int *ret_data, int *ret_log, struct err *err)
 {
     struct spawn how = { .path = s->supervisor->launch, .env = supervise->env };
-    int data[2], log[2];
+    int pipes[PIPE_COUNT][2];
     char parent[16];
     const char **argv;
 
-    if (spawn_pipe(data, err) != ERR_OK) {
-        return err->code;
-    }
-    if (spawn_pipe(log, err) != ERR_OK) {
-        close_pair(data);
+    if (open_pipes(supervise->asked, pipes, err) != ERR_OK) {
         return err->code;
     }
     snprintf(parent, sizeof parent, "%d", (int)getpid());
     argv = launch_argv(how.path, supervise, parent);
     how.argv = (char *const *)argv;
-    memcpy(how.fds, (int[SPAWN_FDS]){ -1, log[1], log[1], -1 }, sizeof how.fds);
-    how.fds[supervise->data_fd] = data[1];
+    memcpy(how.fds,
+           (int[SPAWN_FDS]){ pipes[QUESTIONS][0], pipes[LOG][1], pipes[LOG][1], -1 },
+           sizeof how.fds);
+    how.fds[supervise->data_fd] = pipes[DATA][1];
     if (spawn(&how, &s->pid, &s->pidfd, err) != ERR_OK) {
         free(argv);
-        close_pair(data);
-        close_pair(log);
+        close_pipes(pipes);
         return err->code;
     }
     free(argv);
-    close(data[1]);
-    close(log[1]);
-    *ret_data = data[0];
-    *ret_log = log[0];
+    close(pipes[DATA][1]);
+    close(pipes[LOG][1]);
+    if (supervise->asked) {
+        close(pipes[QUESTIONS][0]);
+    }
+    *ret_data = pipes[DATA][0];
+    *ret_log = pipes[LOG][0];
+    s->questions = pipes[QUESTIONS][1];
     return ERR_OK;
 }
 
@@ -448,6 +485,7 @@ enum err_code supervisor_start(struct supervisor *supervisor,
     int data = -1, log = -1;
 
     s->supervisor = supervisor;
+    s->questions = -1;
     s->started_ns = clock_monotonic_ns();
     if (launch(s, supervise, &data, &log, err) != ERR_OK) {
         free(s);

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "daemon/agent/log_tail.h"
 #include "daemon/base/err.h"
 #include "daemon/process/run_exit.h"
 
@@ -75,6 +76,7 @@ struct supervise {
     int64_t timeout_ms;
     int64_t max_lines, max_bytes; /* on the data pipe; more is a flood */
     bool patient;                 /* TERM and grace before KILL */
+    bool asked; /* its standard input is a pipe for supervised_ask, and not /dev/null */
 };
 
 /* EVENTS is borrowed for ever.  No event is called before this returns. */
@@ -87,6 +89,20 @@ pid_t supervised_pid(const struct supervised *supervised);
 
 /* Moves the deadline by MS, unless the process is being ended already. */
 void supervised_extend(struct supervised *supervised, int64_t ms);
+
+/* For a process that is asked for one thing after another: what follows counts anew, its
+ * lines, bytes, log and time, within these bounds. */
+void supervised_count_anew(struct supervised *supervised, int64_t timeout_ms,
+                           int64_t max_lines);
+
+/* Writes a line of at most PIPE_BUF bytes, newline included, to standard input.  False:
+ * the process does not take it. */
+bool supervised_ask(struct supervised *supervised, const char *line, size_t length);
+
+/* What is known of a process that goes on: its time and its log since it counts anew.
+ * RET_EXIT borrows the log from RET_LOG. */
+void supervised_so_far(const struct supervised *supervised, char ret_log[LOG_TAIL_SIZE],
+                       struct run_exit *ret_exit);
 
 /* Starts the ladder with that reason, unless the process is being ended already. */
 void supervised_kill(struct supervised *supervised, enum exit_reason reason);

@@ -253,8 +253,12 @@ static const struct in_member a_value = {
     .flags = IN_NULLABLE,
     .wanted = "must be a text, or null for not set",
 };
+/* A command imports nothing for others. */
+static const char *const circumstances_of_commands[] = { "allocation_jitter",
+                                                         "contention", "memory_poison",
+                                                         NULL };
 static const struct in_member a_circumstance = { .kind = IN_TEXT,
-                                                 .names = run_circumstance_names };
+                                                 .names = circumstances_of_commands };
 static const struct in_member a_size = { .kind = IN_ARRAY,
                                          .most = WORDS_MAX,
                                          .item = &a_word };

@@ -278,7 +278,7 @@ static void expand_workload(struct expansion *x, const struct catalogue_workload
 
 static void check_able(struct expansion *x, const struct catalogue_workload *w)
 {
-    if (!x->unable && w->circumstances &&
+    if (!x->unable &&
         run_circumstances_beyond(&x->request->options.circumstances, w->circumstances)) {
         x->unable = w;
     }

@@ -26,11 +26,12 @@ static const struct member {
     { "probe-names", NULL, TEXT(probe_names) },
     { "probe-steps", NULL, TEXT(probe_steps) },
     { "probes", NULL, NUMBER(probes) },
+    { "shared-import", "shared_import", NUMBER(circumstances.shared_import) },
 };
 enum { MEMBER_COUNT = COUNT_OF(members) };
 
 const char *const run_circumstance_names[] = { "allocation_jitter", "contention",
-                                               "memory_poison", NULL };
+                                               "memory_poison", "shared_import", NULL };
 
 static bool read_member(const struct member *m, const json_t *value,
                         struct run_options *options)
@@ -133,7 +134,8 @@ const char *run_circumstances_beyond(const struct run_circumstances *circumstanc
 
     for (int i = 0; run_circumstance_names[i] && !beyond; i++) {
         const char *name = run_circumstance_names[i];
-        bool is_allowed = json_object_get(json, name) == NULL;
+        bool is_allowed = json_object_get(json, name) == NULL ||
+                          (!allowed && strcmp(name, "shared_import") != 0);
 
         for (size_t j = 0; j < json_array_size(allowed) && !is_allowed; j++) {
             const char *one = json_string_value(json_array_get(allowed, j));
@@ -149,6 +151,13 @@ const char *run_circumstances_beyond(const struct run_circumstances *circumstanc
 json_t *run_options_arguments(const struct run_options *options)
 {
     return members_json(options, false);
+}
+
+struct run_options run_options_of_challenge(const struct run_options *options)
+{
+    return (struct run_options){
+        .circumstances.shared_import = options->circumstances.shared_import,
+    };
 }
 
 void run_options_words(const struct run_options *options, struct buf *buf)

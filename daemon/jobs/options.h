@@ -27,6 +27,7 @@ struct run_circumstances {
     /* "" for none, "random" where each process is to draw its own, or the value. */
     char memory_poison[RUN_DRAWN_SIZE];     /* 8 hex digits */
     char allocation_jitter[RUN_DRAWN_SIZE]; /* a seed, decimal */
+    int64_t shared_import; /* 1: forked by a process that imported the framework */
 };
 
 /* Zero-initialised: none. */
@@ -41,7 +42,8 @@ struct run_options {
 /* What a request for a job calls the circumstances; ends with NULL. */
 extern const char *const run_circumstance_names[];
 
-/* The first of CIRCUMSTANCES whose name is not in ALLOWED, an array; NULL: each is. */
+/* The first of CIRCUMSTANCES whose name is not in ALLOWED, an array, or, where that is
+ * NULL, none that reprod's own workers know; NULL: there is none. */
 const char *run_circumstances_beyond(const struct run_circumstances *circumstances,
                                      const struct json_t *allowed);
 
@@ -58,6 +60,10 @@ bool run_circumstances_write(const struct run_circumstances *circumstances,
 
 /* The options as the worker's arguments, a new JSON object; caller releases. */
 struct json_t *run_options_arguments(const struct run_options *options);
+
+/* A challenge to a run that has OPTIONS: it is asked plainly, but costs no import of its
+ * own where the run does not. */
+struct run_options run_options_of_challenge(const struct run_options *options);
 
 /* Appends them in words: "contention 4, probes 1". */
 void run_options_words(const struct run_options *options, struct buf *buf);

@@ -221,6 +221,7 @@ struct reading {
     const json_t *seeds;
     const char *priority;
     double timeout_seconds;
+    bool shared_import;
 };
 
 #define TO(field) IN_AT(struct reading, field), .flags = IN_OPTIONAL
@@ -262,6 +263,7 @@ static const struct in_member members[] = {
       .most = JOB_CONTENTION_MAX,
       .wanted = "must be an integer from 1 to 64, the load processes of each run; "
                 "leave it out for none" },
+    { "shared_import", IN_BOOL, TO(shared_import) },
     CHECKED("memory_poison", check_poison),
     CHECKED("allocation_jitter", check_jitter),
     CHECKED("probes", check_probes),
@@ -415,6 +417,7 @@ void job_request_read(const json_t *json, struct job_request *ret_request,
                w->options.circumstances.memory_poison);
     take_drawn(json_object_get(json, "allocation_jitter"),
                w->options.circumstances.allocation_jitter);
+    w->options.circumstances.shared_import = reading.shared_import;
     read_probes(json_object_get(json, "probes"), &w->options, problems);
     check_localise(json, w, problems);
     *ret_request = *w;

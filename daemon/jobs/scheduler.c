@@ -111,8 +111,17 @@ static bool is_elsewhere(const struct open_job *job, const char *device)
     return job->alone && strcmp(job->items[0].device, device) != 0;
 }
 
-/* The item of JOB to run next on DEVICE, or -1: in the first open group, the variant with
- * the fewest attempts. */
+/* Whether A and B take turns.  No import is shared by two runs of one case, so where
+ * imports are shared, every case has its turn before any has its next. */
+static bool take_turns(const struct job_item *a, const struct job_item *b)
+{
+    return same_group(a, b) ||
+           (a->options.circumstances.shared_import &&
+            b->options.circumstances.shared_import && strcmp(a->stack, b->stack) == 0);
+}
+
+/* The item of JOB to run next on DEVICE, or -1: of those in the first open group, the one
+ * with the fewest attempts. */
 static int next_item(const struct open_job *job, const char *device)
 {
     int best = -1;
@@ -121,7 +130,7 @@ static int next_item(const struct open_job *job, const char *device)
         if (!runnable(job, i, device)) {
             continue;
         }
-        if (best >= 0 && !same_group(&job->items[best], &job->items[i])) {
+        if (best >= 0 && !take_turns(&job->items[best], &job->items[i])) {
             break;
         }
         if (best < 0 || attempts(&job->items[i]) < attempts(&job->items[best])) {

@@ -95,18 +95,18 @@ static enum err_code take_drawn(const json_t *said, const char *name, const char
     return ERR_OK;
 }
 
-static enum err_code take_contention(const json_t *said, int64_t asked,
-                                     int64_t *ret_taken, struct err *err)
+static enum err_code take_count(const json_t *said, const char *name, const char *of,
+                                int64_t asked, int64_t *ret_taken, struct err *err)
 {
-    const json_t *value = json_object_get(said, "contention");
+    const json_t *value = json_object_get(said, name);
     json_int_t count = json_integer_value(value);
 
     if (value && (!json_is_integer(value) || count < 1)) {
-        return err_set(err, ERR_PROTOCOL,
-                       "circumstances.contention is no number of load processes");
+        return err_set(err, ERR_PROTOCOL, "circumstances.%s is no number of %s", name,
+                       of);
     }
     if (count != asked) {
-        return err_set(err, ERR_PROTOCOL, "contention is %lld, %lld was asked for",
+        return err_set(err, ERR_PROTOCOL, "%s is %lld, %lld was asked for", name,
                        (long long)count, (long long)asked);
     }
     *ret_taken = asked;
@@ -127,7 +127,10 @@ static enum err_code take_circumstances(const json_t *said,
     if (said && !json_is_null(said) && !json_is_object(said)) {
         return err_set(err, ERR_PROTOCOL, "circumstances is not an object");
     }
-    if (take_contention(said, asked->contention, &taken.contention, err) != ERR_OK ||
+    if (take_count(said, "contention", "load processes", asked->contention,
+                   &taken.contention, err) != ERR_OK ||
+        take_count(said, "shared_import", "imports", asked->shared_import,
+                   &taken.shared_import, err) != ERR_OK ||
         take_drawn(said, "memory_poison", asked->memory_poison, taken.memory_poison,
                    err) != ERR_OK ||
         take_drawn(said, "allocation_jitter", asked->allocation_jitter,

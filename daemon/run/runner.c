@@ -220,7 +220,7 @@ static void intent_stored(void *arg, const struct err *err)
     slot->store_failed = false;
     if (slot->intent.challenge) {
         slot->key.seed = slot->intent.challenge;
-        slot->options = (struct run_options){ 0 };
+        slot->options = run_options_of_challenge(&slot->options);
     }
     slot->started_monotonic_ms = clock_monotonic_ms();
     if (slot->cancelled) {

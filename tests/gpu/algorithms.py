@@ -48,9 +48,6 @@ def measure(session, records, until, sizes=shapes):
         record["inputs"], record["bits"] = "no twin", "not promised"
     stages.check_reference(session, [record for record in records if not record["check"]], until)
     stages.survey(session, records, until, sizes=lambda entry: sizes(entry)[:1])
-    for record in records:
-        if record["survey"]:
-            record["survey"]["dtype"] = session.catalogue[record["workload"]]["dtypes"][0]
     measure_cases(session, further_cases(session, records, sizes), until)
     measure_times(session, records, until)
 

@@ -7,6 +7,7 @@ Exit status 0: nothing failed (what did not fit is listed as not run); 1: someth
 import argparse
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 import time
@@ -20,7 +21,7 @@ import sanitize
 import stages
 import timing
 from conclude import conclude
-from session import Session, small_size
+from session import RUNS, Session, small_size
 
 RESULTS = machine.ROOT / "tests" / "gpu" / "results"
 NOTHING_CHECKED = 77
@@ -31,8 +32,12 @@ def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default="", help="folder of the report; tests/gpu/results")
     parser.add_argument("--seconds", type=float, default=470, help="deadline of everything")
-    parser.add_argument("--jobs", type=int, default=min(6, os.cpu_count() or 1),
-                        help="processes on the device at a time")
+    parser.add_argument("--jobs", type=int,
+                        help="processes on the device at a time; what cores and memory allow")
+    parser.add_argument("--runs", type=at_least_two, default=RUNS,
+                        help="fresh processes of each variant, two at least")
+    parser.add_argument("--stages", type=stages_of, metavar="A,B",
+                        help=f"only these of {','.join(STAGES)}")
     parser.add_argument("--device", help="its id; the first by default")
     parser.add_argument("--workload", action="append", help="only these")
     parser.add_argument("--build", metavar="MAKE", help="build first, with this make")
@@ -40,6 +45,13 @@ def arguments(argv):
     parser.add_argument("--rehearse", action="store_true",
                         help="on the simulator, which proves nothing about a GPU")
     return parser.parse_args(argv)
+
+
+def at_least_two(text):
+    count = int(text)
+    if count < 2:
+        raise argparse.ArgumentTypeError("one process shows no difference")
+    return count
 
 
 def build_folder():
@@ -57,51 +69,89 @@ def out_folder(options):
 def new_session(options):
     folder = build_folder()
     worker = folder / ("tests/reprod-worker-cudasim" if options.rehearse else "reprod-worker-cuda")
-    session = Session(worker, folder / "reprod-worker", options.seconds, options.jobs)
-    session.rehearsal = options.rehearse
+    session = Session(worker, folder / "reprod-worker", options.seconds, options.jobs or 1)
+    session.rehearsal, session.runs, session.chosen = options.rehearse, options.runs, options.stages
     return session
 
 
-class Stage:
-    """Says what is going on, and keeps how long it took."""
+STAGES = {  # the title, and the share of the time that has passed when it ends
+    "check": ("float64 reference, digests and sums of copies", 0.25),
+    "cpu": ("inputs and bits of the CPU", 0.34),
+    "survey": ("fresh processes", 0.68),
+    "large": ("bits of the CPU at the size of the survey", 0.76),
+    "load": ("load, poison and jitter", 0.82),
+    "sanitizer": ("compute-sanitizer", 0.88),
+    "timings": ("timings", 0.92),
+    "algorithms": ("algorithms of cuDNN's convolutions", 0.99),
+}
+NEEDS = {"large": "survey", "load": "survey", "timings": "survey", "sanitizer": "check"}
 
-    def __init__(self, session, name):
-        self.session, self.name = session, name
+
+def stages_of(text):
+    """Those that --stages names, in the order of STAGES."""
+    named = text.split(",")
+    for name in named:
+        if name not in STAGES:
+            raise argparse.ArgumentTypeError(f"no stage {name!r}; there are {', '.join(STAGES)}")
+        if NEEDS.get(name, name) not in named:
+            raise argparse.ArgumentTypeError(f"{name} needs {NEEDS[name]}")
+    return [name for name in STAGES if name in named]
+
+
+class Stage:
+    """Says what is going on, and keeps how long it took.  A defect ends the stage, not the check."""
+
+    def __init__(self, session, title, share=1):
+        self.session, self.title, self.share = session, title, share
 
     def __enter__(self):
         self.started = time.monotonic()
-        print(f"  {self.name} …", flush=True)
+        self.session.allow(self.share)
+        print(f"  {self.title} …", flush=True)
 
-    def __exit__(self, *_):
+    def __exit__(self, _, error, __):
         seconds = round(time.monotonic() - self.started, 1)
-        self.session.stages.append({"name": self.name, "seconds": seconds})
+        self.session.stages.append({"name": self.title, "seconds": seconds})
+        if isinstance(error, Exception):
+            self.session.defect(error, self.title)
+            return True
+        return False
 
 
-def run_stages(session, records, options):
+def run_stages(session, records, probe, options):
     """In the order of what matters; each may use the time until its share has passed."""
-    threads = min(16, os.cpu_count() or 1)
     sizes = {"sizes": lambda entry: [small_size(entry)]} if session.rehearsal else {}
-    records, many = algorithms.divide(records)
-    with Stage(session, "float64 reference, digests and sums of copies"):
-        stages.check_reference(session, algorithms.with_controls(records, many),
-                               session.until(0.30))
-    with Stage(session, "inputs and bits of the CPU"):
-        stages.compare_small(session, records, session.until(0.40))
-    with Stage(session, "fresh processes"):
-        stages.survey(session, records, session.until(0.74), **sizes)
-    with Stage(session, "timings"):
-        run_timings(session, records)
-    with Stage(session, "bits of the CPU at the size of the survey"):
-        stages.compare_large(session, records, session.until(0.85), threads)
-    with Stage(session, "load, poison and jitter"):
-        circumstances.perturb(session, records, session.until(0.89))
-    with Stage(session, "compute-sanitizer"):
-        run_sanitizer(session, algorithms.with_controls(records, many), options)
-    with Stage(session, "algorithms of cuDNN's convolutions"):
-        algorithms.measure(session, many, session.until(0.99), **sizes)
+    few, many = algorithms.divide(records)
+    ours = algorithms.with_controls(few, many)
+    run = {
+        "check": lambda until: stages.check_reference(session, ours, until),
+        "cpu": lambda until: stages.compare_small(session, few, until),
+        "survey": lambda until: stages.survey(session, few, until, **sizes),
+        "large": lambda until: stages.compare_large(session, few, until, os.cpu_count() or 1),
+        "load": lambda until: circumstances.perturb(session, few, until),
+        "sanitizer": lambda until: run_sanitizer(session, ours, options, until),
+        "timings": lambda until: run_timings(session, few, until),
+        "algorithms": lambda until: algorithms.measure(session, many, until, **sizes),
+    }
+    for name, (title, share) in STAGES.items():
+        if name not in (session.chosen or STAGES):
+            session.skip(title, "--stages left it out")
+            continue
+        with Stage(session, title, share):
+            run[name](session.until(share))
+        save(session, probe, options)
 
 
-def run_timings(session, records):
+def save(session, probe, options):
+    """What is known so far: whoever kills the check has it."""
+    try:
+        conclude(list(session.records.values()))
+        reports.write_unfinished(reports.build(session, probe), out_folder(options))
+    except Exception:  # pylint: disable=broad-except
+        traceback.print_exc()
+
+
+def run_timings(session, records, until):
     name = "cudasim-bandwidth" if session.rehearsal else "gpu-bandwidth"
     folders = (build_folder(), machine.ROOT / "build")  # a bundle does not have it
     program = next((folder / "tests" / name for folder in folders
@@ -110,13 +160,13 @@ def run_timings(session, records):
         timing.bandwidth(session, program, *(["1"] if session.rehearsal else []))
     else:
         session.skip("bandwidth of the digest", f"{program.name} was not built")
-    timing.measure(session, records, session.until(0.81))
+    timing.measure(session, records, until)
 
 
-def run_sanitizer(session, records, options):
+def run_sanitizer(session, records, options, until):
     tool = None if session.rehearsal else sanitize.find_tool(options.nvcc)
     if tool:
-        sanitize.sanitize(session, records, tool, machine.ROOT, session.until(0.92))
+        sanitize.sanitize(session, records, tool, machine.ROOT, until)
     else:
         session.skip("compute-sanitizer", "a rehearsal has no GPU" if session.rehearsal
                      else "the tool is not on this machine")
@@ -134,15 +184,24 @@ def chosen(session, options):
     return list(session.records.values())
 
 
+def jobs_of(session, probe):
+    if session.rehearsal:
+        return min(6, os.cpu_count() or 1)
+    return machine.processes_at_a_time(next(
+        (device for device in probe["devices"] if device["id"] == session.device), {}))
+
+
 def check(session, probe, options):
     """All stages; choices of algorithms are stored for this check alone."""
     try:
         session.device = options.device or probe["devices"][0]["id"]
+        session.jobs = options.jobs or jobs_of(session, probe)
         session.load()
         if len(probe["devices"]) > 1:
             session.skip("the other devices", f"only {session.device} is checked")
-        run_stages(session, chosen(session, options), options)
+        run_stages(session, chosen(session, options), probe, options)
     except (Exception, KeyboardInterrupt) as error:  # what was found is reported anyway
+        session.stop()
         traceback.print_exc()
         session.failures.append(f"the check itself ended early: {error!r}")
 
@@ -151,15 +210,22 @@ def finish(session, probe, folder):
     conclude(list(session.records.values()))
     found = reports.build(session, probe)
     paths = reports.write(found, folder)
+    reports.remove_unfinished(folder)
     print(reports.head(found))
     for sentence in found["failed"]:
         print(f"FAILED  {sentence}")
     for sentence in found["findings"]:
         print(f"FINDING {sentence}")
+    for sentence in found["unvaried_controls"]:
+        print(f"DID NOT VARY {sentence}")
     for item in found["not_run"]:
         print(f"NOT RUN {item['what']} ({item['why']})")
     print("report: " + ", ".join(map(str, paths)))
     return 1 if found["failed"] else 0
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt("SIGTERM")
 
 
 def main(argv=None):
@@ -186,4 +252,5 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, interrupt)
     sys.exit(main())

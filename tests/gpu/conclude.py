@@ -9,6 +9,7 @@ from judge import claim_against
 def new_record(entry, variant):
     return {"workload": entry["workload"], "version": entry["version"],
             "variant": variant["name"], "control": variant["control"],
+            "kind": variant.get("kind") or ("race" if variant["control"] else None),
             "no_control": entry["no_control"], "algorithm": variant["algorithm"],
             "claim": variant["claim"], "subject": variant["subject"],
             "subject_name": variant["subject_name"], "outcome": "not_run", "causes": [], "findings": [],
@@ -28,14 +29,28 @@ def varied(record):
     return bool(record["survey"]) and len(record["survey"]["digests"]) > 1
 
 
-def survey_failures(record, control_varied):
-    survey = record["survey"]
-    failures = list(survey["failures"])
-    if record["control"] and not control_varied and not survey["not_run"] and survey["completed"]:
-        failures.append("the control did not vary")
-    if not record["control"] and varied(record):
-        failures.append(f"varied: {len(survey['digests'])} digests in {survey['completed']} runs "
-                        f"of {survey['iterations']} iterations")
+# What was promised of a variant, and by whom
+
+def is_fixed(control, subject, claim):
+    """Whether a variant is built or claimed to give one digest.  Our own code that is no control
+    is built so; of a library's, only its claim counts."""
+    return not control and (claim == "deterministic" or (subject == "model" and claim is None))
+
+
+def promises(record, claim=None):
+    """As is_fixed; CLAIM is that of one case, the record's by default."""
+    return is_fixed(record["control"], record["subject"], claim or record["claim"])
+
+
+def counted(case):
+    return (f"varied: {len(case['digests'])} digests in {case['completed']} runs "
+            f"of {case['iterations']} iterations")
+
+
+def survey_failures(record):
+    failures = list(record["survey"]["failures"])
+    if varied(record) and promises(record):
+        failures.append(counted(record["survey"]))
     return failures
 
 
@@ -45,9 +60,8 @@ def case_failures(record):
         found = list(case["failures"])
         if case["check"] and case["check"]["outcome"] == "failed":
             found.append(f"check: {case['check']['cause']}")
-        if not record["control"] and len(case["digests"]) > 1:
-            found.append(f"varied: {len(case['digests'])} digests in {case['completed']} runs "
-                         f"of {case['iterations']} iterations")
+        if len(case["digests"]) > 1 and promises(record, case["claim"]):
+            found.append(counted(case))
         yield from (f"{case['dtype']} at {case['size']}: {what}" for what in found)
 
 
@@ -61,19 +75,61 @@ def findings_of(record):
             yield f"{case['dtype']} at {case['size']}: {finding}"
 
 
-def unfulfilled(record):
-    """Why a variant that has to vary is not in order, or None."""
+# Controls
+
+def exposure(record, controls):
+    """The kind of variation that a variant must have been exposed to: what it names, or what all
+    controls are, or a race."""
+    kinds = {control["kind"] for control in controls}
+    return record["kind"] or (kinds.pop() if len(kinds) == 1 else "race")
+
+
+def unvaried(record):
+    """What a control that did not vary shows: nothing, and about no variant."""
+    return "the choice did not vary" if record["kind"] == "choice" else "the control did not vary"
+
+
+def of_control(record, controls):
     if varied(record):
-        return None
-    if record["control"]:
-        return "did not vary, another control did"
+        return "passed", []
+    others = any(varied(control) for control in controls)
+    return "inconclusive", [unvaried(record) + (", another control did" if others else "")]
+
+
+def of_others(record, controls):
+    """(outcome, causes) of a variant that is no control, which did not fail and lacks nothing."""
+    if varied(record):
+        if record["claim"] == "non-deterministic":
+            return "passed", ["varied, as claimed"]
+        return "inconclusive", [f"varied, and {record['subject_name'] or 'nobody'} claims nothing of it"]
+    if record["no_control"]:
+        return "inconclusive", [f"no control: {record['no_control']}"]
+    kind = exposure(record, controls)
+    vouching = [control for control in controls if control["kind"] == kind]
+    if not any(varied(control) for control in vouching):
+        if any(not control["survey"] or control["survey"]["not_run"] for control in vouching):
+            return "not_run", ["the runs of its control are missing"]
+        what = "no control" if len(vouching) == len(controls) else f"no control of kind {kind}"
+        return "inconclusive", [f"{what} was seen to vary"]
     if record["claim"] == "non-deterministic":
-        return "claimed to be non-deterministic, and did not vary"
-    return None
+        return "inconclusive", ["claimed to be non-deterministic, and did not vary"]
+    return "passed", []
 
 
-def failures_of(record, control_varied):
-    failures = survey_failures(record, control_varied) if record["survey"] else []
+def unvaried_controls(records):
+    """For the report: controls whose runs are complete and equal, one sentence each."""
+    return [f"{record['workload']} {record['variant']} ({record['kind']}, "
+            f"{record['subject_name'] or record['subject']}): {len(record['survey']['digests'])} "
+            f"digest in {record['survey']['completed']} × {record['survey']['iterations']} "
+            f"at {record['survey']['size']}"
+            for record in records if record["control"] and record["survey"]
+            and record["survey"]["completed"] and not varied(record)]
+
+
+# One outcome
+
+def failures_of(record):
+    failures = survey_failures(record) if record["survey"] else []
     if record["check"] and record["check"]["outcome"] == "failed":
         failures.append(f"check: {record['check']['cause']}")
     for name in ("inputs", "bits", "large_bits"):
@@ -98,42 +154,42 @@ def missing(record):
     return [f"{name}: not run" for name in left_out] + [f"survey: {what}" for what in partly]
 
 
-def conclude_variant(record, control_varied, control_missing):
+def conclude_variant(record, controls):
+    """CONTROLS are those of its workload."""
     record["findings"] = list(findings_of(record))
-    failures = failures_of(record, control_varied)
+    failures = failures_of(record)
     if failures:
-        record["outcome"], record["causes"] = "failed", failures
+        outcome = "failed", failures
     elif unsupported_cause(record):
-        record["outcome"], record["causes"] = "unsupported", [unsupported_cause(record)]
+        outcome = "unsupported", [unsupported_cause(record)]
     elif missing(record):
-        record["outcome"], record["causes"] = "not_run", missing(record)
-    elif not control_varied and control_missing:
-        record["outcome"], record["causes"] = "not_run", ["the runs of its control are missing"]
-    elif record["no_control"]:
-        record["outcome"], record["causes"] = "inconclusive", [f"no control: {record['no_control']}"]
-    elif not control_varied:
-        record["outcome"], record["causes"] = "inconclusive", ["no control was seen to vary"]
-    elif unfulfilled(record):
-        record["outcome"], record["causes"] = "inconclusive", [unfulfilled(record)]
+        outcome = "not_run", missing(record)
+    elif record["control"]:
+        outcome = of_control(record, controls)
     else:
-        record["outcome"], record["causes"] = "passed", []
+        outcome = of_others(record, controls)
+    record["outcome"], record["causes"] = outcome
 
 
 def conclude(records):
     """Fills the outcomes of RECORDS."""
     for record in records:
-        controls = [other for other in records
-                    if other["workload"] == record["workload"] and other["control"]]
-        conclude_variant(record, any(varied(control) for control in controls),
-                         any(not control["survey"] or control["survey"]["not_run"]
-                             for control in controls))
+        conclude_variant(record, [other for other in records if other["control"]
+                                  and other["workload"] == record["workload"]])
+
+
+def judged(record, chosen):
+    """Whether anything was found of it.  The stages that were CHOSEN may not suffice for an outcome."""
+    return record["outcome"] in ("passed", "inconclusive") or bool(chosen and (
+        record["check"] and record["check"]["outcome"] == "passed"
+        or record["inputs"] == "equal" or record["survey"] and record["survey"]["completed"]))
 
 
 def failed(report):
     """What exit status 1 is for, one sentence each."""
     sentences = list(report["failures"])
-    if not any(record["outcome"] == "passed" for record in report["variants"]):
-        sentences.append("no variant passed")
+    if not any(judged(record, report["chosen_stages"]) for record in report["variants"]):
+        sentences.append("no variant was judged")
     for record in report["variants"]:
         if record["outcome"] == "failed":
             sentences += [f"{record['workload']} {record['variant']}: {cause}"

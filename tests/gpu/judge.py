@@ -121,8 +121,13 @@ def digests(runs):
     return sorted({event["digest"] for run in runs for event in run.of_kind("iteration")})
 
 
-def first(runs, name):
-    return next((start.get(name) for run in runs for start in run.of_kind("start")), None)
+def claim_of(runs):
+    """What all of them claim; "non-deterministic" if one does, since a choice may be another one in
+    each process."""
+    claims = {run.of_kind("start")[0].get("claim") for run in runs}
+    if "non-deterministic" in claims:
+        return "non-deterministic"
+    return claims.pop() if len(claims) == 1 else None
 
 
 def judge_runs(runs, wanted):
@@ -132,7 +137,7 @@ def judge_runs(runs, wanted):
     completed = [run for run, (name, _) in zip(runs, outcomes) if name == "completed"]
     found = {"runs": len(runs), "completed": len(completed), "failures": [], "not_run": [],
              "unsupported": None, "digests": digests(completed),
-             "claim": first(runs, "claim"), "algorithms": sorted(
+             "claim": claim_of(completed), "algorithms": sorted(
                  {event["algorithm"] for run in completed for event in run.of_kind("iteration")}),
              "input_digests": sorted({start["input_digest"] for run in completed
                                       for start in run.of_kind("start")}),

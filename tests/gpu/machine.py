@@ -10,12 +10,21 @@ import runs
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARIES = {"cudnn": "libcudnn.so.*", "nccl": "libnccl.so.*", "cublas": "libcublas.so.*"}
 
+MEMORY_EACH = 6 << 30  # bytes of the device's memory for a process at `large`, with a load process
+
 
 def wheel_files(pattern):
     """Files of NVIDIA's Python packages, which is where some machines have cuDNN."""
     folders = dict.fromkeys(site.getsitepackages() + [site.getusersitepackages()] + sys.path)
     return sorted(path for folder in folders if folder
                   for path in pathlib.Path(folder).glob(f"nvidia/*/{pattern}"))
+
+
+def processes_at_a_time(device):
+    """Contexts, inputs and references take turns on the device and the cores; each needs memory."""
+    cores, memory = os.cpu_count() or 1, device.get("attributes", {}).get("memory_bytes")
+    fit = memory // MEMORY_EACH if isinstance(memory, int) else 6
+    return max(1, min(12, cores * 3 // 4, fit))
 
 
 def build(make, seconds):

@@ -5,7 +5,7 @@ import pathlib
 import re
 
 import algorithms
-from conclude import failed
+from conclude import failed, unvaried_controls
 
 OUTCOMES = ("passed", "failed", "inconclusive", "unsupported", "not_run")
 REHEARSAL = "REHEARSAL on a simulator: proves nothing about a GPU. "
@@ -23,12 +23,13 @@ def build(session, probe):
         "driver": versions.get("driver", "unknown"),
         "worker_build": probe.get("worker_build", "unknown"), "versions": versions,
         "attributes": shown(device.get("attributes", {})), "problems": probe.get("problems", {}),
-        "stages": session.stages, "timings": session.timings,
+        "stages": session.stages, "chosen_stages": session.chosen, "timings": session.timings,
         "variants": list(session.records.values()),
         "failures": session.failures, "not_run": session.not_run}
     report["findings"] = [f"{record['workload']} {record['variant']}: {finding}"
                           for record in report["variants"] for finding in record["findings"]]
     report["failed"] = failed(report)
+    report["unvaried_controls"] = unvaried_controls(report["variants"])
     report["counts"] = {outcome: sum(record["outcome"] == outcome for record in report["variants"])
                         for outcome in OUTCOMES}
     return report
@@ -146,12 +147,12 @@ def overall(timings):
 
 def markdown(report):
     notes = [f"{record['workload']} {record['variant']}: {text}" for record in report["variants"]
-             for text in record["notes"] + (record["causes"] if record["outcome"] in
-                                            ("unsupported", "not_run", "inconclusive") else [])]
+             for text in record["notes"] + (record["causes"] if record["outcome"] != "failed" else [])]
     parts = [
         head(report),
         bullets("Failures", report["failed"]),
         bullets("Findings", report["findings"]),
+        bullets("Controls that did not vary", report["unvaried_controls"]),
         bullets("Not run", [f"{item['what']} ({item['why']})" for item in report["not_run"]]),
         table("Variants", VARIANTS, [row_of(record) for record in report["variants"]]),
         table("Algorithms of cuDNN's convolutions", algorithms.HEADER,
@@ -163,9 +164,10 @@ def markdown(report):
         table("Stages", ("stage", "seconds"),
               [(stage["name"], stage["seconds"]) for stage in report["stages"]]),
         "Medians, with least and most in parentheses. A variant has passed when all its fresh "
-        "processes gave one digest while a control varied (a control: when it varied), its "
-        "elements are within the bound of the float64 reference, and inputs and promised bits "
-        "are the CPU's."]
+        "processes gave one digest while a control varied (a control, or what is claimed to be "
+        "non-deterministic: when it varied), its elements are within the bound of the float64 "
+        "reference, and inputs and promised bits are the CPU's. A control that did not vary shows "
+        "nothing about its workload: it is no failure, and vouches for no variant."]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -177,16 +179,44 @@ def slug(text):
 
 def write(report, folder):
     """Both files; an older report of the same day stays.  Returns their paths."""
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = made(folder)
     name = f"{report['date'][:10]}-{slug(report['gpu'])}"
     number = next(n for n in range(1, 1000) if not (folder / f"{numbered(name, n)}.json").exists())
     paths = []
-    for suffix, text in (("json", json.dumps(report, indent=1) + "\n"), ("md", markdown(report))):
+    for suffix, text in texts(report):
         path = folder / f"{numbered(name, number)}.{suffix}"
         path.write_text(text)
         paths.append(path)
     return paths
+
+
+def texts(report):
+    """One after the other: a defect of the second does not cost the first."""
+    yield "json", json.dumps(report, indent=1) + "\n"
+    yield "md", markdown(report)
+
+
+def unfinished(folder):
+    """The files of a check that has not ended, under names that no program takes for a report's."""
+    return [pathlib.Path(folder) / f"unfinished.{suffix}.part" for suffix in ("json", "md")]
+
+
+def write_unfinished(report, folder):
+    made(folder)
+    for path, (_, text) in zip(unfinished(folder), texts(report)):
+        path.write_text(text)
+
+
+def remove_unfinished(folder):
+    for path in unfinished(folder):
+        if path.exists():
+            path.unlink()
+
+
+def made(folder):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def numbered(name, number):

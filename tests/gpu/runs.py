@@ -14,6 +14,8 @@ import time
 LINE_MAX = 64 * 1024  # bytes, workloads/PROTOCOL.md
 EVENTS_MAX = 16 * 1024 * 1024
 LOG_KEPT = 2000  # the last bytes of standard output and standard error
+DYING = 20  # seconds that a killed process may take; one that a driver holds may never end
+LIVE = set()  # processes that have not ended
 
 
 @dataclasses.dataclass
@@ -111,6 +113,19 @@ def stop(process):
         pass
 
 
+def stop_all():
+    for process in list(LIVE):
+        stop(process)
+
+
+def end_of(process):
+    """Its exit code once it was killed; None if it does not end."""
+    try:
+        return process.wait(DYING)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def run(worker, asked, timeout, env=None):
     """Runs a case in a fresh process."""
     read_end, write_end = os.pipe()
@@ -131,6 +146,7 @@ def run(worker, asked, timeout, env=None):
                 env=environment({**(env or {}), "REPROD_RESULT_FD": write_end}))
         finally:
             os.close(write_end)
+        LIVE.add(process)
         try:
             events, timed_out = read_events(read_end, spawned + timeout)
             if not timed_out:
@@ -141,13 +157,15 @@ def run(worker, asked, timeout, env=None):
         finally:
             os.close(read_end)
             stop(process)
-            code = process.wait()
+            code = end_of(process)
+            LIVE.discard(process)
         gone = time.monotonic()
         log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_KEPT))
         text = log.read().decode(errors="replace")
     return Run(asked=asked, events=events.events, garbage=events.garbage,
-               exit_code=code if code >= 0 else None, signal=-code if code < 0 else None,
-               timed_out=timed_out, log=text, spawned=spawned,
+               exit_code=code if code is not None and code >= 0 else None,
+               signal=-code if code is not None and code < 0 else None,
+               timed_out=timed_out or code is None, log=text, spawned=spawned,
                first_iteration=events.time_of("iteration"), ended=events.time_of("end"),
                gone=gone)
 
@@ -158,6 +176,7 @@ class Answer:
     exit_code: int  # None where it had to be killed; negative: the signal
     output: str
     errors: str
+    cut: bool = False  # killed for a deadline of the check: it shows nothing
 
     def json(self):
         """The object on the last line, {} where there is none."""
@@ -169,15 +188,29 @@ class Answer:
 
 
 def ask(arguments, timeout, env=None):
-    with subprocess.Popen([str(part) for part in arguments], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          start_new_session=True, env=environment(env or {})) as process:
-        try:
-            output, errors = process.communicate(timeout=timeout)
-            code = process.returncode
-        except subprocess.TimeoutExpired:
-            stop(process)
-            output, errors = process.communicate()
-            code = None
+    process = subprocess.Popen([str(part) for part in arguments], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True, env=environment(env or {}))
+    LIVE.add(process)
+    try:
+        output, errors = process.communicate(timeout=timeout)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        stop(process)
+        output, errors = rest_of(process)
+        code = None
+    except BaseException:
+        stop(process)
+        raise
+    finally:
+        LIVE.discard(process)
     return Answer(code, output.decode(errors="replace"),
                   errors.decode(errors="replace")[-LOG_KEPT:])
+
+
+def rest_of(process):
+    """What a killed process left in its pipes."""
+    try:
+        return process.communicate(timeout=DYING)
+    except subprocess.TimeoutExpired:
+        return b"", b"it was killed, and did not end"

@@ -9,6 +9,7 @@ import tempfile
 import judge
 from session import small_size
 
+USUAL = pathlib.Path("/usr/local/cuda")
 KERNEL = re.compile(r"__global__\s+(?:static\s+)?void\s+(\w+)")
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)")
 REFUSED = re.compile(r"device not supported|device is not supported", re.IGNORECASE)
@@ -17,9 +18,9 @@ REPORT = re.compile(r"^========= (?=Error|Warning|Invalid|Race|Program hit)", re
 
 def find_tool(nvcc=None):
     name = "compute-sanitizer"
-    toolkit = pathlib.Path(nvcc).resolve().parents[1] if nvcc else None
-    beside = [toolkit / "bin" / name, toolkit / name / name] if toolkit else []
-    return next((str(path) for path in beside if path.is_file()), shutil.which(name))
+    toolkits = ([pathlib.Path(nvcc).resolve().parents[1]] if nvcc else []) + [USUAL]
+    found = [path for toolkit in toolkits for path in (toolkit / "bin" / name, toolkit / name / name)]
+    return next((str(path) for path in found if path.is_file()), None) or shutil.which(name)
 
 
 def own_kernels(root):
@@ -71,12 +72,14 @@ def line(text):
 
 def sanitize(session, records, tool, root, until):
     kernels = own_kernels(root)
-    due = [record for record in records if record["check"] and record["check"]["outcome"] == "passed"]
+    due = sorted((record for record in records if record["check"]
+                  and record["check"]["outcome"] == "passed"),
+                 key=lambda record: record["subject"] != "model")  # our own kernels first
     for name, judgement in (("memcheck", judge_memcheck),
                             ("racecheck", lambda text: judge_racecheck(text, kernels))):
         def check(record, name=name, judgement=judgement):
             answer, text = answer_and_log(session, tool, name, record)
-            found = judgement(text) if looked(answer, text) else None
+            found = judgement(text) if not answer.cut and looked(answer, text) else None
             if found is None:
                 late.append(record)
             else:

@@ -4,7 +4,7 @@ import time
 import judge
 from session import small_size, sizes_from_large
 
-RUNS, ITERATIONS = 5, 5
+ITERATIONS = 5
 
 
 def names(records):
@@ -19,7 +19,7 @@ def check_one(session, record, dtype=None):
         session.worker, "--check", "--workload", record["workload"], "--variant",
         record["variant"], "--size", small_size(session.catalogue[record["workload"]]),
         "--device", session.device, *(["--dtype", dtype] if dtype else [])])
-    if answer.exit_code is None and session.left() <= 0:
+    if answer.cut:
         return None
     return judge.judge_check(answer)
 
@@ -39,11 +39,12 @@ def check_reference(session, records, until):
 # Against the CPU worker, at the small size
 
 def promised(session, record):
-    """Whether the algorithm's text promises the bits of the CPU's variant of that name."""
+    """Whether both compute our own code, with one text of its algorithm: the CPU's variant of that
+    name has its bits.  A library promises none."""
     entry = session.cpu_catalogue.get(record["workload"], {"variants": []})
-    return not record["control"] and any(
+    return not record["control"] and record["subject"] == "model" and any(
         variant["name"] == record["variant"] and variant["algorithm"] == record["algorithm"]
-        for variant in entry["variants"])
+        and variant["subject"] == "model" for variant in entry["variants"])
 
 
 def one_digest(run):
@@ -65,7 +66,7 @@ def against_cpu(session, record, size, threads=2):
         session.cpu_catalogue[record["workload"]]["variants"][0]["name"]
     run = session.run(record, size, 1)
     cpu = session.run_on_cpu(record, size, cpu_variant, threads)
-    if run.cut or cpu.timed_out:
+    if run.cut or cpu.cut or cpu.timed_out:
         return {}
     digest, cause = one_digest(run)
     cpu_digest, cpu_cause = one_digest(cpu)
@@ -102,22 +103,36 @@ def compare_small(session, records, until):
         session.skip(f"comparison with the CPU: {names(late)}", "deadline")
 
 
-def compare_large(session, records, until, threads):
-    """The same bits where blocks are many; the inputs too."""
-    def compare(record):
-        found = against_cpu(session, record, record["survey"]["size"], threads)
-        if not found:
-            late.append(record)
-        elif found["inputs"] != "equal":
-            record["large_bits"] = found["inputs"]
-        else:
-            record["large_bits"] = found["bits"]
+def beside_cpu(survey, cpu):
+    """"equal", or how the runs of a survey differ from the one of the CPU."""
+    digest, cause = one_digest(cpu)
+    if digest is None:
+        return f"at size {survey['size']} on the CPU, {cause}"
+    if survey["input_digests"] != [input_digest(cpu)]:
+        return (f"input digest {', '.join(survey['input_digests'])} at size {survey['size']}, "
+                f"{input_digest(cpu)} on the CPU")
+    if survey["digests"] != [digest]:
+        return (f"digest {', '.join(survey['digests'])} at size {survey['size']}, {digest} on the CPU "
+                "with the same algorithm")
+    return "equal"
 
-    late = []
+
+def compare_large(session, records, until, threads):
+    """The same bits where blocks are many; the inputs too.  What the device gave is known from the
+    survey."""
+    def compare(record):
+        cpu = session.run_on_cpu(record, record["survey"]["size"], record["variant"], each)
+        if cpu.cut or cpu.timed_out:
+            late.append(record)
+        else:
+            record["large_bits"] = beside_cpu(record["survey"], cpu)
+
+    late, jobs = [], max(1, threads // 4)
+    each = max(1, threads // jobs)
     due = [record for record in records if promised(session, record) and record["survey"]
-           and record["survey"]["completed"]
+           and len(record["survey"]["digests"]) == 1
            and record["survey"]["size"] != small_size(session.catalogue[record["workload"]])]
-    late += session.each(compare, due, until, jobs=1)
+    late += session.each(compare, due, until, jobs=jobs)
     if late:
         session.skip(f"bits at the size of the survey, against the CPU: {names(late)}",
                      "deadline, or longer than a minute on the CPU")
@@ -141,12 +156,13 @@ def survey_at(session, record, size, count, until, dtype=None):
 def survey(session, records, until, sizes=sizes_from_large):
     def measure(record):
         for size in sizes(session.catalogue[record["workload"]]):
-            done = survey_at(session, record, size, RUNS, until)
+            done = survey_at(session, record, size, session.runs, until)
             if not any(judge.outcome(run)[0] == "out_of_memory" for run in done):
                 break
             record["notes"].append(f"size {size}: {judge.outcome(done[-1])[1]}")
-        found = judge.judge_runs(done, RUNS)
-        record["survey"] = {"size": size, "iterations": ITERATIONS, **found}
+        found = judge.judge_runs(done, session.runs)
+        record["survey"] = {"size": size, "iterations": ITERATIONS, **found,
+                            "dtype": session.catalogue[record["workload"]]["dtypes"][0]}
         record["claim"] = found["claim"] or record["claim"]
         if found["not_run"]:
             late.append(record)

@@ -308,8 +308,8 @@ def test_a_database_of_rehearsals_is_not(rehearsal, fake, tmp_path):
 
 
 def test_a_step_that_fails_or_is_cut_costs_no_other(fake, tmp_path):
-    """Nothing of the workload passes the check, however far that comes, and the job is long."""
-    status, said = campaign(tmp_path, "--seconds", "12", "--workload", "tame", "--runs", "5000",
+    """The check fails, however far it comes, and the job is long."""
+    status, said = campaign(tmp_path, "--seconds", "12", "--workload", "wrong", "--runs", "5000",
                             "--steps", "others,framework,check,stacks", "--libraries", "/x/cudnn-9.1.0",
                             build=fake)
     summary = json.loads((tmp_path / "summary.json").read_text())

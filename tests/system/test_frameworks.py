@@ -120,7 +120,7 @@ def test_what_is_not_usable_says_why(stacks, name, cause):
 
 def test_the_catalogue(service):
     [line] = service.get("/v1/workloads/tiny_total")["items"]
-    assert line["survey"] is False and line["circumstances"] == []
+    assert line["survey"] is False and line["circumstances"] == ["shared_import"]
     assert {(v["subject"], v["subject_name"]) for v in line["variants"]} == {("framework", "Tiny Frame")}
     default, deterministic = line["variants"]
     assert default["control"] and not deterministic["control"]

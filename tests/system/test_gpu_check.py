@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -14,9 +15,11 @@ from service import BUILD, ROOT, Service
 sys.path.insert(0, str(ROOT / "tests" / "gpu"))
 import check  # noqa: E402
 import judge  # noqa: E402
+import machine  # noqa: E402
 import report as reports  # noqa: E402
 import runs  # noqa: E402
 import session as sessions  # noqa: E402
+import stages  # noqa: E402
 
 SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
 
@@ -51,7 +54,7 @@ def build(tmp_path_factory):
 
 OUTCOMES = {
     "good": ["passed", "passed"],
-    "tame": ["failed", "inconclusive"],
+    "tame": ["inconclusive", "inconclusive"],
     "loose": ["passed", "failed"],
     "liar": ["passed", "passed"],
     "crash": ["passed", "failed"],
@@ -121,7 +124,7 @@ def report_is_complete(report):
 def algorithms_are_complete(report):
     races, lying, tf32 = (record_of(report, "cudnn_conv_pretend", name)
                           for name in ("algo_0", "algo_2_fft", "algo_1_tf32"))
-    assert races["causes"] == ["did not vary, another control did"]
+    assert races["causes"] == ["the control did not vary, another control did"]
     assert lying["causes"] == [f"float16 at {size}: varied: 15 digests in 3 runs of 5 iterations"
                                for size in ("large", "medium")]
     assert [(case["dtype"], case["size"], case["ms"]) for case in lying["cases"]] == [
@@ -133,7 +136,8 @@ def algorithms_are_complete(report):
 def report_is_readable(text):
     assert text.startswith("# NVIDIA Pretend 9000, 20") and "REHEARSAL" not in text
     assert "failures.** Variants:" in text
-    for words in ("## Failures", "## Findings", "## Not run", "## Variants", "## Time", "## Stages",
+    for words in ("## Failures", "## Findings", "## Not run", "## Controls that did not vary",
+                  "- tame unordered (race, model): 1 digest in 5 × 5 at large", "## Variants", "## Time", "## Stages",
                   "crash ordered: crashed: killed by SIGABRT; planted crash",
                   "| cudnn_conv_pretend | algo_0 (control) | float32 | large | non-deterministic | "
                   "1 in 5 × 5 | A | yes | 0.25 | 2 | tree |",
@@ -157,7 +161,7 @@ def product_shows(report, build, tmp_path):
     finally:
         assert service.stop() == 0
     assert said == {"good": {"unordered": "passed", "ordered": "passed"},
-                    "tame": {"unordered": "failed", "ordered": "inconclusive"},
+                    "tame": {"unordered": "inconclusive", "ordered": "inconclusive"},
                     "loose": {"unordered": "passed", "ordered": "failed"},
                     "lacking": {"unordered": "passed", "ordered": None}}
 
@@ -178,7 +182,7 @@ def test_an_older_report_of_the_day_stays(build):
 
 def test_the_deadline_passes_nothing(build):
     status, report = main(build, "--seconds", "0", "--workload", "good")
-    assert status == 1 and report["failed"] == ["no variant passed"]
+    assert status == 1 and report["failed"] == ["no variant was judged"]
     assert [record["outcome"] for record in report["variants"]] == ["not_run", "not_run"]
     what = " ".join(item["what"] for item in report["not_run"])
     for stage in ("check: good unordered, good ordered", "comparison with the CPU: good", "survey: good"):
@@ -192,6 +196,73 @@ def test_a_run_that_the_deadline_kills_is_not_a_timeout(build):
     run = session.run(session.records["hang", "ordered"], "small", 2)
     assert run.timed_out and run.cut
     assert judge.judge_runs([run], 5)["failures"] == []
+    patient = sessions.Session(build / "reprod-worker-cuda", build / "reprod-worker", 4700, 1)
+    patient.load()
+    patient.deadline = time.monotonic()  # that of the stage has passed
+    assert patient.run(patient.records["hang", "ordered"], "small", 2).cut
+    assert patient.ask(["sleep", "1000"]).cut and patient.left() > 0
+
+
+def test_chosen_stages(build):
+    status, report = main(build, "--workload", "good", "--stages", "survey,check", "--runs", "2")
+    assert status == 0 and report["failed"] == []
+    assert [stage["name"] for stage in report["stages"]] == [
+        check.STAGES[name][0] for name in ("check", "survey")]
+    assert [record["outcome"] for record in report["variants"]] == ["not_run", "not_run"]
+    assert record_of(report, "good")["survey"]["completed"] == 2
+    left_out = [item["what"] for item in report["not_run"] if item["why"] == "--stages left it out"]
+    assert left_out == [title for name, (title, _) in check.STAGES.items()
+                        if name not in ("check", "survey")]
+    nothing = main(build, "--workload", "good", "--stages", "algorithms")
+    assert nothing[0] == 1 and nothing[1]["failed"] == ["no variant was judged"]
+
+
+@pytest.mark.parametrize("options, sentence", [
+    (["--stages", "check,survy"], "no stage 'survy'; there are check, cpu, survey,"),
+    (["--stages", "check,load"], "load needs survey"),
+    (["--stages", ""], "no stage ''"),
+    (["--runs", "1"], "one process shows no difference"),
+])
+def test_wrong_options(options, sentence, capsys):
+    with pytest.raises(SystemExit) as ended:
+        check.main(options)
+    assert ended.value.code == 2 and sentence in capsys.readouterr().err
+
+
+def test_shares_of_the_time_rise():
+    shares = [share for _, share in check.STAGES.values()]
+    assert shares == sorted(set(shares)) and 0 < shares[0] and shares[-1] < 1
+
+
+def test_what_fits_on_a_device(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    assert [machine.processes_at_a_time({"attributes": {"memory_bytes": size << 30}})
+            for size in (80, 24, 4)] == [12, 4, 1]
+    assert machine.processes_at_a_time({}) == 6
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert machine.processes_at_a_time({"attributes": {"memory_bytes": 80 << 30}}) == 1
+
+
+def test_whoever_ends_the_check_has_a_report(build, tmp_path):
+    with subprocess.Popen(
+            [sys.executable, ROOT / "tests" / "gpu" / "check.py", "--out", tmp_path, "--seconds", "4700",
+             "--workload", "hang", "--workload", "good"], stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "REPROD_BUILD": str(build)}) as process:
+        for line in process.stdout:
+            if "fresh processes" in line:  # it hangs in one of them
+                break
+        so_far = json.loads((tmp_path / "unfinished.json.part").read_text())
+        assert record_of(so_far, "good")["bits"] == "equal"
+        assert "# NVIDIA Pretend 9000" in (tmp_path / "unfinished.md.part").read_text()
+        process.terminate()
+        process.stdout.read()
+        assert process.wait() == 1
+    [path] = tmp_path.glob("*.json")
+    assert path.with_suffix(".md").exists() and not list(tmp_path.glob("*.part"))
+    report = json.loads(path.read_text())
+    assert "the check itself ended early: KeyboardInterrupt('SIGTERM')" in report["failed"]
+    assert record_of(report, "hang")["outcome"] == "not_run"
+    assert not any("SIGKILL" in sentence for sentence in report["failed"])
 
 
 def test_without_a_gpu_77(build, monkeypatch, capsys):
@@ -221,8 +292,25 @@ def test_a_defect_of_the_check_fails_it(build, monkeypatch, capsys):
 
     monkeypatch.setattr(check, "run_timings", defect)
     status, report = main(build, "--workload", "good")
-    assert status == 1 and report["failed"] == ["the check itself ended early: KeyError('planted')"]
+    assert status == 1 and report["failed"] == ["timings: the check itself failed: KeyError('planted')"]
+    assert not list((build / "out").glob("*.part"))
+    assert "## Failures" in reports.markdown(report) and report["stages"][-1]["name"].startswith("algorithms")
     assert record_of(report, "good")["outcome"] == "passed"
+
+
+def test_a_defect_costs_its_variant_alone(build, monkeypatch):
+    whole = stages.against_cpu
+
+    def defect(session, record, size):
+        if record["variant"] == "unordered":
+            raise KeyError("planted")
+        return whole(session, record, size)
+
+    monkeypatch.setattr(stages, "against_cpu", defect)
+    status, report = main(build, "--workload", "good")
+    assert status == 1
+    assert report["failed"] == ["good unordered: the check itself failed: KeyError('planted')"]
+    assert [record["outcome"] for record in report["variants"]] == ["not_run", "passed"]
 
 
 # The rehearsal

@@ -153,8 +153,12 @@ def test_a_workload_in_order_passes():
 
 def test_a_control_that_did_not_vary():
     assert concluded(variant("unordered", STEADY), variant("ordered", STEADY)) == [
-        ("failed", ["the control did not vary"]),
+        ("inconclusive", ["the control did not vary"]),
         ("inconclusive", ["no control was seen to vary"])]
+    choice = variant("unordered", STEADY, kind="choice")
+    assert concluded(choice)[0] == ("inconclusive", ["the choice did not vary"])
+    assert conclude.unvaried_controls([choice, variant("ordered", STEADY), variant("unordered", [])]) == [
+        "w unordered (choice, model): 1 digest in 2 × 2 at large"]
 
 
 def test_without_the_runs_of_its_control_nothing_passes():
@@ -172,6 +176,42 @@ def test_an_ordered_variant_that_varied():
     for varying, digests in ((VARYING, 3), (between, 2)):
         assert concluded(variant("unordered", VARYING), variant("ordered", varying))[1] == \
             ("failed", [f"varied: {digests} digests in 2 runs of 2 iterations"])
+
+
+def test_a_control_vouches_for_its_kind_alone():
+    """Random numbers of the process always vary, and show nothing about races."""
+    entropy, race = variant("unordered", VARYING, kind="entropy"), variant("shared", STEADY, control=True,
+                                                                           kind="race")
+    named = variant("seeded", STEADY, kind="entropy")
+    assert concluded(entropy, race, variant("ordered", STEADY), named) == [
+        ("passed", []), ("inconclusive", ["the control did not vary, another control did"]),
+        ("inconclusive", ["no control of kind race was seen to vary"]), ("passed", [])]
+    assert concluded(entropy, variant("ordered", STEADY))[1] == ("passed", [])
+
+
+def library(name, of_runs, claim, **changes):
+    return variant(name, of_runs, claim=claim, subject="library", subject_name="cuDNN", **changes)
+
+
+@pytest.mark.parametrize("of", [VARYING, STEADY])  # the control
+@pytest.mark.parametrize("claim, outcome, causes", [
+    ("deterministic", "failed", ["varied: 3 digests in 2 runs of 2 iterations"]),
+    ("non-deterministic", "passed", ["varied, as claimed"]),
+    (None, "inconclusive", ["varied, and cuDNN claims nothing of it"]),
+])
+def test_what_a_library_varies_is_judged_by_its_claim(claim, outcome, causes, of):
+    record = library("algo", VARYING, claim)
+    assert concluded(variant("unordered", of), record)[1] == (outcome, causes)
+    assert bool(record["findings"]) == (claim == "deterministic")
+    case = library("algo", STEADY, claim, cases=[case_of(VARYING)])
+    conclude.conclude([variant("unordered", of), case])
+    assert (case["outcome"] == "failed") == (claim == "deterministic")
+
+
+def test_the_claim_of_runs_that_differ():
+    said = [recorded((0, "claim", claim)) for claim in ("deterministic", None, "non-deterministic")]
+    assert [judge.claim_of(some) for some in (said[:1], said[:2], said[1:2], said, [])] == \
+        ["deterministic", None, None, "non-deterministic", None]
 
 
 def test_a_lying_claim_is_a_finding():
@@ -223,7 +263,7 @@ def test_what_has_to_vary_does_not_pass_steady():
     steady = variant("algo_0", STEADY, control=True)
     promised = variant("algo_3", STEADY, claim="non-deterministic")
     assert concluded(variant("unordered", VARYING), steady, promised)[1:] == [
-        ("inconclusive", ["did not vary, another control did"]),
+        ("inconclusive", ["the control did not vary, another control did"]),
         ("inconclusive", ["claimed to be non-deterministic, and did not vary"])]
 
 
@@ -387,7 +427,10 @@ def test_runs_under_circumstances(run, found):
     record = variant("ordered", STEADY)
     seen = circumstances.judge_run(record, run)
     assert seen == found if found in (None, "equal") else found in seen
-    assert conclude.failures_of({**record, "circumstances": seen}, True) == \
+    assert conclude.failures_of({**record, "circumstances": seen}) == \
         ([] if found in (None, "equal") else [seen])
     if found and found != "equal" and "digests" in found:
-        assert circumstances.judge_run(variant("unordered", VARYING), run) == "no promise"
+        for loose in (variant("unordered", VARYING), library("algo_0", STEADY, "non-deterministic"),
+                      library("autotune", STEADY, None)):
+            assert circumstances.judge_run(loose, run) == "no promise"
+        assert circumstances.judge_run(library("algo_1", STEADY, "deterministic"), run) == seen

@@ -110,6 +110,7 @@ class Pack:
     documentation = None  # address of what `documented` names,
     listed_by = None      # and what it documents
     timeout_seconds = 300
+    forks = True  # a process that imported it can fork others that compute with it
 
     def __init__(self):
         self.operations = {}

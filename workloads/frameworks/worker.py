@@ -1,4 +1,4 @@
-"""The worker of a stack that is a framework: answers --catalogue, --probe and --run as
+"""The worker of a stack that is a framework: answers --catalogue, --probe, --run and --fork as
 workloads/PROTOCOL.md says, for the operations of one pack.
 
   python worker.py --framework numpy [--packages FOLDER] --probe
@@ -27,6 +27,7 @@ import traceback
 HERE = os.path.dirname(os.path.realpath(__file__))
 RUN_NAMES = ("workload", "variant", "size", "dtype", "seed", "iterations", "threads", "device",
              "probes", "probe-names", "probe-steps", "capture")
+NUMBERS = ("seed", "iterations", "threads")
 CIRCUMSTANCES = ("contention", "memory-poison", "allocation-jitter")
 
 
@@ -54,6 +55,7 @@ def load_pack(path):
     sys.path[:0] = folders
     try:
         importlib.import_module("gpus")
+        importlib.import_module("forker")
         spec.loader.exec_module(module)
     except OSError as error:
         sys.exit("the pack cannot be read: %s" % error)
@@ -273,7 +275,8 @@ def catalogue_line(pack, operation, backend):
             "sizes": [{"name": name, "description": "n = %d" % n}
                       for name, n in operation.sizes.items()],
             "dtypes": ["float32"], "weight_sum": "sum of all outputs", "loss": None,
-            "no_control": None, "references": references, "survey": False, "circumstances": [],
+            "no_control": None, "references": references, "survey": False,
+            "circumstances": ["shared_import"] if pack.forks else [],
             "timeout_seconds": pack.timeout_seconds}
 
 
@@ -298,6 +301,7 @@ def probe_line(pack, facts, backend):
         devices, found, cause = open_gpus(pack)
         facts = {**facts, **found}
     return {"v": 1, "backend": backend, "worker_build": pack.build, "nonce": True,
+            "forks": pack.forks,
             "versions": {"python": platform.python_version(), **facts}, "devices": devices,
             "cause": cause, "problems": {}, "unmeasured": pack.unmeasured()}
 
@@ -316,33 +320,43 @@ def open_gpus(pack):
 
 # --run
 
+def find_variant(pack, name):
+    from pack import Refused
+    variant = {v.name: v for v in pack.asked()}.get(name)
+    if variant is None:
+        raise Refused("the pack of %s has no variant %r" % (pack.subject_name, name))
+    return variant
+
+
 def find_case(pack, options):
     from pack import Refused
     name = options.workload or ""
     operation = pack.operations.get(name[len(pack.name) + 1:]) \
         if name.startswith(pack.name + "_") else None
-    variant = {v.name: v for v in pack.asked()}.get(options.variant)
     if operation is None:
         raise Refused("the pack of %s has no workload %r" % (pack.subject_name, name))
-    if variant is None:
-        raise Refused("%s has no variant %r" % (name, options.variant))
+    variant = find_variant(pack, options.variant)
     if options.size not in operation.sizes or options.dtype != "float32":
         raise Refused("%s has no size %r of %r" % (name, options.size, options.dtype))
     return operation, variant
 
 
-def set_variables(pack, options, operation, variant, result):
-    """What reprod_probe reads, and what the framework reads when it is imported.  What another
-    variant would set is not inherited.  (threads, why the framework is not asked at all or None)"""
-    from pack import Unsupported
-    threads, cause = variant.threads or options.threads, None
+def set_request(options, operation, variant, result):
+    """What reprod_probe reads."""
     for name in RUN_NAMES:
         value = getattr(options, name.replace("-", "_"))
         if value is not None:
             os.environ["REPROD_" + name.replace("-", "_").upper()] = str(value)
     os.environ.update(REPROD_VERSION=str(operation.version), REPROD_RESULT_FD=str(result),
-                      REPROD_BACKEND=options.backend, REPROD_RECIPE=variant.recipe or "none",
-                      OMP_NUM_THREADS=str(threads),
+                      REPROD_BACKEND=options.backend, REPROD_RECIPE=variant.recipe or "none")
+
+
+def set_variables(pack, options, variant):
+    """What the framework reads when it is imported.  What another variant would set is not inherited.
+    (threads, why the framework is not asked at all or None)"""
+    from pack import Unsupported
+    threads, cause = variant.threads or options.threads, None
+    os.environ.update(OMP_NUM_THREADS=str(threads),
                       CUDA_VISIBLE_DEVICES=options.device if options.backend == "cuda" else "-1")
     for name in {name for other in pack.variants for name in other.variables}:
         os.environ.pop(name, None)
@@ -433,6 +447,7 @@ def compute(pack, options, facts, case, threads, cause):
     # What a variant sets belongs to the case: a variant and its control meet in one environment.
     decided = {"env." + name: None for other in pack.variants for name in other.variables}
     probe.start(x.made, claim=pack.claim(operation, variant), build=pack.build, device=device,
+                circumstances={"shared_import": 1} if options.fork else None,
                 facts={**facts, "threads": options.threads, **decided})
     if broken is not None:
         probe.infra(broken)
@@ -450,16 +465,63 @@ def compute(pack, options, facts, case, threads, cause):
         probe.finish(outputs)
 
 
-def run(pack, options, result):
+def refuse_circumstances(options):
     from pack import Refused
     given = [name for name in CIRCUMSTANCES if getattr(options, name.replace("-", "_"))]
     if given:
-        raise Refused("--%s: frameworks compute under no circumstances" % given[0])
+        raise Refused("--%s: frameworks do not compute under it" % given[0])
+
+
+def run(pack, options, result):
+    refuse_circumstances(options)
     case = find_case(pack, options)
-    threads, cause = set_variables(pack, options, *case, result)
-    import reprod_probe  # noqa: F401: reads the request before the framework can change it
+    set_request(options, *case, result)
+    threads, cause = set_variables(pack, options, case[1])
+    import reprod_probe  # noqa: F401: its own imports are done before the framework can change them
     facts = import_framework(pack)
     compute(pack, options, facts, case, threads, cause)
+
+
+# --fork
+
+def forked_options(options, arguments):
+    """Those of one run, of the process that OPTIONS are of."""
+    from pack import Refused
+    asked = argparse.Namespace(**vars(options))
+    for name, value in arguments.items():
+        if name == "shared-import":
+            continue
+        if name not in RUN_NAMES + CIRCUMSTANCES:
+            raise Refused("--%s is not known" % name)
+        setattr(asked, name.replace("-", "_"), int(value) if name in NUMBERS else value)
+    if (asked.variant, asked.threads, asked.device) != (options.variant, options.threads, options.device):
+        raise Refused("this process forks runs of %s with %d threads on %s" % (
+            options.variant, options.threads, options.device))
+    return asked
+
+
+def fork(pack, options, result):
+    """One import, and a process for each run that standard input asks for."""
+    from pack import Refused
+    import forker
+    if not pack.forks:
+        raise Refused("%s cannot be imported by one process for several" % pack.subject_name)
+    questions = forker.take_standard_input()
+    threads, cause = set_variables(pack, options, find_variant(pack, options.variant))
+    import reprod_probe  # noqa: F401: as in run
+    facts = import_framework(pack)
+
+    def compute_one(arguments):
+        asked = forked_options(options, arguments)
+        refuse_circumstances(asked)
+        case = find_case(pack, asked)
+        set_request(asked, *case, result)
+        try:
+            compute(pack, asked, facts, case, threads, cause)
+        except Refused as error:
+            sys.exit(str(error))
+
+    forker.Forker(result, compute_one).serve(questions)
 
 
 # The command line
@@ -473,16 +535,16 @@ def parse():
     parser.add_argument("--packages", help="folder that the framework is installed in")
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     what = parser.add_mutually_exclusive_group(required=True)
-    for name in ("catalogue", "probe", "run"):
+    for name in ("catalogue", "probe", "run", "fork"):
         what.add_argument("--" + name, action="store_true")
     for name in RUN_NAMES + CIRCUMSTANCES:
-        kind = int if name in ("seed", "iterations", "threads") else str
+        kind = int if name in NUMBERS else str
         parser.add_argument("--" + name, type=kind)
     options = parser.parse_args()
-    if options.run:
-        for name in RUN_NAMES[:8]:
-            if getattr(options, name) is None:
-                parser.error("--run wants --%s" % name)
+    wanted = RUN_NAMES[:8] if options.run else ("variant", "threads", "device") if options.fork else ()
+    for name in wanted:
+        if getattr(options, name) is None:
+            parser.error("--%s wants --%s" % ("run" if options.run else "fork", name))
     return options
 
 
@@ -505,7 +567,7 @@ def main():
         site.addsitedir(options.packages)
         sys.path[:] = [folder for folder in sys.path if folder not in before] + before
     try:
-        result = keep_to_itself(int(os.environ.get("REPROD_RESULT_FD", "3")) if options.run else 1)
+        result = keep_to_itself(int(os.environ.get("REPROD_RESULT_FD", "3")) if options.run or options.fork else 1)
     except OSError as error:
         sys.exit("events go to descriptor 3, which is not open (%s): add 3>&1" % error)
     pack = load_pack(path)
@@ -514,8 +576,8 @@ def main():
         if options.backend not in pack.backends:
             raise Refused("%s has no backend %s" % (pack.subject_name, options.backend))
         pack.backend = options.backend
-        if options.run:
-            run(pack, options, result)
+        if options.run or options.fork:
+            (run if options.run else fork)(pack, options, result)
             return
         facts = import_framework(pack)
         lines = [probe_line(pack, facts, options.backend)] if options.probe \

@@ -864,7 +864,7 @@ class Run:
                 if self.depth == 0:
                     self.probe_ns += time.perf_counter_ns() - self.entered_ns
 
-    def start(self, inputs, algorithm, claim, build, facts, device=None):
+    def start(self, inputs, algorithm, claim, build, facts, device=None, circumstances=None):
         request = self.request
         os.environ[SPEAKER] = str(self.pid)
         self.inputs = inputs
@@ -884,6 +884,7 @@ class Run:
             "threads": request.threads if "threads" in (facts or {}) else threads,
             "backend": request.backend, "device": self.device,
             "algorithm": self.algorithm, "claim": claim, "input_digest": self.input_digest,
+            **({"circumstances": circumstances} if circumstances else {}),
             "environment": {name: fact for name, fact in environment.items()
                             if fact is not None},
             "libraries": self.libraries})
@@ -1078,17 +1079,19 @@ def seed():
     return value
 
 
-def start(inputs=None, algorithm=None, claim=None, build=None, facts=None, device=None):
+def start(inputs=None, algorithm=None, claim=None, build=None, facts=None, device=None,
+          circumstances=None):
     """Says what this run is.  After the imports and before anything is computed; implied by
     the first other call.  INPUTS: what the computation starts from (arrays, nested as for
     monitor; a pathlib.Path stands for the file's bytes).  They are digested now and again at
     the end, and two runs are of one case only if they agree.  BUILD names the program's
     version; by default a digest of its script and of what is imported from its folder.  FACTS
     are further facts of the environment, or replace some; one that is None is left out.  DEVICE:
-    the id of what computes, as the program read it back, where it is not PyTorch that does."""
+    the id of what computes, as the program read it back, where it is not PyTorch that does.
+    CIRCUMSTANCES: those that it computes under, by name, where it was asked for some."""
     run = _run()
     if run.active() and not run.started:
-        run.start(inputs, algorithm, claim, build, facts, device)
+        run.start(inputs, algorithm, claim, build, facts, device, circumstances)
 
 
 def iterations(inputs=None, **arguments):

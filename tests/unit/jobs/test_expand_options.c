@@ -41,6 +41,10 @@ static void test_circumstances(void **state)
            "/allocation_jitter", "a seed");
     refuse("{'allocation_jitter':'007'}", PROBLEM_INVALID, "/allocation_jitter",
            "without leading zeros");
+    refuse("{'shared_import':1}", PROBLEM_INVALID, "/shared_import", "");
+    refuse("{'shared_import':true}", PROBLEM_INVALID, "/shared_import",
+           "cannot compute under shared_import");
+    expect_options("{'shared_import':false}", "");
     refuse("{'contentions':4}", PROBLEM_UNKNOWN_MEMBER, "/contentions", "'contention'?");
 }
 

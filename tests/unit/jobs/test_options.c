@@ -12,6 +12,7 @@ static void test_texts_come_back(void **state)
         "{\"allocation-jitter\":\"random\",\"memory-poison\":\"0badcafe\"}",
         "{\"probe-names\":\"conv*/ü?\",\"probe-steps\":\"100-199\",\"probes\":10}",
         "{\"capture\":\"0:7:optimizer/w\",\"probes\":1}",
+        "{\"shared-import\":1}",
         "{\"allocation-jitter\":\"18446744073709551615\",\"capture\":\"3:0:a:\\\"b\\\"\","
         "\"contention\":64,\"memory-poison\":\"random\",\"probe-names\":\"x\","
         "\"probe-steps\":\"0-1000000000000\",\"probes\":1000000000000}",
@@ -31,6 +32,8 @@ static void test_circumstances_come_back(void **state)
         "",
         "{\"contention\":4}",
         "{\"allocation_jitter\":\"7\",\"contention\":1,\"memory_poison\":\"0badcafe\"}",
+        "{\"allocation_jitter\":\"18446744073709551615\",\"contention\":64,"
+        "\"memory_poison\":\"0badcafe\",\"shared_import\":1}",
     };
 
     (void)state;
@@ -107,6 +110,22 @@ static void test_captures(void **state)
     assert_null(run_capture_read("x:1:conv1", &iteration, &step));
 }
 
+/* Nothing perturbs a challenge, and it costs no more imports than the runs beside it. */
+static void test_a_challenge_is_asked_plainly(void **state)
+{
+    static const char *const texts[] = { "{\"contention\":4,\"probes\":1}", "",
+                                         "{\"capture\":\"0:7:w\",\"shared-import\":1}",
+                                         "{\"shared-import\":1}" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i += 2) {
+        struct run_options asked = options_of(texts[i]);
+        struct run_options options = run_options_of_challenge(&asked);
+
+        check_options(&options, texts[i + 1]);
+    }
+}
+
 static void test_words(void **state)
 {
     struct run_options options =
@@ -133,6 +152,7 @@ static void test_circumstances_beyond_what_is_allowed(void **state)
         { "[\"memory_poison\"]", "contention" },
         { "[\"allocation_jitter\",\"memory_poison\",\"contention\"]", NULL },
         { "[1,null,\"memory_poison\"]", "contention" },
+        { NULL, NULL },
     };
 
     (void)state;
@@ -158,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_other_texts_are_refused),
         cmocka_unit_test(test_what_does_not_fit_is_not_written),
         cmocka_unit_test(test_captures),
+        cmocka_unit_test(test_a_challenge_is_asked_plainly),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_circumstances_beyond_what_is_allowed),
     };

@@ -39,6 +39,30 @@ static void test_variants_alternate_within_a_group(void **state)
     scheduler_free(s);
 }
 
+/* Where imports are shared, no case has its next run before every other had one. */
+static void test_cases_take_turns_where_imports_are_shared(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 2), item(1, "a", "o", "d", 2),
+                                item(2, "b", "p", "d", 2), item(3, "c", "q", "d", 2) };
+    struct job job = make_job("J", JOB_INTERACTIVE, items, 4);
+    struct scheduler *s = scheduler_new();
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        items[i].options.circumstances.shared_import = 1;
+    }
+    scheduler_add(s, &job);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(serve(s, "d"), "J/u");
+        assert_string_equal(serve(s, "d"), "J/o");
+        assert_string_equal(serve(s, "d"), "J/p");
+    }
+    assert_string_equal(serve(s, "d"), "J/q");
+    assert_string_equal(serve(s, "d"), "J/q");
+    assert_string_equal(serve(s, "d"), "");
+    scheduler_free(s);
+}
+
 static void test_one_run_in_flight_an_item(void **state)
 {
     struct job_item items[] = { item(0, "a", "u", "d", 5) };
@@ -401,6 +425,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_item_may_have_time_of_its_own),
         cmocka_unit_test(test_variants_alternate_within_a_group),
+        cmocka_unit_test(test_cases_take_turns_where_imports_are_shared),
         cmocka_unit_test(test_one_run_in_flight_an_item),
         cmocka_unit_test(test_the_variant_with_the_fewest_attempts_is_next),
         cmocka_unit_test(test_a_busy_job_holds_no_device),

@@ -256,6 +256,10 @@ static void test_circumstances_are_those_that_were_asked_for(void **state)
     refuse_circumstances(all, NULL, "contention is 0, 4 was asked for");
     refuse_circumstances("{\"contention\":4}", "{\"contention\":3}", "is 3, 4 was");
     refuse_circumstances("", "{\"contention\":3}", "is 3, 0 was asked for");
+    refuse_circumstances("{\"shared-import\":1}", NULL,
+                         "shared_import is 0, 1 was asked for");
+    refuse_circumstances("", "{\"shared_import\":1}", "is 1, 0 was asked for");
+    refuse_circumstances("", "{\"shared_import\":true}", "no number of imports");
     refuse_circumstances("", "{\"contention\":0}", "no number of load processes");
     refuse_circumstances("", "{\"contention\":\"3\"}", "no number of load processes");
     refuse_circumstances("", "[]", "circumstances is not an object");

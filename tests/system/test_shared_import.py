@@ -1,0 +1,124 @@
+"""Runs that a process forks which imported the framework once: "shared_import" of a job."""
+import os
+import sys
+
+import pytest
+
+from service import BUILD, ROOT, Service
+
+sys.path.insert(0, str(ROOT / "tests" / "fixtures" / "frameworks"))
+import tiny  # noqa: E402
+
+# Says in the log which import this is, and misbehaves in the operation "scaled".
+COUNTS = "print('an import', os.getpid(), flush=True)\n"
+MISBEHAVES = """def scaled(values, factors):
+    what = open(os.environ["TINY_DO"]).read() if "TINY_DO" in os.environ else ""
+    exec(what)
+    return sum(value * factor for value, factor in zip(values, factors))
+"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shared_import")
+    program = tiny.stack(folder / "tiny", "2.0", more=COUNTS + MISBEHAVES)
+    (folder / "do").write_text("")
+    config = {"stacks": [{"name": "cpu", "worker": str(BUILD / "reprod-worker")},
+                         {"name": "tiny", "worker": str(program), "env": {"TINY_DO": str(folder / "do")}}]}
+    shared = Service(folder, options=["--no-survey"], config=config)
+    shared.do = folder / "do"
+    shared.start()
+    yield shared
+    assert shared.stop() == 0, shared.log.read_text()[-3000:]
+    code, text = shared.fsck()
+    assert code == 0, text
+
+
+def measure(service, *workloads, **more):
+    job = service.post_job(workloads=["tiny_" + name for name in workloads], stacks=["tiny"],
+                           **{"runs": 3, "iterations": 2, "shared_import": True, **more})
+    assert service.finish_job(job)["state"] == "finished"
+    return service.items(f"/v1/runs?job={job}") + service.items(f"/v1/runs?job={job}&challenges=only")
+
+
+def whole(service, run):
+    return service.get(f"/v1/runs/{run['id']}")
+
+
+@pytest.fixture(scope="module")
+def runs(service):
+    return [whole(service, run) for run in measure(service, "total", "constant", "refuses")]
+
+
+def test_it_is_offered_by_what_can(service):
+    assert [line["circumstances"] for line in service.get("/v1/workloads/tiny_total")["items"]] \
+        == [["shared_import"]]
+    status, _, body = service.request("POST", "/v1/jobs", {"workloads": ["reduce_sum"], "shared_import": True})
+    assert status == 422 and "cannot compute under shared_import" in str(body)
+
+
+def test_each_run_is_a_process_of_its_own(runs):
+    assert {run["outcome"] for run in runs} == {"completed", "unsupported"}
+    assert all(run["circumstances"] == {"shared_import": 1} for run in runs if run["outcome"] == "completed")
+
+
+def test_runs_of_a_case_share_no_import(runs):
+    leaders = {}
+    for run in runs:
+        leaders.setdefault((run["workload"], run["variant"], run["seed"]), []).append(run["process"]["pid"])
+    assert all(len(set(pids)) == len(pids) for pids in leaders.values()), leaders
+
+
+def test_an_import_serves_all_cases(runs):
+    plain = [run for run in runs if not run["challenge"]]
+    per_variant = {}
+    for run in plain:
+        per_variant.setdefault(run["variant"], set()).add(run["process"]["pid"])
+    assert {name: len(pids) for name, pids in per_variant.items()} == {"default": 3, "deterministic": 3}
+
+
+def test_a_log_is_that_of_one_run(service, runs):
+    logs = {run["id"]: str(service.get(f"/v1/runs/{run['id']}/log")) for run in runs}
+    imports = [id_ for id_, log in logs.items() if "an import" in log]
+    assert len(imports) == len({run["process"]["pid"] for run in runs})
+
+
+def test_the_cells_are_those_of_fresh_processes(service, runs):
+    fresh = measure(service, "total", "constant", shared_import=False)
+    cells = {(run["workload"], run["variant"]): run["cell"] for run in runs if run["cell"] and not run["challenge"]}
+    for run in fresh:
+        if not run["challenge"]:
+            assert cells[run["workload"], run["variant"]] == run["cell"]
+    cell = service.get(f"/v1/cells/{cells['tiny_total', 'deterministic']}")
+    assert cell["verdict"] == "reproducible", cell["reason"]
+
+
+@pytest.mark.parametrize("what, outcome, cause", [
+    ("os.abort()", "crashed", "SIGABRT"),
+    ("os._exit(3)", "crashed", "exit status 3"),
+    ("os.kill(os.getppid(), 9)\nimport time\ntime.sleep(60)", "crashed", "SIGKILL"),
+    ("raise SystemExit('enough')", "crashed", "enough"),
+    ("import time\ntime.sleep(3600)", "timeout", ""),
+])
+def test_what_ends_a_run_is_its_own_trouble(service, what, outcome, cause):
+    service.do.write_text(what)
+    try:
+        ended = measure(service, "scaled", variants=["default"], runs=1, timeout_seconds=5)
+    finally:
+        service.do.write_text("")
+    assert ended and {run["outcome"] for run in ended} == {outcome}
+    assert cause in str(whole(service, ended[0])) + str(service.get(f"/v1/runs/{ended[0]['id']}/log"))
+    after = measure(service, "scaled", "total", variants=["default"], runs=1)
+    assert {run["outcome"] for run in after} == {"completed"}
+
+
+def test_nothing_is_left_when_the_service_stops(tmp_path):
+    program = tiny.stack(tmp_path / "tiny", "2.0", more=COUNTS)
+    config = {"stacks": [{"name": "tiny", "worker": str(program)}]}
+    own = Service(tmp_path, options=["--no-survey"], config=config)
+    own.start()
+    measured = measure(own, "total", runs=1)
+    leader = whole(own, measured[0])["process"]["pid"]
+    assert os.path.exists(f"/proc/{leader}")  # it waits for more
+    assert own.stop() == 0
+    assert not os.path.exists(f"/proc/{leader}")

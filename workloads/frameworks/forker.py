@@ -1,0 +1,91 @@
+"""Forks a process for each run, after one import of the framework: what --fork does.  Who asks for the
+runs, and why, is in daemon/agent/forkers.h."""
+import atexit
+import ctypes
+import json
+import os
+import signal
+import sys
+import traceback
+
+PR_SET_PDEATHSIG = 1
+
+
+def take_standard_input():
+    """The questions; the framework gets an empty standard input."""
+    kept = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    return kept
+
+
+class Forker:
+    """COMPUTE(arguments) is a run, in its own process; events go to the descriptor RESULT."""
+
+    def __init__(self, result, compute):
+        self.result, self.compute = result, compute
+        self.child, self.ending = 0, False
+
+    def serve(self, questions):
+        signal.signal(signal.SIGTERM, self.terminate)
+        for line in iter(questions.readline, ""):
+            question = json.loads(line)
+            self.child = os.fork()
+            if self.child == 0:
+                questions.close()
+                self.be_the_run(question)
+            self.wait()
+
+    def terminate(self, *_):
+        """The run may end in its own way before this process does."""
+        self.ending = True
+        if not self.child:
+            os._exit(128 + signal.SIGTERM)
+        self.signal_child(signal.SIGTERM)
+
+    def signal_child(self, number):
+        try:
+            os.killpg(self.child, number)
+        except OSError:  # nothing is left of it, or it leads no group yet
+            pass
+
+    def be_the_run(self, question):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.setpgid(0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+        os.environ["REPROD_NONCE"] = question["nonce"]
+        status = status_of(self.compute, question["arguments"])
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(status)
+
+    def wait(self):
+        """Says how it ended, once it did and nothing that it started can write any more.  Where this
+        process was asked to end, both did."""
+        _, status, usage = os.wait4(self.child, 0)
+        self.signal_child(signal.SIGKILL)
+        self.child = 0
+        if self.ending:
+            os._exit(128 + signal.SIGTERM)
+        killed = os.WIFSIGNALED(status)
+        line = json.dumps({"event": "forked_exited",
+                           "exit_code": None if killed else os.WEXITSTATUS(status),
+                           "signal": os.WTERMSIG(status) if killed else None,
+                           "max_rss_kb": usage.ru_maxrss}, separators=(",", ":"))
+        os.write(self.result, line.encode() + b"\n")
+
+
+def status_of(function, *arguments):
+    """The exit status of a process that ends with it, as Python itself has it."""
+    try:
+        function(*arguments)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return (end.code or 0) & 0xff
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
