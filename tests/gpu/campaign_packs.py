@@ -1,6 +1,7 @@
 """The step `packs` of a campaign: the frameworks that an interpreter has become stacks of the service, and
 the operations of their packs are measured, what tells most first.
 """
+import collections
 import fnmatch
 import json
 import os
@@ -16,6 +17,7 @@ MODULES = {"pytorch": "torch", "jax": "jax"}  # in the order in which they are m
 OF_REHEARSALS = {**MODULES, "numpy": "numpy"}
 SHARE = 0.65  # of the time that is left, of a stack that others follow
 FIRST, CHUNK = 6, 12  # operations of a job: a cut job leaves whole operations, in the order of their jobs
+ENOUGH = 3  # runs: after so many a job goes on with no case that varies
 LOGS = 6  # of what failed, for each stack
 STACK_LIMIT = 90  # seconds until a stack has said what it is
 
@@ -158,20 +160,34 @@ def shares_import(items):
 
 
 def chunks(items):
-    return [items[:FIRST]] + [items[at:at + CHUNK] for at in range(FIRST, len(items), CHUNK)]
+    return [items[:FIRST]] * bool(items) + [items[at:at + CHUNK] for at in range(FIRST, len(items), CHUNK)]
 
 
-def requests(items, framework):
-    """One job after the other: what each asks for."""
+def measured(campaign, said):
+    """{(workload, variant)} that have their runs in the database, of this very build."""
+    same = {one["id"] for one in campaign.product.items("/v1/environments")
+            if one["facts"].get("worker_build") == said["worker_build"]}
+    found = collections.Counter()
+    for run in campaign.runs():
+        if run["stack"] == said["name"] and run["environment"] in same:
+            found[run["workload"], run["variant"]] += {"completed": 1, "unsupported": ENOUGH}.get(run["outcome"], 0)
+    return {case for case, count in found.items() if count >= min(ENOUGH, campaign.options.runs)}
+
+
+def requests(items, framework, done=()):
+    """One job after the other: what each asks for.  What is DONE is not asked for again."""
+    if not items:
+        return []
     variants = list(dict.fromkeys(variant["name"] for item in items for variant in item["variants"]))
     shared = {"shared_import": True} if shares_import(items) else {}
     plain = {"sizes": [items[0]["sizes"][0]["name"]], "stop_when_varies": True, **shared}
     at_once = [name for name in variants if name not in LATER]
+    left = [item for item in items if any((item["workload"], name) not in done for name in at_once)]
     found = [{"workloads": [item["workload"] for item in chunk], "variants": at_once, **plain}
-             for chunk in chunks(items)]
+             for chunk in chunks(left)]
     for name in variants:
-        some = [item["workload"] for item in items
-                if any(fnmatch.fnmatchcase(short(item, framework), glob) for glob in LATER.get(name, ()))]
+        some = [item["workload"] for item in items if (item["workload"], name) not in done and
+                any(fnmatch.fnmatchcase(short(item, framework), glob) for glob in LATER.get(name, ()))]
         found += [{"workloads": some, "variants": [name], **plain}] if some else []
     return found
 
@@ -180,10 +196,8 @@ def measure_stack(campaign, name, framework, until):
     """None, or what was cut."""
     said = stack_said(campaign, name, min(until, time.monotonic() + STACK_LIMIT))
     campaign.packs_said.append((name, said["library_path"], said))
-    device, items = device_of(campaign, said), operations(campaign, framework)
-    if not items:
-        return "none of its operations is wanted"
-    asked, cuts = requests(items, framework), []
+    device = device_of(campaign, said)
+    asked, cuts = requests(operations(campaign, framework), framework, measured(campaign, said)), []
     try:
         for at, request in enumerate(asked):
             if time.monotonic() >= until:

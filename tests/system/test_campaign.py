@@ -197,6 +197,14 @@ def test_packs_of_an_interpreter(interpreter, tmp_path):
     assert "| tiny_refuses | " in text and "Matrix of tiny-2.0" in text
     with tarfile.open(tmp_path / "rehearsal-views.tar.gz") as views:
         assert "tiny_refuses" in json.load(views.extractfile("operations.json"))["tiny-2.0"][0]["workload"]
+    # What has its runs is not asked for again.
+    status, said = campaign(tmp_path / "again", "--rehearse", "--seconds", PLENTY_S, "--steps", "packs", "--interpreter",
+                            interpreter, "--pack", TINY, "--operations", "total", "--operations", "constant",
+                            "--runs", "3", "--database", tmp_path / "rehearsal-database.db.gz")
+    summary = json.loads((tmp_path / "again" / "rehearsal-summary.json").read_text())
+    assert status == 0, said
+    assert [job["workloads"] for job in summary["jobs"]] == [["tiny_constant"]]
+    assert "tiny_total" in {one["workload"] for one in summary["figures"]["operations"]["tiny-2.0"]}
 
 
 def item(name, *variants, circumstances=()):
@@ -218,6 +226,11 @@ def test_what_tells_most_of_a_framework_comes_first():
     assert not any("shared_import" in request for request in (first, last))
     offers = [item("index_add", "default", circumstances=["shared_import"])]
     assert packs.requests(offers, "pytorch")[0]["shared_import"] is True
+    done = {(f"pytorch_{name}", "default") for name in names} | {("pytorch_conv2d_bwd", "cudnn_deterministic")}
+    assert len(packs.requests(found, "pytorch", done)) == 3  # where deterministic has no runs yet
+    done |= {(f"pytorch_{name}", "deterministic") for name in names[1:]}
+    assert [request["workloads"] for request in packs.requests(found, "pytorch", done)] == [["pytorch_zeta"]]
+    assert packs.requests([], "pytorch") == []
     shared.options.operations = ["*_add", "conv?d*"]
     assert [one["workload"] for one in packs.operations(shared, "pytorch")] == [
         "pytorch_index_add", "pytorch_scatter_add", "pytorch_conv2d_bwd"]
