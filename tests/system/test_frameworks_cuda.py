@@ -224,6 +224,7 @@ def packs(monkeypatch):
         found[name] = module.PACK
         found[name].backend, found[name].framework = "cuda", mock.MagicMock(__version__="9.9.9")
     found["pytorch"].framework.version.cuda = "12.1"
+    found["pytorch"].framework.__config__ = mock.Mock(show=mock.Mock(return_value="MKL-DNN v3.1.1 (Git Hash 0)"))
     yield SimpleNamespace(raised=importlib.import_module("pack"), **found)
     sys.modules.pop("pack")
 
@@ -267,7 +268,15 @@ def test_pytorch_on_a_gpu(packs):
     pack, torch = packs.pytorch, packs.pytorch.framework
     torch.cuda.is_available.return_value, torch.cuda.device_count.return_value = True, 1
     torch.backends.cudnn.version.return_value = 8902
-    assert pack.open_gpu() == {"cuda_runtime": "12.1", "cudnn": 8902}
+    torch.version.git_version = "abc"
+    # What asks CUDA's runtime waits until the process is the one that computes: it may be forked before.
+    assert pack.versions() == {"torch_git": "abc"}
+    torch.__config__.show.assert_not_called()
+    torch.backends.cudnn.version.assert_not_called()
+    torch.cuda.is_available.assert_not_called()
+    found = pack.open_gpu()
+    assert (found["cuda_runtime"], found["cudnn"], found["onednn"]) == ("12.1", 8902, "3.1.1")
+    assert found["torch_config"] == "MKL-DNN v3.1.1 (Git Hash 0)"
     torch.backends.cudnn.deterministic = False
     pack.switch(variants(pack)["default"], 2)
     assert torch.backends.cudnn.deterministic is False
@@ -313,15 +322,23 @@ def test_jax_on_a_gpu(packs, monkeypatch):
     monkeypatch.setitem(sys.modules, "jaxlib", SimpleNamespace(__version__="0.4.16+cuda12.cudnn89"))
     for backend in "cpu", "cuda":
         monkeypatch.setenv("JAX_PLATFORMS", "of the user")
+        monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")
         pack.backend = backend
         pack.load()
         assert os.environ["JAX_PLATFORMS"] == backend
     gpu = SimpleNamespace(platform="gpu", client=SimpleNamespace(platform_version="PJRT C API\ncuda 12030"))
     jax.devices.return_value, jax.default_backend.return_value = [gpu], "gpu"
+    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(__version__="2.0.0"))
+    assert "xla_backend" not in pack.versions()
+    jax.devices.assert_not_called()
+    jax.default_backend.assert_not_called()
+    assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
     assert pack.open_gpu() == {"xla_backend": "gpu", "cuda_runtime": "PJRT C API cuda 12030"}
     host = SimpleNamespace(platform="cpu")
     assert pack.is_on_gpu(SimpleNamespace(devices=lambda: [gpu]))
     assert not pack.is_on_gpu(SimpleNamespace(devices=lambda: [host]))
+    assert pack.is_on_gpu(SimpleNamespace(device=lambda: gpu))
+    assert not pack.is_on_gpu(SimpleNamespace(device="cpu")) and not pack.is_on_gpu(1.0)
     jax.devices.return_value = [host]
     assert refusal(packs, pack.open_gpu) == "JAX 9.9.9 computes on cpu"
     jax.devices.side_effect = RuntimeError("Unable to initialize backend 'cuda'")

@@ -26,15 +26,18 @@ class PyTorch(Pack):
         return ["numpy<2" if numbers < [2, 3] else "numpy"]
 
     def versions(self):
-        torch = self.framework
-        config = torch.__config__.show()
+        """On a GPU without what only CUDA's runtime can say: to ask it is to begin to use it, and a process
+        that did cannot fork others that compute."""
+        facts = {} if self.backend == "cuda" else self.built_with()
+        return {**facts, "torch_git": getattr(self.framework.version, "git_version", None)}
+
+    def built_with(self):
+        config = self.framework.__config__.show()
         found = {"onednn": r"(?:oneDNN|MKL-DNN|Intel\(R\) Deep Neural Network Library)[^\n]*?v([\w.]+)",
                  "mkl": r"Math Kernel Library Version ([\w.]+)",
                  "torch_cpu_capability": r"CPU capability usage: (\S+)"}
         facts = {name: (re.findall(pattern, config) or [None])[0] for name, pattern in found.items()}
-        facts["torch_config"] = short(config)
-        facts["torch_git"] = getattr(torch.version, "git_version", None)
-        return facts
+        return {**facts, "torch_config": short(config)}
 
     def switch(self, variant, threads):
         torch = self.framework
@@ -63,7 +66,7 @@ class PyTorch(Pack):
         if not torch.cuda.is_available() or torch.cuda.device_count() < 1:
             raise Refused("PyTorch %s, which was built for CUDA %s, sees no GPU"
                           % (self.version(), torch.version.cuda))
-        return {"cuda_runtime": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
+        return {**self.built_with(), "cuda_runtime": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
 
     def wait(self):
         self.framework.cuda.synchronize()
