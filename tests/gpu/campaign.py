@@ -50,6 +50,12 @@ def arguments(argv):
     parser.add_argument("--device", help="its id; the first GPU by default")
     parser.add_argument("--workload", action="append", help="only these")
     parser.add_argument("--size", default="medium", help="of the first pass")
+    parser.add_argument("--operations", action="append", metavar="GLOB",
+                        help="only these of the step packs, without the framework's name (repeatable)")
+    parser.add_argument("--interpreter", default=sys.executable,
+                        help="whose frameworks the step packs measures (%(default)s)")
+    parser.add_argument("--pack", action="append", metavar="FILE",
+                        help="of the step packs, instead of those that the interpreter has (repeatable)")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=3)
     parser.add_argument("--rehearse", action="store_true",
@@ -74,13 +80,15 @@ class Campaign:
         self.out = pathlib.Path(options.out).resolve()
         if options.rehearse and RESULTS in (self.out, *self.out.parents):
             raise SystemExit(f"campaign.py: a rehearsal proves nothing, and is not written into {RESULTS}")
-        self.programs = steps.programs(options.bundle, pathlib.Path(unpacked))
+        self.unpacked = pathlib.Path(unpacked)  # may hold programs, which scratch may not
+        self.programs = steps.programs(options.bundle, self.unpacked)
         self.workers = build_folder() if options.build or options.rehearse else self.programs
         self.worker = self.workers / ("tests/reprod-worker-cudasim" if options.rehearse
                                       else "reprod-worker-cuda")
         self.product, self.device, self.version = None, None, "unknown"
         self.stacks = []  # (name, library path, what the worker says)
         self.driver = ""  # the part of every path that leads to the driver
+        self.packs, self.packs_said = [], []  # entries of the configuration; as stacks, of frameworks
         self.probes_ms, self.jobs, self.steps = [], [], []
         self.notes, self.extras = [], {}  # texts that join the views
 
@@ -132,9 +140,14 @@ class Campaign:
         return self.product is not None and self.product.alive()
 
     def matrices(self, runs, kind):
+        """A framework's has the rows of its own table, where there is one."""
         suffix = "" if kind == "json" else ".txt"
-        return {stack: self.product.get(f"/v1/matrix{suffix}?environment={environment}")
+        return {stack: self.product.get(f"/v1/matrix{suffix}?environment={environment}{self.table_of(stack)}")
                 for stack, environment in jobs.environments_of(runs).items()}
+
+    def table_of(self, stack):
+        tables = [table["id"] for table in self.product.get("/v1/profiles")["items"]]
+        return next((f"&table={name}" for name in tables if stack.startswith(f"{name}-")), "")
 
     def summary(self, runs):
         environments = jobs.environments_of(runs)
@@ -145,11 +158,17 @@ class Campaign:
             "steps": self.steps, "jobs": self.jobs, "notes": self.notes,
             "stacks": [{"name": name, "library_path": path, "versions": said.get("versions", {}),
                         "problems": said.get("problems", {}), "environment": environments.get(name)}
-                       for name, path, said in self.stacks],
+                       for name, path, said in [*self.stacks, *self.packs_said]],
             "failures": figures.failures(runs),
             "findings": [jobs.sentence(item) for item in self.product.items("/v1/findings")]
             if runs else [],
             "figures": figures.build(runs, self.matrices(runs, "json"), self.probes_ms)}
+
+    def operations(self):
+        """Of each framework's stack, as data."""
+        found = {stack: figures.operations(matrix) for stack, matrix in self.matrices(self.runs(), "json").items()}
+        found = {stack: rows for stack, rows in found.items() if rows}
+        return {"operations.json": json.dumps(found, indent=1) + "\n"} if found else {}
 
     def file(self, name):
         return self.out / (f"rehearsal-{name}" if self.options.rehearse else name)
@@ -162,7 +181,8 @@ class Campaign:
             self.try_to(lambda: saved.write_database(self.product, self.scratch,
                                                      self.file("database.db.gz")))
             self.try_to(lambda: saved.write(self.file("views.tar.gz"), saved.archive({
-                **saved.views(self.product, jobs.environments_of(self.runs()), self.jobs), **self.extras})))
+                **saved.views(self.product, jobs.environments_of(self.runs()), self.jobs), **self.extras,
+                **self.operations()})))
         if self.product is not None:
             self.try_to(lambda: saved.write(self.file("service.log"), self.product.log_tail(
                 saved.LOG_MAX).encode()))

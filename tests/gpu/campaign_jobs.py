@@ -55,7 +55,7 @@ def configuration(campaign):
     stacks = [{"name": name, "worker": worker, **({"library_path": path} if path else {}),
                **({"env": {"REPROD_CUDASIM_SEED": "3"}} if campaign.options.rehearse else {})}
               for name, path, _ in campaign.stacks]
-    return {"stacks": stacks, "workloads": [entry for _, entry in frameworks(campaign)]}
+    return {"stacks": stacks + campaign.packs, "workloads": [entry for _, entry in frameworks(campaign)]}
 
 
 def serve(campaign, _):
@@ -99,7 +99,13 @@ def catalogue(campaign):
     wanted = campaign.options.workload or (REHEARSED if campaign.options.rehearse else None)
     return {item["workload"]: item for item in campaign.product.get("/v1/workloads")["items"]
             if item["backend"] == "cuda" and (not wanted or item["workload"] in wanted)
+            and not is_of_framework(item)
             and not item["workload"] in {entry["name"] for _, entry in frameworks(campaign)}}
+
+
+def is_of_framework(item):
+    """Of a pack: the step of that name measures those, with a stack of their own."""
+    return any(variant["subject"] == "framework" for variant in item["variants"])
 
 
 def documented(campaign):

@@ -16,6 +16,7 @@ import machine
 import saved
 from campaign_jobs import (EXAMPLES, Skipped, catalogue, documented, environments_of, frameworks,
                            measure, serve, submit, surroundings, undocumented)
+from campaign_packs import packs
 from check import build_folder
 from product import Refused
 from session import sizes_from_large
@@ -201,5 +202,6 @@ def table(campaign, until):
 
 ALL = (Step("check", 40, check), Step("serve", 3, serve), Step("documents", 14, documents),
        Step("others", 16, others), Step("larger", 6, larger), Step("stirred", 7, stirred),
-       Step("algorithms", 8, every_algorithm), Step("stacks", 7, stacks), Step("framework", 20, framework))
+       Step("algorithms", 8, every_algorithm), Step("stacks", 7, stacks), Step("framework", 20, framework),
+       Step("packs", 40, packs))
 NAMES = tuple(step.name for step in ALL)

@@ -76,6 +76,15 @@ def agreement(matrices):
     return found
 
 
+def operations(matrix):
+    """[{"workload","variant","verdict","reason","runs","digests","digest"}] of a framework's, by name."""
+    found = [{"workload": variant["workload"], "variant": variant["variant"], "control": variant["is_control"],
+              "verdict": variant["verdict"], "reason": variant["reason"], "runs": variant["runs"],
+              "digests": variant["distinct_digests"], "digest": variant["digest"]}
+             for variant in matrix.get("variants", []) if variant["subject"] == "framework"]
+    return sorted(found, key=lambda one: one["workload"])
+
+
 def failures(runs):
     """[(workload, variant, outcome, cause, count)] of what did not complete."""
     found = {}
@@ -92,4 +101,5 @@ def build(runs, matrices, probes_ms):
             "turnaround_ms": turnaround(runs), "gap_ms": gap(runs),
             "beside_computing_ms": beside_computing(runs), "probe_ms": spread(probes_ms),
             "agreement": agreement(matrices),
+            "operations": {stack: found for stack, matrix in matrices.items() for found in [operations(matrix)] if found},
             "costs": {stack: costs(matrix) for stack, matrix in matrices.items()}}

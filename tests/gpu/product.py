@@ -26,8 +26,12 @@ class Product:
         self.data, self.log = self.folder / "data", self.folder / "service.log"
         self.config = self.folder / "config.json"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.config.write_text(json.dumps(config, indent=1) + "\n")
+        self.configure(config)
         self.process, self.port = None, None
+
+    def configure(self, config):
+        """Holds from its next start."""
+        self.config.write_text(json.dumps(config, indent=1) + "\n")
 
     def start(self):
         command = [str(self.program), "serve", "--config", str(self.config), "--listen",

@@ -130,6 +130,28 @@ def cost_rows(figures):
             for stack, costs in figures.get("costs", {}).items() for cost in costs]
 
 
+WORDS = {"inconclusive": "did not vary", "unsupported": "raises", "failing": "fails"}
+
+
+def operation_cell(one):
+    """“varies 3/5”: its digests, and the runs that had one."""
+    if one is None:
+        return ""
+    word = WORDS.get(one["verdict"], one["verdict"])
+    if one["verdict"] == "inconclusive" and "did not vary" not in one["reason"]:
+        word = "inconclusive: " + one["reason"]
+    return f"{word} {one['digests']}/{one['runs']}" if one["digests"] else word
+
+
+def operation_rows(found):
+    """(head, rows) of one stack: an operation a row, a variant a column."""
+    variants = list(dict.fromkeys(one["variant"] for one in sorted(found, key=lambda one: not one["control"])))
+    cells = {(one["workload"], one["variant"]): one for one in found}
+    return ("operation", *variants), [
+        (workload, *(operation_cell(cells.get((workload, variant))) for variant in variants))
+        for workload in dict.fromkeys(one["workload"] for one in found)]
+
+
 def summary_text(summary, matrices):
     figures = summary["figures"]
     parts = [
@@ -148,6 +170,8 @@ def summary_text(summary, matrices):
         reports.bullets("Stacks compared", agreement_lines(figures["agreement"])),
         reports.bullets("Time", figure_lines(figures)),
         reports.table("Cost of determinism", ("stack", "subject", "variants", "size", "ratio"), cost_rows(figures)),
+        *[reports.table(f"Operations of {stack}: verdict, digests/runs", *operation_rows(found))
+          for stack, found in figures.get("operations", {}).items()],
         *[f"## Matrix of {stack}\n\n```\n{text.rstrip()}\n```" for stack, text in matrices.items()],
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"

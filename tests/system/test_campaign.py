@@ -12,19 +12,24 @@ import sys
 import tarfile
 import time
 import types
+import venv
+import zipfile
 
 import pytest
 
 from service import BUILD, ROOT, Service
 
 sys.path.insert(0, str(ROOT / "tests" / "gpu"))
+sys.path.insert(0, str(ROOT / "tests" / "fixtures" / "frameworks"))
 import campaign as campaign_  # noqa: E402
 import campaign_jobs as jobs  # noqa: E402
+import campaign_packs as packs  # noqa: E402
 import campaign_steps as steps  # noqa: E402
 import figures  # noqa: E402
 import library_stacks  # noqa: E402
 import product  # noqa: E402
 import saved  # noqa: E402
+import tiny  # noqa: E402
 
 CAMPAIGN = ROOT / "tests" / "gpu" / "campaign.py"
 SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
@@ -151,6 +156,113 @@ def test_what_is_interrupted_is_saved(tmp_path):
     saved.read_database(tmp_path / "rehearsal-database.db.gz", tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / "reprod.db")) as database:
         assert job in "".join(database.iterdump())
+
+
+@pytest.fixture(scope="module")
+def interpreter(tmp_path_factory):
+    """One that has tinyframe, and nothing else."""
+    folder = tmp_path_factory.mktemp("interpreter")
+    venv.create(folder / "own", with_pip=False)
+    [packages] = (folder / "own" / "lib").glob("python*/site-packages")
+    with zipfile.ZipFile(tiny.wheel(folder, "2.0", more=tiny.SCALED)) as packed:
+        packed.extractall(packages)
+    return folder / "own" / "bin" / "python"
+
+
+TINY = ROOT / "tests" / "fixtures" / "frameworks" / "pack_tiny.py"
+
+
+@needs_simulator
+def test_packs_of_an_interpreter(interpreter, tmp_path):
+    """One of them lacks its framework, which costs the other nothing.  What a control needs to vary is up to
+    the order of a set."""
+    status, said = campaign(tmp_path, "--rehearse", "--seconds", PLENTY_S, "--steps", "serve,packs", "--interpreter",
+                            interpreter, "--pack", ROOT / "workloads" / "frameworks" / "pack_numpy.py", "--pack", TINY,
+                            "--operations", "total", "--operations", "ref*", "--runs", "3")
+    summary = json.loads((tmp_path / "rehearsal-summary.json").read_text())
+    assert status == 1, said
+    assert outcomes(summary) == {"serve": "done", "packs": "cut"}
+    cause = summary["steps"][1]["cause"]
+    assert cause.startswith("pack_numpy.py: ") and "No module named 'numpy'" in cause and "tiny" not in cause
+    [job] = summary["jobs"]
+    assert (job["stack"], job["state"], job["workloads"]) == ("tiny-2.0", "finished", ["tiny_refuses", "tiny_total"])
+    assert "shared_import" not in job["asked"] or job["asked"]["shared_import"] is True
+    stack = next(stack for stack in summary["stacks"] if stack["name"] == "tiny-2.0")
+    assert stack["versions"]["tinyframe"] == "2.0" and stack["environment"]
+    found = {(one["workload"], one["variant"]): one for one in summary["figures"]["operations"]["tiny-2.0"]}
+    assert found["tiny_refuses", "deterministic"]["verdict"] == "unsupported"
+    assert found["tiny_total", "deterministic"]["runs"] == 3
+    text = (tmp_path / "rehearsal-summary.md").read_text()
+    assert "Operations of tiny-2.0: verdict, digests/runs" in text
+    assert "| tiny_refuses | " in text and "Matrix of tiny-2.0" in text
+    with tarfile.open(tmp_path / "rehearsal-views.tar.gz") as views:
+        assert "tiny_refuses" in json.load(views.extractfile("operations.json"))["tiny-2.0"][0]["workload"]
+    # What has its runs is not asked for again.
+    status, said = campaign(tmp_path / "again", "--rehearse", "--seconds", PLENTY_S, "--steps", "packs", "--interpreter",
+                            interpreter, "--pack", TINY, "--operations", "total", "--operations", "constant",
+                            "--runs", "3", "--database", tmp_path / "rehearsal-database.db.gz")
+    summary = json.loads((tmp_path / "again" / "rehearsal-summary.json").read_text())
+    assert status == 0, said
+    assert [job["workloads"] for job in summary["jobs"]] == [["tiny_constant"]]
+    assert "tiny_total" in {one["workload"] for one in summary["figures"]["operations"]["tiny-2.0"]}
+
+
+def item(name, *variants, circumstances=()):
+    return {"workload": "pytorch_" + name, "backend": "cuda", "sizes": [{"name": "small"}, {"name": "large"}],
+            "variants": [{"name": variant} for variant in variants], "circumstances": list(circumstances)}
+
+
+def test_what_tells_most_of_a_framework_comes_first():
+    names = ["zeta", "conv2d_bwd", "scatter_add", "index_add", *(f"other{at:02d}" for at in range(20))]
+    items = [item(name, "default", "cudnn_deterministic", "deterministic") for name in names]
+    shared = types.SimpleNamespace(options=types.SimpleNamespace(operations=None, rehearse=False),
+                                   product=types.SimpleNamespace(get=lambda _: {"items": items}))
+    found = packs.operations(shared, "pytorch")
+    first, second, third, last = packs.requests(found, "pytorch")
+    assert first["workloads"][:4] == ["pytorch_index_add", "pytorch_scatter_add", "pytorch_conv2d_bwd", "pytorch_zeta"]
+    assert [len(request["workloads"]) for request in (first, second, third)] == [6, 12, 6]
+    assert first["variants"] == ["default", "deterministic"] and first["sizes"] == ["small"]
+    assert (last["workloads"], last["variants"]) == (["pytorch_conv2d_bwd"], ["cudnn_deterministic"])
+    assert not any("shared_import" in request for request in (first, last))
+    offers = [item("index_add", "default", circumstances=["shared_import"])]
+    assert packs.requests(offers, "pytorch")[0]["shared_import"] is True
+    done = {(f"pytorch_{name}", "default") for name in names} | {("pytorch_conv2d_bwd", "cudnn_deterministic")}
+    assert len(packs.requests(found, "pytorch", done)) == 3  # where deterministic has no runs yet
+    done |= {(f"pytorch_{name}", "deterministic") for name in names[1:]}
+    assert [request["workloads"] for request in packs.requests(found, "pytorch", done)] == [["pytorch_zeta"]]
+    assert packs.requests([], "pytorch") == []
+    shared.options.operations = ["*_add", "conv?d*"]
+    assert [one["workload"] for one in packs.operations(shared, "pytorch")] == [
+        "pytorch_index_add", "pytorch_scatter_add", "pytorch_conv2d_bwd"]
+
+
+@pytest.mark.parametrize("framework", sorted(packs.ORDER))
+def test_the_order_names_operations_that_there_are(framework):
+    question = (f"import sys; sys.path.insert(0, {str(ROOT / 'workloads' / 'frameworks')!r}); "
+                f"import pack_{framework} as it; print(*it.PACK.operations)")
+    there = subprocess.run([sys.executable, "-B", "-c", question], check=True, capture_output=True, text=True).stdout
+    names = packs.ORDER[framework]
+    assert len(set(names)) == len(names) and not set(names) - set(there.split())
+
+
+def test_the_driver_is_where_the_campaign_found_it(tmp_path):
+    (tmp_path / "packs" / "tiny-2.0-cuda").mkdir(parents=True)
+    (tmp_path / "packs" / "tiny-2.0-cuda" / "framework.json").write_text('{"framework": "tiny"}')
+    shared = types.SimpleNamespace(driver="/driver", unpacked=tmp_path)
+    process = types.SimpleNamespace(returncode=0, communicate=lambda timeout: (
+        '{"name": "tiny-2.0-cuda", "worker": "/w"}', ""))
+    assert packs.entry_of(shared, process, time.monotonic() + 60) == (
+        {"name": "tiny-2.0-cuda", "worker": "/w", "library_path": "/driver"}, "tiny")
+
+
+def test_a_cell_of_an_operation():
+    def one(verdict, reason, digests, runs, variant="default", control=True):
+        return {"workload": "w", "variant": variant, "control": control, "verdict": verdict, "reason": reason,
+                "digests": digests, "runs": runs, "digest": None}
+    assert saved.operation_rows([one("unsupported", "no", 0, 0, "deterministic", False), one("varies", "", 3, 5)]) == (
+        ("operation", "default", "deterministic"), [("w", "varies 3/5", "raises")])
+    assert saved.operation_cell(one("inconclusive", "the control did not vary: 1 digest", 1, 3)) == "did not vary 1/3"
+    assert saved.operation_cell(one("inconclusive", "too few", 1, 1)) == "inconclusive: too few 1/1"
 
 
 # With a worker that plays a GPU

@@ -38,11 +38,12 @@ class Jax(Pack):
         flag = variant.variables.get("XLA_FLAGS", "").lstrip("-").partition("=")[0]
         if flag and not mentions(flag):
             raise Unsupported("its XLA does not know the flag %s" % flag)
-        return {"NPROC": str(threads), "PJRT_NPROC": str(threads),
-                "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        return {"NPROC": str(threads), "PJRT_NPROC": str(threads)}
 
     def load(self):
+        """It takes no more of a GPU's memory than it uses: others use it, too, while it only says what it is."""
         os.environ["JAX_PLATFORMS"] = self.backend
+        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
         super().load()
         self.framework.config.update("jax_enable_x64", True)  # an index of 64 bits stays one
         return self.framework
@@ -76,7 +77,12 @@ class Jax(Pack):
 
     def is_on_gpu(self, value):
         """Its backend has nothing but GPUs; an array that JAX did not make lies elsewhere."""
-        devices = value.devices() if hasattr(value, "devices") else [value.device()]
+        if hasattr(value, "devices"):
+            devices = value.devices()
+        elif callable(getattr(value, "device", None)):  # of old versions
+            devices = [value.device()]
+        else:
+            return False
         return all(device.platform in ("gpu", "cuda") for device in devices)
 
     def tensor(self, values, shape):
