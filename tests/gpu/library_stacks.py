@@ -9,8 +9,6 @@ import pathlib
 import machine
 
 FAMILIES = ("cudnn", "cublas", "nccl")
-# Where a driver lies on machines whose dynamic linker does not know.
-DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/wsl/lib")
 
 
 def joined(*parts):
@@ -19,7 +17,7 @@ def joined(*parts):
 
 def driver_path(probe):
     """(what LD_LIBRARY_PATH must have for the worker to see a device, what it says then)."""
-    for path in dict.fromkeys(("", os.environ.get("LD_LIBRARY_PATH", ""), *DRIVER_FOLDERS)):
+    for path in dict.fromkeys(("", os.environ.get("LD_LIBRARY_PATH", ""), *machine.DRIVER_FOLDERS)):
         said = probe(path)
         if said.get("devices"):
             return path, said

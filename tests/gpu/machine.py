@@ -10,6 +10,8 @@ import runs
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARIES = {"cudnn": "libcudnn.so.*", "nccl": "libnccl.so.*", "cublas": "libcublas.so.*"}
 
+# Where a driver lies on machines whose dynamic linker does not know.
+DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/wsl/lib")
 MEMORY_EACH = 6 << 30  # bytes of the device's memory for a process at `large`, with a load process
 
 
@@ -57,16 +59,35 @@ def probe(worker, env):
     return said
 
 
+def with_path(env, folders):
+    """ENV with FOLDERS before the LD_LIBRARY_PATH that there is."""
+    before = env.get("LD_LIBRARY_PATH", os.environ.get("LD_LIBRARY_PATH", ""))
+    return {**env, "LD_LIBRARY_PATH": ":".join([*dict.fromkeys(folders), *([before] if before else [])])}
+
+
+def probe_with_driver(worker, env):
+    """The probe; where it finds no driver, one that lies elsewhere joins ENV."""
+    said = probe(worker, env)
+    for folder in DRIVER_FOLDERS:
+        if said.get("devices") or not (pathlib.Path(folder) / "libcuda.so.1").exists():
+            continue
+        wider = with_path(env, [folder])
+        found = probe(worker, wider)
+        if found.get("devices"):
+            env.update(wider)
+            said = found
+    return said
+
+
 def probe_with_wheels(worker, env):
     """The probe; libraries that the system lacks are looked for in Python packages, and
     their folders join ENV."""
-    said = probe(worker, env)
+    said = probe_with_driver(worker, env)
     folders = []
     for name in said.get("problems", {}):
         found = wheel_files(f"lib/{LIBRARIES[name]}") if name in LIBRARIES else []
         folders += [str(found[0].parent)] if found else []
     if said.get("devices") and folders:
-        paths = list(dict.fromkeys(folders)) + [os.environ.get("LD_LIBRARY_PATH", "")]
-        env["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
+        env.update(with_path(env, folders))
         said = probe(worker, env)
     return said

@@ -382,7 +382,8 @@ def test_stacks_are_sets_of_versions():
                     "cublas": "13.1" if "toolkit" in path else None}
         return {"devices": devices, "versions": versions, "cause": None if devices else "no driver"}
 
-    library_stacks.DRIVER_FOLDERS, kept = ("/driver",), library_stacks.DRIVER_FOLDERS
+    machine = library_stacks.machine
+    machine.DRIVER_FOLDERS, kept = ("/driver",), machine.DRIVER_FOLDERS
     try:
         driver, found, _ = library_stacks.find(probe, ["/old", "/new:/toolkit", "/again/new", "/toolkit/old"])
         assert [(name, path) for name, path, _ in found] == [
@@ -392,7 +393,7 @@ def test_stacks_are_sets_of_versions():
         assert library_stacks.find(lambda _: {"devices": [], "cause": "c"}, ["/old"]) == (
             "", [], {"devices": [], "cause": "c"})
     finally:
-        library_stacks.DRIVER_FOLDERS = kept
+        machine.DRIVER_FOLDERS = kept
 
 
 def run(start, end, **changes):

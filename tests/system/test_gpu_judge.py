@@ -408,6 +408,30 @@ def test_libraries_of_python_packages_are_found(tmp_path, monkeypatch):
     assert library in machine.wheel_files("lib/libcudnn.so.*")
 
 
+def test_a_driver_that_the_linker_does_not_know_is_found(tmp_path, monkeypatch):
+    """And the libraries of Python packages, which go before it."""
+    def probe(_, env):
+        path = env.get("LD_LIBRARY_PATH", "")
+        return {"devices": ["GPU-1"] if str(tmp_path / "driver") in path else [],
+                "problems": {} if "cudnn" in path else {"cudnn": "not found", "other": "no library"}}
+
+    for file in ("driver/libcuda.so.1", "nvidia/cudnn/lib/libcudnn.so.9"):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).touch()
+    monkeypatch.setattr(machine, "probe", probe)
+    monkeypatch.setattr(machine, "DRIVER_FOLDERS", ("/none", str(tmp_path / "driver")))
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setattr(machine.site, "getsitepackages", lambda: [])
+    monkeypatch.setattr(machine.site, "getusersitepackages", lambda: "")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/given")
+    env = {}
+    assert machine.probe_with_wheels("worker", env) == {"devices": ["GPU-1"], "problems": {}}
+    assert env == {"LD_LIBRARY_PATH": f"{tmp_path}/nvidia/cudnn/lib:{tmp_path}/driver:/given"}
+    monkeypatch.setattr(machine, "DRIVER_FOLDERS", ("/none",))
+    none = {}
+    assert machine.probe_with_wheels("worker", none)["devices"] == [] and none == {}
+
+
 # Load, poison and jitter
 
 SAID = {"contention": 1, "memory_poison": "0badcafe", "allocation_jitter": "7"}

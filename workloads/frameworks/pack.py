@@ -111,6 +111,7 @@ class Pack:
     listed_by = None      # and what it documents
     timeout_seconds = 300
     forks = True  # a process that imported it can fork others that compute with it
+    later = ()    # modules that it imports when it is used: a forker does so before
 
     def __init__(self):
         self.operations = {}

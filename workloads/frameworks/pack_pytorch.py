@@ -12,6 +12,8 @@ class PyTorch(Pack):
     documentation = "https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html"
     listed_by = "torch.use_deterministic_algorithms"
     backends = ("cpu", "cuda")
+    # By the first gradient, and by use_deterministic_algorithms: half a second each.
+    later = ("torch.fx.experimental.symbolic_shapes", "torch._inductor.config")
     variants = (
         Variant("default", "as PyTorch computes by itself", control=True),
         Variant("cudnn_deterministic", "torch.backends.cudnn.deterministic, for convolutions and what else"

@@ -8,10 +8,12 @@ deploy/framework makes the program that a stack names as its worker, and calls t
 installed.  README.md is beside this file."""
 import argparse
 import base64
+import contextlib
 import csv
 import fcntl
 import glob
 import hashlib
+import importlib
 import importlib.metadata
 import importlib.util
 import json
@@ -500,6 +502,18 @@ def forked_options(options, arguments):
     return asked
 
 
+def import_later(pack):
+    """What a run imports after it said what it computes with.  Refused where a GPU is open by now: what
+    a driver has in a process is of no use to one that it forks."""
+    from pack import Refused
+    for module in pack.later:
+        with contextlib.suppress(ImportError):  # of another version
+            importlib.import_module(module)
+    links = (os.path.join("/proc/self/fd", number) for number in os.listdir("/proc/self/fd"))
+    if any(os.path.islink(link) and os.readlink(link).startswith("/dev/nvidia") for link in links):
+        raise Refused("%s opened a GPU when it was imported: it forks no runs" % pack.subject_name)
+
+
 def fork(pack, options, result):
     """One import, and a process for each run that standard input asks for."""
     from pack import Refused
@@ -510,6 +524,7 @@ def fork(pack, options, result):
     threads, cause = set_variables(pack, options, find_variant(pack, options.variant))
     import reprod_probe  # noqa: F401: as in run
     facts = import_framework(pack)
+    import_later(pack)
 
     def compute_one(arguments):
         asked = forked_options(options, arguments)
