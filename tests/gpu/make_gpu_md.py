@@ -197,7 +197,19 @@ def campaign_part(summary):
     return "\n\n".join(part for part in parts if part)
 
 
-def page(found, tables, explanations, campaign=None):
+def operations_part(campaigns):
+    """What frameworks' own operations showed there: of each stack what the largest campaign has."""
+    largest = {}
+    for summary in campaigns:
+        for stack, found in summary["figures"].get("operations", {}).items():
+            if len(found) >= len(largest.get(stack, ((), None))[0]):
+                largest[stack] = (found, summary)
+    return "\n\n".join(
+        reports.table(f"Operations of {stack}, {summary['gpu']}: verdict, digests/runs", *saved.operation_rows(found))
+        for stack, (found, summary) in largest.items())
+
+
+def page(found, tables, explanations, campaigns=()):
     """The whole text."""
     records, row_of = newest(found), rows(tables)
     texts = read_explanations(explanations, set(row_of) | {name for name, _ in records} | own_workloads())
@@ -216,9 +228,9 @@ def page(found, tables, explanations, campaign=None):
         parts.append(reports.bullets("Speed of the instruments and of processes", reports.overall(report["timings"])))
         parts.append(reports.bullets("Findings", report["findings"]))
         parts.append(reports.bullets("Not run", [f"{item['what']} ({item['why']})" for item in report["not_run"]]))
-    parts += [campaign_part(campaign)] if campaign else []
+    parts += [campaign_part(campaign) for campaign in campaigns] + [operations_part(campaigns)]
     text = "\n\n".join(part for part in parts if part) + "\n"
-    if any(report["rehearsal"] for report in [*found, *([campaign] if campaign else [])]):
+    if any(report["rehearsal"] for report in [*found, *campaigns]):
         return "".join(f"{line[:line.index(' ')]} {reports.REHEARSAL}{line[line.index(' ') + 1:]}"
                        if line.startswith("#") else line for line in text.splitlines(keepends=True))
     return text
@@ -243,17 +255,17 @@ def read_report(path, rehearsal):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reports", nargs="*", help="tests/gpu/results/*.json by default")
-    parser.add_argument("--campaign", help="the summary.json of a campaign")
+    parser.add_argument("--campaign", action="append", help="the summary.json of a campaign")
     parser.add_argument("--explanations", default=str(HERE / "explanations.md"))
     parser.add_argument("--rehearsal", action="store_true", help="take rehearsals, and say so everywhere")
     options = parser.parse_args(argv)
     paths = options.reports or sorted((HERE / "results").glob("*.json"))
     campaigns = sorted((HERE / "campaigns").glob("*.json")) if not options.reports else []
-    campaign = options.campaign or (campaigns[-1] if campaigns else None)
+    campaigns = options.campaign or campaigns
     try:
         sys.stdout.write(page([read_report(path, options.rehearsal) for path in paths], read_tables(),
                               pathlib.Path(options.explanations).read_text(),
-                              read_report(campaign, options.rehearsal) if campaign else None))
+                              [read_report(campaign, options.rehearsal) for campaign in campaigns]))
     except (Refused, OSError) as error:
         sys.exit(f"make_gpu_md.py: {error}")
 

@@ -163,7 +163,7 @@ def test_what_a_campaign_measured():
                "stacks": [{"name": "cudnn-9.9", "versions": {"cudnn": "9.9", "driver": "580.1"}}],
                "findings": ["conv_wgrad algo_1 (small): claims deterministic, seen to vary, 2 digests in 3 runs"],
                "figures": {"agreement": {"cuDNN": {"equal": 3, "different": []}}, "turnaround_ms": spread}}
-    text = page(report(record("bias_add_bwd", "ordered")), campaign=copy.deepcopy(summary))
+    text = page(report(record("bias_add_bwd", "ordered")), campaigns=[copy.deepcopy(summary)])
     part = text[text.index("## Measured by the service, 2026-11-22, NVIDIA Pretend 9000"):]
     for words in ("- stack cudnn-9.9: cudnn 9.9, driver 580.1", "- of cuDNN, 3 variants have the same bits with every stack",
                   "- from the start of a run to that of the next: 700 ms (600 to 900), 9 times", "claims deterministic"):

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from service import BUILD, Service
+from service import BUILD, ROOT, Service
 from test_api import matches
 
 SIMULATOR = BUILD / "tests" / "reprod-worker-cudasim"
@@ -12,7 +12,23 @@ STACKS = [{"name": "cpu"}, {"name": "sim", "worker": str(SIMULATOR)}]
 needs_simulator = pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
 
 
-def report(*variants, date="2026-11-22T10:00:00.000Z", rehearsal=False):
+# Later than any committed report.
+OLDER, NEWER = "2999-11-01T10:00:00.000Z", "2999-11-22T10:00:00.000Z"
+
+
+def committed():
+    """{(workload, variant): (version, date)} of what the reports judged that are built in."""
+    found = {}
+    for path in sorted((ROOT / "tests" / "gpu" / "results").glob("*.json")):
+        said = json.loads(path.read_text())
+        for record in said["variants"]:
+            key = (record["workload"], record["variant"])
+            if record["outcome"] not in ("not_run", "unsupported") and said["date"] > found.get(key, (0, ""))[1]:
+                found[key] = (record["version"], said["date"])
+    return found
+
+
+def report(*variants, date=NEWER, rehearsal=False):
     return {"v": 1, "rehearsal": rehearsal, "date": date, "gpu": "NVIDIA H200", "driver": "580.1",
             "worker_build": "abc", "variants": [
                 {"workload": workload, "version": version, "variant": variant, "outcome": outcome}
@@ -34,37 +50,39 @@ def verified(service, workload):
 
 
 @needs_simulator
-def test_without_a_report_everything_is_unverified(start_service):
-    service = start_service(worker=None, config={"stacks": STACKS})
+def test_what_no_report_judged_is_unverified(start_service):
+    service, judged = start_service(worker=None, config={"stacks": STACKS}), committed()
     for item in service.get("/v1/workloads")["items"]:
         if item["backend"] == "cuda":
-            assert {variant["verified"] for variant in item["variants"]} == {None}
-            assert item["verification"] == ["unverified"]
+            for variant in item["variants"]:
+                said, wanted = variant["verified"], judged.get((item["workload"], variant["name"]))
+                assert (said and (said["version"], said["date"])) == wanted, (item["workload"], variant)
+            if not any((item["workload"], variant["name"]) in judged for variant in item["variants"]):
+                assert item["verification"] == ["unverified"]
         else:
             assert not any("verified" in variant for variant in item["variants"])
             assert item["verification"] is None
     header, *lines = service.get("/v1/workloads.txt").splitlines()
     assert "GPU" in header
-    assert all(("unverified" in line) == (" cuda " in line) for line in lines if line.strip())
+    assert not any("unverified" in line for line in lines if line.strip() and " cuda " not in line)
 
 
 @needs_simulator
 def test_reports_verify_the_version_that_ran(start_service, tmp_path):
     old = report(("bias_add_bwd", 1, "ordered", "failed"), ("reduce_sum", 1, "matmul", "passed"),
-                 date="2026-11-01T10:00:00.000Z")
+                 date=OLDER)
     new = report(("bias_add_bwd", 1, "ordered", "passed"), ("bias_add_bwd", 99, "patched", "passed"),
                  ("reduce_sum", 1, "matmul", "not_run"))
     service = start_service(worker=None, config={"stacks": STACKS,
                                                  "gpu_reports": write(tmp_path, new, old)})
     found = verified(service, "bias_add_bwd")
-    assert found["unordered"] is None
-    assert found["ordered"] == {"date": "2026-11-22T10:00:00.000Z", "gpu": "NVIDIA H200",
+    assert (found["unordered"] or {}).get("date") == committed().get(("bias_add_bwd", "unordered"), (0, None))[1]
+    assert found["ordered"] == {"date": NEWER, "gpu": "NVIDIA H200",
                                 "driver": "580.1", "worker_build": "abc", "version": 1,
                                 "outcome": "passed"}
     assert found["patched"]["outcome"] == "outdated" and found["patched"]["version"] == 99
-    assert verified(service, "reduce_sum")["matmul"]["date"] == "2026-11-01T10:00:00.000Z"
-    assert "ordered passed 2026-11-22, patched outdated 2026-11-22, others unverified" \
-        in service.get("/v1/workloads.txt")
+    assert verified(service, "reduce_sum")["matmul"]["date"] == OLDER
+    assert "ordered passed 2999-11-22, patched outdated 2999-11-22" in service.get("/v1/workloads.txt")
     schemas = service.get("/openapi.json")["components"]["schemas"]
     for variant in found.values():
         if variant:
