@@ -49,12 +49,11 @@ class Jax(Pack):
         return self.framework
 
     def versions(self):
+        """Without its backend, which JAX_PLATFORMS names: to ask for it is to start its threads, and a process
+        that has them cannot fork others that compute."""
         import jaxlib
         import numpy
-        facts = {"jaxlib": jaxlib.__version__, "numpy": numpy.__version__}
-        if self.backend == "cpu":
-            facts["xla_backend"] = self.framework.default_backend()
-        return facts
+        return {"jaxlib": jaxlib.__version__, "numpy": numpy.__version__}
 
     def check_build(self):
         """Its CUDA is a plugin; in older versions, another build of jaxlib."""
