@@ -39,7 +39,8 @@ def further_cases(session, records, sizes):
             entry = session.catalogue[record["workload"]]
             pairs = [(dtype, size) for dtype in entry["dtypes"] for size in sizes(entry)
                      if dtype == entry["dtypes"][0] or not record["variant"].endswith("_tf32")]
-            found += [(record, *pair) for pair in pairs[number:number + 1]]
+            done = [(case["dtype"], case["size"]) for case in record["cases"]]
+            found += [(record, *pair) for pair in pairs[number:number + 1] if pair not in done]
     return found
 
 
@@ -83,7 +84,8 @@ def measure_times(session, records, until):
             late.append(item)
 
     late = []
-    due = [(record, case) for record in records for case in cases_of(record) if case["completed"]]
+    due = [(record, case) for record in records for case in cases_of(record)
+           if case["completed"] and "ms" not in case]
     late += session.each(run, due, until, jobs=1)
     if late:
         session.skip("time of algorithms: " + ", ".join(

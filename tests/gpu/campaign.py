@@ -45,6 +45,9 @@ def arguments(argv):
     parser.add_argument("--nvcc", default=find_nvcc(), help="of the toolkit whose libraries and tools are "
                         "used (%(default)s)")
     parser.add_argument("--database", help="go on with the database that an earlier campaign saved")
+    parser.add_argument("--continue", dest="earlier", metavar="REPORT",
+                        help="the check goes on with the report of an earlier one")
+    parser.add_argument("--check-runs", help="processes of each variant in the check")
     parser.add_argument("--libraries", action="append", default=[], metavar="FOLDERS",
                         help="one more set of libraries, as LD_LIBRARY_PATH would have it")
     parser.add_argument("--device", help="its id; the first GPU by default")

@@ -62,6 +62,8 @@ def check(campaign, until):
     options, seconds = campaign.options, max(1.0, until - time.monotonic() - 10)
     command = [sys.executable, CHECK, "--seconds", seconds, "--out", campaign.out, "--nvcc", options.nvcc]
     command += ["--rehearse"] if options.rehearse else ["--device", campaign.device]
+    command += ["--continue", options.earlier] if options.earlier else []
+    command += ["--runs", options.check_runs] if options.check_runs else []
     for workload in options.workload or []:
         command += ["--workload", workload]
     path = ":".join(part for part in (campaign.stacks[0][1], os.environ.get("LD_LIBRARY_PATH")) if part)

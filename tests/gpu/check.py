@@ -15,6 +15,7 @@ import traceback
 
 import algorithms
 import circumstances
+import continued
 import machine
 import report as reports
 import sanitize
@@ -38,6 +39,8 @@ def arguments(argv):
                         help="fresh processes of each variant, two at least")
     parser.add_argument("--stages", type=stages_of, metavar="A,B",
                         help=f"only these of {','.join(STAGES)}")
+    parser.add_argument("--continue", dest="earlier", metavar="REPORT",
+                        help="measure what that report of the same programs, libraries and GPU model lacks")
     parser.add_argument("--device", help="its id; the first by default")
     parser.add_argument("--workload", action="append", help="only these")
     parser.add_argument("--build", metavar="MAKE", help="build first, with this make")
@@ -199,6 +202,11 @@ def check(session, probe, options):
         session.load()
         if len(probe["devices"]) > 1:
             session.skip("the other devices", f"only {session.device} is checked")
+        if options.earlier:
+            try:
+                continued.go_on(options.earlier, session, reports.build(session, probe))
+            except continued.Other as other:
+                raise SystemExit(f"gpu-check: nothing to go on with: {other}") from None
         run_stages(session, chosen(session, options), probe, options)
     except (Exception, KeyboardInterrupt) as error:  # what was found is reported anyway
         session.stop()

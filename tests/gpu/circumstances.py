@@ -51,7 +51,8 @@ def perturb(session, records, until):
             without.append((record, judge.outcome(run)))
 
     without = []
-    due = [record for record in records if record["survey"] and record["survey"]["completed"]]
+    due = [record for record in records if record["survey"] and record["survey"]["completed"]
+           and not record["circumstances"]]
     late = session.each(measure, sorted(due, key=lambda record: record["control"]), until)
     late += [record for record, _ in without]
     if late:

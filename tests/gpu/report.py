@@ -23,7 +23,8 @@ def build(session, probe):
         "driver": versions.get("driver", "unknown"),
         "worker_build": probe.get("worker_build", "unknown"), "versions": versions,
         "attributes": shown(device.get("attributes", {})), "problems": probe.get("problems", {}),
-        "stages": session.stages, "chosen_stages": session.chosen, "timings": session.timings,
+        "stages": session.stages, "chosen_stages": session.chosen,
+        "continues": session.continues, "timings": session.timings,
         "variants": list(session.records.values()),
         "failures": session.failures, "not_run": session.not_run}
     report["findings"] = [f"{record['workload']} {record['variant']}: {finding}"
@@ -53,6 +54,8 @@ def head(report):
         f"# {report['gpu']}, {report['date'][:10]}",
         f"{verdict(report)}",
         f"Date {report['date']}; took {report['seconds']} s of {report['deadline_seconds']} s.",
+        *[f"Goes on with the check of {one['date']} ({one['device']}), which took {one['seconds']} s."
+          for one in report["continues"]],
         f"GPU {report['gpu']} ({report['device']}), driver {report['driver']}.",
         "Versions: " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".",
         f"Worker build {report['worker_build']}.",

@@ -86,7 +86,7 @@ def sanitize(session, records, tool, root, until):
                 record["sanitizers"][name] = found
 
         late = []
-        late += session.each(check, due, until)
+        late += session.each(check, [record for record in due if name not in record["sanitizers"]], until)
         if late:
             session.skip(f"compute-sanitizer {name}: " + ", ".join(
                 f"{record['workload']} {record['variant']}" for record in late),

@@ -29,6 +29,7 @@ class Session:
         self.catalogue, self.cpu_catalogue = {}, {}
         self.failures, self.not_run, self.stages = [], [], []
         self.timings = {}
+        self.continues = []  # date, device and seconds of the reports that this one goes on with
 
     # The clock
 

@@ -31,7 +31,7 @@ def check_reference(session, records, until):
             late.append(record)
 
     late = []
-    late += session.each(check, records, until)
+    late += session.each(check, [record for record in records if not record["check"]], until)
     if late:
         session.skip(f"check: {names(late)}", "deadline")
 
@@ -94,7 +94,8 @@ def compare_small(session, records, until):
             late.append(record)
 
     late = []
-    known = [record for record in records if record["workload"] in session.cpu_catalogue]
+    known = [record for record in records
+             if record["workload"] in session.cpu_catalogue and not record["inputs"]]
     for record in records:
         if record["workload"] not in session.cpu_catalogue:
             session.skip(f"comparison with the CPU: {names([record])}", "the CPU has no such workload")
@@ -130,7 +131,7 @@ def compare_large(session, records, until, threads):
     late, jobs = [], max(1, threads // 4)
     each = max(1, threads // jobs)
     due = [record for record in records if promised(session, record) and record["survey"]
-           and len(record["survey"]["digests"]) == 1
+           and not record["large_bits"] and len(record["survey"]["digests"]) == 1
            and record["survey"]["size"] != small_size(session.catalogue[record["workload"]])]
     late += session.each(compare, due, until, jobs=jobs)
     if late:
@@ -168,6 +169,6 @@ def survey(session, records, until, sizes=sizes_from_large):
             late.append(record)
 
     late = []
-    late += session.each(measure, records, until)
+    late += session.each(measure, [record for record in records if not record["survey"]], until)
     if late:
         session.skip(f"survey: {names(late)}", "deadline")

@@ -35,7 +35,7 @@ def pairs(records):
         controls = [record for record in good if record["control"]]
         others = sorted((record for record in good if not record["control"]),
                         key=lambda record: record["variant"] != "ordered")
-        if controls and others:
+        if controls and others and not others[0]["timing"]:
             found.append((controls[0], others[0]))
     return found
 

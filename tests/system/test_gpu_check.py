@@ -217,6 +217,39 @@ def test_chosen_stages(build):
     assert nothing[0] == 1 and nothing[1]["failed"] == ["no variant was judged"]
 
 
+def test_a_check_goes_on_with_a_report(build, tmp_path):
+    _, first = main(build, "--workload", "good", "--workload", "loose", "--stages", "check,survey", "--runs", "2")
+    path = tmp_path / "first.json"
+    path.write_text(json.dumps(first))
+    _, second = main(build, "--workload", "good", "--continue", str(path), "--runs", "3")
+    for name in "check", "survey":  # as it was found then, with two runs
+        assert record_of(second, "good")[name] == record_of(first, "good")[name]
+    assert [record["outcome"] for record in second["variants"]] == ["passed", "passed"]
+    assert second["continues"] == [{name: first[name] for name in ("date", "device", "seconds")}]
+    first["variants"] = [{**record, "survey": {**record["survey"], "not_run": ["1 of 2 runs"]}}
+                         for record in first["variants"]]
+    path.write_text(json.dumps(first))
+    _, again = main(build, "--workload", "good", "--continue", str(path), "--runs", "3")
+    assert record_of(again, "good")["survey"]["completed"] == 3  # what was cut is measured anew
+
+
+@pytest.mark.parametrize("changed, sentence", [
+    ({"worker_build": "f" * 40}, f"worker_build is {'f' * 40}, and here it is "),
+    ({"driver": "1.2"}, "driver is 1.2, and here it is "),
+    ({"rehearsal": True}, "rehearsal is True, and here it is False"),
+    ({"v": 2}, "no report of this version"),
+    (None, "No such file"),
+])
+def test_what_a_check_does_not_go_on_with(build, tmp_path, changed, sentence):
+    path = tmp_path / "other.json"
+    if changed:
+        _, report = main(build, "--workload", "good", "--stages", "check")
+        path.write_text(json.dumps({**report, **changed}))
+    with pytest.raises(SystemExit) as ended:
+        main(build, "--workload", "good", "--continue", str(path))
+    assert "gpu-check: nothing to go on with: " in str(ended.value.code) and sentence in str(ended.value.code)
+
+
 @pytest.mark.parametrize("options, sentence", [
     (["--stages", "check,survy"], "no stage 'survy'; there are check, cpu, survey,"),
     (["--stages", "check,load"], "load needs survey"),

@@ -50,7 +50,7 @@ def survey(digests, claim, algorithm, **changes):
 def whole(catalogues, vary=lambda key: True):
     """The records of everything, as the stages leave them; VARY says of what may vary whether it did."""
     cuda, cpu = catalogues
-    session = types.SimpleNamespace(cpu_catalogue=cpu)
+    session = types.SimpleNamespace(continues=[], cpu_catalogue=cpu)
     records = [conclude.new_record(entry, variant) for entry in cuda.values()
                for variant in entry["variants"]]
     for number, record in enumerate(records):
@@ -81,7 +81,7 @@ def whole(catalogues, vary=lambda key: True):
 
 def report_of(records):
     conclude.conclude(records)
-    session = types.SimpleNamespace(
+    session = types.SimpleNamespace(continues=[], 
         device="GPU-1", rehearsal=False, seconds=470, left=lambda: 20, stages=[], timings={},
         records={(record["workload"], record["variant"]): record for record in records},
         failures=[], not_run=[], chosen=None)
