@@ -3,7 +3,6 @@ the operations of their packs are measured, what tells most first.
 """
 import collections
 import fnmatch
-import itertools
 import json
 import os
 import subprocess
@@ -17,9 +16,9 @@ from product import Refused
 MODULES = {"pytorch": "torch", "jax": "jax"}  # in the order in which they are measured
 OF_REHEARSALS = {**MODULES, "numpy": "numpy"}
 SHARE = 0.65  # of the time that is left, of a stack that others follow
-# Operations of a job: what is cut leaves whole operations, those of the jobs before.  The first job shows
-# whether anything works.
-FIRST, CHUNK = (1, 6), 12
+# Operations of a job: what is cut leaves whole operations, those of the jobs before.  The first job, of one,
+# shows whether anything works.
+CHUNK = 6
 TIMEOUT = 90  # seconds of a run: one that hangs is not to take the time of all
 ENOUGH = 3  # runs: after so many a job goes on with no case that varies
 LOGS = 6  # of what failed, for each stack
@@ -164,12 +163,7 @@ def shares_import(items):
 
 
 def chunks(items):
-    ends = itertools.chain(itertools.accumulate(FIRST), itertools.count(sum(FIRST) + CHUNK, CHUNK))
-    begin = 0
-    while begin < len(items):
-        end = next(ends)
-        yield items[begin:end]
-        begin = end
+    return [items[:1]] * bool(items) + [items[at:at + CHUNK] for at in range(1, len(items), CHUNK)]
 
 
 def measured(campaign, said):
