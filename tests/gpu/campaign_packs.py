@@ -16,7 +16,10 @@ from product import Refused
 MODULES = {"pytorch": "torch", "jax": "jax"}  # in the order in which they are measured
 OF_REHEARSALS = {**MODULES, "numpy": "numpy"}
 SHARE = 0.65  # of the time that is left, of a stack that others follow
-FIRST, CHUNK = 6, 12  # operations of a job: a cut job leaves whole operations, in the order of their jobs
+# Operations of a job: what is cut leaves whole operations, those of the jobs before.  The first job, of one,
+# shows whether anything works.
+CHUNK = 6
+TIMEOUT = 90  # seconds of a run: one that hangs is not to take the time of all
 ENOUGH = 3  # runs: after so many a job goes on with no case that varies
 LOGS = 6  # of what failed, for each stack
 STACK_LIMIT = 90  # seconds until a stack has said what it is
@@ -160,7 +163,7 @@ def shares_import(items):
 
 
 def chunks(items):
-    return [items[:FIRST]] * bool(items) + [items[at:at + CHUNK] for at in range(FIRST, len(items), CHUNK)]
+    return [items[:1]] * bool(items) + [items[at:at + CHUNK] for at in range(1, len(items), CHUNK)]
 
 
 def measured(campaign, said):
@@ -180,7 +183,8 @@ def requests(items, framework, done=()):
         return []
     variants = list(dict.fromkeys(variant["name"] for item in items for variant in item["variants"]))
     shared = {"shared_import": True} if shares_import(items) else {}
-    plain = {"sizes": [items[0]["sizes"][0]["name"]], "stop_when_varies": True, **shared}
+    plain = {"sizes": [items[0]["sizes"][0]["name"]], "stop_when_varies": True,
+             "timeout_seconds": TIMEOUT, **shared}
     at_once = [name for name in variants if name not in LATER]
     left = [item for item in items if any((item["workload"], name) not in done for name in at_once)]
     found = [{"workloads": [item["workload"] for item in chunk], "variants": at_once, **plain}
@@ -199,14 +203,24 @@ def measure_stack(campaign, name, framework, until):
     device = device_of(campaign, said)
     asked, cuts = requests(operations(campaign, framework), framework, measured(campaign, said)), []
     try:
-        for at, request in enumerate(asked):
+        while asked:
             if time.monotonic() >= until:
-                cuts.append(f"{len(asked) - at} of {len(asked)} jobs: deadline")
+                cuts.append(f"{len(asked)} more jobs: deadline")
                 break
+            request = asked.pop(0)
             cuts.append(submit(campaign, "packs", name, {"devices": [device], **request}, until))
+            if request.get("shared_import") and not answered(campaign, campaign.jobs[-1]["job"]):
+                campaign.notes.append(f"{name}: no run that shares an import completed; each imports for itself")
+                asked = [{key: value for key, value in one.items() if key != "shared_import"}
+                         for one in [request, *asked]]
     finally:
         campaign.try_to(lambda: keep_logs(campaign, name))
     return "; ".join(cut for cut in cuts if cut) or None
+
+
+def answered(campaign, job):
+    """Whether any run of JOB said what it computed, or why it cannot."""
+    return any(run["outcome"] in ("completed", "unsupported") for run in campaign.product.items(f"/v1/runs?job={job}"))
 
 
 def keep_logs(campaign, name):

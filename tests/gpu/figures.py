@@ -101,5 +101,5 @@ def build(runs, matrices, probes_ms):
             "turnaround_ms": turnaround(runs), "gap_ms": gap(runs),
             "beside_computing_ms": beside_computing(runs), "probe_ms": spread(probes_ms),
             "agreement": agreement(matrices),
-            "operations": {stack: found for stack, matrix in matrices.items() for found in [operations(matrix)] if found},
+            "operations": {stack: operations(matrix) for stack, matrix in matrices.items() if operations(matrix)},
             "costs": {stack: costs(matrix) for stack, matrix in matrices.items()}}

@@ -159,6 +159,7 @@ def summary_text(summary, matrices):
         f"Date {summary['date']}; took {summary['seconds']} s of {summary['limit_seconds']} s. "
         f"Device {summary['device']}. Service {summary['version']}.",
         reports.table("Steps", ("step", "outcome", "seconds", "limit"), map(step_row, summary["steps"])),
+        reports.bullets("Notes", summary["notes"]),
         reports.bullets("Stacks", [f"{stack['name']}: " + ", ".join(
             f"{name} {version}" for name, version in sorted(stack["versions"].items()))
             for stack in summary["stacks"]]),

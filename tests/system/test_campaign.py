@@ -184,9 +184,9 @@ def test_packs_of_an_interpreter(interpreter, tmp_path):
     assert outcomes(summary) == {"serve": "done", "packs": "cut"}
     cause = summary["steps"][1]["cause"]
     assert cause.startswith("pack_numpy.py: ") and "No module named 'numpy'" in cause and "tiny" not in cause
-    [job] = summary["jobs"]
-    assert (job["stack"], job["state"], job["workloads"]) == ("tiny-2.0", "finished", ["tiny_refuses", "tiny_total"])
-    assert "shared_import" not in job["asked"] or job["asked"]["shared_import"] is True
+    assert [(job["stack"], job["state"], job["workloads"], job["asked"].get("shared_import"))
+            for job in summary["jobs"]] == [("tiny-2.0", "finished", [name], True)
+                                            for name in ("tiny_refuses", "tiny_total")]
     stack = next(stack for stack in summary["stacks"] if stack["name"] == "tiny-2.0")
     assert stack["versions"]["tinyframe"] == "2.0" and stack["environment"]
     found = {(one["workload"], one["variant"]): one for one in summary["figures"]["operations"]["tiny-2.0"]}
@@ -198,8 +198,8 @@ def test_packs_of_an_interpreter(interpreter, tmp_path):
     with tarfile.open(tmp_path / "rehearsal-views.tar.gz") as views:
         assert "tiny_refuses" in json.load(views.extractfile("operations.json"))["tiny-2.0"][0]["workload"]
     # What has its runs is not asked for again.
-    status, said = campaign(tmp_path / "again", "--rehearse", "--seconds", PLENTY_S, "--steps", "packs", "--interpreter",
-                            interpreter, "--pack", TINY, "--operations", "total", "--operations", "constant",
+    status, said = campaign(tmp_path / "again", "--rehearse", "--seconds", PLENTY_S, "--steps", "packs",
+                            "--interpreter", interpreter, "--pack", TINY, "--operations", "total", "--operations", "constant",
                             "--runs", "3", "--database", tmp_path / "rehearsal-database.db.gz")
     summary = json.loads((tmp_path / "again" / "rehearsal-summary.json").read_text())
     assert status == 0, said
@@ -218,16 +218,18 @@ def test_what_tells_most_of_a_framework_comes_first():
     shared = types.SimpleNamespace(options=types.SimpleNamespace(operations=None, rehearse=False),
                                    product=types.SimpleNamespace(get=lambda _: {"items": items}))
     found = packs.operations(shared, "pytorch")
-    first, second, third, last = packs.requests(found, "pytorch")
-    assert first["workloads"][:4] == ["pytorch_index_add", "pytorch_scatter_add", "pytorch_conv2d_bwd", "pytorch_zeta"]
-    assert [len(request["workloads"]) for request in (first, second, third)] == [6, 12, 6]
-    assert first["variants"] == ["default", "deterministic"] and first["sizes"] == ["small"]
+    *plain, last = packs.requests(found, "pytorch")
+    first = [name for request in plain for name in request["workloads"]]
+    assert first[:4] == ["pytorch_index_add", "pytorch_scatter_add", "pytorch_conv2d_bwd", "pytorch_zeta"]
+    assert [len(request["workloads"]) for request in plain] == [1, 6, 6, 6, 5]
+    assert all(request["variants"] == ["default", "deterministic"] and request["sizes"] == ["small"]
+               for request in plain)
     assert (last["workloads"], last["variants"]) == (["pytorch_conv2d_bwd"], ["cudnn_deterministic"])
-    assert not any("shared_import" in request for request in (first, last))
+    assert not any("shared_import" in request for request in (plain[0], last))
     offers = [item("index_add", "default", circumstances=["shared_import"])]
     assert packs.requests(offers, "pytorch")[0]["shared_import"] is True
     done = {(f"pytorch_{name}", "default") for name in names} | {("pytorch_conv2d_bwd", "cudnn_deterministic")}
-    assert len(packs.requests(found, "pytorch", done)) == 3  # where deterministic has no runs yet
+    assert len(packs.requests(found, "pytorch", done)) == len(plain)  # where deterministic has no runs yet
     done |= {(f"pytorch_{name}", "deterministic") for name in names[1:]}
     assert [request["workloads"] for request in packs.requests(found, "pytorch", done)] == [["pytorch_zeta"]]
     assert packs.requests([], "pytorch") == []
@@ -243,6 +245,27 @@ def test_the_order_names_operations_that_there_are(framework):
     there = subprocess.run([sys.executable, "-B", "-c", question], check=True, capture_output=True, text=True).stdout
     names = packs.ORDER[framework]
     assert len(set(names)) == len(names) and not set(names) - set(there.split())
+
+
+def test_where_no_run_can_share_an_import_each_has_its_own(monkeypatch):
+    asked, outcome = [], {"one": "crashed", "two": "completed", "three": "completed"}
+
+    def submit(campaign, step, stack, request, until):
+        job = sorted(outcome, key=list(outcome).index)[len(asked)]
+        asked.append((request["workloads"], request.get("shared_import")))
+        campaign.jobs.append({"job": job})
+
+    monkeypatch.setattr(packs, "submit", submit)
+    monkeypatch.setattr(packs, "stack_said", lambda *_: {"name": "s", "library_path": None, "devices": [{"id": "d"}]})
+    monkeypatch.setattr(packs, "measured", lambda *_: set())
+    items = [item(name, "default", circumstances=["shared_import"]) for name in ("index_add", "other")]
+    shared = types.SimpleNamespace(
+        options=types.SimpleNamespace(operations=None, rehearse=False), device="d", jobs=[], notes=[], packs_said=[],
+        try_to=lambda _: None, product=types.SimpleNamespace(
+            get=lambda _: {"items": items}, items=lambda path: [{"outcome": outcome[path.rpartition("=")[2]]}]))
+    assert packs.measure_stack(shared, "s", "pytorch", time.monotonic() + PLENTY) is None
+    assert asked == [(["pytorch_index_add"], True), (["pytorch_index_add"], None), (["pytorch_other"], None)]
+    assert shared.notes == ["s: no run that shares an import completed; each imports for itself"]
 
 
 def test_the_driver_is_where_the_campaign_found_it(tmp_path):

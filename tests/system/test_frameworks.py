@@ -297,9 +297,9 @@ def test_a_version_without_the_operation_says_which_has_it(worker):
 @pytest.mark.parametrize("case, message", [
     ({"workload": "tiny_nothing"}, "has no workload 'tiny_nothing'"),
     ({"workload": "numpy_dot"}, "has no workload 'numpy_dot'"),
-    ({"variant": "loud"}, "tiny_total has no variant 'loud'"),
+    ({"variant": "loud"}, "has no variant 'loud'"),
     ({"size": "huge"}, "tiny_total has no size 'huge'"),
-    ({"contention": "2"}, "frameworks compute under no circumstances"),
+    ({"contention": "2"}, "frameworks do not compute under it"),
     ({"seed": "x"}, "invalid int value: 'x'"),
 ])
 def test_what_cannot_be_run(worker, case, message):

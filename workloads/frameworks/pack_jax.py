@@ -49,12 +49,11 @@ class Jax(Pack):
         return self.framework
 
     def versions(self):
+        """Without its backend, which JAX_PLATFORMS names: to ask for it is to start its threads, and a process
+        that has them cannot fork others that compute."""
         import jaxlib
         import numpy
-        facts = {"jaxlib": jaxlib.__version__, "numpy": numpy.__version__}
-        if self.backend == "cpu":
-            facts["xla_backend"] = self.framework.default_backend()
-        return facts
+        return {"jaxlib": jaxlib.__version__, "numpy": numpy.__version__}
 
     def check_build(self):
         """Its CUDA is a plugin; in older versions, another build of jaxlib."""
@@ -143,10 +142,20 @@ def places(x, n):
     return x.index("index", 256, n // 16), x.wide("values", n // 16, 16), x.wide("start", 256, 16)
 
 
-def scatter(kind, name, summary, unique=False):
-    @operation("scatter_" + name, "Array.at[].%s" % kind)
+def factors(x, n):
+    """The same, of values whose products neither overflow nor vanish."""
+    index, values, start = x.index("index", 256, n // 16), x.uniform("values", n // 16, 16), x.uniform("start", 256, 16)
+    return index, near_one(values), near_one(start)
+
+
+def near_one(values):
+    return 1 + values / 16
+
+
+def scatter(kind, name, summary, make=places, version=1):
+    @operation("scatter_" + name, "Array.at[].%s" % kind, version=version)
     def compute(x, n):
-        index, values, start = places(x, n)
+        index, values, start = make(x, n)
         return compiled(lambda start, index, values: getattr(start.at[index], kind)(values),
                         start, index, values)
     PACK.operations["scatter_" + name].summary = summary
@@ -154,7 +163,8 @@ def scatter(kind, name, summary, unique=False):
 
 scatter("add", "add", "rows are added where an index says, many to the same place")
 scatter("set", "set", "rows are written where an index says, many to the same place: one of them stays")
-scatter("multiply", "mul", "rows are multiplied where an index says, many to the same place")
+scatter("multiply", "mul", "rows are multiplied where an index says, many to the same place",
+        factors, version=2)
 scatter("max", "max", "maxima of the rows that an index sends to the same place")
 
 
@@ -186,17 +196,18 @@ def one_hot_bwd(x, n):
     return backward(x, lambda table: jax.nn.one_hot(index, 256, dtype="float32") @ table, x.wide("table", 256, 16))
 
 
-def segment(kind):
-    @operation("segment_" + kind, "jax.ops.segment_" + kind)
+def segment(kind, make=places, version=1):
+    @operation("segment_" + kind, "jax.ops.segment_" + kind, version=version)
     def compute(x, n):
-        index, values, _ = places(x, n)
+        index, values, _ = make(x, n)
         return compiled(lambda values, index: getattr(jax.ops, "segment_" + kind)(
             values, index, num_segments=256), values, index)
     PACK.operations["segment_" + kind].summary = "a %s of the rows of each segment" % kind
 
 
-for kind_ in ("sum", "prod", "max"):
-    segment(kind_)
+segment("sum")
+segment("prod", factors, version=2)
+segment("max")
 
 
 @operation("bincount", "jax.numpy.bincount with weights")
@@ -208,8 +219,8 @@ def bincount(x, n):
 
 # Sums, orders and products
 
-def reduction(name, title, summary, function, make="wide"):
-    @operation(name, title)
+def reduction(name, title, summary, function, make="wide", version=1):
+    @operation(name, title, version=version)
     def compute(x, n):
         return compiled(lambda values: function(values), getattr(x, make)("values", 64, n // 64))
     PACK.operations[name].summary = summary
@@ -220,7 +231,8 @@ reduction("sum_rows", "jax.numpy.sum, axis=1", "sums of rows", lambda a: jax.num
 reduction("sum_columns", "jax.numpy.sum, axis=0", "sums of columns", lambda a: jax.numpy.sum(a, 0))
 reduction("mean", "jax.numpy.mean", "a mean of all elements", lambda a: jax.numpy.mean(a))
 reduction("var", "jax.numpy.var", "a variance of all elements", lambda a: jax.numpy.var(a))
-reduction("prod", "jax.numpy.prod, axis=1", "products of rows", lambda a: jax.numpy.prod(a, 1))
+reduction("prod", "jax.numpy.prod, axis=1", "products of rows", lambda a: jax.numpy.prod(near_one(a), 1), "uniform",
+          version=2)
 reduction("logsumexp", "jax.nn.logsumexp", "logarithms of sums of exponentials",
           lambda a: jax.nn.logsumexp(a, 1), "uniform")
 reduction("softmax", "jax.nn.softmax", "a softmax of rows", lambda a: jax.nn.softmax(a, 1), "uniform")
