@@ -1,5 +1,6 @@
 #include "daemon/evidence/facts.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,4 +190,34 @@ char *facts_change(const json_t *from, const json_t *to)
     }
     json_decref(names);
     return buf_detach(&buf, NULL);
+}
+
+/* Whether NAME, without blanks and capitals, is KEY. */
+static bool is_spelt(const char *name, const char *key)
+{
+    for (; *name; name++) {
+        if (*name != ' ' && tolower((unsigned char)*name) != *key++) {
+            return false;
+        }
+    }
+    return *key == '\0';
+}
+
+const char *facts_version(const json_t *facts, const char *name)
+{
+    const char *key;
+    json_t *value;
+
+    for (int i = 0; i < COUNT_OF(known); i++) {
+        if (strcmp(known[i].word, name) == 0) {
+            return json_string_value(json_object_get(facts, known[i].name));
+        }
+    }
+    json_object_foreach((json_t *)facts, key, value)
+    {
+        if (is_spelt(name, key)) {
+            return json_string_value(value);
+        }
+    }
+    return NULL;
 }

@@ -14,6 +14,10 @@ json_t *facts_names(const json_t *const *facts, int count, bool differ);
  * Caller frees. */
 char *facts_title(const json_t *facts, const json_t *names);
 
+/* The version of what FACTS call NAME for people ("PyTorch", "ONNX Runtime"); NULL: they
+ * do not say.  Borrowed from FACTS. */
+const char *facts_version(const json_t *facts, const char *name);
+
 /* "driver 550.54 → 560.28, no cuDNN → cuDNN 9.12.0": all that differs; "" if nothing
  * does. Caller frees. */
 char *facts_change(const json_t *from, const json_t *to);

@@ -334,7 +334,9 @@ def test_jax_on_a_gpu(packs, monkeypatch):
     jax.devices.assert_not_called()
     jax.default_backend.assert_not_called()
     assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
-    assert pack.open_gpu() == {"xla_backend": "gpu", "cuda_runtime": "PJRT C API cuda 12030"}
+    assert pack.open_gpu() == {"xla_backend": "gpu", "cuda_runtime": "12.3"}
+    gpu.client.platform_version = "rocm 6.1"
+    assert pack.open_gpu()["cuda_runtime"] == "rocm 6.1"
     host = SimpleNamespace(platform="cpu")
     assert pack.is_on_gpu(SimpleNamespace(devices=lambda: [gpu]))
     assert not pack.is_on_gpu(SimpleNamespace(devices=lambda: [host]))

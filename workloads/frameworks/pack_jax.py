@@ -4,11 +4,18 @@ import mmap
 import os
 import re
 
+import gpus
 from pack import Pack, Refused, Tools, Unsupported, Variant, array_of, short
 
 GPU_DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 GPU_EXCLUDE = "--xla_gpu_exclude_nondeterministic_ops=true"
 NO_EIGEN_THREADS = "--xla_cpu_multi_thread_eigen=false"
+
+
+def cuda_runtime(said):
+    """Of "cuda 12030" 12.3; what is worded otherwise as it is."""
+    found = re.search(r"\bcuda (\d{4,6})$", said.strip())
+    return gpus.cuda_version(int(found[1])) if found else short(" ".join(said.split()))
 
 
 class Jax(Pack):
@@ -72,7 +79,7 @@ class Jax(Pack):
         if any(device.platform not in ("gpu", "cuda") for device in devices):
             raise Refused("JAX %s computes on %s" % (self.version(), devices[0].platform))
         return {"xla_backend": self.framework.default_backend(),
-                "cuda_runtime": short(" ".join(devices[0].client.platform_version.split()))}
+                "cuda_runtime": cuda_runtime(devices[0].client.platform_version)}
 
     def is_on_gpu(self, value):
         """Its backend has nothing but GPUs; an array that JAX did not make lies elsewhere."""
