@@ -379,6 +379,24 @@ static char **take_environment(struct request *request)
     return environment ? environment : stack_environment(request->stack);
 }
 
+/* Of what is asked what makes it another case: not how many iterations, or what is
+ * recorded. Caller frees. */
+static char *case_of(const json_t *asked)
+{
+    static const char *const names[] = { "workload", "size", "dtype", "seed" };
+    json_t *key = json_array();
+    char *text;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const json_t *value = json_object_get(asked, names[i]);
+
+        json_array_append_new(key, value ? json_deep_copy(value) : json_null());
+    }
+    text = json_dumps(key, JSON_COMPACT);
+    json_decref(key);
+    return text;
+}
+
 /* A forker has imported its framework as the variant wants it, and computes on one device
  * with so many threads. */
 static enum err_code fork_run(struct runs *runs, const struct request *request,
@@ -392,7 +410,7 @@ static enum err_code fork_run(struct runs *runs, const struct request *request,
                                  threads,  "--device",  request->device, NULL };
     char *key =
         xasprintf("%s/%s/%s/%s", request->stack->name, request->device, variant, threads);
-    char *what = json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS);
+    char *what = case_of(asked);
     json_t *question =
         json_pack("{s:O,s:s}", "arguments", asked, "nonce", origin_nonce(origin));
     struct forker_run forked = { process, key, what, question };

@@ -69,6 +69,16 @@ def test_runs_of_a_case_share_no_import(runs):
     assert all(len(set(pids)) == len(pids) for pids in leaders.values()), leaders
 
 
+def test_other_iterations_are_the_same_case(service):
+    """So a second job over it needs another import."""
+    leaders = []
+    for iterations in 1, 2, 3:
+        for run in measure(service, "constant", variants=["default"], runs=1, iterations=iterations):
+            if not run["challenge"]:
+                leaders.append(whole(service, run)["process"]["pid"])
+    assert len(leaders) == 3 and len(set(leaders)) == 3
+
+
 def test_an_import_serves_all_cases(runs):
     plain = [run for run in runs if not run["challenge"]]
     per_variant = {}
