@@ -31,6 +31,7 @@ VERSIONS = {"jax": ["0.4.30", "0.10.2"], "numpy": ["1.26.4", "2.4.6"], "onnxrunt
             "pytorch": ["1.12.1", "2.4.1", "2.15.0"], "tensorflow": ["2.12.1", "2.15.1", "2.21.0"]}
 SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,onnxruntime_reduce_sum,"
          "onnxruntime_resize_linear,onnxruntime_lstm")
+SAMPLE = 4  # operations whose forked runs are compared with a fresh process, beside the whole pack
 BAD = ("crashed", "timeout", "invalid", "lost", "infra", "out_of_memory")
 
 
@@ -90,10 +91,22 @@ def own_worker(folder, framework, programs):
 
 
 def wanted(service, framework, options):
-    """Names of the operations that some version has, and a pattern allows."""
+    """Operations that some version has, and a pattern allows, by name."""
     lines = [line for line in service.get("/v1/workloads")["items"]
              if line["workload"].startswith(framework + "_")]
-    return sorted(line["workload"] for line in lines if any(fnmatch.fnmatch(line["workload"], pattern) for pattern in options.only.split(",")))
+    return {line["workload"]: line for line in sorted(lines, key=lambda line: line["workload"])
+            if any(fnmatch.fnmatch(line["workload"], pattern) for pattern in options.only.split(","))}
+
+
+def shares_import(lines, options):
+    """Whether one process may import the framework and fork the runs of all of these."""
+    return not options.fresh and all("shared_import" in line["circumstances"] for line in lines)
+
+
+def spread(names, count):
+    """COUNT of the names, from all over the list."""
+    names = list(names)
+    return names[::max(1, -(-len(names) // count))] if names else []
 
 
 def cells_of(service, runs):
@@ -132,38 +145,76 @@ def complaints(service, framework, runs):
     return found
 
 
-def measure(service, framework, names, options):
-    """What was found of one framework, and the complaints."""
-    titles = {line["workload"]: line["title"] for line in service.get("/v1/workloads")["items"]}
-    workloads, began = wanted(service, framework, options), time.monotonic()
-    job = service.post_job(workloads=workloads, stacks=names, runs=options.runs,
-                           iterations=options.iterations)
+def measure_version(service, name, workloads, shared, options):
+    """(runs, challenges, seconds) of one version, all of them after one another."""
+    began = time.monotonic()
+    job = service.post_job(workloads=workloads, stacks=[name], runs=options.runs,
+                           iterations=options.iterations, **({"shared_import": True} if shared else {}))
     service.finish_job(job, 3600 * HOURS)
     seconds = time.monotonic() - began
+    return service.items(f"/v1/runs?job={job}"), service.items(f"/v1/runs?job={job}&challenges=only"), seconds
+
+
+def measure_sample(service, name, forked, options):
+    """One fresh process for some operations that are the same in all forked runs, and whether its bits are
+    theirs.  The runs count in the same cells, which vary where they are not."""
+    bits = {}
+    for run in forked:
+        if run["variant"] == "default" and run["outcome"] == "completed":
+            bits.setdefault(run["workload"], set()).add(run["digest"] if run["distinct_digests"] == 1 else None)
+    same = {workload: digests for workload, digests in bits.items() if len(digests) == 1 and None not in digests}
+    sample = spread(sorted(same), SAMPLE)
+    if not sample:
+        return [], {"same": [], "other": []}
+    job = service.post_job(workloads=sample, stacks=[name], runs=1, variants=["default"],
+                           iterations=options.iterations)
+    service.finish_job(job, 3600 * HOURS)
     runs = service.items(f"/v1/runs?job={job}")
-    cells = cells_of(service, runs)
-    found = {"framework": framework, "runs": options.runs, "iterations": options.iterations,
-             "processes": len(runs) + len(service.items(f"/v1/runs?job={job}&challenges=only")),
-             "seconds": round(seconds), "titles": {name: titles[name] for name in workloads},
-             "versions": [], "drift": []}
+    said = {"same": [], "other": []}
+    for run in runs:
+        if run["outcome"] == "completed":
+            said["same" if same[run["workload"]] == {run["digest"]} else "other"].append(run["workload"])
+    return runs, said
+
+
+def imports_of(runs):
+    """How many processes imported the framework: the leader of a forked run is who did."""
+    return len({(run["process"]["boot_id"], run["process"]["pid"]) for run in runs if run["process"]})
+
+
+def measure(service, framework, names, options):
+    """What was found of one framework, and the complaints."""
+    workloads = wanted(service, framework, options)
+    shared = shares_import(workloads.values(), options)
+    found = {"framework": framework, "runs": options.runs, "iterations": options.iterations, "shared": shared,
+             "titles": {name: line["title"] for name, line in workloads.items()}, "versions": [], "drift": []}
+    runs = []
     for name in names:
-        environment = environment_of(runs, name)
-        facts = service.get(f"/v1/environments/{environment}")["facts"]
-        stack = next(s for s in service.get("/v1/stacks")["items"] if s["name"] == name)
-        own = {}
-        for (stack_name, workload, variant), cell in cells.items():
-            if stack_name == name:
-                own[f"{workload}/{variant}"] = {
-                    "verdict": cell["verdict"], "reason": cell["reason"],
-                    "challenge": cell["challenge"]["state"]}
-        causes = {f"{run['workload']}/{run['variant']}": run["cause"] for run in runs
-                  if run["stack"] == name and run["outcome"] == "unsupported"}
-        found["versions"].append({"stack": name, "environment": environment, "facts": facts,
-                                  "unmeasured": stack["unmeasured"], "cells": own, "causes": causes})
+        own, challenges, seconds = measure_version(service, name, list(workloads), shared, options)
+        version = {"stack": name, "seconds": round(seconds), "processes": len(own) + len(challenges),
+                   "imports": imports_of(own + challenges), "sample": None}
+        if shared:
+            fresh, version["sample"] = measure_sample(service, name, own, options)
+            own = own + fresh
+        found["versions"].append({**version, **said_of(service, name, own)})
+        runs += own
     environments = [version["environment"] for version in found["versions"]]
     for before, after in zip(environments, environments[1:]):
         found["drift"].append(drift_between(service, before, after))
     return found, complaints(service, framework, runs)
+
+
+def said_of(service, name, runs):
+    """The facts and the cells of one version."""
+    environment = environment_of(runs, name)
+    stack = next(s for s in service.get("/v1/stacks")["items"] if s["name"] == name)
+    cells = {f"{workload}/{variant}": {"verdict": cell["verdict"], "reason": cell["reason"],
+                                       "challenge": cell["challenge"]["state"]}
+             for (_, workload, variant), cell in cells_of(service, runs).items()}
+    causes = {f"{run['workload']}/{run['variant']}": run["cause"] for run in runs
+              if run["outcome"] == "unsupported"}
+    return {"environment": environment, "facts": service.get(f"/v1/environments/{environment}")["facts"],
+            "unmeasured": stack["unmeasured"], "cells": cells, "causes": causes}
 
 
 def machine():
@@ -209,6 +260,8 @@ def parse():
     parser.add_argument("--short", action="store_true", help="some of numpy and ONNX Runtime, in one version, two runs each")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--fresh", action="store_true",
+                        help="each run imports its framework itself, where one import could serve many")
     parser.add_argument("--only", default="*", help="operations: patterns as fnmatch has them, with commas")
     parser.add_argument("--json", type=pathlib.Path, help="what was found")
     parser.add_argument("--report", type=pathlib.Path, help="the same as a document")
@@ -235,8 +288,8 @@ def main():
     options.cache.mkdir(parents=True, exist_ok=True)
     plan = plan_of(options)
     results, wrong = check(plan, options)
-    results["command"] = "make check-frameworks RUNS=%d%s REPORT=workloads/frameworks/RESULTS.md%s" % (
-        options.runs, "" if options.only == "*" else " ONLY='%s'" % options.only,
+    results["command"] = "make check-frameworks RUNS=%d%s%s REPORT=workloads/frameworks/RESULTS.md%s" % (
+        options.runs, " FRESH=1" if options.fresh else "", "" if options.only == "*" else " ONLY='%s'" % options.only,
         "" if plan == VERSIONS else " FRAMEWORKS='%s'" % " ".join(
             f"{name}={','.join(versions)}" for name, versions in plan.items()))
     if options.json:

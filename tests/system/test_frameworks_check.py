@@ -1,4 +1,5 @@
 """The document that a check of frameworks writes says what was found, and nothing else."""
+import argparse
 import sys
 
 import pytest
@@ -18,12 +19,13 @@ def cell(verdict, reason=SILENT):
 
 def version(name, cells, **more):
     return {"stack": name, "environment": "0" * 32, "facts": {"torch": name.partition("-")[2], "threads": 2},
-            "unmeasured": [], "cells": cells, "causes": {}, **more}
+            "unmeasured": [], "cells": cells, "causes": {}, "processes": 99, "imports": 6, "seconds": 7,
+            "sample": {"same": ["pytorch_b"], "other": []}, **more}
 
 
 @pytest.fixture
 def found():
-    return {"framework": "pytorch", "runs": 3, "iterations": 5, "processes": 99, "seconds": 7,
+    return {"framework": "pytorch", "runs": 3, "iterations": 5, "shared": True,
             "titles": {"pytorch_a": "a", "pytorch_b": "b", "pytorch_c": "c"},
             "versions": [
                 version("pytorch-1", {"pytorch_a/default": cell("varies"),
@@ -65,6 +67,63 @@ def test_document(found):
     assert "Other bits: `pytorch_b`." in text
     assert text.count("| pytorch_") == 3
     assert render.text(found).count("\npytorch_") == 3
+
+
+def test_the_document_says_whose_processes_the_runs_were(found):
+    first, one, two = render.time_lines(found)
+    assert "3 runs of 5 iterations" in first and "One process imported the framework and forked" in first
+    assert one.startswith("pytorch-1: 99 processes of 6 imports, challenges among them, in 7 s.")
+    assert one.endswith("A fresh process had the same bits in 1 of 1 operations that it was asked for.")
+    found["versions"][0]["sample"]["other"] = ["pytorch_c"]
+    assert render.time_lines(found)[1].endswith("in 1 of 2 operations that it was asked for; other bits: `pytorch_c`.")
+    found["shared"] = False
+    found["versions"][1]["sample"] = None
+    first, _, two = render.time_lines(found)
+    assert "Each run is a fresh process" in first and "forked" not in first
+    assert two == "pytorch-2: 99 processes, challenges among them, in 7 s."
+
+
+def test_an_import_is_shared_where_all_operations_offer_it():
+    lines = [{"circumstances": ["shared_import"]}, {"circumstances": ["shared_import", "contention"]}]
+    options = argparse.Namespace(fresh=False)
+    assert check.shares_import(lines, options)
+    assert not check.shares_import(lines + [{"circumstances": []}], options)
+    assert not check.shares_import(lines, argparse.Namespace(fresh=True))
+
+
+def test_a_sample_is_from_all_over():
+    assert check.spread("abcdefgh", 4) == list("aceg") and check.spread("abc", 4) == list("abc")
+    assert check.spread([], 4) == []
+
+
+class Answers:
+    """What a service says of a job of fresh runs."""
+
+    def __init__(self, digests):
+        self.digests, self.asked = digests, None
+
+    def post_job(self, **asked):
+        self.asked = asked
+        return "job"
+
+    def finish_job(self, job, seconds):
+        pass
+
+    def items(self, path):
+        return [{"workload": name, "variant": "default", "outcome": "completed", "digest": self.digests[name],
+                 "distinct_digests": 1} for name in self.asked["workloads"]]
+
+
+def test_a_fresh_process_is_compared_with_forked_runs():
+    def run(workload, digest, distinct=1, variant="default"):
+        return {"workload": workload, "variant": variant, "outcome": "completed", "digest": digest,
+                "distinct_digests": distinct}
+    forked = [run("a", "1"), run("a", "1"), run("a", "9", variant="other"), run("b", "2"), run("b", "3"),
+              run("c", "4", distinct=2), run("d", "5")]
+    service = Answers({"a": "1", "d": "6"})
+    _, said = check.measure_sample(service, "stack", forked, argparse.Namespace(iterations=2))
+    assert said == {"same": ["a"], "other": ["d"]}
+    assert service.asked["stacks"] == ["stack"] and "shared_import" not in service.asked
 
 
 def test_a_green_word_needs_a_green_verdict():
