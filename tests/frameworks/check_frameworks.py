@@ -3,7 +3,8 @@
 and prints what was found and the drift between neighbouring versions (make check-frameworks).
 
 Exit status: 0; 1: something is not as it has to be; 75: the registry cannot be reached, and a version
-that is not in the cache yet is needed.  --report writes workloads/frameworks/RESULTS.md anew."""
+that is not in the cache yet is needed.  --report writes workloads/frameworks/RESULTS.md anew.  --json is
+written after each framework: with --go-on a check that was cut goes on, and does not measure those again."""
 import argparse
 import fnmatch
 import json
@@ -25,6 +26,7 @@ from service import BUILD, ROOT, Service  # noqa: E402
 
 SCRIPT = ROOT / "deploy" / "framework"
 UNREACHABLE = 75
+RUNS = 5  # of each cell
 HOURS = 6  # a job that takes longer hangs
 # PyTorch's wheels of version 2 bring CUDA along: 2.7 and 2.8 GiB to download, 5 GiB each on disk.
 VERSIONS = {"jax": ["0.4.30", "0.10.2"], "numpy": ["1.26.4", "2.4.6"], "onnxruntime": ["1.16.3", "1.23.2"],
@@ -103,6 +105,13 @@ def shares_import(lines, options):
     return not options.fresh and all("shared_import" in line["circumstances"] for line in lines)
 
 
+def catalogue(program):
+    """Names of the operations that the version has whose worker PROGRAM is."""
+    said = subprocess.run([str(program), "--catalogue"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=True)
+    return {json.loads(line)["workload"] for line in said.stdout.splitlines()}
+
+
 def spread(names, count):
     """COUNT of the names, from all over the list."""
     names = list(names)
@@ -145,10 +154,10 @@ def complaints(service, framework, runs):
     return found
 
 
-def measure_version(service, name, workloads, shared, options):
+def measure_version(service, name, workloads, shared, count, options):
     """(runs, challenges, seconds) of one version, all of them after one another."""
     began = time.monotonic()
-    job = service.post_job(workloads=workloads, stacks=[name], runs=options.runs,
+    job = service.post_job(workloads=workloads, stacks=[name], runs=count,
                            iterations=options.iterations, **({"shared_import": True} if shared else {}))
     service.finish_job(job, 3600 * HOURS)
     seconds = time.monotonic() - began
@@ -182,18 +191,26 @@ def imports_of(runs):
     return len({(run["process"]["boot_id"], run["process"]["pid"]) for run in runs if run["process"]})
 
 
-def measure(service, framework, names, options):
-    """What was found of one framework, and the complaints."""
+def asked_for(service, framework, names, options):
+    """What is measured of one framework, and how: a check that asks for the same has its results."""
     workloads = wanted(service, framework, options)
-    shared = shares_import(workloads.values(), options)
-    found = {"framework": framework, "runs": options.runs, "iterations": options.iterations, "shared": shared,
-             "titles": {name: line["title"] for name, line in workloads.items()}, "versions": [], "drift": []}
+    stacks = {stack["name"]: stack for stack in service.get("/v1/stacks")["items"]}
+    return {"framework": framework, "runs": runs_of(options.runs, framework), "iterations": options.iterations,
+            "shared": shares_import(workloads.values(), options),
+            "builds": {name: stacks[name]["worker_build"] for name in names},
+            "titles": {name: line["title"] for name, line in workloads.items()}}
+
+
+def measure(service, asked, options):
+    """What was found of the framework that is ASKED for, and the complaints."""
+    found = {**asked, "date": time.strftime("%Y-%m-%d"), "versions": [], "drift": []}
     runs = []
-    for name in names:
-        own, challenges, seconds = measure_version(service, name, list(workloads), shared, options)
+    for name in asked["builds"]:
+        workloads = sorted(catalogue(options.programs / name) & set(asked["titles"]))
+        own, challenges, seconds = measure_version(service, name, workloads, asked["shared"], asked["runs"], options)
         version = {"stack": name, "seconds": round(seconds), "processes": len(own) + len(challenges),
-                   "imports": imports_of(own + challenges), "sample": None}
-        if shared:
+                   "imports": imports_of(own + challenges), "sample": None, "load": round(os.getloadavg()[0], 1)}
+        if asked["shared"]:
             fresh, version["sample"] = measure_sample(service, name, own, options)
             own = own + fresh
         found["versions"].append({**version, **said_of(service, name, own)})
@@ -201,7 +218,23 @@ def measure(service, framework, names, options):
     environments = [version["environment"] for version in found["versions"]]
     for before, after in zip(environments, environments[1:]):
         found["drift"].append(drift_between(service, before, after))
-    return found, complaints(service, framework, runs)
+    found["wrong"] = complaints(service, asked["framework"], runs)
+    return found
+
+
+def found_earlier(asked, earlier, here):
+    """What EARLIER checks on this machine found of the same, or None."""
+    for found in (found for check in earlier if check["machine"] == here for found in check["frameworks"]):
+        if all(found.get(name) == value for name, value in asked.items()) and "wrong" in found:
+            return found
+    return None
+
+
+def runs_of(text, framework):
+    """Of "2,pytorch=5": 5 of PyTorch, 2 of the others."""
+    words = [word.partition("=") for word in text.split(",")]
+    return {name: int(number) for name, equals, number in words if equals}.get(
+        framework, next((int(word) for word, equals, _ in words if not equals), RUNS))
 
 
 def said_of(service, name, runs):
@@ -226,7 +259,8 @@ def machine():
 
 def check(plan, options):
     stacks, names = [{"name": "cpu"}], {}
-    wrong, found = [], []
+    wrong, found, here = [], [], machine()
+    earlier = [json.loads(path.read_text()) for path in options.go_on]
     with tempfile.TemporaryDirectory(prefix="reprod-frameworks-") as folder:
         options.programs = pathlib.Path(folder) / "programs"
         options.programs.mkdir()
@@ -241,15 +275,22 @@ def check(plan, options):
                 if stack["cause"]:
                     wrong.append(f"{stack['name']}: {stack['cause']}")
             for framework in names if not wrong else []:
-                result, complaints_ = measure(service, framework, names[framework], options)
+                asked = asked_for(service, framework, names[framework], options)
+                result = found_earlier(asked, earlier, here) or measure(service, asked, options)
                 found.append(result)
-                wrong += complaints_
+                wrong += result["wrong"]
                 print(render.text(result), flush=True)
+                keep(options, {"machine": here, "frameworks": found})
         finally:
             service.stop()
         code, text = service.fsck()
         wrong += [text] if code else []
-    return {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "frameworks": found}, wrong
+    return {"machine": here, "frameworks": found}, wrong
+
+
+def keep(options, results):
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
 
 
 def parse():
@@ -258,20 +299,25 @@ def parse():
     parser.add_argument("--cache", type=pathlib.Path, default=home / "reprod" / "frameworks")
     parser.add_argument("--wheels", type=pathlib.Path, help="a folder of wheels instead of the network")
     parser.add_argument("--short", action="store_true", help="some of numpy and ONNX Runtime, in one version, two runs each")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", default=str(RUNS), metavar="N,FRAMEWORK=N", help="of each cell")
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--fresh", action="store_true",
                         help="each run imports its framework itself, where one import could serve many")
     parser.add_argument("--only", default="*", help="operations: patterns as fnmatch has them, with commas")
     parser.add_argument("--json", type=pathlib.Path, help="what was found")
+    parser.add_argument("--go-on", type=pathlib.Path, action="append", default=[], metavar="JSON",
+                        help="of a check that was cut; several")
     parser.add_argument("--report", type=pathlib.Path, help="the same as a document")
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK=VERSION,VERSION")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not re.fullmatch(r"((\w+=)?[1-9]\d*,)*(\w+=)?[1-9]\d*", options.runs):
+        parser.error("--runs is a number, or for one framework FRAMEWORK=NUMBER, with commas")
+    return options
 
 
 def plan_of(options):
     if options.short:
-        options.runs, options.iterations, options.only = 2, 2, SHORT
+        options.runs, options.iterations, options.only = "2", 2, SHORT
         return {"numpy": VERSIONS["numpy"][-1:], "onnxruntime": VERSIONS["onnxruntime"][-1:]}
     plan = {}
     for text in options.frameworks:
@@ -288,12 +334,11 @@ def main():
     options.cache.mkdir(parents=True, exist_ok=True)
     plan = plan_of(options)
     results, wrong = check(plan, options)
-    results["command"] = "make check-frameworks RUNS=%d%s%s REPORT=workloads/frameworks/RESULTS.md%s" % (
+    results["command"] = "make check-frameworks RUNS=%s%s%s REPORT=workloads/frameworks/RESULTS.md%s" % (
         options.runs, " FRESH=1" if options.fresh else "", "" if options.only == "*" else " ONLY='%s'" % options.only,
         "" if plan == VERSIONS else " FRAMEWORKS='%s'" % " ".join(
             f"{name}={','.join(versions)}" for name, versions in plan.items()))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    keep(options, results)
     if options.report:
         options.report.write_text(render.document(results))
     for line in wrong:

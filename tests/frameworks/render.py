@@ -81,7 +81,7 @@ def time_lines(found):
     for version in found["versions"]:
         of = f" of {version['imports']} imports" if found["shared"] else ""
         line = f"{version['stack']}: {version['processes']} processes{of}, challenges among them, in" \
-            f" {version['seconds']} s."
+            f" {version['seconds']} s, at a load of {version['load']}."
         lines.append(line + sample_words(version["sample"]))
     return lines
 
@@ -137,7 +137,7 @@ def document(results):
     machine = results["machine"]
     lines = ["# What was found of frameworks", "",
              f"Measured and written by `{results['command']}`: nothing in it is typed by hand.", "",
-             f"Measured {results['date']} on {machine['model']}, {machine['processors']} processors"
+             f"Measured {', '.join(sorted({found['date'] for found in results['frameworks']}))} on {machine['model']}, {machine['processors']} processors"
              f" ({machine['vector_isa']}), {machine['libc']}, kernel {machine['kernel']}.", "",
              "“reproducible” and “varies” are verdicts of the service. “did not vary” is one digest in all runs"
              " where the control did not vary either: nothing showed that a difference could have been seen, so it"
