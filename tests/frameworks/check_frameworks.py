@@ -92,24 +92,31 @@ def own_worker(folder, framework, programs):
     return program
 
 
-def wanted(service, framework, options):
-    """Operations that some version has, and a pattern allows, by name."""
-    lines = [line for line in service.get("/v1/workloads")["items"]
-             if line["workload"].startswith(framework + "_")]
-    return {line["workload"]: line for line in sorted(lines, key=lambda line: line["workload"])
-            if any(fnmatch.fnmatch(line["workload"], pattern) for pattern in options.only.split(","))}
+def catalogue(program):
+    """{name of an operation: its line} of the version whose worker PROGRAM is."""
+    said = subprocess.run([str(program), "--catalogue"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=True)
+    return {line["workload"]: line for line in map(json.loads, said.stdout.splitlines())}
+
+
+def allowed(lines, only):
+    """Those that a pattern allows."""
+    return {name: line for name, line in sorted(lines.items())
+            if any(fnmatch.fnmatch(name, pattern) for pattern in only.split(","))}
+
+
+def build_of(framework):
+    """What the runs of its pack in this tree say asks the framework, without importing that."""
+    packs = ROOT / "workloads" / "frameworks"
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import worker; worker.find_probes();"
+            " print(worker.load_pack(sys.argv[2]).build)")
+    return subprocess.run([sys.executable, "-B", "-c", code, str(packs), str(packs / f"pack_{framework}.py")],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def shares_import(lines, options):
     """Whether one process may import the framework and fork the runs of all of these."""
     return not options.fresh and all("shared_import" in line["circumstances"] for line in lines)
-
-
-def catalogue(program):
-    """Names of the operations that the version has whose worker PROGRAM is."""
-    said = subprocess.run([str(program), "--catalogue"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True, check=True)
-    return {json.loads(line)["workload"] for line in said.stdout.splitlines()}
 
 
 def spread(names, count):
@@ -191,35 +198,25 @@ def imports_of(runs):
     return len({(run["process"]["boot_id"], run["process"]["pid"]) for run in runs if run["process"]})
 
 
-def asked_for(service, framework, names, options):
+def asked_for(framework, names, options):
     """What is measured of one framework, and how: a check that asks for the same has its results."""
-    workloads = wanted(service, framework, options)
-    stacks = {stack["name"]: stack for stack in service.get("/v1/stacks")["items"]}
+    operations = {name: allowed(catalogue(options.programs / name), options.only) for name in names}
+    lines = {workload: line for each in operations.values() for workload, line in each.items()}
+    build = build_of(framework)
     return {"framework": framework, "runs": runs_of(options.runs, framework), "iterations": options.iterations,
-            "shared": shares_import(workloads.values(), options),
-            "builds": {name: stacks[name]["worker_build"] for name in names},
-            "titles": {name: line["title"] for name, line in workloads.items()}}
+            "shared": shares_import(lines.values(), options), "builds": {name: build for name in names},
+            "titles": {workload: line["title"] for workload, line in lines.items()}}, operations
 
 
-def measure(service, asked, options):
-    """What was found of the framework that is ASKED for, and the complaints."""
-    found = {**asked, "date": time.strftime("%Y-%m-%d"), "versions": [], "drift": []}
-    runs = []
-    for name in asked["builds"]:
-        workloads = sorted(catalogue(options.programs / name) & set(asked["titles"]))
-        own, challenges, seconds = measure_version(service, name, workloads, asked["shared"], asked["runs"], options)
-        version = {"stack": name, "seconds": round(seconds), "processes": len(own) + len(challenges),
-                   "imports": imports_of(own + challenges), "sample": None, "load": round(os.getloadavg()[0], 1)}
-        if asked["shared"]:
-            fresh, version["sample"] = measure_sample(service, name, own, options)
-            own = own + fresh
-        found["versions"].append({**version, **said_of(service, name, own)})
-        runs += own
-    environments = [version["environment"] for version in found["versions"]]
-    for before, after in zip(environments, environments[1:]):
-        found["drift"].append(drift_between(service, before, after))
-    found["wrong"] = complaints(service, asked["framework"], runs)
-    return found
+def measure_one(service, name, asked, workloads, options):
+    """(what was found of one version, its runs)"""
+    runs, challenges, seconds = measure_version(service, name, workloads, asked["shared"], asked["runs"], options)
+    found = {"stack": name, "seconds": round(seconds), "processes": len(runs) + len(challenges),
+             "imports": imports_of(runs + challenges), "sample": None, "load": round(os.getloadavg()[0], 1)}
+    if asked["shared"]:
+        fresh, found["sample"] = measure_sample(service, name, runs, options)
+        runs += fresh
+    return {**found, **said_of(service, name, runs)}, runs
 
 
 def found_earlier(asked, earlier, here):
@@ -258,34 +255,48 @@ def machine():
 
 
 def check(plan, options):
-    stacks, names = [{"name": "cpu"}], {}
-    wrong, found, here = [], [], machine()
+    found, wrong, here = [], [], machine()
     earlier = [json.loads(path.read_text()) for path in options.go_on]
     with tempfile.TemporaryDirectory(prefix="reprod-frameworks-") as folder:
         options.programs = pathlib.Path(folder) / "programs"
         options.programs.mkdir()
-        for framework, versions in plan.items():
-            for version in versions:
-                stacks.append(install(framework, version, options))
-                names.setdefault(framework, []).append(stacks[-1]["name"])
-        service = Service(pathlib.Path(folder) / "service", options=["--no-survey"], config={"stacks": stacks})
+        stacks = {framework: [install(framework, version, options) for version in versions]
+                  for framework, versions in plan.items()}
+        for framework in plan:
+            asked, operations = asked_for(framework, [stack["name"] for stack in stacks[framework]], options)
+            result = found_earlier(asked, earlier, here) or measure(
+                pathlib.Path(folder) / framework, stacks[framework], asked, operations, options)
+            wrong += result["wrong"]
+            found.append(result)
+            print(render.text(result), flush=True)
+            keep(options, {"machine": here, "frameworks": found})
+    return {"machine": here, "frameworks": found}, wrong
+
+
+def measure(folder, stacks, asked, operations, options):
+    """What was found of the framework that is ASKED for; OPERATIONS of each version.  One service after the
+    other, of one database, has one version each: reading back all at once takes longer than an agent may."""
+    found = {**asked, "date": time.strftime("%Y-%m-%d"), "versions": [], "drift": [], "wrong": []}
+    runs = []
+    for stack in stacks:
+        service = Service(folder, options=["--no-survey"], config={"stacks": [{"name": "cpu"}, stack]})
         service.start()
         try:
-            for stack in service.get("/v1/stacks")["items"]:
-                if stack["cause"]:
-                    wrong.append(f"{stack['name']}: {stack['cause']}")
-            for framework in names if not wrong else []:
-                asked = asked_for(service, framework, names[framework], options)
-                result = found_earlier(asked, earlier, here) or measure(service, asked, options)
-                found.append(result)
-                wrong += result["wrong"]
-                print(render.text(result), flush=True)
-                keep(options, {"machine": here, "frameworks": found})
+            cause = next(s["cause"] for s in service.get("/v1/stacks")["items"] if s["name"] == stack["name"])
+            if cause:
+                raise SystemExit(f"{stack['name']}: {cause}")
+            version, own = measure_one(service, stack["name"], asked, list(operations[stack["name"]]), options)
+            runs += own
+            for before in found["versions"][-1:]:
+                found["drift"].append(drift_between(service, before["environment"], version["environment"]))
+            found["versions"].append(version)
+            if stack is stacks[-1]:
+                found["wrong"] += complaints(service, asked["framework"], runs)
         finally:
             service.stop()
-        code, text = service.fsck()
-        wrong += [text] if code else []
-    return {"machine": here, "frameworks": found}, wrong
+    code, text = service.fsck()
+    found["wrong"] += [text] if code else []
+    return found
 
 
 def keep(options, results):
