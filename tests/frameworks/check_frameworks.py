@@ -33,7 +33,8 @@ VERSIONS = {"jax": ["0.4.30", "0.10.2"], "numpy": ["1.26.4", "2.4.6"], "onnxrunt
             "pytorch": ["1.12.1", "2.4.1", "2.15.0"], "tensorflow": ["2.12.1", "2.15.1", "2.21.0"]}
 SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,onnxruntime_reduce_sum,"
          "onnxruntime_resize_linear,onnxruntime_lstm")
-SAMPLE = 4  # operations whose forked runs are compared with a fresh process, beside the whole pack
+SAMPLE = 4  # operations whose forked runs are compared with fresh ones, beside the whole pack:
+FRESH_RUNS = 2  # as many as drift needs on a side, where it prefers them to those that share an import
 BAD = ("crashed", "timeout", "invalid", "lost", "infra", "out_of_memory")
 
 
@@ -172,8 +173,8 @@ def measure_version(service, name, workloads, shared, count, options):
 
 
 def measure_sample(service, name, forked, options):
-    """One fresh process for some operations that are the same in all forked runs, and whether its bits are
-    theirs.  The runs count in the same cells, which vary where they are not."""
+    """Fresh processes for some operations that are the same in all forked runs, and whether their bits are
+    the same, too.  They count in the same cells, which vary where they are not."""
     bits = {}
     for run in forked:
         if run["variant"] == "default" and run["outcome"] == "completed":
@@ -182,15 +183,14 @@ def measure_sample(service, name, forked, options):
     sample = spread(sorted(same), SAMPLE)
     if not sample:
         return [], {"same": [], "other": []}
-    job = service.post_job(workloads=sample, stacks=[name], runs=1, variants=["default"],
+    job = service.post_job(workloads=sample, stacks=[name], runs=FRESH_RUNS, variants=["default"],
                            iterations=options.iterations)
     service.finish_job(job, 3600 * HOURS)
     runs = service.items(f"/v1/runs?job={job}")
-    said = {"same": [], "other": []}
-    for run in runs:
-        if run["outcome"] == "completed":
-            said["same" if same[run["workload"]] == {run["digest"]} else "other"].append(run["workload"])
-    return runs, said
+    other = {run["workload"] for run in runs
+             if run["outcome"] == "completed" and same[run["workload"]] != {run["digest"]}}
+    compared = {run["workload"] for run in runs if run["outcome"] == "completed"}
+    return runs, {"same": sorted(compared - other), "other": sorted(other)}
 
 
 def imports_of(runs):

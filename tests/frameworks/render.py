@@ -91,7 +91,7 @@ def sample_words(sample):
         return ""
     count = len(sample["same"]) + len(sample["other"])
     other = ", ".join(f"`{name}`" for name in sample["other"])
-    return f" A fresh process had the same bits in {len(sample['same'])} of {count} operations that it was asked for" \
+    return f" Fresh processes had the same bits in {len(sample['same'])} of {count} operations that they were asked for" \
         + (f"; other bits: {other}." if other else ".")
 
 

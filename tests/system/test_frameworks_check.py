@@ -73,9 +73,9 @@ def test_the_document_says_whose_processes_the_runs_were(found):
     first, one, two = render.time_lines(found)
     assert "3 runs of 5 iterations" in first and "One process imported the framework and forked" in first
     assert one.startswith("pytorch-1: 99 processes of 6 imports, challenges among them, in 7 s, at a load of 0.5.")
-    assert one.endswith("A fresh process had the same bits in 1 of 1 operations that it was asked for.")
+    assert one.endswith("Fresh processes had the same bits in 1 of 1 operations that they were asked for.")
     found["versions"][0]["sample"]["other"] = ["pytorch_c"]
-    assert render.time_lines(found)[1].endswith("in 1 of 2 operations that it was asked for; other bits: `pytorch_c`.")
+    assert render.time_lines(found)[1].endswith("in 1 of 2 operations that they were asked for; other bits: `pytorch_c`.")
     found["shared"] = False
     found["versions"][1]["sample"] = None
     first, _, two = render.time_lines(found)
