@@ -160,12 +160,14 @@ check-stacks: all $(TRY_LIBRARIES)
 # Real versions of frameworks as stacks, installed into a cache of the user's, once: numpy, ONNX Runtime
 # and JAX in two versions each (140 MB, 380 MB and 1.1 GB), TensorFlow (4.5 GB) and PyTorch (12 GB, of
 # which 5.6 GB are downloaded) in three.  FRAMEWORKS='numpy=1.26.4,2.4.6 jax=' names
-# others; RUNS=, ONLY='pytorch_index*', REPORT=FILE, WHEELS=FOLDER.
+# others; RUNS=2,pytorch=5, ONLY='pytorch_index*', FRESH=1 (each run imports its framework itself), REPORT=FILE,
+# WHEELS=FOLDER; JSON=FILE, written after each framework, and GO_ON='FILE FILE': not measured again.
 FRAMEWORKS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/frameworks
 check-frameworks: all
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/frameworks/check_frameworks.py --cache $(FRAMEWORKS_CACHE) \
 	    $(if $(RUNS),--runs $(RUNS)) $(if $(ONLY),--only '$(ONLY)') $(if $(REPORT),--report $(REPORT)) \
-	    $(if $(WHEELS),--wheels $(WHEELS)) $(FRAMEWORKS)
+	    $(if $(WHEELS),--wheels $(WHEELS)) $(if $(FRESH),--fresh) $(if $(JSON),--json $(JSON)) \
+	    $(GO_ON:%=--go-on %) $(FRAMEWORKS)
 # The probes with PyTorch, JAX and numpy, which are installed into a cache of the user's, once.
 PYTORCH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/pytorch
 check-pytorch: PYTHON = $(PYTORCH_CACHE)/bin/python

@@ -3,7 +3,8 @@
 and prints what was found and the drift between neighbouring versions (make check-frameworks).
 
 Exit status: 0; 1: something is not as it has to be; 75: the registry cannot be reached, and a version
-that is not in the cache yet is needed.  --report writes workloads/frameworks/RESULTS.md anew."""
+that is not in the cache yet is needed.  --report writes workloads/frameworks/RESULTS.md anew.  --json is
+written after each framework: with --go-on a check that was cut goes on, and does not measure those again."""
 import argparse
 import fnmatch
 import json
@@ -25,12 +26,15 @@ from service import BUILD, ROOT, Service  # noqa: E402
 
 SCRIPT = ROOT / "deploy" / "framework"
 UNREACHABLE = 75
+RUNS = 5  # of each cell
 HOURS = 6  # a job that takes longer hangs
 # PyTorch's wheels of version 2 bring CUDA along: 2.7 and 2.8 GiB to download, 5 GiB each on disk.
 VERSIONS = {"jax": ["0.4.30", "0.10.2"], "numpy": ["1.26.4", "2.4.6"], "onnxruntime": ["1.16.3", "1.23.2"],
             "pytorch": ["1.12.1", "2.4.1", "2.15.0"], "tensorflow": ["2.12.1", "2.15.1", "2.21.0"]}
 SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,onnxruntime_reduce_sum,"
          "onnxruntime_resize_linear,onnxruntime_lstm")
+SAMPLE = 4  # operations whose forked runs are compared with fresh ones, beside the whole pack:
+FRESH_RUNS = 2  # as many as drift needs on a side, where it prefers them to those that share an import
 BAD = ("crashed", "timeout", "invalid", "lost", "infra", "out_of_memory")
 
 
@@ -89,11 +93,37 @@ def own_worker(folder, framework, programs):
     return program
 
 
-def wanted(service, framework, options):
-    """Names of the operations that some version has, and a pattern allows."""
-    lines = [line for line in service.get("/v1/workloads")["items"]
-             if line["workload"].startswith(framework + "_")]
-    return sorted(line["workload"] for line in lines if any(fnmatch.fnmatch(line["workload"], pattern) for pattern in options.only.split(",")))
+def catalogue(program):
+    """{name of an operation: its line} of the version whose worker PROGRAM is."""
+    said = subprocess.run([str(program), "--catalogue"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=True)
+    return {line["workload"]: line for line in map(json.loads, said.stdout.splitlines())}
+
+
+def allowed(lines, only):
+    """Those that a pattern allows."""
+    return {name: line for name, line in sorted(lines.items())
+            if any(fnmatch.fnmatch(name, pattern) for pattern in only.split(","))}
+
+
+def build_of(framework):
+    """What the runs of its pack in this tree say asks the framework, without importing that."""
+    packs = ROOT / "workloads" / "frameworks"
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import worker; worker.find_probes();"
+            " print(worker.load_pack(sys.argv[2]).build)")
+    return subprocess.run([sys.executable, "-B", "-c", code, str(packs), str(packs / f"pack_{framework}.py")],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def shares_import(lines, options):
+    """Whether one process may import the framework and fork the runs of all of these."""
+    return not options.fresh and all("shared_import" in line["circumstances"] for line in lines)
+
+
+def spread(names, count):
+    """COUNT of the names, from all over the list."""
+    names = list(names)
+    return names[::max(1, -(-len(names) // count))] if names else []
 
 
 def cells_of(service, runs):
@@ -132,38 +162,89 @@ def complaints(service, framework, runs):
     return found
 
 
-def measure(service, framework, names, options):
-    """What was found of one framework, and the complaints."""
-    titles = {line["workload"]: line["title"] for line in service.get("/v1/workloads")["items"]}
-    workloads, began = wanted(service, framework, options), time.monotonic()
-    job = service.post_job(workloads=workloads, stacks=names, runs=options.runs,
-                           iterations=options.iterations)
+def measure_version(service, name, workloads, shared, count, options):
+    """(runs, challenges, seconds) of one version, all of them after one another."""
+    began = time.monotonic()
+    job = service.post_job(workloads=workloads, stacks=[name], runs=count,
+                           iterations=options.iterations, **({"shared_import": True} if shared else {}))
     service.finish_job(job, 3600 * HOURS)
     seconds = time.monotonic() - began
+    return service.items(f"/v1/runs?job={job}"), service.items(f"/v1/runs?job={job}&challenges=only"), seconds
+
+
+def measure_sample(service, name, forked, options):
+    """Fresh processes for some operations that are the same in all forked runs, and whether their bits are
+    the same, too.  They count in the same cells, which vary where they are not."""
+    bits = {}
+    for run in forked:
+        if run["variant"] == "default" and run["outcome"] == "completed":
+            bits.setdefault(run["workload"], set()).add(run["digest"] if run["distinct_digests"] == 1 else None)
+    same = {workload: digests for workload, digests in bits.items() if len(digests) == 1 and None not in digests}
+    sample = spread(sorted(same), SAMPLE)
+    if not sample:
+        return [], {"same": [], "other": []}
+    job = service.post_job(workloads=sample, stacks=[name], runs=FRESH_RUNS, variants=["default"],
+                           iterations=options.iterations)
+    service.finish_job(job, 3600 * HOURS)
     runs = service.items(f"/v1/runs?job={job}")
-    cells = cells_of(service, runs)
-    found = {"framework": framework, "runs": options.runs, "iterations": options.iterations,
-             "processes": len(runs) + len(service.items(f"/v1/runs?job={job}&challenges=only")),
-             "seconds": round(seconds), "titles": {name: titles[name] for name in workloads},
-             "versions": [], "drift": []}
-    for name in names:
-        environment = environment_of(runs, name)
-        facts = service.get(f"/v1/environments/{environment}")["facts"]
-        stack = next(s for s in service.get("/v1/stacks")["items"] if s["name"] == name)
-        own = {}
-        for (stack_name, workload, variant), cell in cells.items():
-            if stack_name == name:
-                own[f"{workload}/{variant}"] = {
-                    "verdict": cell["verdict"], "reason": cell["reason"],
-                    "challenge": cell["challenge"]["state"]}
-        causes = {f"{run['workload']}/{run['variant']}": run["cause"] for run in runs
-                  if run["stack"] == name and run["outcome"] == "unsupported"}
-        found["versions"].append({"stack": name, "environment": environment, "facts": facts,
-                                  "unmeasured": stack["unmeasured"], "cells": own, "causes": causes})
-    environments = [version["environment"] for version in found["versions"]]
-    for before, after in zip(environments, environments[1:]):
-        found["drift"].append(drift_between(service, before, after))
-    return found, complaints(service, framework, runs)
+    other = {run["workload"] for run in runs
+             if run["outcome"] == "completed" and same[run["workload"]] != {run["digest"]}}
+    compared = {run["workload"] for run in runs if run["outcome"] == "completed"}
+    return runs, {"same": sorted(compared - other), "other": sorted(other)}
+
+
+def imports_of(runs):
+    """How many processes imported the framework: the leader of a forked run is who did."""
+    return len({(run["process"]["boot_id"], run["process"]["pid"]) for run in runs if run["process"]})
+
+
+def asked_for(framework, names, options):
+    """What is measured of one framework, and how: a check that asks for the same has its results."""
+    operations = {name: allowed(catalogue(options.programs / name), options.only) for name in names}
+    lines = {workload: line for each in operations.values() for workload, line in each.items()}
+    build = build_of(framework)
+    return {"framework": framework, "runs": runs_of(options.runs, framework), "iterations": options.iterations,
+            "shared": shares_import(lines.values(), options), "builds": {name: build for name in names},
+            "titles": {workload: line["title"] for workload, line in lines.items()}}, operations
+
+
+def measure_one(service, name, asked, workloads, options):
+    """(what was found of one version, its runs)"""
+    runs, challenges, seconds = measure_version(service, name, workloads, asked["shared"], asked["runs"], options)
+    found = {"stack": name, "seconds": round(seconds), "processes": len(runs) + len(challenges),
+             "imports": imports_of(runs + challenges), "sample": None, "load": round(os.getloadavg()[0], 1)}
+    if asked["shared"]:
+        fresh, found["sample"] = measure_sample(service, name, runs, options)
+        runs += fresh
+    return {**found, **said_of(service, name, runs)}, runs
+
+
+def found_earlier(asked, earlier, here):
+    """What EARLIER checks on this machine found of the same, or None."""
+    for found in (found for check in earlier if check["machine"] == here for found in check["frameworks"]):
+        if all(found.get(name) == value for name, value in asked.items()) and "wrong" in found:
+            return found
+    return None
+
+
+def runs_of(text, framework):
+    """Of "2,pytorch=5": 5 of PyTorch, 2 of the others."""
+    words = [word.partition("=") for word in text.split(",")]
+    return {name: int(number) for name, equals, number in words if equals}.get(
+        framework, next((int(word) for word, equals, _ in words if not equals), RUNS))
+
+
+def said_of(service, name, runs):
+    """The facts and the cells of one version."""
+    environment = environment_of(runs, name)
+    stack = next(s for s in service.get("/v1/stacks")["items"] if s["name"] == name)
+    cells = {f"{workload}/{variant}": {"verdict": cell["verdict"], "reason": cell["reason"],
+                                       "challenge": cell["challenge"]["state"]}
+             for (_, workload, variant), cell in cells_of(service, runs).items()}
+    causes = {f"{run['workload']}/{run['variant']}": run["cause"] for run in runs
+              if run["outcome"] == "unsupported"}
+    return {"environment": environment, "facts": service.get(f"/v1/environments/{environment}")["facts"],
+            "unmeasured": stack["unmeasured"], "cells": cells, "causes": causes}
 
 
 def machine():
@@ -174,31 +255,53 @@ def machine():
 
 
 def check(plan, options):
-    stacks, names = [{"name": "cpu"}], {}
-    wrong, found = [], []
+    found, wrong, here = [], [], machine()
+    earlier = [json.loads(path.read_text()) for path in options.go_on]
     with tempfile.TemporaryDirectory(prefix="reprod-frameworks-") as folder:
         options.programs = pathlib.Path(folder) / "programs"
         options.programs.mkdir()
-        for framework, versions in plan.items():
-            for version in versions:
-                stacks.append(install(framework, version, options))
-                names.setdefault(framework, []).append(stacks[-1]["name"])
-        service = Service(pathlib.Path(folder) / "service", options=["--no-survey"], config={"stacks": stacks})
+        stacks = {framework: [install(framework, version, options) for version in versions]
+                  for framework, versions in plan.items()}
+        for framework in plan:
+            asked, operations = asked_for(framework, [stack["name"] for stack in stacks[framework]], options)
+            result = found_earlier(asked, earlier, here) or measure(
+                pathlib.Path(folder) / framework, stacks[framework], asked, operations, options)
+            wrong += result["wrong"]
+            found.append(result)
+            print(render.text(result), flush=True)
+            keep(options, {"machine": here, "frameworks": found})
+    return {"machine": here, "frameworks": found}, wrong
+
+
+def measure(folder, stacks, asked, operations, options):
+    """What was found of the framework that is ASKED for; OPERATIONS of each version.  One service after the
+    other, of one database, has one version each: reading back all at once takes longer than an agent may."""
+    found = {**asked, "date": time.strftime("%Y-%m-%d"), "versions": [], "drift": [], "wrong": []}
+    runs = []
+    for stack in stacks:
+        service = Service(folder, options=["--no-survey"], config={"stacks": [{"name": "cpu"}, stack]})
         service.start()
         try:
-            for stack in service.get("/v1/stacks")["items"]:
-                if stack["cause"]:
-                    wrong.append(f"{stack['name']}: {stack['cause']}")
-            for framework in names if not wrong else []:
-                result, complaints_ = measure(service, framework, names[framework], options)
-                found.append(result)
-                wrong += complaints_
-                print(render.text(result), flush=True)
+            cause = next(s["cause"] for s in service.get("/v1/stacks")["items"] if s["name"] == stack["name"])
+            if cause:
+                raise SystemExit(f"{stack['name']}: {cause}")
+            version, own = measure_one(service, stack["name"], asked, list(operations[stack["name"]]), options)
+            runs += own
+            for before in found["versions"][-1:]:
+                found["drift"].append(drift_between(service, before["environment"], version["environment"]))
+            found["versions"].append(version)
+            if stack is stacks[-1]:
+                found["wrong"] += complaints(service, asked["framework"], runs)
         finally:
             service.stop()
-        code, text = service.fsck()
-        wrong += [text] if code else []
-    return {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "frameworks": found}, wrong
+    code, text = service.fsck()
+    found["wrong"] += [text] if code else []
+    return found
+
+
+def keep(options, results):
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
 
 
 def parse():
@@ -207,18 +310,25 @@ def parse():
     parser.add_argument("--cache", type=pathlib.Path, default=home / "reprod" / "frameworks")
     parser.add_argument("--wheels", type=pathlib.Path, help="a folder of wheels instead of the network")
     parser.add_argument("--short", action="store_true", help="some of numpy and ONNX Runtime, in one version, two runs each")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", default=str(RUNS), metavar="N,FRAMEWORK=N", help="of each cell")
     parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--fresh", action="store_true",
+                        help="each run imports its framework itself, where one import could serve many")
     parser.add_argument("--only", default="*", help="operations: patterns as fnmatch has them, with commas")
     parser.add_argument("--json", type=pathlib.Path, help="what was found")
+    parser.add_argument("--go-on", type=pathlib.Path, action="append", default=[], metavar="JSON",
+                        help="of a check that was cut; several")
     parser.add_argument("--report", type=pathlib.Path, help="the same as a document")
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK=VERSION,VERSION")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not re.fullmatch(r"((\w+=)?[1-9]\d*,)*(\w+=)?[1-9]\d*", options.runs):
+        parser.error("--runs is a number, or for one framework FRAMEWORK=NUMBER, with commas")
+    return options
 
 
 def plan_of(options):
     if options.short:
-        options.runs, options.iterations, options.only = 2, 2, SHORT
+        options.runs, options.iterations, options.only = "2", 2, SHORT
         return {"numpy": VERSIONS["numpy"][-1:], "onnxruntime": VERSIONS["onnxruntime"][-1:]}
     plan = {}
     for text in options.frameworks:
@@ -235,12 +345,11 @@ def main():
     options.cache.mkdir(parents=True, exist_ok=True)
     plan = plan_of(options)
     results, wrong = check(plan, options)
-    results["command"] = "make check-frameworks RUNS=%d%s REPORT=workloads/frameworks/RESULTS.md%s" % (
-        options.runs, "" if options.only == "*" else " ONLY='%s'" % options.only,
+    results["command"] = "make check-frameworks RUNS=%s%s%s REPORT=workloads/frameworks/RESULTS.md%s" % (
+        options.runs, " FRESH=1" if options.fresh else "", "" if options.only == "*" else " ONLY='%s'" % options.only,
         "" if plan == VERSIONS else " FRAMEWORKS='%s'" % " ".join(
             f"{name}={','.join(versions)}" for name, versions in plan.items()))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    keep(options, results)
     if options.report:
         options.report.write_text(render.document(results))
     for line in wrong:

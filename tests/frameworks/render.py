@@ -69,8 +69,30 @@ def text(found):
         if version["unmeasured"]:
             lines.append(f"{version['stack']}: documented and not measured: "
                          + ", ".join(version["unmeasured"]))
-    lines.append(f"{found['processes']} processes in {found['seconds']} s")
+    lines += time_lines(found)
     return "\n".join(lines) + "\n"
+
+
+def time_lines(found):
+    """Whose processes the runs were, and how long they took."""
+    how = ("One process imported the framework and forked a process for each run; no two runs of a cell are of"
+           " one import." if found["shared"] else "Each run is a fresh process that imported the framework itself.")
+    lines = [f"{found['runs']} runs of {found['iterations']} iterations each for every cell. {how}"]
+    for version in found["versions"]:
+        of = f" of {version['imports']} imports" if found["shared"] else ""
+        line = f"{version['stack']}: {version['processes']} processes{of}, challenges among them, in" \
+            f" {version['seconds']} s, at a load of {version['load']}."
+        lines.append(line + sample_words(version["sample"]))
+    return lines
+
+
+def sample_words(sample):
+    if not sample or not sample["same"] + sample["other"]:
+        return ""
+    count = len(sample["same"]) + len(sample["other"])
+    other = ", ".join(f"`{name}`" for name in sample["other"])
+    return f" Fresh processes had the same bits in {len(sample['same'])} of {count} operations that they were asked for" \
+        + (f"; other bits: {other}." if other else ".")
 
 
 def facts_line(version):
@@ -115,16 +137,15 @@ def document(results):
     machine = results["machine"]
     lines = ["# What was found of frameworks", "",
              f"Measured and written by `{results['command']}`: nothing in it is typed by hand.", "",
-             f"Measured {results['date']} on {machine['model']}, {machine['processors']} processors"
+             f"Measured {', '.join(sorted({found['date'] for found in results['frameworks']}))} on {machine['model']}, {machine['processors']} processors"
              f" ({machine['vector_isa']}), {machine['libc']}, kernel {machine['kernel']}.", "",
              "“reproducible” and “varies” are verdicts of the service. “did not vary” is one digest in all runs"
              " where the control did not vary either: nothing showed that a difference could have been seen, so it"
              " is inconclusive. “raises”: the framework refused, in its own words. The column “bits” compares a"
              " version with the one before it.", ""]
     for found in results["frameworks"]:
-        lines += [f"## {found['framework']}", "",
-                  f"{found['runs']} fresh processes of {found['iterations']} iterations each for every cell,"
-                  f" {found['processes']} processes with challenges, {found['seconds']} s.", "",
+        first, *times = time_lines(found)
+        lines += [f"## {found['framework']}", "", first, "", *(f"- {line}" for line in times), "",
                   *summary(found), ""]
         header = head(found)
         lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]

@@ -1,4 +1,5 @@
 """The document that a check of frameworks writes says what was found, and nothing else."""
+import argparse
 import sys
 
 import pytest
@@ -18,12 +19,13 @@ def cell(verdict, reason=SILENT):
 
 def version(name, cells, **more):
     return {"stack": name, "environment": "0" * 32, "facts": {"torch": name.partition("-")[2], "threads": 2},
-            "unmeasured": [], "cells": cells, "causes": {}, **more}
+            "unmeasured": [], "cells": cells, "causes": {}, "processes": 99, "imports": 6, "seconds": 7, "load": 0.5,
+            "sample": {"same": ["pytorch_b"], "other": []}, **more}
 
 
 @pytest.fixture
 def found():
-    return {"framework": "pytorch", "runs": 3, "iterations": 5, "processes": 99, "seconds": 7,
+    return {"framework": "pytorch", "runs": 3, "iterations": 5, "shared": True, "date": "2026-11-24",
             "titles": {"pytorch_a": "a", "pytorch_b": "b", "pytorch_c": "c"},
             "versions": [
                 version("pytorch-1", {"pytorch_a/default": cell("varies"),
@@ -53,7 +55,7 @@ def test_rows(found):
 
 def test_document(found):
     machine = {"model": "EPYC", "processors": 2, "vector_isa": "avx2", "libc": "glibc", "kernel": "6"}
-    text = render.document({"machine": machine, "date": "2026-11-24", "command": "make it",
+    text = render.document({"machine": machine, "command": "make it",
                             "frameworks": [found]})
     assert "Measured and written by `make it`" in text and "2026-11-24 on EPYC" in text
     assert "- **pytorch-1** (torch 1): 2 operations, 1 varied by themselves: `pytorch_a`." in text
@@ -65,6 +67,83 @@ def test_document(found):
     assert "Other bits: `pytorch_b`." in text
     assert text.count("| pytorch_") == 3
     assert render.text(found).count("\npytorch_") == 3
+
+
+def test_the_document_says_whose_processes_the_runs_were(found):
+    first, one, two = render.time_lines(found)
+    assert "3 runs of 5 iterations" in first and "One process imported the framework and forked" in first
+    assert one.startswith("pytorch-1: 99 processes of 6 imports, challenges among them, in 7 s, at a load of 0.5.")
+    assert one.endswith("Fresh processes had the same bits in 1 of 1 operations that they were asked for.")
+    found["versions"][0]["sample"]["other"] = ["pytorch_c"]
+    assert render.time_lines(found)[1].endswith("in 1 of 2 operations that they were asked for; other bits: `pytorch_c`.")
+    found["shared"] = False
+    found["versions"][1]["sample"] = None
+    first, _, two = render.time_lines(found)
+    assert "Each run is a fresh process" in first and "forked" not in first
+    assert two == "pytorch-2: 99 processes, challenges among them, in 7 s, at a load of 0.5."
+
+
+def test_an_import_is_shared_where_all_operations_offer_it():
+    lines = [{"circumstances": ["shared_import"]}, {"circumstances": ["shared_import", "contention"]}]
+    options = argparse.Namespace(fresh=False)
+    assert check.shares_import(lines, options)
+    assert not check.shares_import(lines + [{"circumstances": []}], options)
+    assert not check.shares_import(lines, argparse.Namespace(fresh=True))
+
+
+def test_a_sample_is_from_all_over():
+    assert check.spread("abcdefgh", 4) == list("aceg") and check.spread("abc", 4) == list("abc")
+    assert check.spread([], 4) == []
+
+
+class Answers:
+    """What a service says of a job of fresh runs."""
+
+    def __init__(self, digests):
+        self.digests, self.asked = digests, None
+
+    def post_job(self, **asked):
+        self.asked = asked
+        return "job"
+
+    def finish_job(self, job, seconds):
+        pass
+
+    def items(self, path):
+        return [{"workload": name, "variant": "default", "outcome": "completed", "digest": self.digests[name],
+                 "distinct_digests": 1} for name in self.asked["workloads"]]
+
+
+def test_a_fresh_process_is_compared_with_forked_runs():
+    def run(workload, digest, distinct=1, variant="default"):
+        return {"workload": workload, "variant": variant, "outcome": "completed", "digest": digest,
+                "distinct_digests": distinct}
+    forked = [run("a", "1"), run("a", "1"), run("a", "9", variant="other"), run("b", "2"), run("b", "3"),
+              run("c", "4", distinct=2), run("d", "5")]
+    service = Answers({"a": "1", "d": "6"})
+    _, said = check.measure_sample(service, "stack", forked, argparse.Namespace(iterations=2))
+    assert said == {"same": ["a"], "other": ["d"]}
+    assert service.asked["stacks"] == ["stack"] and "shared_import" not in service.asked
+
+
+def test_runs_of_each_framework():
+    assert check.runs_of("2,pytorch=5", "pytorch") == 5 and check.runs_of("2,pytorch=5", "jax") == 2
+    assert check.runs_of("3", "jax") == 3 and check.runs_of("pytorch=9", "jax") == check.RUNS
+
+
+def test_what_an_earlier_check_found_is_of_the_same(found):
+    asked = {"framework": "pytorch", "runs": 3, "iterations": 5, "shared": True, "builds": {"pytorch-1": "b"},
+             "titles": found["titles"]}
+    whole = {**found, "builds": {"pytorch-1": "b"}, "wrong": []}
+    earlier = [{"machine": {"model": "EPYC"}, "frameworks": [{**whole, "framework": "jax"}]},
+               {"machine": {"model": "EPYC"}, "frameworks": [whole]}]
+    assert check.found_earlier(asked, earlier, {"model": "EPYC"}) is whole
+    assert check.found_earlier(asked, earlier, {"model": "Xeon"}) is None
+    assert check.found_earlier(asked, [], {"model": "EPYC"}) is None
+    for name, value in ("runs", 4), ("shared", False), ("builds", {"pytorch-1": "c"}), ("titles", {"pytorch_a": "a"}):
+        assert check.found_earlier({**asked, name: value}, earlier, {"model": "EPYC"}) is None
+    del whole["wrong"]
+    assert check.found_earlier(asked, earlier, {"model": "EPYC"}) is None
 
 
 def test_a_green_word_needs_a_green_verdict():
