@@ -369,8 +369,8 @@ static void start_host(struct fleet_host *host)
 {
     struct err err;
 
-    if (link_open(host->fleet->options.loop, host->name, host->argv, &events, host,
-                  &host->link, &err) != ERR_OK) {
+    if (link_open(host->fleet->options.loop, host->name, host->argv,
+                  &host->fleet->link_events, host, &host->link, &err) != ERR_OK) {
         host->link = NULL;
         host_failed(host, err.message);
         return;
@@ -483,6 +483,9 @@ struct fleet *fleet_new(const struct fleet_options *options)
     struct fleet *fleet = xcalloc(1, sizeof *fleet);
 
     fleet->options = *options;
+    fleet->link_events = events;
+    fleet->link_events.hello_deadline_ms =
+        link_hello_deadline_ms(options->config->stacks);
     if (!options->idle) {
         add_hosts(fleet);
     }

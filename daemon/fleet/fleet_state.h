@@ -11,6 +11,7 @@
 #include "daemon/evidence/catalogue.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/device.h"
+#include "daemon/link/link_wire.h"
 #include "daemon/run/runner.h"
 #include "db/store.h"
 
@@ -61,6 +62,7 @@ struct fleet_foreign {
 
 struct fleet {
     struct fleet_options options;
+    struct link_events link_events;
     struct fleet_host *hosts;
     int host_count;
     struct catalogue *catalogue;

@@ -18,7 +18,6 @@
 #include "daemon/process/wire.h"
 
 enum {
-    HELLO_DEADLINE_MS = 15000,
     SETTLE_MS = 1000, /* between the end of the output and the exit, either way round */
     END_GRACE_MS = 10000,
     KILL_GRACE_MS = 2000,
@@ -523,8 +522,8 @@ static void watch(struct link *link, const struct process *process)
     uv_timer_init(link->loop, &link->tell);
     uv_timer_init(link->loop, &link->ping);
     uv_timer_start(&link->ping, ping_cb, ping_ms, ping_ms);
-    set_deadline(link, events->hello_deadline_ms ? events->hello_deadline_ms
-                                                 : HELLO_DEADLINE_MS);
+    set_deadline(link,
+                 events->hello_deadline_ms ? events->hello_deadline_ms : LINK_HELLO_MS);
     link->out.bytes = out_bytes;
     link->out.end = out_end;
     link->err.bytes = err_bytes;

@@ -18,6 +18,22 @@ enum {
 };
 static const int64_t WALL_MS_MAX = INT64_C(1000000000000);
 
+int64_t link_hello_deadline_ms(const json_t *stacks)
+{
+    enum { REST_MS = 5000 }; /* to start, and for what is asked a second time */
+    int64_t most = LINK_HELLO_MS;
+    json_t *stack;
+    size_t i;
+
+    json_array_foreach(stacks, i, stack)
+    {
+        int64_t ms = 1000 * in_int(stack, "probe_seconds") + REST_MS;
+
+        most = ms > most ? ms : most;
+    }
+    return most;
+}
+
 static json_t *worker_arguments(const struct link_run *run)
 {
     const struct case_key *key = run->key;

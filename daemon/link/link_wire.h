@@ -35,10 +35,12 @@ struct link_events {
     /* It says more on standard error than is logged, since SINCE_MS; 0: no longer.  NULL
      * is fine. */
     void (*noisy)(void *arg, int64_t since_ms);
-    int64_t hello_deadline_ms; /* 0: 15,000 */
+    int64_t hello_deadline_ms; /* 0: LINK_HELLO_MS */
     int64_t ping_ms;           /* between two pings; 0: 500 */
     int64_t end_grace_ms;      /* between end of input and SIGTERM; 0: 10,000 */
 };
+
+enum { LINK_HELLO_MS = 15000 };
 
 struct link_run {
     const char *id, *stack, *device;
@@ -54,6 +56,10 @@ struct link_run {
 json_t *link_command_run(const struct link_run *run);
 json_t *link_command_cancel(const char *run);
 json_t *link_command_ping(void); /* answered by an event `pong` */
+
+/* When an agent with these STACKS (a configuration's, NULL: none) has to have said hello:
+ * it does when each worker has said what it is, or its `probe_seconds` are over. */
+int64_t link_hello_deadline_ms(const json_t *stacks);
 
 /* The first thing an agent says.  ERR_PROTOCOL: another version, or a field that is
  * missing or malformed; ERR_TOO_LARGE: more than daemon/process/stack_limits.h lets

@@ -195,6 +195,28 @@ static void test_no_hello(void **state)
     events.hello_deadline_ms = HELLO_LONG_MS;
 }
 
+static int64_t deadline_of(const char *stacks)
+{
+    json_t *json = json_loads(stacks, 0, NULL);
+    int64_t ms = link_hello_deadline_ms(json);
+
+    json_decref(json);
+    return ms;
+}
+
+/* A framework takes longer to say what it is than an agent otherwise has. */
+static void test_the_slowest_stack_has_its_time(void **state)
+{
+    (void)state;
+    assert_int_equal(link_hello_deadline_ms(NULL), LINK_HELLO_MS);
+    assert_int_equal(deadline_of("[]"), LINK_HELLO_MS);
+    assert_int_equal(deadline_of("[{\"name\":\"cpu\"}]"), LINK_HELLO_MS);
+    assert_int_equal(deadline_of("[{\"probe_seconds\":3},{\"name\":\"cpu\"}]"),
+                     LINK_HELLO_MS);
+    assert_int_equal(deadline_of("[{\"probe_seconds\":600},{\"probe_seconds\":60}]"),
+                     605000);
+}
+
 static void test_what_breaks_the_protocol(void **state)
 {
     static const struct {
@@ -480,6 +502,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_it_goes_away),
         cmocka_unit_test(test_no_hello),
+        cmocka_unit_test(test_the_slowest_stack_has_its_time),
         cmocka_unit_test(test_what_breaks_the_protocol),
         cmocka_unit_test(test_a_run),
         cmocka_unit_test(test_what_is_sent),
