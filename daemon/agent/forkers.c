@@ -10,7 +10,9 @@
 #include "daemon/process/wire.h"
 
 enum {
-    FORKERS_MAX = 8,     /* that wait for their next run: each holds a framework */
+    WAITING_MAX = 6, /* of a device: each holds a framework */
+    EXIT_CODE_MAX = 255,
+    SIGNAL_MAX = 64,
     IDLE_MS = 60 * 1000, /* after which one is of no use any more */
     LOG_MS = 1           /* the log of a run that ended is read once more */
 };
@@ -19,10 +21,11 @@ struct forker {
     struct forkers *forkers;
     struct forker *next;
     struct supervised *supervised;
-    char *key;
+    char *key, *device;
     json_t *done;                           /* object: the cases that it forked */
     const struct supervised_events *events; /* of its run; NULL: it has none */
     void *arg;
+    char *nonce;          /* of its run, or of the last one */
     struct run_exit exit; /* of its run, once that is known */
     uv_timer_t timer;     /* until the run is reported */
 };
@@ -76,34 +79,50 @@ static void timer_cb(uv_timer_t *timer)
     report(forker, &exit);
 }
 
-/* What the forker says of the run that it has forked last. */
-static void take_exit(struct forker *forker, const json_t *data)
+/* What the forker says of its run.  False: it is another run, or no process can have
+ * ended so. */
+static bool take_exit(struct forker *forker, const json_t *data)
 {
-    const json_t *exit_code = json_object_get(data, "exit_code");
+    const json_t *said = json_object_get(data, "exit_code");
+    int64_t exit_code = json_is_integer(said) ? json_integer_value(said) : -1;
+    int64_t number = in_int(data, "signal"), kb = in_int(data, "max_rss_kb");
+    bool has_code = exit_code >= 0 && exit_code <= EXIT_CODE_MAX && number == 0;
+    bool has_signal = number > 0 && number <= SIGNAL_MAX && !json_is_integer(said);
 
-    forker->exit = (struct run_exit){
-        .exit_code = json_is_integer(exit_code) ? (int)json_integer_value(exit_code) : -1,
-        .signal = (int)in_int(data, "signal"),
-        .max_rss_kb = in_int(data, "max_rss_kb"),
-    };
-    uv_timer_start(&forker->timer, timer_cb, LOG_MS, 0);
+    const char *nonce = in_text(data, "nonce");
+    bool is_own = forker->events && nonce && strcmp(nonce, forker->nonce) == 0;
+
+    if (is_own && (has_code || has_signal)) {
+        forker->exit = (struct run_exit){ .exit_code = has_code ? (int)exit_code : -1,
+                                          .signal = (int)number,
+                                          .max_rss_kb = kb > 0 ? kb : 0 };
+        uv_timer_start(&forker->timer, timer_cb, LOG_MS, 0);
+    }
+    return is_own && (has_code || has_signal);
+}
+
+static bool is_exit(struct forker *forker, const char *text, size_t length)
+{
+    static const char mark[] = "{\"event\":\"forked_exited\"";
+    struct err err;
+    json_t *data;
+    bool is_taken;
+
+    if (length < strlen(mark) || memcmp(text, mark, strlen(mark)) != 0) {
+        return false;
+    }
+    data = wire_parse(text, length, &err);
+    is_taken = data && take_exit(forker, data);
+    json_decref(data);
+    return is_taken;
 }
 
 static void line(void *arg, int64_t number, const char *text, size_t length,
                  bool complete)
 {
-    static const char mark[] = "{\"event\":\"forked_exited\"";
     struct forker *forker = arg;
-    struct err err;
 
-    if (complete && length >= strlen(mark) && memcmp(text, mark, strlen(mark)) == 0) {
-        json_t *data = wire_parse(text, length, &err);
-
-        if (data) {
-            take_exit(forker, data);
-        }
-        json_decref(data);
-    } else if (forker->events) {
+    if (!(complete && is_exit(forker, text, length)) && forker->events) {
         forker->events->line(forker->arg, number, text, length, complete);
     }
 }
@@ -114,6 +133,8 @@ static void closed_cb(uv_handle_t *handle)
 
     json_decref(forker->done);
     free(forker->key);
+    free(forker->device);
+    free(forker->nonce);
     free(forker);
 }
 
@@ -144,13 +165,14 @@ static struct forker *find(struct forkers *forkers, const struct forker_run *run
     return NULL;
 }
 
-static void end_surplus(struct forkers *forkers)
+/* Those of DEVICE that waited longest. */
+static void end_surplus(struct forkers *forkers, const char *device)
 {
     int waiting = 0;
 
     for (struct forker *forker = forkers->first; forker; forker = forker->next) {
-        waiting += forker->events == NULL;
-        if (!forker->events && waiting >= FORKERS_MAX) {
+        if (!forker->events && strcmp(forker->device, device) == 0 &&
+            ++waiting >= WAITING_MAX) {
             supervised_kill(forker->supervised, EXIT_REASON_CANCELLED);
         }
     }
@@ -164,7 +186,7 @@ static struct forker *start(struct forkers *forkers, const struct forker_run *ru
     struct supervise process = run->process;
 
     process.asked = true;
-    end_surplus(forkers);
+    end_surplus(forkers, run->device);
     if (supervisor_start(forkers->supervisor, &process, &events, forker,
                          &forker->supervised, err) != ERR_OK) {
         free(forker);
@@ -172,6 +194,7 @@ static struct forker *start(struct forkers *forkers, const struct forker_run *ru
     }
     forker->forkers = forkers;
     forker->key = xstrdup(run->key);
+    forker->device = xstrdup(run->device);
     forker->done = json_object();
     uv_timer_init(forkers->supervisor->loop, &forker->timer);
     forker->timer.data = forker;
@@ -218,6 +241,8 @@ enum err_code forkers_run(struct forkers *forkers, const struct forker_run *run,
     json_object_set_new(forker->done, run->what, json_true());
     forker->events = events;
     forker->arg = arg;
+    free(forker->nonce);
+    forker->nonce = xstrdup(in_text(run->request, "nonce"));
     unlink_forker(forker);
     put_first(forkers, forker);
     *ret_supervised = forker->supervised;

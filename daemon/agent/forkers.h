@@ -8,7 +8,7 @@
  * same case twice, and the runs of a case never share an import.
  *
  * Its lines are those of the run that it has forked last, and, once that ended,
- *     {"event":"forked_exited","exit_code":0,"signal":null,"max_rss_kb":81234}
+ *     {"event":"forked_exited","nonce":"…","exit_code":0,"signal":null,"max_rss_kb":81234}
  * (workloads/PROTOCOL.md).  Where the forker itself ends, its run ends as the forker did.
  */
 #ifndef DAEMON_AGENT_FORKERS_H
@@ -30,8 +30,9 @@ struct forkers {
 struct forker_run {
     struct supervise process; /* how a forker is started that can fork the run */
     const char *key;          /* forkers of the same key can fork the same runs */
+    const char *device;       /* of which but a few may wait at a time */
     const char *what;         /* the case: no forker forks the same twice */
-    const json_t *request;    /* what the forker is asked */
+    const json_t *request;    /* what the forker is asked, with the run's nonce */
 };
 
 /* Has a forker fork the run, one that is there or a new one.  As supervisor_start: EVENTS

@@ -413,7 +413,7 @@ static enum err_code fork_run(struct runs *runs, const struct request *request,
     char *what = case_of(asked);
     json_t *question =
         json_pack("{s:O,s:s}", "arguments", asked, "nonce", origin_nonce(origin));
-    struct forker_run forked = { process, key, what, question };
+    struct forker_run forked = { process, key, request->device, what, question };
     enum err_code rc;
 
     forked.process.args = (char *const *)args;

@@ -105,6 +105,8 @@ def test_the_cells_are_those_of_fresh_processes(service, runs):
 
 @pytest.mark.parametrize("what, outcome, cause", [
     ("os.abort()", "crashed", "SIGABRT"),
+    ("os.write(int(os.environ['REPROD_RESULT_FD']), b'{\"event\":\"forked_exited\",\"exit_code\":0}\\n')\nos._exit(3)",
+     "crashed", "exit status 3"),
     ("os._exit(3)", "crashed", "exit status 3"),
     ("os.kill(os.getppid(), 9)\nimport time\ntime.sleep(60)", "crashed", "SIGKILL"),
     ("raise SystemExit('enough')", "crashed", "enough"),
@@ -120,6 +122,25 @@ def test_what_ends_a_run_is_its_own_trouble(service, what, outcome, cause):
     assert cause in str(whole(service, ended[0])) + str(service.get(f"/v1/runs/{ended[0]['id']}/log"))
     after = measure(service, "scaled", "total", variants=["default"], runs=1)
     assert {run["outcome"] for run in after} == {"completed"}
+
+
+@pytest.mark.parametrize("said, outcome", [
+    ('"exit_code":999,"signal":null', "completed"), ('"exit_code":null,"signal":-3', "completed"),
+    ('"exit_code":null', "completed"), ('"exit_code":1,"signal":9', "completed"),
+    ('"exit_code":0,"signal":null,"max_rss_kb":-1', "crashed"),
+])
+def test_an_operation_that_speaks_as_the_forker_does(service, said, outcome):
+    """It ends its run, or none, and never the agent."""
+    forged = "b'{\"event\":\"forked_exited\",\"nonce\":\"' + os.environ['REPROD_NONCE'].encode() + b'\",%s}\\n'" % said
+    service.do.write_text(f"import time\nos.write(int(os.environ['REPROD_RESULT_FD']), {forged})\ntime.sleep(1)")
+    try:
+        ended = measure(service, "scaled", variants=["default"], runs=1)
+    finally:
+        service.do.write_text("")
+    assert {run["outcome"] for run in ended} == {outcome}, ended
+    after = measure(service, "scaled", variants=["default"], runs=1)  # while the forker still waits for the other
+    assert {run["outcome"] for run in after} == {"completed"}, after
+    assert "the agent went away" not in service.log.read_text()
 
 
 def test_nothing_is_left_when_the_service_stops(tmp_path):

@@ -34,7 +34,7 @@ class Forker:
             if self.child == 0:
                 questions.close()
                 self.be_the_run(question)
-            self.wait()
+            self.wait(question["nonce"])
 
     def terminate(self, *_):
         """The run may end in its own way before this process does."""
@@ -60,7 +60,7 @@ class Forker:
             stream.flush()
         os._exit(status)
 
-    def wait(self):
+    def wait(self, nonce):
         """Says how it ended, once it did and nothing that it started can write any more.  Where this
         process was asked to end, both did."""
         _, status, usage = os.wait4(self.child, 0)
@@ -69,7 +69,7 @@ class Forker:
         if self.ending:
             os._exit(128 + signal.SIGTERM)
         killed = os.WIFSIGNALED(status)
-        line = json.dumps({"event": "forked_exited",
+        line = json.dumps({"event": "forked_exited", "nonce": nonce,
                            "exit_code": None if killed else os.WEXITSTATUS(status),
                            "signal": os.WTERMSIG(status) if killed else None,
                            "max_rss_kb": usage.ru_maxrss}, separators=(",", ":"))
