@@ -2,6 +2,8 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 extern const struct embed __start_reprod_embedded[] __attribute__((weak));
 extern const struct embed __stop_reprod_embedded[] __attribute__((weak));
@@ -52,4 +54,15 @@ void embed_each(const char *prefix, void (*visit)(void *arg, const struct embed 
 size_t embed_size(const struct embed *file)
 {
     return (size_t)(file->end - file->start);
+}
+
+void embed_forget(const struct embed *file)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = ((uintptr_t)file->start + page - 1) / page * page;
+    uintptr_t to = (uintptr_t)file->end / page * page;
+
+    if (from < to) {
+        madvise((void *)from, to - from, MADV_DONTNEED); /* of the executable's file */
+    }
 }

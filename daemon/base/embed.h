@@ -21,4 +21,7 @@ void embed_each(const char *prefix, void (*visit)(void *arg, const struct embed 
 
 size_t embed_size(const struct embed *file);
 
+/* Gives back the memory that reading FILE took; who reads it again gets it again. */
+void embed_forget(const struct embed *file);
+
 #endif

@@ -56,6 +56,37 @@ static enum err_code check_report(const char *name, const json_t *report, struct
 }
 
 /* Takes REPORT; NULL is what WHERE describes. */
+/* The members of JSON called NAMES, which ends with NULL. */
+static json_t *members_of(const json_t *json, const char *const *names)
+{
+    json_t *kept = json_object();
+
+    for (; *names; names++) {
+        json_object_set(kept, *names, json_object_get(json, *names));
+    }
+    return kept;
+}
+
+/* What is shown of REPORT: a hundredth of it. */
+static json_t *kept_of(const json_t *report)
+{
+    static const char *const shown_of_report[] = { "date", "gpu", "driver",
+                                                   "worker_build", NULL };
+    static const char *const shown_of_variant[] = { "workload", "version", "variant",
+                                                    "outcome", NULL };
+    json_t *kept = members_of(report, shown_of_report);
+    json_t *variants = json_array();
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(json_object_get(report, "variants"), i, item)
+    {
+        json_array_append_new(variants, members_of(item, shown_of_variant));
+    }
+    json_object_set_new(kept, "variants", variants);
+    return kept;
+}
+
 static enum err_code add(struct verified_set *set, const char *name, json_t *report,
                          const json_error_t *where, struct err *err)
 {
@@ -67,7 +98,8 @@ static enum err_code add(struct verified_set *set, const char *name, json_t *rep
         json_decref(report);
         return err->code;
     }
-    json_array_append_new(set->reports, report);
+    json_array_append_new(set->reports, kept_of(report));
+    json_decref(report);
     return ERR_OK;
 }
 
@@ -101,6 +133,7 @@ static void add_embedded(void *arg, const struct embed *file)
     struct verified_set *set = arg;
 
     verified_set_add(set, file->name, file->start, embed_size(file), &set->err);
+    embed_forget(file); /* nothing points into it */
 }
 
 enum err_code verified_set_load(const json_t *files, struct verified_set **ret_set,

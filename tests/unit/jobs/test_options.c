@@ -32,8 +32,8 @@ static void test_circumstances_come_back(void **state)
         "",
         "{\"contention\":4}",
         "{\"allocation_jitter\":\"7\",\"contention\":1,\"memory_poison\":\"0badcafe\"}",
-        "{\"allocation_jitter\":\"18446744073709551615\",\"contention\":64,"
-        "\"memory_poison\":\"0badcafe\",\"shared_import\":1}",
+        ("{\"allocation_jitter\":\"18446744073709551615\",\"contention\":64,"
+         "\"memory_poison\":\"0badcafe\",\"shared_import\":1}"),
     };
 
     (void)state;
