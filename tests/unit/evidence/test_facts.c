@@ -106,6 +106,33 @@ static void test_titles_of_columns(void **state)
     json_decref(c);
 }
 
+/* Facts have a word of their own, or are the name in small letters. */
+static void test_versions_of_frameworks(void **state)
+{
+    static const struct {
+        const char *name, *version;
+    } cases[] = {
+        { "PyTorch", "2.11.0" }, { "JAX", NULL },     { "ONNX Runtime", "1.23" },
+        { "NumPy", "2.4" },      { "Num", NULL },     { "NumPyro", NULL },
+        { "torch", "2.11.0" },   { "TensorX", NULL }, { "threads", NULL },
+    };
+    json_t *facts = facts_of(
+        "{\"torch\":\"2.11.0\",\"onnxruntime\":\"1.23\","
+        "\"numpy\":\"2.4\",\"threads\":2}");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *version = facts_version(facts, cases[i].name);
+
+        if (cases[i].version) {
+            assert_string_equal(version, cases[i].version);
+        } else {
+            assert_null(version);
+        }
+    }
+    json_decref(facts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_a_hash_is_cut_where_it_still_tells),
         cmocka_unit_test(test_what_the_first_two_lack),
         cmocka_unit_test(test_titles_of_columns),
+        cmocka_unit_test(test_versions_of_frameworks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
