@@ -1,5 +1,7 @@
 """Runs that a process forks which imported the framework once: "shared_import" of a job."""
+import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -122,6 +124,58 @@ def test_what_ends_a_run_is_its_own_trouble(service, what, outcome, cause):
     assert cause in str(whole(service, ended[0])) + str(service.get(f"/v1/runs/{ended[0]['id']}/log"))
     after = measure(service, "scaled", "total", variants=["default"], runs=1)
     assert {run["outcome"] for run in after} == {"completed"}
+
+
+class Forker:
+    """A worker with --fork that no agent asks."""
+
+    def __init__(self, program, **variables):
+        told, tells = os.pipe()
+        self.process = subprocess.Popen(
+            [program, "--fork", "--variant", "default", "--threads", "1", "--device", "cpu:here"], text=True, bufsize=1,
+            stdin=subprocess.PIPE, pass_fds=[tells], env={**os.environ, "REPROD_RESULT_FD": str(tells), **variables})
+        os.close(tells)
+        self.lines = os.fdopen(told)
+
+    def run(self, **more):
+        arguments = {"workload": "tiny_scaled", "variant": "default", "size": "small", "dtype": "float32", "seed": "1",
+                     "iterations": 1, "shared-import": 1, **more}
+        self.process.stdin.write(json.dumps({"arguments": arguments, "nonce": "0f"}) + "\n")
+        events = []
+        while not events or events[-1]["event"] != "forked_exited":
+            events.append(json.loads(self.lines.readline()))
+        return events
+
+    def end(self):
+        self.process.stdin.close()
+        self.lines.close()
+        return self.process.wait()
+
+
+@pytest.mark.parametrize("hides", ["os.setsid()", "os.setpgid(0, 0)"])
+def test_what_a_run_leaves_behind_ends_with_it(tmp_path, hides):
+    """Whatever group or session it hides in: it could write into the next run, and would compute beside it."""
+    left = tmp_path / "left"
+    (tmp_path / "do").write_text(f"""import time
+if os.fork():
+    while not os.path.exists({str(left)!r}):
+        time.sleep(0.01)
+elif {hides} or os.fork():
+    os._exit(0)
+else:
+    while os.getppid() == os.getpgid(0):
+        time.sleep(0.01)
+    with open({str(left)!r} + ".part", "w") as out:
+        out.write(str(os.getpid()))
+    os.rename({str(left)!r} + ".part", {str(left)!r})
+    time.sleep(600)
+""")
+    forker = Forker(tiny.stack(tmp_path / "tiny", "2.0", more=MISBEHAVES), TINY_DO=str(tmp_path / "do"))
+    assert [event["event"] for event in forker.run()] == ["start", "iteration", "end", "forked_exited"]
+    assert not os.path.exists(f"/proc/{left.read_text()}")
+    (tmp_path / "do").write_text("")
+    assert forker.run(seed="2")[-1]["exit_code"] == 0
+    assert forker.end() == 0
 
 
 @pytest.mark.parametrize("said, outcome", [

@@ -2,13 +2,40 @@
 runs, and why, is in daemon/agent/forkers.h."""
 import atexit
 import ctypes
+import glob
 import json
 import os
 import signal
 import sys
 import traceback
 
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def prctl(option, value):
+    ctypes.CDLL(None).prctl(option, value)
+
+
+def children():
+    """Process ids of this process's, those that it inherited included."""
+    lists = glob.glob("/proc/self/task/*/children")
+    if not lists:  # a kernel without CONFIG_PROC_CHILDREN
+        return {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if parent_of(pid) == os.getpid()}
+    return {int(pid) for text in map(text_of, lists) for pid in text.split()}
+
+
+def parent_of(pid):
+    fields = text_of("/proc/%d/stat" % pid).rpartition(")")[2].split()
+    return int(fields[1]) if fields else None
+
+
+def text_of(path):
+    """"" where it is gone."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def take_standard_input():
@@ -25,15 +52,18 @@ class Forker:
     def __init__(self, result, compute):
         self.result, self.compute = result, compute
         self.child, self.ending = 0, False
+        self.own = children()  # that the import started
 
     def serve(self, questions):
         signal.signal(signal.SIGTERM, self.terminate)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        forker = os.getpid()
         for line in iter(questions.readline, ""):
             question = json.loads(line)
             self.child = os.fork()
             if self.child == 0:
                 questions.close()
-                self.be_the_run(question)
+                self.be_the_run(question, forker)
             self.wait(question["nonce"])
 
     def terminate(self, *_):
@@ -49,10 +79,12 @@ class Forker:
         except OSError:  # nothing is left of it, or it leads no group yet
             pass
 
-    def be_the_run(self, question):
+    def be_the_run(self, question, forker):
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setpgid(0, 0)
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+        prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+        if os.getppid() != forker:  # which was gone before it could be told
+            os.kill(os.getpid(), signal.SIGKILL)
         os.environ["REPROD_NONCE"] = question["nonce"]
         status = status_of(self.compute, question["arguments"])
         atexit._run_exitfuncs()
@@ -63,9 +95,11 @@ class Forker:
     def wait(self, nonce):
         """Says how it ended, once it did and nothing that it started can write any more.  Where this
         process was asked to end, both did."""
+        os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOWAIT)
+        self.signal_child(signal.SIGKILL)  # until it is reaped, its number is nobody else's
         _, status, usage = os.wait4(self.child, 0)
-        self.signal_child(signal.SIGKILL)
         self.child = 0
+        self.end_leftovers()
         if self.ending:
             os._exit(128 + signal.SIGTERM)
         killed = os.WIFSIGNALED(status)
@@ -74,6 +108,16 @@ class Forker:
                            "signal": os.WTERMSIG(status) if killed else None,
                            "max_rss_kb": usage.ru_maxrss}, separators=(",", ":"))
         os.write(self.result, line.encode() + b"\n")
+
+    def end_leftovers(self):
+        """What the run started and left behind became this process's, in whatever group or session."""
+        left = children() - self.own
+        while left:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            for pid in left:
+                os.waitpid(pid, 0)
+            left = children() - self.own
 
 
 def status_of(function, *arguments):
