@@ -27,6 +27,7 @@ struct forker {
     void *arg;
     char *nonce;          /* of its run, or of the last one */
     struct run_exit exit; /* of its run, once that is known */
+    bool waited;          /* for the timer, since then */
     uv_timer_t timer;     /* until the run is reported */
 };
 
@@ -67,12 +68,26 @@ static struct run_exit exit_of_run(const struct forker *forker, struct run_exit 
     return exit;
 }
 
+static void timer_cb(uv_timer_t *timer);
+
+static void start_timer(struct forker *forker)
+{
+    uv_update_time(forker->timer.loop);
+    uv_timer_start(&forker->timer, timer_cb, LOG_MS, 0);
+}
+
+/* Pipes are looked at between two timers, but perhaps not before the first. */
 static void timer_cb(uv_timer_t *timer)
 {
     struct forker *forker = timer->data;
     char log[LOG_TAIL_SIZE];
     struct run_exit exit;
 
+    if (!forker->waited) {
+        forker->waited = true;
+        start_timer(forker);
+        return;
+    }
     supervised_so_far(forker->supervised, log, &exit);
     exit = exit_of_run(forker, exit);
     supervised_count_anew(forker->supervised, IDLE_MS, 0);
@@ -96,34 +111,35 @@ static bool take_exit(struct forker *forker, const json_t *data)
         forker->exit = (struct run_exit){ .exit_code = has_code ? (int)exit_code : -1,
                                           .signal = (int)number,
                                           .max_rss_kb = kb > 0 ? kb : 0 };
-        uv_timer_start(&forker->timer, timer_cb, LOG_MS, 0);
+        forker->waited = false;
+        start_timer(forker);
     }
     return is_own && (has_code || has_signal);
 }
 
-static bool is_exit(struct forker *forker, const char *text, size_t length)
+/* Where in the line the forker says how its run ended, or NULL.  It is not at the start
+ * where the run ended in the middle of a line. */
+static const char *find_exit(struct forker *forker, const char *text, size_t length)
 {
     static const char mark[] = "{\"event\":\"forked_exited\"";
+    const char *at = memmem(text, length, mark, strlen(mark));
     struct err err;
-    json_t *data;
-    bool is_taken;
+    json_t *data = at ? wire_parse(at, length - (size_t)(at - text), &err) : NULL;
+    bool is_taken = data && take_exit(forker, data);
 
-    if (length < strlen(mark) || memcmp(text, mark, strlen(mark)) != 0) {
-        return false;
-    }
-    data = wire_parse(text, length, &err);
-    is_taken = data && take_exit(forker, data);
     json_decref(data);
-    return is_taken;
+    return is_taken ? at : NULL;
 }
 
 static void line(void *arg, int64_t number, const char *text, size_t length,
                  bool complete)
 {
     struct forker *forker = arg;
+    const char *exit = complete ? find_exit(forker, text, length) : NULL;
 
-    if (!(complete && is_exit(forker, text, length)) && forker->events) {
-        forker->events->line(forker->arg, number, text, length, complete);
+    if (forker->events && exit != text) {
+        forker->events->line(forker->arg, number, text,
+                             exit ? (size_t)(exit - text) : length, complete && !exit);
     }
 }
 

@@ -112,6 +112,9 @@ def test_the_cells_are_those_of_fresh_processes(service, runs):
     ("os._exit(3)", "crashed", "exit status 3"),
     ("os.kill(os.getppid(), 9)\nimport time\ntime.sleep(60)", "crashed", "SIGKILL"),
     ("raise SystemExit('enough')", "crashed", "enough"),
+    ("os.write(int(os.environ['REPROD_RESULT_FD']), b'{\"event\":\"iter')\nos.kill(os.getpid(), 9)",
+     "crashed", "SIGKILL"),
+    ("os.write(int(os.environ['REPROD_RESULT_FD']), b'{\"event\":\"iter')\nos._exit(0)", "invalid", "cut off"),
     ("import time\ntime.sleep(3600)", "timeout", ""),
 ])
 def test_what_ends_a_run_is_its_own_trouble(service, what, outcome, cause):
