@@ -200,6 +200,24 @@ def test_an_operation_that_speaks_as_the_forker_does(service, said, outcome):
     assert "the agent went away" not in service.log.read_text()
 
 
+def test_a_framework_that_is_changed_in_place_is_imported_again(tmp_path):
+    """What was imported, and what is loaded from changed files later, would be one measurement."""
+    program = tiny.stack(tmp_path / "tiny", "2.0")
+    own = Service(tmp_path, options=["--no-survey"], config={"stacks": [{"name": "tiny", "worker": str(program)}]})
+    own.start()
+    before = {run["environment"] for run in measure(own, "total", variants=["default"], runs=1)}
+    with open(tmp_path / "tiny" / "lib" / "tinyframe" / "__init__.py", "a") as source:
+        source.write("# patched\n")
+    runs = measure(own, "constant", variants=["default"], runs=1)
+    outcomes = {run["outcome"]: whole(own, run) for run in runs}
+    assert set(outcomes) == {"infra", "completed"}, runs
+    assert "changed after they were imported" in outcomes["infra"]["cause"]
+    after = {run["environment"] for run in runs if run["outcome"] == "completed"}
+    assert len(after) == 1 and not after & before
+    assert "tinyframe_files_changed" in str(own.get("/v1/environments/" + after.pop()))
+    assert own.stop() == 0
+
+
 def test_nothing_is_left_when_the_service_stops(tmp_path):
     program = tiny.stack(tmp_path / "tiny", "2.0", more=COUNTS)
     config = {"stacks": [{"name": "tiny", "worker": str(program)}]}

@@ -46,11 +46,25 @@ def take_standard_input():
     return kept
 
 
-class Forker:
-    """COMPUTE(arguments) is a run, in its own process; events go to the descriptor RESULT."""
+def stamps_of(files):
+    return {file: stamp_of(file) for file in files}
 
-    def __init__(self, result, compute):
+
+def stamp_of(file):
+    try:
+        stat = os.stat(file)
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime_ns
+
+
+class Forker:
+    """COMPUTE(arguments, is_stale) is a run, in its own process; events go to the descriptor RESULT.  It
+    is stale where FILES, those of the import, are no more what was imported."""
+
+    def __init__(self, result, compute, files):
         self.result, self.compute = result, compute
+        self.stamps = stamps_of(files)
         self.child, self.ending = 0, False
         self.own = children()  # that the import started
 
@@ -60,10 +74,13 @@ class Forker:
         forker = os.getpid()
         for line in iter(questions.readline, ""):
             question = json.loads(line)
+            if stamps_of(self.stamps) != self.stamps:
+                self.be_the_run(question, True)  # here: no other run is to be of this import
             self.child = os.fork()
             if self.child == 0:
                 questions.close()
-                self.be_the_run(question, forker)
+                self.be_a_child_of(forker)
+                self.be_the_run(question, False)
             self.wait(question["nonce"])
 
     def terminate(self, *_):
@@ -79,14 +96,17 @@ class Forker:
         except OSError:  # nothing is left of it, or it leads no group yet
             pass
 
-    def be_the_run(self, question, forker):
+    @staticmethod
+    def be_a_child_of(forker):
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setpgid(0, 0)
         prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
         if os.getppid() != forker:  # which was gone before it could be told
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def be_the_run(self, question, is_stale):
         os.environ["REPROD_NONCE"] = question["nonce"]
-        status = status_of(self.compute, question["arguments"])
+        status = status_of(self.compute, question["arguments"], is_stale)
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

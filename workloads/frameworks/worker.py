@@ -429,16 +429,17 @@ def check_outputs(pack, outputs):
                               % (pack.subject_name, name))
 
 
-def compute(pack, options, facts, case, threads, cause):
+def compute(pack, options, facts, case, threads, cause, broken=None):
+    """BROKEN: why this process is not to compute it."""
     import reprod_probe as probe
     from pack import Inputs, Unsupported
     operation, variant = case
     x = Inputs(pack, options.workload, options.seed)
-    function = device = broken = None
+    function = device = None
     on_gpu = options.backend == "cuda"
     if on_gpu:
-        device, found, broken = selected_gpu(pack, options.device)
-        facts = {**facts, **found}
+        device, found, lost = selected_gpu(pack, options.device)
+        facts, broken = {**facts, **found}, broken or lost
     try:
         if cause is not None:
             raise Unsupported(cause)
@@ -526,17 +527,18 @@ def fork(pack, options, result):
     facts = import_framework(pack)
     import_later(pack)
 
-    def compute_one(arguments):
+    def compute_one(arguments, is_stale):
+        changed = "files of %s changed after they were imported" % pack.subject_name if is_stale else None
         asked = forked_options(options, arguments)
         refuse_circumstances(asked)
         case = find_case(pack, asked)
         set_request(asked, *case, result)
         try:
-            compute(pack, asked, facts, case, threads, cause)
+            compute(pack, asked, facts, case, threads, cause, changed)
         except Refused as error:
             sys.exit(str(error))
 
-    forker.Forker(result, compute_one).serve(questions)
+    forker.Forker(result, compute_one, loaded_files()).serve(questions)
 
 
 # The command line
