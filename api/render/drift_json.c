@@ -126,14 +126,18 @@ static json_t *job_body(const struct drift_case *c, const struct drift_place *pl
         json_object_set_new(body, "allocation_jitter",
                             json_string(wanted->allocation_jitter));
     }
+    if (wanted->shared_import) {
+        json_object_set_new(body, "shared_import", json_true());
+    }
     return body;
 }
 
 static bool same_but_variants(json_t *a, json_t *b)
 {
     static const char *const members[] = {
-        "workloads",  "sizes",         "dtypes",           "seeds", "devices", "stacks",
-        "contention", "memory_poison", "allocation_jitter"
+        "workloads",         "sizes",        "dtypes",     "seeds",
+        "devices",           "stacks",       "contention", "memory_poison",
+        "allocation_jitter", "shared_import"
     };
 
     for (int i = 0; i < COUNT_OF(members); i++) {

@@ -37,8 +37,8 @@ def service(tmp_path_factory):
 
 
 def measure(service, *workloads, **more):
-    job = service.post_job(workloads=["tiny_" + name for name in workloads], stacks=["tiny"],
-                           **{"runs": 3, "iterations": 2, "shared_import": True, **more})
+    job = service.post_job(workloads=["tiny_" + name for name in workloads],
+                           **{"stacks": ["tiny"], "runs": 3, "iterations": 2, "shared_import": True, **more})
     assert service.finish_job(job)["state"] == "finished"
     return service.items(f"/v1/runs?job={job}") + service.items(f"/v1/runs?job={job}&challenges=only")
 
@@ -215,6 +215,29 @@ def test_a_framework_that_is_changed_in_place_is_imported_again(tmp_path):
     after = {run["environment"] for run in runs if run["outcome"] == "completed"}
     assert len(after) == 1 and not after & before
     assert "tinyframe_files_changed" in str(own.get("/v1/environments/" + after.pop()))
+    assert own.stop() == 0
+
+
+def test_a_drift_asks_for_the_import_that_it_lacks(tmp_path):
+    """The other side shared one: only runs that share one, too, are comparable with it."""
+    config = {"stacks": [{"name": name, "worker": str(tiny.stack(tmp_path / name, version))}
+                         for name, version in (("old", "1.0"), ("new", "2.0"))]}
+    own = Service(tmp_path, options=["--no-survey"], config=config)
+    own.start()
+    before, = {run["environment"] for run in measure(own, "total", variants=["deterministic"], stacks=["old"])}
+    after, = {run["environment"] for run in measure(own, "total", variants=["deterministic"], stacks=["new"],
+                                                    shared_import=False)}
+
+    def case():
+        [drift] = own.get(f"/v1/drift?from={before}&to={after}")["items"]
+        [found] = [case for group in drift["groups"] for case in group["cases"]]
+        return found
+
+    lacks = case()
+    assert lacks["kind"] == "cannot_be_told_yet" and "before shared-import 1, now plain" in lacks["reason"]
+    job = own.post_job(**lacks["to_run"])
+    assert own.finish_job(job)["state"] == "finished"
+    assert case()["kind"] == "same_bits", case()
     assert own.stop() == 0
 
 
