@@ -200,11 +200,10 @@ def test_an_operation_that_speaks_as_the_forker_does(service, said, outcome):
     assert "the agent went away" not in service.log.read_text()
 
 
-def test_a_framework_that_is_changed_in_place_is_imported_again(tmp_path):
+def test_a_framework_that_is_changed_in_place_is_imported_again(start_service, tmp_path):
     """What was imported, and what is loaded from changed files later, would be one measurement."""
     program = tiny.stack(tmp_path / "tiny", "2.0")
-    own = Service(tmp_path, options=["--no-survey"], config={"stacks": [{"name": "tiny", "worker": str(program)}]})
-    own.start()
+    own = start_service(worker=None, config={"stacks": [{"name": "tiny", "worker": str(program)}]})
     before = {run["environment"] for run in measure(own, "total", variants=["default"], runs=1)}
     with open(tmp_path / "tiny" / "lib" / "tinyframe" / "__init__.py", "a") as source:
         source.write("# patched\n")
@@ -215,15 +214,13 @@ def test_a_framework_that_is_changed_in_place_is_imported_again(tmp_path):
     after = {run["environment"] for run in runs if run["outcome"] == "completed"}
     assert len(after) == 1 and not after & before
     assert "tinyframe_files_changed" in str(own.get("/v1/environments/" + after.pop()))
-    assert own.stop() == 0
 
 
-def test_a_drift_asks_for_the_import_that_it_lacks(tmp_path):
+def test_a_drift_asks_for_the_import_that_it_lacks(start_service, tmp_path):
     """The other side shared one: only runs that share one, too, are comparable with it."""
     config = {"stacks": [{"name": name, "worker": str(tiny.stack(tmp_path / name, version))}
                          for name, version in (("old", "1.0"), ("new", "2.0"))]}
-    own = Service(tmp_path, options=["--no-survey"], config=config)
-    own.start()
+    own = start_service(worker=None, config=config)
     before, = {run["environment"] for run in measure(own, "total", variants=["deterministic"], stacks=["old"])}
     after, = {run["environment"] for run in measure(own, "total", variants=["deterministic"], stacks=["new"],
                                                     shared_import=False)}
@@ -238,7 +235,6 @@ def test_a_drift_asks_for_the_import_that_it_lacks(tmp_path):
     job = own.post_job(**lacks["to_run"])
     assert own.finish_job(job)["state"] == "finished"
     assert case()["kind"] == "same_bits", case()
-    assert own.stop() == 0
 
 
 def test_nothing_is_left_when_the_service_stops(tmp_path):
