@@ -23,8 +23,8 @@ import traceback
 HERE = os.path.dirname(os.path.realpath(__file__))
 RUN_NAMES = ("workload", "variant", "size", "dtype", "seed", "iterations", "threads", "device",
              "probes", "probe-names", "probe-steps", "capture")
-NUMBERS = ("seed", "iterations", "threads")
-CIRCUMSTANCES = ("contention", "memory-poison", "allocation-jitter")
+NUMBERS = ("seed", "iterations", "threads", "contention")
+CIRCUMSTANCES = ("contention", "memory-poison", "allocation-jitter")  # circumstances.NAMES
 
 
 def pack_names():
@@ -50,7 +50,7 @@ def load_pack(path):
     sys.modules["reprod_pack"] = module
     sys.path[:0] = folders
     try:
-        for name in ("installed", "gpus", "forker"):
+        for name in ("installed", "gpus", "circumstances", "forker"):
             importlib.import_module(name)
         spec.loader.exec_module(module)
     except OSError as error:
@@ -110,6 +110,7 @@ def variant_line(pack, operation, variant):
 
 def catalogue_line(pack, operation, backend):
     """The same in every version that has the operation."""
+    import circumstances
     references = [{"kind": "documentation", "id": name, "title": "%s, in the lists of %s" % (
         name, pack.listed_by), "url": pack.documentation, "state": None, "solved": None}
         for name in operation.documented]
@@ -120,7 +121,8 @@ def catalogue_line(pack, operation, backend):
                       for name, n in operation.sizes.items()],
             "dtypes": ["float32"], "weight_sum": "sum of all outputs", "loss": None,
             "no_control": None, "references": references, "survey": False,
-            "circumstances": ["shared_import"] if pack.forks else [],
+            "circumstances": [name.replace("-", "_") for name in circumstances.offered(backend)]
+            + (["shared_import"] if pack.forks else []),
             "timeout_seconds": pack.timeout_seconds}
 
 
@@ -271,8 +273,8 @@ def check_outputs(pack, outputs):
                               % (pack.subject_name, name))
 
 
-def compute(pack, options, facts, case, threads, cause, broken=None):
-    """BROKEN: why this process is not to compute it."""
+def compute(pack, options, facts, case, threads, cause, under, broken=None):
+    """UNDER: its circumstances, which have begun.  BROKEN: why this process is not to compute it."""
     import reprod_probe as probe
     from pack import Inputs, Unsupported
     operation, variant = case
@@ -292,13 +294,14 @@ def compute(pack, options, facts, case, threads, cause, broken=None):
     # What a variant sets belongs to the case: a variant and its control meet in one environment.
     decided = {"env." + name: None for other in pack.variants for name in other.variables}
     probe.start(x.made, claim=pack.claim(operation, variant), build=pack.build, device=device,
-                circumstances={"shared_import": 1} if options.fork else None,
+                circumstances=under.said,
                 facts={**facts, "threads": options.threads, **decided})
     if broken is not None:
         probe.infra(broken)
     if cause is not None:
         probe.unsupported(cause)
     for _ in range(options.iterations):
+        under.move()
         try:
             with pack.scope():
                 outputs = named(attempt(pack, function))
@@ -306,25 +309,25 @@ def compute(pack, options, facts, case, threads, cause, broken=None):
                 check_outputs(pack, outputs)
         except Unsupported as error:
             probe.unsupported(str(error))
+        broken = under.broken()
+        if broken is not None:
+            probe.infra(broken)
         probe.monitor(outputs, "output", inputs=x.made)
         probe.finish(outputs)
 
 
-def refuse_circumstances(options):
-    from pack import Refused
-    given = [name for name in CIRCUMSTANCES if getattr(options, name.replace("-", "_"))]
-    if given:
-        raise Refused("--%s: frameworks do not compute under it" % given[0])
-
-
 def run(pack, options, result):
-    refuse_circumstances(options)
+    import circumstances
+    under = circumstances.Circumstances(options, options.backend)
     case = find_case(pack, options)
     set_request(options, *case, result)
     threads, cause = set_variables(pack, options, case[1])
     import reprod_probe  # noqa: F401: its own imports are done before the framework can change them
-    facts = import_framework(pack)
-    compute(pack, options, facts, case, threads, cause)
+    under.begin()
+    try:
+        compute(pack, options, import_framework(pack), case, threads, cause, under)
+    finally:
+        under.end()
 
 
 # --fork
@@ -359,6 +362,7 @@ def import_later(pack):
 
 def fork(pack, options, result):
     """One import, and a process for each run that standard input asks for."""
+    import circumstances
     import forker
     import installed
     from pack import Refused
@@ -373,11 +377,15 @@ def fork(pack, options, result):
     def compute_one(arguments, is_stale):
         changed = "files of %s changed after they were imported" % pack.subject_name if is_stale else None
         asked = forked_options(options, arguments)
-        refuse_circumstances(asked)
-        case = find_case(pack, asked)
-        set_request(asked, *case, result)
         try:
-            compute(pack, asked, facts, case, threads, cause, changed)
+            under = circumstances.Circumstances(asked, asked.backend)
+            case = find_case(pack, asked)
+            set_request(asked, *case, result)
+            under.begin()
+            try:
+                compute(pack, asked, facts, case, threads, cause, under, changed)
+            finally:
+                under.end()
         except Refused as error:
             sys.exit(str(error))
 
