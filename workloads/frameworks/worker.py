@@ -276,7 +276,8 @@ def catalogue_line(pack, operation, backend):
             "variants": [variant_line(pack, operation, variant) for variant in pack.asked()],
             "sizes": [{"name": name, "description": "n = %d" % n}
                       for name, n in operation.sizes.items()],
-            "dtypes": ["float32"], "weight_sum": "sum of all outputs", "loss": None,
+            "dtypes": ["float32"], "loss": operation.loss,
+            "weight_sum": "sum of all weights" if operation.loss else "sum of all outputs",
             "no_control": None, "references": references, "survey": False,
             "circumstances": ["shared_import"] if pack.forks else [],
             "timeout_seconds": pack.timeout_seconds}
@@ -465,7 +466,7 @@ def compute(pack, options, facts, case, threads, cause, broken=None):
         except Unsupported as error:
             probe.unsupported(str(error))
         probe.monitor(outputs, "output", inputs=x.made)
-        probe.finish(outputs)
+        probe.finish(outputs, getattr(outputs, "loss", None))
 
 
 def refuse_circumstances(options):
