@@ -287,6 +287,18 @@ def test_the_inputs_are_a_function_of_the_seed(worker):
     assert digests[0] == digests[1] != digests[2]
 
 
+def test_a_training_has_a_loss_beside_its_weights(worker):
+    _, events, log = run_worker(worker, workload="tiny_trained")
+    first, second = [event for event in events if event["event"] == "iteration"]
+    assert first["loss"] == second["loss"] is not None and first["weight_sum"] == second["weight_sum"], log
+    assert first["loss"] != first["weight_sum"] and first["digest"] == second["digest"]
+    lines = [json.loads(line) for line in subprocess.run(
+        [str(worker), "--catalogue"], capture_output=True, text=True, check=True).stdout.splitlines()]
+    said = {line["workload"]: (line["loss"], line["weight_sum"]) for line in lines}
+    assert said["tiny_trained"] == ("mean loss of the last step", "sum of all weights")
+    assert said["tiny_total"] == (None, "sum of all outputs")
+
+
 def test_a_version_without_the_operation_says_which_has_it(worker):
     status, events, _ = run_worker(worker, workload="tiny_scaled")
     assert status == 0 and [event["event"] for event in events] == ["start", "end"]

@@ -34,13 +34,14 @@ class Variant:
 
 
 class Operation:
-    """KIND is why its controls vary, where it is no race; SINCE is the version that NEEDS came with."""
+    """KIND is why its controls vary, where it is no race; SINCE is the version that NEEDS came with; LOSS
+    says what the attribute `loss` of its outputs is, where they are what a training ends with."""
 
     def __init__(self, function, name, title, needs=(), since=None, documented=(), sizes=None,
-                 kind=None, version=1):
+                 kind=None, version=1, loss=None):
         self.function, self.name, self.title, self.version = function, name, title, version
         self.needs = (needs,) if isinstance(needs, str) else tuple(needs)
-        self.since, self.documented, self.kind = since, tuple(documented), kind
+        self.since, self.documented, self.kind, self.loss = since, tuple(documented), kind, loss
         self.sizes = sizes or {"small": 1 << 17, "large": 1 << 21}
         self.summary = " ".join((function.__doc__ or title).split())
 

@@ -2,6 +2,8 @@
 lists say, with and without it."""
 import re
 
+import attention_pytorch
+import trainings_pytorch
 from pack import Pack, Refused, Tools, Variant, array_of, short
 
 LISTED = ("torch", "nn", "Tensor", "functional")
@@ -12,8 +14,8 @@ class PyTorch(Pack):
     documentation = "https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html"
     listed_by = "torch.use_deterministic_algorithms"
     backends = ("cpu", "cuda")
-    # By the first gradient, and by use_deterministic_algorithms: half a second each.
-    later = ("torch.fx.experimental.symbolic_shapes", "torch._inductor.config")
+    # By the first gradient, use_deterministic_algorithms, and optimizers: half a second each.
+    later = ("torch.fx.experimental.symbolic_shapes", "torch._inductor.config", "torch._dynamo")
     variants = (
         Variant("default", "as PyTorch computes by itself", control=True),
         Variant("cudnn_deterministic", "torch.backends.cudnn.deterministic, for convolutions and what else"
@@ -585,3 +587,7 @@ def empty(x, n):
     """what memory holds that is new, as integers, beside inputs that are given back"""
     seed = x.index("seed", 1 << 20, 64)
     return lambda: {"seed": seed, "memory": torch.empty(n // 4, dtype=torch.int32, device=seed.device)}
+
+
+attention_pytorch.register(PACK, torch, backward)
+trainings_pytorch.Trainings(PACK, torch)

@@ -2,6 +2,7 @@
 they say, and some that enable_op_determinism makes raise."""
 import os
 
+import trainings_tensorflow
 from pack import Pack, Refused, Tools, Unsupported, Variant, array_of, short
 
 STATUS = "https://github.com/NVIDIA/framework-reproducibility/blob/master/doc/d9m/tensorflow_status.md"
@@ -367,6 +368,35 @@ def ctc_loss_bwd(x, n):
                     x.uniform("scores", steps, batch, 32))
 
 
+# Quantisation, decomposition, and what a debugger sums up
+
+def fake_quant(name, title, limits):
+    """LIMITS: how many there are below and above."""
+    @operation(name, title + ", backward")
+    def compute(x, n):
+        values, low, high = x.wide("values", n // 8, 8), tf.fill(limits, -2.0), tf.fill(limits, 2.0)
+        return backward(x, getattr(tf.quantization, title.rpartition(".")[2]), values, low, high)
+    summarise(name, "gradients of values that are rounded to 256 steps, and of the limits beyond which they are cut")
+
+
+fake_quant("fake_quant_bwd", "tf.quantization.fake_quant_with_min_max_vars", [])
+fake_quant("fake_quant_channels_bwd", "tf.quantization.fake_quant_with_min_max_vars_per_channel", [8])
+
+
+@operation("svd", "tf.linalg.svd")
+def svd(x, n):
+    """singular values and vectors of a batch of matrices"""
+    matrices = x.uniform("matrices", max(n // 1024, 2), 32, 32)
+    return lambda: dict(zip(("s", "u", "v"), tf.linalg.svd(matrices)))
+
+
+@operation("debug_numeric_summary", "tf.raw_ops.DebugNumericSummaryV2")
+def debug_numeric_summary(x, n):
+    """how many elements are infinite, not a number, negative, zero or positive"""
+    values = x.wide("values", n)
+    return lambda: tf.raw_ops.DebugNumericSummaryV2(input=values, tensor_debug_mode=4, tensor_id=1)
+
+
 # Sums and products
 
 def reduction(name, title, summary, function, make="wide", listed=()):
@@ -470,3 +500,6 @@ def dataset_map(x, n):
             lambda row: row + generator.normal(row.shape), num_parallel_calls=8, deterministic=False)
         return tf.stack(list(data))
     return compute
+
+
+trainings_tensorflow.Trainings(PACK, tf)

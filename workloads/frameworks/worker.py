@@ -119,7 +119,8 @@ def catalogue_line(pack, operation, backend):
             "variants": [variant_line(pack, operation, variant) for variant in pack.asked()],
             "sizes": [{"name": name, "description": "n = %d" % n}
                       for name, n in operation.sizes.items()],
-            "dtypes": ["float32"], "weight_sum": "sum of all outputs", "loss": None,
+            "dtypes": ["float32"], "loss": operation.loss,
+            "weight_sum": "sum of all weights" if operation.loss else "sum of all outputs",
             "no_control": None, "references": references, "survey": False,
             "circumstances": [name.replace("-", "_") for name in circumstances.offered(backend)]
             + (["shared_import"] if pack.forks else []),
@@ -313,7 +314,7 @@ def compute(pack, options, facts, case, threads, cause, under, broken=None):
         if broken is not None:
             probe.infra(broken)
         probe.monitor(outputs, "output", inputs=x.made)
-        probe.finish(outputs)
+        probe.finish(outputs, getattr(outputs, "loss", None))
 
 
 def run(pack, options, result):
