@@ -253,7 +253,8 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     }
     out_open(&view->page.out, NULL, '{');
     cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->page.out);
-    if (show_algorithms(tx, &cell, ALGORITHMS_SHOWN, &view->page.out, err) != ERR_OK ||
+    if (cell_witness_show(tx, &cell, &view->page.out, err) != ERR_OK ||
+        show_algorithms(tx, &cell, ALGORITHMS_SHOWN, &view->page.out, err) != ERR_OK ||
         cell_devices_show(r, tx, &cell,
                           r->format == FORMAT_TEXT ? DEVICES_IN_TEXT : DEVICES_SHOWN,
                           &view->page.out, err) != ERR_OK) {

@@ -13,6 +13,20 @@
 #include "daemon/jobs/run.h"
 #include "db/cells_rows.h"
 
+/* Of cell c, a control: it was seen to compute what it should, within bound of its
+ * reference; or, of a command, from its inputs (challenges_passed of
+ * daemon/jobs/challenge.h).  Its parameters are CHECKS_DIGESTS and CHALLENGES_REPEATED.
+ */
+#define CONTROL_IS_RIGHT                                                                 \
+    "(" CELL_INTACT                                                                      \
+    " AND iif(c.has_reference, c.digests_passed >= ?2 AND c.checks_failed = 0,"          \
+    " c.challenges_passed > 0 AND c.challenges_unchanged = 0"                            \
+    " AND NOT (c.challenges_repeated >= ?3"                                              \
+    " AND c.challenges_repeated > 3 * c.challenges_passed)))"
+
+/* Of cell c, a control: what varied there may be devices that are wrong. */
+#define CONTROL_MAY_BE_DEVICES "(c.agreement IN ('disagree', 'undecided'))"
+
 struct run_summary; /* db/upkeep/summaries.h */
 struct tx;
 

@@ -270,7 +270,9 @@ def said_of(service, name, runs):
     environment = environment_of(runs, name)
     stack = next(s for s in service.get("/v1/stacks")["items"] if s["name"] == name)
     cells = {f"{workload}/{variant}": {"verdict": cell["verdict"], "reason": cell["reason"],
-                                       "challenge": cell["challenge"]["state"]}
+                                       "challenge": cell["challenge"]["state"],
+                                       "witness": cell["witness"] and "%s/%s" % (
+                                           cell["witness"]["workload"], cell["witness"]["variant"])}
              for (_, workload, variant), cell in cells_of(service, runs).items()}
     causes = {f"{run['workload']}/{run['variant']}": run["cause"] for run in runs
               if run["outcome"] == "unsupported"}

@@ -15,6 +15,8 @@ def word(cell):
         return "not there"
     if cell["verdict"] == "inconclusive" and "did not vary" not in cell["reason"]:
         return "inconclusive"
+    if cell["verdict"] == "inconclusive" and cell["witness"]:
+        return "witnessed"
     return WORDS.get(cell["verdict"], cell["verdict"])
 
 
@@ -130,6 +132,9 @@ def summary(found):
             for what, which in ("cured of these", cured), ("varied with it", still), ("raised", raised):
                 if which:
                     lines.append(f"  - `{variant}` {what}: " + ", ".join(f"`{w}`" for w in which) + ".")
+        witnesses = sorted({cell["witness"] for cell in cells.values() if cell["witness"]})
+        if witnesses:
+            lines.append("  - Witnesses: " + ", ".join(f"`{name}`" for name in witnesses) + ".")
         for key, cause in sorted(version["causes"].items()):
             lines.append(f"  - `{key}` said: “{cause}”")
         if version["unmeasured"]:
@@ -151,7 +156,9 @@ def document(results):
              f" ({machine['vector_isa']}), {machine['libc']}, kernel {machine['kernel']}.", "",
              "“reproducible” and “varies” are verdicts of the service. “did not vary” is one digest in all runs"
              " where the control did not vary either: nothing showed that a difference could have been seen, so it"
-             " is inconclusive. “raises”: the framework refused, in its own words. The column “bits” compares a"
+             " is inconclusive. “witnessed” is the same where a witness varied: another operation of that version, with"
+             " the settings of the control and under the same circumstances; it shows that a difference could have been seen"
+             " there, and not that this operation has none. “raises”: the framework refused, in its own words. The column “bits” compares a"
              " version with the one before it.", ""]
     for found in results["frameworks"]:
         first, *times = time_lines(found)

@@ -152,6 +152,22 @@ def test_what_does_not_vary_by_itself_is_inconclusive(cells):
     assert cell["reason"] == "the control did not vary in 3 runs"
 
 
+def test_what_varied_beside_it_is_its_witness(service, cells):
+    """Of the same version.  It makes nothing green."""
+    for variant in "default", "deterministic":
+        cell = cells["tiny-2", "scaled", variant]
+        witness = cell["witness"]
+        seen = service.get(witness["href"])
+        assert seen["environment"] == cell["environment"] and seen["verdict"] == "varies"
+        assert (seen["variant"], seen["workload"]) == ("default", witness["workload"])
+        assert witness["text"] == (
+            f"one digest in {cell['evidence']['runs']} runs: a run differs with less than 78 %; {witness['workload']} default"
+            f" varied beside it, {seen['evidence']['distinct_digests']} digests in {seen['evidence']['runs']} runs")
+        assert cell["verdict"] == "inconclusive"
+    assert cells["tiny-1", "total", "deterministic"]["witness"] is None  # its own control varied
+    assert cells["tiny-1", "total", "default"]["witness"] is None
+
+
 def test_what_raises_is_unsupported_in_its_own_words(runs, cells):
     assert cells["tiny-1", "refuses", "default"]["verdict"] == "varies"
     assert cells["tiny-1", "refuses", "deterministic"]["verdict"] == "unsupported"

@@ -13,8 +13,8 @@ import render  # noqa: E402
 SILENT = "the control did not vary in 3 runs"
 
 
-def cell(verdict, reason=SILENT):
-    return {"verdict": verdict, "reason": reason, "challenge": "passed"}
+def cell(verdict, reason=SILENT, witness=None):
+    return {"verdict": verdict, "reason": reason, "challenge": "passed", "witness": witness}
 
 
 def version(name, cells, **more):
@@ -51,6 +51,15 @@ def test_rows(found):
          "default: varies in both, deterministic: varies now"],
         ["pytorch_b", "did not vary", "raises", "did not vary", "inconclusive", "other bits"],
         ["pytorch_c", "not there", "not there", "did not vary", "not there", "new"]]
+
+
+def test_what_is_witnessed_has_a_word_of_its_own(found):
+    """And only where nothing but the control is missing."""
+    cells = found["versions"][0]["cells"]
+    cells["pytorch_b/default"] = cell("inconclusive", witness="pytorch_a/default")
+    cells["pytorch_b/deterministic"] = cell("inconclusive", "not challenged", witness="pytorch_a/default")
+    assert list(render.rows(found))[1][1:3] == ["witnessed", "inconclusive"]
+    assert "  - Witnesses: `pytorch_a/default`." in render.summary(found)
 
 
 def test_document(found):

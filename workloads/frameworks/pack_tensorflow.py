@@ -255,9 +255,10 @@ def segment(kind, sorted_):
     name = ("segment_" if sorted_ else "unsorted_segment_") + kind
     title = "tf.math." + name
 
-    @operation(name, title, title)
+    @operation(name, title, title, version=2 if kind == "prod" else 1)
     def compute(x, n):
-        index, values = places(x, n)
+        index, values = places(x, n) if kind != "prod" else (
+            x.index("index", 256, n // 16), 1 + x.uniform("values", n // 16, 16) / 16)  # products stay finite
         if sorted_:
             index = tf.sort(index)
             return lambda: getattr(tf.math, name)(values, index)

@@ -1,0 +1,55 @@
+/* What varied beside a cell in which nothing did: its witness. */
+#include <inttypes.h>
+
+#include "api/cells.h"
+#include "api/render/nouns_json.h"
+#include "daemon/base/buf.h"
+#include "daemon/evidence/verdict.h"
+#include "db/views/witness.h"
+
+/* "one digest in 200 runs: a run differs with less than 1.5 %; pytorch_index_put default
+ * varied beside it, 5 digests in 5 runs". */
+static void words(const struct cell *cell, const struct witness *witness, struct buf *buf)
+{
+    const struct cell *seen = &witness->cell;
+    int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED];
+    struct run_options conditions;
+
+    buf_printf(buf,
+               "one digest in %" PRId64 " runs: a run differs with less than %.2g %%; "
+               "%s %s varied beside it, %" PRId64 " digests in %" PRId64 " runs",
+               runs, 100 * verdict_difference_bound(runs), seen->key.workload,
+               seen->key.variant, seen->evidence.distinct_digests,
+               seen->evidence.runs[OUTCOME_COMPLETED]);
+    if (witness->conditions[0] && run_options_read(witness->conditions, &conditions)) {
+        buf_printf(buf, " (with ");
+        run_options_words(&conditions, buf);
+        buf_printf(buf, ")");
+    }
+}
+
+enum err_code cell_witness_show(struct tx *tx, const struct cell *cell,
+                                struct json_out *out, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    struct witness witness;
+    bool found;
+
+    if (witness_of(tx, cell, &found, &witness, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!out_object(out, "witness", found)) {
+        return ERR_OK;
+    }
+    words(cell, &witness, &text);
+    out_text(out, "text", text.data);
+    out_text(out, "workload", witness.cell.key.workload);
+    out_text(out, "variant", witness.cell.key.variant);
+    out_int(out, "runs", witness.cell.evidence.runs[OUTCOME_COMPLETED]);
+    out_int(out, "distinct_digests", witness.cell.evidence.distinct_digests);
+    out_text(out, "conditions", witness.conditions);
+    out_format(out, "href", "/v1/cells/%" PRId64, witness.cell.id);
+    out_close(out, '}');
+    buf_release(&text);
+    return ERR_OK;
+}
