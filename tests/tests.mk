@@ -173,7 +173,7 @@ PYTORCH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/pytorch
 check-pytorch: PYTHON = $(PYTORCH_CACHE)/bin/python
 check-pytorch: $(INSTRUMENTS) $(DIGEST_LIB) $(PYTORCH_CACHE)/installed
 	@$(RUN_PYTEST) $(addprefix tests/system/test_python_,$(addsuffix .py,instruments probe \
-	    checkpoints pytorch examples jax))
+	    checkpoints pytorch examples jax ranks))
 $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
