@@ -1117,6 +1117,8 @@ def monitor(value, name, inputs=None):
         return value
     if _has_tracer(value):
         return _monitor_traced(run, value, name)
+    if _has_symbol(value):
+        return sys.modules["reprod_keras"].monitor_graph(run, value, name)
     if not run.probing():
         return value
     run.settle()
@@ -1404,6 +1406,12 @@ def _has_tracer(value):
     jax = sys.modules.get("jax")
     return hasattr(jax, "core") and any(isinstance(part, jax.core.Tracer)
                                         for _, part in flatten(value))
+
+
+def _has_symbol(value):
+    """Of TensorFlow's graphs, where the program looks into them at all."""
+    keras = sys.modules.get("reprod_keras")
+    return keras is not None and "tensorflow" in sys.modules and keras.in_graph(value)
 
 
 def _record_traced(run, place, value):
