@@ -222,6 +222,8 @@ static const struct workload_variant variants[] = {
       .models = "TensorFlow's and PyTorch's benchmarking: "
                 "cudnnFindConvolutionBackwardFilterAlgorithmEx",
       .algorithm = "the fastest that cuDNN finds",
+      .control = true,
+      .kind = "choice", /* whatever the algorithms do: another may be the fastest */
       .compute = compute_cudnn,
       .library = "cuDNN",
       .unsupported = cudnn_unsupported },

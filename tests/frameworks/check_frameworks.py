@@ -35,6 +35,7 @@ SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,o
          "onnxruntime_resize_linear,onnxruntime_lstm")
 SAMPLE = 4  # operations whose forked runs are compared with fresh ones, beside the whole pack:
 FRESH_RUNS = 2  # as many as drift needs on a side, where it prefers them to those that share an import
+SEARCHED = {"contention": 2, "memory_poison": True, "allocation_jitter": True}
 BAD = ("crashed", "timeout", "invalid", "lost", "infra", "out_of_memory")
 
 
@@ -193,6 +194,34 @@ def measure_sample(service, name, forked, options):
     return runs, {"same": sorted(compared - other), "other": sorted(other)}
 
 
+def measure_search(service, name, runs, asked, options):
+    """Before it is said that an operation did not vary: runs of it under all circumstances at once.  Where
+    it varies there, its switches are measured there, too: only that may show what they cure."""
+    still = sorted({run["workload"] for run in runs if run["variant"] == "default" and run["outcome"] == "completed"}
+                   - varying(service, runs))
+    found = []
+    if still:
+        found += under_circumstances(service, name, asked, options, workloads=still, variants=["default"])
+    varied = sorted(varying(service, found))
+    others = sorted({run["variant"] for run in runs} - {"default"})
+    if varied and others:
+        found += under_circumstances(service, name, asked, options, workloads=varied, variants=others)
+    return found, {"under": SEARCHED, "operations": len(still), "varied": varied}
+
+
+def varying(service, runs):
+    """Operations whose default is in a cell that varies."""
+    return {workload for (_, workload, variant), cell in cells_of(service, runs).items()
+            if variant == "default" and cell["verdict"] == "varies"}
+
+
+def under_circumstances(service, name, asked, options, **what):
+    job = service.post_job(stacks=[name], runs=asked["runs"], iterations=options.iterations, **what, **SEARCHED,
+                           **({"shared_import": True} if asked["shared"] else {}))
+    service.finish_job(job, 3600 * HOURS)
+    return service.items(f"/v1/runs?job={job}")
+
+
 def imports_of(runs):
     """How many processes imported the framework: the leader of a forked run is who did."""
     return len({(run["process"]["boot_id"], run["process"]["pid"]) for run in runs if run["process"]})
@@ -212,10 +241,12 @@ def measure_one(service, name, asked, workloads, options):
     """(what was found of one version, its runs)"""
     runs, challenges, seconds = measure_version(service, name, workloads, asked["shared"], asked["runs"], options)
     found = {"stack": name, "seconds": round(seconds), "processes": len(runs) + len(challenges),
-             "imports": imports_of(runs + challenges), "sample": None, "load": round(os.getloadavg()[0], 1)}
+             "imports": imports_of(runs + challenges), "sample": None, "search": None, "load": round(os.getloadavg()[0], 1)}
     if asked["shared"]:
         fresh, found["sample"] = measure_sample(service, name, runs, options)
         runs += fresh
+    more, found["search"] = measure_search(service, name, runs, asked, options)
+    runs += more
     return {**found, **said_of(service, name, runs)}, runs
 
 

@@ -82,7 +82,7 @@ def time_lines(found):
         of = f" of {version['imports']} imports" if found["shared"] else ""
         line = f"{version['stack']}: {version['processes']} processes{of}, challenges among them, in" \
             f" {version['seconds']} s, at a load of {version['load']}."
-        lines.append(line + sample_words(version["sample"]))
+        lines.append(line + sample_words(version["sample"]) + search_words(version["search"]))
     return lines
 
 
@@ -93,6 +93,16 @@ def sample_words(sample):
     other = ", ".join(f"`{name}`" for name in sample["other"])
     return f" Fresh processes had the same bits in {len(sample['same'])} of {count} operations that they were asked for" \
         + (f"; other bits: {other}." if other else ".")
+
+
+def search_words(search):
+    """SEARCH is None, or the operations that had not varied, and what of them did under circumstances."""
+    if not search or not search["operations"]:
+        return ""
+    under = "%d load processes, filled memory and moved allocations" % search["under"]["contention"]
+    varied = ", ".join(f"`{name}`" for name in search["varied"]) or "none"
+    return f" {search['operations']} operations had not varied by themselves, and were measured with {under}; of these" \
+        f" varied: {varied}."
 
 
 def facts_line(version):

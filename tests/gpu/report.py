@@ -27,13 +27,18 @@ def build(session, probe):
         "continues": session.continues, "timings": session.timings,
         "variants": list(session.records.values()),
         "failures": session.failures, "not_run": session.not_run}
+    sum_up(report)
+    return report
+
+
+def sum_up(report):
+    """What follows from its variants."""
     report["findings"] = [f"{record['workload']} {record['variant']}: {finding}"
                           for record in report["variants"] for finding in record["findings"]]
     report["failed"] = failed(report)
     report["unvaried_controls"] = unvaried_controls(report["variants"])
     report["counts"] = {outcome: sum(record["outcome"] == outcome for record in report["variants"])
                         for outcome in OUTCOMES}
-    return report
 
 
 def shown(attributes):
@@ -56,6 +61,8 @@ def head(report):
         f"Date {report['date']}; took {report['seconds']} s of {report['deadline_seconds']} s.",
         *[f"Goes on with the check of {one['date']} ({one['device']}), which took {one['seconds']} s."
           for one in report["continues"]],
+        *[f"Judged again {one['date']}, by the catalogue of worker build {one['worker_build']}: nothing was measured."
+          for one in report.get("judged_again", [])],
         f"GPU {report['gpu']} ({report['device']}), driver {report['driver']}.",
         "Versions: " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".",
         f"Worker build {report['worker_build']}.",

@@ -120,7 +120,7 @@ def test_what_is_not_usable_says_why(stacks, name, cause):
 
 def test_the_catalogue(service):
     [line] = service.get("/v1/workloads/tiny_total")["items"]
-    assert line["survey"] is False and line["circumstances"] == ["shared_import"]
+    assert line["survey"] is False and line["circumstances"][-1] == "shared_import"
     assert {(v["subject"], v["subject_name"]) for v in line["variants"]} == {("framework", "Tiny Frame")}
     default, deterministic = line["variants"]
     assert default["control"] and not deterministic["control"]
@@ -311,7 +311,6 @@ def test_a_version_without_the_operation_says_which_has_it(worker):
     ({"workload": "numpy_dot"}, "has no workload 'numpy_dot'"),
     ({"variant": "loud"}, "has no variant 'loud'"),
     ({"size": "huge"}, "tiny_total has no size 'huge'"),
-    ({"contention": "2"}, "frameworks do not compute under it"),
     ({"seed": "x"}, "invalid int value: 'x'"),
 ])
 def test_what_cannot_be_run(worker, case, message):

@@ -20,7 +20,7 @@ def cell(verdict, reason=SILENT):
 def version(name, cells, **more):
     return {"stack": name, "environment": "0" * 32, "facts": {"torch": name.partition("-")[2], "threads": 2},
             "unmeasured": [], "cells": cells, "causes": {}, "processes": 99, "imports": 6, "seconds": 7, "load": 0.5,
-            "sample": {"same": ["pytorch_b"], "other": []}, **more}
+            "sample": {"same": ["pytorch_b"], "other": []}, "search": None, **more}
 
 
 @pytest.fixture
@@ -83,6 +83,15 @@ def test_the_document_says_whose_processes_the_runs_were(found):
     assert two == "pytorch-2: 99 processes, challenges among them, in 7 s, at a load of 0.5."
 
 
+def test_the_document_says_what_was_searched(found):
+    found["versions"][0]["search"] = {"under": check.SEARCHED, "operations": 2, "varied": ["pytorch_b"]}
+    found["versions"][1]["search"] = {"under": check.SEARCHED, "operations": 0, "varied": []}
+    _, one, two = render.time_lines(found)
+    assert one.endswith(" 2 operations had not varied by themselves, and were measured with 2 load processes, filled memory"
+                        " and moved allocations; of these varied: `pytorch_b`.")
+    assert "load processes" not in two
+
+
 def test_an_import_is_shared_where_all_operations_offer_it():
     lines = [{"circumstances": ["shared_import"]}, {"circumstances": ["shared_import", "contention"]}]
     options = argparse.Namespace(fresh=False)
@@ -124,6 +133,40 @@ def test_a_fresh_process_is_compared_with_forked_runs():
     _, said = check.measure_sample(service, "stack", forked, argparse.Namespace(iterations=2))
     assert said == {"same": ["a"], "other": ["d"]}
     assert service.asked["stacks"] == ["stack"] and "shared_import" not in service.asked
+
+
+class Searched(Answers):
+    """And of cells: a job's runs of an operation are in a cell of its own."""
+
+    def __init__(self, vary_by_themselves, vary_under_load):
+        super().__init__({})
+        self.vary, self.under_load, self.jobs = vary_by_themselves, vary_under_load, []
+
+    def post_job(self, **asked):
+        self.jobs.append(asked)
+        return super().post_job(**asked)
+
+    def items(self, path):
+        return [{"workload": name, "variant": variant, "stack": "s", "outcome": "completed",
+                 "cell": f"{name}-{variant}-loaded"} for name in self.asked["workloads"] for variant in self.asked["variants"]]
+
+    def get(self, path):
+        name, variant, *loaded = path.rpartition("/")[2].split("-")
+        varies = variant == "default" and (name in self.vary or loaded and name in self.under_load)
+        return {"verdict": "varies" if varies else "inconclusive"}
+
+
+def test_what_did_not_vary_is_measured_under_circumstances():
+    runs = [{"workload": name, "variant": variant, "stack": "s", "cell": f"{name}-{variant}",
+             "outcome": "unsupported" if name == "c" else "completed"} for name in "abcd" for variant in ("default", "exact")]
+    service = Searched("a", "b")
+    more, said = check.measure_search(service, "s", runs, {"runs": 3, "shared": True}, argparse.Namespace(iterations=2))
+    assert said == {"under": check.SEARCHED, "operations": 2, "varied": ["b"]} and len(more) == 3
+    assert [(job["workloads"], job["variants"]) for job in service.jobs] == [(["b", "d"], ["default"]), (["b"], ["exact"])]
+    assert all(job.items() >= check.SEARCHED.items() and job["shared_import"] for job in service.jobs)
+    service = Searched("abd", "")
+    assert check.measure_search(service, "s", runs, {"runs": 3, "shared": False}, argparse.Namespace(iterations=2)) == (
+        [], {"under": check.SEARCHED, "operations": 0, "varied": []}) and service.jobs == []
 
 
 def test_runs_of_each_framework():

@@ -1,6 +1,7 @@
 """A whole check of an H100 with cuDNN, cuBLAS and NCCL, as documents describe them, judged: nothing
 has failed.  And one wrong record for each way to fail."""
 import json
+import os
 import subprocess
 import sys
 import types
@@ -22,10 +23,11 @@ pytestmark = pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has
 # As the documents of the libraries have it, of variants without a claim.
 VARIES = {("matmul_batched", "cublas_streams"), ("matmul_batched", "cublas_atomics"),
           ("ring_allreduce", "nccl_ring_fused"), ("ring_allreduce", "nccl_tree_fused"),
-          ("conv_dgrad", "autotune"), ("conv_wgrad", "autotune"), ("conv_autotune", "filtered")}
+          ("conv_autotune", "filtered")}
 # An H100 may always find the same one the fastest, and one GPU has no second rank.
 STEADY_CHOICES = {("conv_autotune", "autotune"), ("inference_autotune", "autotune"),
-                  ("algorithm_cache", "autotune")}
+                  ("algorithm_cache", "autotune"), ("conv_dgrad", "autotune"), ("conv_wgrad", "autotune")}
+ONLY_BY_CHOICE = ("conv_autotune", "inference_autotune", "algorithm_cache")  # no other control
 UNSUPPORTED = {("ring_allreduce", "nccl_ring_two_ranks"): "NCCL needs two GPUs, 1 is visible",
                ("cudnn_conv_fwd", "algo_3_direct"): "cuDNN 91400: NOT_SUPPORTED",
                ("cudnn_conv_wgrad", "algo_4_winograd"): "cuDNN 91400: NOT_SUPPORTED"}
@@ -102,11 +104,34 @@ def test_textbook_behaviour_has_not_failed(catalogues):
     assert {key for key, outcome in found.items() if outcome == "unsupported"} == set(UNSUPPORTED)
     assert {line.split(" (")[0] for line in report["unvaried_controls"]} == \
         {" ".join(key) for key in STEADY_CHOICES}
-    shown_by_choice = {key for key in found if key[0] in {name for name, _ in STEADY_CHOICES}}
+    shown_by_choice = {key for key in found if key[0] in ONLY_BY_CHOICE}
     assert {key for key, outcome in found.items() if outcome == "inconclusive"} == \
-        shown_by_choice | VARIES
+        shown_by_choice | VARIES | STEADY_CHOICES
     record = next(record for record in report["variants"] if record["variant"] == "cudnn_max")
     assert (record["outcome"], record["causes"]) == ("passed", ["varied, as claimed"])
+
+
+def test_a_report_is_judged_again_by_the_catalogue_of_today(catalogues, tmp_path):
+    """It was written while an autotuning variant, which always chose the same, was no control."""
+    records = whole(catalogues, lambda key: key not in STEADY_CHOICES)
+    by_key = {(record["workload"], record["variant"]): record for record in records}
+    by_key["conv_dgrad", "autotune"].update(control=False, kind=None, claim=None)
+    by_key["conv_wgrad", "autotune"].update(control=False, kind=None, algorithm="another by now")
+    report = report_of(records)
+    assert outcomes(report)["conv_dgrad", "autotune"] == outcomes(report)["conv_wgrad", "autotune"] == "passed"
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(report))
+    said = subprocess.run([sys.executable, ROOT / "tests" / "gpu" / "again.py", path], capture_output=True, text=True,
+                          timeout=60, env={**os.environ, "REPROD_BUILD": str(BUILD)})
+    assert (said.returncode, said.stdout) == (
+        0, "conv_dgrad autotune: passed, now inconclusive: the choice did not vary, another control did\n")
+    again = json.loads(path.read_text())
+    before, after = outcomes(report), outcomes(again)
+    assert {key for key in before if before[key] != after[key]} == {("conv_dgrad", "autotune")}
+    assert again["counts"]["passed"] == report["counts"]["passed"] - 1
+    assert again["date"] == report["date"]  # of what was measured
+    [one] = again["judged_again"]
+    assert f"Judged again {one['date']}" in path.with_suffix(".md").read_text()
 
 
 def test_where_nothing_varies_nothing_has_failed_and_nothing_passes(catalogues):

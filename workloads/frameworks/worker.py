@@ -7,30 +7,24 @@ workloads/PROTOCOL.md says, for the operations of one pack.
 deploy/framework makes the program that a stack names as its worker, and calls this with what is
 installed.  README.md is beside this file."""
 import argparse
-import base64
 import contextlib
-import csv
 import fcntl
 import glob
-import hashlib
 import importlib
-import importlib.metadata
 import importlib.util
 import json
 import os
 import platform
-import re
 import site
 import socket
 import sys
-import sysconfig
 import traceback
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 RUN_NAMES = ("workload", "variant", "size", "dtype", "seed", "iterations", "threads", "device",
              "probes", "probe-names", "probe-steps", "capture")
-NUMBERS = ("seed", "iterations", "threads")
-CIRCUMSTANCES = ("contention", "memory-poison", "allocation-jitter")
+NUMBERS = ("seed", "iterations", "threads", "contention")
+CIRCUMSTANCES = ("contention", "memory-poison", "allocation-jitter")  # circumstances.NAMES
 
 
 def pack_names():
@@ -56,8 +50,8 @@ def load_pack(path):
     sys.modules["reprod_pack"] = module
     sys.path[:0] = folders
     try:
-        importlib.import_module("gpus")
-        importlib.import_module("forker")
+        for name in ("installed", "gpus", "circumstances", "forker"):
+            importlib.import_module(name)
         spec.loader.exec_module(module)
     except OSError as error:
         sys.exit("the pack cannot be read: %s" % error)
@@ -69,173 +63,21 @@ def load_pack(path):
 def build_of(folders):
     """One digest over what asks the framework: this file, the pack, what they imported that lies
     beside them, and the probes."""
+    import installed
     import reprod_probe
     files = {os.path.realpath(__file__), reprod_probe.__file__}
     for module in list(sys.modules.values()):
         file = os.path.realpath(getattr(module, "__file__", None) or "/")
         if os.path.dirname(file) in folders and file.endswith(".py"):
             files.add(file)
-    return digest_of_files(files, 40)
+    return installed.digest_of(files, 40)
 
 
-def digest_of_files(files, digits=32):
-    digest = hashlib.sha256()
-    for file in sorted(files, key=lambda file: (os.path.basename(file), file)):
-        with open(file, "rb") as content:
-            digest.update(hashlib.sha256(content.read()).digest())
-    return digest.hexdigest()[:digits]
-
-
-# What is installed
-
-def distribution_of(names):
-    for name in names:
-        try:
-            return importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return None
-
-
-def record_rows(distribution):
-    """(path, size or None, SHA-256 or "") of its files, as they were installed."""
-    rows = []
-    record = (distribution.read_text("RECORD") or "").splitlines()
-    for path, value, size in (row for row in csv.reader(record) if len(row) == 3):
-        if not path.startswith(("..", "/")) and ".dist-info/" not in path \
-                and not path.endswith(".pyc"):
-            kind, _, value = value.partition("=")
-            rows.append((path, int(size) if size else None, value if kind == "sha256" else ""))
-    return sorted(rows, key=lambda row: row[0])
-
-
-def loaded_files():
-    """Paths of what this process has imported."""
-    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    return {os.path.realpath(file) for file in files if file and os.path.isfile(file)}
-
-
-def sha256_of(content):
-    """As RECORD writes it."""
-    digest = hashlib.sha256(content).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-
-
-def content_if_changed(there, size, value, loaded):
-    """What the file THERE has, where it is not what was installed; None: it is.  Python files
-    that are LOADED are compared whole, the rest (gigabytes) by its size."""
-    same_size = size is None or os.stat(there).st_size == size
-    whole = value and there in loaded
-    if same_size and not whole:
-        return None
-    with open(there, "rb") as file:
-        content = file.read()
-    return None if same_size and sha256_of(content) == value else content
-
-
-def changed_files(distribution, rows):
-    """A digest of the files that are not as they were installed; None: all are."""
-    digest, changed = hashlib.sha256(), 0
-    loaded = {file for file in loaded_files() if file.endswith(".py")}
-    root = os.path.realpath(distribution.locate_file(""))
-    for path, size, value in rows:
-        try:
-            content = content_if_changed(os.path.join(root, path), size, value, loaded)
-        except OSError:
-            content = b"missing"
-        if content is not None:
-            changed += 1
-            digest.update(path.encode() + b"\0" + hashlib.sha256(content).digest())
-    return "%d: %s" % (changed, digest.hexdigest()[:32]) if changed else None
-
-
-def plain(version):
-    """Without what only a build adds ("2.4.1+cpu"), as PEP 440 compares it."""
-    return re.sub("[-_]", ".", version.split("+")[0].strip().lower())
-
-
-def installed_facts(pack):
-    """Which build of the version it is, and whether its files still are what was installed.
-    Refused where what is imported says that it is another version than what was installed."""
-    from pack import Refused
-    facts = {}
-    for part in pack.parts:
-        facts.update(file_facts(distribution_of([part]), part))
-    distribution = distribution_of(pack.packages)
-    if distribution is None:
-        return facts
-    said, installed = pack.version(), distribution.version or ""
-    if plain(said) != plain(installed):
-        raise Refused("%s says that it is %s, and what is installed is %s of its package %s: which"
-                      " one computes is not known"
-                      % (pack.module, said or "of no version", installed,
-                         distribution.metadata["Name"]))
-    check_origin(pack, distribution)
-    return {**facts, **file_facts(distribution, pack.module), **facts_beside(pack)}
-
-
-def check_origin(pack, distribution):
-    """Refused where the package has files of the module, and the module is another file."""
-    from pack import Refused
-    rows = [path for path, _, _ in record_rows(distribution)
-            if path.startswith((pack.module + "/", pack.module + "."))]
-    file = os.path.realpath(getattr(pack.framework, "__file__", None) or "/")
-    if rows and file not in {os.path.realpath(distribution.locate_file(path)) for path in rows
-                             if os.path.basename(path) == os.path.basename(file)}:
-        raise Refused("%s was imported from %s, which is no file of its package %s %s: which version"
-                      " computes is not known" % (pack.module, file, distribution.metadata["Name"],
-                                                  distribution.version))
-
-
-def is_of_python(file):
-    """Whether FILE came with Python itself, and is no hook for whoever wants to change things."""
-    folder = os.path.join(os.path.realpath(sysconfig.get_path("stdlib")), "")
-    hooks = ("sitecustomize.py", "usercustomize.py")
-    return file.startswith(folder) and os.path.basename(file) not in hooks \
-        and file[len(folder):].partition("/")[0] not in ("site-packages", "dist-packages")
-
-
-def facts_beside(pack):
-    """What Python code is loaded beside the framework's: the packages, and files that no package
-    has.  Either may have replaced an operation of the framework, whose own files stay what they were."""
-    from pack import short
-    own = {name.lower() for name in pack.packages + pack.parts}
-    of_asking = {os.path.dirname(os.path.realpath(module.__file__)) for module in
-                 (sys.modules["reprod_pack"], sys.modules["reprod_probe"], sys.modules[__name__])}
-    loose = {file for file in loaded_files()
-             if not is_of_python(file) and os.path.dirname(file) not in of_asking}
-    packages = []
-    for distribution in importlib.metadata.distributions():
-        root = os.path.realpath(distribution.locate_file(""))
-        rows = record_rows(distribution)
-        files = loose & {os.path.join(root, path) for path, _, _ in rows}
-        loose -= files
-        name = distribution.metadata["Name"] or "?"
-        if files and name.lower() not in own:
-            changed = changed_files(distribution, rows)
-            packages.append("%s %s%s" % (name, distribution.version, changed and " (%s)" % changed or ""))
-    facts = {}
-    if packages:
-        facts["packages_beside"] = short(", ".join(sorted(packages)))
-    if loose:
-        facts["code_beside"] = "%d: %s" % (len(loose), digest_of_files(loose))
-    return facts
-
-
-def file_facts(distribution, module):
-    rows = record_rows(distribution) if distribution is not None else []
-    facts = {}
-    if rows:
-        text = "".join("%s %s\n" % (path, value) for path, _, value in rows)
-        facts[module + "_files"] = hashlib.sha256(text.encode()).hexdigest()[:32]
-        changed = changed_files(distribution, rows)
-        if changed:
-            facts[module + "_files_changed"] = changed
-    return facts
-
+# The framework
 
 def import_framework(pack):
     """The facts of the loaded framework.  Refused, with the cause, where it is not usable."""
+    import installed
     from pack import Refused
     try:
         pack.load()
@@ -243,7 +85,7 @@ def import_framework(pack):
         traceback.print_exc()
         raise Refused("%s cannot be imported: %s: %s" % (pack.module, type(error).__name__,
                                                          first_line(error))) from None
-    facts = installed_facts(pack)
+    facts = installed.facts(pack)
     facts.update({name: str(value) for name, value in pack.versions().items() if value})
     facts[pack.module] = pack.version()
     return facts
@@ -268,6 +110,7 @@ def variant_line(pack, operation, variant):
 
 def catalogue_line(pack, operation, backend):
     """The same in every version that has the operation."""
+    import circumstances
     references = [{"kind": "documentation", "id": name, "title": "%s, in the lists of %s" % (
         name, pack.listed_by), "url": pack.documentation, "state": None, "solved": None}
         for name in operation.documented]
@@ -279,7 +122,8 @@ def catalogue_line(pack, operation, backend):
             "dtypes": ["float32"], "loss": operation.loss,
             "weight_sum": "sum of all weights" if operation.loss else "sum of all outputs",
             "no_control": None, "references": references, "survey": False,
-            "circumstances": ["shared_import"] if pack.forks else [],
+            "circumstances": [name.replace("-", "_") for name in circumstances.offered(backend)]
+            + (["shared_import"] if pack.forks else []),
             "timeout_seconds": pack.timeout_seconds}
 
 
@@ -430,8 +274,8 @@ def check_outputs(pack, outputs):
                               % (pack.subject_name, name))
 
 
-def compute(pack, options, facts, case, threads, cause, broken=None):
-    """BROKEN: why this process is not to compute it."""
+def compute(pack, options, facts, case, threads, cause, under, broken=None):
+    """UNDER: its circumstances, which have begun.  BROKEN: why this process is not to compute it."""
     import reprod_probe as probe
     from pack import Inputs, Unsupported
     operation, variant = case
@@ -451,13 +295,14 @@ def compute(pack, options, facts, case, threads, cause, broken=None):
     # What a variant sets belongs to the case: a variant and its control meet in one environment.
     decided = {"env." + name: None for other in pack.variants for name in other.variables}
     probe.start(x.made, claim=pack.claim(operation, variant), build=pack.build, device=device,
-                circumstances={"shared_import": 1} if options.fork else None,
+                circumstances=under.said,
                 facts={**facts, "threads": options.threads, **decided})
     if broken is not None:
         probe.infra(broken)
     if cause is not None:
         probe.unsupported(cause)
     for _ in range(options.iterations):
+        under.move()
         try:
             with pack.scope():
                 outputs = named(attempt(pack, function))
@@ -465,25 +310,25 @@ def compute(pack, options, facts, case, threads, cause, broken=None):
                 check_outputs(pack, outputs)
         except Unsupported as error:
             probe.unsupported(str(error))
+        broken = under.broken()
+        if broken is not None:
+            probe.infra(broken)
         probe.monitor(outputs, "output", inputs=x.made)
         probe.finish(outputs, getattr(outputs, "loss", None))
 
 
-def refuse_circumstances(options):
-    from pack import Refused
-    given = [name for name in CIRCUMSTANCES if getattr(options, name.replace("-", "_"))]
-    if given:
-        raise Refused("--%s: frameworks do not compute under it" % given[0])
-
-
 def run(pack, options, result):
-    refuse_circumstances(options)
+    import circumstances
+    under = circumstances.Circumstances(options, options.backend)
     case = find_case(pack, options)
     set_request(options, *case, result)
     threads, cause = set_variables(pack, options, case[1])
     import reprod_probe  # noqa: F401: its own imports are done before the framework can change them
-    facts = import_framework(pack)
-    compute(pack, options, facts, case, threads, cause)
+    under.begin()
+    try:
+        compute(pack, options, import_framework(pack), case, threads, cause, under)
+    finally:
+        under.end()
 
 
 # --fork
@@ -518,8 +363,10 @@ def import_later(pack):
 
 def fork(pack, options, result):
     """One import, and a process for each run that standard input asks for."""
-    from pack import Refused
+    import circumstances
     import forker
+    import installed
+    from pack import Refused
     if not pack.forks:
         raise Refused("%s cannot be imported by one process for several" % pack.subject_name)
     questions = forker.take_standard_input()
@@ -531,15 +378,19 @@ def fork(pack, options, result):
     def compute_one(arguments, is_stale):
         changed = "files of %s changed after they were imported" % pack.subject_name if is_stale else None
         asked = forked_options(options, arguments)
-        refuse_circumstances(asked)
-        case = find_case(pack, asked)
-        set_request(asked, *case, result)
         try:
-            compute(pack, asked, facts, case, threads, cause, changed)
+            under = circumstances.Circumstances(asked, asked.backend)
+            case = find_case(pack, asked)
+            set_request(asked, *case, result)
+            under.begin()
+            try:
+                compute(pack, asked, facts, case, threads, cause, under, changed)
+            finally:
+                under.end()
         except Refused as error:
             sys.exit(str(error))
 
-    forker.Forker(result, compute_one, loaded_files()).serve(questions)
+    forker.Forker(result, compute_one, installed.loaded_files()).serve(questions)
 
 
 # The command line
