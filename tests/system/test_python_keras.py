@@ -170,7 +170,7 @@ def test_the_layer_and_the_step_where_two_trainings_part_are_named(tensorflow, t
 
 def test_other_dropout_is_named(tensorflow, tmp_path):
     code = PROGRAM.replace("set_random_seed(probe.seed())", "set_random_seed(int(os.environ['DRAW']))").replace(
-        "model.build((None, 5))", "model.build((None, 5)); [w.assign(tf.ones(w.shape) / 8) for w in model.weights]")
+        "model.build((None, 5))", "model.build((None, 5)); [w.assign(tf.ones(w.shape) / 8) for w in model.trainable_weights]")
     paths = [trace(tensorflow, tmp_path, code, f"trace{draw}", HOW="graph", DRAW=draw)[0] for draw in "12"]
     assert compare(*paths)["root_cause"]["place"] == "dropout/forward"
 
@@ -214,7 +214,8 @@ def test_attention_recurrent_layers_and_mixed_precision(tensorflow, tmp_path):
         words = keras.Input((6,), dtype="int64")
         rows = layers.Embedding(11, 8)(words)
         rows = layers.LayerNormalization()(layers.Add()([rows, layers.MultiHeadAttention(2, 4)(rows, rows)]))
-        rows = layers.Bidirectional(layers.GRU(4))(layers.SimpleRNN(5, return_sequences=True)(rows))
+        rows = layers.SimpleRNN(5, return_sequences=True)(rows)
+        rows = layers.Bidirectional(layers.GRU(4, dtype="float32"), dtype="float32")(rows)
         model = keras.Model(words, layers.Dense(3, dtype="float32")(rows))
         model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         reprod_keras.monitor_keras(model)
