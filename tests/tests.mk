@@ -173,7 +173,12 @@ PYTORCH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/pytorch
 check-pytorch: PYTHON = $(PYTORCH_CACHE)/bin/python
 check-pytorch: $(INSTRUMENTS) $(DIGEST_LIB) $(PYTORCH_CACHE)/installed
 	@$(RUN_PYTEST) $(addprefix tests/system/test_python_,$(addsuffix .py,instruments probe \
-	    checkpoints pytorch examples jax))
+	    checkpoints pytorch examples jax ranks))
+# The probes with Keras, in each TensorFlow that check-frameworks left in its cache.
+check-keras: $(DIGEST_LIB)
+	@ls -d $(FRAMEWORKS_CACHE)/tensorflow-*/lib > /dev/null 2>&1 || { echo "no TensorFlow in $(FRAMEWORKS_CACHE):" \
+	    "make check-frameworks FRAMEWORKS=tensorflow= installs some" >&2; exit 1; }
+	@KERAS_CACHE=$(FRAMEWORKS_CACHE) $(RUN_PYTEST) tests/system/test_python_keras.py
 $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
@@ -181,4 +186,4 @@ $(PYTORCH_CACHE)/installed:
 .PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests left-alone \
         large-database fleets \
         detection bench fuzz \
-        fuzz-program check-stacks check-frameworks check-pytorch mutate
+        fuzz-program check-stacks check-frameworks check-pytorch check-keras mutate

@@ -5,6 +5,8 @@ from pack import Unsupported
 BACKENDS = {"math": ("MATH", None), "flash": ("FLASH_ATTENTION", "Flash"),
             "efficient": ("EFFICIENT_ATTENTION", "Efficient"), "cudnn": ("CUDNN_ATTENTION", "Cudnn")}
 
+REFUSALS = "No available kernel", "No viable backend"
+
 
 def register(pack, torch, backward):
     """BACKWARD(x, function, *inputs) is the pack's."""
@@ -38,7 +40,7 @@ def only(torch, constant):
             with torch.nn.attention.sdpa_kernel(backend):
                 return torch.nn.functional.scaled_dot_product_attention(*(value.bfloat16() for value in given))
         except RuntimeError as error:
-            if "backend" in str(error) or "kernel" in str(error):
+            if str(error).startswith(REFUSALS):
                 raise Unsupported(str(error).strip().splitlines()[0][:300]) from None
             raise
     return attention

@@ -1,4 +1,6 @@
 """The trainings of the pack of TensorFlow, with Keras (trainings.py)."""
+import reprod_keras
+import reprod_probe
 from trainings import (CNN, RNN, TRANSFORMER, Trained, cnn_inputs, register, rnn_inputs, spread,
                        transformer_inputs)
 
@@ -25,11 +27,12 @@ class Trainings:
             model, optimizer = make(), make_optimizer()
             for index, value in start.items():
                 model.trainable_weights[index].assign(value)
+            reprod_keras.monitor_keras(model, optimizer)
 
             @tf.function
             def train_step(*batch):
                 with tf.GradientTape() as tape:
-                    loss = loss_of(model, *batch)
+                    loss = reprod_probe.monitor(loss_of(model, *batch), "loss")
                 variables = model.trainable_variables
                 optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
                 return loss

@@ -65,7 +65,8 @@ def build_of(folders):
     beside them, and the probes."""
     import installed
     import reprod_probe
-    files = {os.path.realpath(__file__), reprod_probe.__file__}
+    files = {os.path.realpath(__file__)}
+    folders = [*folders, os.path.dirname(os.path.realpath(reprod_probe.__file__))]
     for module in list(sys.modules.values()):
         file = os.path.realpath(getattr(module, "__file__", None) or "/")
         if os.path.dirname(file) in folders and file.endswith(".py"):

@@ -819,6 +819,7 @@ class Run:
     def __init__(self):
         self.request = Request()
         self.fd = _open_result(self.request)
+        self.prefix = ""  # of every place: which rank this process is
         self.pid = os.getpid()
         self.lock = threading.RLock()
         self.started = self.ended = False
@@ -915,24 +916,26 @@ class Run:
         if capture and not self.capture_done and (self.iteration, self.step) <= capture[:2]:
             return True
         return self.step_wanted() and (place is None
-                                       or fnmatch.fnmatchcase(place, self.request.names))
+                                       or fnmatch.fnmatchcase(self.prefix + place, self.request.names))
 
     def probing_below(self, place):
         """Whether PLACE, or a part of it, may be looked at: PLACE/KEY, with any KEY."""
         capture = self.request.capture
         if capture and not self.capture_done and (self.iteration, self.step) <= capture[:2]:
             return self.probing()
-        return self.probing() and _may_match(place, self.request.names)
+        return self.probing() and _may_match(self.prefix + place, self.request.names)
 
     def captures(self, place):
         """Whether PLACE, or a part of it, is to be captured now."""
         capture = self.request.capture
         return (capture is not None and not self.capture_done
                 and capture[:2] == (self.iteration, self.step)
-                and (capture[2] + "/").startswith(place + "/"))
+                and (capture[2] + "/").startswith(self.prefix + place + "/"))
 
     def record(self, place, leaf, reads=None, read_leaves=()):
-        """READS: the digest of what the place read; None: everything recorded before."""
+        """READS: the digest of what the place read; None: everything recorded before.  The digest of
+        LEAF."""
+        place = _place_name(self.prefix + place) if self.prefix else place
         with self.probe_time():
             out = leaf.digest()
             self.chained = self.chained or reads != NOTHING
@@ -951,6 +954,7 @@ class Run:
                 room = CAPTURE_BYTES_MAX - min(leaf.nbytes, TENSOR_BYTES_MAX)
                 self.capture(place, "in", read_leaves[:TENSORS_MAX - 1], room)
                 self.capture(place, "out", [("", leaf)], TENSOR_BYTES_MAX)
+            return out
 
     def write_record(self, record, always):
         if self.records_made >= RECORDS_MAX and not always:
@@ -1113,6 +1117,8 @@ def monitor(value, name, inputs=None):
         return value
     if _has_tracer(value):
         return _monitor_traced(run, value, name)
+    if _has_symbol(value):
+        return sys.modules["reprod_keras"].monitor_graph(run, value, name)
     if not run.probing():
         return value
     run.settle()
@@ -1400,6 +1406,12 @@ def _has_tracer(value):
     jax = sys.modules.get("jax")
     return hasattr(jax, "core") and any(isinstance(part, jax.core.Tracer)
                                         for _, part in flatten(value))
+
+
+def _has_symbol(value):
+    """Of TensorFlow's graphs, where the program looks into them at all."""
+    keras = sys.modules.get("reprod_keras")
+    return keras is not None and "tensorflow" in sys.modules and keras.in_graph(value)
 
 
 def _record_traced(run, place, value):
