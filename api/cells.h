@@ -8,6 +8,7 @@
 #include "daemon/base/json_out.h"
 #include "daemon/jobs/cell.h"
 
+struct cell_spread;
 struct request;
 struct tx;
 
@@ -19,5 +20,9 @@ void cell_verdict_show(const struct request *r, const struct cell *cell, bool me
 enum err_code cell_devices_show(const struct request *r, struct tx *tx,
                                 const struct cell *cell, int limit, struct json_out *out,
                                 struct err *err);
+
+/* Member "spread": how much it varies; SPREAD NULL: it does not. */
+void cell_spread_json(struct json_out *out, const struct cell *cell,
+                      const struct cell_spread *spread);
 
 #endif
