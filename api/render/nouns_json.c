@@ -350,6 +350,12 @@ void columns_json(struct json_out *out, const struct profile_table *table)
             out_close(out, '}');
         }
         out_close(out, ']');
+        if (out_object(out, "versions", table->column_versions[c].framework)) {
+            out_text(out, "framework", table->column_versions[c].framework);
+            out_text(out, "from", table->column_versions[c].from);
+            out_text(out, "to", table->column_versions[c].to);
+            out_close(out, '}');
+        }
         out_close(out, '}');
     }
     out_close(out, ']');
@@ -372,6 +378,19 @@ void row_references_json(struct json_out *out, const struct profile_row *row)
                      json_string_value(json_object_get(reference, members[m])));
         }
         out_close(out, '}');
+    }
+    out_close(out, ']');
+}
+
+void row_operations_json(struct json_out *out, const struct profile_row *row)
+{
+    size_t i;
+    json_t *name;
+
+    out_open(out, "operations", '[');
+    json_array_foreach((json_t *)row->operations, i, name)
+    {
+        out_text(out, NULL, json_string_value(name));
     }
     out_close(out, ']');
 }
