@@ -2,9 +2,11 @@
 #include "api/operations.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/buf.h"
+#include "daemon/base/mem.h"
 
 bool operations_documented(const struct operations_table *t,
                            const struct operations_row *row,
@@ -67,17 +69,21 @@ static void seen_words(const struct operation *operation, struct json_out *out)
     buf_release(&words);
 }
 
-/* "UDA (PyTorch 2.2-2.7)". */
+/* "UDA (PyTorch 2.2-2.7)", once. */
 static void documented_words(const struct documented *d, struct buf *words)
 {
     const char *code = documented_code(d);
+    const char *of = d->applies                             ? ""
+                     : strcmp(d->row->backend, "cuda") == 0 ? ", of GPUs"
+                                                            : ", of CPUs";
+    char *own =
+        xasprintf("%s (%s%s)", code ? code : "no code",
+                  d->column < 0 ? "no column" : d->table->columns[d->column].title, of);
 
-    buf_printf(words, "%s%s (%s%s)", words->length > 0 ? "; " : "",
-               code ? code : "no code",
-               d->column < 0 ? "no column" : d->table->columns[d->column].title,
-               d->applies                             ? ""
-               : strcmp(d->row->backend, "cuda") == 0 ? ", of GPUs"
-                                                      : ", of CPUs");
+    if (words->length == 0 || !strstr(words->data, own)) {
+        buf_printf(words, "%s%s", words->length > 0 ? "; " : "", own);
+    }
+    free(own);
 }
 
 static void documented_item(const struct documented *d, struct json_out *out)
@@ -120,6 +126,7 @@ static void documented_json(const struct operations_table *t,
     }
     out_close(out, ']');
     out_text(out, "documents", words.data);
+    out_text(out, "source", line->documented.table ? line->documented.row->title : NULL);
     buf_release(&words);
 }
 

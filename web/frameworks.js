@@ -155,13 +155,14 @@ function tableOf(columns, rows, source) {
 
 function cellOf(cell, source, versions) {
   if (!cell) return el("td", {}, el("span", { class: "badge absent", text: "not there", title: "not measured in this version" }));
-  const documented = cell.documented.filter(({ table }) => !source || table === source);
+  const { documented } = cell;
+  const claims = new Map(documented.map((each) => [claimWords(each), each.note]));
   const before = cell.bits && `${BITS[cell.bits] ?? cell.bits} ${versions.get(cell.before) ?? "the version before"}`;
   return el(
     "td",
     {},
     codeOf(cell, source && documented.some(({ applies }) => !applies)),
-    ...documented.map(claimOf),
+    ...[...claims].map(([text, title]) => el("span", { class: "why claim", title, text })),
     el("span", { class: "why", text: cell.seen }),
     before && el("span", { class: cell.bits === "other" ? "why changed-bits" : "why", text: before }),
     ...raises(cell).map(wordsOf),
@@ -173,20 +174,21 @@ function codeOf(cell, elsewhere) {
   const { kind, word } = cellKind({ ...cell, evidence: { runs: cell.variants.reduce((sum, { runs }) => sum + runs, 0) } });
   const path = ownPath(cell.variants[0]?.href);
   const on = deviceOf(cell);
-  const text = elsewhere && hasCode(kind) ? `${on} only: ${word}` : word || kind;
+  const other = elsewhere && (hasCode(kind) || kind === "partial"); // a code, but not of what the documents speak of
+  const text = other ? `${on} only: ${word}` : word || kind;
   const title = [elsewhere ? `Measured on the ${on}, of which the documents do not speak here` : `Measured on the ${on}`, cell.reason].filter(Boolean).join(": ");
   return el(
     path ? "a" : "span",
-    { class: `badge ${elsewhere && (hasCode(kind) || kind === "partial") ? "elsewhere" : kind}`, href: path, "data-evidence": path, title, "aria-label": `${cell.operation}, ${cell.version}, ${text}. ${title}` },
-    elsewhere ? null : icon(kind),
+    { class: `badge ${other ? "elsewhere" : kind}`, href: path, "data-evidence": path, title, "aria-label": `${cell.operation}, ${cell.version}, ${text}. ${title}` },
+    other ? null : icon(kind),
     text,
   );
 }
 
 /** What documents say of that version; of which devices, where it is not this one. */
-function claimOf({ code, column_title: era, applies, backend, note }) {
+function claimWords({ code, column_title: era, applies, backend }) {
   const of = applies ? "" : backend === "cuda" ? ", of GPUs" : ", of CPUs";
-  return el("span", { class: "why claim", title: note, text: era ? `documents: ${code ?? "no code"} (${era}${of})` : "documents: nothing of this version" });
+  return era ? `documents: ${code ?? "no code"} (${era}${of})` : "documents: nothing of this version";
 }
 
 /** Why a switch cannot be computed, in the framework's own words. */

@@ -138,7 +138,7 @@ def test_the_lines_of_a_table(service, rows):
         ("sums", "tiny_total", "1.0"), ("sums", "tiny_total", "2.0")]
     assert all(len(row["documented"]) == 1 for row in listed)
     for row in listed:
-        assert {**row, "documented": None, "documents": None} == \
+        assert {**row, "documented": None, "documents": None, "source": None} == \
             {**rows[row["operation"], row["version"]], "documented": None, "documents": None}
     assert service.get("/v1/operations?table=pytorch")["items"] == []
 
@@ -165,5 +165,5 @@ def test_all_formats_and_the_schema(service, rows):
     assert header.split()[:4] == ["OPERATION", "FRAMEWORK", "VERSION", "CODE"] and len(lines) == len(rows)
     listed = list(csv.DictReader(io.StringIO(service.get("/v1/operations.csv?table=tiny-documents"))))
     assert list(listed[0]) == ["operation", "framework", "version", "code", "state", "seen", "bits", "backend",
-                               "documents", "reason"]
-    assert [line["documents"] for line in listed][0] == "NS! (Tiny Frame 1)"
+                               "source", "documents", "reason"]
+    assert (listed[0]["source"], listed[0]["documents"]) == ("tinyframe.refuses, on a CPU", "NS! (Tiny Frame 1)")

@@ -38,7 +38,7 @@ def all_lines():
         still("pytorch_bmm", "2.4.1", OLD), still("pytorch_bmm", "2.15.0", NEW, bits="same", before=OLD),
         line("pytorch_index_copy", "2.4.1", OLD, state="unsupported",
              variants=[variant("default", "varies"), variant("deterministic", "unsupported", reason=RAISES)]),
-        line("pytorch_index_put", "2.4.1", OLD, "deterministic", documented=[say]),
+        line("pytorch_index_put", "2.4.1", OLD, "deterministic", documented=[say, say]),
         line("pytorch_index_put", "2.15.0", NEW, "NS", bits="other", before=OLD, documented=[documented(None, era=None)]),
         line("pytorch_index_put", "2.4.1", GPU, "deterministic", documented=[documented("UDA", True)], backend="cuda",
              model="NVIDIA H100"),
@@ -80,7 +80,7 @@ def test_versions_side_by_side(browser, fixture):
     assert "on the CPU, AMD <i>EPYC</i>" in heads[0] and "on the GPU, NVIDIA H100" in heads[1]
     shown = cells(browser)
     first, gpu, second = shown["pytorch_index_put"]
-    assert first.startswith("deterministic") and "documents: UDA (PyTorch 2.2-2.7, of GPUs)" in first
+    assert first.startswith("deterministic") and first.count("documents: UDA (PyTorch 2.2-2.7, of GPUs)") == 1
     assert "documents: UDA (PyTorch 2.2-2.7)" in gpu
     assert second.startswith("NS") and "other bits than 2.4.1" in second and "documents: nothing of this version" in second
     assert "default varies 2/3" in first
@@ -101,6 +101,7 @@ def test_what_a_cpu_did_is_never_green_where_documents_speak_of_gpus(browser, fi
     assert badges == [["CPU only: deterministic", "badge elsewhere"], ["deterministic", "badge solved"], ["CPU only: NS", "badge elsewhere"]]
     assert text(browser, "#frameworks .workload") == "torch.index_put"
     assert "neither confirms nor refutes them" in text(browser, "#frameworks .about")
+    assert "solved" not in badges[0][1] and all_of(browser, "#frameworks a.badge", "!!each.querySelector('.icon')") == [False, True, False]
     label = all_of(browser, "#frameworks a.badge", "each.getAttribute('aria-label')")[0]
     assert "Measured on the CPU, of which the documents do not speak here" in label, "read without colour and without sight"
 
