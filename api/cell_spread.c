@@ -113,13 +113,16 @@ static void values_words(struct buf *words, const char *what, const struct sprea
     }
 }
 
-static void words_json(struct json_out *out, const struct cell_spread *s)
+static void words_json(struct json_out *out, const struct cell *cell,
+                       const struct cell_spread *s)
 {
     struct buf words = BUF_INIT;
     char number[TEXT_NUMBER_SIZE];
 
     buf_printf(&words, "last iterations of %s run%s", text_number(s->runs, number),
                s->runs == 1 ? "" : "s");
+    buf_printf(&words, " (%s iterations)",
+               text_number(cell->evidence.iterations, number));
     values_words(&words, "weight_sum", &s->weight_sum);
     values_words(&words, "loss", &s->loss);
     out_text(out, "text", words.data);
@@ -139,9 +142,10 @@ void cell_spread_json(struct json_out *out, const struct cell *cell,
     out_open(out, "spread", '{');
     out_int(out, "runs", s->runs);
     out_int(out, "runs_left_out", others > 0 ? others : 0);
+    out_int(out, "iterations", cell->evidence.iterations);
     values_json(out, "weight_sum", &s->weight_sum);
     values_json(out, "loss", &s->loss);
     elements_json(out, s);
-    words_json(out, s);
+    words_json(out, cell, s);
     out_close(out, '}');
 }

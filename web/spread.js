@@ -13,7 +13,7 @@ export function spreadOf(spread) {
   const left = spread.runs_left_out > 0 ? ` ${counted(spread.runs_left_out, "run")} are left out.` : "";
   return [
     el("h3", { text: "How much it varies" }),
-    el("p", { class: "why", text: `Sums of all outputs in the last iteration of ${counted(spread.runs, "run")}; those of other iterations are not stored.${left} Equal sums are not equal bits.` }),
+    el("p", { class: "why", text: `Sums of all outputs in the last iteration of each of ${counted(spread.runs, "run")}; those of other iterations, of ${count(spread.iterations)} in all, are not stored.${left} Equal sums are not equal bits.` }),
     rows.length ? tableOf(rows) : null,
     ...rows.filter(([, values]) => values.not_finite > 0).map(([name, values]) => el("p", { class: "why", text: `The ${name} of ${counted(values.not_finite, "run")} is NaN or infinite, and is in none of these.` })),
     elementsOf(spread.elements),

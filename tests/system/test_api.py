@@ -364,7 +364,8 @@ def test_how_much_a_cell_varies(service, done):
     assert int(sums["float64_ulp"]) == words[-1] - words[0]
     assert math.isclose(sums["range"], values[-1] - values[0], rel_tol=1e-8)
     assert math.isclose(sums["standard_deviation"], statistics.stdev(values), rel_tol=1e-8)
-    assert f"last iterations of {len(runs)} runs, weight_sum range " in spread["text"]
+    assert spread["iterations"] == sum(run["work"]["iterations"] for run in runs) == found["evidence"]["iterations"]
+    assert f"last iterations of {len(runs)} runs ({spread['iterations']} iterations), weight_sum range " in spread["text"]
     assert spread["text"] in service.get(f"{path}.txt")
 
 

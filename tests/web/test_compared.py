@@ -209,7 +209,7 @@ def spread():
               "standard_deviation": 1.12224623, "float64_ulp": "9240427520240427520"}
     elements = {"place": "op23/<b>forward</b>", "output": 0, "name": "y", "dtype": "float32", "elements": 6400, "differ": 3,
                 "element_ulp": "18446744073709551615", "a": "0" * 26, "b": "1" * 26, "localisation": "/v1/jobs/J/localisation"}
-    return {"runs": 50, "runs_left_out": 2, "weight_sum": values, "loss": {**values, "not_finite": 4, "range": None}, "elements": elements,
+    return {"runs": 50, "runs_left_out": 2, "iterations": 5200, "weight_sum": values, "loss": {**values, "not_finite": 4, "range": None}, "elements": elements,
             "text": ""}
 
 
@@ -221,7 +221,7 @@ def test_a_cell_says_how_much_it_varies(browser, fixture):
     open_page(browser, server.url, "/?evidence=7")
     wait_for("the spread", lambda: "How much it varies" in text(browser, "#cell"))
     shown = text(browser, "#cell")
-    assert "in the last iteration of 50 runs; those of other iterations are not stored. 2 runs are left out." in shown
+    assert "in the last iteration of each of 50 runs; those of other iterations, of 5,200 in all, are not stored. 2 runs are left out." in shown
     assert "The loss of 4 runs is NaN or infinite" in shown
     lines = all_of(browser, "#cell .spread tbody tr", "[...each.children].map((cell) => cell.innerText)")
     assert lines[0] == ["sum", "5484772.4708251953125000", "5484775.4887084960937500", "3.018", "1.122", "9,240,427,520,240,427,520", "50"]

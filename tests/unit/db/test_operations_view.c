@@ -1,4 +1,5 @@
-/* Where operations of frameworks were measured: the newest, and how many more there are. */
+/* Where operations of frameworks were measured: the newest, and how many more there are.
+ */
 #include "tests/unit/db/store_fixture.h"
 
 #include "daemon/base/choices.h"
