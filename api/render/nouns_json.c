@@ -182,9 +182,11 @@ void departures_json(struct json_out *out, const struct departures *departures)
 {
     char text[DEPARTURES_TEXT_SIZE];
 
-    if (!out_object(out, "departures", departures != NULL)) {
+    if (!departures) {
+        out_null(out, "departures");
         return;
     }
+    out_open(out, "departures", '{');
     departures_text(departures, text);
     rate_json(out, "runs", &departures->runs);
     rate_json(out, "iterations", &departures->iterations);
