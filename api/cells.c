@@ -14,6 +14,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "db/runs.h"
+#include "db/views/spread.h"
 
 /* Lines of text say less at a glance; all of them are behind "devices_href". */
 enum { DEVICES_SHOWN = 64, DEVICES_IN_TEXT = 4, ALGORITHMS_SHOWN = 16 };
@@ -113,6 +114,25 @@ static void challenges_json(struct json_out *out, const struct cell *cell)
     out_name(out, "run", c->run);
     out_format(out, "runs", "/v1/runs?challenges=only&cell=%" PRId64, cell->id);
     out_close(out, '}');
+}
+
+/* Only of what varies among like runs: the others have no spread, not even an empty one.
+ */
+static enum err_code show_spread(struct tx *tx, const struct cell *cell,
+                                 struct json_out *out, struct err *err)
+{
+    struct cell_spread spread;
+
+    if (!cell->evidence.varied) {
+        cell_spread_json(out, cell, NULL);
+        return ERR_OK;
+    }
+    if (cell_spread_read(tx, cell->id, &spread, err) != ERR_OK) {
+        return err->code;
+    }
+    cell_spread_json(out, cell, &spread);
+    cell_spread_release(&spread);
+    return ERR_OK;
 }
 
 static void cell_departures_json(struct json_out *out, const struct cell *cell)
@@ -254,6 +274,7 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     out_open(&view->page.out, NULL, '{');
     cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->page.out);
     if (cell_witness_show(tx, &cell, &view->page.out, err) != ERR_OK ||
+        show_spread(tx, &cell, &view->page.out, err) != ERR_OK ||
         show_algorithms(tx, &cell, ALGORITHMS_SHOWN, &view->page.out, err) != ERR_OK ||
         cell_devices_show(r, tx, &cell,
                           r->format == FORMAT_TEXT ? DEVICES_IN_TEXT : DEVICES_SHOWN,

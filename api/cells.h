@@ -8,6 +8,7 @@
 #include "daemon/base/json_out.h"
 #include "daemon/jobs/cell.h"
 
+struct cell_spread;
 struct request;
 struct tx;
 
@@ -23,5 +24,9 @@ enum err_code cell_devices_show(const struct request *r, struct tx *tx,
 /* Its witness (db/views/witness.h), or null. */
 enum err_code cell_witness_show(struct tx *tx, const struct cell *cell,
                                 struct json_out *out, struct err *err);
+
+/* Member "spread": how much it varies; SPREAD NULL: it does not. */
+void cell_spread_json(struct json_out *out, const struct cell *cell,
+                      const struct cell_spread *spread);
 
 #endif

@@ -18,7 +18,7 @@
 #include "db/matrix.h"
 #include "db/runs.h"
 
-enum { TABLES_MAX = 32, ENVIRONMENTS_MAX = 1000 };
+enum { ENVIRONMENTS_MAX = 1000 };
 
 /* Which matrix is wanted: the query's environment, device and time. */
 struct choice {
@@ -28,31 +28,6 @@ struct choice {
     struct matrix_default standard;
     int64_t as_of_ms; /* 0: now */
 };
-
-/* The table the query names, or the first; adds to r->problems if there is none. */
-static const struct profile_table *choose_table(struct request *r,
-                                                const struct profile_set *profiles)
-{
-    const char *id = request_parameter(r, "table");
-    const struct profile_table *table =
-        id ? profile_set_find(profiles, id) : profile_set_at(profiles, 0);
-    const char *ids[TABLES_MAX];
-    int count = profile_set_count(profiles);
-    const char *near;
-
-    if (table) {
-        return table;
-    }
-    count = count < TABLES_MAX ? count : TABLES_MAX;
-    for (int i = 0; i < count; i++) {
-        ids[i] = profile_set_at(profiles, i)->id;
-    }
-    near = nearest_name(id, ids, count);
-    problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_TABLE, "table",
-                           "there is no table '%.64s'; did you mean '%s'?", id,
-                           near ? near : ids[0]);
-    return NULL;
-}
 
 /* Parameters of other views. */
 static void refuse_others(struct request *r)
@@ -315,7 +290,7 @@ static void documents_get(struct request *r)
     view->now_ms = clock_wall_ms();
     param_value(r, "view"); /* refused where there is no such view */
     refuse_others(r);
-    view->table = choose_table(r, profiles);
+    view->table = param_table(r, profiles);
     read_choice(r, view->now_ms, &view->choice);
     if (params_refused(r)) {
         return;

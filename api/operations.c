@@ -1,56 +1,34 @@
 /* GET /v1/operations: operations of frameworks, version by version: the codes that each
- * earned, and whether its bits are those of the version that was measured before. */
-#include <inttypes.h>
+ * earned, what documents say of them, and whether its bits are those of the version that
+ * was measured before. */
 #include <stdlib.h>
 #include <string.h>
+
+#include "api/operations.h"
 
 #include "api/http/handlers.h"
 #include "api/http/page.h"
 #include "api/http/params.h"
 #include "api/http/reply.h"
-#include "api/render/nouns_json.h"
-#include "daemon/base/buf.h"
+#include "api/unknown.h"
+#include "daemon/base/choices.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/evidence/facts.h"
-#include "daemon/operations/operations.h"
+#include "db/cells.h"
 #include "db/matrix.h"
-#include "db/views/operations.h"
-
-enum { ENVIRONMENTS_MAX = 32 };
-
-/* What one environment has of one framework. */
-struct column {
-    const char *framework;
-    struct matrix matrix;
-    int before; /* the column that it is compared with; -1: none */
-};
-
-struct row {
-    int column;
-    struct operation operation;
-};
-
-struct table {
-    char framework[SUBJECT_NAME_SIZE]; /* "": all */
-    int64_t now_ms, stale_after_ms;
-    const struct profile_table *profile; /* a matrix wants one */
-    struct framework_environment *environments;
-    struct column columns[ENVIRONMENTS_MAX];
-    int column_count;
-    struct row *rows;
-    int row_count;
-};
 
 static void table_free(void *state)
 {
-    struct table *t = state;
+    struct operations_table *t = state;
 
     for (int i = 0; i < t->column_count; i++) {
         matrix_release(&t->columns[i].matrix);
+        operation_cases_release(&t->columns[i].cases);
     }
     free(t->environments);
     free(t->rows);
+    free(t->lines);
     free(t);
 }
 
@@ -63,12 +41,12 @@ static bool same_fact(const struct matrix *a, const struct matrix *b, const char
 }
 
 /* The one measured before it, of the same framework on the same model of device. */
-static int column_before(const struct table *t, int column)
+static int column_before(const struct operations_table *t, int column)
 {
-    const struct column *own = &t->columns[column];
+    const struct operations_column *own = &t->columns[column];
 
     for (int i = column - 1; i >= 0; i--) {
-        const struct column *other = &t->columns[i];
+        const struct operations_column *other = &t->columns[i];
 
         if (strcmp(other->framework, own->framework) == 0 &&
             same_fact(&other->matrix, &own->matrix, "backend") &&
@@ -79,24 +57,42 @@ static int column_before(const struct table *t, int column)
     return -1;
 }
 
-static enum err_code read_columns(struct tx *tx, struct table *t, struct err *err)
+static void add_case(void *arg, const struct cell *cell)
+{
+    struct operations_column *column = arg;
+
+    operation_cases_add(&column->cases, column->framework, cell);
+}
+
+static enum err_code read_column(struct tx *tx, struct operations_table *t,
+                                 const char *environment,
+                                 struct operations_column *column, struct err *err)
+{
+    matrix_init(&column->matrix, profile_set_at(t->profiles, 0), NULL, t->now_ms, false,
+                t->stale_after_ms);
+    t->column_count++;
+    if (matrix_read(tx, environment, &column->matrix, err) != ERR_OK) {
+        return err->code;
+    }
+    column->version = facts_version(column->matrix.facts, column->framework);
+    return cells_each(tx, environment, 0, add_case, column, err);
+}
+
+static enum err_code read_columns(struct tx *tx, struct operations_table *t,
+                                  struct err *err)
 {
     int count;
 
     if (operations_environments(tx, t->framework[0] ? t->framework : NULL,
-                                ENVIRONMENTS_MAX, &t->environments, &count,
-                                err) != ERR_OK) {
+                                OPERATIONS_ENVIRONMENTS_MAX, &t->environments, &count,
+                                &t->left_out, err) != ERR_OK) {
         return err->code;
     }
     for (int i = 0; i < count; i++) {
-        struct column *column = &t->columns[t->column_count];
+        struct operations_column *column = &t->columns[i];
 
         column->framework = t->environments[i].framework;
-        matrix_init(&column->matrix, t->profile, NULL, t->now_ms, false,
-                    t->stale_after_ms);
-        t->column_count++;
-        if (matrix_read(tx, t->environments[i].environment, &column->matrix, err) !=
-            ERR_OK) {
+        if (read_column(tx, t, t->environments[i].environment, column, err) != ERR_OK) {
             return err->code;
         }
         column->before = column_before(t, i);
@@ -106,16 +102,16 @@ static enum err_code read_columns(struct tx *tx, struct table *t, struct err *er
 
 static int by_name(const void *a, const void *b)
 {
-    const struct row *left = a, *right = b;
+    const struct operations_row *left = a, *right = b;
     int order = strcmp(left->operation.workload, right->operation.workload);
 
     return order ? order : left->column - right->column;
 }
 
-static void collect(struct table *t)
+static void collect(struct operations_table *t)
 {
     for (int i = 0; i < t->column_count; i++) {
-        struct row row = { .column = i };
+        struct operations_row row = { .column = i };
         int at = 0;
 
         while (operations_next(&t->columns[i].matrix, t->columns[i].framework, &at,
@@ -129,136 +125,110 @@ static void collect(struct table *t)
     }
 }
 
-static const struct row *row_before(const struct table *t, const struct row *row)
+static void add_line(struct operations_table *t, const struct operations_row *row,
+                     const struct documented *documented)
 {
-    int before = t->columns[row->column].before;
+    t->lines = xgrow(t->lines, t->line_count, sizeof *t->lines);
+    t->lines[t->line_count++] = (struct operations_line){ row, *documented };
+}
 
-    for (const struct row *other = row;
-         other >= t->rows && before >= 0 &&
-         strcmp(other->operation.workload, row->operation.workload) == 0;
-         other--) {
-        if (other->column == before) {
-            return other;
+/* As the table has its rows; in one, as by_name has them. */
+static int by_source(const void *a, const void *b)
+{
+    const struct operations_line *left = a, *right = b;
+    int order = left->documented.row->index - right->documented.row->index;
+
+    return order ? order : by_name(left->row, right->row);
+}
+
+static void make_lines(struct operations_table *t)
+{
+    for (int i = 0; i < t->row_count; i++) {
+        struct documented documented = { .table = NULL };
+        int at = 0;
+
+        if (!t->only) {
+            add_line(t, &t->rows[i], &documented);
+            continue;
+        }
+        while (operations_documented(t, &t->rows[i], t->only, &at, &documented)) {
+            add_line(t, &t->rows[i], &documented);
         }
     }
-    return NULL;
+    if (t->only && t->line_count > 0) {
+        qsort(t->lines, (size_t)t->line_count, sizeof *t->lines, by_source);
+    }
 }
 
-/* Null where nothing was measured before, "new" where the operation was not. */
-static const char *bits_of(const struct table *t, const struct row *row)
+static void add_framework(void *arg, const char *framework)
 {
-    const struct row *before = row_before(t, row);
-
-    if (t->columns[row->column].before < 0) {
-        return NULL;
-    }
-    return before
-               ? operation_bits_name(operation_bits(&before->operation, &row->operation))
-               : "new";
+    choices_add(arg, framework);
 }
 
-/* "default varies 9/3, deterministic reproducible 1/3": digests and runs. */
-static void seen_words(const struct operation *operation, struct json_out *out)
+/* Refuses the NAME of no framework that was measured; before any was, it may be the next.
+ */
+static enum err_code refuse_framework(struct tx *tx, struct request *r, const char *name,
+                                      struct err *err)
 {
-    struct buf words = BUF_INIT;
+    struct choices known = { .count = 0 };
+    char hint[NEAREST_HINT_SIZE];
+    enum err_code code = operations_frameworks(tx, add_framework, &known, err);
 
-    for (int i = 0; i < operation->count; i++) {
-        const struct matrix_variant *v = operation->variants[i];
-
-        buf_printf(&words, "%s%s %s", i ? ", " : "", v->key.variant,
-                   verdict_name(v->known.verdict));
-        if (v->known.runs > 0) {
-            buf_printf(&words, " %" PRId64 "/%" PRId64, v->distinct_digests,
-                       v->known.runs);
-        }
+    if (code == ERR_OK && known.count > 0) {
+        problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_FRAMEWORK, "framework",
+                               "no operation of '%.64s' was measured here%s", name,
+                               choices_hint(&known, name, hint));
+        reply_problems(r);
     }
-    out_text(out, "seen", words.data);
-    buf_release(&words);
-}
-
-static enum err_code variant_json(struct tx *tx, const struct matrix_variant *v,
-                                  struct json_out *out, struct err *err)
-{
-    char cause[CASE_TITLE_SIZE] = "";
-
-    if (v->known.verdict == VERDICT_UNSUPPORTED &&
-        operations_cause(tx, v->cell, cause, err) != ERR_OK) {
-        return err->code;
-    }
-    out_open(out, NULL, '{');
-    out_text(out, "variant", v->key.variant);
-    out_bool(out, "is_control", v->is_control);
-    out_text(out, "verdict", verdict_name(v->known.verdict));
-    out_text(out, "reason", cause[0] ? cause : v->known.reason);
-    out_int(out, "runs", v->known.runs);
-    out_int(out, "iterations", v->known.iterations);
-    out_int(out, "distinct_digests", v->distinct_digests);
-    out_name(out, "digest", v->digest);
-    out_format(out, "href", "/v1/cells/%" PRId64, v->cell);
-    out_close(out, '}');
-    return ERR_OK;
-}
-
-static enum err_code row_json(struct tx *tx, const struct table *t, const struct row *row,
-                              struct json_out *out, struct err *err)
-{
-    const struct column *column = &t->columns[row->column];
-    const struct solution *s = &row->operation.solution;
-    enum err_code code = ERR_OK;
-
-    out_open(out, NULL, '{');
-    out_text(out, "framework", column->framework);
-    out_text(out, "version", facts_version(column->matrix.facts, column->framework));
-    out_text(out, "operation", row->operation.workload);
-    out_int(out, "operation_version", row->operation.variants[0]->key.version);
-    out_name(out, "code", s->code);
-    out_text(out, "state", solution_state_name(s->state));
-    out_name(out, "reason", s->reason);
-    seen_words(&row->operation, out);
-    out_text(out, "bits", bits_of(t, row));
-    out_text(out, "environment", column->matrix.environment.id);
-    out_text(out, "environment_title", column->matrix.environment.title);
-    out_text(out, "before",
-             column->before < 0 ? NULL
-                                : t->columns[column->before].matrix.environment.id);
-    out_open(out, "variants", '[');
-    for (int i = 0; i < row->operation.count && code == ERR_OK; i++) {
-        code = variant_json(tx, row->operation.variants[i], out, err);
-    }
-    out_close(out, ']');
-    out_close(out, '}');
+    choices_release(&known);
     return code;
 }
 
 static enum err_code read_table(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
-    struct table *t = r->state;
+    struct operations_table *t = r->state;
     struct json_out out = JSON_OUT_INIT;
     enum err_code code = read_columns(tx, t, err);
 
+    if (code == ERR_OK && t->column_count == 0 && t->framework[0]) {
+        code = refuse_framework(tx, r, t->framework, err);
+        if (code != ERR_OK || r->problems.count > 0) {
+            return code;
+        }
+    }
     collect(t);
+    make_lines(t);
     list_open(&out);
-    for (int i = 0; i < t->row_count && code == ERR_OK; i++) {
-        code = row_json(tx, t, &t->rows[i], &out, err);
+    for (int i = 0; i < t->line_count && code == ERR_OK; i++) {
+        code = operations_line_json(tx, t, &t->lines[i], &out, err);
     }
     if (code != ERR_OK) {
         buf_release(&out.buf);
         return code;
     }
-    list_reply(r, &out);
+    out_close(&out, ']');
+    if (r->format == FORMAT_JSON || t->left_out > 0) {
+        out_int(&out, "environments_left_out", t->left_out);
+    }
+    out_null(&out, "next");
+    out_close(&out, '}');
+    reply_json(r, 200, &out);
     return ERR_OK;
 }
 
 void operations_get(struct request *r)
 {
-    struct table *t = xcalloc(1, sizeof *t);
+    struct operations_table *t = xcalloc(1, sizeof *t);
 
     request_keep(r, t, table_free);
     param_text(r, "framework", t->framework, sizeof t->framework);
     t->now_ms = clock_wall_ms();
     t->stale_after_ms = r->api->stale_after_ms;
-    t->profile = profile_set_at(r->api->hooks.profiles(r->api->hooks.arg), 0);
+    t->profiles = r->api->hooks.profiles(r->api->hooks.arg);
+    if (request_parameter(r, "table")) {
+        t->only = param_table(r, t->profiles);
+    }
     if (!params_refused(r)) {
         request_read(r, read_table, NULL);
     }

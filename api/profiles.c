@@ -55,6 +55,7 @@ static void table_json(struct json_out *out, const struct profile_table *t)
         subject_json(out, t->rows[r].subject, t->rows[r].subject_name);
         out_bool(out, "is_source", t->rows[r].is_source);
         row_references_json(out, &t->rows[r]);
+        row_operations_json(out, &t->rows[r]);
         out_open(out, "cells", '[');
         for (int c = 0; c < t->column_count; c++) {
             if (!t->rows[r].cells[c].absent) {

@@ -2,9 +2,11 @@
 
 #include "api/http/request.h"
 #include "daemon/base/choices.h"
+#include "daemon/base/nearest.h"
+#include "daemon/evidence/profile.h"
 #include "db/fleet.h"
 
-enum { ENVIRONMENTS_MAX = 1000 };
+enum { TABLES_MAX = 32, ENVIRONMENTS_MAX = 1000 };
 
 static void add_environment(void *arg, const struct environment *e)
 {
@@ -63,4 +65,28 @@ enum err_code unknown_device(struct tx *tx, const char *id, struct err *err)
     }
     choices_release(&known);
     return code;
+}
+
+const struct profile_table *param_table(struct request *r,
+                                        const struct profile_set *profiles)
+{
+    const char *id = request_parameter(r, "table");
+    const struct profile_table *table =
+        id ? profile_set_find(profiles, id) : profile_set_at(profiles, 0);
+    const char *ids[TABLES_MAX];
+    int count = profile_set_count(profiles);
+    const char *near;
+
+    if (table) {
+        return table;
+    }
+    count = count < TABLES_MAX ? count : TABLES_MAX;
+    for (int i = 0; i < count; i++) {
+        ids[i] = profile_set_at(profiles, i)->id;
+    }
+    near = nearest_name(id, ids, count);
+    problems_add_parameter(&r->problems, PROBLEM_UNKNOWN_TABLE, "table",
+                           "there is no table '%.64s'; did you mean '%s'?", id,
+                           near ? near : ids[0]);
+    return NULL;
 }

@@ -4,6 +4,8 @@
 
 #include "daemon/base/err.h"
 
+struct profile_set;
+struct profile_table;
 struct request;
 struct tx;
 
@@ -11,6 +13,11 @@ struct tx;
 enum err_code unknown_environment_parameter(struct tx *tx, struct request *r,
                                             const char *parameter, const char *id,
                                             struct err *err);
+
+/* The table of PROFILES that the query names, or the first; NULL after it added to
+ * r->problems that there is none. */
+const struct profile_table *param_table(struct request *r,
+                                        const struct profile_set *profiles);
 
 /* Return ERR_NOT_FOUND with words. */
 enum err_code unknown_environment(struct tx *tx, const char *id, struct err *err);

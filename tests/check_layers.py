@@ -28,7 +28,7 @@ ROOMS = {
     "db/queue": ["daemon/base", "db", "db/integrity"],
     "db/recurring": PURE + ["db", "db/integrity"],
     "db/upkeep": PURE + ["db", "db/cases", "db/dissent", "db/integrity"],
-    "db/views": PURE + ["db", "db/dissent"],
+    "db/views": PURE + ["db", "db/dissent", "db/upkeep"],
     "db/dissent": PURE + ["db", "db/cases"],
     "db/screening": PURE + ["db", "db/dissent"],
     "api/http": PURE + ["db", "api", "api/render"],

@@ -8,6 +8,7 @@ import { createDetail, createLegend } from "./detail.js";
 import { createDevices } from "./devices.js";
 import { createEnvironments } from "./environments.js";
 import { createFacts } from "./facts.js";
+import { createFrameworks } from "./frameworks.js";
 import { clock, curl, recipesOf } from "./format.js";
 import { watchHealth } from "./health.js";
 import { createJobs } from "./jobs.js";
@@ -82,7 +83,7 @@ const showFacts = createFacts(byId("facts"));
 const showPanel = createDetail(byId("detail"), unpin);
 const showSigns = createLegend(byId("legend"));
 const jobs = createJobs();
-const opened = [["environments", createEnvironments], ["devices", createDevices], ["cell", createCell]].map(([id, create]) =>
+const opened = [["environments", createEnvironments], ["devices", createDevices], ["frameworks", createFrameworks], ["cell", createCell]].map(([id, create]) =>
   create(byId(id), chosen, (changes) => choose(changes, true)),
 );
 const showUnattended = createUnattended(byId("schedules-heading"), byId("schedules"), byId("background"));
@@ -214,7 +215,6 @@ function showConnection(state) {
 }
 
 // --- start ----------------------------------------------------------------------------------
-
 for (const name of ["table", "subject", "environment"])
   byId(`${name}-select`).addEventListener("change", (event) => {
     choose({ [name]: event.target.value, cell: "" });
@@ -229,7 +229,7 @@ addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultP
 
 showSigns({});
 byId("matrix-copy").append(copyButton("copy curl", "Copy the curl command for this table", () => curl(matrixPath(".txt"))));
-for (const name of ["environments", "devices"]) byId(`compare-${name}`).addEventListener("click", () => (byId(name).open = true));
+for (const name of ["environments", "devices", "frameworks"]) byId(`compare-${name}`).addEventListener("click", () => (byId(name).open = true));
 watchHealth(byId("health"));
 createSubmit(byId("submit"), () => loadJobs(true));
 openStream("/v1/events", ["job", "run", "cell", "dissent", "change", "drift"], {

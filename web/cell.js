@@ -1,4 +1,5 @@
-// A cell: what each of its devices showed, who dissents, and what those share that agree.
+// A cell: how much it varies, what each of its devices showed, who dissents, and what those
+// share that agree.
 // A dialog, opened by any link that is marked with data-evidence, and by the address.
 
 import { ApiError, coalesce, getJson, withQuery } from "./api.js";
@@ -6,6 +7,7 @@ import { caseText } from "./classes.js";
 import { commandLine, el, icon, setNotice } from "./dom.js";
 import { digestSwatch } from "./facts.js";
 import { bound, clock, count, counted, curl, ownPath, verdictKind } from "./format.js";
+import { spreadOf } from "./spread.js";
 
 const RETRY_MS = 10000;
 const AGAIN_MS = 5000;
@@ -32,13 +34,13 @@ export function createCell(dialog, chosen, choose) {
     if (!id || !dialog.open) return;
     try {
       const path = `/v1/cells/${encodeURIComponent(id)}/devices`;
-      const first = await getJson(withQuery(path, { limit: PAGE }));
+      const [first, { spread }] = await Promise.all([getJson(withQuery(path, { limit: PAGE })), getJson(`/v1/cells/${encodeURIComponent(id)}`)]);
       wanted.agrees ??= first.device_count <= FEW ? FEW : 0;
       const lists = {};
       for (const state of Object.keys(STATES)) lists[state] = await some(path, state, wanted[state] ?? PAGE);
       if (chosen("evidence") !== id) return;
       setNotice(notice, "");
-      show(first, lists);
+      show(first, lists, spread);
     } catch (error) {
       if (!(error instanceof ApiError)) console.error(error);
       setNotice(notice, `The cell could not be read: ${error.message}`);
@@ -47,12 +49,12 @@ export function createCell(dialog, chosen, choose) {
     }
   }, AGAIN_MS);
 
-  const show = (cell, lists) => {
-    const next = JSON.stringify([cell, lists]);
+  const show = (cell, lists, spread) => {
+    const next = JSON.stringify([cell, lists, spread]);
     if (next === text) return; // whoever is in it stays in it
     text = next;
     const focused = document.activeElement?.dataset.hold;
-    body.replaceChildren(...content(cell, lists, (state, number) => ((wanted[state] = number), read(true))));
+    body.replaceChildren(...content(cell, lists, spread, (state, number) => ((wanted[state] = number), read(true))));
     if (focused) body.querySelector(`[data-hold="${focused}"]`)?.focus();
   };
 
@@ -91,7 +93,7 @@ async function some(path, state, number) {
   return { items, more: number === 0 || next !== null };
 }
 
-function content(cell, lists, want) {
+function content(cell, lists, spread, want) {
   const kind = verdictKind(cell.verdict);
   const path = ownPath(cell.href);
   const agreeing = cell.device_count - lists.dissents.items.length - lists.departs.items.length;
@@ -105,6 +107,7 @@ function content(cell, lists, want) {
     el("p", { class: `badge big ${kind}` }, icon(kind), cell.verdict.replace("_", " ")),
     el("p", { class: "reason", text: cell.reason }),
     cell.agreement_words && el("p", { class: "why", text: cell.agreement_words }),
+    ...spreadOf(spread),
     el("h3", { text: cell.device_count === 1 ? "One device" : `What ${counted(cell.device_count, "device")} showed` }),
     el("ul", { class: "camps" }, ...cell.camps.map(campOf)),
     cell.more_camps > 0 && el("p", { class: "why", text: `and ${counted(cell.more_camps, "smaller camp")}` }),

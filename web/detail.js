@@ -59,11 +59,18 @@ function content(spot, pinned, facts, recipes, onClose) {
     evidence(row, cell, kind),
     facts.length ? variantList(facts, row, cell.choices ?? []) : null,
     pinned ? referenceList(row) : null,
+    row.operations?.length ? el("p", {}, operationsLink(row)) : null,
     path ? el("p", {}, el("a", { href: path, "data-hold": "devices", "data-evidence": path, text: "What each device showed" })) : null,
     path ? el("p", {}, el("a", { href: path, "data-hold": "link", text: "All evidence (JSON)" })) : null,
     path ? el("div", { class: "command" }, ...held(commandLine("curl command for this cell", curl(path)))) : null,
     pinned ? null : el("p", { class: "muted hint", text: "Click or press Enter to keep this open; Esc closes it." }),
   ].filter(Boolean);
+}
+
+/** To what installed versions of a framework computed of this source themselves. */
+function operationsLink(row) {
+  const own = row.subject === "framework" ? row.subject_name : row.operations[0].split("_")[0];
+  return el("a", { href: "#frameworks", "data-operations": own, "data-hold": "operations", text: "What installed versions of the framework compute themselves" });
 }
 
 function held(nodes) {

@@ -187,6 +187,7 @@ static void row_json(const struct matrix *m, int row, struct json_out *out)
     out_text(out, "subject_title", measured);
     out_bool(out, "is_source", r->is_source);
     row_references_json(out, r);
+    row_operations_json(out, r);
     out_open(out, "cells", '[');
     for (int c = 0; c < m->table->column_count; c++) {
         cell_json(m, row, c, out);

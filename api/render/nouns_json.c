@@ -182,9 +182,11 @@ void departures_json(struct json_out *out, const struct departures *departures)
 {
     char text[DEPARTURES_TEXT_SIZE];
 
-    if (!out_object(out, "departures", departures != NULL)) {
+    if (!departures) {
+        out_null(out, "departures");
         return;
     }
+    out_open(out, "departures", '{');
     departures_text(departures, text);
     rate_json(out, "runs", &departures->runs);
     rate_json(out, "iterations", &departures->iterations);
@@ -350,6 +352,12 @@ void columns_json(struct json_out *out, const struct profile_table *table)
             out_close(out, '}');
         }
         out_close(out, ']');
+        if (out_object(out, "versions", table->column_versions[c].framework)) {
+            out_text(out, "framework", table->column_versions[c].framework);
+            out_text(out, "from", table->column_versions[c].from);
+            out_text(out, "to", table->column_versions[c].to);
+            out_close(out, '}');
+        }
         out_close(out, '}');
     }
     out_close(out, ']');
@@ -372,6 +380,19 @@ void row_references_json(struct json_out *out, const struct profile_row *row)
                      json_string_value(json_object_get(reference, members[m])));
         }
         out_close(out, '}');
+    }
+    out_close(out, ']');
+}
+
+void row_operations_json(struct json_out *out, const struct profile_row *row)
+{
+    size_t i;
+    json_t *name;
+
+    out_open(out, "operations", '[');
+    json_array_foreach((json_t *)row->operations, i, name)
+    {
+        out_text(out, NULL, json_string_value(name));
     }
     out_close(out, ']');
 }

@@ -54,4 +54,7 @@ void labels_json(struct json_out *out, const char *key, const char *name,
 void columns_json(struct json_out *out, const struct profile_table *table);
 void row_references_json(struct json_out *out, const struct profile_row *row);
 
+/* Key "operations": the workloads of frameworks' packs that compute its source. */
+void row_operations_json(struct json_out *out, const struct profile_row *row);
+
 #endif

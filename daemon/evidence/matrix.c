@@ -90,6 +90,8 @@ static void carry(struct matrix_variant *v, const struct cell *cell)
     v->subject = cell->subject;
     copy_text(v->subject_name, sizeof v->subject_name, cell->subject_name);
     v->distinct_digests = cell->evidence.distinct_digests;
+    v->claimed = cell->evidence.claimed;
+    v->warned = cell->evidence.warned;
     v->departs = departures_of(cell, &v->departures);
     v->mean_ns = timed > 0 ? cell->median_ns_sum / timed : 0;
     v->times = cell->times;
@@ -270,6 +272,10 @@ const struct matrix_variant *matrix_chosen(const struct matrix *m,
                : NULL;
 }
 
+/* What a framework computes itself is of its installed versions, not of a column's. */
+#define OPERATIONS_HREF                                                                  \
+    "/v1/operations?table=%.64s has what installed versions compute themselves"
+
 /* Says why nothing of ROW was measured where that is not the runs' doing, and takes back
  * what no library that is known by its version earned.  What the command of a framework
  * declares is taken as declared. */
@@ -283,7 +289,9 @@ static void tell_absence(const struct matrix *m, const struct profile_row *row,
         return;
     }
     if (subject_version(row->subject_name, m->facts)) {
-        if (cell->choice_count == 0) {
+        if (cell->choice_count == 0 && row->operations) {
+            snprintf(s->reason, sizeof s->reason, OPERATIONS_HREF, m->table->id);
+        } else if (cell->choice_count == 0) {
             snprintf(s->reason, sizeof s->reason, "no workload has %s compute it",
                      row->subject_name);
         }
@@ -310,6 +318,10 @@ static struct solution derive(const struct matrix *m, const struct profile_row *
     if (!row->workload) {
         s = (struct solution){ .state = SOLUTION_NO_MODEL, .difference_bound = 1 };
         snprintf(s.reason, sizeof s.reason, "no workload stands for it");
+        if (row->operations) {
+            snprintf(s.reason, sizeof s.reason,
+                     "no model stands for it; " OPERATIONS_HREF, m->table->id);
+        }
         return s;
     }
     for (int i = 0; i < cell->choice_count; i++) {

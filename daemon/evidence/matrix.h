@@ -24,6 +24,7 @@ struct matrix_variant {
     int64_t cell;                      /* that cell */
     char digest[DIGEST_TEXT_SIZE];     /* of that cell */
     int64_t distinct_digests;          /* of that cell */
+    int64_t claimed, warned;           /* of that cell: as in struct evidence */
     bool departs;                      /* that cell, as far as departures_of tells */
     struct departures departures;      /* if it does */
     int64_t mean_ns;                   /* of that cell's iterations; 0: unknown */

@@ -47,12 +47,29 @@ static const struct in_member of_recipe[] = { PROFILE_TEXT("name"),
 static const struct in_shape recipe_shape = IN_SHAPE(of_recipe, NOT_A_MEMBER);
 static const struct in_member a_recipe = { .kind = IN_OBJECT, .shape = &recipe_shape };
 
+static void check_version(struct in_reader *reader, const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    if (!*text || text[strspn(text, "0123456789.")]) {
+        in_refuse(reader, NULL, "must be numbers and dots: 2.7");
+    }
+}
+
+static const struct in_member of_versions[] = {
+    PROFILE_TEXT("framework"),
+    { "from", IN_TEXT, .check = check_version },
+    { "to", IN_TEXT, .flags = IN_OPTIONAL, .check = check_version },
+};
+static const struct in_shape versions_shape = IN_SHAPE(of_versions, NOT_A_MEMBER);
+
 static const struct in_member of_column[] = {
     PROFILE_TEXT("id"),
     PROFILE_TEXT("title"),
     { "recipes", IN_ARRAY, .least = 1, .most = PROFILE_RECIPES_MAX - 1, .item = &a_text },
     { "extra_recipes", IN_ARRAY, .flags = IN_OPTIONAL, .item = &a_text },
     { "images", IN_ARRAY, .flags = IN_OPTIONAL, .item = &a_text },
+    { "versions", IN_OBJECT, .flags = IN_OPTIONAL, .shape = &versions_shape },
 };
 static const struct in_shape column_shape = IN_SHAPE(of_column, NOT_A_MEMBER);
 static const struct in_member a_column = { .kind = IN_OBJECT, .shape = &column_shape };
@@ -89,8 +106,7 @@ enum err_code profile_distinct(const struct parser *p, const json_t *list,
     return ERR_OK;
 }
 
-/* A code is made of the names of recipes: none may read as what no recipe earned. */
-static bool is_code(const char *name)
+bool profile_reads_as_code(const char *name)
 {
     return strcmp(name, "DET") == 0 || strncmp(name, "NS", 2) == 0 ||
            strstr(name, " or ");
@@ -113,7 +129,7 @@ static enum err_code parse_recipes(struct parser *p, const json_t *array)
                            "%s: /recipes/%zu/name: 'none' is reserved: no recipe",
                            p->file, i);
         }
-        if (is_code(recipes[i].name)) {
+        if (profile_reads_as_code(recipes[i].name)) {
             return err_set(p->err, ERR_INVALID,
                            "%s: /recipes/%zu/name: '%.40s' would read as another code",
                            p->file, i, recipes[i].name);
@@ -215,10 +231,12 @@ static enum err_code parse_columns(struct parser *p, const json_t *array)
     struct profile_label *columns = xcalloc(json_array_size(array), sizeof *columns);
     const json_t **images = xcalloc(json_array_size(array),
                                     sizeof *images); // NOLINT(bugprone-sizeof-expression)
+    struct profile_versions *versions = xcalloc(json_array_size(array), sizeof *versions);
     size_t i;
     json_t *item;
 
     p->columns = array;
+    p->table->column_versions = versions;
     p->table->columns = columns;
     p->table->column_images = images;
     p->table->column_count = (int)json_array_size(array);
@@ -226,6 +244,7 @@ static enum err_code parse_columns(struct parser *p, const json_t *array)
     {
         const json_t *all = json_object_get(item, "recipes");
         const json_t *extra = json_object_get(item, "extra_recipes");
+        const json_t *of = json_object_get(item, "versions");
 
         columns[i] =
             (struct profile_label){ in_text(item, "id"), in_text(item, "title") };
@@ -235,6 +254,8 @@ static enum err_code parse_columns(struct parser *p, const json_t *array)
                            PROFILE_RECIPES_MAX - 1);
         }
         images[i] = json_object_get(item, "images");
+        versions[i] = (struct profile_versions){ in_text(of, "framework"),
+                                                 in_text(of, "from"), in_text(of, "to") };
         if (check_recipe_names(p, i, "recipes", all) != ERR_OK ||
             check_recipe_names(p, i, "extra_recipes", extra) != ERR_OK ||
             check_images(p, i, images[i]) != ERR_OK) {
@@ -297,6 +318,7 @@ void profile_free(struct profile_table *table)
     free((void *)table->rows);
     free((void *)table->columns);
     free((void *)table->column_images);
+    free((void *)table->column_versions);
     free((void *)table->images);
     free((void *)table->recipes);
     json_decref(owned->json);

@@ -23,6 +23,13 @@ struct profile_label {
     const char *title; /* "set TF_CUDNN_DETERMINISTIC to 1 or true" */
 };
 
+/* Of a framework, those that a column is of. */
+struct profile_versions {
+    const char *framework; /* "PyTorch"; NULL: the column is of no versions */
+    const char *from;      /* "2.2" */
+    const char *to;        /* "2.7", with 2.7.1; NULL: and all later ones */
+};
+
 /* What one recipe does to one workload in one profile. */
 struct profile_choice {
     const char *recipe;  /* "none", or the name of a recipe of the column, in its order */
@@ -47,9 +54,12 @@ struct profile_row {
     const char *title;
     const json_t *references; /* array of what documents say of it; NULL: none given */
     enum subject subject;
-    const char *subject_name;         /* "cuDNN"; NULL for a model */
-    bool is_source;                   /* the subject that the source names */
-    int index;                        /* of the row in the file */
+    const char *subject_name; /* "cuDNN"; NULL for a model */
+    bool is_source;           /* the subject that the source names */
+    int index;                /* of the row in the file */
+    const json_t *operations; /* array: workloads of frameworks' packs that compute this
+                                 very source; NULL: none */
+    const char *backend;      /* what the documents speak of: "cuda", or "cpu" */
     const struct profile_cell *cells; /* one a column */
 };
 
@@ -60,6 +70,7 @@ struct profile_table {
     int recipe_count;
     const struct profile_label *columns; /* named by their ids */
     const json_t *const *column_images; /* of each, the names of its images; NULL: none */
+    const struct profile_versions *column_versions; /* of each */
     int column_count;
     const struct profile_label *images; /* containers: "20.03", "TF 1.15, 2.1" */
     int image_count;
@@ -72,6 +83,10 @@ struct profile_table {
 enum err_code profile_parse(const char *name, const char *text, size_t length,
                             struct profile_table **ret_table, struct err *err);
 void profile_free(struct profile_table *table); /* NULL is fine */
+
+/* Whether NAME would read as a code that no recipe of that name earned: "DET", "NS…", or
+ * one with " or ".  Codes are made of such names. */
+bool profile_reads_as_code(const char *name);
 
 /* What the image called NAME of TABLE is based on: "TF 1.15, 2.1"; NULL: there is none.
  */

@@ -48,6 +48,9 @@ static const struct in_shape reference_shape = IN_SHAPE(of_reference, NOT_A_MEMB
 static const struct in_member a_reference = { .kind = IN_OBJECT,
                                               .shape = &reference_shape };
 
+/* The first is meant where a row does not say. */
+static const char *const backends[] = { "cuda", "cpu", NULL };
+
 #define SUBJECT_NAME PROFILE_A_TEXT, .flags = IN_OPTIONAL, .most = SUBJECT_NAME_SIZE - 1
 
 /* The rows of JSON: their cells are those of the table's columns. */
@@ -65,6 +68,8 @@ static enum err_code check_rows(const struct parser *p, const json_t *json,
         { "subject", IN_TEXT, .names = subject_words },
         { "library", SUBJECT_NAME },
         { "framework", SUBJECT_NAME },
+        { "operations", IN_ARRAY, .flags = IN_OPTIONAL, .least = 1, .item = &a_text },
+        { "backend", IN_TEXT, .flags = IN_OPTIONAL, .names = backends },
         { "cells", IN_OBJECT, .shape = &cells_shape }
     };
     const struct in_shape row_shape = IN_SHAPE(of_row, NOT_A_MEMBER);
@@ -251,6 +256,7 @@ static enum err_code parse_row(struct parser *p, const json_t *item, size_t inde
     struct profile_cell *cells = xcalloc((size_t)p->table->column_count, sizeof *cells);
     const char *workload = in_text(item, "workload");
     const char *id = in_text(item, "id");
+    const char *backend = in_text(item, "backend");
     struct place at = { .workload = workload, .row = index, .subject = subject };
 
     *row = (struct profile_row){
@@ -262,6 +268,8 @@ static enum err_code parse_row(struct parser *p, const json_t *item, size_t inde
         .subject_name = subject == SUBJECT_MODEL ? NULL : in_text(item, word),
         .is_source = strcmp(in_text(item, "subject"), word) == 0,
         .index = (int)index,
+        .operations = json_object_get(item, "operations"),
+        .backend = backend ? backend : backends[0],
         .cells = cells,
     };
     if (subject != SUBJECT_MODEL && !row->subject_name) {

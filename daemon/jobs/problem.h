@@ -36,6 +36,8 @@
     X(PROBLEM_UNKNOWN_STACK, "unknown-stack", 422, "There is no such stack")             \
     X(PROBLEM_UNKNOWN_ENVIRONMENT, "unknown-environment", 422,                           \
       "There is no such environment")                                                    \
+    X(PROBLEM_UNKNOWN_FRAMEWORK, "unknown-framework", 422,                               \
+      "No such framework was measured")                                                  \
     X(PROBLEM_UNKNOWN_TABLE, "unknown-table", 422, "There is no such table of profiles") \
     X(PROBLEM_UNKNOWN_VIEW, "unknown-view", 422, "There is no such view of the matrix")  \
     X(PROBLEM_UNKNOWN_PARAMETER, "unknown-parameter", 422,                               \

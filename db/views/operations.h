@@ -17,10 +17,15 @@ struct framework_environment {
 
 /* The environments in which FRAMEWORK (a subject_name, in either case; NULL: any)
  * computed, ordered by framework, then by when they were first seen: at most LIMIT, the
- * newest of all.  Caller frees *ret_list. */
+ * newest of all; *ret_left_out is how many more there are.  Caller frees *ret_list. */
 enum err_code operations_environments(struct tx *tx, const char *framework, int limit,
                                       struct framework_environment **ret_list,
-                                      int *ret_count, struct err *err);
+                                      int *ret_count, int *ret_left_out, struct err *err);
+
+/* The frameworks of which an operation was measured, by name. */
+enum err_code operations_frameworks(struct tx *tx,
+                                    void (*visit)(void *arg, const char *framework),
+                                    void *arg, struct err *err);
 
 /* Why the newest run of CELL that could not compute did not, "" if there is none. */
 enum err_code operations_cause(struct tx *tx, int64_t cell,

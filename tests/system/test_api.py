@@ -5,6 +5,8 @@ import json
 import math
 import pathlib
 import re
+import statistics
+import struct
 import subprocess
 
 import pytest
@@ -345,9 +347,32 @@ def test_how_often_a_cell_departs(service):
     assert "29-100 %" in line
 
 
+def test_how_much_a_cell_varies(service, done):
+    """From the runs as the API lists them."""
+    path = "/v1/cells/{cell}".format(**service.get(f"/v1/runs?job={done['id']}&variant=unordered")["items"][0])
+    found = service.get(path)
+    spread = found["spread"]
+    matches(spread, service.get("/openapi.json")["components"]["schemas"]["Spread"])
+    runs = [run for run in service.items(f"/v1/runs?cell={found['id']}") if run["outcome"] == "completed"]
+    assert len(runs) > 1 and (spread["runs"], spread["runs_left_out"]) == (len(runs), 0)
+    words = sorted(int(run["weight_sum_bits"], 16) for run in runs)
+    assert words[-1] < 1 << 63  # no sign: they are in the order of the values
+    values = [struct.unpack(">d", word.to_bytes(8, "big"))[0] for word in words]
+    sums = spread["weight_sum"]
+    assert (sums["runs"], sums["not_finite"], sums["distinct"]) == (len(runs), 0, len(set(words)))
+    assert (sums["least_bits"], sums["greatest_bits"]) == (f"{words[0]:016x}", f"{words[-1]:016x}")
+    assert int(sums["float64_ulp"]) == words[-1] - words[0]
+    assert math.isclose(sums["range"], values[-1] - values[0], rel_tol=1e-8)
+    assert math.isclose(sums["standard_deviation"], statistics.stdev(values), rel_tol=1e-8)
+    assert spread["iterations"] == sum(run["work"]["iterations"] for run in runs) == found["evidence"]["iterations"]
+    assert f"last iterations of {len(runs)} runs ({spread['iterations']} iterations), weight_sum range " in spread["text"]
+    assert spread["text"] in service.get(f"{path}.txt")
+
+
 def test_what_does_not_vary_departs_nowhere(service, done):
     run = service.get(f"/v1/runs?job={done['id']}&variant=ordered")["items"][0]
-    assert service.get(f"/v1/cells/{run['cell']}")["departures"] is None
+    cell = service.get(f"/v1/cells/{run['cell']}")
+    assert cell["departures"] is None and cell["spread"] is None
 
 
 def test_evidence_that_is_cut_says_so(service, done):

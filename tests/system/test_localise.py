@@ -66,7 +66,7 @@ def test_one_operation_of_forty_at_one_step_in_one_of_twenty_runs(service, numbe
 
 @pytest.mark.flavour
 def test_what_differs_in_every_run(service):
-    _, found = localise(service, "selftest_pass", "unordered", runs=3, runs_max=9)
+    job, found = localise(service, "selftest_pass", "unordered", runs=3, runs_max=9)
     assert found["state"] == "localised"
     assert found["place"] == "output/y" and found["step"] == 0
     assert found["runs_searched"] == 3
@@ -77,6 +77,14 @@ def test_what_differs_in_every_run(service):
     assert (signature["elements"], signature["differ"]) == (64, 1)
     assert (signature["first"], signature["last"]) == (0, 0)
     assert sum(signature["bits"]) >= 1 and int(signature["max_ulp"]) >= 1
+    # The cell's spread names these elements, apart from the sums of all its runs.
+    runs = service.items(f"/v1/runs?job={job}")
+    spread = service.get("/v1/cells/{cell}".format(**runs[0]))["spread"]
+    assert spread["runs"] >= len(runs) and spread["weight_sum"]["distinct"] > 1
+    assert spread["elements"] == {
+        "place": "output/y", "output": 0, "name": difference["tensors"][0]["name"], "dtype": "float32",
+        "elements": 64, "differ": 1, "element_ulp": signature["max_ulp"], "a": difference["a"],
+        "b": difference["b"], "localisation": f"/v1/jobs/{job}/localisation"}
 
 
 def test_an_honest_negative(service):

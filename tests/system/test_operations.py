@@ -1,4 +1,7 @@
 """GET /v1/operations: what two versions of a framework earned, operation by operation."""
+import csv
+import io
+import json
 import sys
 
 import pytest
@@ -10,14 +13,34 @@ sys.path.insert(0, str(ROOT / "tests" / "fixtures" / "frameworks"))
 import tiny  # noqa: E402
 
 
+# What documents say of two eras of it.
+TABLE = {
+    "table": "tiny-documents", "title": "Tiny Frame", "source": "nobody",
+    "recipes": [{"name": "UDA", "title": "call use_deterministic"}],
+    "columns": [
+        {"id": "one", "title": "Tiny Frame 1", "recipes": ["UDA"],
+         "versions": {"framework": "Tiny Frame", "from": "1.0", "to": "1"}},
+        {"id": "other", "title": "Tiny Frame, patched", "recipes": ["UDA"]}],
+    "rows": [
+        {"id": "refuses", "title": "tinyframe.refuses, on a CPU", "subject": "framework", "framework": "Tiny Frame",
+         "operations": ["tiny_refuses"], "backend": "cpu", "cells": {"one": {"documented": "NS!", "note": "since ever"}}},
+        {"id": "sums", "title": "tinyframe.total", "subject": "framework", "framework": "Tiny Frame",
+         "operations": ["tiny_total", "tiny_scaled"], "cells": {"one": {"documented": "UDA"}, "other": {"documented": "DET"}}},
+        {"id": "unknown", "title": "tinyframe.unknown", "subject": "framework", "framework": "Tiny Frame",
+         "operations": ["tiny_nowhere"], "cells": {"one": {"documented": "NS"}}}]}
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("operations")
+    (folder / "documents.json").write_text(json.dumps(TABLE))
     stacks = [{"name": name, "worker": str(tiny.stack(folder / name, version, **how))} for name, version, how in (
         ("tiny-1", "1.0", {}), ("tiny-2", "2.0", {"start": "1e-9", "more": tiny.SCALED}))]
-    own = Service(folder, options=["--no-survey"], config={"stacks": stacks})
+    own = Service(folder, options=["--no-survey"], config={
+        "stacks": stacks, "profiles": [str(folder / "documents.json")]})
     own.start()
-    assert own.get("/v1/operations")["items"] == []
+    for path in "/v1/operations", "/v1/operations?framework=JAX", "/v1/operations?table=tiny-documents":
+        assert own.get(path)["items"] == []
     for name in "tiny-1", "tiny-2":  # one after the other: the second is compared with the first
         known = ["total", "refuses", "scaled"] if name == "tiny-2" else ["total", "refuses"]
         job = own.post_job(workloads=[f"tiny_{operation}" for operation in known], runs=3, iterations=2,
@@ -60,14 +83,87 @@ def test_one_framework(service, rows):
     for name in "Tiny Frame", "tiny frame":
         said = service.get("/v1/operations?framework=" + name.replace(" ", "%20"))["items"]
         assert len(said) == len(rows)
-    assert service.get("/v1/operations?framework=JAX")["items"] == []
+
+
+@pytest.mark.parametrize("query, kind, parameter, words", [
+    ("framework=Tiny%20Fame", "unknown-framework", "framework", "did you mean 'Tiny Frame'?"),
+    ("framework=JAX", "unknown-framework", "framework", "no operation of 'JAX' was measured here"),
+    ("framework=%3Cscript%3E%25n", "unknown-framework", "framework", "<script>%n"),
+    ("framework=", "invalid-parameter", "framework", "1 to 63 bytes"),
+    ("framework=" + "x" * 64, "invalid-parameter", "framework", "1 to 63 bytes"),
+    ("table=tiny-document", "unknown-table", "table", "did you mean 'tiny-documents'?"),
+    ("table=", "unknown-table", "table", "there is no table ''"),
+    ("version=1.0", "unknown-parameter", "version", "framework"),
+    ("limit=1", "unknown-parameter", "limit", "framework"),
+])
+def test_what_is_refused(service, rows, query, kind, parameter, words):
+    status, _, problem = service.request("GET", f"/v1/operations?{query}")
+    assert status == 422 and problem["type"] == f"/problems/{kind}", problem
+    [error] = problem["errors"]
+    assert error["parameter"] == parameter and words in error["detail"], problem
+
+
+def test_one_run_is_no_comparison(service, rows):
+    """What varies may look in one run as if it did not: then its bits changed from version to version."""
+    for name in "tiny-1", "tiny-2":
+        job = service.post_job(workloads=["tiny_total"], variants=["default"], sizes=["small"], seed="77", runs=1,
+                               iterations=1, stacks=[name])
+        assert service.finish_job(job)["state"] == "finished"
+    row = {(row["operation"], row["version"]): row for row in service.get("/v1/operations")["items"]}
+    assert row["tiny_refuses", "2.0"]["bits"] == "unknown" and row["tiny_total", "2.0"]["bits"] == "other"
+
+
+def test_what_documents_say_is_of_the_era_and_of_the_device(rows):
+    [said] = rows["tiny_total", "1.0"]["documented"]
+    assert (said["table"], said["row"], said["column"], said["code"]) == ("tiny-documents", "sums", "one", "UDA")
+    assert said["backend"] == "cuda" and said["applies"] is False  # it ran on a CPU
+    assert rows["tiny_total", "1.0"]["documents"] == "UDA (Tiny Frame 1, of GPUs)"
+    [said] = rows["tiny_refuses", "1.0"]["documented"]
+    assert said["applies"] is True and said["note"] == "since ever"
+    assert rows["tiny_refuses", "1.0"]["documents"] == "NS! (Tiny Frame 1)"
+    for operation in "tiny_total", "tiny_refuses":  # no column is of version 2
+        [said] = rows[operation, "2.0"]["documented"]
+        assert (said["column"], said["code"]) == (None, None)
+    assert rows["tiny_total", "2.0"]["documents"] == "no code (no column, of GPUs)"
+    assert {row["backend"] for row in rows.values()} == {"cpu"} and all(row["model"] for row in rows.values())
+    claims = {variant["variant"]: variant["claim"] for variant in rows["tiny_total", "1.0"]["variants"]}
+    assert claims == {"default": None, "deterministic": "deterministic"}
+
+
+def test_the_lines_of_a_table(service, rows):
+    """A line for each of its sources, operation and version, in its order; nothing of others."""
+    listed = service.get("/v1/operations?table=tiny-documents")["items"]
+    assert [(row["documented"][0]["row"], row["operation"], row["version"]) for row in listed] == [
+        ("refuses", "tiny_refuses", "1.0"), ("refuses", "tiny_refuses", "2.0"), ("sums", "tiny_scaled", "2.0"),
+        ("sums", "tiny_total", "1.0"), ("sums", "tiny_total", "2.0")]
+    assert all(len(row["documented"]) == 1 for row in listed)
+    for row in listed:
+        assert {**row, "documented": None, "documents": None, "source": None} == \
+            {**rows[row["operation"], row["version"]], "documented": None, "documents": None}
+    assert service.get("/v1/operations?table=pytorch")["items"] == []
+
+
+def test_the_table_says_where_they_are(service, rows):
+    environment = rows["tiny_total", "1.0"]["environment"]
+    matrix = service.get(f"/v1/matrix?table=tiny-documents&environment={environment}")
+    for row in matrix["rows"]:
+        assert row["operations"] == [each for each in TABLE["rows"] if each["id"] == row["id"]][0]["operations"]
+        for cell in row["cells"]:
+            assert cell["code"] is None and cell["agrees"] is None, "no measurement is under the title of an era"
+            assert cell["state"] == "absent" or "/v1/operations?table=tiny-documents" in cell["reason"]
+    [table] = [each for each in service.get("/v1/profiles")["items"] if each["id"] == "tiny-documents"]
+    assert [column["versions"] for column in table["columns"]] == [
+        {"framework": "Tiny Frame", "from": "1.0", "to": "1"}, None]
 
 
 def test_all_formats_and_the_schema(service, rows):
-    schema = service.get("/openapi.json")["components"]["schemas"]["Operation"]
+    schemas = service.get("/openapi.json")["components"]["schemas"]
     for row in rows.values():
-        matches(row, schema)
+        matches(row, schemas["Operation"])
+    assert service.get("/v1/operations")["environments_left_out"] == 0
     header, *lines = service.get("/v1/operations.txt").splitlines()
     assert header.split()[:4] == ["OPERATION", "FRAMEWORK", "VERSION", "CODE"] and len(lines) == len(rows)
-    assert service.get("/v1/operations.csv").splitlines()[0] == \
-        "operation,framework,version,code,state,seen,bits,reason"
+    listed = list(csv.DictReader(io.StringIO(service.get("/v1/operations.csv?table=tiny-documents"))))
+    assert list(listed[0]) == ["operation", "framework", "version", "code", "state", "seen", "bits", "backend",
+                               "source", "documents", "reason"]
+    assert (listed[0]["source"], listed[0]["documents"]) == ("tinyframe.refuses, on a CPU", "NS! (Tiny Frame 1)")

@@ -271,7 +271,9 @@ def check_nothing_is_a_librarys(matrix):
         for cell in row["cells"]:
             assert cell["code"] is None and cell["agrees"] is None and cell["evidence"]["runs"] == 0
             assert cell["state"] == "absent" or (cell["state"], cell["reason"]) == (
-                ("no_model", "no workload stands for it") if bare
+                ("no_model", "no workload stands for it" if not row["operations"] else
+                 f"no model stands for it; /v1/operations?table={matrix['table']} has what "
+                 "installed versions compute themselves") if bare
                 else ("unmeasured", f"no {row['subject_name']} in this stack"))
     for count in matrix["counts"]:
         of = [cell for row in matrix["rows"] for cell in row["cells"] if cell["state"] not in ("absent", "no_model")

@@ -181,6 +181,14 @@ class Fixture:
             return 200, {"host": None, "since": None, "more": 0, "items": [self.state["drift"]]}
         if path.startswith("/v1/cells/") and path.endswith("/devices") and "cell_devices" in self.state:
             return 200, self.cell_devices(query)
+        if path.startswith("/v1/cells/") and "cell_devices" in self.state:
+            return 200, dict(self.state["cell_devices"][0], spread=self.state.get("spread"))
+        if path == "/v1/operations":
+            self.queries.append(query)
+            answers = self.state.get("operations", {})
+            items = [each for each in answers.get(query.get("table", [""])[0], [])
+                     if query.get("framework", [each["framework"]]) == [each["framework"]]]
+            return 200, {"items": items, "environments_left_out": 0, "next": None}
         if path == "/v1/matrix":
             chosen = query.get("environment", [None])[0]
             body = dict(self.state["matrix"], table=query.get("table", ["documents-2020"])[0])

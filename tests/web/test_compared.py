@@ -203,6 +203,39 @@ def test_a_cell_names_who_dissents_and_folds_who_agrees(browser, fixture):
     assert console_errors(browser) == []
 
 
+def spread():
+    values = {"runs": 50, "not_finite": 0, "distinct": 9, "least": "5484772.4708251953125000", "least_bits": "4154ec391e220000",
+              "greatest": "5484775.4887084960937500", "greatest_bits": "4154ec39df470000", "range": 3.0178833,
+              "standard_deviation": 1.12224623, "float64_ulp": "9240427520240427520"}
+    elements = {"place": "op23/<b>forward</b>", "output": 0, "name": "y", "dtype": "float32", "elements": 6400, "differ": 3,
+                "element_ulp": "18446744073709551615", "a": "0" * 26, "b": "1" * 26, "localisation": "/v1/jobs/J/localisation"}
+    return {"runs": 50, "runs_left_out": 2, "iterations": 5200, "weight_sum": values, "loss": {**values, "not_finite": 4, "range": None}, "elements": elements,
+            "text": ""}
+
+
+def test_a_cell_says_how_much_it_varies(browser, fixture):
+    server = with_devices(fixture, browser, "/?evidence=7")
+    wait_for("the cell", lambda: "2 of 4000 devices dissent" in text(browser, "#cell"))
+    assert "How much it varies" not in text(browser, "#cell"), "it does not"
+    server.state["spread"] = spread()
+    open_page(browser, server.url, "/?evidence=7")
+    wait_for("the spread", lambda: "How much it varies" in text(browser, "#cell"))
+    shown = text(browser, "#cell")
+    assert "in the last iteration of each of 50 runs; those of other iterations, of 5,200 in all, are not stored. 2 runs are left out." in shown
+    assert "The loss of 4 runs is NaN or infinite" in shown
+    lines = all_of(browser, "#cell .spread tbody tr", "[...each.children].map((cell) => cell.innerText)")
+    assert lines[0] == ["sum", "5484772.4708251953125000", "5484775.4887084960937500", "3.018", "1.122", "9,240,427,520,240,427,520", "50"]
+    assert lines[1][0] == "loss" and lines[1][3] == "–"
+    # What is of elements says so, and of which dtype; no digit of a large number is lost.
+    assert "Single elements, of two runs at op23/<b>forward</b>, output 0 (y): 3 of 6,400 differ, by at most " \
+        "18,446,744,073,709,551,615 ulp of float32. the localisation" in shown
+    server.state["spread"] = {**spread(), "elements": None, "loss": None}
+    open_page(browser, server.url, "/?evidence=7")
+    wait_for("the spread", lambda: "Of single elements nothing is known" in text(browser, "#cell"))
+    assert len(all_of(browser, "#cell .spread tbody tr", "0")) == 1
+    assert console_errors(browser) == []
+
+
 def test_a_cell_is_opened_by_its_link_and_closed(browser, fixture):
     server = with_devices(fixture, browser, "/?cell=conv_wgrad/model/tf-1.14", agreeing=6)
     assert server.requests.get("/v1/cells/7/devices") is None
@@ -225,7 +258,9 @@ def test_a_cell_is_opened_by_its_link_and_closed(browser, fixture):
 def test_what_is_compared_fits_every_width(browser, fixture, path, width, scheme):
     resize(browser, width, 844)
     set_scheme(browser, scheme)
-    with_devices(fixture, browser, path)
+    server = with_devices(fixture, browser)
+    server.state["spread"] = spread()
+    open_page(browser, server.url, path)
     wait_for("it", lambda: text(browser, {"d": "#devices .classes", "e": "#cell .camps"}.get(path[2], "")
                                 or "#devices .classes") if "drift" not in path else text(browser, ".drift"))
     assert overflow(browser) <= 0

@@ -3,6 +3,7 @@
 
 #include "db/connection.h"
 #include "db/tx.h"
+#include "db/views/spread.h"
 
 static void ignore_cell(void *arg, const struct cell *cell)
 {
@@ -122,6 +123,20 @@ static void test_pages_of_cells_and_jobs_touch_no_run(void **state)
     tx_free(tx);
 }
 
+static void test_the_spread_of_a_cell_walks_an_index(void **state)
+{
+    struct fixture *f = *state;
+    struct cell_spread spread;
+    struct err err;
+    struct tx *tx;
+
+    assert_int_equal(connection_open_beside(f->path, 1000, &tx, &err), ERR_OK);
+    assert_int_equal(cell_spread_read(tx, 1, &spread, &err), ERR_OK);
+    cell_spread_release(&spread);
+    assert_int_equal(check_plans(tx->db), 2);
+    tx_free(tx);
+}
+
 static void test_lists_of_runs_walk_an_index(void **state)
 {
     struct fixture *f = *state;
@@ -167,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_pages_of_cells_and_jobs_touch_no_run),
+        STORE_TEST(test_the_spread_of_a_cell_walks_an_index),
         STORE_TEST(test_lists_of_runs_walk_an_index),
         STORE_TEST(test_controls_are_found_without_walking_an_environment),
     };

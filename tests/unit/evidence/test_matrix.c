@@ -453,6 +453,7 @@ static void test_no_workload_computes_it(void **state)
     struct matrix m = begin(false, 0);
     int without = 0;
     int with = 0;
+    int operations = 0;
 
     (void)state;
     m.environment_json = xstrdup("{\"cudnn\":\"9.12.0\",\"tensorflow\":\"2.1.0\"}");
@@ -462,7 +463,7 @@ static void test_no_workload_computes_it(void **state)
 
         for (int c = 0; row->subject_name && c < m.table->column_count; c++) {
             char none[VERDICT_REASON_SIZE];
-            bool told;
+            bool told, elsewhere;
 
             if (row->cells[c].absent) {
                 continue;
@@ -470,12 +471,18 @@ static void test_no_workload_computes_it(void **state)
             snprintf(none, sizeof none, "no workload has %s compute it",
                      row->subject_name);
             told = strcmp(matrix_solution(&m, r, c)->reason, none) == 0;
-            assert_int_equal(told, row->cells[c].choice_count == 0);
+            elsewhere = strcmp(matrix_solution(&m, r, c)->reason,
+                               "/v1/operations?table=documents-2020 has what installed "
+                               "versions compute themselves") == 0;
+            assert_int_equal(told, row->cells[c].choice_count == 0 && !row->operations);
+            assert_int_equal(elsewhere, row->subject == SUBJECT_FRAMEWORK &&
+                                            row->operations != NULL);
+            operations += elsewhere;
             without += told;
             with += !told;
         }
     }
-    assert_true(without > 0 && with > 0);
+    assert_true(without > 0 && with > 0 && operations > 0);
     matrix_release(&m);
 }
 
@@ -539,6 +546,14 @@ static void test_a_source_without_a_workload(void **state)
     assert_int_equal(matrix_solution(&m, row, 1)->state, SOLUTION_NO_MODEL);
     assert_string_equal(matrix_solution(&m, row, 1)->code, "");
     assert_int_equal(matrix_agrees(&m, row, 1), -1);
+    assert_string_equal(matrix_solution(&m, row, 1)->reason,
+                        "no model stands for it; /v1/operations?table=pytorch has what "
+                        "installed versions compute themselves");
+    while (strcmp(table->rows[row].id, "mps") != 0) {
+        row++;
+    }
+    assert_string_equal(matrix_solution(&m, row, table->column_count - 1)->reason,
+                        "no workload stands for it");
     count = matrix_count(&m, tallies);
     for (int i = 0; i < count; i++) {
         cells += tallies[i].cells;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -142,65 +143,163 @@ static void test_only_the_frameworks_own(void **state)
     assert_false(operations_next(&m, "JAX", &at, &operation));
 }
 
-static void test_more_variants_than_fit(void **state)
+/* Names of so many variants; the control's comes last. */
+static struct matrix many_variants(int count, const char *last)
 {
-    struct seen seen[VARIANTS_MAX] = { { .workload = NULL } };
-    static const char *const names[] = {
-        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"
-    };
-    struct operation operation;
-    struct matrix m;
+    static struct matrix_variant all[OPERATION_VARIANTS_MAX + 4];
+    struct matrix m = { .variants = all, .variant_count = count };
 
-    (void)state;
-    for (int i = 0; i < 10; i++) {
-        seen[i] = (struct seen)SEEN("jax_a", names[i], VERDICT_REPRODUCIBLE, 'a');
+    for (int i = 0; i < count; i++) {
+        bool is_control = i == count - 1;
+        struct seen seen = OF(NULL, "jax_a", "", VERDICT_REPRODUCIBLE, 'a', is_control);
+        struct matrix one = MATRIX(0, seen);
+
+        one.variants[0].known.verdict =
+            is_control ? VERDICT_VARIES : VERDICT_REPRODUCIBLE;
+        one.variants[0].known.varied = one.variants[0].known.compared = is_control;
+        snprintf(one.variants[0].key.variant, sizeof one.variants[0].key.variant, "%s%d",
+                 is_control ? last : "v", i);
+        all[i] = one.variants[0];
     }
-    m = matrix_of(0, seen);
-    operation = first_of(&m);
-    assert_int_equal(operation.count, OPERATION_VARIANTS_MAX);
+    return m;
 }
 
-static enum operation_bits bits(const struct matrix *before, const struct matrix *after)
+/* What is left out may be what cures, or what varies: then nothing is earned. */
+static void test_more_variants_than_fit(void **state)
 {
-    struct operation left = first_of(before), right = first_of(after);
+    struct matrix m = many_variants(OPERATION_VARIANTS_MAX + 2, "default");
+    struct operation operation = first_of(&m);
 
-    return operation_bits(&left, &right);
+    (void)state;
+    assert_int_equal(operation.count, OPERATION_VARIANTS_MAX);
+    assert_int_equal(operation.left_out, 2);
+    assert_true(operation.variants[0]->is_control);
+    expect(&m, SOLUTION_INCONCLUSIVE, "", "it has more than 32 variants");
+    m.variants[1].is_control = true; /* two controls: the first is the one */
+    operation = first_of(&m);
+    assert_string_equal(operation.variants[0]->key.variant, "v1");
+    m = many_variants(10, "default");
+    operation = first_of(&m);
+    assert_int_equal(operation.left_out, 0);
+    assert_string_equal(operation.solution.code,
+                        "v0 or v1 or v2 or v3 or v4 or v5 or v6 or v7 or v8");
+}
+
+/* A user's pack may call its variants what it likes. */
+static void test_names_that_read_as_other_codes(void **state)
+{
+    static const char *const names[] = { "DET", "NS", "NS!", "none", "a or b" };
+    char reason[96];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct matrix m = MATRIX(0, CONTROL("jax_a", VERDICT_VARIES, 0),
+                                 SEEN("jax_a", names[i], VERDICT_REPRODUCIBLE, 'a'));
+
+        snprintf(reason, sizeof reason, "variant '%s' would read as another code",
+                 names[i]);
+        expect(&m, SOLUTION_INCONCLUSIVE, "", reason);
+    }
+}
+
+static void test_a_code_is_whole_or_none(void **state)
+{
+    static const char a[] =
+        "a23456789012345678901234567890123456789012345678901234567890123";
+    static const char b[] =
+        "b23456789012345678901234567890123456789012345678901234567890123";
+    struct matrix m = MATRIX(0, CONTROL("jax_a", VERDICT_VARIES, 0),
+                             SEEN("jax_a", a, VERDICT_REPRODUCIBLE, 'a'),
+                             SEEN("jax_a", b, VERDICT_REPRODUCIBLE, 'a'));
+
+    (void)state;
+    expect(&m, SOLUTION_INCONCLUSIVE, "",
+           "more switches cure it than a code has room for");
+}
+
+struct case_seen {
+    const char *variant, *size;
+    int version;
+    int64_t runs, digests;
+    char digest;
+};
+
+static struct operation_cases cases_of(const struct case_seen *seen, int count)
+{
+    struct operation_cases cases = { .count = 0 };
+
+    for (int i = 0; i < count; i++) {
+        struct cell cell = { .subject = SUBJECT_FRAMEWORK,
+                             .subject_name = "JAX",
+                             .key = { .workload = "jax_a", .version = seen[i].version },
+                             .evidence = { .distinct_digests = seen[i].digests } };
+
+        cell.evidence.runs[OUTCOME_COMPLETED] = seen[i].runs;
+        copy_text(cell.key.variant, sizeof cell.key.variant, seen[i].variant);
+        copy_text(cell.key.size, sizeof cell.key.size, seen[i].size);
+        cell.digest[0] = seen[i].digest;
+        operation_cases_add(&cases, "JAX", &cell);
+        operation_cases_add(&cases, "PyTorch", &cell);
+        cell.subject = SUBJECT_MODEL;
+        operation_cases_add(&cases, "JAX", &cell);
+    }
+    return cases;
+}
+
+#define CASES(...)                                                                       \
+    cases_of((const struct case_seen[]){ __VA_ARGS__ },                                  \
+             sizeof((const struct case_seen[]){ __VA_ARGS__ }) /                         \
+                 sizeof(struct case_seen))
+
+static enum operation_bits bits(struct operation_cases before,
+                                struct operation_cases after)
+{
+    struct matrix m = MATRIX(0, CONTROL("jax_a", VERDICT_VARIES, 0));
+    struct operation operation;
+    enum operation_bits bits;
+
+    m.variants[0].key.version = 3;
+    operation = first_of(&m);
+    bits = operation_bits(&operation, &before, &after);
+    operation_cases_release(&before);
+    operation_cases_release(&after);
+    return bits;
 }
 
 static void test_bits(void **state)
 {
-    struct matrix a = MATRIX(0, CONTROL("jax_a", VERDICT_VARIES, 0),
-                             SEEN("jax_a", "one", VERDICT_REPRODUCIBLE, 'a'),
-                             SEEN("jax_a", "two", VERDICT_REPRODUCIBLE, 'b'));
-    struct matrix b = MATRIX(1, CONTROL("jax_a", VERDICT_VARIES, 0),
-                             SEEN("jax_a", "one", VERDICT_REPRODUCIBLE, 'a'));
+    const struct case_seen a = { "one", "small", 3, 2, 1, 'a' };
+    const struct case_seen large = { "one", "large", 3, 2, 1, 'b' };
+    const struct case_seen other = { "one", "large", 3, 2, 1, 'c' };
 
     (void)state;
-    assert_int_equal(bits(&a, &b), OPERATION_BITS_SAME);
-    b = MATRIX(1, SEEN("jax_a", "one", VERDICT_REPRODUCIBLE, 'a'),
-               SEEN("jax_a", "two", VERDICT_REPRODUCIBLE, 'c'));
-    assert_int_equal(bits(&a, &b), OPERATION_BITS_OTHER);
-    b = MATRIX(1, SEEN("jax_a", "one", VERDICT_REPRODUCIBLE, 'c'),
-               SEEN("jax_a", "two", VERDICT_REPRODUCIBLE, 'b'));
-    assert_int_equal(bits(&a, &b), OPERATION_BITS_OTHER);
-    b = MATRIX(1, CONTROL("jax_a", VERDICT_VARIES, 0),
-               SEEN("jax_a", "three", VERDICT_REPRODUCIBLE, 'a'));
-    assert_int_equal(bits(&a, &b), OPERATION_BITS_UNKNOWN);
+    assert_int_equal(bits(CASES(a), CASES(a)), OPERATION_BITS_SAME);
+    assert_int_equal(bits(CASES(a, large), CASES(a)), OPERATION_BITS_SAME);
+    /* One size that changed is a change, whichever comes first. */
+    assert_int_equal(bits(CASES(a, large), CASES(a, other)), OPERATION_BITS_OTHER);
+    assert_int_equal(bits(CASES(large, a), CASES(other, a)), OPERATION_BITS_OTHER);
     assert_string_equal(operation_bits_name(OPERATION_BITS_UNKNOWN), "unknown");
     assert_string_equal(operation_bits_name(OPERATION_BITS_SAME), "same");
     assert_string_equal(operation_bits_name(OPERATION_BITS_OTHER), "other");
 }
 
-/* Of another size, or version, it is another case. */
-static void test_other_cases_are_not_compared(void **state)
+/* What varies is not seen to in one run; of another variant, size or version it is
+ * another case. */
+static void test_what_is_not_compared(void **state)
 {
-    struct matrix a = MATRIX(0, SEEN("jax_a", "one", VERDICT_REPRODUCIBLE, 'a'));
-    struct matrix b = MATRIX(1, SEEN("jax_a", "one", VERDICT_REPRODUCIBLE, 'c'));
+    const struct case_seen a = { "one", "small", 3, 2, 1, 'a' };
+    const struct case_seen once = { "one", "small", 3, 1, 1, 'b' };
+    const struct case_seen varies = { "one", "small", 3, 5, 2, 'b' };
+    const struct case_seen size = { "one", "large", 3, 2, 1, 'b' };
+    const struct case_seen variant = { "two", "small", 3, 2, 1, 'b' };
+    const struct case_seen older = { "one", "small", 2, 2, 1, 'b' };
 
     (void)state;
-    assert_int_equal(bits(&a, &b), OPERATION_BITS_OTHER);
-    variants[1][0].key.version = 2;
-    assert_int_equal(bits(&a, &b), OPERATION_BITS_UNKNOWN);
+    assert_int_equal(bits(CASES(a), CASES(once)), OPERATION_BITS_UNKNOWN);
+    assert_int_equal(bits(CASES(varies), CASES(a)), OPERATION_BITS_UNKNOWN);
+    assert_int_equal(bits(CASES(a), CASES(size)), OPERATION_BITS_UNKNOWN);
+    assert_int_equal(bits(CASES(variant), CASES(a)), OPERATION_BITS_UNKNOWN);
+    assert_int_equal(bits(CASES(older), CASES(older)), OPERATION_BITS_UNKNOWN);
 }
 
 int main(void)
@@ -210,8 +309,10 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_computed_earns_nothing),
         cmocka_unit_test(test_only_the_frameworks_own),
         cmocka_unit_test(test_more_variants_than_fit),
+        cmocka_unit_test(test_names_that_read_as_other_codes),
+        cmocka_unit_test(test_a_code_is_whole_or_none),
         cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_other_cases_are_not_compared),
+        cmocka_unit_test(test_what_is_not_compared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
