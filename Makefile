@@ -43,6 +43,7 @@
 #   tests/tests.mk               test programs, and how tests are run
 #   tests/coverage.mk            which branches the unit tests take
 #   tests/simulator/simulator.mk the CUDA code for the simulator
+#   tests/ptx/ptx.mk             the PTX that nvcc wrote of it, executed on a CPU
 #   tests/lint.mk                checks of the sources
 #   deploy/deploy.mk             run, install, bundle
 .DEFAULT_GOAL := all
@@ -175,11 +176,12 @@ $(B)/%.flags: FORCE
 # The parts add theirs.
 LINKED_SRC = $(DAEMON_SRC) $(WORKER_SRC) $(EMBEDDED)
 
-include cuda/cuda.mk tests/tests.mk tests/coverage.mk tests/simulator/simulator.mk tests/lint.mk deploy/deploy.mk
+include cuda/cuda.mk tests/tests.mk tests/coverage.mk tests/simulator/simulator.mk tests/ptx/ptx.mk \
+        tests/lint.mk deploy/deploy.mk
 
 clean:
 	rm -rf build
 
 .PHONY: all clean FORCE
 # Headers that objects were made from, as the compilers wrote them.
--include $(shell find $(addprefix $(B)/,obj pic sim) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(B)/,obj pic sim ptx) -name '*.d' 2>/dev/null)

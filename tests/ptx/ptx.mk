@@ -1,0 +1,42 @@
+# reprod-worker-ptx: the objects of reprod-worker-cuda, with kernels that were translated from the
+# PTX that nvcc wrote, and a stand-in for CUDA's run-time library (README.md).  A test tool: it is in
+# no bundle and no package.
+
+ifeq ($(CUDA)$(FLAVOUR),1)
+# One architecture: the one whose PTX is in the fat binary.
+PTX_NAMES   := $(patsubst %.cu,%,$(CUDA_SRC))
+PTX_FILES   := $(PTX_NAMES:%=$(B)/ptx/%.ptx)
+PTX_RUNTIME := $(patsubst %,$(B)/ptx/%.o,$(filter-out tests/ptx/test_%,$(call c_of,tests/ptx)) \
+                 tests/simulator/fiber.cpp)
+PTX_PYTHON  := $(wildcard tests/ptx/*.py)
+PTX_TRANSLATE := tests/ptx/translate.py
+PTX_WORKER  := $(B)/tests/reprod-worker-ptx
+LINKED_SRC  += $(PTX_RUNTIME)
+.SECONDARY: $(PTX_FILES) $(PTX_FILES:=.c)
+# The name of a file in C: $(call ptx_name,cuda/worker/fill)
+ptx_name = $(subst /,__,$(1))
+# Kernels keep their bits with the flags that the simulator has; what is generated gets no warnings.
+PTX_CFLAGS  := -std=gnu17 -I. -O1 -ffp-contract=off -frounding-math -fno-strict-aliasing -fwrapv -fPIE
+
+$(B)/ptx/%.ptx: %.cu $(B)/nvcc.flags
+	$(Q)echo "  NVCC $< (PTX)"; mkdir -p $(@D); $(NVCC) $(NVCC_COMPILE) -arch=compute_$(NVCC_LAST) \
+	    -MMD -MP -MF $@.d -MT $@ -ptx -o $@ $<
+$(B)/ptx/%.ptx.c: $(B)/ptx/%.ptx $(PTX_PYTHON)
+	$(Q)python3 $(PTX_TRANSLATE) kernels $(call ptx_name,$*) $< >$@.new && mv $@.new $@
+$(B)/ptx/%.ptx.o: $(B)/ptx/%.ptx.c tests/ptx/ptx.h tests/ptx/arith.h
+	$(Q)echo "  CC   $<"; $(CC) $(PTX_CFLAGS) -w -c -o $@ $<
+$(B)/ptx/modules.c: $(PTX_NAMES:%=$(B)/obj/%.cu.o) $(PTX_PYTHON)
+	$(Q)mkdir -p $(@D); python3 $(PTX_TRANSLATE) modules \
+	    $(foreach n,$(PTX_NAMES),$(call ptx_name,$n)=$(B)/obj/$n.cu.o) >$@.new && mv $@.new $@
+$(B)/ptx/modules.o: $(B)/ptx/modules.c tests/ptx/ptx.h tests/ptx/arith.h
+	$(Q)$(CC) $(PTX_CFLAGS) -c -o $@ $<
+$(B)/ptx/%.c.o: %.c $(B)/cc.flags
+	$(Q)echo "  CC   $< (PTX)"; mkdir -p $(@D); $(CC) $(PTX_CFLAGS) -O2 -g $(WARN) \
+	    -isystem $(dir $(NVCC))../include -isystem /usr/local/cuda/include -MMD -MP -c -o $@ $<
+$(B)/ptx/%.cpp.o: %.cpp $(B)/cc.flags
+	$(Q)echo "  CXX  $< (PTX)"; mkdir -p $(@D); $(CXX) -std=c++20 -I. -O2 -g -fPIE -MMD -MP -c -o $@ $<
+
+$(PTX_WORKER): $(call obj,workloads/worker/main.c $(CUDA_SRC)) $(CUDA_LIB) \
+        $(PTX_NAMES:%=$(B)/ptx/%.ptx.o) $(B)/ptx/modules.o $(PTX_RUNTIME) $(B)/link.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CXX) -pie -fopenmp -Wl,--build-id $(OBJECTS) -lz -lm -ldl
+endif
