@@ -4,11 +4,12 @@
   check.py [--size small]... [--only WORKLOAD]... [--schedules 3] [--jobs N] [--results FILE] BUILD
 
 For each variant and size:
-  - `--check`: every element within the bound of the float64 reference, digests and sums right;
-  - the inputs are the CPU worker's, and so are the bits where the algorithm promises it: its own
-    and those of tests/golden/digests.txt;
-  - over permuted schedules, blocks interleaved, a variant keeps its digest and a control does not;
-  - shadow memory has nothing to say (shadow.h), but of the control that reads what nobody wrote.
+  - over permuted schedules, blocks interleaved: `--check`, every element within the bound of the
+    float64 reference, digests and sums right; a variant keeps its digest and a control does not;
+  - in the last of them shadow memory has nothing to say (shadow.h), but of the control that reads
+    what nobody wrote;
+  - the inputs are the CPU worker's, and so are the bits where the algorithm promises it: those of
+    tests/golden/digests.txt, or else of a run.
 Ends in status 1, and a line for each, where something did not hold.
 """
 import argparse
@@ -40,6 +41,8 @@ class Workers:
         self.ptx, self.cpu = build / "tests" / "reprod-worker-ptx", build / "reprod-worker"
         self.own = {entry["workload"]: entry for entry in golden.catalogue(self.ptx)}
         self.twins = {entry["workload"]: entry for entry in golden.catalogue(self.cpu)}
+        self.golden = golden.read()
+        self.known_inputs = {}
 
     def twin(self, workload, variant):
         """The CPU's variant with the same algorithm, whose bits are promised, or None."""
@@ -50,7 +53,19 @@ class Workers:
         return None
 
 
-def call(program, *arguments, seed=None, watched=False):
+    def inputs(self, case, twin):
+        """The digests of the CPU's inputs, and of the bits of TWIN where tests/golden has none."""
+        key = (case.workload, case.size)
+        if twin or key not in self.known_inputs:
+            name = twin["name"] if twin else self.twins[case.workload]["variants"][0]["name"]
+            events = case.run(self.cpu, name)
+            if not events:
+                return {"input_digest": None, "digest": None}
+            self.known_inputs[key] = {"input_digest": events[-1]["input_digest"], "digest": digests(events)[0]}
+        return self.known_inputs[key]
+
+
+def call(program, *arguments, seed=None, watched=""):
     """(status, standard output, events, the last of standard error)."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("OMP_", "REPROD_PTX_"))}
@@ -58,7 +73,7 @@ def call(program, *arguments, seed=None, watched=False):
     if seed:
         environment["REPROD_PTX_SEED"] = str(seed)
     if watched:
-        environment["REPROD_PTX_CHECK"] = "all"
+        environment["REPROD_PTX_CHECK"] = watched
     with tempfile.TemporaryFile() as events:
         environment["REPROD_RESULT_FD"] = str(events.fileno())
         try:
@@ -95,78 +110,69 @@ class Case:
             self.problems.append(problem)
         return holds
 
-    def run(self, seed=None, watched=False, iterations=1):
-        status, _, events, error = call(self.workers.ptx, *self.arguments("--run"), "--iterations", iterations,
-                                        seed=seed, watched=watched)
-        if status != 0 or not events or events[-1]["event"] != "end":
-            return None, error
-        return events, events[-1].get("cause") or ""
-
-    def check(self):
-        """False where the variant needs a library."""
-        status, out, _, error = call(self.workers.ptx, *self.arguments("--check"))
+    def check(self, seed, watched):
+        """The digests of one schedule's outputs, or None."""
+        status, out, _, error = call(self.workers.ptx, *self.arguments("--check"), seed=seed, watched="all" if watched else "")
         said = json.loads(out) if out.startswith("{") else {}
         if said.get("outcome") == "unsupported":
             self.seen["outcome"] = "unsupported"
-            return False
-        if self.need(said.get("outcome") == "completed" and status == 0 and said["ok"],
-                     f"--check: status {status}, {said.get('cause') or error or out[-400:]}"):
-            outputs = said["outputs"]
-            self.need(outputs and all(each["instruments_ok"] for each in outputs), "--check: digests or sums are wrong")
-            self.seen["error"] = max(each["max_error_to_bound"] or 0 for each in outputs)
-        return True
+            return None
+        if watched and self.workload == "uninitialized_read" and self.variant["control"]:
+            self.need(READS_UNWRITTEN in error, "shadow memory did not see the read of what nobody wrote")
+            return None
+        if not self.need(said.get("outcome") == "completed" and status == 0 and said["ok"],
+                         f"schedule {seed}: status {status}: {said.get('cause') or error or out[-400:]}"):
+            return None
+        outputs = said["outputs"]
+        self.need(outputs and all(each["instruments_ok"] for each in outputs),
+                  f"schedule {seed}: digests or sums are wrong")
+        self.seen["error"] = max([self.seen.get("error", 0), *(each["max_error_to_bound"] or 0 for each in outputs)])
+        return tuple(each["digest"] for each in outputs)
 
-    def compare_bits(self, events):
-        if self.workload not in self.workers.twins:
-            return
-        twin = self.workers.twin(self.workload, self.variant)
-        name = twin["name"] if twin else self.workers.twins[self.workload]["variants"][0]["name"]
-        _, _, said, error = call(self.workers.cpu, *self.arguments("--run", name), "--iterations", 1)
-        if not self.need(said, f"the CPU's worker: {error}"):
-            return
-        self.need(events[-1]["input_digest"] == said[-1]["input_digest"], "the inputs are not the CPU's")
-        if not twin:
-            return
-        key = (self.workload, str(self.version), name, self.size, "float32", str(golden.SEED))
-        known = golden.read().get(key)
-        self.seen["bits"] = "equal"
-        if not self.need(digests(events) == digests(said), "not the CPU's bits, with the CPU's algorithm") or \
-                not self.need(known in (None, *digests(events)), f"not the golden digest {known}"):
-            self.seen["bits"] = "other"
-        self.seen["golden"] = known is not None
-
-    def compare_schedules(self, first, schedules):
-        control = self.variant["control"]
-        found = set(digests(first))
+    def compare_schedules(self, schedules, watch):
+        """Elements, and whether the bits depend on the schedule; the last one is watched."""
+        found = set()
         for seed in range(1, schedules + 1):
-            events, error = self.run(seed, iterations=2 if control else 1)
-            if not self.need(events and events[-1]["outcome"] == "completed", f"schedule {seed}: {error}"):
+            watched = watch and seed == schedules
+            digests_there = self.check(seed, watched)
+            if "outcome" in self.seen or (digests_there is None and self.problems):
                 return
-            found |= set(digests(events))
-        self.seen.update(schedules=schedules, digests=len(found))
-        if not control:
+            found |= {digests_there} - {None}
+        self.seen.update(schedules=schedules, digests=len(found), watched=watch)
+        if not self.variant["control"]:
             self.need(len(found) == 1, f"{len(found)} digests in {schedules} schedules")
         elif self.workload not in NOT_A_RACE:
             self.need(len(found) > 1, f"the control had one digest in {schedules} schedules")
 
-    def watch(self):
-        """Shadow memory, with the blocks interleaved."""
-        events, error = self.run(seed=1, watched=True)
-        if self.workload == "uninitialized_read" and self.variant["control"]:
-            self.need(READS_UNWRITTEN in error, "shadow memory did not see the read of what nobody wrote")
-            self.seen["watched"] = "reads what nobody wrote, as it must"
-        elif self.need(events and events[-1]["outcome"] == "completed", f"shadow memory: {error}"):
-            self.seen["watched"] = "clean"
+    def run(self, program, variant=None):
+        status, _, events, error = call(program, *self.arguments("--run", variant), "--iterations", 1)
+        holds = status == 0 and events and events[-1].get("outcome") == "completed"
+        return events if self.need(holds, f"--run: {events[-1].get('cause') if events else error}") else None
 
-    def examine(self, schedules, watched):
+    def compare_bits(self):
+        """Of an algorithm that promises the CPU's bits."""
+        twin = self.workers.twin(self.workload, self.variant)
+        events = self.run(self.workers.ptx)
+        if not events or self.workload not in self.workers.twins:
+            return
+        inputs = self.workers.inputs(self, twin)
+        self.need(events[-1]["input_digest"] == inputs["input_digest"], "the inputs are not the CPU's")
+        if not twin:
+            return
+        key = (self.workload, str(self.version), twin["name"], self.size, "float32", str(golden.SEED))
+        known = self.workers.golden.get(key)
+        self.seen["golden"] = known is not None
+        holds = self.need(digests(events) == [known or inputs["digest"]],
+                          f"not the {'golden digest' if known else 'bits of the CPU'}, with the CPU's algorithm")
+        self.seen["bits"] = "equal" if holds else "other"
+
+    def examine(self, schedules, watch):
         started = time.monotonic()
-        if self.check():
-            events, error = self.run()
-            if self.need(events and events[-1]["outcome"] == "completed", f"--run: {error}"):
-                self.compare_bits(events)
-                self.compare_schedules(events, schedules)
-                if watched:
-                    self.watch()
+        self.compare_schedules(schedules, watch)
+        if "outcome" not in self.seen:
+            first = self.workers.own[self.workload]["variants"][0]["name"] == self.variant["name"]
+            if first or self.workers.twin(self.workload, self.variant):
+                self.compare_bits()
             self.seen["outcome"] = "failed" if self.problems else "passed"
         self.seen["seconds"] = time.monotonic() - started
         return self

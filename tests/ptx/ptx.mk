@@ -8,7 +8,7 @@ PTX_NAMES   := $(patsubst %.cu,%,$(CUDA_SRC))
 PTX_FILES   := $(PTX_NAMES:%=$(B)/ptx/%.ptx)
 PTX_RUNTIME := $(patsubst %,$(B)/ptx/%.o,$(filter-out tests/ptx/test_%,$(call c_of,tests/ptx)) \
                  tests/simulator/fiber.cpp)
-PTX_PYTHON  := $(wildcard tests/ptx/*.py)
+PTX_PYTHON  := $(addprefix tests/ptx/,parse.py opcodes.py emit.py translate.py)
 PTX_TRANSLATE := tests/ptx/translate.py
 PTX_WORKER  := $(B)/tests/reprod-worker-ptx
 LINKED_SRC  += $(PTX_RUNTIME)
@@ -36,7 +36,30 @@ $(B)/ptx/%.c.o: %.c $(B)/cc.flags
 $(B)/ptx/%.cpp.o: %.cpp $(B)/cc.flags
 	$(Q)echo "  CXX  $< (PTX)"; mkdir -p $(@D); $(CXX) -std=c++20 -I. -O2 -g -fPIE -MMD -MP -c -o $@ $<
 
-$(PTX_WORKER): $(call obj,workloads/worker/main.c $(CUDA_SRC)) $(CUDA_LIB) \
-        $(PTX_NAMES:%=$(B)/ptx/%.ptx.o) $(B)/ptx/modules.o $(PTX_RUNTIME) $(B)/link.flags
-	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CXX) -pie -fopenmp -Wl,--build-id $(OBJECTS) -lz -lm -ldl
+PTX_OBJECTS := $(call obj,workloads/worker/main.c $(CUDA_SRC)) $(CUDA_LIB) $(PTX_NAMES:%=$(B)/ptx/%.ptx.o) \
+               $(B)/ptx/modules.o $(PTX_RUNTIME)
+PTX_LINK    := $(CXX) -pie -fopenmp -Wl,--build-id
+PTX_LIBS    := -lz -lm -ldl
+$(PTX_WORKER): $(PTX_OBJECTS) $(B)/link.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(PTX_LINK) $(OBJECTS) $(PTX_LIBS)
+
+# Every variant that needs no library, small and medium (SIZES=, ONLY='WORKLOAD ...', SCHEDULES=3);
+# RESULTS=tests/ptx/results.json is what GPU.md and GET /v1/workloads say.
+check-ptx: $(PTX_WORKER) $(B)/reprod-worker
+	@$(PYTHON) tests/ptx/check.py $(addprefix --size ,$(or $(SIZES),small medium)) \
+	    $(addprefix --only ,$(ONLY)) $(if $(SCHEDULES),--schedules $(SCHEDULES)) \
+	    $(if $(RESULTS),--results $(RESULTS)) $(B)
+# What is planted in copies of the sources is noticed.
+check-ptx-planted: export PTX_NVCC = $(NVCC) $(NVCC_COMPILE)
+check-ptx-planted: export PTX_ARCH = $(NVCC_LAST)
+check-ptx-planted: export PTX_CC = $(CC) $(PTX_CFLAGS)
+check-ptx-planted: export PTX_LINK := $(PTX_LINK)
+check-ptx-planted: export PTX_OBJECTS := $(PTX_OBJECTS)
+check-ptx-planted: export PTX_LIBS := $(PTX_LIBS)
+check-ptx-planted: $(PTX_WORKER)
+	@$(PYTHON) tests/ptx/planted.py $(B) $(FAULT)
+else
+check-ptx check-ptx-planted:
+	@echo 'skipped: nvcc\'s PTX, since there is no nvcc, or this is no plain build'
 endif
+.PHONY: check-ptx check-ptx-planted
