@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "daemon/base/err.h"
+#include "daemon/evidence/executed.h"
 
 /* What one report says of one variant.  Texts are owned by the set. */
 struct verified {
@@ -38,6 +39,10 @@ enum err_code verified_set_load(const json_t *files, struct verified_set **ret_s
  * not judge a variant that could not run or was left out. */
 bool verified_find(const struct verified_set *set, const char *workload,
                    const char *variant, struct verified *ret_verified);
+
+/* What nvcc's PTX showed on a CPU, which verifies nothing on a GPU: what is built in.  Owned by
+ * SET. */
+const struct executed_set *verified_executed(const struct verified_set *set);
 
 /* What that is worth for VERSION of the workload: its outcome, or "outdated" where
  * another version ran. */

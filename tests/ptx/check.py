@@ -6,8 +6,7 @@
 For each variant and size:
   - over permuted schedules, blocks interleaved: `--check`, every element within the bound of the
     float64 reference, digests and sums right; a variant keeps its digest and a control does not;
-  - in the last of them shadow memory has nothing to say (shadow.h), but of the control that reads
-    what nobody wrote;
+  - in the last of them shadow memory has nothing to say (shadow.h);
   - the inputs are the CPU worker's, and so are the bits where the algorithm promises it: those of
     tests/golden/digests.txt, or else of a run.
 Ends in status 1, and a line for each, where something did not hold.
@@ -32,7 +31,6 @@ LIMIT = 1800  # seconds after which a process is given up
 # Controls that vary for another reason than threads: the clock, the process, its memory.
 NOT_A_RACE = {"conv_autotune", "inference_autotune", "algorithm_cache", "hash_seed_order",
               "dropout", "weight_init", "uninitialized_read"}
-READS_UNWRITTEN = "that nobody wrote"
 FORMAT = 1
 
 
@@ -68,7 +66,7 @@ class Workers:
 def call(program, *arguments, seed=None, watched=""):
     """(status, standard output, events, the last of standard error)."""
     environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("OMP_", "REPROD_PTX_"))}
+                   if not name.startswith(("OMP_", "REPROD_PTX_SEED", "REPROD_PTX_CHECK"))}
     environment["OMP_WAIT_POLICY"] = "passive"
     if seed:
         environment["REPROD_PTX_SEED"] = str(seed)
@@ -117,9 +115,6 @@ class Case:
         if said.get("outcome") == "unsupported":
             self.seen["outcome"] = "unsupported"
             return None
-        if watched and self.workload == "uninitialized_read" and self.variant["control"]:
-            self.need(READS_UNWRITTEN in error, "shadow memory did not see the read of what nobody wrote")
-            return None
         if not self.need(said.get("outcome") == "completed" and status == 0 and said["ok"],
                          f"schedule {seed}: status {status}: {said.get('cause') or error or out[-400:]}"):
             return None
@@ -135,9 +130,9 @@ class Case:
         for seed in range(1, schedules + 1):
             watched = watch and seed == schedules
             digests_there = self.check(seed, watched)
-            if "outcome" in self.seen or (digests_there is None and self.problems):
+            if digests_there is None:
                 return
-            found |= {digests_there} - {None}
+            found.add(digests_there)
         self.seen.update(schedules=schedules, digests=len(found), watched=watch)
         if not self.variant["control"]:
             self.need(len(found) == 1, f"{len(found)} digests in {schedules} schedules")
@@ -183,6 +178,23 @@ class Case:
                 "control": self.variant["control"], "size": self.size, **kept}
 
 
+def by_variant(records):
+    """One record for each variant that was executed, over its sizes."""
+    found = {}
+    for record in records:
+        if record["outcome"] == "unsupported":
+            continue
+        own = found.setdefault((record["workload"], record["variant"]), {
+            **{name: record[name] for name in ("workload", "version", "variant", "control")}, "outcome": "passed",
+            "sizes": [], "schedules": record.get("schedules"), "digests": {}, "bits": None, "error": 0})
+        own["outcome"] = "failed" if record["outcome"] == "failed" else own["outcome"]
+        own["sizes"].append(record["size"])
+        own["digests"][record["size"]] = record.get("digests")
+        own["bits"] = record.get("bits", own["bits"])
+        own["error"] = max(own["error"], record.get("error", 0))
+    return list(found.values())
+
+
 def compiler(build):
     """The toolkit, and the architecture, of the PTX that was translated."""
     text = (build / "ptx" / "cuda" / "atomics.ptx").read_text(encoding="latin-1")
@@ -198,8 +210,12 @@ def main():
     parser.add_argument("--schedules", type=int, default=3)
     parser.add_argument("--no-watch", action="store_true", help="without shadow memory")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--launches", type=pathlib.Path, help="where the kernels and the threads of their blocks go")
     parser.add_argument("--results", type=pathlib.Path, help="where what was seen is written")
     options = parser.parse_args()
+    if options.launches:
+        options.launches.unlink(missing_ok=True)
+        os.environ["REPROD_PTX_LAUNCHES"] = str(options.launches.resolve())
     workers = Workers(options.build.resolve())
     cases = [Case(workers, workload, variant, size) for size in options.size or ["small"]
              for workload, entry in workers.own.items() for variant in entry["variants"]
@@ -224,7 +240,7 @@ def main():
         release, target = compiler(options.build)
         options.results.write_text(json.dumps({
             "v": FORMAT, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
-            "toolkit": release, "target": target, "variants": [case.record() for case in done]}, indent=1) + "\n")
+            "toolkit": release, "target": target, "variants": by_variant([case.record() for case in done])}, indent=1) + "\n")
     return 1 if count["failed"] or not count["passed"] else 0
 
 

@@ -36,7 +36,7 @@ class Kernel(ctypes.Structure):
                 ("threads_max", ctypes.c_uint32), ("flags", ctypes.c_uint32)]
 
 
-def launch(library, name, words, grid=1, block=1, dynamic=0):
+def launch(library, name, words, grid=1, block=1, dynamic=0, written=True):
     """WORDS, 64 bits each, are at the kernel's one parameter; gives them as the kernel left them."""
     loaded = ctypes.CDLL(str(library))
     loaded.shadow_allocate.restype = ctypes.c_void_p
@@ -45,7 +45,8 @@ def launch(library, name, words, grid=1, block=1, dynamic=0):
     memory = loaded.shadow_allocate(ctypes.c_size_t(size))
     array = (ctypes.c_uint64 * len(words)).from_address(memory)
     array[:] = words
-    loaded.shadow_written(memory, size)
+    if written:
+        loaded.shadow_written(memory, size)
     kernels = (Kernel * 1000).in_dll(loaded, "ptx_kernels_test")
     for kernel in kernels:
         if kernel.name == name.encode():

@@ -19,6 +19,7 @@ struct wrapper {
 struct known {
     const void *host;
     const struct ptx_kernel *kernel;
+    uint32_t threads; /* of its largest block so far */
 };
 
 static struct {
@@ -31,6 +32,23 @@ static struct {
         void *stream;
     } configuration;
 } launching;
+
+/* For machine_code.py: what has been launched, appended to the file of REPROD_PTX_LAUNCHES. */
+static void tell_launches(void)
+{
+    const char *path = getenv("REPROD_PTX_LAUNCHES");
+    FILE *file = path ? fopen(path, "a") : NULL;
+
+    for (size_t i = 0; file && i < launching.count; i++) {
+        if (launching.known[i].threads) {
+            fprintf(file, "%s %u\n", launching.known[i].kernel->name,
+                    launching.known[i].threads);
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+}
 
 static bool is_module(const struct ptx_module *module, const void *data)
 {
@@ -72,6 +90,9 @@ void **__cudaRegisterFatBinary(void *fat)
 {
     const struct wrapper *wrapper = fat;
 
+    if (launching.next == 0) {
+        atexit(tell_launches);
+    }
     return (void **)(uintptr_t)find_module(wrapper->data);
 }
 
@@ -103,7 +124,7 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
         launching.room = 2 * launching.room + 64;
         launching.known = realloc(launching.known, launching.room * sizeof *launching.known);
     }
-    launching.known[launching.count++] = (struct known){ host, kernel };
+    launching.known[launching.count++] = (struct known){ host, kernel, 0 };
 }
 
 unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared,
@@ -135,6 +156,17 @@ cudaError_t __cudaGetKernel(cudaKernel_t *ret_kernel, const void *host)
         }
     }
     return cudart_failed(cudaErrorInvalidDeviceFunction);
+}
+
+static void note_launch(const struct ptx_kernel *kernel, uint32_t threads)
+{
+    for (size_t i = 0; i < launching.count; i++) {
+        struct known *each = &launching.known[i];
+
+        if (each->kernel == kernel && each->threads < threads) {
+            each->threads = threads;
+        }
+    }
 }
 
 static bool is_within(const struct dim3 *d, unsigned x, unsigned y, unsigned z)
@@ -176,6 +208,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle, struct dim3 grid, struct dim
         .shared_bytes = kernel->shared_bytes + (uint32_t)shared,
         .args = copy_parameters(kernel, args),
     };
+    note_launch(kernel, block.x * block.y * block.z);
     schedule_run(&launch);
     for (int i = 0; i < kernel->params; i++) {
         free(launch.args[i]);

@@ -48,7 +48,12 @@ $(PTX_WORKER): $(PTX_OBJECTS) $(B)/link.flags
 check-ptx: $(PTX_WORKER) $(B)/reprod-worker
 	@$(PYTHON) tests/ptx/check.py $(addprefix --size ,$(or $(SIZES),small medium)) \
 	    $(addprefix --only ,$(ONLY)) $(if $(SCHEDULES),--schedules $(SCHEDULES)) \
-	    $(if $(RESULTS),--results $(RESULTS)) $(B)
+	    $(if $(RESULTS),--results $(RESULTS)) --launches $(B)/ptx/launches $(B)
+	@$(PYTHON) tests/ptx/machine_code.py --launches $(B)/ptx/launches $(B) || [ $$? = 77 ]
+# All at small, what is planted, and the machine code: for make test-deep.
+check-ptx-short: $(PTX_WORKER) $(B)/reprod-worker check-ptx-planted
+	@$(PYTHON) tests/ptx/check.py --launches $(B)/ptx/launches $(B)
+	@$(PYTHON) tests/ptx/machine_code.py --launches $(B)/ptx/launches $(B) || [ $$? = 77 ]
 # What is planted in copies of the sources is noticed.
 check-ptx-planted: export PTX_NVCC = $(NVCC) $(NVCC_COMPILE)
 check-ptx-planted: export PTX_ARCH = $(NVCC_LAST)
@@ -59,7 +64,7 @@ check-ptx-planted: export PTX_LIBS := $(PTX_LIBS)
 check-ptx-planted: $(PTX_WORKER)
 	@$(PYTHON) tests/ptx/planted.py $(B) $(FAULT)
 else
-check-ptx check-ptx-planted:
+check-ptx check-ptx-short check-ptx-planted:
 	@echo 'skipped: nvcc\'s PTX, since there is no nvcc, or this is no plain build'
 endif
-.PHONY: check-ptx check-ptx-planted
+.PHONY: check-ptx check-ptx-short check-ptx-planted

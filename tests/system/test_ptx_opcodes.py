@@ -419,6 +419,13 @@ def test_what_a_gpu_would_not_survive_ends_the_process(tmp_path, name, seed):
         assert harness.launch_apart(built, "faulty", [0] * 64, seed=seed, check=others, block=32)[0], name
 
 
+def test_a_read_of_what_nobody_wrote_is_seen(tmp_path):
+    built = harness.build(entry("k", ["ld.global.u64 %wide, [%in];", "st.global.u64 [%in+8], %wide;"]), tmp_path)
+    for check, written, seen in (("initialised", False, True), ("initialised", True, False), ("memory", False, False)):
+        words, error = harness.launch_apart(built, "k", [5, 0], check=check, written=written)
+        assert (words is None) == seen and ("read of 8 bytes that nobody wrote" in error) == seen
+
+
 def test_blocks_are_interleaved(tmp_path):
     """A sum that reads, adds and writes loses additions of other blocks, between volatile accesses."""
     text = entry("add", [".reg .b32 %v;", "ld.volatile.global.u32 %v, [%in];", "add.s32 %v, %v, 1;",
